@@ -10,6 +10,7 @@
 mod branches;
 mod loops;
 mod names;
+mod waits;
 
 use crate::tokens::{Kind, Tokens};
 use names::Names;
@@ -281,7 +282,7 @@ mod tests {
             ("if (t < 4) s[t] = a = s[t];", "if (t < 4) together(s[t]) = a = s[t];"),
             ("s[t][2].x |= f(a, b);", "together(s[t][2].x) |= f(a, b);"),
             ("s[t] = 0; s[f(t)] = -1.5f;", "at_once(s[t]) = 0; at_once(s[f(t)]) = -1.5f;"),
-            ("for (;;) s[t]++; --s[0];", "for (;;) together(s[t])++; --together(s[0]);"),
+            ("for (;;) s[t]++; --s[0];", "for (;turn();) together(s[t])++; --together(s[0]);"),
             ("s[t] <<= 1, b = s[1] = t;", "together(s[t]) <<= 1, b = together(s[1]) = t;"),
             ("int b = s[t] = t, *c = s;", "int b = together(s[t]) = t, *c = s;"),
             (
@@ -292,10 +293,10 @@ mod tests {
             ("*(volatile int *)(q + t) = t;", "together(*(volatile int *)(q + t)) = t;"),
             ("this->s[t] = a.s[t] = t;", "together(this->s[t]) = together(a.s[t]) = t;"),
             ("switch (t) { case 1: s[t] += 1; }", "switch (t) { case 1: together(s[t]) += 1; }"),
-            ("if (a) for (;;) b = s[t] = t;", "if (a) for (;;) b = together(s[t]) = t;"),
+            ("if (a) for (;;) b = s[t] = t;", "if (a) for (;turn();) b = together(s[t]) = t;"),
             (
                 "for (s[0] = t; t; t = s[0] += t, s[1]++) {}",
-                "for (together(s[0]) = t; t; t = together(s[0]) += t, together(s[1])++) {}",
+                "for (together(s[0]) = t; (t) && turn(); t = together(s[0]) += t, together(s[1])++) {}",
             ),
             ("f([=] { s[t] = t; });", "f([=] { together(s[t]) = t; });"),
         ] {
@@ -337,10 +338,36 @@ mod tests {
             let text = rewritten(text);
             assert!(text.contains(expected), "{text}");
         }
+        for (text, expected) in [
+            ("while (*p == 0) {}", "while ((*p == 0) && turn()) {}"),
+            ("for (; *(volatile int *)s == 0;);", "for (; (*(volatile int *)s == 0) && turn(););"),
+            ("do {} while (*p == 0);", "do {} while ((*p == 0) && turn());"),
+            ("do v = *p; while (v == 0);", "do v = *p; while ((v == 0) && turn());"),
+            ("while (!v) { v = *(volatile int *)s; }", "while ((!v) && turn()) {"),
+            ("while (!v) v |= *p & 1;", "while ((!v) && turn()) v"),
+            ("for (n = 0; n < 9; n++) if (*p) break;", "for (n = 0; (n < 9) && turn(); n++) if"),
+            ("for (v = 0; !v; v = atomicOr(s, 0)) {}", "for (v = 0; (!v) && turn(); v ="),
+            ("do { v = atomicAdd(s, 0); } while (v == 0);", "while ((v == 0) && turn());"),
+            ("while (true) { if (atomicAdd(s, 0)) break; }", "while ((true) && turn()) {"),
+            ("for (;;) { int v = atomicAdd(s, 0); if (v) return; }", "for (;;turn()"),
+            ("while (atomicAdd(s, 0) == 0) { c++; }", "while ((atomicAdd(s, 0) == 0) && turn()) {"),
+            ("while (v == 0) v = atomicCAS(s, 1, 1);", "while ((v == 0) && turn()) v"),
+            ("while (atomicCAS(s, 1u, 2) != 1) { f(s); }", "!= 1) && turn()) { f(s); }"),
+            ("if (a) { for (;;) if (atomicExch(s, 0)) break; else c++; }", "for (;turn();) if"),
+        ] {
+            let expected = expected.replace(";;turn()", ";turn();");
+            let text = rewritten(&format!("void f(int *s, volatile int *p) {{ {text} }}"));
+            assert!(text.contains(&expected), "{text}");
+        }
         for text in [
+            "void f(int *s) { while (i < n) { atomicAdd(&s[x[i]], 1); i += m; } }",
+            "void f(int *s) { for (i = 0; i < n; i++) { if (x[i]) break; atomicMax(s, x[i]); } }",
+            "void f(int *s) { while (i < n) { while (j < n) { j = x[j]; } i += m; atomicAdd(s, 1); } }",
+            "void f(int *s) { for (;;) { old = atomicCAS(s, seen, key); if (old == seen) break; } }",
+            "void f(int *s) { while (atomicCAS(s, old, old + 1) != old) { old = s[0]; } }",
             "void f(int *s) { do { v = atomicCAS(s, v, v + 1); } while (v != s); }",
             "volatile int n; void f() { for (; n; ++i) {} for (int i = 0; i < n; ++i) {} while (int x = n) {} }",
-            "void f(int *s) { while (s[0] == 0) {} for (;;) { if (!atomicExch(q, 1)) break; } }",
+            "void f(int *s) { while (s[0] == 0) {} for (;;) { if (!s[1]) break; } }",
             "volatile",
             "typedef volatile",
             "volatile int (*",
@@ -364,7 +391,7 @@ mod tests {
             ),
             (
                 "if (a) for (;;) s[0]++; else if (b) x = 1; else while (c) {} while (c) {}",
-                "if (a) for (;;) together(s[0])++; else if (b) x = 1; else while (c) {} meet_behind(0); while (c) {}",
+                "if (a) for (;turn();) together(s[0])++; else if (b) x = 1; else while (c) {} meet_behind(0); while (c) {}",
             ),
             (
                 "auto g = [&](int i) { s[i] = t; }; if (t) g(0); if (u) h(0);",

@@ -1,9 +1,10 @@
 //! Loops that wait for what another thread does: each turn lets the other threads of the block run.
 
-use super::Edit;
 use super::names::Names;
+use super::{Edit, waits};
 use crate::ptx;
 use crate::tokens::Tokens;
+use std::ops::Range;
 
 const TURN: &str = "::cuda_c::turn()";
 /// What takes a lock.
@@ -12,42 +13,31 @@ const LOCKS: [&str; 2] = ["atomicCAS", "atomicExch"];
 /// Adds the edits of all such loops. In a program whose lanes meet where they write, `meets`, a thread may hold a lock
 /// meanwhile, so that loops that take one wait, too.
 pub(super) fn edits(tokens: &Tokens<'_>, names: &Names<'_>, meets: bool, edits: &mut Vec<Edit>) {
-    let calls =
-        |names: &[&str], from: usize, to: usize| (from..to).any(|at| is_call(tokens, at, names));
+    let calls = |names: &[&str], range: Range<usize>| {
+        range.into_iter().any(|at| is_call(tokens, at, names))
+    };
     // Whether a function reads something volatile by inline PTX is not seen.
     let has_ptx = ptx::is_used(tokens);
     for at in (0..tokens.len()).filter(|&at| matches!(tokens.at(at), "while" | "for")) {
-        let close = tokens.partner(at + 1).filter(|_| tokens.at(at + 1) == "(");
-        let Some(close) = close.filter(|_| tokens.is_of_program(at)) else { continue };
-        let (open, end) = match tokens.at(at) {
-            "while" => (at + 2, close),
-            "for" => match for_condition(tokens, at + 2, close) {
-                Some(range) => range,
-                None => continue,
-            },
-            _ => continue,
-        };
-        let behind = body_end(tokens, close + 1);
-        // That of `do` is in front.
-        let before = at.checked_sub(1).filter(|&it| tokens.at(it) == "}");
-        let is_do = before.and_then(|it| tokens.partner(it)).filter(|&it| it > 0);
-        let is_do = is_do.filter(|&it| tokens.at(it - 1) == "do");
-        let body = is_do.unwrap_or(open);
-        let is_empty = is_do.is_none() && (behind == close + 3 || tokens.at(close + 1) == ";");
-        // `for (;;)` is left from within.
-        let is_endless =
-            open == end || (open + 1 == end && matches!(tokens.at(open), "true" | "1"));
-        let asked = if is_endless { behind } else { end };
+        let Some(found) = Loop::of(tokens, at) else { continue };
+        let Loop { condition, body, .. } = &found;
         let is_wait = |it| tokens.at(it) == "(" && tokens.is_word(it - 1);
-        let waits = (is_empty && has_ptx && (open..end).any(is_wait))
-            || (open..asked).any(|it| reads(tokens, names, it))
-            || (is_empty && calls(&["atomic", "__atomic"], open, end))
-            || (has_ptx && (body..behind).any(|it| is_ordered_load(tokens, it)))
-            || (meets && calls(&LOCKS, open, behind));
+        let asked = match found.is_endless {
+            true => condition.start..body.end.max(condition.end),
+            false => condition.clone(),
+        };
+        let waits = !found.counts
+            && ((found.is_empty && has_ptx && condition.clone().any(is_wait))
+                || asked.into_iter().any(|it| reads(tokens, names, it))
+                || (found.is_empty && calls(&["atomic", "__atomic"], condition.clone()))
+                || (has_ptx && body.clone().any(|it| is_ordered_load(tokens, it)))
+                || (meets && calls(&LOCKS, condition.clone()))
+                || (meets && !found.is_do && calls(&LOCKS, body.clone())));
+        let (open, end) = (condition.start, condition.end);
         let declares = (open + 1..end).any(|it| {
-            tokens.at(it) == "=" && tokens.is_word(it - 1) && is_declared(tokens, it - 1, open)
+            assigns(tokens, it) && tokens.is_word(it - 1) && is_declared(tokens, it - 1, open)
         });
-        if !waits || declares {
+        if declares || !(waits || waits::ends_by_another(tokens, names, &found)) {
             continue;
         }
         let all = &tokens.all;
@@ -60,19 +50,104 @@ pub(super) fn edits(tokens: &Tokens<'_>, names: &Names<'_>, meets: bool, edits: 
     }
 }
 
-/// The condition of a loop that counts nothing: `for (...; condition; )`.
-fn for_condition(tokens: &Tokens<'_>, open: usize, close: usize) -> Option<(usize, usize)> {
-    let mut semicolons = (open..close).filter(|&at| tokens.at(at) == ";");
-    let (first, second) = (semicolons.next()?, semicolons.next()?);
-    (second + 1 == close).then_some((first + 1, second))
+/// Tokens of a loop.
+pub(super) struct Loop {
+    pub(super) condition: Range<usize>,
+    /// The statement that is repeated, with its braces.
+    pub(super) body: Range<usize>,
+    /// What `for` does behind each turn.
+    pub(super) step: Range<usize>,
+    /// True for `do`.
+    is_do: bool,
+    is_empty: bool,
+    /// True for a `for` that does something behind each turn.
+    pub(super) counts: bool,
+    /// True for `for (;;)`, which is left from within.
+    pub(super) is_endless: bool,
 }
 
-/// The end of the statement that a loop repeats; that of its condition for `do`.
-fn body_end(tokens: &Tokens<'_>, from: usize) -> usize {
-    match tokens.at(from) {
-        "{" => tokens.partner(from).unwrap_or(from) + 1,
-        _ => from,
+impl Loop {
+    /// The loop of a `while` or `for` of the program.
+    fn of(tokens: &Tokens<'_>, at: usize) -> Option<Loop> {
+        let open = at + 1;
+        let close = tokens.partner(open).filter(|_| tokens.at(open) == "(")?;
+        if !tokens.is_of_program(at) {
+            return None;
+        }
+        let (condition, step) = match tokens.at(at) {
+            "while" => (open + 1..close, close..close),
+            _ => {
+                let mut semicolons = (open..close).filter(|&at| tokens.at(at) == ";");
+                let (first, second) = (semicolons.next()?, semicolons.next()?);
+                (first + 1..second, second + 1..close)
+            }
+        };
+        let before = (tokens.at(at) == "while").then(|| body_of_do(tokens, at)).flatten();
+        let is_do = before.is_some();
+        let body = before.unwrap_or_else(|| close + 1..statement_end(tokens, close + 1));
+        let is_braces = tokens.at(body.start) == "{" && body.len() == 2;
+        let condition_is =
+            |words: &[&str]| condition.len() == 1 && words.contains(&tokens.at(condition.start));
+        Some(Loop {
+            is_empty: !is_do && (is_braces || tokens.at(body.start) == ";"),
+            counts: !step.is_empty(),
+            is_endless: condition.is_empty() || condition_is(&["true", "1"]),
+            is_do,
+            condition,
+            body,
+            step,
+        })
     }
+}
+
+/// The statement of a `do` in front of its `while`.
+fn body_of_do(tokens: &Tokens<'_>, at: usize) -> Option<Range<usize>> {
+    let last = at.checked_sub(1)?;
+    if tokens.at(last) == "}" {
+        let open = tokens.partner(last)?;
+        return (open > 0 && tokens.at(open - 1) == "do").then_some(open..at);
+    }
+    // A single statement.
+    let mut it = last;
+    while tokens.at(it) == ";" && it > 0 || it < last {
+        it = match tokens.at(it) {
+            ")" | "]" | "}" => tokens.partner(it)?,
+            "do" => return Some(it + 1..at),
+            ";" | "{" if it < last => return None,
+            _ => it,
+        };
+        it = it.checked_sub(1)?;
+    }
+    None
+}
+
+/// The token behind a statement.
+pub(super) fn statement_end(tokens: &Tokens<'_>, from: usize) -> usize {
+    let mut at = from;
+    while at < tokens.len() {
+        match tokens.at(at) {
+            ";" => return at + 1,
+            "}" | ")" | "]" => return at,
+            opening @ ("(" | "[" | "{") => {
+                let Some(close) = tokens.partner(at) else { return at + 1 };
+                let is_end = opening == "{" && !matches!(tokens.at(close + 1), "else" | "while");
+                if is_end && (at == from || tokens.at(at - 1) == ")" || tokens.at(at - 1) == "else")
+                {
+                    return close + 1;
+                }
+                at = close + 1;
+            }
+            _ => at += 1,
+        }
+    }
+    at
+}
+
+/// True for the sign of an assignment, with or without an operation: no part of a comparison.
+pub(super) fn assigns(tokens: &Tokens<'_>, at: usize) -> bool {
+    tokens.at(at) == "="
+        && tokens.at(at + 1) != "="
+        && at.checked_sub(1).is_some_and(|it| !matches!(tokens.at(it), "=" | "!" | "<" | ">"))
 }
 
 /// True for a name behind a type: `while (int x = ...)`.
@@ -81,7 +156,7 @@ fn is_declared(tokens: &Tokens<'_>, name: usize, open: usize) -> bool {
 }
 
 /// True for a token that reads something volatile.
-fn reads(tokens: &Tokens<'_>, names: &Names<'_>, at: usize) -> bool {
+pub(super) fn reads(tokens: &Tokens<'_>, names: &Names<'_>, at: usize) -> bool {
     tokens.is_word(at) && (names.is_qualifier(tokens.at(at)) || names.is_variable(tokens.at(at)))
 }
 
@@ -92,7 +167,8 @@ fn is_ordered_load(tokens: &Tokens<'_>, at: usize) -> bool {
     is_text && ["ld.volatile", "ld.acquire", "ld.relaxed"].iter().any(|it| text.contains(it))
 }
 
-fn is_call(tokens: &Tokens<'_>, at: usize, names: &[&str]) -> bool {
+/// True for the name in a call of a function whose name begins so.
+pub(super) fn is_call(tokens: &Tokens<'_>, at: usize, names: &[&str]) -> bool {
     tokens.is_word(at)
         && tokens.at(at + 1) == "("
         && names.iter().any(|it| tokens.at(at).starts_with(it))

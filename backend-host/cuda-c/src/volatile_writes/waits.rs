@@ -1,0 +1,102 @@
+//! Loops that another thread ends by what it writes, found by what their ends depend on.
+//!
+//! The result of an atomic operation, or a volatile read, decides on the end of a loop: in its condition, in that of an
+//! `if` that leaves it, or by a variable to which it is assigned. A loop that repeats `atomicCAS` until nobody has
+//! been in between ends by itself: what it compares with is a variable there, where a lock has a number.
+
+use super::loops::{Loop, assigns, is_call, reads, statement_end};
+use super::names::Names;
+use crate::tokens::Tokens;
+use std::collections::HashSet;
+use std::ops::Range;
+
+const ATOMIC: [&str; 2] = ["atomic", "__atomic"];
+const COMPARING: [&str; 1] = ["atomicCAS"];
+/// Words of types, in casts of a number.
+const TYPES: [&str; 6] = ["unsigned", "signed", "int", "long", "short", "bool"];
+
+/// True if what another thread writes ends a loop.
+pub(super) fn ends_by_another(tokens: &Tokens<'_>, names: &Names<'_>, found: &Loop) -> bool {
+    let exits = exits(tokens, &found.body);
+    let is_volatile = |range: &Range<usize>| range.clone().any(|it| reads(tokens, names, it));
+    let is_atomic = |range: &Range<usize>| range.clone().any(|it| waits(tokens, it));
+    let is_asked = |range: &Range<usize>| is_volatile(range) || is_atomic(range);
+    if exits.iter().any(is_asked) || (!found.counts && is_atomic(&found.condition)) {
+        return true;
+    }
+    let tests = || exits.iter().chain([&found.condition]).cloned().flatten();
+    let asked: HashSet<&str> =
+        tests().filter(|&it| tokens.is_word(it)).map(|it| tokens.at(it)).collect();
+    [&found.body, &found.step].into_iter().any(|range| {
+        range.clone().filter(|&it| assigns(tokens, it)).any(|it| {
+            assigned(tokens, it).is_some_and(|name| asked.contains(name))
+                && is_asked(&(it + 1..value_end(tokens, it + 1)))
+        })
+    })
+}
+
+/// The conditions of each `if` that leaves a loop from its body, but not an inner one.
+fn exits(tokens: &Tokens<'_>, body: &Range<usize>) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut at = body.start;
+    while at < body.end {
+        match tokens.at(at) {
+            "for" | "while" if tokens.at(at + 1) == "(" => {
+                let close = tokens.partner(at + 1).unwrap_or(at + 1);
+                at = statement_end(tokens, close + 1).max(at + 1);
+                continue;
+            }
+            "do" => {
+                at = statement_end(tokens, at + 1).max(at + 1);
+                continue;
+            }
+            "if" if tokens.at(at + 1) == "(" => {
+                if let Some(close) = tokens.partner(at + 1) {
+                    let end = statement_end(tokens, close + 1);
+                    let leaves = (close + 1..end)
+                        .any(|it| matches!(tokens.at(it), "break" | "return" | "goto"));
+                    if leaves {
+                        found.push(at + 2..close);
+                    }
+                }
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    found
+}
+
+/// The variable that an assignment with its sign at a token is to.
+fn assigned<'a>(tokens: &Tokens<'a>, sign: usize) -> Option<&'a str> {
+    let mut at = sign.checked_sub(1)?;
+    if matches!(tokens.at(at), "+" | "-" | "*" | "/" | "%" | "&" | "|" | "^") {
+        at = at.checked_sub(1)?;
+    }
+    tokens.is_word(at).then(|| tokens.at(at))
+}
+
+/// The token behind a value.
+fn value_end(tokens: &Tokens<'_>, from: usize) -> usize {
+    let mut at = from;
+    while at < tokens.len() && !matches!(tokens.at(at), ";" | "," | ")" | "]" | "}") {
+        at = match tokens.at(at) {
+            "(" | "[" | "{" => tokens.partner(at).map_or(at + 1, |it| it + 1),
+            _ => at + 1,
+        };
+    }
+    at
+}
+
+/// True for a call of an atomic operation whose result another thread decides on.
+fn waits(tokens: &Tokens<'_>, at: usize) -> bool {
+    if !is_call(tokens, at, &ATOMIC) {
+        return false;
+    }
+    if !is_call(tokens, at, &COMPARING) {
+        return true;
+    }
+    let first = value_end(tokens, at + 2);
+    let compared = first + 1..value_end(tokens, first + 1);
+    compared.into_iter().all(|it| !tokens.is_word(it) || TYPES.contains(&tokens.at(it)))
+}
