@@ -212,6 +212,81 @@ def test_races_name_both_accesses():
         )
 
 
+COMPARED = """
+__device__ double add(double *address, double value)
+{
+    unsigned long long *bits = (unsigned long long *)address, old = *bits, seen;
+    do {
+        seen = old;
+        old = atomicCAS(bits, seen, __double_as_longlong(value + __longlong_as_double(seen)));
+    } while (old != seen);
+    return __longlong_as_double(old);
+}
+__global__ void sum(double *a) { add(a, threadIdx.x); }
+__global__ void sum_shared(double *a)
+{
+    __shared__ double all;
+    if (threadIdx.x == 0) all = 0;
+    __syncthreads();
+    add(&all, threadIdx.x);
+    __syncthreads();
+    if (threadIdx.x == 0) a[blockIdx.x] = all;
+}
+__global__ void ticket(int *a) { int mine = *a;
+    atomicAdd(a, 1); a[1 + threadIdx.x] = mine; }
+__global__ void other(int *a) { int seen = *a; atomicCAS(a + 1, seen, 1);
+    if (threadIdx.x < 20) atomicAdd(a, 1); }
+__global__ void last(int *a)
+{
+    if (threadIdx.x < 63) atomicAdd(a, 1);
+    else if (*a == 99) a[1] = 1;
+}
+__global__ void before_a_barrier(int *a)
+{
+    if (threadIdx.x < 63) atomicAdd(a, 1);
+    else if (*a == 99) a[1] = 1;
+    __syncthreads();
+    atomicCAS(a, 1, 1);
+}
+__global__ void behind_a_read(int *a)
+{
+    if (threadIdx.x == 0) { if (*a == 99) a[1] = 1; }
+    else atomicAdd(a, 1);
+}
+"""
+
+
+def test_a_read_of_what_is_then_compared_and_swapped_is_no_race():
+    with pygpu.checking("races"):
+        module = SourceModule(COMPARED)
+        for name in ("sum", "sum_shared"):
+            a = gpuarray.zeros(2, np.float64)
+            module.get_function(name)(a, grid=(2, 1), block=(64, 1, 1))
+            assert a.get()[0] == (4032 if name == "sum" else 2016)
+        for name, thread in (("last", 63), ("before_a_barrier", 63)):
+            refused(
+                lambda name=name: module.get_function(name)(
+                    gpuarray.zeros(2, INT), block=(64, 1, 1)
+                ),
+                f"thread ({thread}, 0, 0) reads 4 bytes in kernel.cu",
+                "in a race with an atomic access by thread (62, 0, 0)",
+            )
+        refused(
+            lambda: module.get_function("ticket")(gpuarray.zeros(65, INT), block=(64, 1, 1)),
+            "thread (1, 0, 0) reads 4 bytes in kernel.cu:21, in a race with an atomic access by "
+            "thread (0, 0, 0)",
+        )
+        refused(
+            lambda: module.get_function("other")(gpuarray.zeros(2, INT), block=(64, 1, 1)),
+            "reads 4 bytes in kernel.cu:23, in a race with an atomic access",
+        )
+        refused(
+            lambda: module.get_function("behind_a_read")(gpuarray.zeros(2, INT), block=(64, 1, 1)),
+            "by an atomic access in kernel.cu",
+            "in a race with a read by thread (0, 0, 0)",
+        )
+
+
 def test_barriers_and_divisions_name_their_lines():
     with pygpu.checking("barriers", "arithmetic"):
         branches = SourceModule(SHARED).get_function("branches")

@@ -7,6 +7,7 @@
 use crate::context::leave;
 use crate::error::FailureKind;
 use crate::fork::{Handlers, OfProcess};
+use crate::stack::{self, Stacks};
 use crate::worker::{Fault, Worker};
 use std::ffi::{c_int, c_void};
 use std::mem;
@@ -310,13 +311,19 @@ unsafe fn go_home(context: *mut libc::ucontext_t, home: *mut u8) {
     }
 }
 
-/// What a fault was.
-pub(crate) fn describe(fault: &Fault) -> (FailureKind, String) {
+/// What a fault was, of a thread with its stack among `stacks`.
+pub(crate) fn describe(fault: &Fault, stacks: &Stacks) -> (FailureKind, String) {
     let address = fault.address.load(Ordering::Relaxed);
     let is_raised = (fault.code.load(Ordering::Relaxed) as c_int) <= 0;
     match fault.signal.load(Ordering::Relaxed) as c_int {
         signal if is_raised && signal != libc::SIGABRT => {
             (FailureKind::Trap, format!("signal {signal}, which the kernel has raised"))
+        }
+        libc::SIGSEGV if stacks.range_of(address).is_some() => {
+            let kib = stack::USABLE >> 10;
+            let what =
+                format!("local variables and calls that need more than a stack of {kib} KiB");
+            (FailureKind::Address, what)
         }
         libc::SIGSEGV => {
             let what =

@@ -11,6 +11,8 @@ use std::ptr;
 /// address translations.
 const STACK: usize = 292 << 10;
 const GUARD: usize = 64 << 10;
+/// Bytes of a stack that a thread of a kernel may use.
+pub(crate) const USABLE: usize = STACK - GUARD;
 /// What the executor's functions, which run on the stack of the fibre that calls them, may take of it.
 const RESERVE: usize = 32 << 10;
 /// Stacks of one mapping.

@@ -208,7 +208,7 @@ impl Worker {
         self.in_kernel.store(false, Ordering::Relaxed);
         let signal = self.fault.signal.load(Ordering::Relaxed);
         if signal != 0 {
-            let what = fault::describe(&self.fault);
+            let what = fault::describe(&self.fault, &self.stacks);
             self.failure = Some(Failure { kind: what.0, message: what.1 });
         }
         let Some(mut failure) = self.failure.take() else { return Ok(()) };
@@ -243,6 +243,12 @@ impl Worker {
     fn next_block(&mut self) -> bool {
         // SAFETY: the grid outlives `run`.
         let grid = unsafe { &*self.grid };
+        if grid.check.is_some()
+            && let Some((kind, message)) = check::end_block()
+        {
+            self.failure = Some(Failure { kind, message });
+            return false;
+        }
         if grid.is_stopped() {
             return false;
         }

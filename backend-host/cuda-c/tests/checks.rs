@@ -581,6 +581,6 @@ extern "C" __global__ void large(int *a, int n) { a[0] = deep<3000>(a, n); }
     );
     for (name, block) in [("small", 1), ("small", 40), ("large", 1), ("large", 40)] {
         let result = run(&library, name, (1, block), &mut [0; 4], 1, OTHERS);
-        found(result, FailureKind::Address, &["an access to address"]);
+        found(result, FailureKind::Address, &["need more than a stack of 228 KiB"]);
     }
 }

@@ -315,6 +315,7 @@ extern "C" __global__ void fine(int *a) { __syncthreads(); a[threadIdx.x] = 7; }
         ] {
             let (kind, text) = failure(&library, name, 1, block);
             assert_eq!(kind, FailureKind::Address, "{text}");
+            assert!(text.contains("need more than a stack of 228 KiB"), "{text}");
         }
         let (kind, text) = failure(&library, "alone", 1, 8);
         assert!(

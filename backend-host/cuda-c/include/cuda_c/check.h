@@ -14,8 +14,8 @@ namespace gpuarray_check {
 typedef unsigned long size;
 
 // What is done with memory: a sum of these. A volatile access counts as an atomic one, and an
-// exchange as a write.
-enum How : unsigned { READ = 1, WRITE = 2, ATOMIC = 4, RELEASE = 8 };
+// exchange as a write. One that compares first writes what the thread has made of what it compares with.
+enum How : unsigned { READ = 1, WRITE = 2, ATOMIC = 4, RELEASE = 8, COMPARE = 16 };
 
 // The functions of the executor. `thread` is the linear index of the calling thread in its block; `place` an address
 // in the code that follows the access, or null for an access of the executor's own functions.
@@ -128,7 +128,7 @@ GPUARRAY_HOOK(void, function_exit, "__tsan_func_exit", ) {}
     GPUARRAY_COMPARE(bits, T, weak)                                                             \
     GPUARRAY_HOOK(T, compare_value##bits, "__tsan_atomic" #bits "_compare_exchange_val",        \
                   volatile T* p, T expected, T v, int order, int) {                             \
-        GPUARRAY_ACCESS(p, sizeof(T), GPUARRAY_ORDER(READ | WRITE, order));                     \
+        GPUARRAY_ACCESS(p, sizeof(T), GPUARRAY_ORDER(READ | WRITE | COMPARE, order));           \
         __atomic_compare_exchange_n(p, &expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
         return expected;                                                                        \
     }
@@ -141,7 +141,7 @@ GPUARRAY_HOOK(void, function_exit, "__tsan_func_exit", ) {}
 #define GPUARRAY_COMPARE(bits, T, kind)                                                         \
     GPUARRAY_HOOK(bool, compare_##kind##bits, "__tsan_atomic" #bits "_compare_exchange_" #kind, \
                   volatile T* p, T* expected, T v, int order, int) {                            \
-        GPUARRAY_ACCESS(p, sizeof(T), GPUARRAY_ORDER(READ | WRITE, order));                     \
+        GPUARRAY_ACCESS(p, sizeof(T), GPUARRAY_ORDER(READ | WRITE | COMPARE, order));           \
         return __atomic_compare_exchange_n(p, expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
     }
 GPUARRAY_ATOMICS(8, unsigned char)

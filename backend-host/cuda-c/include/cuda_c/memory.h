@@ -10,10 +10,14 @@ template <class T> static inline T __ldcg(const T* address) { return *address; }
 template <class T> static inline T __ldcs(const T* address) { return *address; }
 template <class T> static inline T __ldlu(const T* address) { return *address; }
 template <class T> static inline T __ldcv(const T* address) {
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    const T value = *address;
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    return value;
+    if constexpr (!__is_class(T) && !__is_union(T)) {
+        return *static_cast<const volatile T*>(address);
+    } else {
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+        const T value = *address;
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+        return value;
+    }
 }
 namespace cuda_c {
 template <class T> struct Written { typedef T type; };

@@ -21,6 +21,7 @@ pub(super) const READ: u32 = 1;
 const WRITE: u32 = 2;
 const ATOMIC: u32 = 4;
 const RELEASE: u32 = 8;
+const COMPARE: u32 = 16;
 
 /// After so many atomic accesses of a cooperative launch the other blocks have their turns: one may wait
 /// for another one so.
@@ -87,6 +88,7 @@ impl<'a> Launch<'a> {
             shared_history: Shadow::default(),
             order: Order::new(grid.threads(), grid.warp_size),
             barriers: Barriers::new(grid.threads()),
+            doubtful: None,
             atomic_accesses: 0,
             grid_rounds: 0,
             is_cooperative: grid.barrier.is_some(),
@@ -134,6 +136,13 @@ impl Drop for Running {
 /// What runs with checks on the calling thread; null without.
 pub(super) fn current() -> *mut Block {
     CURRENT.get()
+}
+
+/// The block of the calling thread has ended; returns what is wrong with it after all.
+pub(crate) fn end_block() -> Option<(FailureKind, String)> {
+    // SAFETY: the object is this thread's, and the only reference to it ends here.
+    let Fault { kind, message } = unsafe { current().as_mut() }?.doubtful.take()?.fault;
+    Some((kind, message))
 }
 
 /// A block begins on the calling thread, which runs with checks.
@@ -190,6 +199,14 @@ impl Access {
     }
 }
 
+/// A plain read in a race with atomic writes, which is none if the thread compares the variable with what it has
+/// read before it writes: `old = *p; do { seen = old; old = atomicCAS(p, seen, ...); } while (old != seen)`.
+struct Doubtful {
+    address: usize,
+    thread: u32,
+    fault: Fault,
+}
+
 /// The checks of the block that the calling thread runs.
 pub(super) struct Block {
     launch: *const Launch<'static>,
@@ -206,6 +223,7 @@ pub(super) struct Block {
     shared_history: Shadow,
     pub(super) order: Order,
     pub(super) barriers: Barriers,
+    doubtful: Option<Doubtful>,
     atomic_accesses: u32,
     /// How often the block has met all others.
     grid_rounds: u64,
@@ -253,6 +271,7 @@ impl Block {
     /// # Errors
     /// What is wrong with it.
     pub(super) fn check(&mut self, worker: *mut Worker, access: Access) -> Result<(), Fault> {
+        self.resolve(access)?;
         let Some(region) = self.region(worker, access.address) else {
             return self.outside(access);
         };
@@ -275,6 +294,25 @@ impl Block {
         Ok(())
     }
 
+    /// Decides on an earlier doubtful read by what is done next: by its thread, or by another one, which is when it
+    /// waits or has ended.
+    fn resolve(&mut self, access: Access) -> Result<(), Fault> {
+        let Some(Doubtful { address, thread, .. }) = self.doubtful else { return Ok(()) };
+        if thread == access.thread && !(address == access.address && access.is(ATOMIC)) {
+            return Ok(());
+        }
+        let fault = self.doubtful.take().map(|it| it.fault);
+        match fault {
+            Some(fault) if thread != access.thread || !access.is(COMPARE) => Err(fault),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns what was wrong with a doubtful read, of a thread that waits now.
+    pub(super) fn waits(&mut self) -> Result<(), Fault> {
+        self.doubtful.take().map_or(Ok(()), |it| Err(it.fault))
+    }
+
     /// Checks that what other threads have done to the same memory is ordered before an access.
     fn check_order(&mut self, access: Access, region: RegionKind) -> Result<(), Fault> {
         let launch = self.launch;
@@ -290,12 +328,24 @@ impl Block {
                 shared && event.block != order.block
                     || order.is_before(event, access.thread, publications)
             };
-            let new =
-                New { event: order.event(access.thread), kind: access.kind(), place: access.place };
+            let new = New {
+                event: order.event(access.thread),
+                kind: access.kind(),
+                place: access.place,
+                compares: access.is(COMPARE),
+            };
             if let Some(earlier) = shadow.access(access.address, access.bytes, &new, is_before) {
+                let is_doubtful = (new.kind, earlier.kind) == (Kind::Read, Kind::AtomicWrite);
                 let earlier = describe_earlier(self, &earlier);
                 let what = format!(", in a race with {earlier}");
-                return Err(self.fault(FailureKind::Race, access, "", &what));
+                let how = if access.is(ATOMIC) { " by an atomic access" } else { "" };
+                let fault = self.fault(FailureKind::Race, access, how, &what);
+                if !is_doubtful || self.doubtful.is_some() {
+                    return Err(fault);
+                }
+                let Access { address, thread, .. } = access;
+                self.doubtful = Some(Doubtful { address, thread, fault });
+                return Ok(());
             }
         }
         if access.is(ATOMIC) {

@@ -189,6 +189,9 @@ unsafe extern "C" fn barrier(
         if !block.is_null() {
             let worker = running();
             let was = set_in_kernel(worker, false);
+            if let Err(Fault { kind, message }) = (*block).waits() {
+                fail(worker, kind, message);
+            }
             if is_of_all
                 && id == 0
                 && (*block).launch().checking.checks.barriers

@@ -41,6 +41,8 @@ pub(super) struct New {
     pub(super) event: Event,
     pub(super) kind: Kind,
     pub(super) place: u32,
+    /// True for a write of what the thread has made of the value that it compares with.
+    pub(super) compares: bool,
 }
 
 /// An earlier access that races with a new one.
@@ -85,12 +87,15 @@ impl Entry {
     }
 
     /// An atomic write has seen the atomic writes before it, which the variable itself orders, and the
-    /// atomic reads of its own thread, of which it may have been made.
+    /// atomic reads of its own thread, of which it may have been made; one that compares first, the plain reads, too.
     fn is_seen_by(&mut self, new: &New) {
         let fresh = Entry::of(new);
         match self.kind {
             Kind::AtomicWrite => self.lanes = 0,
-            Kind::AtomicRead if (self.block, self.group) == (fresh.block, fresh.group) => {
+            Kind::AtomicRead | Kind::Read
+                if (self.kind == Kind::AtomicRead || new.compares)
+                    && (self.block, self.group) == (fresh.block, fresh.group) =>
+            {
                 self.lanes &= !fresh.lanes;
             }
             _ => {}
@@ -256,7 +261,7 @@ mod tests {
     use super::{Event, Kind, New, Shadow};
 
     fn new(thread: u32, time: u32, kind: Kind) -> New {
-        New { event: Event { block: 1, thread, time }, kind, place: 7 }
+        New { event: Event { block: 1, thread, time }, kind, place: 7, compares: false }
     }
 
     #[test]

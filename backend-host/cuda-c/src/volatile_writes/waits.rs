@@ -10,7 +10,8 @@ use crate::tokens::Tokens;
 use std::collections::HashSet;
 use std::ops::Range;
 
-const ATOMIC: [&str; 2] = ["atomic", "__atomic"];
+/// Atomic operations, and reads that are made anew.
+const ATOMIC: [&str; 5] = ["atomic", "__atomic", "__nv_atomic", "__ldcv", "__ldcg"];
 const COMPARING: [&str; 1] = ["atomicCAS"];
 /// Words of types, in casts of a number.
 const TYPES: [&str; 6] = ["unsigned", "signed", "int", "long", "short", "bool"];
