@@ -27,6 +27,7 @@ headers!(
     "cuda.h",
     "cuda/atomic",
     "cuda/std/array",
+    "cuda/std/atomic",
     "cuda/std/cassert",
     "cuda/std/cfloat",
     "cuda/std/climits",

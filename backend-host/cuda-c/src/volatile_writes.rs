@@ -351,6 +351,8 @@ mod tests {
             ("while (true) { if (atomicAdd(s, 0)) break; }", "while ((true) && turn()) {"),
             ("for (;;) { int v = atomicAdd(s, 0); if (v) return; }", "for (;;turn()"),
             ("while (atomicAdd(s, 0) == 0) { c++; }", "while ((atomicAdd(s, 0) == 0) && turn()) {"),
+            ("cuda::atomic<int, A> &q = r; while (q == 0) {}", "while ((q == 0) && turn()) {}"),
+            ("while (lock->exchange(1)) c++;", "while ((lock->exchange(1)) && turn()) c"),
             ("while (v == 0) v = atomicCAS(s, 1, 1);", "while ((v == 0) && turn()) v"),
             ("while (atomicCAS(s, 1u, 2) != 1) { f(s); }", "!= 1) && turn()) { f(s); }"),
             ("if (a) { for (;;) if (atomicExch(s, 0)) break; else c++; }", "for (;turn();) if"),

@@ -275,6 +275,7 @@ extern "C" __global__ void named(int *out) {
 fn a_thread_that_waits_for_another_one_lets_it_run() {
     let library = load(
         r#"
+#include <cuda/std/atomic>
 extern "C" __global__ void flag(int *a) {
     __shared__ volatile int set[1];
     const int seven = a[0] + 7;
@@ -298,6 +299,26 @@ extern "C" __global__ void added(int *a) {
     a[threadIdx.x] = threadIdx.x;
     atomicSub(&next, 1);
 }
+extern "C" __global__ void loaded(int *a) {
+    __shared__ int next;
+    cuda::atomic_ref<int, cuda::thread_scope_block> place(next);
+    if (threadIdx.x == 0) next = 63;
+    __syncthreads();
+    int turns = 0;
+    while (place.load(cuda::std::memory_order_acquire) != threadIdx.x) turns++;
+    a[threadIdx.x] = threadIdx.x;
+    place.fetch_sub(1, cuda::memory_order_release);
+}
+extern "C" __global__ void converted(int *a) {
+    __shared__ cuda::std::atomic<int> next;
+    if (threadIdx.x == 0) next = 63;
+    __syncthreads();
+    for (;;) {
+        if (next == threadIdx.x) break;
+    }
+    a[threadIdx.x] = threadIdx.x;
+    --next;
+}
 __device__ int lock;
 extern "C" __global__ void locked(int *a) {
     __shared__ volatile int count[1];
@@ -320,7 +341,9 @@ extern "C" __global__ void locked(int *a) {
     for (name, expected) in [
         ("flag", vec![7; 64]),
         ("downwards", numbers.clone()),
-        ("added", numbers),
+        ("added", numbers.clone()),
+        ("loaded", numbers.clone()),
+        ("converted", numbers),
         ("locked", vec![64; 64]),
     ] {
         let mut array = vec![0; 64];

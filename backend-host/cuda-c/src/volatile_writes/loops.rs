@@ -18,6 +18,7 @@ pub(super) fn edits(tokens: &Tokens<'_>, names: &Names<'_>, meets: bool, edits: 
     };
     // Whether a function reads something volatile by inline PTX is not seen.
     let has_ptx = ptx::is_used(tokens);
+    let objects = waits::objects(tokens);
     for at in (0..tokens.len()).filter(|&at| matches!(tokens.at(at), "while" | "for")) {
         let Some(found) = Loop::of(tokens, at) else { continue };
         let Loop { condition, body, .. } = &found;
@@ -37,7 +38,7 @@ pub(super) fn edits(tokens: &Tokens<'_>, names: &Names<'_>, meets: bool, edits: 
         let declares = (open + 1..end).any(|it| {
             assigns(tokens, it) && tokens.is_word(it - 1) && is_declared(tokens, it - 1, open)
         });
-        if declares || !(waits || waits::ends_by_another(tokens, names, &found)) {
+        if declares || !(waits || waits::ends_by_another(tokens, names, &objects, &found)) {
             continue;
         }
         let all = &tokens.all;

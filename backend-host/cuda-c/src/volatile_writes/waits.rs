@@ -13,14 +13,23 @@ use std::ops::Range;
 /// Atomic operations, and reads that are made anew.
 const ATOMIC: [&str; 5] = ["atomic", "__atomic", "__nv_atomic", "__ldcv", "__ldcg"];
 const COMPARING: [&str; 1] = ["atomicCAS"];
+/// Members of `cuda::atomic` that return what another thread has written.
+const MEMBERS: [&str; 3] = ["load", "exchange", "compare_exchange_"];
 /// Words of types, in casts of a number.
 const TYPES: [&str; 6] = ["unsigned", "signed", "int", "long", "short", "bool"];
 
 /// True if what another thread writes ends a loop.
-pub(super) fn ends_by_another(tokens: &Tokens<'_>, names: &Names<'_>, found: &Loop) -> bool {
+pub(super) fn ends_by_another(
+    tokens: &Tokens<'_>,
+    names: &Names<'_>,
+    objects: &HashSet<&str>,
+    found: &Loop,
+) -> bool {
     let exits = exits(tokens, &found.body);
     let is_volatile = |range: &Range<usize>| range.clone().any(|it| reads(tokens, names, it));
-    let is_atomic = |range: &Range<usize>| range.clone().any(|it| waits(tokens, it));
+    let is_atomic = |range: &Range<usize>| {
+        range.clone().any(|it| waits(tokens, it) || objects.contains(tokens.at(it)))
+    };
     let is_asked = |range: &Range<usize>| is_volatile(range) || is_atomic(range);
     if exits.iter().any(is_asked) || (!found.counts && is_atomic(&found.condition)) {
         return true;
@@ -89,8 +98,36 @@ fn value_end(tokens: &Tokens<'_>, from: usize) -> usize {
     at
 }
 
+/// The variables that the program declares as `cuda::atomic` or `cuda::atomic_ref`.
+pub(super) fn objects<'a>(tokens: &Tokens<'a>) -> HashSet<&'a str> {
+    let is_type =
+        |at: usize| matches!(tokens.at(at), "atomic" | "atomic_ref") && tokens.at(at + 1) == "<";
+    let types = (0..tokens.len()).filter(|&at| is_type(at) && tokens.is_of_program(at));
+    let names = types.map(|at| {
+        let mut depth = 0_i32;
+        let mut behind = at + 1;
+        while behind < tokens.len() {
+            match tokens.at(behind) {
+                "<" => depth += 1,
+                ">" => depth -= 1,
+                ";" | "{" | "}" => break,
+                _ if depth == 0 && tokens.is_word(behind) => return tokens.at(behind),
+                _ => {}
+            }
+            behind += 1;
+        }
+        ""
+    });
+    names.filter(|name| !name.is_empty()).collect()
+}
+
 /// True for a call of an atomic operation whose result another thread decides on.
 fn waits(tokens: &Tokens<'_>, at: usize) -> bool {
+    let is_member = at > 1
+        && (tokens.at(at - 1) == "." || (tokens.at(at - 1), tokens.at(at - 2)) == (">", "-"));
+    if is_member {
+        return is_call(tokens, at, &MEMBERS);
+    }
     if !is_call(tokens, at, &ATOMIC) {
         return false;
     }
