@@ -427,7 +427,7 @@ def test_the_interpreter_is_free_while_the_device_works(name):
     operation()
     started, finished = threading.Event(), []
 
-    rounds = 6 if BACKEND == "host" else 20
+    rounds = 6 if BACKEND == "host" else 100
 
     def work():
         started.set()

@@ -49,6 +49,7 @@ def host_memory(name: str, value: Any) -> Any:
 
 def extents(name: str, value: Any) -> tuple[int, ...]:
     """Returns the extents of a shape, which may be one whole number."""
+    shape: tuple[int, ...]
     try:
         shape = (operator.index(value),)
     except TypeError:

@@ -339,6 +339,8 @@ def aligned_empty_like(array: Any, alignment: int = 4096) -> np.ndarray:
         ``array`` is no array, or its elements are Python objects.
     ValueError
         ``alignment`` is no power of two.
+    MemoryError
+        There is not so much memory.
 
     Examples
     --------
@@ -372,6 +374,8 @@ def aligned_zeros_like(array: Any, alignment: int = 4096) -> np.ndarray:
         ``array`` is no array, or its elements are Python objects.
     ValueError
         ``alignment`` is no power of two.
+    MemoryError
+        There is not so much memory.
 
     Examples
     --------

@@ -36,6 +36,7 @@ def spinning():
             {{
                 __shared__ int shared;
                 volatile int *vp = p;
+                (void)vp;
                 int turns = 0, t = threadIdx.x;
                 if (t == 0) {{
                     {loop}
