@@ -107,7 +107,8 @@ pub(crate) fn from_numpy(descr: &Bound<'_, PyArrayDescr>) -> PyResult<DType> {
     let native = descr.is_native_byteorder().unwrap_or(true);
     let extension = from_extension(descr)?;
     let found = match (descr.kind(), size) {
-        _ if !native => None,
+        // numpy makes axes of it.
+        _ if !native || descr.has_subarray() => None,
         _ if extension.is_some() => extension,
         (b'V' | b'S' | b'U' | b'M' | b'm', _)
             if size > 0 && !descr.has_object() && number != NPY_TYPES::NPY_OBJECT as i32 =>

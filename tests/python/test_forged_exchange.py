@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from device import BACKEND
 
-from pygpu import gpuarray
+from pygpu import driver, gpuarray
+from pygpu.compiler import SourceModule
 
 KIND = {"host": 1, "cuda": 2, "hip": 10}[BACKEND]
 SIZE = 100
@@ -219,6 +220,7 @@ def test_handles_that_are_none(memory, stream):
         ({"typestr": np.float32}, ValueError, "no dtype"),
         ({"typestr": "xx"}, ValueError, "no dtype"),
         ({"typestr": "|O8"}, TypeError, "object"),
+        ({"typestr": "(2,)f4"}, TypeError, "cannot be on a device"),
         ({"typestr": ">f4"}, TypeError, "byte order"),
         ({"typestr": "|V8", "descr": [("a", "<f4")]}, ValueError, "descr of 4"),
         ({"typestr": "|V8", "descr": 5}, ValueError, "no dtype"),
@@ -247,6 +249,39 @@ def test_a_description_that_is_refused(memory, changes, error, text):
 
     with pytest.raises(error, match=text):
         gpuarray.from_cuda_array_interface(Described)
+
+
+@pytest.mark.parametrize("interface", [{"shape": (4,)}, {"data": None}, {"data": ()}, 5])
+def test_a_kernel_asks_for_an_address(interface):
+    class Described:
+        __cuda_array_interface__ = interface
+
+    module = SourceModule("__global__ void nothing(float *a) {}")
+    with pytest.raises(TypeError, match=r"type Described has no address as data\[0\]"):
+        module.get_function("nothing")(Described(), block=(1, 1, 1))
+
+
+def test_what_has_no_memory_has_no_description(memory):
+    nothing = memory[1:1].__cuda_array_interface__
+    assert (nothing["shape"], nothing["data"]) == ((0,), (0, False))
+    allocation = driver.mem_alloc(16)
+    array = gpuarray.GPUArray((4,), np.float32, gpudata=allocation)
+    allocation.free()
+    with pytest.raises(driver.LogicError):
+        array.__cuda_array_interface__  # noqa: B018
+
+
+def test_elements_with_axes_of_their_own(memory):
+    dtype = np.dtype("(2,)f4")
+    for use in (
+        lambda: gpuarray.GPUArray((3,), dtype),
+        lambda: gpuarray.zeros(3, dtype),
+        lambda: gpuarray.ones(3, dtype),
+        lambda: memory.view(dtype),
+    ):
+        # numpy's own arrays have no such dtype: it is that of records' fields.
+        with pytest.raises(TypeError, match="cannot be on a device"):
+            use()
 
 
 @pytest.mark.parametrize("entry", [2**63, -(2**70), 2**200])

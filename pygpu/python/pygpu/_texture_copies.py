@@ -79,6 +79,8 @@ def _format(dtype: np.dtype, as_integers: bool) -> tuple[array_format, int]:
 def _filled(descriptor: Any, source: Any, order: Any) -> Array:
     """A new array with the elements of another, whose axes in memory, slowest first, are those of
     the descriptor: in order "F" the other way round."""
+    if source.size == 0:
+        raise LogicError(f"the array has shape {tuple(source.shape)}; textures have no empty axes")
     array = Array(descriptor)
     if isinstance(source, np.ndarray):
         source = np.asarray(source, order=order)

@@ -2,10 +2,10 @@
 
 use super::GPUArray;
 use crate::allocator::{allocation_object, mem_alloc_object};
-use crate::errors::OrRaise;
+use crate::errors::{OrRaise, to_python};
 use crate::status;
 use crate::stream::{LEGACY, PER_THREAD};
-use gpuarray::{Layout, Stream};
+use gpuarray::{Error, Layout, Stream};
 use numpy::{PyArrayDescr, PyArrayDescrMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -191,10 +191,18 @@ impl GPUArray {
     #[getter]
     fn __cuda_array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let content = self.content()?;
+        let array = &content.array;
+        if array.size() > 0 && !array.memory().is_allocated() {
+            return Err(to_python(Error::handle(
+                "__cuda_array_interface__",
+                "the array's memory was freed",
+            )));
+        }
+        let address = if array.size() > 0 { array.address() } else { 0 };
         let interface = PyDict::new(py);
         interface.set_item("shape", self.shape(py)?)?;
         interface.set_item("strides", self.strides(py)?)?;
-        interface.set_item("data", (content.array.address(), false))?;
+        interface.set_item("data", (address, false))?;
         interface.set_item("typestr", content.descr.bind(py).getattr("str")?)?;
         let is_record = content.descr.bind(py).has_fields();
         if is_record {

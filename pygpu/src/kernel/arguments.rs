@@ -13,7 +13,7 @@ use gpuarray::launch::ArgumentList;
 use gpuarray::memory::Access;
 use numpy::npyffi::{NPY_TYPES, PY_ARRAY_API};
 use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
-use pyo3::exceptions::{PyAttributeError, PyOverflowError};
+use pyo3::exceptions::{PyAttributeError, PyOverflowError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -234,7 +234,14 @@ pub(super) fn interface_address(value: &Bound<'_, PyAny>) -> PyResult<Option<u64
     if !interface.is_truthy()? {
         return Ok(None);
     }
-    interface.get_item("data")?.get_item(0)?.extract().map(Some)
+    let address = interface.get_item("data").and_then(|data| data.get_item(0)?.extract());
+    address.map(Some).map_err(|error| {
+        let kind = numpy_array::type_name(value);
+        let what = format!("__cuda_array_interface__ of an argument of type {kind} has no address");
+        let refused = PyTypeError::new_err(format!("{what} as data[0]: {error}"));
+        refused.set_cause(value.py(), Some(error));
+        refused
+    })
 }
 
 /// Adds the memory of a numpy array that host and device share; false for any other object.

@@ -249,6 +249,10 @@ def test_bad_input(rng):
     copy.set_dst_array(driver.matrix_to_array(np.zeros((2, 8), np.uint8), "C"))
     with pytest.raises(driver.LogicError, match="src has texels of 4 bytes and dst of 1"):
         copy(True)
+    for shape in ((0, 3), (3, 0)):
+        for make in (driver.np_to_array, driver.matrix_to_array):
+            with pytest.raises(driver.LogicError, match="textures have no empty axes"):
+                make(np.zeros(shape, np.float32), "C")
     descr = driver.ArrayDescriptor()
     descr.width, descr.num_channels = 4, 3
     with pytest.raises(driver.LogicError, match="num_channels is 3"):
