@@ -413,3 +413,57 @@ def test_no_rows_between_devices(peers):
     copy = peer_copy(driver.mem_alloc(4), in_context(peers[1], driver.mem_alloc, 4), peers)
     copy.width_in_bytes, copy.height, copy.depth = 0, 2**40, 1
     copy()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_programs_on_two_devices(peers, seed):
+    # Uploads, fills, sums and copies on streams of both, never waited for, against numpy.
+    rng = np.random.default_rng(seed)
+    count, size = 6, 64
+    homes = [peers[i % 2] for i in range(count)]
+    streams = [(peer, in_context(peer, driver.Stream)) for peer in peers for _ in range(2)]
+    values = [rng.integers(0, 256, size, np.uint8) for _ in range(count)]
+    arrays = [
+        in_context(home, gpuarray.to_gpu, value) for home, value in zip(homes, values, strict=True)
+    ]
+    for _ in range(120):
+        to, from_ = (int(it) for it in rng.choice(count, 2, replace=False))
+        peer, stream = streams[rng.integers(len(streams))]
+        if rng.integers(3) == 0:
+            stream = None
+        kind = rng.choice(["copy", "rows", "fill", "add", "set"])
+        if kind == "copy":
+            start, length = int(rng.integers(0, 32)), int(rng.integers(1, 32))
+            in_context(
+                peer,
+                driver.memcpy_peer_async,
+                arrays[to][start:],
+                arrays[from_][start:],
+                length,
+                homes[to],
+                homes[from_],
+                stream,
+            )
+            values[to][start : start + length] = values[from_][start : start + length]
+        elif kind == "rows":
+            copy = peer_copy(arrays[from_], arrays[to], (homes[from_], homes[to]))
+            copy.width_in_bytes, copy.height, copy.depth = 5, 8, 1
+            copy.src_pitch, copy.dst_pitch = 8, 8
+            in_context(peer, copy, *([] if stream is None else [stream]))
+            rows = values[from_].reshape(8, 8)[:, :5].copy()
+            values[to].reshape(8, 8)[:, :5] = rows
+        else:
+            other = values[to].copy()
+            own = [it for place, it in streams if place is homes[to]][int(rng.integers(2))]
+            if kind == "fill":
+                in_context(homes[to], arrays[to].fill, 7, own)
+                values[to][:] = 7
+            elif kind == "add":
+                on_own = arrays[to].on(own)
+                in_context(homes[to], on_own.__iadd__, on_own)
+                values[to] += other
+            else:
+                values[to] = rng.integers(0, 256, size, np.uint8)
+                in_context(homes[to], arrays[to].set_async, values[to].copy(), own)
+    for home, array, value in zip(homes, arrays, values, strict=True):
+        np.testing.assert_array_equal(in_context(home, array.get), value)
