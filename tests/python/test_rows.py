@@ -415,6 +415,38 @@ def test_no_rows_between_devices(peers):
     copy()
 
 
+def test_rows_of_another_device(peers):
+    # The second device is not the current one.
+    host, back = np.arange(24, dtype=np.uint8), np.zeros(24, np.uint8)
+    memory, other = (in_context(peers[1], driver.mem_alloc, 24) for _ in range(2))
+    up, within = peer_copy(0, memory, peers), peer_copy(memory, other, (peers[1], peers[1]))
+    down = peer_copy(other, 0, (peers[1], peers[0]))
+    up.set_src_host(host)
+    down.set_dst_host(back)
+    for copy in (up, within, down):
+        copy.width_in_bytes, copy.height, copy.depth = 5, 4, 1
+        copy.src_pitch = copy.dst_pitch = 6
+        copy()
+    np.testing.assert_array_equal(back.reshape(4, 6)[:, :5], host.reshape(4, 6)[:, :5])
+    assert not back.reshape(4, 6)[:, 5].any()
+    assert driver.Context.get_current() is peers[0]
+
+
+def test_memory_goes_back_to_the_device_that_it_is_of(peers):
+    # Its last use was on a stream of the other device.
+    source = gpuarray.to_gpu(np.arange(64, dtype=np.uint8))
+    target = in_context(peers[1], gpuarray.empty, 64, np.uint8)
+    address = target.ptr
+    driver.memcpy_peer_async(target, source, 64, peers[1], peers[0])
+    np.testing.assert_array_equal(in_context(peers[1], target.get), np.arange(64))
+    driver.memcpy_peer_async(target, source, 64, peers[1], peers[0])
+    del target
+    here = [gpuarray.empty(64, np.uint8) for _ in range(8)]
+    assert address not in {array.ptr for array in here}
+    there = [in_context(peers[1], gpuarray.empty, 64, np.uint8) for _ in range(8)]
+    assert address in {array.ptr for array in there}
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_programs_on_two_devices(peers, seed):
     # Uploads, fills, sums and copies on streams of both, never waited for, against numpy.

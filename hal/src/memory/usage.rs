@@ -188,7 +188,7 @@ impl Usage {
         Ok(None)
     }
 
-    /// The stream of the last write.
+    /// The stream of the last write, or that of the allocation if the last write was on a stream of another device.
     ///
     /// # Errors
     /// Those of [`interruption::before_waiting`], if several streams use the memory.
@@ -197,7 +197,9 @@ impl Usage {
             return Ok(self.allocation_stream.clone());
         }
         interruption::before_waiting("memory")?;
-        Ok(self.lock().as_ref().map_or(&self.allocation_stream, Uses::writer).clone())
+        let uses = self.lock();
+        let writer = uses.as_ref().map(Uses::writer).filter(|it| self.is_of_device(it.as_ref()));
+        Ok(writer.unwrap_or(&self.allocation_stream).clone())
     }
 
     /// How often the memory refers to a stream; `None` while it is being used.
@@ -288,10 +290,20 @@ impl Usage {
     }
 
     fn take(&self, shared_uses: &mut SharedUses) -> LastUses {
-        match shared_uses.take() {
-            Some(uses) => uses.into_parts(),
-            None => (self.allocation_stream.clone(), ReleasedStreams::new()),
+        let own = || self.allocation_stream.clone();
+        let Some(uses) = shared_uses.take() else { return (own(), ReleasedStreams::new()) };
+        let (writer, mut earlier) = uses.into_parts();
+        if self.is_of_device(writer.as_ref()) {
+            return (writer, earlier);
         }
+        earlier.push(writer);
+        (own(), earlier)
+    }
+
+    /// False for a stream of another device, from or to which a copy was made. Memory that is freed on it would be
+    /// handed out for that device.
+    fn is_of_device(&self, stream: &dyn Stream) -> bool {
+        stream.device_id() == self.allocation_stream.device_id()
     }
 
     /// True while a graph uses the memory.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from . import _arguments, _core
@@ -10,6 +11,8 @@ from ._device import Device
 from ._errors import LogicError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ._enumerations import func_cache, shared_config
 
 _TOKEN = object()
@@ -33,6 +36,20 @@ def ordinal_of(name: str, context: Context | None) -> int:
     if context is None:
         return _core.current_ordinal()
     return _arguments.instance(name, context, Context)._device.ordinal
+
+
+@contextmanager
+def on_device(ordinal: int) -> Iterator[None]:
+    """Makes a device the thread's current one for a while."""
+    before = _core.current_ordinal()
+    if before == ordinal:
+        yield
+        return
+    _core.set_current_device(ordinal)
+    try:
+        yield
+    finally:
+        _core.set_current_device(before)
 
 
 class Context:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import _arguments, _core
-from ._context import Context, ordinal_of
+from ._context import Context, on_device, ordinal_of
 from ._errors import LogicError
 from ._texture_arrays import opened
 from ._texture_enumerations import memory_type
@@ -364,8 +364,13 @@ class Memcpy3DPeer(Memcpy3D):
         ordinals = [
             ordinal_of("ctx", context) for context in (self._dst_context, self._src_context)
         ]
-        if src[1] or dst[1] or ordinals[0] == ordinals[1]:
-            super()._copy(stream, wait)
+        home = ordinals[1 if dst[1] else 0]
+        # A driver copies rows with a pitch, and arrays for textures, on the current device only.
+        is_of_one = src[1] or dst[1] or ordinals[0] == ordinals[1]
+        is_array = memory_type.ARRAY in (self.src_memory_type, self.dst_memory_type)
+        if is_of_one and (src[1] or dst[1] or is_array or home == _core.current_ordinal()):
+            with on_device(home):
+                super()._copy(stream, wait)
             return
         _core.copy_rows_between_devices(
             (dst[0], ordinals[0], dst[2]),

@@ -32,19 +32,16 @@ import os
 import pickle
 import pickletools
 import threading
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from . import _arguments, _core
 from ._columns import Column, OpenedColumn, export_column, open_column
+from ._context import on_device
 from ._core import GPUArray
 from ._descriptor import HANDLE_OCTETS, Descriptor, _restore
 from ._errors import InvalidArgument
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 __all__ = [
     "Column",
@@ -77,20 +74,6 @@ def _after_fork() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
-
-
-@contextmanager
-def _on_device(ordinal: int) -> Iterator[None]:
-    """Makes a device the thread's current one for a while."""
-    before = _core.current_ordinal()
-    if before == ordinal:
-        yield
-        return
-    _core.set_current_device(ordinal)
-    try:
-        yield
-    finally:
-        _core.set_current_device(before)
 
 
 # -- memory that can be shared -----------------------------------------------------------------
@@ -164,7 +147,7 @@ def share(array: GPUArray) -> GPUArray:
     """
     _arguments.gpu_array("array", array)
     flags = array.flags
-    with _on_device(array._ordinal):
+    with on_device(array._ordinal):
         order = "F" if flags.f_contiguous and not flags.c_contiguous else "C"
         result = empty(array.shape, array.dtype, order)
         if result.size:
@@ -220,7 +203,7 @@ def export(array: GPUArray, copy: bool | None = None) -> Descriptor:
         return Descriptor(
             array.dtype, array.shape, array.strides, 0, 0, ordinal, vendor, bytes(HANDLE_OCTETS)
         )
-    with _on_device(ordinal):
+    with on_device(ordinal):
         if copy:
             array = share(array)
         try:
@@ -397,7 +380,7 @@ def open(descriptor: Descriptor, device: int | None = None) -> OpenedArray:
     for name, ordinal in (("device of the descriptor", descriptor.device), ("device", device)):
         if ordinal is not None and not 0 <= ordinal < count:
             raise InvalidArgument(f"{name} is {ordinal}; there are {count} devices")
-    with _on_device(descriptor.device):
+    with on_device(descriptor.device):
         opened = _open_here(descriptor)
     if device is None or device == descriptor.device:
         return opened
@@ -457,13 +440,13 @@ def _own_export(handle: bytes) -> tuple[int, GPUArray] | None:
 def _copy_to(array: GPUArray, device: int) -> OpenedArray:
     """Returns a copy of an array on another device."""
     source = array._ordinal
-    with _on_device(source):
+    with on_device(source):
         compact = array
         if not array.flags.c_contiguous:
             compact = GPUArray(array.shape, array.dtype)
             compact[...] = array
         _core.synchronize()
-    with _on_device(device):
+    with on_device(device):
         result = OpenedArray(array.shape, array.dtype)
         if array.size:
             nbytes = result.size * result.itemsize
