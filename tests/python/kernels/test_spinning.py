@@ -36,7 +36,6 @@ def spinning():
             {{
                 __shared__ int shared;
                 volatile int *vp = p;
-                (void)vp;
                 int turns = 0, t = threadIdx.x;
                 if (t == 0) {{
                     {loop}
@@ -45,6 +44,7 @@ def spinning():
                 }} else if (t == 127) {{
                     shared = 7;
                     __threadfence();
+                    *vp = 1;
                     atomicExch(p, 1);
                 }}
             }}
