@@ -86,7 +86,7 @@ pub unsafe trait Allocator: Send + Sync + fmt::Debug {
 ///
 /// Uses on several streams are ordered with events. A stream that reads waits for the stream that
 /// wrote last. A stream that writes waits for all that have used the memory since. The memory is
-/// freed behind the last use. The host does not wait for any of this.
+/// freed behind the last use, on a stream of its own device. The host does not wait for any of this.
 pub struct DeviceMemory {
     device: Arc<dyn Device>,
     address: u64,
