@@ -1,11 +1,12 @@
 """The memory manager for numba, over classes that follow numba's documented interface.
 
-`tests/numba/plugin.py` runs numba's own tests with it, where numba is installed.
+`tests/numba/kernels.py` runs numba's own tests with it, where numba is installed.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import sys
 import types
 import weakref
@@ -64,7 +65,7 @@ class Pointer:
     """Numba's pointers: memory is given up with the last counted reference."""
 
     def __init__(self, context, pointer, size, owner=None, finalizer=None):
-        self.pointer, self.size, self.owner = getattr(pointer, "value", pointer), size, owner
+        self.pointer, self.size, self.owner = self.read(pointer), size, owner
         self.finalizer = weakref.finalize(self, finalizer)
 
     def own(self):
@@ -72,6 +73,35 @@ class Pointer:
         counted.pointer, counted.size = self.pointer, self.size
         weakref.finalize(counted, self.finalizer)
         return counted
+
+
+class DevicePointer(Pointer):
+    """A pointer to device memory, whose value is that of the binding in use."""
+
+    read = staticmethod(lambda pointer: pointer.address)
+
+
+class HostPointer(Pointer):
+    """A pointer to host memory."""
+
+    read = staticmethod(int)
+
+
+class DeviceAddress:
+    """The device address of NVIDIA's bindings."""
+
+    def __init__(self, address):
+        self.address = address
+
+
+def by_ctypes(kind):
+    """Numba's pointer classes where ctypes calls the driver: it writes into the values."""
+
+    def read(pointer):
+        assert type(pointer) is kind
+        return pointer.value
+
+    return {"read": staticmethod(read)}
 
 
 class Counted:
@@ -85,16 +115,28 @@ class Owner:
 Owner.array = np.arange(100.0)
 
 
-@pytest.fixture
-def manager(monkeypatch):
+@pytest.fixture(params=["bindings", "ctypes"])
+def manager(monkeypatch, request):
     cuda = types.ModuleType("numba.cuda")
     cuda.HostOnlyCUDAMemoryManager = HostOnly
     cuda.GetIpcHandleMixin = type("GetIpcHandleMixin", (), {})
     cuda.MemoryInfo = namedtuple("MemoryInfo", "free,total")
     numba_driver = types.ModuleType("numba.cuda.cudadrv.driver")
     numba_driver.CudaAPIError = CudaAPIError
-    for name in ("AutoFreePointer", "MappedMemory", "PinnedMemory", "ManagedMemory"):
-        setattr(numba_driver, name, type(name, (Pointer,), {}))
+    numba_driver.binding = types.SimpleNamespace(CUdeviceptr=DeviceAddress)
+    names = {
+        DevicePointer: ("AutoFreePointer", "ManagedMemory"),
+        HostPointer: ("MappedMemory", "PinnedMemory"),
+    }
+    reads = {DevicePointer: {}, HostPointer: {}}
+    if request.param == "ctypes":
+        numba_driver.USE_NV_BINDING = False
+        numba_driver.drvapi = types.SimpleNamespace(cu_device_ptr=ctypes.c_size_t)
+        reads[DevicePointer] = by_ctypes(ctypes.c_size_t)
+        reads[HostPointer] = by_ctypes(ctypes.c_void_p)
+    for base, of_base in names.items():
+        for name in of_base:
+            setattr(numba_driver, name, type(name, (base,), reads[base]))
     monkeypatch.setitem(sys.modules, "numba.cuda", cuda)
     monkeypatch.setitem(sys.modules, "numba.cuda.cudadrv.driver", numba_driver)
     import pygpu.numba

@@ -23,6 +23,16 @@ from ._errors import Error, MemoryError
 _BYTE = np.dtype(np.uint8)
 
 
+def _addresses(numba_driver: Any) -> tuple[Callable[[int], Any], Callable[[int], Any]]:
+    """Returns what makes numba's values of an address in device and in host memory.
+
+    numba calls the driver by ctypes, or by NVIDIA's bindings; numba-cuda by the latter alone.
+    """
+    if getattr(numba_driver, "USE_NV_BINDING", True):
+        return numba_driver.binding.CUdeviceptr, int
+    return numba_driver.drvapi.cu_device_ptr, ctypes.c_void_p
+
+
 def _free(memory: Any) -> None:
     """Frees an allocation, as numba's list of pending deallocations calls it."""
     memory.free()
@@ -32,6 +42,7 @@ def _define() -> type[Any]:
     """Defines the plugin over numba's classes."""
     cuda = importlib.import_module("numba.cuda")
     numba_driver = importlib.import_module("numba.cuda.cudadrv.driver")
+    device_address, host_address = _addresses(numba_driver)
 
     class MemoryManager(cuda.GetIpcHandleMixin, cuda.HostOnlyCUDAMemoryManager):  # type: ignore[misc, name-defined]
         """Takes numba's memory from this package.
@@ -90,7 +101,7 @@ def _define() -> type[Any]:
             key = int(memory)
             pointer = numba_driver.AutoFreePointer(
                 weakref.proxy(self.context),
-                ctypes.c_void_p(key),
+                device_address(key),
                 size,
                 finalizer=self._finalizer(memory, key, size),
             )
@@ -106,11 +117,11 @@ def _define() -> type[Any]:
             )
             key = array.ctypes.data
             finalizer = self._finalizer(array.base, key, size)
-            context = weakref.proxy(self.context)
+            context, address = weakref.proxy(self.context), host_address(key)
             if not mapped:
-                return numba_driver.PinnedMemory(context, key, size, finalizer=finalizer)
+                return numba_driver.PinnedMemory(context, address, size, finalizer=finalizer)
             return self._keep(
-                numba_driver.MappedMemory(context, key, size, finalizer=finalizer), key
+                numba_driver.MappedMemory(context, address, size, finalizer=finalizer), key
             )
 
         def mempin(self, owner: Any, pointer: int, size: int, mapped: bool = False) -> Any:
@@ -125,13 +136,13 @@ def _define() -> type[Any]:
                 # At once: the same memory can be page-locked again.
                 registered.base.unregister()
 
-            context = weakref.proxy(self.context)
+            context, address = weakref.proxy(self.context), host_address(pointer)
             if not mapped:
                 return numba_driver.PinnedMemory(
-                    context, pointer, size, owner=owner, finalizer=finalize
+                    context, address, size, owner=owner, finalizer=finalize
                 )
             memory = numba_driver.MappedMemory(
-                context, pointer, size, owner=owner, finalizer=finalize
+                context, address, size, owner=owner, finalizer=finalize
             )
             return self._keep(memory, pointer)
 
@@ -142,7 +153,7 @@ def _define() -> type[Any]:
             key = array.ctypes.data
             memory = numba_driver.ManagedMemory(
                 weakref.proxy(self.context),
-                ctypes.c_void_p(key),
+                device_address(key),
                 size,
                 finalizer=self._finalizer(array.base, key, size),
             )
