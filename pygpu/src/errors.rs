@@ -72,7 +72,13 @@ fn class_name(error: &Error) -> &'static str {
             _ => "KernelFault",
         },
         ErrorKind::DeviceLost => "DeviceLost",
-        ErrorKind::CompileFailed => "CompileError",
+        ErrorKind::CompileFailed if error.call() == "compile" => "CompileError",
+        ErrorKind::CompileFailed => match error.status().code {
+            // PyCUDA's rule for code that the driver does not load.
+            209 => "CodeForOtherDevices",
+            200 | 218 | 222 | 223 | 300 | 302 | 303 => "InvalidCode",
+            _ => "CompileError",
+        },
         _ => "RuntimeError",
     }
 }

@@ -132,9 +132,15 @@ impl PyCapture {
         _value: &Bound<'_, PyAny>,
         _traceback: &Bound<'_, PyAny>,
     ) -> PyResult<bool> {
-        let graph = self.graph.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let current = || self.graph.lock().unwrap_or_else(PoisonError::into_inner);
+        let graph = current().take();
         let graph = graph.ok_or_else(|| PyRuntimeError::new_err("the capture was not entered"))?;
         let finished = self.stream.get().finish_capture(py);
+        if finished.is_err() && self.stream.get().is_capturing().unwrap_or(false) {
+            // Another thread has to end it, or the stream that it began on.
+            *current() = Some(graph);
+            return finished.map(|_| false);
+        }
         if error.is_none() {
             // The graph is new in each `with` statement.
             let _ = graph.get().graph.set(finished?);

@@ -168,6 +168,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         arrow::arrow_device_array_capsule,
         arrow::arrow_schema,
         arrow::arrow_schema_capsule,
+        array::wait_for_array,
         arrow::wait_for_external_event,
         current_device::build_info,
         current_device::choose_backend,

@@ -319,7 +319,7 @@ impl PyStream {
     /// -------
     /// bool
     ///     Whether work is recorded.
-    fn is_capturing(&self) -> PyResult<bool> {
+    pub(crate) fn is_capturing(&self) -> PyResult<bool> {
         self.note(self.stream.is_capturing())
     }
 

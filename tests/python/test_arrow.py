@@ -197,6 +197,16 @@ def test_copies_on_the_device(context, buffer):
         target.copy_from_device(DATA)
 
 
+@pytest.mark.parametrize("distance", [1, 3, 8, 63])
+def test_copies_between_overlapping_parts(context, distance):
+    count = len(DATA) - distance
+    up, down = context.buffer_from_data(DATA), context.buffer_from_data(DATA)
+    assert up.slice(distance).copy_from_device(up.slice(0, count)) == count
+    assert up.to_pybytes() == DATA[:distance] + DATA[:count]
+    assert down.copy_from_device(down.slice(distance)) == count
+    assert down.to_pybytes() == DATA[distance:] + DATA[count:]
+
+
 def test_data_and_its_parts(context, buffer):
     assert context.buffer_from_data(DATA, 60).to_pybytes() == DATA[60:]
     assert context.buffer_from_data(DATA, 2, 3).to_pybytes() == DATA[2:5]

@@ -64,6 +64,13 @@ def test_a_batch_there_and_back(context, rows):
         assert pa.record_batch(there).equals(batch)
 
 
+@pytest.mark.parametrize("type", [pa.string_view(), pa.binary_view()])
+def test_a_batch_of_an_empty_column_of_views(context, type):
+    batch = pa.record_batch({"views": pa.array([], type)})
+    there = arrow.read_record_batch(arrow.serialize_record_batch(batch, context), batch.schema)
+    assert there.copy_to_host().equals(batch)
+
+
 def test_parts_of_batches(context):
     batch = sample(40)[7:25]
     there = arrow.read_record_batch(arrow.serialize_record_batch(batch, context), batch.schema)

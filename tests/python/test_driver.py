@@ -12,7 +12,8 @@ import pytest
 from device import BACKEND, needs_alone
 from pairs import numbers
 
-from pygpu import _errors, autoinit, driver, gpuarray
+import pygpu
+from pygpu import _errors, autoinit, compiler, driver, gpuarray
 
 # ---- driver and devices -------------------------------------------------------------------------
 
@@ -369,6 +370,23 @@ def test_exception_classes():
     for name in ("MemoryError", "LogicError", "LaunchError", "RuntimeError", "CompileError"):
         assert issubclass(getattr(driver, name), driver.Error)
     assert issubclass(driver.MemoryError, MemoryError)
+
+
+def test_code_that_is_none_is_refused_as_pycuda_does():
+    with pytest.raises(driver.LogicError):
+        driver.module_from_buffer(b"this is no code")
+    with pytest.raises(driver.LogicError):
+        driver.module_from_buffer(b"\x7fELF" + bytes(100))
+    for code in (200, 218, 222, 223, 300, 302, 303):
+        with pytest.raises(driver.LogicError) as raised:
+            pygpu.Status(code).raise_for_status()
+        assert isinstance(raised.value, driver.CompileError)
+    with pytest.raises(driver.RuntimeError) as raised:
+        pygpu.Status(209).raise_for_status()
+    assert isinstance(raised.value, driver.CompileError)
+    with pytest.raises(driver.CompileError) as raised:
+        compiler.compile("no C")
+    assert not isinstance(raised.value, driver.LogicError)
 
 
 def test_exceptions_pass_between_processes():

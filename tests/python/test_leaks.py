@@ -72,3 +72,32 @@ def test_a_value_that_is_not_allowed():
     assert result.returncode != 0
     assert "PYGPU_LEAKS" in result.stderr
     assert "perhaps" in result.stderr
+
+
+INHERITED = """
+import os
+from pygpu import gpuarray
+array = gpuarray.zeros(100, "f4")
+if os.fork() == 0:
+    pass
+else:
+    os.wait()
+    del array
+"""
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        INHERITED,
+        "from pygpu import gpuarray\na = gpuarray.zeros(100, 'f4')\na.gpudata.free()",
+    ],
+    ids=["in a forked process", "freed by hand"],
+)
+def test_what_is_not_alive_is_not_reported(program):
+    assert run(program, "1").stderr == ""
+
+
+def test_frozen_objects_are_reported():
+    program = "import gc\nfrom pygpu import gpuarray\na = gpuarray.zeros(100, 'f4')\ngc.freeze()"
+    assert "400 bytes in 1 objects" in run(program, "1").stderr

@@ -209,16 +209,16 @@ unsafe impl Device for DriverDevice {
         // Write-combined memory is made so, it cannot become so.
         let flags = Self::pinned_flags(PinnedOptions { write_combined: false, ..options });
         // SAFETY: the caller's promise.
-        let code =
-            unsafe { (self.context.driver.calls.register_host)(pointer.cast(), bytes, flags) };
-        self.context.check("register_host", code)
+        let register =
+            || unsafe { (self.context.driver.calls.register_host)(pointer.cast(), bytes, flags) };
+        self.context.check("register_host", self.context.outside_captures(register))
     }
 
     unsafe fn unregister_host(&self, pointer: *mut u8) -> Result<()> {
         let _scope = self.context.enter()?;
         // SAFETY: the caller's promise.
-        let code = unsafe { (self.context.driver.calls.unregister_host)(pointer.cast()) };
-        self.context.check("unregister_host", code)
+        let unregister = || unsafe { (self.context.driver.calls.unregister_host)(pointer.cast()) };
+        self.context.check("unregister_host", self.context.outside_captures(unregister))
     }
 
     unsafe fn load_module(

@@ -139,6 +139,7 @@ __all__ = [
     "to_gpu",
     "trim_memory",
     "universal_functions",
+    "wait_for_array",
     "wait_for_external_event",
     "zeros",
 ]
@@ -1016,4 +1017,5 @@ def to_gpu(
     ary: ArrayLike, allocator: Any | None = None, stream: _Stream = None, wait: bool = True
 ) -> GPUArray: ...
 def trim_memory(keep: int) -> None: ...
+def wait_for_array(array: GPUArray) -> None: ...
 def wait_for_external_event(handle: int, stream: _Stream) -> None: ...

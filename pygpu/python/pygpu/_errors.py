@@ -164,6 +164,14 @@ class CompileError(Error):
         return result
 
 
+class InvalidCode(CompileError, LogicError):
+    """Code that is loaded, or linked, is none. PyCUDA raises ``LogicError`` then."""
+
+
+class CodeForOtherDevices(CompileError, RuntimeError):
+    """Code that is loaded has no part for this device. PyCUDA raises ``RuntimeError`` then."""
+
+
 class BackendUnavailable(RuntimeError):
     """A backend cannot be opened here; the text says why. PyCUDA fails to be imported then.
 

@@ -137,7 +137,7 @@ def _order_consumer(array: GPUArray, stream: Any) -> None:
         if handle not in (None, -1):
             raise BufferError(f"stream is {handle}; for an array on the host it is None or -1")
         if handle is None:
-            _core.synchronize()
+            _core.wait_for_array(array)
         return
     refused = {"cuda": (0,), "hip": (1, 2)}[backend]
     if handle is not None and (not -1 <= handle < 1 << 64 or handle in refused):

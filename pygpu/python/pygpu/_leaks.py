@@ -1,7 +1,9 @@
 """A report at exit of the device memory that is still alive, and of where it was allocated.
 
 Python's `tracemalloc` remembers where each object was made, those that stand for device memory
-among them. Nothing is done, and nothing is imported, unless the environment asks for the report.
+among them: arrays and allocations. Memory that only a graph, a texture's array or a pool keeps is
+not in the report. Nothing is done, and nothing is imported, unless the environment asks for the
+report.
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ from ._core import DeviceAllocation, GPUArray, PooledDeviceAllocation
 
 # Frames of a traceback that are kept.
 _FRAMES = 16
+# Where the memory of the process lies that this one was forked from, which is that one's.
+_inherited: set[int] = set()
 _ON, _OFF = ("1", "on", "true", "yes"), ("0", "off", "false", "no")
 
 
@@ -36,7 +40,7 @@ def _pieces() -> list[_Piece]:
         kind = type(item)
         try:
             if issubclass(kind, GPUArray):
-                start, size = (item.ptr, item.nbytes) if item.base is None else (0, 0)
+                start, size = (int(item.gpudata), item.nbytes) if item.base is None else (0, 0)
             elif issubclass(kind, DeviceAllocation | PooledDeviceAllocation):
                 start, size = int(item), item.size
             else:
@@ -44,7 +48,7 @@ def _pieces() -> list[_Piece]:
         except Exception:
             # Memory that has been freed by hand has no address.
             continue
-        if size:
+        if size and start not in _inherited:
             found.append(_Piece(start, start + size, item))
     kept: list[_Piece] = []
     for piece in sorted(found, key=lambda piece: (piece.start, -piece.end)):
@@ -61,6 +65,7 @@ def report() -> str:
     str
         For each place in the program the number of bytes and of objects, and the traceback.
     """
+    gc.unfreeze()
     gc.collect()
     places: dict[tuple[str, ...], list[int]] = {}
     for piece in _pieces():
@@ -77,6 +82,10 @@ def report() -> str:
         text.append(f"{size} bytes in {number} objects, made at")
         text.extend(place)
     return "\n".join(text) + "\n"
+
+
+def _forget_inherited() -> None:
+    _inherited.update([piece.start for piece in _pieces()])
 
 
 def _print_report() -> None:
@@ -101,3 +110,4 @@ def watch() -> None:
     if not tracemalloc.is_tracing():
         tracemalloc.start(_FRAMES)
     atexit.register(_print_report)
+    os.register_at_fork(after_in_child=_forget_inherited)

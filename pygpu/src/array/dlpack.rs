@@ -5,8 +5,10 @@
 
 use super::GPUArray;
 use crate::errors::OrRaise;
+use crate::synchronize::{synchronize_stream, wait_before_copy};
 use gpuarray::hal::layout::MAX_AXES;
 use gpuarray::hal::memory::AddressHold;
+use gpuarray::memory::Access;
 use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -179,6 +181,22 @@ pub(crate) fn dlpack_capsule<'py>(
         let deleter = Some(delete as unsafe extern "C" fn(*mut Managed));
         export(py, Managed { tensor, context, deleter }, |it| &mut it.context, kept, NAME)
     }
+}
+
+/// Waits until all work queued on an array has run, for a consumer that knows no streams.
+#[pyfunction]
+pub(crate) fn wait_for_array(array: &Bound<'_, GPUArray>) -> PyResult<()> {
+    let (py, array) = (array.py(), array.get().array()?);
+    let stream = array.stream();
+    if stream.is_capturing().or_raise()? {
+        // Captured work does not run. The wait is refused.
+        return synchronize_stream(py, stream.as_ref())?.or_raise();
+    }
+    if !array.memory().is_allocated() {
+        return Ok(());
+    }
+    // The consumer may write, too.
+    wait_before_copy(py, stream, &[(array.memory(), Access::Write)])
 }
 
 /// The capsule of a structure, whose context is what lives as long.

@@ -78,7 +78,7 @@ impl Pool {
         if let Some(known) = *slot {
             return Ok(known);
         }
-        let handle = self.create()?;
+        let handle = self.context.outside_captures(|| self.create())?;
         *slot = Some(handle);
         self.known.store(handle.map_or(1, |handle| handle as u64), Ordering::Release);
         Ok(handle)
@@ -111,21 +111,6 @@ impl Pool {
             }
             log::debug!("no memory pool: {error}");
             return Ok(None);
-        }
-        // Some runtimes have the calls but refuse the work: one small allocation tells.
-        let (address, code) = self.take_from(handle, 0, GRANULE);
-        if self.context.driver.is_unsupported(code) {
-            if let Some(destroy) = calls.pool_destroy {
-                // SAFETY: the pool was made here and is used by nobody.
-                unsafe { destroy(handle) };
-            }
-            return Ok(None);
-        }
-        if code == Status::SUCCESS
-            && let Some(free) = calls.free_async
-        {
-            // SAFETY: the address was allocated just now.
-            self.context.check("free", unsafe { free(address, 0) })?;
         }
         let threshold = self.threshold.get().copied().unwrap_or(u64::MAX);
         self.set_threshold_of(handle, threshold)?;
@@ -164,9 +149,24 @@ impl Pool {
             if code == Status::SUCCESS {
                 self.taken.lock().insert(address);
             }
-            return Ok((address, code));
+            if !self.context.driver.is_unsupported(code) || !self.taken.lock().is_empty() {
+                return Ok((address, code));
+            }
+            self.give_up(pool);
         }
         Ok(self.take_plain(bytes))
+    }
+
+    /// Does without a pool: some runtimes have the calls and refuse the work.
+    #[cold]
+    fn give_up(&self, pool: Handle) {
+        let mut slot = self.handle.lock();
+        // Another thread may have been faster.
+        if *slot == Some(Some(pool)) {
+            *slot = Some(None);
+            self.known.store(1, Ordering::Release);
+            self.destroy(pool);
+        }
     }
 
     /// Memory of no pool, with the driver's status. The context is current.

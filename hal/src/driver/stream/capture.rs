@@ -277,8 +277,9 @@ impl DriverStream {
         // SAFETY: the stream is live; the handle is written before the call returns.
         let code = self.context().asking(|| unsafe { end(self.raw(), &mut graph) });
         let result = self.context().check("end_capture", code);
-        if matches!(code, WRONG_THREAD | UNMATCHED) {
-            // The capture goes on: its origin is another stream or thread.
+        // The capture's origin is another stream or thread. Drivers need not let it go on then.
+        let may_go_on = matches!(code, WRONG_THREAD | UNMATCHED);
+        if may_go_on && self.capture_number().is_ok_and(|number| number.is_some()) {
             return Err(self.context().failed("end_capture", code));
         }
         drop(scope);

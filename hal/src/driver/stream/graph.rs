@@ -47,12 +47,12 @@ impl DriverGraph {
         let instantiate = optional!(driver, graph_instantiate, "end_capture")?;
         if let Some(nodes) = driver.calls.graph_nodes {
             // SAFETY: without an array the call returns the number only.
-            let code = unsafe { nodes(graph, null_mut(), &mut made.nodes) };
-            context.check("end_capture", code)?;
+            let count = || unsafe { nodes(graph, null_mut(), &mut made.nodes) };
+            context.check("end_capture", context.outside_captures(count))?;
         }
         // SAFETY: the graph is live; the handle is written before the call returns.
-        let code = unsafe { instantiate(&mut made.executable, graph, 0) };
-        context.check("end_capture", code)?;
+        let instantiate = || unsafe { instantiate(&mut made.executable, graph, 0) };
+        context.check("end_capture", context.outside_captures(instantiate))?;
         Ok(made)
     }
 }
@@ -73,7 +73,8 @@ impl Drop for DriverGraph {
                 if let Some(destroy) = destroy.filter(|_| handle != 0) {
                     // SAFETY: the handle is live and nobody can reach it any longer; the
                     // driver keeps what a launch under way needs.
-                    let code = unsafe { destroy(handle) };
+                    let destroy = || unsafe { destroy(handle) };
+                    let code = context.outside_captures(destroy);
                     result = result.and(context.check("destroy_graph", code));
                 }
             }

@@ -267,7 +267,7 @@ class _Parts:
         buffers = [self._buffer() for _ in layout.parts]
         if layout.has_variadic:
             (count,) = self._next("variadic")
-            if not 0 <= count <= self._body.size:
+            if count < 0:
                 raise ValueError(f"the column {field.name!r} has {count} variadic buffers")
             buffers += [self._buffer() for _ in range(count)]
         children = [self.column(child, depth - 1) for child in field.children]
