@@ -147,6 +147,23 @@ pub(crate) fn parse<'py>(value: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyAr
     Ok((descr, dtype))
 }
 
+/// A dtype argument for memory that the host uses: numpy's dtype object and the bytes of an
+/// element. What only numpy computes with is allowed, too, such as another byte order.
+pub(crate) fn parse_for_host<'py>(
+    value: &Bound<'py, PyAny>,
+) -> PyResult<(Bound<'py, PyArrayDescr>, usize)> {
+    let descr = match (value.cast::<PyArrayDescr>(), parse(value)) {
+        (Ok(descr), _) => descr.clone(),
+        (_, Ok((descr, _))) => descr,
+        (_, Err(error)) => PyArrayDescr::new(value.py(), value).map_err(|_| error)?,
+    };
+    if descr.has_object() || descr.has_subarray() || descr.itemsize() == 0 {
+        from_numpy(&descr)?;
+    }
+    let itemsize = descr.itemsize();
+    Ok((descr, itemsize))
+}
+
 fn is_text(value: &Bound<'_, PyAny>, text: &str) -> bool {
     value.cast::<PyString>().is_ok_and(|value| value.to_str().is_ok_and(|value| value == text))
 }

@@ -173,9 +173,9 @@ pub(crate) fn managed_empty<'py>(
             format!("mem_flags is {mem_flags}; allowed are 1 (global) and 2 (host)"),
         )));
     }
-    let (descr, element) = dtypes::parse(dtype)?;
+    let (descr, itemsize) = dtypes::parse_for_host(dtype)?;
     let shape = parse_shape(shape)?;
-    let layout = Layout::contiguous(&shape, element.size(), parse_order(order)?).or_raise()?;
+    let layout = Layout::contiguous(&shape, itemsize, parse_order(order)?).or_raise()?;
     let device = current_device()?.device;
     let bytes = layout.nbytes().max(1);
     let memory = deferred_drop::retry(py, || Managed::new(&device, bytes))?.or_raise()?;

@@ -199,10 +199,10 @@ pub(crate) fn pagelocked_empty<'py>(
     #[pyo3(from_py_with = argument::mem_flags)] mem_flags: u32,
 ) -> PyResult<numpy_array::HostArray<'py>> {
     let options = alloc_options("mem_flags", mem_flags)?;
-    let (descr, element) = dtypes::parse(dtype)?;
+    let (descr, itemsize) = dtypes::parse_for_host(dtype)?;
     let shape = crate::array::parse_shape(shape)?;
     let layout =
-        Layout::contiguous(&shape, element.size(), crate::array::parse_order(order)?).or_raise()?;
+        Layout::contiguous(&shape, itemsize, crate::array::parse_order(order)?).or_raise()?;
     if layout.size() == 0 {
         return numpy_array::empty(py, &descr, &layout);
     }

@@ -185,3 +185,16 @@ def test_a_record_with_a_field_named_object_is_plain(memory):
     a = np.ones(2, [("O", "i4"), ("Object", "f4")])
     driver.memcpy_htod(memory, memoryview(a))
     np.testing.assert_array_equal(driver.from_device_like(memory, a), a)
+
+
+@pytest.mark.parametrize("make", [driver.pagelocked_empty, driver.managed_empty])
+@pytest.mark.parametrize("dtype", [">f4", "longdouble", "M8[s]", "clongdouble", "S3"])
+def test_memory_of_the_host_has_any_numbers(make, dtype):
+    flags = () if make is driver.pagelocked_empty else ("C", 1)
+    array = make((2, 3), dtype, *flags)
+    assert array.dtype == np.dtype(dtype)
+    array[...] = 1
+    assert (array == np.ones((2, 3), dtype)).all()
+    for refused in (object, "V0", ("f4", 2)):
+        with pytest.raises(TypeError, match="cannot be on a device"):
+            make(3, np.dtype(refused), *flags)
