@@ -30,6 +30,7 @@ OTHER_TEXTS = {
     "what an address is": {"UUID"},
     "keys of the flags of arrays": {"C_CONTIGUOUS", "F_CONTIGUOUS"},
     "set for a compiler": {"HIP_PLATFORM"},
+    "variables of numba's modules": {"USE_NV_BINDING"},
     "instructions of pickles": {
         *("BINPUT", "BINUNICODE", "FRAME", "GLOBAL", "MARK", "MEMOIZE", "PROTO", "PUT", "REDUCE"),
         *("SHORT_BINUNICODE", "STACK_GLOBAL", "STOP", "TUPLE", "TUPLE1", "UNICODE"),
