@@ -75,7 +75,8 @@ def test_a_value_that_is_not_allowed():
 
 
 INHERITED = """
-import os
+import os, warnings
+warnings.simplefilter("ignore", DeprecationWarning)
 from pygpu import gpuarray
 array = gpuarray.zeros(100, "f4")
 if os.fork() == 0:

@@ -202,7 +202,8 @@ class _ScanKernel:
                 f"values of dtype {self.dtype} take {size} bytes; at most {_LARGEST_VALUE} can be "
                 "scanned"
             )
-        self._tile = THREADS * ((64 if size > 8 else 96) // max(size, 4))
+        thread_bytes = 64 if size > 8 else 112 if size == 4 else 96
+        self._tile = THREADS * (thread_bytes // max(size, 4))
         self._words = -(-size // 4)
         self._compiled: dict[tuple[int, int], tuple[_core.Function, ...]] = {}
 

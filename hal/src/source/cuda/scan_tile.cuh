@@ -8,7 +8,7 @@ template <class A>
 struct Tile {
     // Bytes of a thread's elements, which are counted as four bytes at least. `tile` in scan/plan.rs and
     // `_tile` in scan.py know this.
-    static constexpr u32 bytes = sizeof(A) > 8 ? 64 : 96;
+    static constexpr u32 bytes = sizeof(A) > 8 ? 64 : sizeof(A) == 4 ? 112 : 96;
     // Elements of a thread.
     static constexpr u32 count = (u32)(bytes / (sizeof(A) > 4 ? sizeof(A) : 4));
     // Neighbours that move in one access.

@@ -29,7 +29,11 @@ struct Prepared {
 /// The elements of a tile: `Tile` in scan_tile.cuh.
 const fn tile(accumulator: DType) -> u64 {
     let size = accumulator.size() as u64;
-    let bytes = if size > 8 { 64 } else { 96 };
+    let bytes = match size {
+        4 => 112,
+        0..=8 => 96,
+        _ => 64,
+    };
     THREADS as u64 * (bytes / if size > 4 { size } else { 4 })
 }
 
