@@ -6,7 +6,7 @@ use crate::abi::{Combine, Executor, Lanes};
 use crate::block::text_of;
 use crate::error::FailureKind;
 use crate::executor::EXECUTOR;
-use crate::worker::{fail, running, set_in_kernel};
+use crate::worker::{fail, is_running, running, set_in_kernel};
 use std::ffi::{CStr, c_char, c_void};
 
 /// `Checker` of `check.h`.
@@ -123,32 +123,39 @@ unsafe extern "C" fn fail_by_sanitizer(
     }
 }
 
-extern "C" fn allocate(bytes: u64, alignment: u64) -> *mut c_void {
+/// Runs a part of the executor on the calling thread, whether a kernel runs there or not: when the process ends,
+/// the system calls the destructors of variables that units have left.
+fn in_executor<T>(part: impl FnOnce() -> T) -> T {
     let worker = running();
-    // SAFETY: the worker is this thread's.
-    unsafe {
-        let was = set_in_kernel(worker, false);
-        let memory = heap::allocate(bytes as usize, alignment as usize);
-        set_in_kernel(worker, was);
-        memory
+    if !is_running(worker) {
+        return part();
     }
+    // SAFETY: the worker is this thread's, and runs.
+    let was = unsafe { set_in_kernel(worker, false) };
+    let result = part();
+    // SAFETY: as above.
+    unsafe { set_in_kernel(worker, was) };
+    result
+}
+
+extern "C" fn allocate(bytes: u64, alignment: u64) -> *mut c_void {
+    in_executor(|| heap::allocate(bytes as usize, alignment as usize))
 }
 
 /// # Safety
-/// As for [`access`].
+/// As for [`access`], or no kernel runs on the calling thread.
 unsafe extern "C" fn release(memory: *mut c_void, thread: u32, place: *const c_void) {
-    let worker = running();
-    // SAFETY: as above.
+    let released = in_executor(|| heap::release(memory));
+    let block = current();
+    if block.is_null() {
+        return;
+    }
+    // SAFETY: the block is this thread's, so a kernel runs on it, and no reference to it is kept by a caller.
     unsafe {
+        let worker = running();
         let was = set_in_kernel(worker, false);
-        let released = heap::release(memory);
-        let block = current();
-        if !block.is_null() {
-            (*block).forget();
-        }
-        if let Err(what) = released
-            && !block.is_null()
-        {
+        (*block).forget();
+        if let Err(what) = released {
             let place = (*block).launch().unit.lines.offset(place as usize);
             let line = (*block).launch().unit.lines.describe(place);
             let message = format!("{} {what}, in {line}", (*block).name_of(thread));
