@@ -353,3 +353,60 @@ def test_texture_references_have_constructors_that_run_before_checks():
         write = textured.get_function("write")
         write(INT(7), block=(3, 1, 1))
         refused(lambda: write(INT(7), block=(4, 1, 1)), "outside of its array")
+
+
+def test_destructors_of_variables_run_when_the_process_ends():
+    program = """
+        import numpy as np
+        from pygpu import autoinit, gpuarray
+        from pygpu.compiler import SourceModule
+        module = SourceModule('''
+        #include <curand_kernel.h>
+        struct Table {
+            int *rows;
+            Table() : rows(new int[4]) {}
+            ~Table() { rows[0] = 1; delete[] rows; free(malloc(8)); }
+        };
+        __device__ Table table;
+        extern "C" __global__ void draw(float *a) {
+            curandState state;
+            curand_init(1, threadIdx.x, 0, &state);
+            a[threadIdx.x] = curand_uniform(&state);
+        }
+        ''', no_extern_c=True)
+        a = gpuarray.zeros(4, np.float32)
+        module.get_function("draw")(a, block=(4, 1, 1))
+        print((a.get() > 0).all())
+    """
+    ended = run_python(program, PYGPU_CHECK="1")
+    assert (ended.stdout, ended.stderr) == ("True\n", "")
+
+
+def test_shared_variables_with_constructors_are_memory_of_the_block():
+    text = """
+    #include <cuda_fp16.h>
+    #include <pycuda-complex.hpp>
+    struct Pair { int first; float second; __device__ Pair() {} };
+    __global__ void turn(int *a, int n) {
+        __shared__ Pair pairs[8];
+        __shared__ __half halves[8];
+        __shared__ pycuda::complex<float> numbers[8];
+        int i = threadIdx.x;
+        if (i < n) pairs[i].first = a[i];
+        halves[i] = __int2half_rn(i);
+        numbers[i] = pycuda::complex<float>(i, 1);
+        __syncthreads();
+        a[i] = pairs[7 - i].first + (int)__half2float(halves[7 - i]) + (int)numbers[7 - i].imag();
+    }
+    """
+    with pygpu.checking():
+        turn = SourceModule(text).get_function("turn")
+        assert turn.shared_size_bytes == 8 * (8 + 2 + 8)
+        a = gpuarray.to_gpu(np.arange(8, dtype=INT))
+        turn(a, INT(8), grid=(1, 1), block=(8, 1, 1))
+        assert a.get().tolist() == [15 - 2 * i for i in range(8)]
+        refused(
+            lambda: turn(a, INT(7), block=(8, 1, 1)),
+            "thread (0, 0, 0) reads 4 bytes that nothing has written",
+            "shared memory pairs",
+        )

@@ -10,7 +10,7 @@ use crate::executor::EXECUTOR;
 use crate::grid::{self, Initialiser};
 use crate::initialisers;
 use crate::launch::Schedule;
-use crate::shared_memory::{DYNAMIC_SHARED, GUARD_BYTES, MOST_SHARED_BYTES, is_shared};
+use crate::shared_memory::{DYNAMIC_SHARED, GUARD_BYTES, MOST_SHARED_BYTES, is_guard, is_shared};
 use crate::shared_use;
 use crate::symbols::{Symbol, Symbols};
 use object::SymbolKind;
@@ -34,6 +34,8 @@ pub struct Library {
     constant_bytes: u64,
     /// Offsets and bytes of static shared memory in thread-local memory.
     shared: Vec<(u64, u64)>,
+    /// Offsets of what says that constructors of shared memory have run.
+    guards: Vec<u64>,
     /// The offset of dynamic shared memory.
     dynamic_shared: Option<u64>,
     local: unsafe extern "C" fn() -> *mut u8,
@@ -147,6 +149,7 @@ impl Library {
             // SAFETY: the unit is loaded there.
             constant_bytes: unsafe { constant_bytes(&symbols, base) },
             shared: static_shared(&symbols).map(|it| (it.value, it.bytes)).collect(),
+            guards: guards(&symbols),
             dynamic_shared: symbols.find(DYNAMIC_SHARED).map(|it| it.value),
             local: unit.local,
             code: base.wrapping_add(symbols.code.start as usize)
@@ -317,6 +320,18 @@ impl Library {
         unsafe { (self.local)() }.wrapping_sub(self.local_offset as usize)
     }
 
+    /// Keeps constructors of shared variables from running on the calling thread, as on a GPU.
+    pub(crate) fn skip_constructors_of_shared(&self) {
+        if self.guards.is_empty() {
+            return;
+        }
+        let base = self.local_base();
+        for &offset in &self.guards {
+            // SAFETY: the symbol table says so of the thread's own memory, which no kernel uses now.
+            unsafe { base.add(offset as usize).write(1) };
+        }
+    }
+
     /// Fills the shared memory of the calling thread before a block, if the schedule says so.
     pub(crate) fn fill_shared(&self, schedule: &Schedule) {
         let Some(byte) = schedule.fill else { return };
@@ -370,6 +385,12 @@ fn shared_bounds(symbols: &Symbols) -> [i64; 2] {
 fn static_shared(symbols: &Symbols) -> impl Iterator<Item = &Symbol> {
     let all = symbols.defined.iter().filter(|it| it.kind == SymbolKind::Tls && it.bytes > 0);
     all.filter(|it| is_shared(&it.name) && it.name != DYNAMIC_SHARED)
+}
+
+/// Offsets of the guards of shared variables with constructors.
+fn guards(symbols: &Symbols) -> Vec<u64> {
+    let all = symbols.defined.iter().filter(|it| it.kind == SymbolKind::Tls && it.bytes > 0);
+    all.filter(|it| is_guard(&it.name)).map(|it| it.value).collect()
 }
 
 /// Bytes of static shared memory by the name of the function that uses them.

@@ -159,6 +159,7 @@ pub(crate) unsafe fn run(grid: &Grid<'_>, blocks: std::ops::Range<u64>) -> Resul
         (*worker).failure = None;
         (*worker).fault.signal.store(0, Ordering::Relaxed);
         (*worker).to_ask.store(false, Ordering::Relaxed);
+        grid.library.skip_constructors_of_shared();
         if (*worker).next_block() {
             (*worker).current = first;
             let mut stack = (&(*worker).fibers)[first as usize].stack;
