@@ -9,7 +9,7 @@ mod reader;
 use crate::ptx;
 use crate::regions::Forms;
 use crate::tokens::Tokens;
-use crate::{shared_pointers, unnamed_classes, volatile_writes};
+use crate::{qualifiers, shared_pointers, unnamed_classes, volatile_writes};
 pub(crate) use constants::PREFIX as CONSTANT_PREFIX;
 pub(crate) use reader::Declared;
 use reader::{Declarations, Kernel};
@@ -40,16 +40,30 @@ pub(crate) fn unit(
 ) -> Result<Unit, String> {
     let tokens = Tokens::of(preprocessed);
     check(&tokens)?;
-    let statements = ptx::edits(&tokens, is_hip)?;
-    let Declarations { kernels, template_bounds, constants, all, edits } = reader::read(&tokens);
+    if let Some(placed) = qualifiers::placed(&tokens) {
+        return unit_of(&Tokens::of(&placed), names, without, is_hip);
+    }
+    unit_of(&tokens, names, without, is_hip)
+}
+
+/// The same of a text whose qualifiers are where C++ takes them.
+fn unit_of(
+    tokens: &Tokens<'_>,
+    names: &[&str],
+    without: Option<&HashSet<String>>,
+    is_hip: bool,
+) -> Result<Unit, String> {
+    let preprocessed = tokens.text;
+    let statements = ptx::edits(tokens, is_hip)?;
+    let Declarations { kernels, template_bounds, constants, all, edits } = reader::read(tokens);
     // What lanes do together is no loop over threads, nor is what threads leave undefined for others.
-    let mut meetings = volatile_writes::edits(&tokens);
-    meetings.extend(shared_pointers::edits(&tokens));
+    let mut meetings = volatile_writes::edits(tokens);
+    meetings.extend(shared_pointers::edits(tokens));
     let without = without.filter(|_| meetings.is_empty());
-    let mut forms = without.map_or_else(Forms::default, |it| Forms::of(&tokens, &all, it));
+    let mut forms = without.map_or_else(Forms::default, |it| Forms::of(tokens, &all, it));
     let mut edits: Vec<(usize, usize, Cow<'_, str>)> =
         edits.into_iter().map(|(start, end, text)| (start, end, text.into())).collect();
-    let texts = meetings.into_iter().chain(unnamed_classes::edits(&tokens));
+    let texts = meetings.into_iter().chain(unnamed_classes::edits(tokens));
     edits.extend(texts.map(|(start, end, text)| (start, end, text.into())));
     for (token, form) in std::mem::take(&mut forms.texts) {
         let behind = tokens.all[token].end;

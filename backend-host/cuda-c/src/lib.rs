@@ -26,6 +26,7 @@ mod library;
 mod options;
 mod precompiled;
 mod ptx;
+mod qualifiers;
 mod regions;
 mod shared_memory;
 mod shared_pointers;

@@ -10,7 +10,7 @@
 #define __grid_constant__
 #define __forceinline__ inline __attribute__((always_inline))
 #define __inline_hint__ inline
-#define __noinline__ __attribute__((noinline))
+// `__noinline__` is the driver's: in attributes of the system's headers it is a word of the compiler's.
 #define __cluster_dims__(...)
 #define __maxnreg__(...)
 #define __block_size__(...)

@@ -175,6 +175,13 @@ impl Reader<'_, '_> {
                     break;
                 }
             }
+            // The loop over threads has the kernel in it, whatever the program says; as on a GPU.
+            for index in begin + 1..parameters.unwrap_or(end) {
+                let is_in_attribute = matches!(tokens.at(index - 1), "(" | "," | "::");
+                if is_in_attribute && matches!(tokens.at(index), "noinline" | "__noinline__") {
+                    self.replace(index, index, "unused");
+                }
+            }
             if let Some(open) = parameters
                 && (has_body || is_instantiation)
             {

@@ -40,7 +40,7 @@ impl Parser<'_, '_, '_> {
         let is_refused = |it: usize| {
             matches!(lexemes.at(it), "<" | "=" | "&" | "auto" | "decltype")
                 || (lexemes.at(it) == "("
-                    && lexemes.before(it) != "__attribute__"
+                    && !matches!(lexemes.before(it), "__attribute__" | "alignas")
                     && lexemes.opener(it).is_none_or(|open| !range.contains(&open)))
         };
         if range.clone().any(is_refused) {

@@ -41,6 +41,7 @@ fn kernels_of_known_statements_have_a_second_form() {
         ("", "if (t >= n) return; __syncthreads(); a[t] = t;"),
         ("", "float4 v = make_float4(t, 0, 0, 0); __syncthreads(); a[t] = v.x;"),
         ("", "int b[4] = {0}, *p = b; __syncthreads(); a[t] = p[1];"),
+        ("", "__shared__ alignas(16) float q[64]; q[t] = t; __syncthreads(); a[t] = q[n - t];"),
         (function, "s[t] = f(t); __syncthreads(); a[t] = f(s[0]);"),
         ("const int N = 3;", "for (int k = 0; k < N; ++k) __syncthreads();"),
         ("__device__ void g() { __syncthreads(); }", "s[t] = 1; __syncthreads();"),

@@ -1,0 +1,97 @@
+//! Qualifiers of CUDA C that stand where the C++ of the system's compiler would refuse them.
+//!
+//! `__shared__` is an attribute for NVIDIA's compilers, so others may follow it: `__shared__ alignas(16) float s[4]`.
+//! Here it is a specifier, in front of which they have to be. `__noinline__` is a macro of CUDA's headers, but
+//! also a word in attributes of the system's, `__attribute__((__noinline__))`; so it is no macro here.
+
+use crate::tokens::Tokens;
+
+/// What `__shared__` has become, for the preprocessor has run.
+const SHARED: &str = "thread_local";
+const NOINLINE: &str = "__noinline__";
+
+/// Returns a text in which all qualifiers are where a C++ compiler takes them; `None` if they are.
+pub(crate) fn placed(tokens: &Tokens<'_>) -> Option<String> {
+    let mut text = String::new();
+    let mut done = 0;
+    let mut replace = |at: usize, replacement: &str| {
+        let token = tokens.all[at];
+        text.push_str(&tokens.text[done..token.start]);
+        text.push_str(replacement);
+        done = token.end;
+    };
+    let mut at = 0;
+    while at < tokens.len() {
+        match tokens.at(at) {
+            SHARED => {
+                let end = behind_attributes(tokens, at + 1);
+                if end > at + 1 {
+                    let attributes: Vec<&str> = (at + 1..end).map(|it| tokens.at(it)).collect();
+                    replace(at, &format!("{} {SHARED}", attributes.join(" ")));
+                    // What is between them stays: markers of lines.
+                    (at + 1..end).for_each(|it| replace(it, ""));
+                }
+                at = end;
+            }
+            NOINLINE => {
+                let is_in_attribute = at > 0 && matches!(tokens.at(at - 1), "(" | "," | "::");
+                if !is_in_attribute {
+                    replace(at, "__attribute__((noinline))");
+                }
+                at += 1;
+            }
+            _ => at += 1,
+        }
+    }
+    if done == 0 {
+        return None;
+    }
+    text.push_str(&tokens.text[done..]);
+    Some(text)
+}
+
+/// The token behind attributes of C++ that begin at one.
+fn behind_attributes(tokens: &Tokens<'_>, mut at: usize) -> usize {
+    loop {
+        let last = match (tokens.at(at), tokens.at(at + 1)) {
+            ("alignas", "(") => tokens.partner(at + 1),
+            ("[", "[") => tokens.partner(at),
+            _ => None,
+        };
+        match last {
+            Some(last) => at = last + 1,
+            None => return at,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::placed;
+    use crate::tokens::Tokens;
+
+    #[test]
+    fn attributes_come_before_the_specifiers() {
+        for (text, expected) in [
+            (
+                "{ thread_local alignas(16)\n[[maybe_unused]] float s[4]; }",
+                "{ alignas ( 16 ) [ [ maybe_unused ] ] thread_local \n float s[4]; }",
+            ),
+            ("__noinline__ int f();", "__attribute__((noinline)) int f();"),
+        ] {
+            let squeezed = |text: &str| text.replace("  ", " ").replace("  ", " ");
+            let found = placed(&Tokens::of(text)).map(|it| squeezed(&it));
+            assert_eq!(found.as_deref(), Some(expected));
+        }
+        for text in [
+            "thread_local float s[4];",
+            "alignas(16) thread_local float s[4];",
+            "extern thread_local float s[];",
+            "__attribute__((__noinline__)) int f();",
+            "[[gnu::__noinline__]] int f();",
+            "thread_local alignas(",
+        ] {
+            assert_eq!(placed(&Tokens::of(text)), None, "{text}");
+        }
+    }
+}
