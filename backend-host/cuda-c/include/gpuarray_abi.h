@@ -58,7 +58,7 @@ static constexpr int warpSize __attribute__((unused)) = GPUARRAY_WARP_SIZE;
 
 namespace gpuarray_abi {
 
-constexpr unsigned VERSION = 7;
+constexpr unsigned VERSION = 8;
 // Of a block.
 constexpr unsigned MOST_THREADS = 1024;
 

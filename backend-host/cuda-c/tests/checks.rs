@@ -242,6 +242,18 @@ extern "C" __global__ void vector(char *a, int n) {
     v->x = 1;
 }
 extern "C" __global__ void integer(char *a, int n) { *(int *)(a + n) = 1; }
+extern "C" __global__ void cached(char *a, int n) {
+    int v =
+        __ldg((const int *)(a + n));
+    __stcg((int *)(a + n), v);
+}
+extern "C" __global__ void atomic(char *a, int n) {
+    atomicAdd((unsigned *)(a + n), 1);
+    atomicExch((unsigned long long *)a, 1ull);
+    atomicCAS((unsigned short *)(a + n), (unsigned short)1, (unsigned short)2);
+}
+struct __attribute__((packed)) Packed { char kind; volatile int value; };
+extern "C" __global__ void packed(Packed *a, int n) { if (threadIdx.x == 0) a->value = n; }
 "#,
     );
     let mut array = vec![0; 24];
@@ -256,6 +268,16 @@ extern "C" __global__ void integer(char *a, int n) { *(int *)(a + n) = 1; }
     found(run("vector", 4), FailureKind::Address, &texts);
     assert_eq!(run("integer", 4), None);
     found(run("integer", 2), FailureKind::Address, &["'int'", "kernel.cu:8", "no multiple of 4"]);
+    assert_eq!(run("cached", 4), None);
+    let texts = ["thread (0, 0, 0) accesses", "in kernel.cu:11", "no multiple of 4"];
+    found(run("cached", 6), FailureKind::Address, &texts);
+    assert_eq!(run("atomic", 8), None);
+    let texts =
+        ["accesses 4 bytes at", "by an atomic operation, in kernel.cu:15", "no multiple of 4"];
+    found(run("atomic", 9), FailureKind::Address, &texts);
+    assert_eq!(run("packed", 4), None);
+    let without = Checks { arithmetic: false, ..OTHERS };
+    assert_eq!(self::run(&library, "atomic", (1, 8), &mut [0; 24], 9, without), None);
 }
 
 #[test]

@@ -14,8 +14,9 @@ namespace gpuarray_check {
 typedef unsigned long size;
 
 // What is done with memory: a sum of these. A volatile access counts as an atomic one, and an
-// exchange as a write. One that compares first writes what the thread has made of what it compares with.
-enum How : unsigned { READ = 1, WRITE = 2, ATOMIC = 4, RELEASE = 8, COMPARE = 16 };
+// exchange as a write. One that compares first writes what the thread has made of what it compares with. An
+// operation needs an address that is a multiple of its bytes.
+enum How : unsigned { READ = 1, WRITE = 2, ATOMIC = 4, RELEASE = 8, COMPARE = 16, OPERATION = 32 };
 
 // The functions of the executor. `thread` is the linear index of the calling thread in its block; `place` an address
 // in the code that follows the access, or null for an access of the executor's own functions.
@@ -25,7 +26,9 @@ struct Checker {
     // A fence: what the thread has done before is seen by who sees a later atomic operation of it.
     void (*fence)(unsigned thread);
     // The kernel fails for another reason; `what` is the type, or null for a division by zero.
-    void (*fail)(const char* type, size address, size alignment, const char* file, unsigned line, unsigned thread);
+    // `place` is an address in the code, as above.
+    void (*fail)(const char* type, size address, size alignment, const char* file, unsigned line, unsigned thread,
+                 const void* place);
     // Memory of the kernel's own; null if there is none.
     void* (*allocate)(size bytes, size alignment);
     void (*release)(void* memory, unsigned thread, const void* place);
@@ -40,7 +43,7 @@ struct Checker {
 namespace loading {
 GPUARRAY_UNCHECKED void access(const volatile void*, size, unsigned, unsigned, const void*) {}
 GPUARRAY_UNCHECKED void fence(unsigned) {}
-GPUARRAY_UNCHECKED void fail(const char*, size, size, const char*, unsigned, unsigned) {}
+GPUARRAY_UNCHECKED void fail(const char*, size, size, const char*, unsigned, unsigned, const void*) {}
 // The system's `malloc` and `free` are out of reach behind those below: what is freed here stays.
 void* aligned(size alignment, size bytes) __asm__("aligned_alloc");
 GPUARRAY_UNCHECKED void* allocate(size bytes, size alignment) {
@@ -107,7 +110,7 @@ GPUARRAY_HOOK(void, function_exit, "__tsan_func_exit", ) {}
 // Atomic operations. Their order says whether they release what the thread has done; each acquires.
 #define GPUARRAY_ATOMICS(bits, T)                                                               \
     GPUARRAY_HOOK(T, load##bits, "__tsan_atomic" #bits "_load", const volatile T* p, int order) { \
-        GPUARRAY_ACCESS(p, sizeof(T), READ | ATOMIC);                                           \
+        GPUARRAY_ACCESS(p, sizeof(T), READ | ATOMIC | OPERATION);                               \
         return (void)order, __atomic_load_n(p, __ATOMIC_SEQ_CST);                               \
     }                                                                                           \
     GPUARRAY_HOOK(void, store##bits, "__tsan_atomic" #bits "_store", volatile T* p, T v, int order) { \
@@ -132,7 +135,7 @@ GPUARRAY_HOOK(void, function_exit, "__tsan_func_exit", ) {}
         __atomic_compare_exchange_n(p, &expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
         return expected;                                                                        \
     }
-#define GPUARRAY_ORDER(how, order) ((how) | ATOMIC | ((order) >= __ATOMIC_RELEASE ? RELEASE : 0u))
+#define GPUARRAY_ORDER(how, order) ((how) | ATOMIC | OPERATION | ((order) >= __ATOMIC_RELEASE ? RELEASE : 0u))
 #define GPUARRAY_FETCH(bits, T, name)                                                           \
     GPUARRAY_HOOK(T, name##bits, "__tsan_atomic" #bits "_fetch_" #name, volatile T* p, T v, int order) { \
         GPUARRAY_ACCESS(p, sizeof(T), GPUARRAY_ORDER(READ | WRITE, order));                     \
@@ -174,10 +177,11 @@ struct Overflow {
     const Type* type;
 };
 GPUARRAY_HOOK(void, misaligned, "__ubsan_handle_type_mismatch_v1", const Mismatch* at, size address) {
-    checker->fail(at->type->name, address, (size)1 << at->alignment, at->place.file, at->place.line, GPUARRAY_THREAD);
+    checker->fail(at->type->name, address, (size)1 << at->alignment, at->place.file, at->place.line, GPUARRAY_THREAD,
+                  GPUARRAY_CALLER);
 }
 GPUARRAY_HOOK(void, divided, "__ubsan_handle_divrem_overflow", const Overflow* at, size, size) {
-    checker->fail(nullptr, 0, 0, at->place.file, at->place.line, GPUARRAY_THREAD);
+    checker->fail(nullptr, 0, 0, at->place.file, at->place.line, GPUARRAY_THREAD, GPUARRAY_CALLER);
 }
 
 // Functions of the system's library that access memory or allocate it. The compiler calls some of them

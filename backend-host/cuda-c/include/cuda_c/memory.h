@@ -3,13 +3,14 @@
 
 extern "C++" {
 
-// Volatile is what the hints `cv` and `wt` say: no copy of the value is used.
-template <class T> static inline T __ldg(const T* address) { return *address; }
-template <class T> static inline T __ldca(const T* address) { return *address; }
-template <class T> static inline T __ldcg(const T* address) { return *address; }
-template <class T> static inline T __ldcs(const T* address) { return *address; }
-template <class T> static inline T __ldlu(const T* address) { return *address; }
-template <class T> static inline T __ldcv(const T* address) {
+// Volatile is what the hints `cv` and `wt` say: no copy of the value is used. All are inlined into the line that
+// they are called in, which is the one that faults are reported in.
+template <class T> static __forceinline__ T __ldg(const T* address) { return *address; }
+template <class T> static __forceinline__ T __ldca(const T* address) { return *address; }
+template <class T> static __forceinline__ T __ldcg(const T* address) { return *address; }
+template <class T> static __forceinline__ T __ldcs(const T* address) { return *address; }
+template <class T> static __forceinline__ T __ldlu(const T* address) { return *address; }
+template <class T> static __forceinline__ T __ldcv(const T* address) {
     if constexpr (!__is_class(T) && !__is_union(T)) {
         return *static_cast<const volatile T*>(address);
     } else {
@@ -22,16 +23,16 @@ template <class T> static inline T __ldcv(const T* address) {
 namespace cuda_c {
 template <class T> struct Written { typedef T type; };
 } // namespace cuda_c
-template <class T> static inline void __stcg(T* address, typename cuda_c::Written<T>::type value) {
+template <class T> static __forceinline__ void __stcg(T* address, typename cuda_c::Written<T>::type value) {
     *address = value;
 }
-template <class T> static inline void __stcs(T* address, typename cuda_c::Written<T>::type value) {
+template <class T> static __forceinline__ void __stcs(T* address, typename cuda_c::Written<T>::type value) {
     *address = value;
 }
-template <class T> static inline void __stwb(T* address, typename cuda_c::Written<T>::type value) {
+template <class T> static __forceinline__ void __stwb(T* address, typename cuda_c::Written<T>::type value) {
     *address = value;
 }
-template <class T> static inline void __stwt(T* address, typename cuda_c::Written<T>::type value) {
+template <class T> static __forceinline__ void __stwt(T* address, typename cuda_c::Written<T>::type value) {
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     *address = value;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);

@@ -4,7 +4,7 @@ use super::barriers::Barriers;
 use super::memory::is_uninitialised;
 use super::order::Order;
 use super::publications::Publications;
-use super::report::{describe_access, describe_address, describe_earlier};
+use super::report::{describe_access, describe_address, describe_earlier, describe_misaligned};
 use super::shadow::{Kind, New, Shadow};
 use super::{Checking, Turn, Unit, heap};
 use crate::abi::Index;
@@ -22,6 +22,7 @@ const WRITE: u32 = 2;
 const ATOMIC: u32 = 4;
 const RELEASE: u32 = 8;
 const COMPARE: u32 = 16;
+const OPERATION: u32 = 32;
 
 /// After so many atomic accesses of a cooperative launch the other blocks have their turns: one may wait
 /// for another one so.
@@ -272,6 +273,11 @@ impl Block {
     /// What is wrong with it.
     pub(super) fn check(&mut self, worker: *mut Worker, access: Access) -> Result<(), Fault> {
         self.resolve(access)?;
+        let is_placed = access.address.is_multiple_of(access.bytes) || !access.is(OPERATION);
+        if !is_placed && self.launch().checking.checks.arithmetic {
+            let message = describe_misaligned(self, &access);
+            return Err(Fault { kind: FailureKind::Address, message });
+        }
         let Some(region) = self.region(worker, access.address) else {
             return self.outside(access);
         };

@@ -2,6 +2,7 @@
 
 use super::block::{Access, Fault, current};
 use super::heap;
+use super::lines::is_of_language;
 use crate::abi::{Combine, Executor, Lanes};
 use crate::block::text_of;
 use crate::error::FailureKind;
@@ -15,7 +16,7 @@ use std::ffi::{CStr, c_char, c_void};
 pub(super) struct Checker {
     access: unsafe extern "C" fn(*const c_void, u64, u32, u32, *const c_void),
     fence: unsafe extern "C" fn(u32),
-    fail: unsafe extern "C" fn(*const c_char, u64, u64, *const c_char, u32, u32),
+    fail: unsafe extern "C" fn(*const c_char, u64, u64, *const c_char, u32, u32, *const c_void),
     allocate: extern "C" fn(u64, u64) -> *mut c_void,
     release: unsafe extern "C" fn(*mut c_void, u32, *const c_void),
     copy: unsafe extern "C" fn(*mut c_void, *const c_void, u64),
@@ -96,6 +97,7 @@ unsafe extern "C" fn fail_by_sanitizer(
     file: *const c_char,
     line: u32,
     thread: u32,
+    place: *const c_void,
 ) {
     let block = current();
     // SAFETY: as above.
@@ -107,7 +109,13 @@ unsafe extern "C" fn fail_by_sanitizer(
     unsafe {
         set_in_kernel(worker, false);
         let thread = (*block).name_of(thread);
-        let line = text_of((file, line));
+        let lines = &(*block).launch().unit.lines;
+        // What the language's headers access is asked for elsewhere.
+        let is_own = !file.is_null() && is_of_language(&CStr::from_ptr(file).to_string_lossy());
+        let line = match is_own {
+            true => lines.describe(lines.offset(place as usize)),
+            false => text_of((file, line)),
+        };
         let (kind, message) = match what.is_null() {
             true => (FailureKind::Trap, format!("{thread} divides by zero, in {line}")),
             false => {

@@ -13,6 +13,12 @@ pub(crate) fn folder_option() -> Option<String> {
     Some(format!("-fdebug-prefix-map={}={}", folder.display(), FOLDER.trim_end_matches('/')))
 }
 
+/// True for the language's headers by the file names that the compiler knows.
+pub(super) fn is_of_language(file: &str) -> bool {
+    let is_header = |name: &str| file == name || file.ends_with(&format!("/{name}"));
+    headers::HEADERS.iter().any(|(name, _)| is_header(name))
+}
+
 /// The lines of a unit.
 #[derive(Debug)]
 pub(crate) struct Lines {
@@ -36,10 +42,8 @@ impl Lines {
         let found = self.frames(offset.wrapping_sub(1)).unwrap_or_default();
         let is_of_program = |line: &&String| {
             let (file, _) = line.rsplit_once(':').unwrap_or((line, ""));
-            let is_header = |name: &&str| file == *name || file.ends_with(&format!("/{name}"));
             let is_own = ["kernel ", "name expression", "?", "<"];
-            !headers::HEADERS.iter().any(|(name, _)| is_header(name))
-                && !is_own.iter().any(|prefix| file.starts_with(prefix))
+            !is_of_language(file) && !is_own.iter().any(|prefix| file.starts_with(prefix))
         };
         found.iter().find(is_of_program).cloned().unwrap_or_else(|| "an unknown line".to_owned())
     }

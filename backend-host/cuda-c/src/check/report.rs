@@ -22,6 +22,17 @@ pub(super) fn describe_access(block: &Block, access: &Access, what: &str) -> Str
     format!("{} {verb} {bytes} bytes{what} in {line}", block.name_of(thread))
 }
 
+/// The sentence on an atomic operation whose address is no multiple of its bytes.
+pub(super) fn describe_misaligned(block: &Block, access: &Access) -> String {
+    let Access { address, bytes, thread, place, .. } = *access;
+    let line = block.launch().unit.lines.describe(place);
+    format!(
+        "{} accesses {bytes} bytes at {address:#x} by an atomic operation, in {line}: the address is \
+         no multiple of {bytes}",
+        block.name_of(thread)
+    )
+}
+
 /// `a write by thread (3, 0, 0) of block (1, 0, 0) in kernel.cu:7`
 pub(super) fn describe_earlier(block: &Block, earlier: &Earlier) -> String {
     let what = match earlier.kind {
