@@ -10,6 +10,7 @@ use crate::endings;
 use crate::error::{Error, Result};
 use crate::headers;
 use crate::options::Options;
+use crate::placement;
 use crate::precompiled;
 use crate::ptx;
 use crate::regions;
@@ -260,9 +261,9 @@ impl Compiler {
             format!("#line 1 \"<options>\"\n{macros}{included}#line 1 \"{escaped}\"\n{program}\n");
         let mut output = self.run(&folder, &arguments, &text)?;
         // What few programs need is read for these alone, once it is known which they are.
-        if !self.language.hip && ptx::is_used(&Tokens::of(&String::from_utf8_lossy(&output.stdout)))
-        {
-            let also = ["-include".to_owned(), ptx::HEADER.to_owned()];
+        let also = self.also_included(&String::from_utf8_lossy(&output.stdout));
+        if !also.is_empty() {
+            let also = also.iter().flat_map(|name| ["-include", name]).map(str::to_owned);
             arguments.splice(behind_prelude..behind_prelude, also);
             output = self.run(&folder, &arguments, &text)?;
         }
@@ -277,6 +278,16 @@ impl Compiler {
             warp_size: self.language.warp_size,
             is_hip: self.language.hip,
         })
+    }
+
+    /// The headers of the language that a preprocessed text needs behind the prelude.
+    fn also_included(&self, text: &str) -> Vec<&'static str> {
+        let tokens = Tokens::of(text);
+        let needed = [
+            (ptx::HEADER, !self.language.hip && ptx::is_used(&tokens)),
+            (placement::HEADER, placement::is_missing(&tokens)),
+        ];
+        needed.into_iter().filter(|it| it.1).map(|it| it.0).collect()
     }
 
     /// Returns what a text has of the language's headers if they are not precompiled.

@@ -55,11 +55,12 @@ fn unit_of(
 ) -> Result<Unit, String> {
     let preprocessed = tokens.text;
     let statements = ptx::edits(tokens, is_hip)?;
-    let Declarations { kernels, template_bounds, constants, all, edits } = reader::read(tokens);
+    let Declarations { kernels, template_bounds, constants, uses_alloca, all, edits } =
+        reader::read(tokens);
     // What lanes do together is no loop over threads, nor is what threads leave undefined for others.
     let mut meetings = volatile_writes::edits(tokens);
     meetings.extend(shared_pointers::edits(tokens));
-    let without = without.filter(|_| meetings.is_empty());
+    let without = without.filter(|_| meetings.is_empty() && !uses_alloca);
     let mut forms = without.map_or_else(Forms::default, |it| Forms::of(tokens, &all, it));
     let mut edits: Vec<(usize, usize, Cow<'_, str>)> =
         edits.into_iter().map(|(start, end, text)| (start, end, text.into())).collect();

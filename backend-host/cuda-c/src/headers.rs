@@ -53,6 +53,7 @@ headers!(
     "cuda_c/narrow.h",
     "cuda_c/narrow_functions.h",
     "cuda_c/philox.h",
+    "cuda_c/placement.h",
     "cuda_c/poisson.h",
     "cuda_c/ptx.h",
     "cuda_c/ptx/bits.h",

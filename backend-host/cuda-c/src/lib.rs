@@ -24,6 +24,7 @@ mod interruption;
 mod launch;
 mod library;
 mod options;
+mod placement;
 mod precompiled;
 mod ptx;
 mod qualifiers;

@@ -3,7 +3,7 @@
 mod units;
 
 use cuda_c::{Compiler, Error, Kernel, Language, Optimization, Schedule, Source};
-use units::{compiler, launch_with, load_source, run, shape};
+use units::{compiler, launch_with, load, load_in, load_source, run, shape};
 
 #[test]
 fn headers_of_the_system_and_the_time_to_compile_are_settings() {
@@ -357,4 +357,49 @@ fn what_cpp_leaves_undefined_fails_where_that_is_asked() {
     let kernel = Kernel::find(&trapping, "k").expect("the kernel");
     let result = launch_with(&kernel, &shape(1, 1), &Schedule::default(), &mut array);
     assert!(matches!(result, Err(Error::Kernel(_))), "{result:?}");
+}
+
+#[test]
+fn objects_are_created_in_memory_of_the_program() {
+    let text = r#"
+struct Pair { int first, second; __device__ Pair(int n) : first(n), second(n + 1) {} };
+extern "C" __global__ void create(int *a) {
+    __shared__ int bytes[2];
+    Pair *pair = new (bytes) Pair(threadIdx.x);
+    a[threadIdx.x] = pair->first + pair->second;
+    new (&a[threadIdx.x]) int[1];
+}
+"#;
+    let own = "inline __device__ void *operator new(size_t, void *at) noexcept { return at; }
+        inline __device__ void *operator new[](size_t, void *at) noexcept { return at; }";
+    for before in ["", "#include <new>", own] {
+        let library = load(&format!("{before}\n{text}"));
+        let mut array = [0; 3];
+        run(&library, "create", 1, 3, &mut array);
+        assert_eq!(array, [1, 3, 5], "{before}");
+    }
+    // The run-time compilers of GPUs have no header of the system.
+    let language = Language { system_headers: false, ..Language::default() };
+    load_in(language, text);
+}
+
+#[test]
+fn memory_of_a_threads_stack_ends_with_the_thread() {
+    for include in ["", "#include <alloca.h>", "#include <stdlib.h>"] {
+        let text = format!(
+            r#"{include}
+__device__ __forceinline__ int *rows(int n) {{ return (int *)alloca(n * sizeof(int)); }}
+extern "C" __global__ void reverse(int *a, int n) {{
+    int *own = (int *)alloca(1024), *more = rows(threadIdx.x + 1);
+    for (int i = 0; i < 256; ++i) own[i] = a[threadIdx.x] + i;
+    more[threadIdx.x] = own[255];
+    a[threadIdx.x] = more[threadIdx.x] + own[1];
+}}
+"#
+        );
+        let library = load(&text);
+        let mut array = vec![1; 1024];
+        run(&library, "reverse", 1, 1024, &mut array);
+        assert!(array.iter().all(|it| *it == 258), "{include}");
+    }
 }

@@ -9,6 +9,8 @@ const GLOBAL: &str = "__gpuarray_global__";
 const BOUNDS: &str = "__gpuarray_bounds__";
 const VARIABLE: &str = "__gpuarray_variable__";
 const CONSTANT: &str = "__gpuarray_constant__";
+/// What `alloca` is. Its memory is a function's, so a kernel must stay one.
+const ALLOCA: &str = "__builtin_alloca";
 
 /// A kernel that a text defines.
 #[derive(Debug, PartialEq, Eq)]
@@ -43,6 +45,8 @@ pub(super) struct Declarations {
     /// The bounds of templates of kernels that are numbers: names of templates do not tell them.
     pub(super) template_bounds: HashMap<String, String>,
     pub(super) constants: Vec<Constant>,
+    /// True if a function of the program takes memory from its stack, so that kernels are no part of a loop.
+    pub(super) uses_alloca: bool,
     /// All declarations outside of classes and functions.
     pub(super) all: Vec<Declared>,
     /// Bytes of the text to replace, in order.
@@ -51,7 +55,9 @@ pub(super) struct Declarations {
 
 /// Reads the declarations of a text.
 pub(super) fn read(tokens: &Tokens<'_>) -> Declarations {
-    let mut reader = Reader { tokens, scopes: Vec::new(), found: Declarations::default() };
+    let uses_alloca = (0..tokens.len()).any(|at| tokens.at(at) == ALLOCA);
+    let found = Declarations { uses_alloca, ..Declarations::default() };
+    let mut reader = Reader { tokens, scopes: Vec::new(), found };
     reader.read();
     reader.found
 }
@@ -168,6 +174,7 @@ impl Reader<'_, '_> {
                 if tokens.at(index) == GLOBAL {
                     let inline = match (is_instantiation, is_inline) {
                         (true, _) => "",
+                        _ if self.found.uses_alloca => "__attribute__((__noinline__))",
                         (false, true) => "__attribute__((__always_inline__))",
                         (false, false) => "inline __attribute__((__always_inline__))",
                     };
