@@ -19,9 +19,12 @@ def values(rng, shape, format):
 
 
 def make_array(texels, axes, format, flags=0):
-    """An array for textures with the elements of numpy's: its axes, then the channels."""
+    """An array for textures with the elements of numpy's: its axes, then the channels. The first axis
+    of a layered one are the layers."""
     descr = driver.ArrayDescriptor3D()
     extents = [*texels.shape[:axes][::-1], 0, 0]
+    if flags & driver.array3d_flags.ARRAY3D_LAYERED and axes == 2:
+        extents = [extents[0], 0, extents[1]]
     descr.width, descr.height, descr.depth = extents[:3]
     descr.format = (
         driver.array_format.HALF

@@ -65,18 +65,19 @@ def test_references_of_cubes(rng):
     surface<void, cudaSurfaceTypeCubemap> faces;
     __global__ void read(float *out, const float *at) {
         surfCubemapwrite(5.0f, faces, 8, 2, 3);
-        *out = texCubemap(sky, at[0], at[1], at[2]);
+        out[0] = texCubemap(sky, at[0], at[1], at[2]);
+        out[1] = texCubemapLod(sky, at[0], at[1], at[2], 0);
     }
     """)
     texels = values(rng, (1, 6, 5, 5), "f4")
     array = cubemap(texels, 1, driver.array3d_flags.SURFACE_LDST)
     module.get_texref("sky").set_array(array)
     module.get_surfref("faces").set_array(array)
-    read, out = module.get_function("read"), gpuarray.zeros(1, np.float32)
+    read, out = module.get_function("read"), gpuarray.zeros(2, np.float32)
     # The middle of the fourth face is written by the first launch, and read by the second.
     for direction, expected in [([1, 0, 0], texels[0, 0, 2, 2]), ([0, -3, 0], 5)]:
         read(out, gpuarray.to_gpu(np.array(direction, np.float32)), block=(1, 1, 1))
-        assert out.get()[0] == expected
+        assert out.get().tolist() == [expected] * 2
 
 
 def test_cubes_that_are_none():

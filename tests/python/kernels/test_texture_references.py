@@ -179,6 +179,60 @@ def test_axes_of_several_modes_are_refused_when_they_are_read():
     assert alone.object
 
 
+LEVELS = """
+texture<float> line;
+texture<float, 2> image;
+texture<uchar4, 2, cudaReadModeNormalizedFloat> colours;
+texture<float, 3> volume;
+texture<float, cudaTextureType1DLayered> lines;
+texture<float, cudaTextureType2DLayered> images;
+
+__global__ void read(float *out, float4 *gathered) {
+    float2 none = make_float2(0, 0);
+    float4 nothing = make_float4(0, 0, 0, 0);
+    gathered[0] = tex2Dgather(image, 1, 1);
+    gathered[1] = tex2Dgather(colours, 1, 1, 2);
+    out[0] = tex1D(line, 1);
+    out[1] = tex1DLod(line, 1, 0);
+    out[2] = tex1DGrad(line, 1, 0, 0);
+    out[3] = tex2D(image, 1, 2);
+    out[4] = tex2DLod(image, 1, 2, 0);
+    out[5] = tex2DGrad(image, 1, 2, none, none);
+    out[6] = tex3D(volume, 1, 2, 1);
+    out[7] = tex3DLod(volume, 1, 2, 1, 0);
+    out[8] = tex3DGrad(volume, 1, 2, 1, nothing, nothing);
+    out[9] = tex1DLayered(lines, 1, 1);
+    out[10] = tex1DLayeredLod(lines, 1, 1, 0);
+    out[11] = tex1DLayeredGrad(lines, 1, 1, 0, 0);
+    out[12] = tex2DLayered(images, 1, 2, 1);
+    out[13] = tex2DLayeredLod(images, 1, 2, 1, 0);
+    out[14] = tex2DLayeredGrad(images, 1, 2, 1, none, none);
+}
+"""
+
+
+def test_levels_of_detail_and_gathered_texels():
+    module, texels = SourceModule(LEVELS), np.arange(1, 25, dtype=np.float32).reshape(2, 3, 4, 1)
+    flags = driver.array3d_flags
+    gather = flags.TEXTURE_GATHER
+    colours = np.arange(64, dtype=np.uint8).reshape(4, 4, 4)
+    for name, array in {
+        "line": make_array(texels[0, 0], 1, "f4"),
+        "image": make_array(texels[0], 2, "f4", gather),
+        "colours": make_array(colours, 2, "u1", gather),
+        "volume": make_array(texels, 3, "f4"),
+        "lines": make_array(texels[:, 0], 2, "f4", flags.ARRAY3D_LAYERED),
+        "images": make_array(texels, 3, "f4", flags.ARRAY3D_LAYERED),
+    }.items():
+        module.get_texref(name).set_array(array)
+    out, gathered = gpuarray.zeros(15, np.float32), gpuarray.zeros((2, 4), np.float32)
+    module.get_function("read")(out, gathered, block=(1, 1, 1))
+    assert out.get().tolist() == np.repeat([2, 10, 22, 14, 22], 3).tolist()
+    assert gathered.get()[0].tolist() == [5, 6, 2, 1]
+    expected = np.array([18, 22, 6, 2], np.float32) / 255
+    np.testing.assert_allclose(gathered.get()[1], expected, rtol=0, atol=1e-6)
+
+
 # ---- surfaces -----------------------------------------------------------------------------------
 
 SURFACES = """

@@ -221,6 +221,17 @@ CUDA_C_TEXTURE(texCubemap, (float x, float y, float z), cuda_c::sample_cube(text
 CUDA_C_TEXTURE(texCubemapLayered, (float x, float y, float z, int layer),
                cuda_c::sample_cube_of(texture, x, y, z, layer))
 // Arrays have one level of detail.
+CUDA_C_TEXTURE(tex1DLayeredLod, (float x, int layer, float), cuda_c::sample_layer(texture, x, layer))
+CUDA_C_TEXTURE(tex2DLayeredLod, (float x, float y, int layer, float), cuda_c::sample_layer(texture, x, y, layer))
+CUDA_C_TEXTURE(tex1DLayeredGrad, (float x, int layer, float, float), cuda_c::sample_layer(texture, x, layer))
+CUDA_C_TEXTURE(tex2DLayeredGrad, (float x, float y, int layer, float2, float2),
+               cuda_c::sample_layer(texture, x, y, layer))
+CUDA_C_TEXTURE(texCubemapLayeredLod, (float x, float y, float z, int layer, float),
+               cuda_c::sample_cube_of(texture, x, y, z, layer))
+CUDA_C_TEXTURE(texCubemapGrad, (float x, float y, float z, float4, float4),
+               cuda_c::sample_cube(texture, x, y, z, 0))
+CUDA_C_TEXTURE(texCubemapLayeredGrad, (float x, float y, float z, int layer, float4, float4),
+               cuda_c::sample_cube_of(texture, x, y, z, layer))
 CUDA_C_TEXTURE(texCubemapLod, (float x, float y, float z, float), cuda_c::sample_cube(texture, x, y, z, 0))
 CUDA_C_TEXTURE(tex1DLod, (float x, float), cuda_c::sample(texture, x))
 CUDA_C_TEXTURE(tex2DLod, (float x, float y, float), cuda_c::sample(texture, x, y))

@@ -32,17 +32,18 @@ template <> struct Floats<4> { typedef float4 type; };
 
 // The type of a channel as `array_format` numbers it, and the channels of a texel.
 template <class T_> struct Format;
-#define PYGPU_FORMAT(texel, format, count)                                                      \
+#define PYGPU_FORMAT(texel, format, count, four)                                                \
     template <> struct Format<texel> {                                                          \
         static const unsigned int channel = format, channels = count;                           \
         typedef Floats<count>::type Fraction;                                                   \
+        typedef four Four;                                                                      \
     };
 #define PYGPU_FORMATS(name, scalar, format)                                                     \
-    PYGPU_FORMAT(scalar, format, 1)                                                             \
-    PYGPU_FORMAT(name##1, format, 1)                                                            \
-    PYGPU_FORMAT(name##2, format, 2)                                                            \
-    PYGPU_FORMAT(name##4, format, 4)
-PYGPU_FORMAT(char, 0x08, 1)
+    PYGPU_FORMAT(scalar, format, 1, name##4)                                                    \
+    PYGPU_FORMAT(name##1, format, 1, name##4)                                                   \
+    PYGPU_FORMAT(name##2, format, 2, name##4)                                                   \
+    PYGPU_FORMAT(name##4, format, 4, name##4)
+PYGPU_FORMAT(char, 0x08, 1, char4)
 PYGPU_FORMATS(uchar, unsigned char, 0x01)
 PYGPU_FORMATS(ushort, unsigned short, 0x02)
 PYGPU_FORMATS(uint, unsigned int, 0x03)
@@ -53,10 +54,14 @@ PYGPU_FORMATS(float, float, 0x20)
 #undef PYGPU_FORMATS
 #undef PYGPU_FORMAT
 
-// What a kernel gets: the texel, or floats in place of its integers.
-template <class T_, cudaTextureReadMode mode> struct Read { typedef T_ type; };
+// What a kernel gets: the texel, or floats in place of its integers; and one channel of four texels.
+template <class T_, cudaTextureReadMode mode> struct Read {
+    typedef T_ type;
+    typedef typename Format<T_>::Four Gathered;
+};
 template <class T_> struct Read<T_, cudaReadModeNormalizedFloat> {
     typedef typename Format<T_>::Fraction type;
+    typedef float4 Gathered;
 };
 
 enum { TEXTURE = 0x58455450, SURFACE = 0x52555350 };
@@ -86,10 +91,12 @@ template <class T_, int type = cudaSurfaceType1D> struct surface {
 
 #define PYGPU_UNPACK(...) __VA_ARGS__
 #define PYGPU_TEXTURE(name, dimensions, parameters, arguments)                                  \
+    PYGPU_TEXTURE_AS(type, name, dimensions, parameters, arguments)
+#define PYGPU_TEXTURE_AS(result, name, dimensions, parameters, arguments)                       \
     template <class T_, cudaTextureReadMode mode>                                                \
-    __device__ inline typename pygpu_textures::Read<T_, mode>::type name(                        \
+    __device__ inline typename pygpu_textures::Read<T_, mode>::result name(                      \
         const texture<T_, dimensions, mode>& reference, PYGPU_UNPACK parameters) {               \
-        return name<typename pygpu_textures::Read<T_, mode>::type>(                              \
+        return name<typename pygpu_textures::Read<T_, mode>::result>(                            \
             (cudaTextureObject_t)reference.object, PYGPU_UNPACK arguments);                      \
     }
 PYGPU_TEXTURE(tex1Dfetch, cudaTextureType1D, (int x), (x))
@@ -98,13 +105,38 @@ PYGPU_TEXTURE(tex2D, cudaTextureType2D, (float x, float y), (x, y))
 PYGPU_TEXTURE(tex3D, cudaTextureType3D, (float x, float y, float z), (x, y, z))
 PYGPU_TEXTURE(tex1DLayered, cudaTextureType1DLayered, (float x, int layer), (x, layer))
 PYGPU_TEXTURE(tex2DLayered, cudaTextureType2DLayered, (float x, float y, int layer), (x, y, layer))
+// What AMD's compilers have no instructions for in some of their targets is poisoned there.
+#ifndef __gfx90a__
+PYGPU_TEXTURE_AS(Gathered, tex2Dgather, cudaTextureType2D, (float x, float y, int channel = 0), (x, y, channel))
+PYGPU_TEXTURE(tex1DLod, cudaTextureType1D, (float x, float level), (x, level))
+PYGPU_TEXTURE(tex2DLod, cudaTextureType2D, (float x, float y, float level), (x, y, level))
+PYGPU_TEXTURE(tex3DLod, cudaTextureType3D, (float x, float y, float z, float level), (x, y, z, level))
+PYGPU_TEXTURE(tex1DLayeredLod, cudaTextureType1DLayered, (float x, int layer, float level), (x, layer, level))
+PYGPU_TEXTURE(tex2DLayeredLod, cudaTextureType2DLayered, (float x, float y, int layer, float level),
+              (x, y, layer, level))
+PYGPU_TEXTURE(tex1DGrad, cudaTextureType1D, (float x, float dx, float dy), (x, dx, dy))
+PYGPU_TEXTURE(tex2DGrad, cudaTextureType2D, (float x, float y, float2 dx, float2 dy), (x, y, dx, dy))
+PYGPU_TEXTURE(tex3DGrad, cudaTextureType3D, (float x, float y, float z, float4 dx, float4 dy), (x, y, z, dx, dy))
+PYGPU_TEXTURE(tex1DLayeredGrad, cudaTextureType1DLayered, (float x, int layer, float dx, float dy),
+              (x, layer, dx, dy))
+PYGPU_TEXTURE(tex2DLayeredGrad, cudaTextureType2DLayered, (float x, float y, int layer, float2 dx, float2 dy),
+              (x, y, layer, dx, dy))
+#endif
 // HIP has no arrays for these.
 #ifndef __HIP__
+PYGPU_TEXTURE(texCubemapLod, cudaTextureTypeCubemap, (float x, float y, float z, float level), (x, y, z, level))
+PYGPU_TEXTURE(texCubemapLayeredLod, cudaTextureTypeCubemapLayered,
+              (float x, float y, float z, int layer, float level), (x, y, z, layer, level))
+PYGPU_TEXTURE(texCubemapGrad, cudaTextureTypeCubemap, (float x, float y, float z, float4 dx, float4 dy),
+              (x, y, z, dx, dy))
+PYGPU_TEXTURE(texCubemapLayeredGrad, cudaTextureTypeCubemapLayered,
+              (float x, float y, float z, int layer, float4 dx, float4 dy), (x, y, z, layer, dx, dy))
 PYGPU_TEXTURE(texCubemap, cudaTextureTypeCubemap, (float x, float y, float z), (x, y, z))
 PYGPU_TEXTURE(texCubemapLayered, cudaTextureTypeCubemapLayered,
               (float x, float y, float z, int layer), (x, y, z, layer))
 #endif
 #undef PYGPU_TEXTURE
+#undef PYGPU_TEXTURE_AS
 
 #define PYGPU_SURFACE(name, dimensions, parameters, arguments)                                  \
     template <class T_>                                                                          \
