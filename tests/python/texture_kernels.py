@@ -19,8 +19,8 @@ def values(rng, shape, format):
 
 
 def make_array(texels, axes, format, flags=0):
-    """An array for textures with the elements of numpy's: its axes, then the channels. The first axis
-    of a layered one are the layers."""
+    """An array for textures with the elements of numpy's: its axes, of which layers are the first
+    one, then the channels."""
     descr = driver.ArrayDescriptor3D()
     extents = [*texels.shape[:axes][::-1], 0, 0]
     if flags & driver.array3d_flags.ARRAY3D_LAYERED and axes == 2:
