@@ -33,8 +33,9 @@ extern "C++" {
 #define __managed__ __gpuarray_variable__
 
 // Memory of a block: of the thread that runs it. A definition is static shared memory; a declaration
-// with `extern` is dynamic shared memory, for which the driver links storage.
-#define __shared__ thread_local
+// with `extern` is dynamic shared memory, for which the driver links storage. By the empty attribute the driver
+// tells it from a thread-local variable of the program's own.
+#define __shared__ __attribute__(()) thread_local
 
 struct uint3 {
     unsigned x, y, z;
@@ -237,11 +238,21 @@ static inline void set_block(const Launch* launch, const uint3* index) {
 #undef GPUARRAY_SET
 }
 
+// How an argument is passed: as its value, or for a reference as an address.
+template <class A> struct Passed {
+    static constexpr Parameter parameter = {sizeof(A), alignof(A)};
+    static A& of(void* argument) { return *static_cast<A*>(argument); }
+};
+template <class A> struct Passed<A&> {
+    static constexpr Parameter parameter = {sizeof(A*), alignof(A*)};
+    static A& of(void* argument) { return **static_cast<A**>(argument); }
+};
+
 template <auto kernel, class Type> struct Kernel;
 
 template <auto kernel, class... A> struct Kernel<kernel, void (*)(A...)> {
     // The trailing element keeps the array from being empty.
-    static constexpr Parameter parameters[] = {{sizeof(A), alignof(A)}..., {0, 0}};
+    static constexpr Parameter parameters[] = {Passed<A>::parameter..., {0, 0}};
     static constexpr unsigned count = sizeof...(A);
 
     template <bool has_regions>
@@ -296,7 +307,7 @@ template <auto kernel, class... A> struct Kernel<kernel, void (*)(A...)> {
     static inline void call(const Launch* launch, Blocks* blocks, unsigned first, Indices<I...>) {
         set_block(launch, &blocks->index);
         unsigned left = blocks->count;
-        while (!threads<has_regions>(launch->block, first, *static_cast<A*>(launch->arguments[I])...) &&
+        while (!threads<has_regions>(launch->block, first, Passed<A>::of(launch->arguments[I])...) &&
                --left > 0 && !*blocks->is_stopped) {
             // Errors name the block.
             blockIdx.x = ++blocks->index.x;
@@ -321,7 +332,7 @@ template <auto regions, class... A> struct Regions<regions, void (*)(A...)> {
     static inline bool call(const Launch* launch, Blocks* blocks, Indices<I...>) {
         set_block(launch, &blocks->index);
         while (regions(dim3(launch->grid), dim3(launch->block), blocks->index,
-                       *static_cast<A*>(launch->arguments[I])...)) {
+                       Passed<A>::of(launch->arguments[I])...)) {
             if (--blocks->count == 0 || *blocks->is_stopped) return true;
             blockIdx.x = ++blocks->index.x;
             apart();

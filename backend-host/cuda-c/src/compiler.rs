@@ -9,6 +9,7 @@ use crate::declarations;
 use crate::endings;
 use crate::error::{Error, Result};
 use crate::headers;
+use crate::messages;
 use crate::options::Options;
 use crate::placement;
 use crate::precompiled;
@@ -308,12 +309,20 @@ impl Compiler {
     /// # Errors
     /// As [`Compiler::compile`].
     pub fn compile_preprocessed(&self, source: &Preprocessed) -> Result<Compiled> {
+        self.compile_with_fallbacks(source).map_err(|error| match error {
+            Error::Refused(log) => Error::Refused(messages::of_program(&log, &source.text)),
+            other => other,
+        })
+    }
+
+    /// Compiles the text, or what compilers that refuse it take in its place.
+    fn compile_with_fallbacks(&self, source: &Preprocessed) -> Result<Compiled> {
         let compiled = self.compile_text(source, &source.text);
         let Err(Error::Refused(log)) = &compiled else { return compiled };
         if precompiled::is_to_blame(log, source) {
             log::debug!("compiled again without precompiled headers: {log}");
             let text = precompiled::replaced(self, source)?;
-            return self.compile_preprocessed(&Preprocessed { text, ..source.clone() });
+            return self.compile_with_fallbacks(&Preprocessed { text, ..source.clone() });
         }
         match constant_functions::relaxed(&source.text, log) {
             Some(text) => self.compile_text(source, &text),

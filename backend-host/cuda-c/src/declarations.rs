@@ -5,6 +5,7 @@
 
 mod constants;
 mod reader;
+mod refused;
 
 use crate::ptx;
 use crate::regions::Forms;
@@ -39,7 +40,7 @@ pub(crate) fn unit(
     is_hip: bool,
 ) -> Result<Unit, String> {
     let tokens = Tokens::of(preprocessed);
-    check(&tokens)?;
+    refused::check(&tokens)?;
     if let Some(placed) = qualifiers::placed(&tokens) {
         return unit_of(&Tokens::of(&placed), names, without, is_hip);
     }
@@ -57,6 +58,7 @@ fn unit_of(
     let statements = ptx::edits(tokens, is_hip)?;
     let Declarations { kernels, template_bounds, constants, uses_alloca, all, edits } =
         reader::read(tokens);
+    refused::check_kernels(tokens, &all)?;
     // What lanes do together is no loop over threads, nor is what threads leave undefined for others.
     let mut meetings = volatile_writes::edits(tokens);
     meetings.extend(shared_pointers::edits(tokens));
@@ -152,30 +154,6 @@ fn append(text: &mut String, number: usize, kernel: &Kernel, needs_type: bool, f
         let _ = write!(text, ", \"{}\"", escaped(plain));
     }
     let _ = writeln!(text, ");{}", " }".repeat(namespaces.len()));
-}
-
-/// Refuses by name what a C++ compiler would only stumble over.
-fn check(tokens: &Tokens<'_>) -> Result<(), String> {
-    for index in 0..tokens.len() {
-        let refused = match tokens.at(index) {
-            "<" => {
-                let is_adjacent = |a: usize| {
-                    tokens.at(a + 1) == "<" && tokens.all[a].end == tokens.all[a + 1].start
-                };
-                let is_launch = is_adjacent(index) && is_adjacent(index + 1);
-                let is_operator = index > 0 && matches!(tokens.at(index - 1), "operator" | "<");
-                (is_launch && !is_operator).then_some(
-                    "a kernel cannot launch kernels (<<<...>>>): dynamic parallelism is not \
-                     supported on the host, and programs launch through their own API",
-                )
-            }
-            _ => None,
-        };
-        if let Some(what) = refused {
-            return Err(format!("{}: error: {what}\n", tokens.place(index)));
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -23,6 +23,7 @@ mod initialisers;
 mod interruption;
 mod launch;
 mod library;
+mod messages;
 mod options;
 mod placement;
 mod precompiled;

@@ -182,13 +182,7 @@ impl Reader<'_, '_> {
                     break;
                 }
             }
-            // The loop over threads has the kernel in it, whatever the program says; as on a GPU.
-            for index in begin + 1..parameters.unwrap_or(end) {
-                let is_in_attribute = matches!(tokens.at(index - 1), "(" | "," | "::");
-                if is_in_attribute && matches!(tokens.at(index), "noinline" | "__noinline__") {
-                    self.replace(index, index, "unused");
-                }
-            }
+            self.drop_attributes(begin, parameters.unwrap_or(end));
             if let Some(open) = parameters
                 && (has_body || is_instantiation)
             {
@@ -220,6 +214,26 @@ impl Reader<'_, '_> {
             }
         }
         self.blank(begin, end);
+    }
+
+    /// Takes attributes from a kernel that are about calls of it: the loop over threads calls it, or has it in it.
+    fn drop_attributes(&mut self, begin: usize, end: usize) {
+        let tokens = self.tokens;
+        for index in begin + 1..end {
+            let replacement = match tokens.at(index - 1) {
+                "[" => "maybe_unused",
+                "(" | "," | "::" => "unused",
+                _ => continue,
+            };
+            match tokens.at(index) {
+                "noinline" | "__noinline__" => self.replace(index, index, replacement),
+                "deprecated" | "__deprecated__" => {
+                    let last = tokens.partner(index + 1).filter(|_| tokens.at(index + 1) == "(");
+                    self.replace(index, last.unwrap_or(index), replacement);
+                }
+                _ => {}
+            }
+        }
     }
 
     fn kernel(&self, begin: usize, open: usize, end: usize, is_template: bool) -> Kernel {

@@ -107,6 +107,8 @@ fn what_no_unit_can_have_is_refused_by_name() {
     let refused = |text: &str| unit(text, &[], Some(&HashSet::new()), false).expect_err("refused");
     let launch = refused("# 1 \"k.cu\"\nvoid f() {\n k<<<1, 2>>>(); }");
     assert!(launch.starts_with("k.cu:2: error: a kernel cannot launch kernels"), "{launch}");
+    let program = refused("# 1 \"k.cu\"\nint main() {\n k<<<1, 2>>>(); }");
+    assert!(program.starts_with("k.cu:2: error: this is a whole program"), "{program}");
     let ptx = refused("# 1 \"k.cu\"\n__gpuarray_variable__ void f() { asm volatile (\"x\"); }");
     assert!(ptx.starts_with("k.cu:1: error: inline PTX"), "{ptx}");
     assert!(
@@ -114,6 +116,42 @@ fn what_no_unit_can_have_is_refused_by_name() {
             .is_ok()
     );
     assert!(unit("X& operator<<<int>(X&);", &[], Some(&HashSet::new()), false).is_ok());
+}
+
+#[test]
+fn what_only_other_compilers_take_is_refused_by_name() {
+    let shared = "__attribute__(()) thread_local";
+    let refused = |body: &str| {
+        let body = body.replace("__shared__", shared);
+        unit(&format!("# 1 \"k.cu\"\n{body}"), &[], Some(&HashSet::new()), false).err()
+    };
+    for (body, message) in [
+        ("__gpuarray_global__ int k(int *a) {}", "k.cu:1: error: kernel k returns a value"),
+        ("template <class T>\n__gpuarray_global__ float k(T *a) {}", "k.cu:2: error: kernel k"),
+        ("void k() { __shared__ int s = 3; }", "k.cu:1: error: a __shared__ variable has no"),
+        ("void k() { __shared__ int s[2] = {1}; }", "k.cu:1: error: a __shared__ variable has no"),
+        ("void k() { __shared__ int s[2]{}; }", "k.cu:1: error: a __shared__ variable has no"),
+        ("void k() { __shared__ int s{}; }", "k.cu:1: error: a __shared__ variable has no"),
+        ("void k() {\n threadIdx.x = 3; }", "k.cu:2: error: threadIdx cannot be assigned to"),
+        ("void k() { blockDim.y += 3; }", "k.cu:1: error: blockDim cannot be assigned to"),
+        ("void k() { blockIdx.x++; }", "k.cu:1: error: blockIdx cannot be assigned to"),
+    ] {
+        let found = refused(body).unwrap_or_default();
+        assert!(found.starts_with(message), "{body}\n{found}");
+    }
+    for body in [
+        "typedef void none; __gpuarray_global__ none k(int *a) {}",
+        "template <int N> __gpuarray_global__ void k(int *a) {}",
+        "void k() { __shared__ int s[sizeof(int)]; s[0] = 1; }",
+        "void k() { __shared__ struct { int a; } s; s.a = 1; }",
+        "void k() { extern __shared__ char s[]; }",
+        "void k() { thread_local int s = 3; }",
+        "void k() { int a = threadIdx.x == 3, b = threadIdx.x + +a, c = threadIdx.x - -a; }",
+        "struct S { uint3 threadIdx; }; void k(S s) { s.threadIdx.x = 3; }",
+        "void k() { dim3 blockIdx; blockIdx.x = 3; }",
+    ] {
+        assert_eq!(refused(body), None, "{body}");
+    }
 }
 
 #[test]

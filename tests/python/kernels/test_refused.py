@@ -1,0 +1,52 @@
+"""Messages on texts that no compiler takes: each is about the program's own line."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from device import BACKEND
+
+from pygpu import driver, gpuarray
+from pygpu.compiler import SourceModule
+
+REFUSED = {
+    "__global__ int k(int *a) { return 1; }": "kernel.cu:2: error: kernel k returns a value",
+    "__global__ void k(int *a) { if (*a) { *a = 1; }": "kernel.cu:2: error: this '{' has no '}'",
+    "__global__ void k(int *a) { *a = 1; } }": "kernel.cu:2: error: this '}' has no '{'",
+    "__global__ void k(int *a, strange b) {}": "strange",
+    "__global__ void k(int *a) { __shared__ int s = 3; }": "error: a __shared__ variable",
+    "__global__ void k(int *a) { threadIdx.x = 3; }": "kernel.cu:2: error: threadIdx cannot be",
+    "__global__ void k() {} int main() { k<<<1, 1>>>(); }": "kernel.cu:2: error: this is a whole",
+}
+
+
+@pytest.mark.skipif(BACKEND != "host", reason="the messages are those of the host's compiler")
+@pytest.mark.parametrize("no_extern_c", [False, True])
+@pytest.mark.parametrize("text", REFUSED)
+def test_a_message_is_about_the_line_of_the_program(text, no_extern_c):
+    with pytest.raises(driver.CompileError) as caught:
+        SourceModule(f"\n{text}\n", no_extern_c=no_extern_c)
+    lines = caught.value.stderr.splitlines()
+    assert REFUSED[text] in caught.value.stderr
+    assert [line for line in lines if "error:" in line and "kernel.cu:2:" not in line] == []
+
+
+@pytest.mark.filterwarnings("error")
+def test_attributes_of_kernels_give_no_warnings():
+    a = gpuarray.zeros(2, np.int32)
+    module = SourceModule("""
+    [[deprecated]] __global__ void first(int *a) { a[0] = 1; }
+    [[deprecated("too old")]] __global__ void second(int *a) { a[1] = 2; }
+    """)
+    for name in ("first", "second"):
+        module.get_function(name)(a, block=(1, 1, 1))
+    assert a.get().tolist() == [1, 2]
+
+
+def test_a_reference_is_passed_as_an_address():
+    set_to = SourceModule("__global__ void set(int &a, int value) { a = value; }").get_function(
+        "set"
+    )
+    a = gpuarray.zeros(1, np.int32)
+    set_to(a, np.int32(7), block=(1, 1, 1))
+    assert a.get() == 7
