@@ -410,3 +410,46 @@ def test_shared_variables_with_constructors_are_memory_of_the_block():
             "thread (0, 0, 0) reads 4 bytes that nothing has written",
             "shared memory pairs",
         )
+
+
+def test_writes_to_constants_are_named():
+    text = """
+    __constant__ int table[4];
+    __device__ const int numbers[3] = {1, 2, 3};
+    __device__ const char *text = "abc";
+    __global__ void constant(int i) {
+        table[i] = 1;
+    }
+    __global__ void number(int i) {
+        ((int *)numbers)[i] += 1;
+    }
+    __global__ void letter(int i) {
+        ((char *)text)[i] = 'd';
+    }
+    __global__ void read(int *a) {
+        int i = threadIdx.x;
+        a[i] = table[i] + numbers[i] + text[i];
+    }
+    """
+    with pygpu.checking():
+        module = SourceModule(text)
+        table, _ = module.get_global("table")
+        driver.memcpy_htod(table, np.arange(4, dtype=INT))
+        a = gpuarray.zeros(3, INT)
+        module.get_function("read")(a, block=(3, 1, 1))
+        assert a.get().tolist() == [ord("a") + 1, ord("b") + 3, ord("c") + 5]
+        for name, *texts in (
+            (
+                "constant",
+                "thread (0, 0, 0) writes 4 bytes of constant memory in kernel.cu:6",
+                "table",
+            ),
+            (
+                "number",
+                "thread (0, 0, 0) writes 4 bytes of constant memory in kernel.cu:9",
+                "numbers",
+            ),
+            ("letter", "thread (0, 0, 0) writes 1 bytes of constant memory in kernel.cu:12"),
+        ):
+            kernel = module.get_function(name)
+            refused(lambda kernel=kernel: kernel(INT(1), block=(1, 1, 1)), *texts)

@@ -208,6 +208,12 @@ struct Entry {
     unsigned most_threads, least_blocks; // of __launch_bounds__; 0 without
 };
 
+// A variable in constant memory.
+struct Constant {
+    unsigned long bytes, alignment;
+    const volatile void* address;
+};
+
 // What a texture or surface object is the address of. Axes that are not there have one texel; `slices`
 // are those of an array with three axes, or its layers.
 struct Texture {

@@ -81,3 +81,12 @@ pub(crate) struct Unit {
     /// Where shared memory begins and ends, from what `local` returns on.
     pub(crate) shared_bounds: *mut [i64; 2],
 }
+
+/// A variable in constant memory.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Constant {
+    pub(crate) bytes: u64,
+    pub(crate) alignment: u64,
+    pub(crate) address: usize,
+}

@@ -2,7 +2,7 @@
 
 mod opening;
 
-use crate::abi::{self, Entry, Unit};
+use crate::abi::{self, Constant, Entry, Unit};
 use crate::check::{self, CHECKED_EXECUTOR};
 use crate::declarations::CONSTANT_PREFIX;
 use crate::error::{Error, Result};
@@ -147,7 +147,8 @@ impl Library {
             names: Vec::new(),
             warp_size: unit.warp_size,
             // SAFETY: the unit is loaded there.
-            constant_bytes: unsafe { constant_bytes(&symbols, base) },
+            constant_bytes: unsafe { constants(&symbols, base) }
+                .fold(0, |end, it| end.next_multiple_of(it.alignment.max(1)) + it.bytes),
             shared: static_shared(&symbols).map(|it| (it.value, it.bytes)).collect(),
             guards: guards(&symbols),
             dynamic_shared: symbols.find(DYNAMIC_SHARED).map(|it| it.value),
@@ -399,16 +400,17 @@ fn static_shared_of(symbols: &Symbols) -> HashMap<&str, u64> {
     all.filter_map(|it| Some((it.name.strip_prefix(shared_use::PREFIX)?, it.bytes))).collect()
 }
 
+/// The variables in constant memory.
+///
 /// # Safety
 /// The library is loaded at `base`.
-unsafe fn constant_bytes(symbols: &Symbols, base: usize) -> u64 {
-    let sizes = (0..).map_while(|number| symbols.find(&format!("{CONSTANT_PREFIX}{number}")));
-    sizes.fold(0, |end: u64, symbol| {
-        // SAFETY: the driver has written two words there.
-        let [bytes, alignment] =
-            unsafe { *(base.wrapping_add(symbol.value as usize) as *const [u64; 2]) };
-        end.next_multiple_of(alignment.max(1)) + bytes
-    })
+pub(crate) unsafe fn constants(
+    symbols: &Symbols,
+    base: usize,
+) -> impl Iterator<Item = Constant> + '_ {
+    let all = (0..).map_while(|number| symbols.find(&format!("{CONSTANT_PREFIX}{number}")));
+    // SAFETY: the driver has written a description there, and the loader its address.
+    all.map(move |it| unsafe { *(base.wrapping_add(it.value as usize) as *const Constant) })
 }
 
 fn by_address(symbols: &Symbols, base: usize) -> HashMap<usize, Vec<&str>> {

@@ -129,7 +129,8 @@ fn unopened(tokens: &Tokens<'_>) -> Option<String> {
 /// Braces, and whether they open.
 fn braces(tokens: &Tokens<'_>) -> impl Iterator<Item = (usize, bool)> {
     let marks = (0..tokens.len()).filter(|&at| tokens.all[at].kind == Kind::Mark);
-    marks.filter_map(|at| matches!(tokens.at(at), "{" | "}").then(|| (at, tokens.at(at) == "{")))
+    let braces = marks.filter(|&at| matches!(tokens.at(at), "{" | "}"));
+    braces.map(|at| (at, tokens.at(at) == "{"))
 }
 
 /// True for the brace behind `extern "C"`.

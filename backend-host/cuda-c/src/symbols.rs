@@ -25,6 +25,8 @@ pub(crate) struct Symbols {
     pub(crate) defined: Vec<Symbol>,
     /// Where the code is, from the start of the library.
     pub(crate) code: Range<u64>,
+    /// Where what nothing may write is, now that the library is loaded: constants, literals and tables.
+    pub(crate) read_only: Vec<Range<u64>>,
     undefined: Vec<(String, SymbolKind)>,
     /// A function whose address another one returns, which the system's loader calls.
     pub(crate) resolved: Option<String>,
@@ -50,8 +52,21 @@ impl Symbols {
             .map_err(|error| Error::NotAUnit(format!("no compiled unit: {error}")))?;
         let text = file.section_by_name(".text");
         let code = text.map_or(0..0, |it| it.address()..it.address().saturating_add(it.size()));
-        let mut symbols =
-            Symbols { defined: Vec::new(), code, undefined: Vec::new(), resolved: None };
+        let is_read_only = |it: &object::Section<'_, '_>| {
+            let is_kept =
+                matches!(it.kind(), SectionKind::ReadOnlyData | SectionKind::ReadOnlyString);
+            is_kept || it.name().is_ok_and(|name| name.starts_with(".data.rel.ro"))
+        };
+        let sections = file.sections().filter(is_read_only);
+        let mut symbols = Symbols {
+            defined: Vec::new(),
+            code,
+            read_only: sections
+                .map(|it| it.address()..it.address().saturating_add(it.size()))
+                .collect(),
+            undefined: Vec::new(),
+            resolved: None,
+        };
         for symbol in file.symbols() {
             let Ok(name) = symbol.name() else { continue };
             if name.is_empty() {

@@ -161,6 +161,10 @@ pub(super) enum RegionKind {
     Own,
     Shared,
     Global,
+    /// Constant memory, and constants of the code.
+    ReadOnly,
+    /// Literals and tables, which no name is known of.
+    Literal,
 }
 
 /// Memory that may be accessed.
@@ -281,11 +285,19 @@ impl Block {
         let Some(region) = self.region(worker, access.address) else {
             return self.outside(access);
         };
-        if region.kind == RegionKind::Own {
+        let is_read_only = matches!(region.kind, RegionKind::ReadOnly | RegionKind::Literal);
+        if is_read_only && access.is(WRITE) && self.launch().checking.checks.bounds {
+            let access = Access { how: WRITE, ..access };
+            return Err(self.fault(FailureKind::Address, access, " of constant memory", ""));
+        }
+        if matches!(region.kind, RegionKind::Own | RegionKind::Literal) {
             return Ok(());
         }
         if access.range().end > region.range.end {
             return self.outside(access);
+        }
+        if is_read_only {
+            return Ok(());
         }
         if self.launch().checking.checks.uninitialised && access.is(READ) {
             // SAFETY: the region is live memory of the kernel.
@@ -443,11 +455,18 @@ impl Block {
         }
         let Launch { unit, arguments, checking, .. } = self.launch();
         if let Some((variable, _)) = unit.variable(address) {
-            return Some(global(variable.clone()));
+            let kind = match unit.is_read_only(address) {
+                true => RegionKind::ReadOnly,
+                false => RegionKind::Global,
+            };
+            return Some(Region { range: variable.clone(), kind });
         }
         if unit.image.contains(&address) {
-            // Tables and literals, which no name is known of.
-            return Some(own(address..address + 1));
+            let kind = match unit.is_read_only(address) {
+                true => RegionKind::Literal,
+                false => RegionKind::Own,
+            };
+            return Some(Region { range: address..address + 1, kind });
         }
         let live = checking.memory.live(address).or_else(|| heap::live(address));
         live.map(global).or_else(|| {

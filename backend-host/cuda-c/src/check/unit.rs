@@ -2,6 +2,7 @@
 
 use super::calls::{CHECKER, Checker};
 use super::lines::Lines;
+use crate::library;
 use crate::shared_memory::{DYNAMIC_SHARED, RED_ZONE, is_shared};
 use crate::symbols::Symbols;
 use object::SymbolKind;
@@ -24,6 +25,8 @@ pub(crate) struct Unit {
     pub(crate) image: Range<usize>,
     /// Addresses and names of variables, in order.
     pub(crate) variables: Vec<(Range<usize>, String)>,
+    /// Addresses of what kernels only read: constant memory, literals and tables.
+    read_only: Vec<Range<usize>>,
     pub(crate) locals: Vec<Local>,
     pub(crate) lines: Lines,
 }
@@ -50,6 +53,13 @@ impl Unit {
             })
             .collect();
         variables.sort_by_key(|(range, _)| range.start);
+        // SAFETY: the caller's promise.
+        let constants = unsafe { library::constants(symbols, base) };
+        let constants = constants.map(|it| it.address..it.address + it.bytes as usize);
+        let moved = |it: &Range<u64>| {
+            base.wrapping_add(it.start as usize)..base.wrapping_add(it.end as usize)
+        };
+        let read_only = symbols.read_only.iter().map(moved).chain(constants).collect();
         let locals = symbols.defined.iter().filter(|it| it.kind == SymbolKind::Tls && it.bytes > 0);
         let locals = locals.filter(|it| !it.name.contains(RED_ZONE));
         let locals = locals.map(|it| Local {
@@ -63,9 +73,15 @@ impl Unit {
         Some(Unit {
             image: base..base.wrapping_add(end as usize),
             variables,
+            read_only,
             locals: locals.collect(),
             lines: Lines::new(bytes, base),
         })
+    }
+
+    /// True for an address in memory that kernels only read.
+    pub(crate) fn is_read_only(&self, address: usize) -> bool {
+        self.read_only.iter().any(|range| range.contains(&address))
     }
 
     /// The variable that an address lies in.

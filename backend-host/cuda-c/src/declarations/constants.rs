@@ -1,9 +1,9 @@
-//! The constants of a text: their names, and what tells the executor their sizes.
+//! The constants of a text: their names, and what tells the executor their sizes and addresses.
 
 use crate::tokens::Tokens;
 use std::fmt::Write as _;
 
-/// What the sizes of a constant have in front of their number as a symbol: its bytes and its alignment.
+/// What the description of a constant has in front of its number as a symbol.
 pub(crate) const PREFIX: &str = "gpuarray_constant_";
 
 /// A variable in constant memory.
@@ -76,7 +76,7 @@ fn initialiser_end(tokens: &Tokens<'_>, equals: usize, end: usize) -> Option<usi
     Some(end)
 }
 
-/// Appends the sizes of constants.
+/// Appends the descriptions of constants.
 pub(super) fn append(text: &mut String, constants: &[Constant]) {
     for (number, Constant { namespaces, name }) in constants.iter().enumerate() {
         let _ = write!(text, "\n# 1 \"constant {name}\"\n");
@@ -85,8 +85,9 @@ pub(super) fn append(text: &mut String, constants: &[Constant]) {
         }
         let _ = write!(
             text,
-            "static const unsigned long {PREFIX}{number}[2] __asm__(\"{PREFIX}{number}\") \
-             __attribute__((used)) = {{sizeof({name}), __alignof__({name})}};"
+            "static const ::gpuarray_abi::Constant {PREFIX}{number} __asm__(\"{PREFIX}{number}\") \
+             __attribute__((used)) = {{sizeof({name}), __alignof__({name}), \
+             __builtin_addressof({name})}};"
         );
         let _ = writeln!(text, "{}", " }".repeat(namespaces.len()));
     }
