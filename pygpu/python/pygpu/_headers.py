@@ -113,6 +113,8 @@ _OF_HOST = frozenset(
 # What the run-time compilers have built in, for which programs include these out of habit.
 _BUILT_IN = frozenset(
     {
+        "channel_descriptor.h",
+        "common_functions.h",
         "cuda_runtime.h",
         "cuda_runtime_api.h",
         "device_functions.h",
@@ -156,6 +158,9 @@ _OF_NVIDIA: tuple[str, ...] = (
     "sm_",
 )
 _OF_NVIDIA += ("surface_", "texture_", "thrust/", "vector_")
+
+# A header that is in none of the packages.
+_OF_TOOLKITS = "nvfunctional"
 
 # Headers that nvcc includes in front of each program, and the names in them that run-time compilers
 # do not have.
@@ -361,7 +366,9 @@ def advice(log: str) -> str:
     missing = dict.fromkeys(next(filter(None, found.groups())) for found in _MISSING.finditer(log))
     sentences = []
     for name in missing:
-        if name.startswith(_OF_NVIDIA):
+        if name == _OF_TOOLKITS:
+            sentences.append(f"{name} comes with a CUDA toolkit, whose folder CUDA_HOME names")
+        elif name.startswith(_OF_NVIDIA):
             package = next(package for start, _, package in _PACKAGES if name.startswith(start))
             sentences.append(
                 f"{name} comes with the package {package} (pip install {package}), or with a CUDA "

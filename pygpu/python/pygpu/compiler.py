@@ -124,6 +124,8 @@ def compile(
     if not no_extern_c:
         # PyCUDA formats it into the wrapper: programs hand over what writes itself as source.
         source = str(source)
+    # A mark of byte order, as editors of some systems write it, is none in the middle of a text.
+    source = source.removeprefix("\ufeff")
     if _nvcc.is_asked_for(nvcc, flags, target):
         return _nvcc.compile(nvcc, source, flags, keep, no_extern_c, arch, code, folders, target)
     if target == "fatbin":

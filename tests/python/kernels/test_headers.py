@@ -178,6 +178,11 @@ def test_a_header_that_is_missing_is_named_with_its_package():
     assert "pip install" not in caught.value.stderr
 
 
+def test_a_header_of_no_package_comes_with_a_toolkit():
+    log = 'kernel.cu(1): catastrophic error: could not open source file "nvfunctional"'
+    assert _headers.advice(log).startswith("nvfunctional comes with a CUDA toolkit")
+
+
 @pytest.mark.skipif(BACKEND == "host", reason="the host has headers of its own")
 def test_headers_of_the_vendor_are_found_in_packages(tmp_path, monkeypatch):
     # Names that no compiler has built in.
@@ -264,6 +269,32 @@ def test_how_a_header_is_included(lines):
     line = text.count("\n") + 1
     with pytest.raises(driver.CompileError, match=rf"kernel.cu[(:]{line}\b.*nothing_here"):
         SourceModule(f"{text}int none = nothing_here;\n")
+
+
+def test_headers_whose_functions_are_there_already():
+    text = "#include <common_functions.h>\n#include <channel_descriptor.h>\n"
+    SourceModule(f"{text}__global__ void nothing() {{}}").get_function("nothing")(block=(1, 1, 1))
+
+
+@pytest.mark.skipif(BACKEND != "host", reason="the header comes with a CUDA toolkit")
+def test_functions_are_values():
+    text = """
+    #include <nvfunctional>
+    __device__ int call(nvstd::function<int(int)> f) { return f(3); }
+    extern "C" __global__ void add(int *a, int n) { *a = call([n](int x) { return x + n; }); }
+    """
+    a = gpuarray.zeros((), np.int32)
+    SourceModule(text, no_extern_c=True).get_function("add")(a, np.int32(4), block=(1, 1, 1))
+    assert a.get() == 7
+
+
+@pytest.mark.parametrize("no_extern_c", [False, True])
+def test_a_mark_of_byte_order_is_no_part_of_a_source(no_extern_c):
+    text = '\ufeff#define C extern "C"\nC __global__ void three(int *x) { x[0] = 3; }\n'
+    result = np.zeros(1, np.int32)
+    three = SourceModule(text, no_extern_c=no_extern_c).get_function("three")
+    three(driver.Out(result), block=(1, 1, 1))
+    assert result == 3
 
 
 @pytest.mark.parametrize("name", ["options", "include_dirs"])

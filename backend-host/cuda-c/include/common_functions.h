@@ -1,0 +1,2 @@
+// There already: the headers of the language hold it.
+#pragma once
