@@ -446,3 +446,21 @@ fn kernels_may_have_the_names_of_functions() {
     run(&overloaded, "twice", 1, 4, &mut array);
     assert_eq!(array, [110; 4]);
 }
+
+#[test]
+fn constructors_of_shared_variables_do_not_run() {
+    let library = load(
+        r#"
+struct One { int value; __device__ One() : value(1) {} __device__ ~One() {} };
+extern "C" __global__ void read(int *a) {
+    __shared__ One ones[4];
+    a[threadIdx.x] = ones[threadIdx.x].value;
+}
+"#,
+    );
+    let kernel = Kernel::find(&library, "read").expect("the kernel");
+    let schedule = Schedule { fill: Some(7), ..Schedule::default() };
+    let mut array = [0; 4];
+    launch_with(&kernel, &shape(3, 4), &schedule, &mut array).expect("it runs");
+    assert_eq!(array, [0x0707_0707; 4]);
+}
