@@ -37,7 +37,13 @@ struct Checker {
 };
 
 #define GPUARRAY_UNCHECKED                                                                      \
-    __attribute__((visibility("hidden"), used, noinline, no_sanitize("thread", "undefined")))
+    __attribute__((visibility("hidden"), used, noinline, no_sanitize("thread", "undefined") GPUARRAY_NO_ATOMICS))
+// In a function that it does not check, clang would still have atomic operations call the functions below.
+#if defined(__clang__) && __has_attribute(disable_sanitizer_instrumentation)
+#define GPUARRAY_NO_ATOMICS , disable_sanitizer_instrumentation
+#else
+#define GPUARRAY_NO_ATOMICS
+#endif
 
 // While the unit is being loaded, constructors of its variables run, where nothing is checked.
 namespace loading {
@@ -203,6 +209,26 @@ GPUARRAY_HOOK(void*, fill, "memset", void* to, int byte, size n) {
     checker->fill(to, byte, n);
     return to;
 }
+#ifdef __clang__
+// Its own names of these, where it copies structures.
+GPUARRAY_HOOK(void*, copy_structure, "__tsan_memcpy", void* to, const void* from, size n) {
+    GPUARRAY_ACCESS(from, n, READ);
+    GPUARRAY_ACCESS(to, n, WRITE);
+    checker->copy(to, from, n);
+    return to;
+}
+GPUARRAY_HOOK(void*, move_structure, "__tsan_memmove", void* to, const void* from, size n) {
+    GPUARRAY_ACCESS(from, n, READ);
+    GPUARRAY_ACCESS(to, n, WRITE);
+    checker->copy(to, from, n);
+    return to;
+}
+GPUARRAY_HOOK(void*, fill_structure, "__tsan_memset", void* to, int byte, size n) {
+    GPUARRAY_ACCESS(to, n, WRITE);
+    checker->fill(to, byte, n);
+    return to;
+}
+#endif
 #define GPUARRAY_ALLOCATES(name, symbol)                                                        \
     GPUARRAY_HOOK(void*, name, symbol, size n) { return checker->allocate(n, 16); }
 #define GPUARRAY_RELEASES(name, symbol, ...)                                                    \
@@ -227,6 +253,7 @@ GPUARRAY_HOOK(int, allocate_aligned, "posix_memalign", void** p, size alignment,
 #undef GPUARRAY_CALLER
 #undef GPUARRAY_THREAD
 #undef GPUARRAY_UNCHECKED
+#undef GPUARRAY_NO_ATOMICS
 
 } // namespace gpuarray_check
 } // extern "C++"
