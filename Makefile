@@ -248,6 +248,7 @@ bench: $(VENV)/.installed
 	$(CARGO) bench -p gpuarray-benches
 
 # By hand: an hour or more.
+sanitize: export GPUARRAY_TEST_SECONDS := 2400
 sanitize: double
 	scripts/sanitize thread
 	scripts/sanitize address
