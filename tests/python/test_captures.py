@@ -91,6 +91,8 @@ def test_an_export_beside_a_capture_leaves_it_alone():
     with stream.capture() as graph:
         a += 1
         exported = np.from_dlpack(b)
+        with pytest.raises(BufferError, match="stream is 5"):
+            b.__dlpack__(stream=5, copy=True)
     np.testing.assert_array_equal(exported, [0, 2, 4, 6])
     graph.launch(stream)
     np.testing.assert_array_equal(a.get(), [1] * 3)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+
 import numpy as np
 import pytest
 
@@ -198,3 +200,17 @@ def test_memory_of_the_host_has_any_numbers(make, dtype):
     for refused in (object, "V0", ("f4", 2)):
         with pytest.raises(TypeError, match="cannot be on a device"):
             make(3, np.dtype(refused), *flags)
+
+
+@pytest.mark.parametrize("make", [driver.pagelocked_zeros, driver.managed_zeros])
+def test_all_bytes_of_zeros_are_zero(make):
+    flags = () if make is driver.pagelocked_zeros else ("C", 1)
+    gaps = np.dtype([("a", "i1"), ("b", "i8")], align=True)
+    for dtype in ("V7", gaps, "M8[s]", "U3"):
+        for _ in range(2):
+            array = make((3, 5), dtype, *flags)
+            nbytes = array.nbytes
+            raw = np.ctypeslib.as_array((ctypes.c_uint8 * nbytes).from_address(array.ctypes.data))
+            assert not raw.any()
+            raw[:] = 255
+    assert make(0, "f4", *flags).size == 0

@@ -26,8 +26,10 @@ pub(crate) fn placed(tokens: &Tokens<'_>) -> Option<String> {
             SHARED => {
                 let end = behind_attributes(tokens, at + 1);
                 if end > at + 1 {
-                    let attributes: Vec<&str> = (at + 1..end).map(|it| tokens.at(it)).collect();
-                    replace(at, &format!("{} {SHARED}", attributes.join(" ")));
+                    let gap = |it: usize| if tokens.is_adjacent(it) { "" } else { " " };
+                    let attributes: Vec<&str> =
+                        (at + 1..end).flat_map(|it| [tokens.at(it), gap(it)]).collect();
+                    replace(at, &format!("{} {SHARED}", attributes.concat()));
                     // What is between them stays: markers of lines.
                     (at + 1..end).for_each(|it| replace(it, ""));
                 }
@@ -75,8 +77,9 @@ mod tests {
         for (text, expected) in [
             (
                 "{ thread_local alignas(16)\n[[maybe_unused]] float s[4]; }",
-                "{ alignas ( 16 ) [ [ maybe_unused ] ] thread_local \n float s[4]; }",
+                "{ alignas(16) [[maybe_unused]] thread_local \n float s[4]; }",
             ),
+            ("{ thread_local alignas(T...) int s; }", "{ alignas(T...) thread_local int s; }"),
             ("__noinline__ int f();", "__attribute__((noinline)) int f();"),
         ] {
             let squeezed = |text: &str| text.replace("  ", " ").replace("  ", " ");

@@ -203,18 +203,8 @@ fn template_head(tokens: &Tokens<'_>, header: Range<usize>) -> Range<usize> {
     if tokens.at(start) != "template" {
         return start..start;
     }
-    let mut depth = 0_usize;
-    for at in start + 1..header.end {
-        match tokens.at(at) {
-            "<" => depth += 1,
-            ">" => depth -= 1,
-            _ => {}
-        }
-        if depth == 0 {
-            return start..at + 1;
-        }
-    }
-    start..start
+    let behind = tokens.behind_angles(start + 1, header.end);
+    start..behind.unwrap_or(start)
 }
 
 /// A parameter of a template that is a value.

@@ -69,6 +69,40 @@ impl<'a> Tokens<'a> {
         self.partners.get(index).copied().filter(|&it| it != NONE).map(|it| it as usize)
     }
 
+    /// True for two characters without anything between them.
+    pub(crate) fn is_adjacent(&self, index: usize) -> bool {
+        self.all.get(index + 1).is_some_and(|next| self.all[index].end == next.start)
+    }
+
+    /// The token behind the `>` of a template's arguments or parameters, which begin at `open`; `None` where `<` is
+    /// an operator, as far as the tokens before `end` tell.
+    pub(crate) fn behind_angles(&self, open: usize, end: usize) -> Option<usize> {
+        if self.at(open) != "<" {
+            return None;
+        }
+        let (mut at, mut depth) = (open, 0_usize);
+        while at < end {
+            let next = if self.is_adjacent(at) { self.at(at + 1) } else { "" };
+            match (self.at(at), next) {
+                ("(" | "[" | "{", _) => at = self.partner(at)?,
+                (";" | ")" | "]" | "}", _) => return None,
+                ("<", "<") if at == open => return None,
+                ("<", "=") if at == open => return None,
+                ("<", "<") | ("<" | ">", "=") | ("-", ">") => at += 1,
+                ("<", _) => depth += 1,
+                (">", _) => {
+                    depth -= 1;
+                    if depth == 0 {
+                        return Some(at + 1);
+                    }
+                }
+                _ => {}
+            }
+            at += 1;
+        }
+        None
+    }
+
     /// True for a text of the program, false for one of the system's headers or the language's.
     pub(crate) fn is_of_program(&self, index: usize) -> bool {
         self.marker(self.all[index].start).is_none_or(|marker| !marker.is_system)

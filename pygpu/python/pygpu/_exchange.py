@@ -111,6 +111,7 @@ def dlpack(
     if code is None:
         raise BufferError(f"dtype is {array.dtype}; DLPack has no such elements")
     itemsize = array.dtype.itemsize
+    handle = _check_stream(stream)
     if copy:
         array = array.copy()
     if any(stride % itemsize for stride in array.strides):
@@ -118,7 +119,7 @@ def dlpack(
             f"strides are {array.strides}; DLPack needs multiples of the {itemsize} bytes of "
             "an element: export a copy"
         )
-    _order_consumer(array, stream)
+    _order_consumer(array, handle)
     return _core.dlpack_capsule(
         array,
         device,
@@ -129,20 +130,26 @@ def dlpack(
     )
 
 
-def _order_consumer(array: GPUArray, stream: Any) -> None:
-    """Has the consumer's stream wait for the work that writes an array."""
+def _check_stream(stream: Any) -> int | None:
+    """Returns the number of a consumer's stream; raises BufferError for one that is not allowed."""
     handle = None if stream is None else _arguments.whole("stream", stream)
     backend = _core.choose_backend()
     if backend == "host":
         if handle not in (None, -1):
             raise BufferError(f"stream is {handle}; for an array on the host it is None or -1")
-        if handle is None:
-            _core.wait_for_array(array)
-        return
+        return handle
     refused = {"cuda": (0,), "hip": (1, 2)}[backend]
     if handle is not None and (not -1 <= handle < 1 << 64 or handle in refused):
         raise BufferError(f"stream is {handle}; on {backend} DLPack does not allow this number")
+    return handle
+
+
+def _order_consumer(array: GPUArray, handle: int | None) -> None:
+    """Has the consumer's stream wait for the work that writes an array."""
     if handle == -1:
+        return
+    if _core.choose_backend() == "host":
+        _core.wait_for_array(array)
         return
     producer = array.__cuda_array_interface__["stream"]
     consumer = _LEGACY if handle in (None, 0) else handle

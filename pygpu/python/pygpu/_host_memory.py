@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 import sys
 from abc import ABC, abstractmethod
@@ -18,6 +19,12 @@ from ._core import (
     pagelocked_empty,
 )
 from ._errors import LogicError
+
+
+def _cleared(array: np.ndarray) -> np.ndarray:
+    """Clears all bytes of an array without gaps, those between fields too, as ``numpy.zeros`` does."""
+    ctypes.memset(array.ctypes.data, 0, array.nbytes)
+    return array
 
 
 def pagelocked_zeros(
@@ -60,8 +67,7 @@ def pagelocked_zeros(
     array([0., 0.], dtype=float32)
     """
     result = pagelocked_empty(shape, dtype, order, mem_flags)
-    result.fill(0)
-    return result
+    return _cleared(result)
 
 
 def _order(array: Any) -> str:
@@ -314,8 +320,7 @@ def aligned_zeros(
     array([0, 0])
     """
     result = aligned_empty(shape, dtype, order, alignment)
-    result.fill(0)
-    return result
+    return _cleared(result)
 
 
 def aligned_empty_like(array: Any, alignment: int = 4096) -> np.ndarray:
@@ -435,8 +440,7 @@ def managed_zeros(
     array([0, 0])
     """
     result = managed_empty(shape, dtype, order, mem_flags)
-    result.fill(0)
-    return result
+    return _cleared(result)
 
 
 def managed_empty_like(array: Any, mem_flags: int = 0) -> np.ndarray:

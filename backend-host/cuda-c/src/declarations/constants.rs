@@ -16,8 +16,8 @@ pub(super) struct Constant {
 
 /// The names of the variables that are declared between `begin` and the `;` at `end`; none of a template's, and
 /// none where it is not certain what is a name.
-pub(super) fn names<'a>(tokens: &Tokens<'a>, begin: usize, end: usize) -> Vec<&'a str> {
-    let (mut names, mut name) = (Vec::new(), None);
+pub(super) fn names(tokens: &Tokens<'_>, begin: usize, end: usize) -> Vec<String> {
+    let (mut names, mut name): (Vec<String>, Option<String>) = (Vec::new(), None);
     let mut at = begin;
     while at < end {
         match tokens.at(at) {
@@ -27,15 +27,19 @@ pub(super) fn names<'a>(tokens: &Tokens<'a>, begin: usize, end: usize) -> Vec<&'
             }
             "[" | "{" => at = tokens.partner(at).unwrap_or(end),
             "<" => {
-                let Some(close) = angle_end(tokens, at, end) else { return Vec::new() };
-                at = close;
+                let Some(behind) = tokens.behind_angles(at, end) else { return Vec::new() };
+                at = behind - 1;
             }
             "=" => {
                 let Some(next) = initialiser_end(tokens, at, end) else { return Vec::new() };
                 at = next - 1;
             }
             "," => names.extend(name.take()),
-            word if tokens.is_word(at) => name = Some(word),
+            word if tokens.is_word(at) => {
+                let is_qualified = at > begin && tokens.at(at - 1) == "::";
+                let before = name.take().filter(|_| is_qualified);
+                name = Some(before.map_or(word.to_owned(), |it| format!("{it}::{word}")));
+            }
             _ => {}
         }
         at += 1;
@@ -44,30 +48,16 @@ pub(super) fn names<'a>(tokens: &Tokens<'a>, begin: usize, end: usize) -> Vec<&'
     names
 }
 
-/// The `>` that closes the arguments of a template.
-fn angle_end(tokens: &Tokens<'_>, open: usize, end: usize) -> Option<usize> {
-    let mut depth = 0;
-    for at in open..end {
-        match tokens.at(at) {
-            "<" => depth += 1,
-            ">" => depth -= 1,
-            "(" | "{" | "=" | ";" => return None,
-            _ => {}
-        }
-        if depth == 0 {
-            return Some(at);
-        }
-    }
-    None
-}
-
 /// The `,` or the end behind the value of a variable; `None` where a `,` may belong to a template's arguments.
 fn initialiser_end(tokens: &Tokens<'_>, equals: usize, end: usize) -> Option<usize> {
     let (mut at, mut has_angle) = (equals + 1, false);
     while at < end {
         match tokens.at(at) {
             "," => return (!has_angle).then_some(at),
-            "<" => has_angle = true,
+            "<" if tokens.is_word(at - 1) => match tokens.behind_angles(at, end) {
+                Some(_) => has_angle = true,
+                None => {}
+            },
             "(" | "[" | "{" => at = tokens.partner(at).unwrap_or(end),
             _ => {}
         }

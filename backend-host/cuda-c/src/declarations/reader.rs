@@ -1,7 +1,7 @@
 //! The declarations of a text, one after the other: which are kernels, and what is taken out.
 
 use super::constants::{self, Constant};
-use crate::tokens::Tokens;
+use crate::tokens::{Kind, Tokens};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -92,6 +92,9 @@ impl Reader<'_, '_> {
                         at += 1;
                         begin = at;
                     }
+                    None if self.is_member_initialiser(begin, at) => {
+                        at = tokens.partner(at).unwrap_or(at) + 1;
+                    }
                     None => {
                         let end = tokens.partner(at).unwrap_or(tokens.len() - 1);
                         let is_function = self.parameters(begin, at).is_some();
@@ -136,6 +139,23 @@ impl Reader<'_, '_> {
         Some(Scope::Namespace(words.join(" ")))
     }
 
+    /// True for a brace of a constructor's list of initialisers: `: member{1}`.
+    fn is_member_initialiser(&self, begin: usize, brace: usize) -> bool {
+        let tokens = self.tokens;
+        let is_name = brace > begin && (tokens.is_word(brace - 1) || tokens.at(brace - 1) == ">");
+        let close = self.parameters(begin, brace).and_then(|open| tokens.partner(open));
+        let Some(mut at) = close.filter(|_| is_name) else { return false };
+        while at < brace {
+            match tokens.at(at) {
+                ":" => return true,
+                "(" | "[" | "{" => at = tokens.partner(at).unwrap_or(at),
+                _ => {}
+            }
+            at += 1;
+        }
+        false
+    }
+
     /// Takes the qualifiers out of a range.
     fn blank(&mut self, begin: usize, end: usize) {
         for index in begin..end {
@@ -156,6 +176,8 @@ impl Reader<'_, '_> {
     fn declaration(&mut self, begin: usize, end: usize, has_body: bool) {
         let tokens = self.tokens;
         let has = |word: &str| (begin..end).any(|index| tokens.at(index) == word);
+        // An explicit instantiation that is elsewhere.
+        let is_extern = tokens.at(begin) == "extern" && tokens.at(begin + 1) == "template";
         let is_template = tokens.at(begin) == "template";
         let parameters = self.parameters(begin, end);
         let last = if has_body { tokens.partner(end).unwrap_or(end) } else { end };
@@ -172,7 +194,7 @@ impl Reader<'_, '_> {
             let is_inline = ["inline", "__inline__", "__inline"].into_iter().any(has);
             for index in begin..end {
                 if tokens.at(index) == GLOBAL {
-                    let inline = match (is_instantiation, is_inline) {
+                    let inline = match (is_instantiation || is_extern, is_inline) {
                         (true, _) => "",
                         _ if self.found.uses_alloca => "__attribute__((__noinline__))",
                         (false, true) => "__attribute__((__always_inline__))",
@@ -183,7 +205,7 @@ impl Reader<'_, '_> {
                 }
             }
             self.drop_attributes(begin, parameters.unwrap_or(end));
-            if let Some(open) = parameters
+            if let Some(open) = parameters.filter(|_| !is_extern)
                 && (has_body || is_instantiation)
             {
                 let kernel = self.kernel(begin, open, end, is_template);
@@ -206,9 +228,8 @@ impl Reader<'_, '_> {
             }
             if has(CONSTANT) {
                 let names = constants::names(tokens, begin, end);
-                let own = names
-                    .into_iter()
-                    .map(|name| Constant { namespaces: self.namespaces(), name: name.to_owned() });
+                let own =
+                    names.into_iter().map(|name| Constant { namespaces: self.namespaces(), name });
                 let own: Vec<_> = own.collect();
                 self.found.constants.extend(own);
             }
@@ -216,23 +237,27 @@ impl Reader<'_, '_> {
         self.blank(begin, end);
     }
 
-    /// Takes attributes from a kernel that are about calls of it: the loop over threads calls it, or has it in it.
+    /// Takes attributes from a kernel that are about calls of it, for the loop over threads calls it, or has it in it;
+    /// and those of C++, which may stand behind `__global__`, but not behind what it becomes.
     fn drop_attributes(&mut self, begin: usize, end: usize) {
         let tokens = self.tokens;
-        for index in begin + 1..end {
-            let replacement = match tokens.at(index - 1) {
-                "[" => "maybe_unused",
-                "(" | "," | "::" => "unused",
-                _ => continue,
-            };
-            match tokens.at(index) {
-                "noinline" | "__noinline__" => self.replace(index, index, replacement),
-                "deprecated" | "__deprecated__" => {
-                    let last = tokens.partner(index + 1).filter(|_| tokens.at(index + 1) == "(");
-                    self.replace(index, last.unwrap_or(index), replacement);
+        let mut at = begin;
+        while at < end {
+            let behind = tokens.partner(at).unwrap_or(at);
+            match tokens.at(at) {
+                "[" if tokens.at(at + 1) == "[" => {
+                    self.replace(at, behind, "");
+                    at = behind;
+                }
+                "noinline" | "__noinline__" | "deprecated" | "__deprecated__"
+                    if at > begin && matches!(tokens.at(at - 1), "(" | ",") =>
+                {
+                    let text = tokens.partner(at + 1).filter(|_| tokens.at(at + 1) == "(");
+                    self.replace(at, text.unwrap_or(at), "unused");
                 }
                 _ => {}
             }
+            at += 1;
         }
     }
 
@@ -241,19 +266,9 @@ impl Reader<'_, '_> {
         let close = tokens.partner(open).unwrap_or(open);
         let mut first = open - 1;
         if tokens.at(first) == ">" {
-            let mut depth = 0;
-            loop {
-                match tokens.at(first) {
-                    ">" => depth += 1,
-                    "<" => depth -= 1,
-                    _ => {}
-                }
-                if depth == 0 || first == begin {
-                    break;
-                }
-                first -= 1;
-            }
-            first = first.saturating_sub(1).max(begin);
+            let is_of_name =
+                |&at: &usize| tokens.at(at) == "<" && tokens.behind_angles(at, open) == Some(open);
+            first = (begin + 1..open).find(is_of_name).unwrap_or(first) - 1;
         }
         while first >= begin + 2 && tokens.at(first - 1) == "::" && tokens.is_word(first - 2) {
             first -= 2;
@@ -321,6 +336,9 @@ impl Reader<'_, '_> {
                     at = tokens.partner(at)? + 1;
                 }
                 "[" => at = tokens.partner(at)? + 1,
+                "<" if at > begin && tokens.is_word(at - 1) => {
+                    at = tokens.behind_angles(at, end).unwrap_or(at + 1);
+                }
                 "=" if tokens.at(at.wrapping_sub(1)) != "operator" => return None,
                 "operator" => {
                     return tokens.all[at..end]
@@ -343,20 +361,7 @@ impl Reader<'_, '_> {
         let tokens = self.tokens;
         let mut at = begin;
         while at < end && tokens.at(at) == "template" && tokens.at(at + 1) == "<" {
-            let mut depth = 0;
-            at += 1;
-            while at < end {
-                match tokens.at(at) {
-                    "<" => depth += 1,
-                    ">" => depth -= 1,
-                    "(" | "[" | "{" => at = tokens.partner(at).unwrap_or(at),
-                    _ => {}
-                }
-                at += 1;
-                if depth == 0 {
-                    break;
-                }
-            }
+            at = tokens.behind_angles(at + 1, end).unwrap_or(end);
         }
         at
     }
@@ -369,6 +374,12 @@ impl Reader<'_, '_> {
         while at < end {
             let last = match tokens.at(at) {
                 "(" | "[" | "{" => tokens.partner(at).unwrap_or(at).min(end - 1),
+                // Behind arguments of a template no value begins.
+                "<" if is_default && tokens.is_word(at - 1) => {
+                    let behind = tokens.behind_angles(at, end);
+                    let is_template = |&it: &usize| it == end || tokens.all[it].kind == Kind::Mark;
+                    behind.filter(is_template).map_or(at, |it| it - 1)
+                }
                 "=" => {
                     is_default = true;
                     at

@@ -52,14 +52,12 @@ pub(super) fn check_kernels(tokens: &Tokens<'_>, all: &[Declared]) -> Result<(),
     for kernel in all.iter().filter(|it| it.is_kernel) {
         let Some(open) = kernel.parameters else { continue };
         // The words in front of the name, without those of groups such as attributes and a template's parameters.
-        let (mut words, mut at, mut depth) = (Vec::new(), kernel.range.start, 0_i32);
+        let (mut words, mut at) = (Vec::new(), kernel.range.start);
         while at + 1 < open {
             match tokens.at(at) {
                 "(" | "[" | "{" => at = tokens.partner(at).unwrap_or(at),
-                "<" => depth += 1,
-                ">" => depth -= 1,
-                word if depth == 0 => words.push(word),
-                _ => {}
+                "<" => at = tokens.behind_angles(at, open).map_or(at, |it| it - 1),
+                word => words.push(word),
             }
             at += 1;
         }
@@ -91,8 +89,9 @@ fn has_initialiser(tokens: &Tokens<'_>, shared: usize) -> bool {
     let mut at = shared + 1;
     loop {
         match tokens.at(at) {
-            "=" | "{" => return true,
+            "=" | "{" => return tokens.is_word(at - 1) || tokens.at(at - 1) == "]",
             "(" | "[" => at = tokens.partner(at).unwrap_or(at),
+            "<" => at = tokens.behind_angles(at, tokens.len()).map_or(at, |it| it - 1),
             // A class in front of the variable has a body.
             "" | ";" | "}" | "struct" | "union" | "class" | "enum" => return false,
             _ => {}
@@ -104,38 +103,32 @@ fn has_initialiser(tokens: &Tokens<'_>, shared: usize) -> bool {
 /// Assignments to the indices of threads, which the loop over threads counts by.
 struct Assignments<'t, 'a> {
     tokens: &'t Tokens<'a>,
-    /// True if a name of an index is one of the program's variables, too.
-    is_declared: bool,
+    /// Names of indices that may be variables of the program, too: those that are used as a whole.
+    own: Vec<&'a str>,
 }
 
 impl<'t, 'a> Assignments<'t, 'a> {
     fn of(tokens: &'t Tokens<'a>) -> Self {
-        let is_own = |at: usize| {
-            let before = tokens.at(at - 1);
-            let is_type = tokens.is_word(at - 1)
-                && !matches!(before, "return" | "else" | "case" | "do" | "sizeof");
-            is_type || matches!(before, "*" | "&") && matches!(tokens.at(at + 1), "," | ")" | "=")
-        };
-        let mut all = (1..tokens.len()).filter(|&at| INDICES.contains(&tokens.at(at)));
-        Assignments { tokens, is_declared: all.any(|at| tokens.is_of_program(at) && is_own(at)) }
+        let indices = (0..tokens.len()).filter(|&at| INDICES.contains(&tokens.at(at)));
+        let whole = indices.filter(|&at| tokens.is_of_program(at) && tokens.at(at + 1) != ".");
+        Assignments { tokens, own: whole.map(|at| tokens.at(at)).collect() }
     }
 
     /// True for an index of which a part is assigned to.
     fn has(&self, at: usize) -> bool {
         let tokens = self.tokens;
-        if !INDICES.contains(&tokens.at(at)) || self.is_declared || !tokens.is_of_program(at) {
+        let index = tokens.at(at);
+        if !INDICES.contains(&index) || !tokens.is_of_program(at) || self.own.contains(&index) {
             return false;
         }
         let is_member = at > 0 && matches!(tokens.at(at - 1), "." | ">" | "::");
         if is_member || tokens.at(at + 1) != "." || !matches!(tokens.at(at + 2), "x" | "y" | "z") {
             return false;
         }
-        let operator = (tokens.at(at + 3), tokens.at(at + 4), tokens.at(at + 5));
-        match operator {
-            ("=", next, _) => next != "=",
-            ("+", "+", _) | ("-", "-", _) => !tokens.is_word(at + 5),
-            ("+" | "-" | "*" | "/" | "%" | "&" | "|" | "^", "=", next) => next != "=",
-            _ => false,
-        }
+        let next = if tokens.is_adjacent(at + 3) { tokens.at(at + 4) } else { "" };
+        matches!(
+            (tokens.at(at + 3), next),
+            ("+" | "-" | "*" | "/" | "%" | "&" | "|" | "^", "=") | ("+", "+") | ("-", "-")
+        ) || (tokens.at(at + 3) == "=" && next != "=")
     }
 }

@@ -70,6 +70,39 @@ template <> __gpuarray_global__ void h<char>(char *x) {}
 }
 
 #[test]
+fn a_kernel_behind_a_constructor_is_found() {
+    for constructor in [
+        "B::B(int x) : a{x} { a += 1; }",
+        "B::B(int x) noexcept : A<int>{x}, a(x), b{x} { init(a); }",
+        "template <class T> B<T>::B(T x) : B{x, (x ? 1 : 2)} { if (x) {} }",
+        "template <class... T> B::B(T... x) : A{x...}... {}",
+        "B::B() : a(1) {}",
+        "struct C : A { int a{3}; };",
+    ] {
+        let text = format!("{constructor} __gpuarray_global__ void k(int *o) {{}}");
+        let expected = "entry<(static_cast<void (*)(int * o)>(&k))>({});";
+        assert_eq!(entries(&text), [expected], "{constructor}");
+    }
+}
+
+#[test]
+fn arguments_of_templates_may_be_any() {
+    for arguments in
+        ["sizeof(int)", "void(int)", "int (*)(int)", "X<int (*)(int)>", "(3>2),(1<2)", "N<=4"]
+    {
+        let text = format!("template __gpuarray_global__ void g<{arguments}>(int *);");
+        let expected = format!("entry<(static_cast<void (*)(int *)>(&g<{arguments}>))>({{}});");
+        assert_eq!(entries(&text), [expected], "{arguments}");
+    }
+    let text = "extern template __gpuarray_global__ void g<int>(int *);
+        __gpuarray_global__ void h(P<int, float> x = P<int, float>{1, 2}, bool b = 1 < 2, int c = 3 > 2) {}";
+    assert_eq!(
+        entries(text),
+        ["entry<(static_cast<void (*)(P < int , float > x , bool b , int c)>(&h))>({});"]
+    );
+}
+
+#[test]
 fn qualifiers_are_taken_out() {
     let text = unit(
         "__gpuarray_variable__ static int a[3] = {1};\n\
@@ -149,6 +182,14 @@ fn what_only_other_compilers_take_is_refused_by_name() {
         "void k() { int a = threadIdx.x == 3, b = threadIdx.x + +a, c = threadIdx.x - -a; }",
         "struct S { uint3 threadIdx; }; void k(S s) { s.threadIdx.x = 3; }",
         "void k() { dim3 blockIdx; blockIdx.x = 3; }",
+        "void k() { int a = threadIdx.x - -1, b = threadIdx.x - - -a, c = blockDim.x- -1; }",
+        "void k() { uint3 pos, threadIdx; threadIdx.x = 1; }",
+        "void k() { struct { int x; } blockIdx; blockIdx.x = 1; }",
+        "void k() { V3<int> blockIdx; blockIdx.x = 1; }",
+        "auto f = [threadIdx = threadIdx]() mutable { threadIdx.x += 1; };",
+        "void k() { __shared__ typename cond<sizeof(T) <= 4, int, long>::type s[64]; }",
+        "void k() { __shared__ A<N == 64> s; __shared__ A<N != 64, int> t; __shared__ A<(N >= 64)> u; }",
+        "void k() { __shared__ int s[N == 2 ? 1 : 3]; }",
     ] {
         assert_eq!(refused(body), None, "{body}");
     }

@@ -7,8 +7,8 @@ use crate::locks::{LEAF, POOL, Ranked};
 use crate::status::Status;
 use rustc_hash::FxHashSet;
 use std::ffi::{c_int, c_void};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 
 /// `CU_MEMPOOL_ATTR_RELEASE_THRESHOLD`, `_RESERVED_MEM_CURRENT`, `_USED_MEM_CURRENT`; HIP's
 /// are the same.
@@ -30,7 +30,8 @@ pub(in crate::driver) struct Pool {
     /// What the driver's pool has given and not got back. CUDA keeps a pool and its memory over a
     /// reset of the context.
     taken: Ranked<FxHashSet<u64>, LEAF>,
-    threshold: OnceLock<u64>,
+    /// The release threshold of the next driver's pool.
+    threshold: AtomicU64,
 }
 
 impl Pool {
@@ -41,7 +42,7 @@ impl Pool {
             handle: Ranked::default(),
             known: AtomicU64::new(0),
             taken: Ranked::default(),
-            threshold: OnceLock::new(),
+            threshold: AtomicU64::new(u64::MAX),
         }
     }
 
@@ -112,8 +113,7 @@ impl Pool {
             log::debug!("no memory pool: {error}");
             return Ok(None);
         }
-        let threshold = self.threshold.get().copied().unwrap_or(u64::MAX);
-        self.set_threshold_of(handle, threshold)?;
+        self.set_threshold_of(handle, self.threshold.load(Ordering::Relaxed))?;
         Ok(Some(handle))
     }
 
@@ -161,11 +161,11 @@ impl Pool {
     #[cold]
     fn give_up(&self, pool: Handle) {
         let mut slot = self.handle.lock();
-        // Another thread may have been faster.
+        // Another thread may have been faster. The pool, which has no memory, is not destroyed: one may be
+        // using its handle.
         if *slot == Some(Some(pool)) {
             *slot = Some(None);
             self.known.store(1, Ordering::Release);
-            self.destroy(pool);
         }
     }
 
@@ -272,7 +272,11 @@ impl Pool {
     pub(in crate::driver) fn set_threshold(&self, bytes: u64) -> Result<()> {
         let _scope = self.context.enter()?;
         match self.handle()? {
-            Some(pool) => self.set_threshold_of(pool, bytes),
+            Some(pool) => {
+                self.set_threshold_of(pool, bytes)?;
+                self.threshold.store(bytes, Ordering::Relaxed);
+                Ok(())
+            }
             None => Err(Error::unsupported("set_release_threshold", "the driver has no pools")),
         }
     }
