@@ -22,7 +22,7 @@ from ._errors import LogicError
 
 
 def _cleared(array: np.ndarray) -> np.ndarray:
-    """Clears all bytes of an array without gaps, those between fields too, as ``numpy.zeros`` does."""
+    """Clears all bytes of an array, those between fields too, as ``numpy.zeros`` does."""
     ctypes.memset(array.ctypes.data, 0, array.nbytes)
     return array
 

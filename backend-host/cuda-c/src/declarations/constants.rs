@@ -54,10 +54,7 @@ fn initialiser_end(tokens: &Tokens<'_>, equals: usize, end: usize) -> Option<usi
     while at < end {
         match tokens.at(at) {
             "," => return (!has_angle).then_some(at),
-            "<" if tokens.is_word(at - 1) => match tokens.behind_angles(at, end) {
-                Some(_) => has_angle = true,
-                None => {}
-            },
+            "<" => has_angle |= tokens.is_word(at - 1) && tokens.behind_angles(at, end).is_some(),
             "(" | "[" | "{" => at = tokens.partner(at).unwrap_or(end),
             _ => {}
         }
