@@ -415,10 +415,14 @@ def test_shared_variables_with_constructors_are_memory_of_the_block():
 def test_writes_to_constants_are_named():
     text = """
     __constant__ int table[4];
+    __constant__ dim3 block(4, 2, 1);
     __device__ const int numbers[3] = {1, 2, 3};
     __device__ const char *text = "abc";
     __global__ void constant(int i) {
         table[i] = 1;
+    }
+    __global__ void dimensions(int i) {
+        block.x = i;
     }
     __global__ void number(int i) {
         ((int *)numbers)[i] += 1;
@@ -441,15 +445,20 @@ def test_writes_to_constants_are_named():
         for name, *texts in (
             (
                 "constant",
-                "thread (0, 0, 0) writes 4 bytes of constant memory in kernel.cu:6",
+                "thread (0, 0, 0) writes 4 bytes of constant memory in kernel.cu:7",
                 "table",
             ),
             (
+                "dimensions",
+                "thread (0, 0, 0) writes 4 bytes of constant memory in kernel.cu:10",
+                "block",
+            ),
+            (
                 "number",
-                "thread (0, 0, 0) writes 4 bytes of constant memory in kernel.cu:9",
+                "thread (0, 0, 0) writes 4 bytes of constant memory in kernel.cu:13",
                 "numbers",
             ),
-            ("letter", "thread (0, 0, 0) writes 1 bytes of constant memory in kernel.cu:12"),
+            ("letter", "thread (0, 0, 0) writes 1 bytes of constant memory in kernel.cu:16"),
         ):
             kernel = module.get_function(name)
             refused(lambda kernel=kernel: kernel(INT(1), block=(1, 1, 1)), *texts)

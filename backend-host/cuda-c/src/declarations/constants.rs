@@ -1,6 +1,6 @@
 //! The constants of a text: their names, and what tells the executor their sizes and addresses.
 
-use crate::tokens::Tokens;
+use crate::tokens::{Kind, Tokens};
 use std::fmt::Write as _;
 
 /// What the description of a constant has in front of its number as a symbol.
@@ -21,7 +21,16 @@ pub(super) fn names(tokens: &Tokens<'_>, begin: usize, end: usize) -> Vec<String
     let mut at = begin;
     while at < end {
         match tokens.at(at) {
-            "template" | "(" => return Vec::new(),
+            "template" => return Vec::new(),
+            // A pointer to a function, `(*name)(int)`, or a value.
+            "(" => {
+                let close = tokens.partner(at).unwrap_or(end);
+                if tokens.at(at + 1) == "*" {
+                    let word = (at..close).rev().find(|&it| tokens.is_word(it));
+                    name = word.map(|it| tokens.at(it).to_owned());
+                }
+                at = close;
+            }
             "__attribute__" | "__attribute" | "alignas" | "decltype" | "__typeof__" => {
                 at = tokens.partner(at + 1).unwrap_or(end);
             }
@@ -54,7 +63,11 @@ fn initialiser_end(tokens: &Tokens<'_>, equals: usize, end: usize) -> Option<usi
     while at < end {
         match tokens.at(at) {
             "," => return (!has_angle).then_some(at),
-            "<" => has_angle |= tokens.is_word(at - 1) && tokens.behind_angles(at, end).is_some(),
+            "<" if tokens.is_word(at - 1) => match tokens.behind_angles(at, end) {
+                // No value begins behind a template's arguments.
+                Some(it) if it == end || tokens.all[it].kind == Kind::Mark => at = it - 1,
+                found => has_angle |= found.is_some(),
+            },
             "(" | "[" | "{" => at = tokens.partner(at).unwrap_or(end),
             _ => {}
         }

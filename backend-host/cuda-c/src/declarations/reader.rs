@@ -179,7 +179,8 @@ impl Reader<'_, '_> {
         // An explicit instantiation that is elsewhere.
         let is_extern = tokens.at(begin) == "extern" && tokens.at(begin + 1) == "template";
         let is_template = tokens.at(begin) == "template";
-        let parameters = self.parameters(begin, end);
+        // No function is constant memory: a constant's value may be in parentheses.
+        let parameters = self.parameters(begin, end).filter(|_| !has(CONSTANT));
         let last = if has_body { tokens.partner(end).unwrap_or(end) } else { end };
         self.found.all.push(Declared {
             range: begin..last + 1,

@@ -86,6 +86,25 @@ fn a_kernel_behind_a_constructor_is_found() {
 }
 
 #[test]
+fn constants_are_found_by_their_names() {
+    let names = |text: &str| {
+        let made = unit(text, &[], Some(&HashSet::new()), false).expect("a unit").text;
+        let name = |line: &str| Some(line.split_once("{sizeof(")?.1.split_once("),")?.0.to_owned());
+        made.lines().filter_map(name).collect::<Vec<_>>()
+    };
+    let constant = |text: &str| names(&format!("__gpuarray_constant__ {text};"));
+    assert_eq!(constant("int a, *b = 0, c[3] = {1, 2}"), ["a", "b", "c"]);
+    assert_eq!(constant("dim3 a(1, 2, 3), b{4}"), ["a", "b"]);
+    assert_eq!(constant("int (*a)(int), (*const b[2])(int) = {f, g}"), ["a", "b"]);
+    assert_eq!(constant("int a = 3 < 4, b = 4"), ["a", "b"]);
+    assert_eq!(constant("P<int, (3 > 2)> a = f<1, 2>(3)"), ["a"]);
+    assert_eq!(constant("__attribute__((aligned(8))) int q::r::a = 3"), ["q::r::a"]);
+    // Not certain: nothing is said.
+    assert_eq!(constant("int a = f < 1, b = c > 2"), [""; 0]);
+    assert_eq!(names("template <class T> __gpuarray_constant__ T a = 3;"), [""; 0]);
+}
+
+#[test]
 fn arguments_of_templates_may_be_any() {
     for arguments in
         ["sizeof(int)", "void(int)", "int (*)(int)", "X<int (*)(int)>", "(3>2),(1<2)", "N<=4"]
