@@ -113,8 +113,6 @@ _OF_HOST = frozenset(
 # What the run-time compilers have built in, for which programs include these out of habit.
 _BUILT_IN = frozenset(
     {
-        "channel_descriptor.h",
-        "common_functions.h",
         "cuda_runtime.h",
         "cuda_runtime_api.h",
         "device_functions.h",
@@ -158,6 +156,9 @@ _OF_NVIDIA: tuple[str, ...] = (
     "sm_",
 )
 _OF_NVIDIA += ("surface_", "texture_", "thrust/", "vector_")
+
+# Headers of the vendor's that only a compiler of whole programs takes. Kernels need nothing of them.
+_OF_PROGRAMS = frozenset({"channel_descriptor.h", "common_functions.h"})
 
 # A header that is in none of the packages.
 _OF_TOOLKITS = "nvfunctional"
@@ -282,7 +283,8 @@ def insert(source: str, file: str, folders: Iterable[str]) -> str:
             return found[0]
         own = _own(name)
         if own is None:
-            return "" if name in _BUILT_IN and vendor_folder(name) is None else found[0]
+            is_left_out = name in _BUILT_IN and vendor_folder(name) is None
+            return "" if is_left_out or name in _OF_PROGRAMS else found[0]
         # What follows on the line, a comment perhaps, is part of a line of its own.
         line = source.count("\n", 0, found.end()) + 1
         return f'#line 1 "{name}"\n{own}#line {line} "{file}"\n'

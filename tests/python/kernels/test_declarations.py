@@ -49,7 +49,7 @@ PROGRAMS = {
         {K} f<int>(threadIdx.x); }}""",
     "variables like indices": f"""
         struct L {{ uint3 a, blockIdx; __device__ void set(int v) {{ blockIdx.x = v; }} }};
-        {K} threadIdx.x - -4; L l; l.set(3); }}""",
+        {K} threadIdx.x - -(int)blockDim.x - 4; L l; l.set(3); }}""",
     "shared variables of packs": f"""
         template <class... T> __device__ int f(int t) {{
             __shared__ alignas(T...) int s[64]; s[t] = t + 4; return s[t]; }}

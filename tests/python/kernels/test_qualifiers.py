@@ -30,6 +30,8 @@ __global__ __attribute__((noinline)) void doubles(float *a) {
 """
 
 
+# NVRTC says that it may inline a kernel nevertheless.
+@pytest.mark.filterwarnings("ignore:The CUDA compiler succeeded")
 def test_attributes_of_shared_variables_and_functions():
     module = SourceModule(QUALIFIERS)
     a = gpuarray.arange(8, dtype=np.float32)
