@@ -157,7 +157,7 @@ _OF_NVIDIA: tuple[str, ...] = (
 )
 _OF_NVIDIA += ("surface_", "texture_", "thrust/", "vector_")
 
-# Headers of the vendor's that only a compiler of whole programs takes. Kernels need nothing of them.
+# Headers of the vendor's that only a compiler of whole programs takes: kernels need none of them.
 _OF_PROGRAMS = frozenset({"channel_descriptor.h", "common_functions.h"})
 
 # A header that is in none of the packages.
