@@ -1,8 +1,10 @@
 //! Messages of the compiler, as far as they are about the program: what the driver has put behind its text is
 //! refused, too, where a kernel is.
 
+mod braces;
+
 use crate::headers;
-use crate::tokens::{Kind, Tokens};
+use crate::tokens::Tokens;
 use std::fmt::Write as _;
 
 /// What file names of the driver's own texts begin with.
@@ -18,25 +20,31 @@ const LATE_END: [&str; 2] =
 pub(crate) fn of_program(log: &str, text: &str) -> String {
     let messages = parts(log);
     let is_error = |it: &&Message| !it.is_own() && it.main.contains("error: ");
-    let has_error = messages.iter().any(|it| is_error(&it));
+    let mut has_error = messages.iter().any(|it| is_error(&it));
+    let tokens = Tokens::of(text);
+    let says = |texts: &[&str]| {
+        let says_one = |it: &Message| texts.iter().any(|text| it.main.contains(text));
+        messages.iter().position(says_one)
+    };
+    let named = |at: Option<usize>, place: fn(&Tokens<'_>) -> Option<String>| {
+        at.and_then(|at| Some((at, place(&tokens)?)))
+    };
+    let unclosed = named(says(&[EARLY_END]), braces::unclosed);
+    let unopened = named(says(&LATE_END), braces::unopened);
+    has_error |= unclosed.is_some() || unopened.is_some();
     let mut kept = String::new();
-    let mut is_unclosed = false;
-    for message in &messages {
-        if message.main.contains(EARLY_END) && !is_unclosed {
-            is_unclosed = true;
-            if let Some(place) = unclosed(&Tokens::of(text)) {
+    for (number, message) in messages.iter().enumerate() {
+        match (&unclosed, &unopened) {
+            (Some((at, place)), _) if *at == number => {
                 let _ = writeln!(kept, "{place}: error: this '{{' has no '}}'");
-                continue;
             }
-        }
-        if LATE_END.iter().any(|it| message.main.contains(it))
-            && let Some(place) = unopened(&Tokens::of(text))
-        {
-            let _ = writeln!(kept, "{place}: error: this '}}' has no '{{'");
-            continue;
-        }
-        if !(has_error && message.is_own()) {
-            kept.push_str(message.text);
+            (_, Some((at, place))) if *at == number => {
+                let _ = writeln!(kept, "{place}: error: this '}}' has no '{{'");
+            }
+            // The first brace too many is named.
+            (_, Some(_)) if LATE_END.iter().any(|it| message.main.contains(it)) => {}
+            _ if has_error && message.is_own() => {}
+            _ => kept.push_str(message.text),
         }
     }
     kept
@@ -52,8 +60,10 @@ impl Message<'_> {
     /// True for one about a text of the driver or the language, which nothing in the program has led to.
     fn is_own(&self) -> bool {
         let behind = self.text.find(self.main).unwrap_or(0);
-        let before =
-            self.text[..behind].lines().filter(|line| !line.starts_with("In file included"));
+        let says_where = |line: &&str| {
+            !(line.starts_with("In file included") || line.ends_with(": At global scope:"))
+        };
+        let before = self.text[..behind].lines().filter(says_where);
         before.chain([self.main]).all(is_of_own_text)
     }
 }
@@ -93,51 +103,6 @@ fn parts(log: &str) -> Vec<Message<'_>> {
     parts
 }
 
-/// The place of the brace that is not closed; of those about it that of a declaration, not of `extern "C"`.
-fn unclosed(tokens: &Tokens<'_>) -> Option<String> {
-    let (mut open, mut last) = (Vec::new(), None);
-    for (at, is_open) in braces(tokens) {
-        if is_open {
-            open.push(at);
-        } else {
-            last = open.pop();
-        }
-    }
-    let first = *open.first()?;
-    // The last brace was meant for that of `extern "C"`.
-    let inner = || open.get(1).copied().or(last);
-    let brace = if is_of_linkage(tokens, first) { inner().unwrap_or(first) } else { first };
-    Some(tokens.place(brace))
-}
-
-/// The place of the first brace that closes nothing, or closes `extern "C"` in front of such a one.
-fn unopened(tokens: &Tokens<'_>) -> Option<String> {
-    let (mut open, mut of_linkage) = (Vec::new(), None);
-    for (at, is_open) in braces(tokens) {
-        if is_open {
-            open.push(at);
-            continue;
-        }
-        let Some(first) = open.pop() else { return Some(tokens.place(of_linkage.unwrap_or(at))) };
-        if is_of_linkage(tokens, first) {
-            of_linkage = Some(at);
-        }
-    }
-    None
-}
-
-/// Braces, and whether they open.
-fn braces(tokens: &Tokens<'_>) -> impl Iterator<Item = (usize, bool)> {
-    let marks = (0..tokens.len()).filter(|&at| tokens.all[at].kind == Kind::Mark);
-    let braces = marks.filter(|&at| matches!(tokens.at(at), "{" | "}"));
-    braces.map(|at| (at, tokens.at(at) == "{"))
-}
-
-/// True for the brace behind `extern "C"`.
-fn is_of_linkage(tokens: &Tokens<'_>, brace: usize) -> bool {
-    brace > 0 && tokens.all[brace - 1].kind == Kind::Literal
-}
-
 #[cfg(test)]
 mod tests {
     use super::of_program;
@@ -155,6 +120,8 @@ mod tests {
         assert_eq!(of_program(own, ""), own);
         assert_eq!(of_program(&format!("{program}{own}"), ""), program);
         assert_eq!(of_program(&format!("{own}{program}"), ""), program);
+        let behind = format!("{program}k.cu: At global scope:\n{own}");
+        assert_eq!(of_program(&behind, ""), program);
         let led_to = "cuda_c/atomics.h: In instantiation of 'f':\nk.cu:7:   required from here\n\
                       cuda_c/atomics.h:9: error: no\n";
         assert_eq!(of_program(&format!("{led_to}{program}"), ""), format!("{led_to}{program}"));
@@ -166,21 +133,18 @@ mod tests {
         let log =
             "kernel k:1: error: expected '}' at end of input\nk.cu:1: note: to match this '{'\n";
         let expected = "k.cu:3: error: this '{' has no '}'\n";
-        for text in [
-            "\n\nvoid k() { if (1) { }\n",
-            "extern \"C\" {\n\nvoid k() { if (1) { }\n}\n",
-            "extern \"C\" {\n void f() {}\nvoid k() { if (1) { { \"{\"; }\n}\n",
-        ] {
-            assert_eq!(of_program(log, &format!("# 1 \"k.cu\"\n{text}")), expected, "{text}");
-        }
+        let text = "# 1 \"k.cu\"\n\n\nvoid k() { if (1) { }\n";
+        assert_eq!(of_program(log, text), expected);
+        let own = "kernel k:1: error: 'constexpr' needed\n";
+        assert_eq!(of_program(&format!("{own}{log}{own}"), text), expected);
     }
 
     #[test]
     fn a_brace_too_many_is_named() {
         let log = "k.cu:5: error: expected declaration before '}' token\n";
         let expected = "k.cu:2: error: this '}' has no '{'\n";
-        for text in ["void k() {}\n}\n", "extern \"C\" { void k() {}\n}\n\n}\n"] {
-            assert_eq!(of_program(log, &format!("# 1 \"k.cu\"\n{text}")), expected, "{text}");
-        }
+        let text = "# 1 \"k.cu\"\nvoid k() {}\n}\n";
+        assert_eq!(of_program(log, text), expected);
+        assert_eq!(of_program(&format!("{log}{log}"), text), expected);
     }
 }

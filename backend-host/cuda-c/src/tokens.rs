@@ -39,6 +39,7 @@ struct LineMarker {
     file: Range<usize>,
     is_language: bool,
     is_system: bool,
+    has_flags: bool,
 }
 
 const NONE: u32 = u32::MAX;
@@ -126,6 +127,16 @@ impl<'a> Tokens<'a> {
         Some((&self.text[marker.file.clone()], marker.number + between))
     }
 
+    /// True for a token behind which the lines of a text begin, by a directive `#line 1`.
+    pub(crate) fn is_begun_behind(&self, index: usize) -> bool {
+        let end = self.all[index].end;
+        let next = self.all.get(index + 1).map_or(self.text.len(), |it| it.start);
+        let behind = self.lines.partition_point(|marker| marker.next_line <= end);
+        let markers = self.lines[behind..].iter().take_while(|marker| marker.next_line <= next);
+        // A number behind the name says that a file begins or ends.
+        markers.into_iter().any(|it| it.number == 1 && !it.has_flags)
+    }
+
     fn marker(&self, position: usize) -> Option<&LineMarker> {
         let after = self.lines.partition_point(|marker| marker.next_line <= position);
         self.lines[..after].last()
@@ -202,9 +213,12 @@ impl<'a> Tokens<'a> {
         let Some(open) = line.find('"') else { return };
         let Some(close) = line.rfind('"').filter(|&it| it > open) else { return };
         let is_language = line[open + 1..close].starts_with(headers::PREFIX);
-        let is_system = is_language || line[close + 1..].split_whitespace().any(|flag| flag == "3");
+        let flags = line[close + 1..].split_whitespace();
+        let is_system = is_language || flags.clone().any(|flag| flag == "3");
+        let has_flags = flags.count() > 0;
         let file = start + open + 1..start + close;
-        self.lines.push(LineMarker { next_line: end + 1, number, file, is_language, is_system });
+        let next_line = end + 1;
+        self.lines.push(LineMarker { next_line, number, file, is_language, is_system, has_flags });
     }
 
     fn match_groups(&mut self) {

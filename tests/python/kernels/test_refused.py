@@ -31,6 +31,37 @@ def test_a_message_is_about_the_line_of_the_program(text, no_extern_c):
     assert [line for line in lines if "error:" in line and "kernel.cu:2:" not in line] == []
 
 
+CLOSED_TWICE = "__global__ void k(int *a) {\n *a = 1;\n}\n}\n__global__ void l() {}\n"
+OPEN = "__global__ void k(int *a) {\n if (*a) {\n *a = 1;\n}\n__device__ int f() { return 1; }\n"
+IN_ASM = '__global__ void k(int *a) {\n asm("mov.u32 %0, 3;" : "=r"(*a));\n}\n}\n'
+BRACES = {
+    CLOSED_TWICE: "kernel.cu:4: error: this '}' has no '{'",
+    f"#include <cuda_fp16.h>\n{CLOSED_TWICE}": "kernel.cu:5: error: this '}' has no '{'",
+    f"#include <stdint.h>\n#include <stdio.h>\n{CLOSED_TWICE}": "kernel.cu:6: error: this '}'",
+    IN_ASM: "kernel.cu:4: error: this '}' has no '{'",
+    f'extern "C" {{\nint f(int);\n}}\n{CLOSED_TWICE}': "kernel.cu:7: error: this '}' has no '{'",
+    OPEN: "kernel.cu:1: error: this '{' has no '}'",
+    f"#include <cuda_fp16.h>\n{OPEN}": "kernel.cu:2: error: this '{' has no '}'",
+    f'extern "C" {{\n{OPEN}}}\n': "kernel.cu:2: error: this '{' has no '}'",
+    f"__global__ void l() {{}}\nnamespace n {{\n{OPEN}}}\n": "kernel.cu:3: error: this '{' has",
+}
+
+
+@pytest.mark.skipif(BACKEND != "host", reason="the messages are those of the host's compiler")
+@pytest.mark.parametrize("cache", ["", "off"])
+@pytest.mark.parametrize("no_extern_c", [False, True])
+@pytest.mark.parametrize("text", BRACES)
+def test_a_wrong_brace_is_one_of_the_program(text, no_extern_c, cache, monkeypatch):
+    if cache:
+        monkeypatch.setenv("PYGPU_CACHE", cache)
+    with pytest.raises(driver.CompileError) as caught:
+        SourceModule(text, no_extern_c=no_extern_c)
+    lines = caught.value.stderr.splitlines()
+    assert [line for line in lines if line.startswith(BRACES[text])] != []
+    assert [line for line in lines if "has no" in line and not line.startswith("kernel.cu")] == []
+    assert [line for line in lines if line.startswith(("kernel k", "gpuarray"))] == []
+
+
 @pytest.mark.filterwarnings("error")
 def test_attributes_of_kernels_give_no_warnings():
     a = gpuarray.zeros(2, np.int32)

@@ -1,0 +1,167 @@
+//! Braces of a program that are not closed, or close nothing.
+
+use crate::tokens::{Kind, Tokens};
+
+/// What begins a function or variable of the device or a kernel in a preprocessed text.
+const QUALIFIERS: [&str; 2] = ["__gpuarray_global__", "__gpuarray_variable__"];
+
+/// The place of the brace that is not closed.
+pub(super) fn unclosed(tokens: &Tokens<'_>) -> Option<String> {
+    let mut open: Vec<usize> = Vec::new();
+    let mut last = None;
+    // A declaration in which another one begins, until it ends in front of more than braces.
+    let mut interrupted = None;
+    let mut is_ended = false;
+    for at in (0..tokens.len()).filter(|&at| tokens.is_of_program(at)) {
+        match brace(tokens, at) {
+            Some(true) => open.push(at),
+            Some(false) => {
+                last = open.pop();
+                is_ended |= last.is_some() && last == interrupted;
+                continue;
+            }
+            None if interrupted.is_none() && is_new_declaration(tokens, at, &open) => {
+                interrupted = open.iter().copied().find(|&it| !is_of_scope(tokens, it));
+            }
+            None => {}
+        }
+        if is_ended {
+            (interrupted, is_ended) = (None, false);
+        }
+    }
+    let first = *open.first()?;
+    let brace = match (interrupted, open.get(1)) {
+        (Some(interrupted), _) => interrupted,
+        (None, Some(&inner)) if is_of_linkage(tokens, first) => inner,
+        // The last brace was meant for that of the wrapper.
+        (None, None) if is_of_wrapper(tokens, first) => last.unwrap_or(first),
+        _ => first,
+    };
+    Some(tokens.place(brace))
+}
+
+/// The place of the first brace that closes nothing, or closes the wrapper in front of such a one.
+pub(super) fn unopened(tokens: &Tokens<'_>) -> Option<String> {
+    let (mut open, mut of_wrapper) = (Vec::new(), None);
+    for at in (0..tokens.len()).filter(|&at| tokens.is_of_program(at)) {
+        match brace(tokens, at) {
+            Some(true) => open.push(at),
+            Some(false) => {
+                let Some(first) = open.pop() else {
+                    return Some(tokens.place(of_wrapper.unwrap_or(at)));
+                };
+                if is_of_wrapper(tokens, first) {
+                    of_wrapper = Some(at);
+                }
+            }
+            None => {}
+        }
+    }
+    None
+}
+
+/// True for a brace that opens, false for one that closes.
+fn brace(tokens: &Tokens<'_>, at: usize) -> Option<bool> {
+    match tokens.at(at) {
+        "{" => Some(true),
+        "}" => Some(false),
+        _ => None,
+    }
+}
+
+/// True for a qualifier of a declaration that cannot be within the braces that are open: no kernel can be in
+/// classes and functions, and no function of the device in functions.
+fn is_new_declaration(tokens: &Tokens<'_>, at: usize, open: &[usize]) -> bool {
+    let Some(before) = at.checked_sub(1) else { return false };
+    // Others follow the `[]` or the parameters of a lambda.
+    let begins = matches!(tokens.at(before), ";" | "{" | "}" | ">" | "static" | "inline")
+        || tokens.all[before].kind == Kind::Literal;
+    begins
+        && QUALIFIERS.contains(&tokens.at(at))
+        && (tokens.at(at) == QUALIFIERS[0] || open.last().is_some_and(|&it| !is_class(tokens, it)))
+}
+
+/// The tokens of what a brace belongs to, in front of it.
+fn heading<'a>(tokens: &Tokens<'a>, brace: usize) -> impl Iterator<Item = &'a str> {
+    let before = (0..brace).rev().map(|at| tokens.at(at));
+    before.take_while(|it| !matches!(*it, ";" | "{" | "}"))
+}
+
+fn is_class(tokens: &Tokens<'_>, brace: usize) -> bool {
+    let mut words = heading(tokens, brace).peekable();
+    words.peek() != Some(&")") && words.any(|it| matches!(it, "struct" | "class" | "union"))
+}
+
+/// True for the brace of a namespace, or that behind `extern "C"`.
+fn is_of_scope(tokens: &Tokens<'_>, brace: usize) -> bool {
+    is_of_linkage(tokens, brace) || heading(tokens, brace).any(|it| it == "namespace")
+}
+
+fn is_of_linkage(tokens: &Tokens<'_>, brace: usize) -> bool {
+    brace > 0 && tokens.all[brace - 1].kind == Kind::Literal
+}
+
+/// True for `extern "C" {` around a whole program, whose lines begin behind it.
+fn is_of_wrapper(tokens: &Tokens<'_>, brace: usize) -> bool {
+    is_of_linkage(tokens, brace) && tokens.is_begun_behind(brace)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{unclosed, unopened};
+    use crate::tokens::Tokens;
+
+    const BEGIN: &str = "# 1 \"k.cu\"\n";
+    const WRAPPER: &str = "# 1 \"k.cu\"\n\nextern \"C\" {\n# 1 \"k.cu\"\n";
+    const HEADER: &str = "# 1 \"language/x.h\" 1 3\nextern \"C++\" { int a(); }\n# 1 \"k.cu\" 2\n";
+    const KERNEL: &str = "__gpuarray_global__ void k(int *o) {\n if (o[0]) {\n o[0] = 1;\n}\n";
+    const FUNCTION: &str = "__gpuarray_variable__ int f() {\n return 1;\n}\n";
+
+    #[test]
+    fn the_brace_too_many_is_the_programs() {
+        for (begin, text, line) in [
+            (BEGIN, "void k() {}\n}\n", 2),
+            (BEGIN, "extern \"C\" { void k() {}\n}\n\n}\n", 4),
+            (BEGIN, "extern \"C\" {\nint f();\n}\nvoid k() {\n}\n}\n", 6),
+            (WRAPPER, "void k() {}\n}\n\n}\n", 2),
+            (WRAPPER, "extern \"C\" {\nint f();\n}\nvoid k() {\n}\n}\nint g();\n}\n", 6),
+        ] {
+            for header in ["", HEADER] {
+                let text = format!("{header}{begin}{text}");
+                let expected = Some(format!("k.cu:{line}"));
+                assert_eq!(unopened(&Tokens::of(&text)), expected, "{text}");
+            }
+        }
+        let of_header = format!("{BEGIN}# 1 \"/x.h\" 1 3\n}}\n");
+        assert_eq!(unopened(&Tokens::of(&of_header)), None);
+    }
+
+    #[test]
+    fn the_brace_without_an_end_is_that_of_a_declaration_in_which_another_one_begins() {
+        let class = "struct S {\n__gpuarray_variable__ int f() { return 1; }\n";
+        let lambda = "void l() {\nauto f = [] __gpuarray_variable__ (int) {};\n}\n";
+        for (begin, text, line) in [
+            (BEGIN, "\n\nvoid k() { if (1) { }\n".to_owned(), 3),
+            (BEGIN, format!("{KERNEL}{FUNCTION}"), 1),
+            (BEGIN, format!("extern \"C\" {{\n{KERNEL}{FUNCTION}}}\n"), 2),
+            (BEGIN, format!("extern \"C\" {{\n{KERNEL}}}\n{FUNCTION}"), 1),
+            (BEGIN, format!("namespace n {{\n{KERNEL}{FUNCTION}}}\n"), 2),
+            (BEGIN, format!("{FUNCTION}{KERNEL}"), 4),
+            (BEGIN, format!("{class}{FUNCTION}"), 1),
+            (BEGIN, format!("{class}{KERNEL}}}\n{FUNCTION}"), 1),
+            (WRAPPER, "\n\nvoid k() { if (1) { }\n}\n".to_owned(), 3),
+            (WRAPPER, "void f() {}\n\nvoid k() { if (1) { { \"{\"; }\n}\n".to_owned(), 3),
+            (WRAPPER, format!("{KERNEL}{FUNCTION}}}\n"), 1),
+            (WRAPPER, format!("{KERNEL}}}\n{KERNEL}{FUNCTION}}}\n"), 6),
+            (WRAPPER, format!("extern \"C\" {{\n{KERNEL}}}\n{FUNCTION}\n}}\n"), 1),
+            (WRAPPER, format!("{lambda}{KERNEL}\n}}\n"), 4),
+        ] {
+            for header in ["", HEADER] {
+                let text = format!("{header}{begin}{text}");
+                let expected = Some(format!("k.cu:{line}"));
+                assert_eq!(unclosed(&Tokens::of(&text)), expected, "{text}");
+            }
+        }
+        assert_eq!(unclosed(&Tokens::of(&format!("{BEGIN}{FUNCTION}"))), None);
+    }
+}
