@@ -114,6 +114,17 @@ fn unit_of(
     Ok(Unit { text, has_forms })
 }
 
+/// The declarations of a preprocessed text outside of classes and functions.
+pub(crate) fn of(tokens: &Tokens<'_>) -> Vec<Declared> {
+    reader::read(tokens).all
+}
+
+/// The name of a function without its template arguments, where it is a word.
+pub(crate) fn name_token<'a>(tokens: &Tokens<'a>, declared: &Declared) -> Option<&'a str> {
+    let before = declared.parameters?.checked_sub(1)?;
+    tokens.is_word(before).then(|| tokens.at(before))
+}
+
 fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace(['\n', '\r'], " ")
 }

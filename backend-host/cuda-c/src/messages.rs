@@ -2,13 +2,15 @@
 //! refused, too, where a kernel is.
 
 mod braces;
+mod kernels;
+mod undefined;
 
 use crate::headers;
 use crate::tokens::Tokens;
 use std::fmt::Write as _;
 
 /// What file names of the driver's own texts begin with.
-const OWN: [&str; 3] = ["kernel ", "name expression ", "constant "];
+const OWN: [&str; 3] = [kernels::PREFIX, "name expression ", "constant "];
 /// What compilers say of a text that ends too early.
 const EARLY_END: &str = "error: expected '}'";
 /// And of one that goes on behind its end.
@@ -22,6 +24,9 @@ pub(crate) fn of_program(log: &str, text: &str) -> String {
     let is_error = |it: &&Message| !it.is_own() && it.main.contains("error: ");
     let mut has_error = messages.iter().any(|it| is_error(&it));
     let tokens = Tokens::of(text);
+    if let Some(undefined) = undefined::named(log, &tokens) {
+        return undefined;
+    }
     let says = |texts: &[&str]| {
         let says_one = |it: &Message| texts.iter().any(|text| it.main.contains(text));
         messages.iter().position(says_one)
@@ -32,6 +37,9 @@ pub(crate) fn of_program(log: &str, text: &str) -> String {
     let unclosed = named(says(&[EARLY_END]), braces::unclosed);
     let unopened = named(says(&LATE_END), braces::unopened);
     has_error |= unclosed.is_some() || unopened.is_some();
+    let own: String = messages.iter().filter(|it| it.is_own()).map(|it| it.text).collect();
+    let kernel = (!has_error).then(|| kernels::refused(&own, &tokens)).flatten();
+    has_error |= kernel.is_some();
     let mut kept = String::new();
     for (number, message) in messages.iter().enumerate() {
         match (&unclosed, &unopened) {
@@ -47,7 +55,7 @@ pub(crate) fn of_program(log: &str, text: &str) -> String {
             _ => kept.push_str(message.text),
         }
     }
-    kept
+    kept + &kernel.unwrap_or_default()
 }
 
 /// A message with the lines before it that say where it is, and the notes behind it.
@@ -79,23 +87,21 @@ fn is_of_own_text(line: &str) -> bool {
 /// The messages of a log. One without an error or a warning is a part of the one before.
 fn parts(log: &str) -> Vec<Message<'_>> {
     let mut parts: Vec<Message<'_>> = Vec::new();
-    // Where the next message begins, and whether its lines before the main one have.
+    // Where the next message begins, and the lines that may be those before its main one.
     let (mut start, mut at, mut heading) = (0, 0, None);
     let mut main: Option<&str> = None;
     for line in log.split_inclusive('\n') {
-        let is_main =
-            [": error: ", ": warning: ", ": fatal error: "].iter().any(|it| line.contains(it));
-        let is_note = line.contains(": note: ") || line.starts_with(' ');
-        if is_main || (!is_note && heading.is_none()) {
-            let begin = heading.unwrap_or(at);
-            if let Some(main) = main.take_if(|_| is_main || heading.is_none()) {
+        if [": error: ", ": warning: ", ": fatal error: "].iter().any(|it| line.contains(it)) {
+            let begin = heading.take().unwrap_or(at);
+            if let Some(main) = main.replace(line) {
                 parts.push(Message { text: &log[start..begin], main });
                 start = begin;
             }
-            heading = if is_main { None } else { Some(begin) };
-            if is_main {
-                main = Some(line);
-            }
+        } else if line.contains(": note: ") {
+            // They were the note's.
+            heading = None;
+        } else if !line.starts_with(' ') {
+            heading.get_or_insert(at);
         }
         at += line.len();
     }
@@ -118,6 +124,9 @@ mod tests {
         let program = "k.cu: In function 'void k(int*)':\nk.cu:3: error: 'x' was not declared\n\
                        k.cu:2: note: here\nk.cu: At global scope:\nk.cu:4: warning: unused\n";
         assert_eq!(of_program(own, ""), own);
+        let global = "# 1 \"k.cu\"\n__gpuarray_global__ void k(auto p) {}\n";
+        let expected = "k.cu:1: error: kernel k: a parameter has a type, and not 'auto'\n";
+        assert_eq!(of_program(own, global), expected);
         assert_eq!(of_program(&format!("{program}{own}"), ""), program);
         assert_eq!(of_program(&format!("{own}{program}"), ""), program);
         let behind = format!("{program}k.cu: At global scope:\n{own}");
