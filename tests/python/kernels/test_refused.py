@@ -22,8 +22,8 @@ REFUSED = {
     "__global__ void k(int *a, ...) {}": "kernel.cu:2: error: kernel k: a kernel has as many",
     "__global__ void k(int &&a) {}": "kernel.cu:2: error: kernel k: a parameter cannot be",
     "__global__ void k(auto a) {}": "kernel.cu:2: error: kernel k: a parameter has a type",
-    "__device__ int f(int); __global__ void k(int *a) { *a = f(1); }": "kernel.cu:2: error: f",
-    "extern __device__ int v; __global__ void k(int *a) { *a = v; }": "kernel.cu:2: error: v",
+    "__device__ int f(int); __global__ void k(int *a) { *a = f(1); }": "kernel.cu:2: error: undefined",
+    "extern __device__ int v; __global__ void k(int *a) { *a = v; }": "kernel.cu:2: error: undefined",
     "__global__ void l() { strange(); } __global__ voidv k(int *a) {}": "'voidv' does not name",
 }
 

@@ -31,7 +31,7 @@ pub(super) fn named(log: &str, tokens: &Tokens<'_>) -> Option<String> {
         if let Some(place) = declaration(tokens, name) {
             let _ = write!(text, "{place}: ");
         }
-        let _ = writeln!(text, "error: {name} is used, but not defined");
+        let _ = writeln!(text, "error: undefined reference to '{name}'");
     }
     Some(text + &others)
 }
@@ -79,7 +79,7 @@ mod tests {
                 ),
                 format!("ld.lld: error: undefined symbol: {name}\n>>> referenced by unit.o\n"),
             ] {
-                let expected = format!("{expected}: error: {name} is used, but not defined\n");
+                let expected = format!("{expected}: error: undefined reference to '{name}'\n");
                 assert_eq!(named(&log, &Tokens::of(text)), Some(expected));
             }
         }
