@@ -25,6 +25,7 @@ mod launch;
 mod library;
 mod messages;
 mod options;
+mod own_alloca;
 mod placement;
 mod precompiled;
 mod ptx;

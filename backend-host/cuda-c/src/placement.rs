@@ -9,21 +9,43 @@ pub(crate) const HEADER: &str = "cuda_c/placement.h";
 /// True for a text that uses the operator, and does not declare it.
 pub(crate) fn is_missing(tokens: &Tokens<'_>) -> bool {
     let mut is_used = false;
-    for at in (0..tokens.len()).filter(|&at| tokens.at(at) == "new") {
-        let is_operator = at > 0 && tokens.at(at - 1) == "operator";
-        if is_operator && is_of_place(tokens, at + 1) {
-            return false;
+    // How many classes and functions are around a token: what they declare is their own.
+    let mut inner: Vec<bool> = Vec::new();
+    for at in 0..tokens.len() {
+        match tokens.at(at) {
+            "{" => inner.push(!is_of_scope(tokens, at)),
+            "}" => drop(inner.pop()),
+            "new" => {
+                let is_operator = at > 0 && tokens.at(at - 1) == "operator";
+                if is_operator && !inner.contains(&true) && is_of_place(tokens, at) {
+                    return false;
+                }
+                is_used |= !is_operator && tokens.at(at + 1) == "(" && tokens.is_of_program(at);
+            }
+            _ => {}
         }
-        is_used |= !is_operator && tokens.at(at + 1) == "(" && tokens.is_of_program(at);
     }
     is_used
 }
 
-/// True for parameters of which another one follows the size, and is an address.
-fn is_of_place(tokens: &Tokens<'_>, open: usize) -> bool {
+/// True for the brace of a namespace, or that behind `extern "C++"`.
+fn is_of_scope(tokens: &Tokens<'_>, brace: usize) -> bool {
+    let before = (0..brace).rev().map(|at| tokens.at(at));
+    let mut heading = before.take_while(|it| !matches!(*it, ";" | "{" | "}"));
+    heading.clone().next().is_some_and(|it| it.starts_with('"'))
+        || heading.any(|it| it == "namespace")
+}
+
+/// True for `new` with parameters that a size and an address are enough for, which is no class's.
+fn is_of_place(tokens: &Tokens<'_>, new: usize) -> bool {
+    let open = new + 1;
     let Some(close) = tokens.partner(open).filter(|_| tokens.at(open) == "(") else { return false };
-    let comma = (open..close).find(|&at| tokens.at(at) == ",");
-    comma.is_some_and(|at| tokens.at(at + 1) == "void" && tokens.at(at + 2) == "*")
+    // `void *S::operator new`, but not `void *::operator new`
+    let is_of_class = new > 2 && tokens.at(new - 2) == "::" && tokens.is_word(new - 3);
+    let mut commas = (open..close).filter(|&at| tokens.at(at) == ",");
+    let Some(comma) = commas.next() else { return false };
+    let has_more = commas.next().is_some_and(|more| (more..close).all(|at| tokens.at(at) != "="));
+    !is_of_class && !has_more && tokens.at(comma + 1) == "void" && tokens.at(comma + 2) == "*"
 }
 
 #[cfg(test)]
@@ -39,6 +61,28 @@ mod tests {
             ("void *operator new(size_t); void f(int *p) { new (p) int; }", true),
             ("int *f() { return new int(3); }", false),
             ("# 1 \"/usr/include/x\" 1 3\nvoid f(int *p) { new (p) int; }", false),
+            (
+                "void *operator new(size_t, void *p, int q); void f(int *p) { new (p) int; }",
+                true,
+            ),
+            (
+                "void *operator new(size_t, void *p, int q = 0); void f(int *p) { new (p) int; }",
+                false,
+            ),
+            (
+                "struct S { static void *operator new(size_t, void *p) { return p; } };
+                 void f(int *p) { new (p) int; }",
+                true,
+            ),
+            (
+                "struct S { static void *operator new(size_t, void *); };
+                 void *S::operator new(size_t, void *p) { return p; } void f(int *p) { new (p) int; }",
+                true,
+            ),
+            (
+                "extern \"C++\" { void *operator new(size_t, void *p); } void f(int *p) { new (p) int; }",
+                false,
+            ),
             (
                 "inline void *operator new(size_t, void *p) { return p; } void f(int *p) { new (p) int; }",
                 false,

@@ -403,3 +403,34 @@ extern "C" __global__ void reverse(int *a, int n) {{
         assert!(array.iter().all(|it| *it == 258), "{include}");
     }
 }
+
+#[test]
+fn a_program_has_functions_of_its_own_beside_those_of_the_language() {
+    let alloca = r#"
+__device__ void *alloca(int n) { static __shared__ int own[1]; own[0] = n; return own; }
+extern "C" __global__ void own(int *a) { a[threadIdx.x] = *(int *)alloca(7); }
+"#;
+    let operators = r#"
+struct Pool { int free; };
+struct Own {
+    int value;
+    static __device__ void *operator new(size_t, void *place) { return (Own *)place + 1; }
+};
+__device__ void *operator new(size_t, void *place, Pool *pool) {
+    return (int *)place + pool->free++;
+}
+extern "C" __global__ void own(int *a) {
+    Pool pool = {1};
+    new (a) int(1);
+    new (a, &pool) int(2);
+    new (a + 1) Own{4};
+}
+"#;
+    let in_linkage = format!("extern \"C\" {{{alloca}}}");
+    for (text, expected) in [(alloca, [7, 0, 0]), (&in_linkage, [7, 0, 0]), (operators, [1, 2, 4])]
+    {
+        let mut array = vec![0; 3];
+        run(&load(text), "own", 1, 1, &mut array);
+        assert_eq!(array, expected, "{text}");
+    }
+}
