@@ -430,6 +430,10 @@ def test_writes_to_constants_are_named():
     __global__ void letter(int i) {
         ((char *)text)[i] = 'd';
     }
+    __global__ void literal(int) {
+        volatile char *p = (char *)"hello";
+        *p = 3;
+    }
     __global__ void read(int *a) {
         int i = threadIdx.x;
         a[i] = table[i] + numbers[i] + text[i];
@@ -459,6 +463,8 @@ def test_writes_to_constants_are_named():
                 "numbers",
             ),
             ("letter", "thread (0, 0, 0) writes 1 bytes of constant memory in kernel.cu:16"),
+            # The check of it is the system's where the compiler calls nothing.
+            ("literal", "in kernel.cu:20"),
         ):
             kernel = module.get_function(name)
             refused(lambda kernel=kernel: kernel(INT(1), block=(1, 1, 1)), *texts)

@@ -17,7 +17,7 @@ mod shadow;
 mod turn;
 mod unit;
 
-pub(crate) use block::{Launch, begin_block, end_block};
+pub(crate) use block::{Launch, begin_block, describe_fault, end_block};
 pub(crate) use calls::CHECKED_EXECUTOR;
 pub(crate) use lines::folder_option;
 pub use memory::fill_uninitialised;

@@ -209,8 +209,14 @@ impl Worker {
         self.in_kernel.store(false, Ordering::Relaxed);
         let signal = self.fault.signal.load(Ordering::Relaxed);
         if signal != 0 {
-            let what = fault::describe(&self.fault, &self.stacks);
-            self.failure = Some(Failure { kind: what.0, message: what.1 });
+            let (kind, mut message) = fault::describe(&self.fault, &self.stacks);
+            if grid.check.is_some() && kind == FailureKind::Address {
+                let [address, instruction] = [&self.fault.address, &self.fault.instruction];
+                let [address, instruction] =
+                    [address, instruction].map(|it| it.load(Ordering::Relaxed));
+                message = check::describe_fault(address, instruction).unwrap_or(message);
+            }
+            self.failure = Some(Failure { kind, message });
         }
         let Some(mut failure) = self.failure.take() else { return Ok(()) };
         // Fibres may have been left anywhere.

@@ -146,6 +146,16 @@ pub(crate) fn end_block() -> Option<(FailureKind, String)> {
     Some((kind, message))
 }
 
+/// What a launch with checks on the calling thread says of an access that faulted, for which the compiler calls no
+/// function, at an instruction: a write of what can only be read; `None` for another one.
+pub(crate) fn describe_fault(address: usize, instruction: usize) -> Option<String> {
+    // SAFETY: the object is this thread's, and the only reference to it ends here.
+    let unit = unsafe { current().as_ref() }?.launch().unit;
+    let line = || unit.lines.describe(unit.lines.offset(instruction + 1));
+    unit.is_read_only(address)
+        .then(|| format!("a write to address {address:#x}, which can only be read, in {}", line()))
+}
+
 /// A block begins on the calling thread, which runs with checks.
 pub(crate) fn begin_block(linear: u64) {
     // SAFETY: the object is this thread's, and the only reference to it ends here.
