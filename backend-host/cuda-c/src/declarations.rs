@@ -3,6 +3,7 @@
 //! The qualifiers of CUDA are macros for reserved words (`gpuarray_abi.h`). Here they are found in the
 //! preprocessed text, taken out of it, and answered by declarations behind it.
 
+mod class_variables;
 mod constants;
 mod reader;
 mod refused;
@@ -59,9 +60,10 @@ fn unit_of(
 ) -> Result<Unit, String> {
     let preprocessed = tokens.text;
     let statements = ptx::edits(tokens, is_hip)?;
-    let Declarations { kernels, template_bounds, constants, uses_alloca, all, edits } =
+    let Declarations { kernels, template_bounds, constants, uses_alloca, all, mut edits } =
         reader::read(tokens);
     refused::check_kernels(tokens, &all)?;
+    class_variables::place(tokens, &mut edits);
     // What lanes do together is no loop over threads, nor is what threads leave undefined for others.
     let mut meetings = volatile_writes::edits(tokens);
     meetings.extend(shared_pointers::edits(tokens));

@@ -22,8 +22,8 @@ REFUSED = {
     "__global__ void k(int *a, ...) {}": "kernel.cu:2: error: kernel k: a kernel has as many",
     "__global__ void k(int &&a) {}": "kernel.cu:2: error: kernel k: a parameter cannot be",
     "__global__ void k(auto a) {}": "kernel.cu:2: error: kernel k: a parameter has a type",
-    "__device__ int f(int); __global__ void k(int *a) { *a = f(1); }": "kernel.cu:2: error: undefined",
-    "extern __device__ int v; __global__ void k(int *a) { *a = v; }": "kernel.cu:2: error: undefined",
+    "__device__ int f(int); __global__ void k(int *a) { *a = f(1); }": "kernel.cu:2: error: undef",
+    "extern __device__ int v; __global__ void k(int *a) { *a = v; }": "kernel.cu:2: error: undef",
     "__global__ void l() { strange(); } __global__ voidv k(int *a) {}": "'voidv' does not name",
 }
 
@@ -81,6 +81,21 @@ def test_attributes_of_kernels_give_no_warnings():
     for name in ("first", "second"):
         module.get_function(name)(a, block=(1, 1, 1))
     assert a.get().tolist() == [1, 2]
+
+
+@pytest.mark.filterwarnings("error")
+def test_variables_beside_their_class_give_no_warnings():
+    a = gpuarray.zeros(2, np.int32)
+    module = SourceModule("""
+    struct S { int q; } __constant__ c;
+    static struct { int q; } __device__ d = {7};
+    __global__ void k(int *a) { a[0] = c.q; a[1] = d.q; }
+    """)
+    address, size = module.get_global("c")
+    assert size == 4
+    driver.memcpy_htod(address, np.int32([3]))
+    module.get_function("k")(a, block=(1, 1, 1))
+    assert a.get().tolist() == [3, 7]
 
 
 def test_a_reference_is_passed_as_an_address():
