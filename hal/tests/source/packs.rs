@@ -353,13 +353,13 @@ fn scans<T: Element, R: Element + PartialEq + Debug>(
 
 #[test]
 fn scans_at_the_edges_of_tiles_and_chunks() {
-    // Tiles of 6144 elements of four bytes, of 1024 of sixteen.
+    // Tiles of 7168 elements of four bytes, of 1024 of sixteen.
     let long: [(&[usize], usize, &str); 7] = [
-        (&[6143], 0, "_blocks"),
-        (&[6144], 0, "_blocks"),
-        (&[6145], 0, "_blocks"),
-        (&[4 * 6144], 0, "_blocks"),
-        (&[4 * 6144 + 1], 0, "_tiles"),
+        (&[7167], 0, "_blocks"),
+        (&[7168], 0, "_blocks"),
+        (&[7169], 0, "_blocks"),
+        (&[4 * 7168], 0, "_blocks"),
+        (&[4 * 7168 + 1], 0, "_tiles"),
         (&[3, 50_000], 1, "_tiles"),
         (&[2, 5, 300], 2, "_blocks"),
     ];

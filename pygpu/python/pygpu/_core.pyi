@@ -686,6 +686,7 @@ class Function:
         shared: int = 0,
         texrefs: Any | None = None,
         time_kernel: bool = False,
+        cooperative: bool = False,
         **kwargs: Any,
     ) -> float | None: ...
     def param_set_texref(self, texref: Any) -> None: ...

@@ -36,7 +36,7 @@ use std::time::Instant;
 /// A kernel: a function that the device runs, which `Module.get_function` returns.
 ///
 /// A call launches it: `function(*args, block, grid=(1, 1), stream=None, shared=0, texrefs=None,
-/// time_kernel=False)`. `prepare` fixes the types of the arguments, so that `prepared_call` takes
+/// time_kernel=False, cooperative=False)`. `prepare` fixes the types of the arguments, so that `prepared_call` takes
 /// plain Python numbers and costs less.
 ///
 /// Notes
@@ -52,12 +52,16 @@ use std::time::Instant;
 /// - `shared`, bytes of dynamic shared memory of a block;
 /// - `texrefs`, the texture references that the kernel reads, which are only checked to be some;
 /// - `time_kernel`, True to wait for the kernel and return the seconds that it took. Else the call
-///   returns None once the kernel is queued; without a stream, once host arrays are copied back.
+///   returns None once the kernel is queued; without a stream, once host arrays are copied back;
+/// - `cooperative`, True for blocks that run side by side, so that they can wait for one another
+///   (`cuLaunchCooperativeKernel`, `hipModuleLaunchCooperativeKernel`): `grid.sync()` of
+///   cooperative groups. All have to fit on the device at once. PyCUDA has no such keyword.
 ///
 /// It raises `ValueError` without `block` and for an unknown keyword, `TypeError` for an argument
 /// of a type that no kernel takes, `LogicError` for another number of arguments than the kernel
 /// has, a launch configuration that the device does not have, and memory that was freed,
-/// `LaunchError` for a kernel that cannot be started, and `AssertionError` for `time_kernel` with
+/// `LaunchError` for a kernel that cannot be started, `Unsupported` where the device has no
+/// cooperative launches, and `AssertionError` for `time_kernel` with
 /// a stream. PyCUDA does not count the arguments.
 ///
 /// Examples
@@ -112,11 +116,23 @@ impl Function {
         config: &LaunchConfig,
         stream: &Arc<dyn Stream>,
     ) -> PyResult<()> {
+        self.launch_together(py, list, config, stream, false)
+    }
+
+    /// Launches blocks that can wait for one another if `cooperative`.
+    fn launch_together(
+        &self,
+        py: Python<'_>,
+        list: &ArgumentList<'_>,
+        config: &LaunchConfig,
+        stream: &Arc<dyn Stream>,
+        cooperative: bool,
+    ) -> PyResult<()> {
         let queue = || {
             self.bindings.prepare_launch(stream)?;
             // SAFETY: the program vouches for what its kernel does, as with every GPU library;
             // number and sizes of the arguments are checked where the driver tells them.
-            unsafe { list.launch(self.kernel.as_ref(), config, stream, false) }
+            unsafe { list.launch(self.kernel.as_ref(), config, stream, cooperative) }
         };
         let tried = match synchronize::launch_may_block(stream.as_ref()).or_raise()? {
             true => None,
@@ -192,9 +208,9 @@ impl Function {
     /// that it took.
     #[pyo3(signature = (
         *args, block = None, grid = None, stream = None, shared = 0, texrefs = None,
-        time_kernel = false, **kwargs
+        time_kernel = false, cooperative = false, **kwargs
     ))]
-    #[allow(clippy::too_many_arguments, reason = "PyCUDA's signature")]
+    #[allow(clippy::too_many_arguments, reason = "PyCUDA's signature, and a keyword")]
     fn __call__<'py>(
         &self,
         py: Python<'py>,
@@ -205,6 +221,7 @@ impl Function {
         #[pyo3(from_py_with = argument::shared)] shared: u32,
         texrefs: Option<&Bound<'py, PyAny>>,
         time_kernel: bool,
+        cooperative: bool,
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Option<f64>> {
         if let Some(names) = kwargs.filter(|kwargs| !kwargs.is_empty()) {
@@ -228,7 +245,7 @@ impl Function {
         let queue = stream_argument(stream, &self.home)?;
         let mut list = ArgumentList::new();
         if !time_kernel && arguments::push_all(args, &mut list)? {
-            self.launch(py, &list, &config, &queue)?;
+            self.launch_together(py, &list, &config, &queue, cooperative)?;
             return Ok(None);
         }
         let direct = handlers::resolve(args, &self.home, &queue)?;
@@ -241,7 +258,7 @@ impl Function {
             synchronize::synchronize_device(py, &self.home.device)?;
         }
         let start = Instant::now();
-        self.launch(py, &list, &config, &queue)?;
+        self.launch_together(py, &list, &config, &queue, cooperative)?;
         let mut after = Vec::new();
         for handler in &direct.handlers {
             if handler.hasattr("post_call")? {
