@@ -54,6 +54,10 @@ PROGRAMS = {
         template <class... T> __device__ int f(int t) {{
             __shared__ alignas(T...) int s[64]; s[t] = t + 4; return s[t]; }}
         {K} f<int, double>(threadIdx.x); }}""",
+    "variables behind functions": f"""
+        template <class T> __global__ void g(T *p) {{ *p *= 2; }} __device__ int value = 4;
+        struct S {{ int q; }} __constant__ pair = {{0}};
+        {K} value + pair.q + threadIdx.x; }}""",
     "default values": """
         template <class A, class B> struct P { A a; B b; };
         template <class T> __global__ void g(int *o, P<int, float> x = P<int, float>{1, 2}) {}

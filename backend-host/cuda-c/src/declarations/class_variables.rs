@@ -20,12 +20,23 @@ pub(super) fn place(tokens: &Tokens<'_>, edits: &mut Vec<(usize, usize, &'static
     edits.extend(moved);
 }
 
-/// The first word of a class or enumeration whose body a brace closes.
+/// The first word of a class or enumeration whose body a brace closes; `None` for the body of a function.
 fn class_of(tokens: &Tokens<'_>, close: usize) -> Option<usize> {
     let open = tokens.partner(close).filter(|_| tokens.at(close) == "}")?;
-    let heading = (0..open).rev().take_while(|&at| !matches!(tokens.at(at), ";" | "{" | "}"));
-    let is_class = |&at: &usize| matches!(tokens.at(at), "struct" | "class" | "union" | "enum");
-    heading.filter(is_class).last()
+    let is_end = |at: &usize| matches!(tokens.at(*at), ";" | "{" | "}");
+    let mut at = (0..open).rev().find(is_end).map_or(0, |end| end + 1);
+    let mut class = None;
+    while at < open {
+        match tokens.at(at) {
+            "<" => at = tokens.behind_angles(at, open).map_or(at, |behind| behind - 1),
+            "(" if !matches!(tokens.at(at - 1), "__attribute__" | "alignas") => return None,
+            "(" | "[" => at = tokens.partner(at)?,
+            "struct" | "class" | "union" | "enum" if class.is_none() => class = Some(at),
+            _ => {}
+        }
+        at += 1;
+    }
+    class
 }
 
 #[cfg(test)]
@@ -37,6 +48,10 @@ mod tests {
     fn an_attribute_behind_a_class_is_moved_to_its_front() {
         for (text, expected) in [
             ("int f(); static struct S { int a; } Q c;", "__attribute__((__used__)) struct S"),
+            (
+                "struct alignas(8) S : B<(3 > 2)> { int a; } Q c;",
+                "__attribute__((__used__)) struct alignas",
+            ),
             ("enum class E : int { A } Q c;", "__attribute__((__used__)) enum class E"),
         ] {
             let start = text.find('Q').expect("a qualifier");
@@ -46,8 +61,16 @@ mod tests {
             assert_eq!(edits[0], (start, start + 1, ""), "{text}");
             assert!(format!("{}{}", edits[1].2, &text[front..]).starts_with(expected), "{text}");
         }
-        let mut edits = vec![(10, 11, USED)];
-        place(&Tokens::of("void f(){}Q int c;"), &mut edits);
-        assert_eq!(edits, [(10, 11, USED)]);
+        for text in [
+            "void f(){}Q int c;",
+            "template <class T> void f(T *p) { *p = 1; } Q int c;",
+            "struct S f() { return {}; } Q int c;",
+            "struct S operator()() { return {}; } Q int c;",
+        ] {
+            let start = text.find('Q').expect("a qualifier");
+            let mut edits = vec![(start, start + 1, USED)];
+            place(&Tokens::of(text), &mut edits);
+            assert_eq!(edits, [(start, start + 1, USED)], "{text}");
+        }
     }
 }
