@@ -75,10 +75,13 @@ def test_a_value_that_is_not_allowed():
 
 
 INHERITED = """
-import os, warnings
+import gc, os, warnings
 warnings.simplefilter("ignore", DeprecationWarning)
 from pygpu import gpuarray
 array = gpuarray.zeros(100, "f4")
+if {freezes}:
+    # As programs do that fork.
+    gc.freeze()
 if os.fork() == 0:
     pass
 else:
@@ -90,10 +93,11 @@ else:
 @pytest.mark.parametrize(
     "program",
     [
-        INHERITED,
+        INHERITED.format(freezes=False),
+        INHERITED.format(freezes=True),
         "from pygpu import gpuarray\na = gpuarray.zeros(100, 'f4')\na.gpudata.free()",
     ],
-    ids=["in a forked process", "freed by hand"],
+    ids=["in a forked process", "frozen in front of the fork", "freed by hand"],
 )
 def test_what_is_not_alive_is_not_reported(program):
     assert run(program, "1").stderr == ""

@@ -2,6 +2,7 @@
 
 mod flags;
 
+use crate::alloca;
 use crate::check;
 use crate::constant_functions;
 use crate::copying;
@@ -286,6 +287,7 @@ impl Compiler {
         let tokens = Tokens::of(text);
         let needed = [
             (ptx::HEADER, !self.language.hip && ptx::is_used(&tokens)),
+            (alloca::HEADER, alloca::is_missing(&tokens)),
             (placement::HEADER, placement::is_missing(&tokens)),
         ];
         needed.into_iter().filter(|it| it.1).map(|it| it.0).collect()

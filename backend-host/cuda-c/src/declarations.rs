@@ -11,7 +11,7 @@ mod refused;
 use crate::ptx;
 use crate::regions::Forms;
 use crate::tokens::Tokens;
-use crate::{own_alloca, qualifiers, shared_pointers, unnamed_classes, volatile_writes};
+use crate::{qualifiers, shared_pointers, unnamed_classes, volatile_writes};
 pub(crate) use constants::PREFIX as CONSTANT_PREFIX;
 pub(crate) use reader::Declared;
 use reader::{Declarations, Kernel};
@@ -42,9 +42,6 @@ pub(crate) fn unit(
 ) -> Result<Unit, String> {
     let tokens = Tokens::of(preprocessed);
     refused::check(&tokens)?;
-    if let Some(renamed) = own_alloca::renamed(&tokens) {
-        return unit(&renamed, names, without, is_hip);
-    }
     if let Some(placed) = qualifiers::placed(&tokens) {
         return unit_of(&Tokens::of(&placed), names, without, is_hip);
     }

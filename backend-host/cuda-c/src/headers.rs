@@ -44,6 +44,7 @@ headers!(
     "cuda/std/type_traits",
     "cuda/std/utility",
     "cuda_bf16.h",
+    "cuda_c/alloca.h",
     "cuda_c/atomics.h",
     "cuda_c/check.h",
     "cuda_c/conversions.h",

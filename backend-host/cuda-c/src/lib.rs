@@ -5,6 +5,7 @@
 //! `include/gpuarray_abi.h` is what a compiled unit and the executor know of each other.
 
 mod abi;
+mod alloca;
 mod block;
 mod check;
 mod compiler;
@@ -25,7 +26,6 @@ mod launch;
 mod library;
 mod messages;
 mod options;
-mod own_alloca;
 mod placement;
 mod precompiled;
 mod ptx;

@@ -8,32 +8,29 @@ pub(crate) const HEADER: &str = "cuda_c/placement.h";
 
 /// True for a text that uses the operator, and does not declare it.
 pub(crate) fn is_missing(tokens: &Tokens<'_>) -> bool {
-    let mut is_used = false;
-    // How many classes and functions are around a token: what they declare is their own.
+    let is_operator = |at: usize| at > 0 && tokens.at(at - 1) == "operator";
+    let is_used = |at: usize| {
+        tokens.at(at) == "new"
+            && tokens.at(at + 1) == "("
+            && !is_operator(at)
+            && tokens.is_of_program(at)
+    };
+    if !(0..tokens.len()).any(is_used) {
+        return false;
+    }
+    // Which braces around a token are those of classes and functions: what these declare is their own.
     let mut inner: Vec<bool> = Vec::new();
     for at in 0..tokens.len() {
         match tokens.at(at) {
-            "{" => inner.push(!is_of_scope(tokens, at)),
+            "{" => inner.push(!tokens.is_of_scope(at)),
             "}" => drop(inner.pop()),
-            "new" => {
-                let is_operator = at > 0 && tokens.at(at - 1) == "operator";
-                if is_operator && !inner.contains(&true) && is_of_place(tokens, at) {
-                    return false;
-                }
-                is_used |= !is_operator && tokens.at(at + 1) == "(" && tokens.is_of_program(at);
+            "new" if is_operator(at) && !inner.contains(&true) && is_of_place(tokens, at) => {
+                return false;
             }
             _ => {}
         }
     }
-    is_used
-}
-
-/// True for the brace of a namespace, or that behind `extern "C++"`.
-fn is_of_scope(tokens: &Tokens<'_>, brace: usize) -> bool {
-    let before = (0..brace).rev().map(|at| tokens.at(at));
-    let mut heading = before.take_while(|it| !matches!(*it, ";" | "{" | "}"));
-    heading.clone().next().is_some_and(|it| it.starts_with('"'))
-        || heading.any(|it| it == "namespace")
+    true
 }
 
 /// True for `new` with parameters that a size and an address are enough for, which is no class's.

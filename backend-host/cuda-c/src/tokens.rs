@@ -70,6 +70,22 @@ impl<'a> Tokens<'a> {
         self.partners.get(index).copied().filter(|&it| it != NONE).map(|it| it as usize)
     }
 
+    /// The tokens in front of a brace that say what it opens, from the last on.
+    pub(crate) fn heading(&self, brace: usize) -> impl Iterator<Item = &'a str> {
+        let before = (0..brace).rev().map(|at| self.at(at));
+        before.take_while(|it| !matches!(*it, ";" | "{" | "}"))
+    }
+
+    /// True for the brace behind `extern "C"` or `extern "C++"`.
+    pub(crate) fn is_of_linkage(&self, brace: usize) -> bool {
+        brace > 0 && self.all[brace - 1].kind == Kind::Literal
+    }
+
+    /// True for such a brace, or that of a namespace.
+    pub(crate) fn is_of_scope(&self, brace: usize) -> bool {
+        self.is_of_linkage(brace) || self.heading(brace).any(|it| it == "namespace")
+    }
+
     /// True for two characters without anything between them.
     pub(crate) fn is_adjacent(&self, index: usize) -> bool {
         self.all.get(index + 1).is_some_and(|next| self.all[index].end == next.start)

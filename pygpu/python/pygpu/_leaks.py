@@ -36,6 +36,7 @@ def _pieces() -> list[_Piece]:
     """Returns the device memory that objects keep alive: each byte once, with the object that has
     the most of it."""
     found = []
+    gc.unfreeze()
     for item in gc.get_objects():
         kind = type(item)
         try:
@@ -65,7 +66,6 @@ def report() -> str:
     str
         For each place in the program the number of bytes and of objects, and the traceback.
     """
-    gc.unfreeze()
     gc.collect()
     places: dict[tuple[str, ...], list[int]] = {}
     for piece in _pieces():

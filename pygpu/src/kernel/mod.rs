@@ -115,17 +115,6 @@ impl Function {
         list: &ArgumentList<'_>,
         config: &LaunchConfig,
         stream: &Arc<dyn Stream>,
-    ) -> PyResult<()> {
-        self.launch_together(py, list, config, stream, false)
-    }
-
-    /// Launches blocks that can wait for one another if `cooperative`.
-    fn launch_together(
-        &self,
-        py: Python<'_>,
-        list: &ArgumentList<'_>,
-        config: &LaunchConfig,
-        stream: &Arc<dyn Stream>,
         cooperative: bool,
     ) -> PyResult<()> {
         let queue = || {
@@ -169,7 +158,7 @@ impl Function {
         for (position, (&value, &code)) in arguments.iter().zip(&format.codes).enumerate() {
             arguments::push_as(code, value, Place::Number(position), &mut list)?;
         }
-        self.launch(py, &list, config, stream)
+        self.launch(py, &list, config, stream, false)
     }
 
     fn set(&self, attribute: KernelAttribute, value: i32) -> PyResult<()> {
@@ -245,7 +234,7 @@ impl Function {
         let queue = stream_argument(stream, &self.home)?;
         let mut list = ArgumentList::new();
         if !time_kernel && arguments::push_all(args, &mut list)? {
-            self.launch_together(py, &list, &config, &queue, cooperative)?;
+            self.launch(py, &list, &config, &queue, cooperative)?;
             return Ok(None);
         }
         let direct = handlers::resolve(args, &self.home, &queue)?;
@@ -258,7 +247,7 @@ impl Function {
             synchronize::synchronize_device(py, &self.home.device)?;
         }
         let start = Instant::now();
-        self.launch_together(py, &list, &config, &queue, cooperative)?;
+        self.launch(py, &list, &config, &queue, cooperative)?;
         let mut after = Vec::new();
         for handler in &direct.handlers {
             if handler.hasattr("post_call")? {

@@ -173,7 +173,7 @@ impl ReductionLauncher {
             for geometry in geometries(&arrangement) {
                 list.bytes(&geometry).or_raise()?;
             }
-            function.launch(py, &list, &config, &queue)
+            function.launch(py, &list, &config, &queue, false)
         };
         launch(elements.get(), workspace.as_ref().unwrap_or(result), None)?;
         if let Some(workspace) = &workspace {

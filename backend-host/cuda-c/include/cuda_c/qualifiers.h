@@ -65,9 +65,6 @@ typedef __UINT32_TYPE__ uint32_t;
 typedef __UINT64_TYPE__ uint64_t;
 #endif
 }
-// Memory until the function returns; the header of C that has it undefines this first. The driver keeps kernels
-// with it from being a part of the loop over threads, whose memory it would be.
-#define alloca(bytes) __builtin_alloca(bytes)
 #ifndef NULL
 #define NULL __null
 #endif

@@ -21,7 +21,7 @@ pub(super) fn unclosed(tokens: &Tokens<'_>) -> Option<String> {
                 continue;
             }
             None if interrupted.is_none() && is_new_declaration(tokens, at, &open) => {
-                interrupted = open.iter().copied().find(|&it| !is_of_scope(tokens, it));
+                interrupted = open.iter().copied().find(|&it| !tokens.is_of_scope(it));
             }
             None => {}
         }
@@ -32,7 +32,7 @@ pub(super) fn unclosed(tokens: &Tokens<'_>) -> Option<String> {
     let first = *open.first()?;
     let brace = match (interrupted, open.get(1)) {
         (Some(interrupted), _) => interrupted,
-        (None, Some(&inner)) if is_of_linkage(tokens, first) => inner,
+        (None, Some(&inner)) if tokens.is_of_linkage(first) => inner,
         // The last brace was meant for that of the wrapper.
         (None, None) if is_of_wrapper(tokens, first) => last.unwrap_or(first),
         _ => first,
@@ -81,29 +81,14 @@ fn is_new_declaration(tokens: &Tokens<'_>, at: usize, open: &[usize]) -> bool {
         && (tokens.at(at) == QUALIFIERS[0] || open.last().is_some_and(|&it| !is_class(tokens, it)))
 }
 
-/// The tokens of what a brace belongs to, in front of it.
-fn heading<'a>(tokens: &Tokens<'a>, brace: usize) -> impl Iterator<Item = &'a str> {
-    let before = (0..brace).rev().map(|at| tokens.at(at));
-    before.take_while(|it| !matches!(*it, ";" | "{" | "}"))
-}
-
 fn is_class(tokens: &Tokens<'_>, brace: usize) -> bool {
-    let mut words = heading(tokens, brace).peekable();
+    let mut words = tokens.heading(brace).peekable();
     words.peek() != Some(&")") && words.any(|it| matches!(it, "struct" | "class" | "union"))
-}
-
-/// True for the brace of a namespace, or that behind `extern "C"`.
-fn is_of_scope(tokens: &Tokens<'_>, brace: usize) -> bool {
-    is_of_linkage(tokens, brace) || heading(tokens, brace).any(|it| it == "namespace")
-}
-
-fn is_of_linkage(tokens: &Tokens<'_>, brace: usize) -> bool {
-    brace > 0 && tokens.all[brace - 1].kind == Kind::Literal
 }
 
 /// True for `extern "C" {` around a whole program, whose lines begin behind it.
 fn is_of_wrapper(tokens: &Tokens<'_>, brace: usize) -> bool {
-    is_of_linkage(tokens, brace) && tokens.is_begun_behind(brace)
+    tokens.is_of_linkage(brace) && tokens.is_begun_behind(brace)
 }
 
 #[cfg(test)]
