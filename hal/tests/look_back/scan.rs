@@ -1,5 +1,6 @@
-//! The scan in one pass (`scan_tile` and `take_tile`): tiles publish totals, teams of tiles what
-//! precedes them, in words that carry a mark.
+//! The scan in one pass (`scan_tiles` and `take_tile`): tiles publish totals, teams of tiles what
+//! precedes them, in words that carry a mark. A block may keep a tile until it has published the total of
+//! its next one.
 
 use crate::explore::{Explored, Fault, Protocol, explore};
 use crate::memory::{Memory, Order, View};
@@ -33,6 +34,7 @@ struct Scan {
     blocks: usize,
     words: Words,
     by_index: bool,
+    keeps: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -50,6 +52,9 @@ enum Step {
 struct Block {
     index: usize,
     view: View,
+    /// The tile that has been taken, that which is kept, and that whose predecessors are asked for.
+    taken: Option<usize>,
+    kept: Option<usize>,
     tile: usize,
     step: Step,
     /// Words of this step so far.
@@ -69,7 +74,7 @@ fn combine(earlier: Option<Value>, later: Value) -> Result<Value, String> {
 
 impl Scan {
     fn new(tiles: usize) -> Scan {
-        Scan { tiles, blocks: tiles, words: Words::Marked, by_index: false }
+        Scan { tiles, blocks: tiles, words: Words::Marked, by_index: false, keeps: true }
     }
 
     fn words_of_value(self) -> usize {
@@ -137,6 +142,40 @@ impl Scan {
             .collect()
     }
 
+    /// Where a block goes with a tile, or without one if there are no more.
+    fn after_take(self, block: &mut Block, tile: usize) {
+        block.taken = (tile < self.tiles).then_some(tile);
+        match block.taken {
+            Some(tile) if tile + 1 < self.tiles => block.enter(Step::PublishTotal),
+            _ => self.after_publication(block),
+        }
+    }
+
+    /// The total of the tile that was taken is there: which tile comes to its end.
+    fn after_publication(self, block: &mut Block) {
+        let ending = if self.keeps { block.kept } else { block.taken };
+        let Some(tile) = ending else {
+            return self.after_end(block);
+        };
+        (block.tile, block.earlier, block.carry) = (tile, None, None);
+        match tile % TEAM {
+            0 => self.after_totals(block),
+            _ => block.enter(Step::ReadTotal(0)),
+        }
+    }
+
+    /// Where a block goes when a tile has come to its end, or when there was none to end.
+    fn after_end(self, block: &mut Block) {
+        let taken = block.taken.take();
+        block.kept = taken.filter(|_| self.keeps);
+        match taken {
+            None => block.enter(Step::Ended),
+            Some(_) if self.tiles > self.blocks => block.enter(Step::Take),
+            // Each block has been meant for one.
+            Some(_) => self.after_take(block, self.tiles),
+        }
+    }
+
     /// Where a block goes when it knows the totals of the earlier tiles of its team.
     fn after_totals(self, block: &mut Block) {
         block.enter(Step::ReadPrefix);
@@ -173,7 +212,18 @@ impl Protocol for Scan {
 
     fn start(&self, index: usize, memory: &Memory) -> Block {
         let (view, words) = (memory.view(), Vec::new());
-        Block { index, view, tile: 0, step: Step::Take, words, earlier: None, carry: None }
+        let (taken, kept) = (None, None);
+        Block {
+            index,
+            view,
+            taken,
+            kept,
+            tile: 0,
+            step: Step::Take,
+            words,
+            earlier: None,
+            carry: None,
+        }
     }
 
     fn has_ended(&self, block: &Block) -> bool {
@@ -186,24 +236,15 @@ impl Protocol for Scan {
         match block.step {
             Step::Take => {
                 let ticket = changed.count(&mut next.view, TICKET) as usize;
-                next.tile = if self.by_index { block.index } else { ticket };
-                (next.earlier, next.carry) = (None, None);
-                let is_last = next.tile + 1 == self.tiles;
-                next.enter(match next.tile < self.tiles {
-                    false => Step::Ended,
-                    true if !is_last => Step::PublishTotal,
-                    true if next.tile.is_multiple_of(TEAM) => Step::ReadPrefix,
-                    true => Step::ReadTotal(0),
-                });
-                if next.step == Step::ReadPrefix {
-                    self.after_totals(&mut next);
-                }
+                self.after_take(&mut next, if self.by_index { block.index } else { ticket });
             }
             Step::PublishTotal => {
-                let then = if rank > 0 { Step::ReadTotal(0) } else { Step::ReadPrefix };
-                self.publish(&mut next, &mut changed, self.total(block.tile), block.own(), then);
-                if next.step == Step::ReadPrefix {
-                    self.after_totals(&mut next);
+                let tile = block.taken.ok_or("no tile has been taken")?;
+                let value = [tile as u32, tile as u32 + 1];
+                // What follows is entered below.
+                self.publish(&mut next, &mut changed, self.total(tile), value, Step::Take);
+                if next.step == Step::Take {
+                    self.after_publication(&mut next);
                 }
             }
             Step::ReadTotal(from) => {
@@ -241,7 +282,7 @@ impl Protocol for Scan {
                 if block.carry != expected {
                     return Err(format!("{:?} precedes tile {}", block.carry, block.tile));
                 }
-                next.enter(if self.tiles > self.blocks { Step::Take } else { Step::Ended });
+                self.after_end(&mut next);
             }
             Step::Ended => {}
         }
@@ -253,8 +294,10 @@ impl Protocol for Scan {
 fn every_interleaving_ends_with_what_precedes_each_tile() {
     for tiles in 1..=5 {
         for resident in 1..=tiles.min(3) {
-            let found = Scan::new(tiles).explore(resident).expect("no fault");
-            assert!(found.states >= 4 * tiles, "{tiles} tiles");
+            for keeps in [false, true] {
+                let found = Scan { keeps, ..Scan::new(tiles) }.explore(resident).expect("no fault");
+                assert!(found.states >= 4 * tiles, "{tiles} tiles");
+            }
         }
     }
     let one = Scan::new(4).explore(1).expect("no fault").states;
@@ -265,7 +308,12 @@ fn every_interleaving_ends_with_what_precedes_each_tile() {
 #[test]
 fn blocks_that_are_fewer_than_tiles_take_them_all() {
     for (tiles, blocks) in [(3, 2), (5, 2), (4, 3)] {
-        Scan { blocks, ..Scan::new(tiles) }.explore(blocks).expect("no fault");
+        for resident in 1..=blocks {
+            for keeps in [false, true] {
+                let scan = Scan { blocks, keeps, ..Scan::new(tiles) };
+                scan.explore(resident).expect("no fault");
+            }
+        }
     }
 }
 

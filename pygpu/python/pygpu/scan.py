@@ -20,8 +20,9 @@ __all__ = ["ExclusiveScanKernel", "InclusiveScanKernel"]
 
 # Arrays of at most so many tiles are scanned by one block, in one launch.
 _BLOCK_TILES = 4
-# Tiles whose blocks are a team, and the most blocks of a launch: those of the core.
+# Tiles whose blocks are a team, the most blocks that share the tiles, and the most of a launch: those of the core.
 _TEAM = 256
+_TILE_BLOCKS = 1024
 _MOST_BLOCKS = 1 << 20
 # A larger value does not fit shared memory as often as a block needs it.
 _LARGEST_VALUE = 56
@@ -136,6 +137,17 @@ struct {name}_write {{
     }}
     __device__ void advance(long long by) {{ out += by * stride; }}
 }};
+struct {name}_rows {{
+    typedef {name}_read Read;
+    typedef {name}_write Write;
+    Read read;
+    Write write;
+    __device__ void at(unsigned long long, Read *to_read, Write *to_write) const
+    {{
+        *to_read = read;
+        *to_write = write;
+    }}
+}};
 extern "C" __global__ void __launch_bounds__({THREADS}) {name}_block(
     char *out, long long out_stride, const char *in, long long in_stride, unsigned length)
 {{
@@ -153,13 +165,8 @@ extern "C" __global__ void GPUARRAY_BOUNDS(gpuarray::Tile<{name}_operator::value
     char *out, long long out_stride, const char *in, long long in_stride,
     unsigned long long length, unsigned long long tiles, unsigned long long *state)
 {{
-    const {name}_read read = {{in, in_stride}};
-    const {name}_write write = {{out, out_stride}};
-    unsigned long long tile;
-    for (bool first = true; gpuarray::take_tile(state, tiles, first, &tile); first = false) {{
-        gpuarray::scan_tile<{operator}>(
-            read, write, length, 0, 1, tile, tiles, state, {start});
-    }}
+    const {name}_rows rows = {{{{in, in_stride}}, {{out, out_stride}}}};
+    gpuarray::scan_tiles<{operator}>(rows, length, 1, tiles, state, {start});
 }}
 """
 
@@ -202,7 +209,7 @@ class _ScanKernel:
                 f"values of dtype {self.dtype} take {size} bytes; at most {_LARGEST_VALUE} can be "
                 "scanned"
             )
-        thread_bytes = 64 if size > 8 else 112 if size == 4 else 96
+        thread_bytes = 64 if size > 8 else 112 if size in (4, 8) else 96
         self._tile = THREADS * (thread_bytes // max(size, 4))
         self._words = -(-size // 4)
         self._compiled: dict[tuple[int, int], tuple[_core.Function, ...]] = {}
@@ -302,7 +309,7 @@ class _ScanKernel:
         state = gpuarray.empty(words, np.uint64, allocator=allocator)
         grid = (min(-(-words // THREADS), _MOST_BLOCKS), 1)
         clear.prepared_async_call(grid, block, stream, state, words)
-        grid = (min(tiles, _MOST_BLOCKS), 1)
+        grid = (min(tiles, _TILE_BLOCKS), 1)
         by_tiles.prepared_async_call(grid, block, stream, *operands, length, tiles, state)
         return output_ary
 

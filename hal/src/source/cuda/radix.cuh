@@ -71,9 +71,10 @@ DEVICE void count_digits(const char* in, u64 rows, u64 length, typename RadixWor
 #pragma unroll
             for (u32 k = 0; k < 8; ++k) {
                 if (base + k * 256 < limit) {
+                    const typename Digits<V>::Bits order = Digits<V>::order(key[k]);
 #pragma unroll
                     for (u32 place = 0; place < places; ++place) {
-                        const u32 digit = E::digit(key[k], place * 8);
+                        const u32 digit = (u32)(order >> place * 8) & 255;
                         fetch_add(&counts[(place * 256 + digit) * copies + thread % copies], (u32)1);
                     }
                 }
@@ -116,6 +117,10 @@ DEVICE void radix_pass(const RadixArrays<typename Stored<V>::type, typename Radi
         if (part + AHEAD + 1 < tiles) {
             prefetch((const char*)(arrays.keys + row * length + base + (u64)AHEAD * R::size),
                      R::size * (u32)sizeof(typename R::T));
+            if (INDICES && arrays.indices != 0) {
+                prefetch((const char*)(arrays.indices + row * length + base + (u64)AHEAD * R::size),
+                         R::size * (u32)sizeof(Word));
+            }
         }
         R elements;
         u32 begin, count;
@@ -125,6 +130,7 @@ DEVICE void radix_pass(const RadixArrays<typename Stored<V>::type, typename Radi
             publish(own_state, (Word)(S::alone | count));
         }
         elements.sort(memory);
+        elements.read_indices(arrays, row * length, base, limit);
         Word before;
         if (part == 0) {
             Word total;
@@ -138,7 +144,7 @@ DEVICE void radix_pass(const RadixArrays<typename Stored<V>::type, typename Radi
         }
         memory.move[thread] = before - begin;
         __syncthreads();
-        elements.write(arrays, row * length, base, limit, shift, memory);
+        elements.write(arrays, row * length, limit, shift, memory);
         __syncthreads();
     }
 }

@@ -71,7 +71,7 @@ struct RadixElements {
     typedef typename RadixWords<WIDE>::Word Word;
     typedef RadixArrays<T, Word> Arrays;
 
-    static METHOD u32 digit(T key, u32 shift) { return (u32)(Digits<V>::order(key) >> shift) & 255; }
+    static METHOD u32 digit(T key, u32 shift) { return DigitOf<V>::at(key, shift); }
 
     // The index of an element that is read.
     static METHOD Word index(const Arrays& arrays, u64 row, u64 place) {
@@ -94,7 +94,8 @@ struct RadixElements {
 #if defined(__CUDA_ARCH__)
 // Each warp counts its digits first, so that the tile's counts are known, and published, early. Then its
 // threads find those with the same digit by a mask in shared memory, into which each sets its bit; the last
-// of them takes places for all.
+// of them takes places for all. Where many threads have one digit, as the upper ones of small numbers are, they
+// would wait for one another at each mask and count: there they find one another by a match.
 template <class V, bool INDICES, bool WIDE>
 struct RadixTile : RadixElements<V, INDICES, WIDE> {
     typedef RadixElements<V, INDICES, WIDE> E;
@@ -126,6 +127,20 @@ struct RadixTile : RadixElements<V, INDICES, WIDE> {
     // Of each element of the thread: the digit; then its place in the tile.
     u32 rank[count];
     T key[count];
+    Word index[INDICES ? count : 1];
+    // True if many of the warp's digits are probably the same.
+    bool alike;
+
+    // The threads of the warp that have this digit, as a mask.
+    static METHOD u32 match(u32 digit) {
+#if __CUDA_ARCH__ >= 700
+        return __match_any_sync(0xffffffffu, digit);
+#else
+        return 0;
+#endif
+    }
+    // Threads of a warp that have one digit in its first row, above which digits are taken for alike.
+    static constexpr u32 few = 7;
 
     // The element of the tile that is the thread's `k`th: neighbours have neighbours.
     static METHOD u32 item(u32 k) { return threadIdx.x / 32 * 32 * count + k * 32 + threadIdx.x % 32; }
@@ -149,7 +164,26 @@ struct RadixTile : RadixElements<V, INDICES, WIDE> {
         for (u32 k = 0; k < count; ++k) {
             // What is not there comes behind all that is.
             rank[k] = item(k) < limit ? E::digit(key[k], shift) : 255;
-            fetch_add(&counts[rank[k]], (u32)1);
+        }
+#if __CUDA_ARCH__ >= 700
+        alike = (u32)__popc(__ballot_sync(0xffffffffu, rank[0] == __shfl_sync(0xffffffffu, rank[0], 0))) > few;
+#else
+        alike = false;
+#endif
+        if (alike) {
+#pragma unroll
+            for (u32 k = 0; k < count; ++k) {
+                const u32 same = match(rank[k]);
+                if (lane == 31 - (u32)__clz((int)same)) {
+                    counts[rank[k]] += (u32)__popc(same);
+                }
+                __syncwarp();
+            }
+        } else {
+#pragma unroll
+            for (u32 k = 0; k < count; ++k) {
+                fetch_add(&counts[rank[k]], (u32)1);
+            }
         }
         __syncthreads();
         u32 sum = 0;
@@ -195,16 +229,22 @@ struct RadixTile : RadixElements<V, INDICES, WIDE> {
 #pragma unroll
         for (u32 k = 0; k < count; ++k) {
             u32* const mask = &masks[k % 2 * 256 + rank[k]];
-            atomicOr(mask, 1u << lane);
-            __syncwarp();
-            const u32 same = *mask, last = 31 - (u32)__clz((int)same);
+            u32 same;
+            if (alike) {
+                same = match(rank[k]);
+            } else {
+                atomicOr(mask, 1u << lane);
+                __syncwarp();
+                same = *mask;
+            }
+            const u32 last = 31 - (u32)__clz((int)same);
             u32 place = 0;
             if (lane == last) {
                 place = counts[rank[k]];
                 counts[rank[k]] = place + (u32)__popc(same);
             }
             __syncwarp();
-            if (lane == last) {
+            if (lane == last && !alike) {
                 // Used again behind the next meeting of the warp.
                 *mask = 0;
             }
@@ -217,7 +257,17 @@ struct RadixTile : RadixElements<V, INDICES, WIDE> {
         }
     }
 
-    METHOD void write(const typename E::Arrays& arrays, u64 row, u64 base, u32 limit, u32 shift, Memory& memory) {
+    // Reads the indices, which come while the block waits for other tiles.
+    METHOD void read_indices(const typename E::Arrays& arrays, u64 row, u64 base, u32 limit) {
+        if (INDICES) {
+#pragma unroll
+            for (u32 k = 0; k < count; ++k) {
+                index[k] = item(k) < limit ? E::index(arrays, row, base + item(k)) : 0;
+            }
+        }
+    }
+
+    METHOD void write(const typename E::Arrays& arrays, u64 row, u32 limit, u32 shift, Memory& memory) {
         // Four to a word: those of the elements that the thread writes.
         u32 digits[(count + 3) / 4] = {};
 #pragma unroll
@@ -234,9 +284,7 @@ struct RadixTile : RadixElements<V, INDICES, WIDE> {
             __syncthreads();
 #pragma unroll
             for (u32 k = 0; k < count; ++k) {
-                if (item(k) < limit) {
-                    memory.index[rank[k]] = E::index(arrays, row, base + item(k));
-                }
+                memory.index[rank[k]] = index[k];
             }
             __syncthreads();
 #pragma unroll
@@ -373,8 +421,9 @@ struct RadixTile : RadixElements<V, INDICES, WIDE> {
     }
 
     METHOD void sort(Memory&) {}
+    METHOD void read_indices(const typename E::Arrays&, u64, u64, u32) {}
 
-    METHOD void write(const typename E::Arrays& arrays, u64 row, u64, u32 limit, u32 shift, Memory& memory) {
+    METHOD void write(const typename E::Arrays& arrays, u64 row, u32 limit, u32 shift, Memory& memory) {
 #pragma unroll 5
         for (u32 k = 0; k < count; ++k) {
             const u32 item = k * 256 + threadIdx.x;

@@ -93,38 +93,148 @@ DEVICE typename Op::value look_back(const u64* totals, const u64* prefix, u32 ra
     return carry;
 }
 
-// Scans tile `part` of the `parts` of `row`, of which there are `rows`. `read` and `write` are those of the
-// row, `start` is what an exclusive scan begins with.
-template <class Op, bool EXCLUSIVE, class Read, class Write>
-DEVICE void scan_tile(Read read, Write write, u64 length, u64 row, u64 rows, u64 part, u64 parts, u64* state,
-                      const typename Op::value& start) {
+// An array of rows whose tiles blocks share; `Rows::at` returns by pointer what reads and what writes a row.
+template <class Op, bool EXCLUSIVE, class Rows>
+struct SharedTiles {
     typedef typename Op::value A;
+    typedef typename Rows::Read Read;
+    typedef typename Rows::Write Write;
     typedef Published<A> Word;
     typedef TileScan<Op> Scan;
-    __shared__ typename Scan::Memory memory;
-    const u64 teams = (parts + TEAM - 1) / TEAM;
-    const u64 team = part / TEAM;
-    const u32 rank = (u32)(part % TEAM);
-    u64* const prefix = state + 1 + (row * teams + team) * Word::words;
-    u64* const totals = state + 1 + (rows * teams + row * parts + part) * Word::words;
-    const u64 base = part * Tile<A>::size;
-    const u32 limit = length - base < Tile<A>::size ? (u32)(length - base) : Tile<A>::size;
-    read.advance((i64)base);
-    write.advance((i64)base);
-    if (part + AHEAD + 1 < parts) {
-        read.prefetch((i64)AHEAD * Tile<A>::size, Tile<A>::size);
+
+    const Rows& rows;
+    // Elements of a row, rows, and tiles of a row. All tiles are fewer than 2^32: their elements would fill terabytes.
+    const u64 length;
+    const u32 count, parts;
+    u64* const state;
+
+    // A tile, and its functors, which begin with it.
+    struct Place {
+        u32 row, part;
+        u32 limit;
+        Read read;
+        Write write;
+    };
+
+    METHOD Place place(u32 tile) const {
+        Place place;
+        place.row = tile / parts;
+        place.part = tile - place.row * parts;
+        const u64 base = (u64)place.part * Tile<A>::size;
+        place.limit = length - base < Tile<A>::size ? (u32)(length - base) : Tile<A>::size;
+        rows.at(place.row, &place.read, &place.write);
+        place.read.advance((i64)base);
+        place.write.advance((i64)base);
+        return place;
     }
-    Scan tile;
-    tile.read(read, limit, memory);
-    const A total = tile.scan(memory);
-    if (threadIdx.x == 0 && part + 1 < parts) {
-        Word::put(totals, total);
+
+    // What precedes the team of a tile, and the tile's total.
+    METHOD u64* prefix(const Place& place) const {
+        const u32 teams = (parts + TEAM - 1) / TEAM;
+        return state + 1 + (u64)(place.row * teams + place.part / TEAM) * Word::words;
     }
-    const A carry = look_back<Op, EXCLUSIVE>(totals, prefix, rank, team == 0, start, memory.block);
-    if (threadIdx.x == 0 && rank == TEAM - 1 && part + 1 < parts) {
-        Word::put(prefix + Word::words, Op::combine(carry, total));
+    METHOD u64* total(const Place& place) const {
+        const u32 teams = (parts + TEAM - 1) / TEAM;
+        return state + 1 + ((u64)count * teams + place.row * parts + place.part) * Word::words;
     }
-    tile.template write<EXCLUSIVE>(write, limit, memory, EXCLUSIVE || part > 0, carry);
+
+    // Reads a tile, scans it alone, and publishes its total.
+    METHOD A begin(const Place& place, Scan& scan, typename Scan::Memory& memory) const {
+        if (place.part + AHEAD + 1 < parts) {
+            place.read.prefetch((i64)AHEAD * Tile<A>::size, Tile<A>::size);
+        }
+        scan.read(place.read, place.limit, memory);
+        const A value = scan.scan(memory);
+        if (threadIdx.x == 0 && place.part + 1 < parts) {
+            Word::put(total(place), value);
+        }
+        return value;
+    }
+
+    // Waits for what precedes a tile. The last of a team publishes what precedes the next team. `value` is the
+    // tile's total, which the first thread looks at.
+    METHOD A wait(const Place& place, const A& value, const A& start, BlockValues<A>& block) const {
+        const u32 rank = place.part % TEAM;
+        u64* const before = prefix(place);
+        const A carry = look_back<Op, EXCLUSIVE>(total(place), before, rank, place.part < TEAM, start, block);
+        if (threadIdx.x == 0 && rank == TEAM - 1 && place.part + 1 < parts) {
+            Word::put(before + Word::words, Op::combine(carry, value));
+        }
+        return carry;
+    }
+
+    METHOD bool carries(const Place& place) const { return EXCLUSIVE || place.part > 0; }
+};
+
+// Whether a block keeps a tile in shared memory while it reads and scans its next one: what precedes the first
+// has come by then, so that no memory is idle while blocks wait. Elsewhere one waits while others read.
+#if defined(__CUDA_ARCH__)
+constexpr bool TILES_ARE_KEPT = LANES_EXCHANGE;
+#else
+constexpr bool TILES_ARE_KEPT = false;
+#endif
+
+template <bool KEPT>
+struct TileLoop {
+    template <class Op, bool EXCLUSIVE, class Rows>
+    static METHOD void run(const SharedTiles<Op, EXCLUSIVE, Rows>& tiles, const typename Op::value& start) {
+        typedef typename Op::value A;
+        typedef TileScan<Op> Scan;
+        __shared__ typename Scan::Memory memory;
+        u64 tile;
+        for (bool first = true; take_tile(tiles.state, (u64)tiles.count * tiles.parts, first, &tile); first = false) {
+            const auto place = tiles.place((u32)tile);
+            Scan scan;
+            const A total = tiles.begin(place, scan, memory);
+            const A carry = tiles.wait(place, total, start, memory.block);
+            scan.template write<EXCLUSIVE>(place.write, place.limit, memory, tiles.carries(place), carry);
+        }
+    }
+};
+
+template <>
+struct TileLoop<true> {
+    template <class Op, bool EXCLUSIVE, class Rows>
+    static METHOD void run(const SharedTiles<Op, EXCLUSIVE, Rows>& tiles, const typename Op::value& start) {
+        typedef typename Op::value A;
+        typedef TileScan<Op> Scan;
+        __shared__ typename Scan::Memory memory;
+        __shared__ typename Scan::Kept kept;
+        // The tile that is kept, unless this is the first turn.
+        u32 earlier = 0;
+        bool more = true;
+        for (bool first = true; more; first = false) {
+            u64 tile;
+            more = take_tile(tiles.state, (u64)tiles.count * tiles.parts, first, &tile);
+            Scan scan;
+            A total;
+            if (more) {
+                total = tiles.begin(tiles.place((u32)tile), scan, memory);
+                scan.template settle<EXCLUSIVE>();
+            }
+            if (!first) {
+                const auto place = tiles.place(earlier);
+                const A carry = tiles.wait(place, kept.total, start, memory.block);
+                Scan::template write_kept<EXCLUSIVE>(kept, place.write, place.limit, memory, tiles.carries(place),
+                                                     carry);
+            }
+            if (more) {
+                scan.keep(kept);
+                earlier = (u32)tile;
+                if (threadIdx.x == 0) {
+                    kept.total = total;
+                }
+            }
+        }
+    }
+};
+
+// Scans the rows, each of which has `length` elements in `parts` tiles. `start` is what an exclusive scan begins with.
+template <class Op, bool EXCLUSIVE, class Rows>
+DEVICE void scan_tiles(const Rows& rows, u64 length, u64 count, u64 parts, u64* state,
+                       const typename Op::value& start) {
+    const SharedTiles<Op, EXCLUSIVE, Rows> tiles = {rows, length, (u32)count, (u32)parts, state};
+    TileLoop<TILES_ARE_KEPT && Tile<typename Op::value>::by_lanes>::run(tiles, start);
 }
 
 // One thread for a range, eight elements at a time; the operator has an identity.

@@ -8,7 +8,7 @@ template <class A>
 struct Tile {
     // Bytes of a thread's elements, which are counted as four bytes at least. `tile` in scan/plan.rs and
     // `_tile` in scan.py know this.
-    static constexpr u32 bytes = sizeof(A) > 8 ? 64 : sizeof(A) == 4 ? 112 : 96;
+    static constexpr u32 bytes = sizeof(A) > 8 ? 64 : sizeof(A) == 4 || sizeof(A) == 8 ? 112 : 96;
     // Elements of a thread.
     static constexpr u32 count = (u32)(bytes / (sizeof(A) > 4 ? sizeof(A) : 4));
     // Neighbours that move in one access.
@@ -59,6 +59,11 @@ struct TileScan {
         // The total of each warp.
         A warps[8];
         BlockValues<A> block;
+    };
+    struct Kept {
+        alignas(16) A row[rows][256 * T::width];
+        // The first thread's.
+        A total;
     };
 
     A own[T::count];
@@ -149,52 +154,86 @@ struct TileScan {
         return total;
     }
 
-    // Writes the tile; `carried` says whether anything precedes it, which is `carry`.
-    template <bool EXCLUSIVE, class Write>
-    METHOD void write(const Write& write, u32 limit, Memory& memory, bool carried, const A& carry) {
-        // What precedes each row is in it, too, from now on.
-        if (carried || warp() > 0) {
-            const A first = warp() == 0 ? carry : carried ? Op::combine(carry, earlier) : earlier;
-#pragma unroll
-            for (u32 k = 0; k < rows; ++k) {
-                before[k] = k > 0 || lane() > 0 ? Op::combine(first, before[k]) : first;
-            }
-        }
+    // Makes results of the elements as if nothing preceded the tile. The first element of an exclusive scan
+    // has none then.
+    template <bool EXCLUSIVE>
+    METHOD void settle() {
 #pragma unroll
         for (u32 k = 0; k < rows; ++k) {
             A* const pack = own + k * T::width;
+            const bool follows = k > 0 || lane() > 0;
+            A first = before[k];
+            if (warp() > 0) {
+                first = follows ? Op::combine(earlier, first) : earlier;
+            }
             if (EXCLUSIVE) {
 #pragma unroll
                 for (u32 j = T::width - 1; j > 0; --j) {
-                    pack[j] = Op::combine(before[k], pack[j - 1]);
+                    pack[j] = follows || warp() > 0 ? Op::combine(first, pack[j - 1]) : pack[j - 1];
                 }
-                pack[0] = before[k];
-            } else if (k > 0 || lane() > 0 || carried || warp() > 0) {
+                pack[0] = first;
+            } else if (follows || warp() > 0) {
 #pragma unroll
                 for (u32 j = 0; j < T::width; ++j) {
-                    pack[j] = Op::combine(before[k], pack[j]);
+                    pack[j] = Op::combine(first, pack[j]);
                 }
+            }
+        }
+    }
+
+    // Writes the pack of row `k` of a tile that has settled; `carried` says whether anything precedes the
+    // tile, which is `carry`.
+    template <bool EXCLUSIVE, class Write>
+    static METHOD void write_row(const Write& write, u32 limit, Memory& memory, u32 k, A* pack, bool carried,
+                                 const A& carry) {
+        if (carried) {
+#pragma unroll
+            for (u32 j = 0; j < T::width; ++j) {
+                pack[j] = EXCLUSIVE && k + j + threadIdx.x == 0 ? carry : Op::combine(carry, pack[j]);
             }
         }
         if (limit == T::size && write.packs()) {
-#pragma unroll
-            for (u32 k = 0; k < rows; ++k) {
-                write.template pack<T::width>(TileScan::pack(k), own + k * T::width);
-            }
+            write.template pack<T::width>(TileScan::pack(k), pack);
             return;
         }
         A* const row = memory.row[warp()];
+        Neighbours<A, T::width>::put(row + lane() * T::width, pack);
+        meet_lanes();
 #pragma unroll
-        for (u32 k = 0; k < T::count; k += T::width) {
-            Neighbours<A, T::width>::put(row + lane() * T::width, own + k);
-            meet_lanes();
-#pragma unroll
-            for (u32 j = 0; j < T::width; ++j) {
-                if (item(k + j) < limit) {
-                    write(item(k + j), row[j * 32 + lane()]);
-                }
+        for (u32 j = 0; j < T::width; ++j) {
+            if (item(k * T::width + j) < limit) {
+                write(item(k * T::width + j), row[j * 32 + lane()]);
             }
-            meet_lanes();
+        }
+        meet_lanes();
+    }
+
+    template <bool EXCLUSIVE, class Write>
+    METHOD void write(const Write& write, u32 limit, Memory& memory, bool carried, const A& carry) {
+        settle<EXCLUSIVE>();
+#pragma unroll
+        for (u32 k = 0; k < rows; ++k) {
+            write_row<EXCLUSIVE>(write, limit, memory, k, own + k * T::width, carried, carry);
+        }
+    }
+
+    // Keeps a tile that has settled until what precedes it is known: each thread its own elements.
+    METHOD void keep(Kept& kept) const {
+#pragma unroll
+        for (u32 k = 0; k < rows; ++k) {
+            Neighbours<A, T::width>::put(kept.row[k] + threadIdx.x * T::width, own + k * T::width);
+        }
+    }
+
+    // Writes a tile that has been kept, row by row, for the next one is in the registers.
+    template <bool EXCLUSIVE, class Write>
+    static METHOD void write_kept(const Kept& kept, const Write& write, u32 limit, Memory& memory, bool carried,
+                                  const A& carry) {
+#pragma unroll
+        for (u32 k = 0; k < rows; ++k) {
+            A pack[T::width];
+            Neighbours<A, T::width>::get(pack, kept.row[k] + threadIdx.x * T::width);
+            write_row<EXCLUSIVE>(write, limit, memory, k, pack, carried, carry);
         }
     }
 };

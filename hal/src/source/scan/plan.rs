@@ -30,7 +30,7 @@ struct Prepared {
 const fn tile(accumulator: DType) -> u64 {
     let size = accumulator.size() as u64;
     let bytes = match size {
-        4 => 112,
+        4 | 8 => 112,
         0..=8 => 96,
         _ => 64,
     };
@@ -39,6 +39,10 @@ const fn tile(accumulator: DType) -> u64 {
 
 /// Tiles whose blocks are a team: `TEAM` in scan.cuh.
 const TEAM: u64 = 256;
+
+/// The most blocks that share the tiles of a scan: a few more than a device runs at once, for each takes one tile
+/// after the other, and those that come late find none.
+const TILE_BLOCKS: u64 = 1024;
 
 /// Rows of at most so many tiles have a block each.
 const ROW_TILES: u64 = 4;
@@ -137,7 +141,7 @@ impl Prepared {
                 let words =
                     1 + (rows * self.chunks.div_ceil(TEAM) + parts) * published_words(accumulator);
                 launches.launch(0, blocks(words.div_ceil(threads))).workspace().long(words as i64);
-                self.values(launches, 1, parts);
+                self.values(launches, 1, parts.min(TILE_BLOCKS));
                 launches.need_workspace(words as usize * size_of::<u64>());
             }
             Method::ThreadChunks => {

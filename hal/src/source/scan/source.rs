@@ -275,21 +275,35 @@ impl Key {
     }
 
     fn tiles(&self, name: &str, start: &str) -> String {
-        let (index, _) = ctype::index(self.wide);
+        let (index, offset) = ctype::index(self.wide);
+        let space = type_name(self.rank, 2, self.wide);
+        let (declared, given) = match self.places {
+            true => (format!("    {index} most;\n"), ", most"),
+            false => (String::new(), ""),
+        };
         format!(
-            "extern \"C\" __global__ void __launch_bounds__({THREADS}) {name}_clear(u64* state, u64 words) {{
+            "struct {name}_rows {{
+    typedef {name}_read Read;
+    typedef {name}_write Write;
+    const {space}& rows;
+    {offset} out_stride, in_stride;
+    char* out;
+    const char* in;
+{declared}    METHOD void at(u64 number, Read* to_read, Write* to_write) const {{
+        const {index} row = ({index})number;
+{}        *to_read = read;
+        *to_write = write;
+    }}
+}};
+extern \"C\" __global__ void __launch_bounds__({THREADS}) {name}_clear(u64* state, u64 words) {{
     clear_state(state, words);
 }}
-{}    const u64 tiles = (u64)rows.count * chunks;
-    u64 tile;
-    for (bool first = true; take_tile(state, tiles, first, &tile); first = false) {{
-        const {index} row = ({index})tile / chunks, part = ({index})tile - row * chunks;
-{}        scan_tile<{name}_operator, {}>(read, write, length, row, rows.count, part, chunks, state, {start});
-    }}
+{}    const {name}_rows all = {{rows, ({offset})out_stride, ({offset})in_stride, out, in{given}}};
+    scan_tiles<{name}_operator, {}>(all, length, rows.count, chunks, state, {start});
 }}
 ",
-            self.head(name, "_values", ", u64* state"),
             self.at_row(name),
+            self.head(name, "_values", ", u64* state"),
             self.exclusive,
         )
     }
