@@ -20,7 +20,8 @@ __all__ = ["ExclusiveScanKernel", "InclusiveScanKernel"]
 
 # Arrays of at most so many tiles are scanned by one block, in one launch.
 _BLOCK_TILES = 4
-# Tiles whose blocks are a team, the most blocks that share the tiles, and the most of a launch: those of the core.
+# Tiles whose blocks are a team, the most blocks that share the tiles, and the most of a launch:
+# those of the core.
 _TEAM = 256
 _TILE_BLOCKS = 1024
 _MOST_BLOCKS = 1 << 20

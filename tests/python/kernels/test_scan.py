@@ -16,7 +16,7 @@ from pygpu.scan import ExclusiveScanKernel, InclusiveScanKernel
 def tile_of(code):
     """The elements of a tile: bytes for each of 256 threads, four for each element at least."""
     size = np.dtype(code).itemsize
-    return 256 * ((64 if size > 8 else 96) // max(size, 4))
+    return 256 * ((64 if size > 8 else 112 if size in (4, 8) else 96) // max(size, 4))
 
 
 TILE = tile_of(np.int32)
