@@ -2,8 +2,8 @@
 # make test      the Rust tests, both GPU backends over a double of the drivers, the Python tests and PyCUDA's
 #                own on the host
 # make test-more what a change must pass, too: Python's tests and PyCUDA's on the doubles, other generations of
-#                ROCm's runtime, AMD's real headers and runtime, generated source by the vendors' compilers and
-#                with traps
+#                ROCm's runtime, AMD's real headers and runtime, generated source by the vendors' compilers, with
+#                traps and with checks for races
 # make test-all  both without anything left out, on the wheel that users get, and longer
 # make sanitize  the Rust tests under ThreadSanitizer and AddressSanitizer; needs a nightly toolchain
 # make memcheck  the classic kernels and the executor of kernels under valgrind, on the host
@@ -150,15 +150,15 @@ COMPILERS = MAKEFLAGS= $(ON_DOUBLE) PYTHON='$(PYTHON)' PYGPU_NVRTC_PATH="$$($(PA
 
 test-rust: test-programs $(VENV)/.requirements
 	$(if $(filter suites,$(MAKECMDGOALS)),PYGPU_FETCH=0) $(COMPILERS) $(CARGO) test --workspace $(NO_BENCHES) \
-	  --no-fail-fast $(if $(filter suites,$(MAKECMDGOALS)),-- --skip builtin_operations --skip on_host::)
+	  --no-fail-fast $(if $(filter suites,$(MAKECMDGOALS)),-- --skip builtin_operations --skip on_host:: --skip checked::)
 
 # AMD's headers, compilers and runtime, as Debian has them, take longer to fetch than to use; a part of the
 # builtin operations is compiled by the vendors' compilers, and the generated source run with traps for what C
-# leaves undefined, as the doubles run it without.
+# leaves undefined, and with checks for races, as the doubles run it without.
 test-fetched: $(VENV)/.requirements
 	$(COMPILERS) $(CARGO) test --workspace $(NO_BENCHES) --no-fail-fast --test abi --test attributes \
 	  --test hiprtc --test metadata --test runtime
-	$(COMPILERS) $(CARGO) test --workspace $(NO_BENCHES) --test nvrtc --test source -- builtin_operations on_host::
+	$(COMPILERS) $(CARGO) test --workspace $(NO_BENCHES) --test nvrtc --test source -- builtin_operations on_host:: checked::
 	$(COMPILERS) $(CARGO) test --workspace $(NO_BENCHES) --test embedded -- code_objects
 
 # To be run by hand when a source of kernels has changed: it takes more than half an hour.

@@ -47,6 +47,17 @@ mod on_host {
     mod structure;
 }
 
+/// Those of kernels whose threads share memory, with checks that no GPU gives.
+#[path = "source"]
+mod checked {
+    fn run(operations: &[gpuarray_hal::operation::Description]) -> bool {
+        crate::harness::run_as(crate::harness::Runs::Checked, operations)
+    }
+    mod product;
+    mod sort;
+    mod structure;
+}
+
 /// The same cases, run on the GPU.
 #[path = "source"]
 mod on_gpu {

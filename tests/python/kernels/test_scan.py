@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from device import IS_DOUBLE, TEST_ALL, compiled_examples
+from device import BACKEND, IS_DOUBLE, TEST_ALL, compiled_examples
 from hypothesis import given
 from hypothesis import strategies as st
 from processes import run_python
 
-from pygpu import driver, gpuarray, tools
+from pygpu import checking, driver, gpuarray, tools
 from pygpu.scan import ExclusiveScanKernel, InclusiveScanKernel
 
 
@@ -89,6 +89,17 @@ def test_operators_that_are_not_commutative(length):
     shifted = np.roll(expected, 1)
     shifted[0] = (1, 0)
     assert (exclusive(device).get() == shifted).all()
+
+
+@pytest.mark.skipif(BACKEND != "host", reason="checks are the host's")
+def test_a_block_of_many_tiles_has_no_races(monkeypatch):
+    # As on a GPU, lanes exchange values, and a block keeps a tile while it reads the next one.
+    scan = InclusiveScanKernel(np.int32, "a + b", options=["-D__GPUARRAY_DOUBLE__"])
+    x = np.arange(6 * TILE + 5, dtype=np.int32) % 7
+    for blocks in (1024, 2, 1):
+        monkeypatch.setattr("pygpu.scan._TILE_BLOCKS", blocks)
+        with checking():
+            assert (scan(gpuarray.to_gpu(x), "new").get() == np.cumsum(x)).all()
 
 
 @pytest.mark.parametrize("code", ["i1", "i8", "c16"])
