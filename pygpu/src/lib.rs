@@ -151,6 +151,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         array::matmul,
         array::new_like,
         array::nonzero,
+        array::compress,
         array::put,
         array::reduce,
         array::position,

@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::harness::{Outcome, tests};
 use crate::reference::{Reference, for_every_type, samples};
-use gpuarray::{DType, DeviceArray};
+use gpuarray::{Array, DType, DeviceArray};
 
 tests![
     short_rows_are_sorted_in_every_type,
@@ -11,6 +11,7 @@ tests![
     any_axis_is_sorted,
     floating_point_numbers_have_one_order,
     elements_that_are_not_zero_are_found_in_every_type,
+    elements_at_which_a_mask_is_true_are_found_in_every_type,
     nothing_is_sorted_and_found,
 ];
 
@@ -100,6 +101,35 @@ fn elements_that_are_not_zero_are_found_in_every_type(context: &Context) -> Outc
         Ok(())
     }
     for_every_type!(context from 1, check(context));
+    Ok(())
+}
+
+fn elements_at_which_a_mask_is_true_are_found_in_every_type(context: &Context) -> Outcome {
+    fn check<T: Reference>(context: &Context) -> Outcome {
+        let host = samples::<T>(0, 6000);
+        let truth: Vec<bool> = (0..6000).map(|i| i % 7 < 3).collect();
+        let array = context.array(&[60, 100], &host)?;
+        let mask = context.array(&[60, 100], &truth)?;
+        // Without gaps, and transposed.
+        let both = [(array.untyped().clone(), mask.untyped().clone()), {
+            let turn = |array: &Array| array.transpose(None);
+            (turn(array.untyped())?, turn(mask.untyped())?)
+        }];
+        for (turned, (array, mask)) in both.into_iter().enumerate() {
+            let place = |k: usize| if turned == 0 { k } else { k % 60 * 100 + k / 60 };
+            let expected: Vec<T> =
+                (0..6000).map(place).filter(|&k| truth[k]).map(|k| host[k]).collect();
+            let found = DeviceArray::<T>::from_untyped(array.compress(&mask)?)?.to_vec()?;
+            let parts = |all: &[T]| all.iter().map(|x| format!("{x:?}")).collect::<Vec<_>>();
+            assert_eq!(parts(&found), parts(&expected), "{:?}", T::DTYPE);
+        }
+        Ok(())
+    }
+    for_every_type!(context from 1, check(context));
+    let numbers = context.array::<i32>(&[4], &[1, 2, 3, 4])?;
+    let mask = context.array(&[2, 2], &[true; 4])?;
+    assert!(numbers.untyped().compress(mask.untyped()).is_err());
+    assert!(numbers.untyped().compress(numbers.untyped()).is_err());
     Ok(())
 }
 

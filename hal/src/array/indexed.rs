@@ -2,7 +2,7 @@
 
 use super::Array;
 use super::promote::check_same_kind;
-use crate::dtype::DType;
+use crate::dtype::{DType, Kind};
 use crate::error::{Error, Result};
 use crate::function::{BinaryFunction, Reduction};
 use crate::layout::{Order, shape_text};
@@ -136,10 +136,58 @@ impl Array {
                 length: mask.size(),
                 most,
                 mask: mask.operand(Strides::from_slice(&[1]), 0),
+                values: None,
                 output: output.operand(Strides::from_slice(output.strides()), 0),
             })?;
             if most > 0 {
                 output.queue(&operation, &[&mask])?;
+            }
+            Ok(output)
+        })())
+    }
+
+    /// Returns the elements at which `mask` is true, in C order, along one axis.
+    ///
+    /// The true elements are counted first, and the call waits for their number.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a mask of another shape; `InvalidType` for one of another dtype than bool;
+    /// `OutOfMemory`; a failure of queued work.
+    pub fn compress(&self, mask: &Array) -> Result<Array> {
+        self.note((|| {
+            if mask.shape() != self.shape() {
+                return Err(Error::invalid(
+                    "mask",
+                    format!(
+                        "mask has shape {}; the array has shape {}",
+                        shape_text(mask.shape()),
+                        shape_text(self.shape())
+                    ),
+                ));
+            }
+            if mask.dtype != DType::Bool {
+                let detail = format!("mask is of dtype {}; it has to be of bool", mask.dtype);
+                return Err(Error::invalid_type("mask", detail));
+            }
+            if self.dtype.kind() == Kind::Opaque {
+                let flat = self.contiguous(Order::C)?.reshape(&[-1], Order::C)?;
+                return flat.take(&mask.nonzero(DType::Int64)?, 0);
+            }
+            let (values, mask) = (self.contiguous(Order::C)?, mask.contiguous(Order::C)?);
+            let most = mask.count()?;
+            let output = self.new_result(&[most], self.dtype)?;
+            let run = |array: &Array| {
+                array.operand(Strides::from_slice(&[array.dtype.size() as isize]), 0)
+            };
+            let operation = Operation::new(Nonzero {
+                length: mask.size(),
+                most,
+                mask: run(&mask),
+                values: Some(run(&values)),
+                output: run(&output),
+            })?;
+            if most > 0 {
+                output.queue(&operation, &[&mask, &values])?;
             }
             Ok(output)
         })())

@@ -216,6 +216,9 @@ def _elements(view: GPUArray, named: list[_Named], place: int | None) -> _Elemen
 def get_elements(a: GPUArray, index: Any) -> GPUArray:
     """Returns ``a[index]`` for an index that has arrays in it: a new array."""
     a = _plain(a)
+    mask = index[0] if isinstance(index, tuple) and len(index) == 1 else index
+    if isinstance(mask, GPUArray) and mask.ndim and mask.shape == a.shape and _is_mask(mask):
+        return _core.compress(a, mask)
     view, named, place = _parts(a, index)
     if not named:
         # Arrays without axes count as numbers, but what they name is a copy as well.
@@ -412,6 +415,8 @@ def compress(
                 f"condition has {condition.size} elements, some true ones beyond the axis, which "
                 f"has {extent}"
             )
+        if out is None and a.shape == condition.shape and _is_mask(condition):
+            return _core.compress(a, condition)
         indices = flatnonzero(condition)
     else:
         indices = to_gpu(_checked(np.flatnonzero(np.asarray(condition)), extent))

@@ -214,6 +214,16 @@ pub(crate) fn nonzero<'py>(a: &Bound<'py, PyAny>, dtype: &Bound<'py, PyAny>) -> 
     wrap_like(a, run(a.py(), array.size(), || array.nonzero(dtype))?, None)
 }
 
+/// The elements at which a mask of the array's shape is true, in C order.
+#[pyfunction]
+pub(crate) fn compress<'py>(a: &Bound<'py, PyAny>, mask: &Bound<'py, PyAny>) -> Object<'py> {
+    let (a, mask) = (expect_array("a", a)?, expect_array("mask", mask)?);
+    let (array, truth) = (a.get().array()?, mask.get().array()?);
+    wrap_like(a, run(a.py(), array.size(), || array.compress(&truth))?, {
+        Some(a.get().content()?.descr.clone_ref(a.py()))
+    })
+}
+
 /// Stores `values` at the places of `target` that `indices` names, along an axis or in all elements
 /// read as along one.
 #[pyfunction]

@@ -1,7 +1,7 @@
 //! Launches of scans: a thread or a block for each row, a block for each tile of long rows, or three
 //! launches where rows that lie beside one another are long and few.
 
-use super::key::{Key, Method};
+use super::key::{Key, Method, Placed};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::function::Reduction;
@@ -10,6 +10,7 @@ use crate::scalar::Scalar;
 use crate::source::ctype;
 use crate::source::iteration_space::IterationSpace;
 use crate::source::launches::{Launches, THREADS, blocks};
+use crate::source::machine_word;
 
 #[derive(Debug)]
 struct Prepared {
@@ -24,6 +25,8 @@ struct Prepared {
     initial: Scalar,
     /// The places that there are, if running values are places.
     most: Option<u64>,
+    /// The address of what is stored there, unless it is indices.
+    values: Option<u64>,
 }
 
 /// The elements of a tile: `Tile` in scan_tile.cuh.
@@ -61,10 +64,10 @@ pub(in crate::source) fn plan(operation: &Scan, launches: &mut Launches) -> Resu
     Ok(prepared.key)
 }
 
-/// Adds the launches that store the indices of true elements, and returns the key of their kernels:
-/// those of a scan that counts the elements.
+/// Adds the launches that store the indices of true elements, or what an array has there, and returns the key of
+/// their kernels: those of a scan that counts the elements.
 pub(in crate::source) fn plan_nonzero(operation: &Nonzero, launches: &mut Launches) -> Result<Key> {
-    let Nonzero { length, most, mask, output } = operation;
+    let Nonzero { length, most, mask, values, output } = operation;
     let is_wide = *length > i32::MAX as usize;
     let counts = Scan {
         reduction: Reduction::Sum,
@@ -77,8 +80,10 @@ pub(in crate::source) fn plan_nonzero(operation: &Nonzero, launches: &mut Launch
         output: output.clone(),
     };
     let mut prepared = Prepared::new(&counts)?;
-    prepared.key.places = true;
+    prepared.key.places = Some(if values.is_some() { Placed::Value } else { Placed::Index });
+    prepared.key.output = machine_word::of(output.dtype);
     prepared.most = Some(*most as u64);
+    prepared.values = values.as_ref().map(|values| values.address);
     prepared.launch(launches);
     Ok(prepared.key)
 }
@@ -107,7 +112,7 @@ impl Prepared {
             input: input.dtype,
             output: output.dtype,
             exclusive: *exclusive,
-            places: false,
+            places: None,
             method,
             dense: along == [output, input].map(|operand| operand.dtype.size() as isize),
             rank: rows.rank(),
@@ -123,6 +128,7 @@ impl Prepared {
             chunks,
             initial: *initial,
             most: None,
+            values: None,
         })
     }
 
@@ -176,6 +182,9 @@ impl Prepared {
         }
         if let Some(most) = self.most {
             launch.index(most, wide);
+        }
+        if let Some(values) = self.values {
+            launch.address(values);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The source of scans.
 
-use super::key::{Key, Method};
+use super::key::{Key, Method, Placed};
 use crate::dtype::DType;
 use crate::source::ctype;
 use crate::source::iteration_space::type_name;
@@ -12,10 +12,10 @@ impl KernelKey for Key {
     fn name(&self) -> String {
         format!(
             "{}_{}_{}_to_{}_{}_{}{}{}_{}",
-            if self.places {
-                "nonzero".to_owned()
-            } else {
-                format!("scan_{}", self.reduction.name())
+            match self.places {
+                Some(Placed::Index) => "nonzero".to_owned(),
+                Some(Placed::Value) => "compress".to_owned(),
+                None => format!("scan_{}", self.reduction.name()),
             },
             ctype::value(self.compute),
             ctype::value(self.input),
@@ -54,7 +54,10 @@ impl KernelKey for Key {
         };
         let mut text = ctype::operator(name, self.reduction, self.compute);
         text += &self.read(name);
-        text += &if self.places { self.write_places(name) } else { self.write(name) };
+        text += &match self.places {
+            Some(placed) => self.write_places(name, placed),
+            None => self.write(name),
+        };
         text += &match self.method {
             Method::Threads => self.threads(name, &start),
             Method::Blocks => self.blocks(name, &start),
@@ -160,19 +163,26 @@ impl Key {
         )
     }
 
-    /// The functor that stores the index of each true element at the place that precedes it.
-    fn write_places(&self, name: &str) -> String {
+    /// The functor that stores the index of each true element, or what another array has there, at the place
+    /// that precedes it.
+    fn write_places(&self, name: &str, placed: Placed) -> String {
         let ((index, _), accumulator) = (ctype::index(self.wide), self.accumulator());
         let output = ctype::stored(self.output);
+        let (member, value, advance) = match placed {
+            Placed::Index => ("i64 base".to_owned(), format!("({output})(base + i)"), "base += by"),
+            Placed::Value => {
+                (format!("const {output}* values"), "values[i]".to_owned(), "values += by")
+            }
+        };
         format!(
             "struct {name}_write {{
     {output}* out;
     const u8* mask;
     {accumulator} most;
-    i64 base;
+    {member};
     METHOD void operator()({index} i, {accumulator} place) const {{
         if (mask[i] != 0 && place < most) {{
-            out[place] = ({output})(base + i);
+            out[place] = {value};
         }}
     }}
     METHOD bool packs() const {{ return false; }}
@@ -180,11 +190,20 @@ impl Key {
     METHOD void pack({index}, const {accumulator}*) const {{}}
     METHOD void advance(i64 by) {{
         mask += by;
-        base += by;
+        {advance};
     }}
 }};
 "
         )
+    }
+
+    /// What a kernel has beside the arguments of every scan: declarations and names.
+    fn more(&self) -> Vec<(String, &'static str)> {
+        let (index, _) = ctype::index(self.wide);
+        let most = self.places.map(|_| (index.to_owned(), "most"));
+        let values = (self.places == Some(Placed::Value))
+            .then(|| (format!("const {}*", ctype::stored(self.output)), "values"));
+        most.into_iter().chain(values).collect()
     }
 
     /// The beginning of a kernel over the rows, up to its body.
@@ -195,11 +214,12 @@ impl Key {
             Method::Tiles => format!("GPUARRAY_BOUNDS(Tile<{}>::blocks)", self.accumulator()),
             _ => format!("__launch_bounds__({THREADS})"),
         };
-        let most = if self.places { format!(", {index} most") } else { String::new() };
+        let more: String =
+            self.more().iter().map(|(of, argument)| format!(", {of} {argument}")).collect();
         format!(
             "extern \"C\" __global__ void {bounds} {name}{suffix}({space} rows, \
              {index} length, {index} chunk, {index} chunks, i64 out_stride, i64 in_stride, \
-             {initial} initial, char* out, const char* in{workspace}{most}) {{\n"
+             {initial} initial, char* out, const char* in{workspace}{more}) {{\n"
         )
     }
 
@@ -207,15 +227,19 @@ impl Key {
     fn at_row(&self, name: &str) -> String {
         let (_, offset) = ctype::index(self.wide);
         let write = match self.places {
-            true => format!(
+            Some(placed) => format!(
                 "        write.out = ({}*)out;
         write.mask = (const u8*)in;
         write.most = most;
-        write.base = 0;
+        {};
 ",
-                ctype::stored(self.output)
+                ctype::stored(self.output),
+                match placed {
+                    Placed::Index => "write.base = 0",
+                    Placed::Value => "write.values = values",
+                }
             ),
-            false => format!(
+            None => format!(
                 "        write.out = out + offset[0];
         write.stride = ({offset})out_stride;
 "
@@ -277,10 +301,10 @@ impl Key {
     fn tiles(&self, name: &str, start: &str) -> String {
         let (index, offset) = ctype::index(self.wide);
         let space = type_name(self.rank, 2, self.wide);
-        let (declared, given) = match self.places {
-            true => (format!("    {index} most;\n"), ", most"),
-            false => (String::new(), ""),
-        };
+        let more = self.more();
+        let declared: String =
+            more.iter().map(|(of, member)| format!("    {of} {member};\n")).collect();
+        let given: String = more.iter().map(|(_, member)| format!(", {member}")).collect();
         format!(
             "struct {name}_rows {{
     typedef {name}_read Read;
