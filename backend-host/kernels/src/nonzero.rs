@@ -8,6 +8,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Elements whose true ones are counted together.
 const CHUNK: usize = 1 << 16;
 
+/// True elements that are found before the first of them is stored, so that their values come together.
+const FOUND: usize = 256;
+
 /// Executes a search for true elements.
 ///
 /// # Safety
@@ -15,18 +18,20 @@ const CHUNK: usize = 1 << 16;
 pub(super) unsafe fn run(operation: &Nonzero, workers: &Workers<'_>) {
     let Nonzero { length, values, output, .. } = operation;
     let chunks = length.div_ceil(CHUNK);
-    let counts: Vec<AtomicUsize> = (0..chunks).map(|_| AtomicUsize::new(0)).collect();
+    // Places where the true elements of each chunk begin.
+    let places: Vec<AtomicUsize> = (0..chunks).map(|_| AtomicUsize::new(0)).collect();
     workers.split(chunks, 1, *length, &|range| {
         for index in range {
-            let count = true_elements(operation, index).count();
-            counts[index].store(count, Ordering::Relaxed);
+            // SAFETY: this function's contract.
+            let mask = unsafe { chunk(operation, index) };
+            places[index].store(count(mask), Ordering::Relaxed);
         }
     });
     let mut before = 0;
-    for count in &counts {
-        before += count.swap(before, Ordering::Relaxed);
+    for place in &places {
+        before += place.swap(before, Ordering::Relaxed);
     }
-    let search = Search { operation, counts: &counts, workers };
+    let search = Search { operation, places: &places, workers };
     let from = values.as_ref().map(|values| values.address as usize);
     // SAFETY: elements of the output, and of the values, of which each element of the mask has one.
     unsafe {
@@ -45,7 +50,7 @@ pub(super) unsafe fn run(operation: &Nonzero, workers: &Workers<'_>) {
 /// A search that has counted the true elements before each chunk.
 struct Search<'a> {
     operation: &'a Nonzero,
-    counts: &'a [AtomicUsize],
+    places: &'a [AtomicUsize],
     workers: &'a Workers<'a>,
 }
 
@@ -53,21 +58,42 @@ impl Search<'_> {
     /// Stores what each true element has.
     ///
     /// # Safety
-    /// The output is of this type, and `value` may be called for each true element.
+    /// See [`hal::operation`]; the output is of this type, and `value` may be called for each true element.
     unsafe fn store<T>(&self, value: impl Fn(usize) -> T + Sync) {
         let Nonzero { length, most, output, .. } = self.operation;
-        self.workers.split(self.counts.len(), 1, *length, &|range| {
+        let output = output.address as usize;
+        self.workers.split(self.places.len(), 1, *length, &|range| {
             for index in range {
-                let places = self.counts[index].load(Ordering::Relaxed)..*most;
-                for (element, place) in true_elements(self.operation, index).zip(places) {
-                    // SAFETY: an element of the output, which has `most`.
-                    unsafe {
-                        pointer(output.address as usize)
-                            .cast::<T>()
-                            .add(place)
-                            .write(value(element));
+                let mut place = self.places[index].load(Ordering::Relaxed);
+                let mut found = [0_u32; FOUND];
+                let mut count = 0;
+                let mut flush = |found: &[u32]| {
+                    for &offset in &found[..found.len().min(most.saturating_sub(place))] {
+                        let element = index * CHUNK + offset as usize;
+                        // SAFETY: an element of the output, which has `most`.
+                        unsafe { pointer(output).cast::<T>().add(place).write(value(element)) };
+                        place += 1;
+                    }
+                };
+                // SAFETY: the operation is one that may be executed.
+                let mask = unsafe { chunk(self.operation, index) };
+                for (word, truths) in mask.chunks(8).enumerate() {
+                    let mut bytes = [0; 8];
+                    bytes[..truths.len()].copy_from_slice(truths);
+                    if u64::from_ne_bytes(bytes) == 0 {
+                        continue;
+                    }
+                    // Those that are not true are overwritten: no branch is guessed.
+                    for (k, truth) in (0..).zip(bytes) {
+                        found[count] = word as u32 * 8 + k;
+                        count += usize::from(truth != 0);
+                    }
+                    if count > FOUND - 8 {
+                        flush(&found[..count]);
+                        count = 0;
                     }
                 }
+                flush(&found[..count]);
             }
         });
     }
@@ -75,17 +101,28 @@ impl Search<'_> {
     /// Stores the elements of an array.
     ///
     /// # Safety
-    /// The output, and the array at `from`, are of a type of this size and a multiple of its alignment.
+    /// See [`hal::operation`]; the output, and the array at `from`, are of a type of this size and a multiple of
+    /// its alignment.
     unsafe fn copy<T: Copy>(&self, from: usize) {
         // SAFETY: this function's contract.
         unsafe { self.store(|element| pointer(from).cast::<T>().add(element).read()) }
     }
 }
 
-/// The true elements of a chunk.
-fn true_elements(operation: &Nonzero, index: usize) -> impl Iterator<Item = usize> {
-    let (begin, mask) = (index * CHUNK, operation.mask.address as usize);
-    let chunk = begin..operation.length.min(begin + CHUNK);
-    // SAFETY: an element of the mask, read as the byte that it is.
-    chunk.filter(move |element| unsafe { pointer(mask + element).read() != 0 })
+/// The mask's bytes of a chunk.
+///
+/// # Safety
+/// See [`hal::operation`].
+unsafe fn chunk(operation: &Nonzero, index: usize) -> &[u8] {
+    let begin = index * CHUNK;
+    let length = CHUNK.min(operation.length - begin);
+    // SAFETY: elements of the mask, read as the bytes that they are; nothing writes them meanwhile.
+    unsafe { std::slice::from_raw_parts(pointer(operation.mask.address as usize + begin), length) }
+}
+
+/// The true ones among the elements of a mask.
+fn count(mask: &[u8]) -> usize {
+    // Few enough for a byte to count them, of which a register has many.
+    let few = |some: &[u8]| some.iter().map(|&truth| u8::from(truth != 0)).sum::<u8>();
+    mask.chunks(128).map(|some| usize::from(few(some))).sum()
 }

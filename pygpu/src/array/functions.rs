@@ -219,7 +219,7 @@ pub(crate) fn nonzero<'py>(a: &Bound<'py, PyAny>, dtype: &Bound<'py, PyAny>) -> 
 pub(crate) fn compress<'py>(a: &Bound<'py, PyAny>, mask: &Bound<'py, PyAny>) -> Object<'py> {
     let (a, mask) = (expect_array("a", a)?, expect_array("mask", mask)?);
     let (array, truth) = (a.get().array()?, mask.get().array()?);
-    wrap_like(a, run(a.py(), array.size(), || array.compress(&truth))?, {
+    wrap_like(a, run(a.py(), array.size(), || array.compress(truth))?, {
         Some(a.get().content()?.descr.clone_ref(a.py()))
     })
 }
