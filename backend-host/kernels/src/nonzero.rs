@@ -1,14 +1,15 @@
-//! The indices of true elements, or what another array has there.
+//! The indices of true elements.
 
 use super::copy::pointer;
 use super::parallel::Workers;
+use hal::DType;
 use hal::operation::Nonzero;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Elements whose true ones are counted together.
 const CHUNK: usize = 1 << 16;
 
-/// True elements that are found before the first of them is stored, so that their values come together.
+/// True elements that are found before the first of them is stored.
 const FOUND: usize = 256;
 
 /// Executes a search for true elements.
@@ -16,7 +17,7 @@ const FOUND: usize = 256;
 /// # Safety
 /// See [`hal::operation`].
 pub(super) unsafe fn run(operation: &Nonzero, workers: &Workers<'_>) {
-    let Nonzero { length, values, output, .. } = operation;
+    let Nonzero { length, output, .. } = operation;
     let chunks = length.div_ceil(CHUNK);
     // Places where the true elements of each chunk begin.
     let places: Vec<AtomicUsize> = (0..chunks).map(|_| AtomicUsize::new(0)).collect();
@@ -32,17 +33,11 @@ pub(super) unsafe fn run(operation: &Nonzero, workers: &Workers<'_>) {
         before += place.swap(before, Ordering::Relaxed);
     }
     let search = Search { operation, places: &places, workers };
-    let from = values.as_ref().map(|values| values.address as usize);
-    // SAFETY: elements of the output, and of the values, of which each element of the mask has one.
+    // SAFETY: elements of the output.
     unsafe {
-        match (from, output.dtype.size()) {
-            (None, 4) => search.store(|element| element as i32),
-            (None, _) => search.store(|element| element as i64),
-            (Some(from), 1) => search.copy::<u8>(from),
-            (Some(from), 2) => search.copy::<u16>(from),
-            (Some(from), 4) => search.copy::<u32>(from),
-            (Some(from), 8) => search.copy::<[u32; 2]>(from),
-            (Some(from), _) => search.copy::<[u64; 2]>(from),
+        match output.dtype {
+            DType::Int32 => search.store(|element| element as i32),
+            _ => search.store(|element| element as i64),
         }
     }
 }
@@ -55,28 +50,28 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Stores what each true element has.
+    /// Stores the index of each true element, as `index` converts it.
     ///
     /// # Safety
-    /// See [`hal::operation`]; the output is of this type, and `value` may be called for each true element.
-    unsafe fn store<T>(&self, value: impl Fn(usize) -> T + Sync) {
+    /// See [`hal::operation`]; the output is of this type.
+    unsafe fn store<T>(&self, index: impl Fn(usize) -> T + Sync) {
         let Nonzero { length, most, output, .. } = self.operation;
         let output = output.address as usize;
         self.workers.split(self.places.len(), 1, *length, &|range| {
-            for index in range {
-                let mut place = self.places[index].load(Ordering::Relaxed);
+            for number in range {
+                let mut place = self.places[number].load(Ordering::Relaxed);
                 let mut found = [0_u32; FOUND];
                 let mut count = 0;
                 let mut flush = |found: &[u32]| {
                     for &offset in &found[..found.len().min(most.saturating_sub(place))] {
-                        let element = index * CHUNK + offset as usize;
+                        let element = number * CHUNK + offset as usize;
                         // SAFETY: an element of the output, which has `most`.
-                        unsafe { pointer(output).cast::<T>().add(place).write(value(element)) };
+                        unsafe { pointer(output).cast::<T>().add(place).write(index(element)) };
                         place += 1;
                     }
                 };
                 // SAFETY: the operation is one that may be executed.
-                let mask = unsafe { chunk(self.operation, index) };
+                let mask = unsafe { chunk(self.operation, number) };
                 for (word, truths) in mask.chunks(8).enumerate() {
                     let mut bytes = [0; 8];
                     bytes[..truths.len()].copy_from_slice(truths);
@@ -96,16 +91,6 @@ impl Search<'_> {
                 flush(&found[..count]);
             }
         });
-    }
-
-    /// Stores the elements of an array.
-    ///
-    /// # Safety
-    /// See [`hal::operation`]; the output, and the array at `from`, are of a type of this size and a multiple of
-    /// its alignment.
-    unsafe fn copy<T: Copy>(&self, from: usize) {
-        // SAFETY: this function's contract.
-        unsafe { self.store(|element| pointer(from).cast::<T>().add(element).read()) }
     }
 }
 

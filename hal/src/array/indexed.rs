@@ -2,7 +2,7 @@
 
 use super::Array;
 use super::promote::check_same_kind;
-use crate::dtype::{DType, Kind};
+use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::function::{BinaryFunction, Reduction};
 use crate::layout::{Order, shape_text};
@@ -136,7 +136,6 @@ impl Array {
                 length: mask.size(),
                 most,
                 mask: mask.operand(Strides::from_slice(&[1]), 0),
-                values: None,
                 output: output.operand(Strides::from_slice(output.strides()), 0),
             })?;
             if most > 0 {
@@ -169,27 +168,9 @@ impl Array {
                 let detail = format!("mask is of dtype {}; it has to be of bool", mask.dtype);
                 return Err(Error::invalid_type("mask", detail));
             }
-            if self.dtype.kind() == Kind::Opaque {
-                let flat = self.contiguous(Order::C)?.reshape(&[-1], Order::C)?;
-                return flat.take(&mask.nonzero(DType::Int64)?, 0);
-            }
-            let (values, mask) = (self.contiguous(Order::C)?, mask.contiguous(Order::C)?);
-            let most = mask.count()?;
-            let output = self.new_result(&[most], self.dtype)?;
-            let run = |array: &Array| {
-                array.operand(Strides::from_slice(&[array.dtype.size() as isize]), 0)
-            };
-            let operation = Operation::new(Nonzero {
-                length: mask.size(),
-                most,
-                mask: run(&mask),
-                values: Some(run(&values)),
-                output: run(&output),
-            })?;
-            if most > 0 {
-                output.queue(&operation, &[&mask, &values])?;
-            }
-            Ok(output)
+            let narrow = i32::try_from(self.size()).is_ok();
+            let indices = mask.nonzero(if narrow { DType::Int32 } else { DType::Int64 })?;
+            self.contiguous(Order::C)?.reshape(&[-1], Order::C)?.take(&indices, 0)
         })())
     }
 

@@ -290,22 +290,8 @@ impl Sequence {
 
 impl Nonzero {
     fn check(&self) -> Result<()> {
-        let Nonzero { length, mask, values, output, .. } = self;
+        let Nonzero { length, mask, output, .. } = self;
         let is_wide = *length > i32::MAX as usize;
-        if let Some(values) = values {
-            if mask.dtype != DType::Bool || is_record(values.dtype) || values.dtype != output.dtype
-            {
-                return Err(Error::invalid_type(
-                    "nonzero",
-                    format!(
-                        "a mask of dtype {}, values of {} and an output of {}: the mask is of dtype bool, the \
-                         values are no records, and the output has their dtype",
-                        mask.dtype, values.dtype, output.dtype
-                    ),
-                ));
-            }
-            return check_runs([mask, values, output]);
-        }
         let fits = output.dtype == DType::Int64 || (output.dtype == DType::Int32 && !is_wide);
         if mask.dtype != DType::Bool || !fits {
             return Err(Error::invalid_type(
@@ -317,20 +303,15 @@ impl Nonzero {
                 ),
             ));
         }
-        check_runs([mask, output])
-    }
-}
-
-/// The operands have one axis without gaps.
-fn check_runs<const N: usize>(operands: [&Operand; N]) -> Result<()> {
-    check_strides("nonzero", 1, operands)?;
-    for operand in operands {
-        if operand.strides[0] != operand.dtype.size() as isize {
-            let detail = format!("stride {} of a run of {}", operand.strides[0], operand.dtype);
-            return Err(Error::invalid("nonzero", detail));
+        check_strides("nonzero", 1, [mask, output])?;
+        for operand in [mask, output] {
+            if operand.strides[0] != operand.dtype.size() as isize {
+                let detail = format!("stride {} of a run of {}", operand.strides[0], operand.dtype);
+                return Err(Error::invalid("nonzero", detail));
+            }
         }
+        Ok(())
     }
-    Ok(())
 }
 
 impl Sort {

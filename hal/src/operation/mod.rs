@@ -226,9 +226,9 @@ pub struct Sequence {
     pub output: Operand,
 }
 
-/// `output[k] = i` for the k-th index `i` at which the mask is true, along one axis; or `output[k] = values[i]`.
+/// `output[k] = i` for the k-th index `i` at which the mask is true, along one axis.
 ///
-/// The mask, the values and the output have no gaps. Of more true elements than `most` the first `most` are
+/// The mask and the output have no gaps. Of more true elements than `most` the first `most` are
 /// stored, so that nothing is written outside the output although the mask may have changed since
 /// its elements were counted; of fewer, the rest of the output stays.
 #[derive(Clone, Debug, PartialEq)]
@@ -239,8 +239,6 @@ pub struct Nonzero {
     pub most: usize,
     /// The mask, of dtype bool: one stride.
     pub mask: Operand,
-    /// What is stored in place of indices, of the output's dtype, which is no record: one stride.
-    pub values: Option<Operand>,
     /// Where the indices go, of dtype int32 or int64, which has to hold them: one stride.
     pub output: Operand,
 }

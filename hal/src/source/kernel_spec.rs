@@ -2,7 +2,7 @@
 
 use super::kernel_key::KernelKey;
 use super::prelude::Prelude;
-use super::{elementwise, indexed, product, random, reduce, scan, sequence, sort};
+use super::{elementwise, indexed, nonzero, product, random, reduce, scan, sequence, sort};
 use smallvec::SmallVec;
 
 /// What of an operation changes its compiled code: function, dtypes, scalar inputs, the
@@ -20,6 +20,7 @@ pub(super) enum Family {
     Elementwise(elementwise::Key),
     Reduce(reduce::Key),
     Scan(scan::Key),
+    Nonzero(nonzero::Key),
     Gather(indexed::GatherKey),
     Scatter(indexed::ScatterKey),
     Sequence(sequence::Key),
@@ -55,6 +56,7 @@ impl KernelSpec {
             Family::Elementwise(key) => key,
             Family::Reduce(key) => key,
             Family::Scan(key) => key,
+            Family::Nonzero(key) => key,
             Family::Gather(key) => key,
             Family::Scatter(key) => key,
             Family::Sequence(key) => key,

@@ -5,9 +5,8 @@
 //! compiled ahead of time. [`Plan`] is what to launch for one operation: kernels, extents of
 //! the grid, packed arguments.
 //!
-//! Each family of operations (element-wise, reductions, scans, gather and scatter, sequences, random
-//! numbers, sorts, products of matrices) has
-//! a key, a plan that adds launches, and a source. `plan` and `kernel_spec` dispatch to the
+//! Each family of operations (element-wise, reductions, scans, true elements, gather and scatter,
+//! sequences, random numbers, sorts, products of matrices) has a key, a plan that adds launches, and a source. `plan` and `kernel_spec` dispatch to the
 //! families; what these share lies below them: launches, iteration spaces, machine words, types
 //! and names in C, the prelude.
 //!
@@ -18,7 +17,7 @@
 //!
 //! The source needs no header, no fast-math option and no wavefront size: blocks have 256
 //! threads that meet in shared memory only. Blocks of one launch are independent of each other
-//! but for those of a scan and of a sort of long rows, which wait for blocks that have begun before
+//! but for those of a scan, of a search for true elements and of a sort of long rows, which wait for blocks that have begun before
 //! them. Products and sums must not be contracted into
 //! fused multiply-adds, or [`Function::LinearCombination`](crate::function::Function) and
 //! complex products would round once instead of twice: compile with [`NVRTC_OPTIONS`],
@@ -33,6 +32,7 @@ mod kernel_key;
 mod kernel_spec;
 mod launches;
 mod machine_word;
+mod nonzero;
 mod plan;
 mod prelude;
 mod product;

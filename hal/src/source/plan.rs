@@ -2,7 +2,7 @@
 
 use super::kernel_spec::{Family, KernelSpec};
 use super::launches::{Launch, Launches};
-use super::{elementwise, indexed, product, random, reduce, scan, sequence, sort};
+use super::{elementwise, indexed, nonzero, product, random, reduce, scan, sequence, sort};
 use crate::error::Result;
 use crate::operation::{Description, Operation};
 use smallvec::SmallVec;
@@ -39,7 +39,7 @@ impl Plan {
             Description::Random(it) => Family::Random(random::plan(it, all)),
             Description::Sort(it) => Family::Sort(sort::plan(it, all)),
             Description::MatrixProduct(it) => Family::Product(product::plan(it, all)?),
-            Description::Nonzero(it) => Family::Scan(scan::plan_nonzero(it, all)?),
+            Description::Nonzero(it) => Family::Nonzero(nonzero::plan(it, all)),
         };
         Ok(Plan { spec: KernelSpec::from(family), launches })
     }

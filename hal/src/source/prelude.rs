@@ -5,7 +5,7 @@
 pub(super) struct Prelude(u16);
 
 /// Every part, in the order in which they build on one another.
-const PARTS: [(Prelude, &str); 17] = [
+const PARTS: [(Prelude, &str); 18] = [
     (Prelude::BOOL, include_str!("cuda/bool.cuh")),
     (Prelude::INTEGER, include_str!("cuda/integer.cuh")),
     (Prelude::REAL, include_str!("cuda/real.cuh")),
@@ -16,6 +16,7 @@ const PARTS: [(Prelude, &str); 17] = [
     (Prelude(64), include_str!("cuda/warp.cuh")),
     (Prelude(64), include_str!("cuda/scan_tile.cuh")),
     (Prelude(64), include_str!("cuda/scan.cuh")),
+    (Prelude(8192), include_str!("cuda/nonzero.cuh")),
     (Prelude::INDEXED, include_str!("cuda/indexed.cuh")),
     (Prelude::RANDOM, include_str!("cuda/random.cuh")),
     (Prelude::SORT, include_str!("cuda/sort.cuh")),
@@ -37,6 +38,7 @@ impl Prelude {
     pub(super) const REDUCE: Prelude = Prelude(32);
     pub(super) const WORDS: Prelude = Prelude(2048);
     pub(super) const SCAN: Prelude = Prelude(64).with(Self::WORDS);
+    pub(super) const NONZERO: Prelude = Prelude(8192).with(Self::SCAN);
     pub(super) const INDEXED: Prelude = Prelude(128);
     pub(super) const RANDOM: Prelude = Prelude(256);
     pub(super) const SORT: Prelude = Prelude(512);

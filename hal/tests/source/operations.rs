@@ -269,21 +269,8 @@ pub(crate) fn all() -> Vec<Description> {
             length,
             most: length,
             mask: operand(0x10000, DType::Bool, &[1]),
-            values: None,
             output: operand(0x20000, out, &[out.size() as isize]),
         }));
-    }
-    for dtype in DType::ALL {
-        for length in [4096, 1 << 24, 1 << 33] {
-            let size = &[dtype.size() as isize];
-            list.push(Description::Nonzero(Nonzero {
-                length,
-                most: length,
-                mask: operand(0x10000, DType::Bool, &[1]),
-                values: Some(operand(0x30000, dtype, size)),
-                output: operand(0x20000, dtype, size),
-            }));
-        }
     }
     // A space too large for 32-bit indices.
     let mut large = elementwise(Function::Binary(BinaryFunction::Add), DType::Float32, &[1 << 33]);

@@ -155,8 +155,7 @@ fn indices_of_true_elements_are_found_and_no_more_than_there_is_room_for() {
             let (narrow, wide) = (Memory::<i32>::zeros(length), Memory::<i64>::zeros(length));
             for output in [narrow.operand(&[1]), wide.operand(&[1])] {
                 let mask = mask.operand(&[1]);
-                let nonzero = Nonzero { length, most, mask, values: None, output };
-                operations.push(Description::Nonzero(nonzero));
+                operations.push(Description::Nonzero(Nonzero { length, most, mask, output }));
             }
             memories.push((most, expected.clone(), narrow, wide));
         }
@@ -172,43 +171,4 @@ fn indices_of_true_elements_are_found_and_no_more_than_there_is_room_for() {
             assert!(found[most..].iter().all(|&index| index == 0), "nothing behind the room");
         }
     }
-}
-
-/// Elements at which a mask is true, and no more of them than there is room for.
-fn compresses<T: Element + PartialEq>(make: impl Fn(i32) -> T) {
-    let (mut operations, mut memories) = (Vec::new(), Vec::new());
-    for length in [1, 4095, 16_385, 50_001] {
-        let truth: Vec<bool> = noise(length).map(|x| x % 3 == 0).collect();
-        let all: Vec<T> = (1..=length as i32).map(&make).collect();
-        let expected: Vec<T> = (0..length).filter(|&i| truth[i]).map(|i| all[i]).collect();
-        let (mask, values, output) =
-            (Memory::new(&truth), Memory::new(&all), Memory::<T>::zeros(length));
-        let most = expected.len() - 5.min(expected.len());
-        operations.push(Description::Nonzero(Nonzero {
-            length,
-            most,
-            mask: mask.operand(&[1]),
-            values: Some(values.operand(&[1])),
-            output: output.operand(&[1]),
-        }));
-        memories.push((most, expected, mask, values, output));
-    }
-    if !run(&operations) {
-        return;
-    }
-    for (most, expected, _, _, output) in memories {
-        let found = output.values();
-        assert!(found[..most] == expected[..most]);
-        assert!(found[most..].iter().all(|x| *x == T::ZERO), "nothing behind the room");
-    }
-}
-
-#[test]
-fn elements_at_which_a_mask_is_true_are_found() {
-    compresses(|x| x as u8);
-    compresses(|x| x as i16);
-    compresses(|x| x as f32);
-    compresses(f64::from);
-    compresses(|x| Complex::new(x as f32, -x as f32));
-    compresses(|x| Complex::new(f64::from(x), f64::from(-x)));
 }

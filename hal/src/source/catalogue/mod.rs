@@ -71,8 +71,7 @@ pub fn catalogue() -> Vec<Group> {
     }
     catalogue.add("copy".into(), WORDS.iter().flat_map(|&word| moves(word)));
     catalogue.add("take".into(), WORDS.iter().flat_map(|&word| gathers_and_scatters(word)));
-    catalogue.add("nonzero".into(), [4096, 1 << 24].into_iter().flat_map(nonzero));
-    catalogue.add("compress".into(), WORDS.iter().flat_map(|&word| compress(word)));
+    catalogue.add("nonzero".into(), nonzero());
     catalogue.add("sequence".into(), DType::ALL.map(sequence));
     catalogue.groups
 }
@@ -95,18 +94,10 @@ impl Catalogue {
     }
 }
 
-fn nonzero(length: usize) -> [Description; 2] {
+fn nonzero() -> [Description; 2] {
     [DType::Int32, DType::Int64].map(|dtype| {
         let (mask, output) = (operand(DType::Bool, &[1]), operand(dtype, &[1]));
-        Description::Nonzero(Nonzero { length, most: length, mask, values: None, output })
-    })
-}
-
-fn compress(word: DType) -> [Description; 2] {
-    [4096, 1 << 24].map(|length| {
-        let (mask, output) = (operand(DType::Bool, &[1]), operand(word, &[1]));
-        let values = Some(output.clone());
-        Description::Nonzero(Nonzero { length, most: length, mask, values, output })
+        Description::Nonzero(Nonzero { length: 4096, most: 4096, mask, output })
     })
 }
 

@@ -16,15 +16,6 @@ pub(super) enum Method {
     Tiles,
 }
 
-/// What is stored at the places that a scan of a mask counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Placed {
-    /// The index of the true element.
-    Index,
-    /// The element of another array at that index.
-    Value,
-}
-
 /// Everything that changes the code of the kernels of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in crate::source) struct Key {
@@ -33,8 +24,6 @@ pub(in crate::source) struct Key {
     pub(super) input: DType,
     pub(super) output: DType,
     pub(super) exclusive: bool,
-    /// The input is a mask: what is stored at the running value where it is true.
-    pub(super) places: Option<Placed>,
     pub(super) method: Method,
     /// Elements are neighbours along the axis, in both arrays.
     pub(super) dense: bool,

@@ -1,11 +1,11 @@
-//! Scans, and the indices of true elements, which are stored at the places that a scan counts.
+//! Scans.
 
 mod key;
 mod plan;
 mod source;
 
 pub(super) use key::Key;
-pub(super) use plan::{plan, plan_nonzero};
+pub(super) use plan::{TEAM, TILE_BLOCKS, plan};
 
 use super::prelude::Prelude;
 

@@ -1,16 +1,14 @@
 //! Launches of scans: a thread or a block for each row, a block for each tile of long rows, or three
 //! launches where rows that lie beside one another are long and few.
 
-use super::key::{Key, Method, Placed};
+use super::key::{Key, Method};
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::function::Reduction;
-use crate::operation::{Nonzero, Scan, Shape, Strides};
+use crate::operation::{Scan, Shape, Strides};
 use crate::scalar::Scalar;
 use crate::source::ctype;
 use crate::source::iteration_space::IterationSpace;
 use crate::source::launches::{Launches, THREADS, blocks};
-use crate::source::machine_word;
 
 #[derive(Debug)]
 struct Prepared {
@@ -23,10 +21,6 @@ struct Prepared {
     chunk: u64,
     chunks: u64,
     initial: Scalar,
-    /// The places that there are, if running values are places.
-    most: Option<u64>,
-    /// The address of what is stored there, unless it is indices.
-    values: Option<u64>,
 }
 
 /// The elements of a tile: `Tile` in scan_tile.cuh.
@@ -41,11 +35,11 @@ const fn tile(accumulator: DType) -> u64 {
 }
 
 /// Tiles whose blocks are a team: `TEAM` in scan.cuh.
-const TEAM: u64 = 256;
+pub(in crate::source) const TEAM: u64 = 256;
 
 /// The most blocks that share the tiles of a scan: a few more than a device runs at once, for each takes one tile
 /// after the other, and those that come late find none.
-const TILE_BLOCKS: u64 = 1024;
+pub(in crate::source) const TILE_BLOCKS: u64 = 1024;
 
 /// Rows of at most so many tiles have a block each.
 const ROW_TILES: u64 = 4;
@@ -60,30 +54,6 @@ const THREAD_ELEMENTS: u64 = 64;
 /// Adds the launches of a scan and returns the key of their kernels.
 pub(in crate::source) fn plan(operation: &Scan, launches: &mut Launches) -> Result<Key> {
     let prepared = Prepared::new(operation)?;
-    prepared.launch(launches);
-    Ok(prepared.key)
-}
-
-/// Adds the launches that store the indices of true elements, or what an array has there, and returns the key of
-/// their kernels: those of a scan that counts the elements.
-pub(in crate::source) fn plan_nonzero(operation: &Nonzero, launches: &mut Launches) -> Result<Key> {
-    let Nonzero { length, most, mask, values, output } = operation;
-    let is_wide = *length > i32::MAX as usize;
-    let counts = Scan {
-        reduction: Reduction::Sum,
-        compute: if is_wide { DType::UInt64 } else { DType::UInt32 },
-        shape: [*length][..].into(),
-        axis: 0,
-        exclusive: true,
-        initial: Scalar::new(0_u32).cast(if is_wide { DType::UInt64 } else { DType::UInt32 })?,
-        input: mask.clone(),
-        output: output.clone(),
-    };
-    let mut prepared = Prepared::new(&counts)?;
-    prepared.key.places = Some(if values.is_some() { Placed::Value } else { Placed::Index });
-    prepared.key.output = machine_word::of(output.dtype);
-    prepared.most = Some(*most as u64);
-    prepared.values = values.as_ref().map(|values| values.address);
     prepared.launch(launches);
     Ok(prepared.key)
 }
@@ -112,7 +82,6 @@ impl Prepared {
             input: input.dtype,
             output: output.dtype,
             exclusive: *exclusive,
-            places: None,
             method,
             dense: along == [output, input].map(|operand| operand.dtype.size() as isize),
             rank: rows.rank(),
@@ -127,8 +96,6 @@ impl Prepared {
             chunk,
             chunks,
             initial: *initial,
-            most: None,
-            values: None,
         })
     }
 
@@ -179,12 +146,6 @@ impl Prepared {
         }
         if matches!(self.key.method, Method::ThreadChunks | Method::Tiles) {
             launch.workspace();
-        }
-        if let Some(most) = self.most {
-            launch.index(most, wide);
-        }
-        if let Some(values) = self.values {
-            launch.address(values);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The source of scans.
 
-use super::key::{Key, Method, Placed};
+use super::key::{Key, Method};
 use crate::dtype::DType;
 use crate::source::ctype;
 use crate::source::iteration_space::type_name;
@@ -12,11 +12,7 @@ impl KernelKey for Key {
     fn name(&self) -> String {
         format!(
             "{}_{}_{}_to_{}_{}_{}{}{}_{}",
-            match self.places {
-                Some(Placed::Index) => "nonzero".to_owned(),
-                Some(Placed::Value) => "compress".to_owned(),
-                None => format!("scan_{}", self.reduction.name()),
-            },
+            format_args!("scan_{}", self.reduction.name()),
             ctype::value(self.compute),
             ctype::value(self.input),
             ctype::value(self.output),
@@ -54,10 +50,7 @@ impl KernelKey for Key {
         };
         let mut text = ctype::operator(name, self.reduction, self.compute);
         text += &self.read(name);
-        text += &match self.places {
-            Some(placed) => self.write_places(name, placed),
-            None => self.write(name),
-        };
+        text += &self.write(name);
         text += &match self.method {
             Method::Threads => self.threads(name, &start),
             Method::Blocks => self.blocks(name, &start),
@@ -163,49 +156,6 @@ impl Key {
         )
     }
 
-    /// The functor that stores the index of each true element, or what another array has there, at the place
-    /// that precedes it.
-    fn write_places(&self, name: &str, placed: Placed) -> String {
-        let ((index, _), accumulator) = (ctype::index(self.wide), self.accumulator());
-        let output = ctype::stored(self.output);
-        let (member, value, advance) = match placed {
-            Placed::Index => ("i64 base".to_owned(), format!("({output})(base + i)"), "base += by"),
-            Placed::Value => {
-                (format!("const {output}* values"), "values[i]".to_owned(), "values += by")
-            }
-        };
-        format!(
-            "struct {name}_write {{
-    {output}* out;
-    const u8* mask;
-    {accumulator} most;
-    {member};
-    METHOD void operator()({index} i, {accumulator} place) const {{
-        if (mask[i] != 0 && place < most) {{
-            out[place] = {value};
-        }}
-    }}
-    METHOD bool packs() const {{ return false; }}
-    template <u32 COUNT>
-    METHOD void pack({index}, const {accumulator}*) const {{}}
-    METHOD void advance(i64 by) {{
-        mask += by;
-        {advance};
-    }}
-}};
-"
-        )
-    }
-
-    /// What a kernel has beside the arguments of every scan: declarations and names.
-    fn more(&self) -> Vec<(String, &'static str)> {
-        let (index, _) = ctype::index(self.wide);
-        let most = self.places.map(|_| (index.to_owned(), "most"));
-        let values = (self.places == Some(Placed::Value))
-            .then(|| (format!("const {}*", ctype::stored(self.output)), "values"));
-        most.into_iter().chain(values).collect()
-    }
-
     /// The beginning of a kernel over the rows, up to its body.
     fn head(&self, name: &str, suffix: &str, workspace: &str) -> String {
         let (index, _) = ctype::index(self.wide);
@@ -214,37 +164,16 @@ impl Key {
             Method::Tiles => format!("GPUARRAY_BOUNDS(Tile<{}>::blocks)", self.accumulator()),
             _ => format!("__launch_bounds__({THREADS})"),
         };
-        let more: String =
-            self.more().iter().map(|(of, argument)| format!(", {of} {argument}")).collect();
         format!(
             "extern \"C\" __global__ void {bounds} {name}{suffix}({space} rows, \
              {index} length, {index} chunk, {index} chunks, i64 out_stride, i64 in_stride, \
-             {initial} initial, char* out, const char* in{workspace}{more}) {{\n"
+             {initial} initial, char* out, const char* in{workspace}) {{\n"
         )
     }
 
     /// Declares what reads and writes `row`.
     fn at_row(&self, name: &str) -> String {
         let (_, offset) = ctype::index(self.wide);
-        let write = match self.places {
-            Some(placed) => format!(
-                "        write.out = ({}*)out;
-        write.mask = (const u8*)in;
-        write.most = most;
-        {};
-",
-                ctype::stored(self.output),
-                match placed {
-                    Placed::Index => "write.base = 0",
-                    Placed::Value => "write.values = values",
-                }
-            ),
-            None => format!(
-                "        write.out = out + offset[0];
-        write.stride = ({offset})out_stride;
-"
-            ),
-        };
         format!(
             "        {offset} offset[2];
         rows.locate(row, offset);
@@ -252,7 +181,9 @@ impl Key {
         read.in = in + offset[1];
         read.stride = ({offset})in_stride;
         {name}_write write;
-{write}"
+        write.out = out + offset[0];
+        write.stride = ({offset})out_stride;
+"
         )
     }
 
@@ -301,10 +232,6 @@ impl Key {
     fn tiles(&self, name: &str, start: &str) -> String {
         let (index, offset) = ctype::index(self.wide);
         let space = type_name(self.rank, 2, self.wide);
-        let more = self.more();
-        let declared: String =
-            more.iter().map(|(of, member)| format!("    {of} {member};\n")).collect();
-        let given: String = more.iter().map(|(_, member)| format!(", {member}")).collect();
         format!(
             "struct {name}_rows {{
     typedef {name}_read Read;
@@ -313,7 +240,7 @@ impl Key {
     {offset} out_stride, in_stride;
     char* out;
     const char* in;
-{declared}    METHOD void at(u64 number, Read* to_read, Write* to_write) const {{
+    METHOD void at(u64 number, Read* to_read, Write* to_write) const {{
         const {index} row = ({index})number;
 {}        *to_read = read;
         *to_write = write;
@@ -322,7 +249,7 @@ impl Key {
 extern \"C\" __global__ void __launch_bounds__({THREADS}) {name}_clear(u64* state, u64 words) {{
     clear_state(state, words);
 }}
-{}    const {name}_rows all = {{rows, ({offset})out_stride, ({offset})in_stride, out, in{given}}};
+{}    const {name}_rows all = {{rows, ({offset})out_stride, ({offset})in_stride, out, in}};
     scan_tiles<{name}_operator, {}>(all, length, rows.count, chunks, state, {start});
 }}
 ",

@@ -1,0 +1,117 @@
+// Indices of the true elements of a mask in one pass: as in scans, blocks take tiles by number, publish totals, and
+// wait for what precedes theirs. The truths of 32 elements are the bits of a word, and a
+// tile is two words for each of 256 threads, so that a block can keep a tile while it counts its next one.
+// `nonzero.rs` knows the size.
+constexpr u32 SEARCHED = 256 * 64;
+
+#if defined(__AMDGCN__)
+DEVICE u32 count_bits(u32 word) { return (u32)__builtin_popcount(word); }
+#else
+DEVICE u32 count_bits(u32 word) { return (u32)__popc(word); }
+#endif
+
+template <class C>
+struct CountSum {
+    typedef C value;
+    static METHOD C combine(C x, C y) { return x + y; }
+};
+
+// A bit for each of the 32 elements from `base` on that is there and true.
+DEVICE u32 truths(const u8* mask, u64 base, u64 length) {
+    u32 bits = 0;
+    if (base + 32 <= length && packable<u32, 4>((const char*)mask + base)) {
+#pragma unroll
+        for (u32 k = 0; k < 2; ++k) {
+            const Pack<u32, 4> pack = *(const Pack<u32, 4>*)(mask + base + k * 16);
+#pragma unroll
+            for (u32 j = 0; j < 4; ++j) {
+                // The highest bit of each byte that is not zero, then the four of them side by side.
+                const u32 word = pack.item[j];
+                const u32 ones = (((word & 0x7f7f7f7fu) + 0x7f7f7f7fu) | word) >> 7 & 0x01010101u;
+                bits |= (ones * 0x10204080u) >> 28 << (k * 16 + j * 4);
+            }
+        }
+        return bits;
+    }
+    for (u32 k = 0; k < 32; ++k) {
+        if (base + k < length && mask[base + k] != 0) {
+            bits |= 1u << k;
+        }
+    }
+    return bits;
+}
+
+template <class C, class T>
+DEVICE void find_true(const u8* mask, u64 length, u64 most, T* out, u64* state) {
+    typedef Published<C> Word;
+    __shared__ u32 sums[8];
+    __shared__ BlockValues<C> block;
+    // Of the tile that is kept: the words of truths, and how many true elements precede each.
+    __shared__ u32 words[512];
+    __shared__ u32 befores[512];
+    const u32 thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
+    const u64 parts = (length + SEARCHED - 1) / SEARCHED, teams = (parts + TEAM - 1) / TEAM;
+    u64 kept = 0;
+    u32 total = 0;
+    bool more = true;
+    for (bool first = true; more; first = false) {
+        u64 part = 0;
+        // One tile needs no state.
+        more = parts == 1 ? first : take_tile(state, parts, first, &part);
+        u32 low = 0, high = 0, before = 0, count = 0;
+        if (more) {
+            const u64 base = part * SEARCHED;
+            if (part + AHEAD + 1 < parts) {
+                prefetch((const char*)mask + base + (u64)AHEAD * SEARCHED, SEARCHED);
+            }
+            low = truths(mask, base + thread * 64, length);
+            high = truths(mask, base + thread * 64 + 32, length);
+            const u32 own = count_bits(low) + count_bits(high);
+            u32 inclusive = own;
+#pragma unroll
+            for (u32 by = 1; by < 32; by *= 2) {
+                const u32 other = word_before(inclusive, by);
+                inclusive += lane >= by ? other : 0;
+            }
+            if (lane == 31) {
+                sums[warp] = inclusive;
+            }
+            __syncthreads();
+            before = inclusive - own;
+#pragma unroll
+            for (u32 k = 0; k < 8; ++k) {
+                before += k < warp ? sums[k] : 0;
+                count += sums[k];
+            }
+            if (thread == 0 && part + 1 < parts) {
+                Word::put(state + 1 + (teams + part) * Word::words, (C)count);
+            }
+        }
+        if (!first) {
+            const u32 rank = (u32)(kept % TEAM);
+            u64* const prefix = state + 1 + kept / TEAM * Word::words;
+            const C place = look_back<CountSum<C>, true>(state + 1 + (teams + kept) * Word::words, prefix, rank,
+                                                         kept < TEAM, 0, block);
+            if (thread == 0 && rank == TEAM - 1 && kept + 1 < parts) {
+                Word::put(prefix + Word::words, (C)(place + total));
+            }
+            // A warp looks at a word at a time, whose elements are its lanes'.
+            const u32 earlier_lanes = (1u << lane) - 1;
+#pragma unroll 8
+            for (u32 word = warp; word < 512; word += 8) {
+                const u32 own = words[word];
+                const u64 to = (u64)place + befores[word] + count_bits(own & earlier_lanes);
+                if ((own >> lane & 1) != 0 && to < most) {
+                    out[to] = (T)(kept * SEARCHED + word * 32 + lane);
+                }
+            }
+            __syncthreads();
+        }
+        words[thread * 2] = low;
+        words[thread * 2 + 1] = high;
+        befores[thread * 2] = before;
+        befores[thread * 2 + 1] = before + count_bits(low);
+        kept = part;
+        total = count;
+    }
+}
