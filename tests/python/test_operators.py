@@ -309,6 +309,22 @@ def test_zero_dimensional_arrays_are_arrays_not_scalars():
     check(b * b, np.array(4.0))
 
 
+def test_a_numpy_array_with_one_element_counts_as_its_element():
+    a = np.arange(6, dtype="f4").reshape(2, 3)
+    a_gpu = gpuarray.to_gpu(a)
+    for one in (np.array([2.5]), np.array([3], "i4"), np.array([1j])):
+        check(a_gpu * one, a * one)
+        check(one - a_gpu, one - a)
+    a_gpu += np.array([1], "f4")
+    check(a_gpu, a + 1)
+    check(gpuarray.maximum(a_gpu, np.array([2], "f4")), np.maximum(a + 1, 2))
+    a_gpu.fill(np.array([2.5]))
+    check(a_gpu, np.full((2, 3), 2.5, "f4"))
+    for other in (np.ones(3), np.ones((1, 1)), np.ones(0)):
+        with pytest.raises(TypeError, match="to_gpu"):
+            a_gpu * other
+
+
 # ---- in place -----------------------------------------------------------------------------------
 
 

@@ -286,7 +286,8 @@ def array_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[s
             operand, GPUArray | np.ndarray | np.generic
         ):
             return NotImplemented
-        if isinstance(operand, np.ndarray) and operand.ndim > 0:
+        # An array of one element counts as a number; `out` is refused where it is used.
+        if isinstance(operand, np.ndarray) and operand.shape not in ((), (1,)):
             raise TypeError(
                 f"numpy.{name} has a GPUArray and an array of numpy's as arguments; send the "
                 "latter to the device (gpuarray.to_gpu) or copy the former to the host (a.get())"

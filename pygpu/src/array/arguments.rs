@@ -38,7 +38,8 @@ impl<'a> Value<'a, '_> {
 
 /// The value of an operand; `None` for what is neither array nor number.
 ///
-/// Raises `TypeError` for numpy arrays, which have to be sent to the device first.
+/// Raises `TypeError` for numpy arrays, which have to be sent to the device first, but for those of one
+/// element without axes or along one: they count as the element.
 pub(crate) fn parse_value<'a, 'py>(
     value: &'a Bound<'py, PyAny>,
 ) -> PyResult<Option<Value<'a, 'py>>> {
@@ -81,7 +82,7 @@ fn parse_numpy_value<'a, 'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Valu
     let is_array = value.is_instance_of::<PyUntypedArray>();
     if is_array || numpy_array::is_numpy_scalar(value)? {
         let array = numpy_array::expect_array("operand", value)?;
-        if array.ndim() > 0 {
+        if array.len() != 1 || array.ndim() > 1 {
             return Err(PyTypeError::new_err(
                 "operand is a numpy array; send it to the device first (gpuarray.to_gpu)",
             ));
@@ -94,10 +95,10 @@ fn parse_numpy_value<'a, 'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Valu
     Ok(None)
 }
 
-/// The element of a numpy array without axes.
+/// The element of a numpy array of one.
 pub(crate) fn scalar_of(array: &numpy_array::HostArray<'_>) -> PyResult<Scalar> {
     let (_, dtype) = numpy_array::dtype_of(array)?;
-    // SAFETY: an array without axes has one element of so many bytes.
+    // SAFETY: the array's one element has so many bytes.
     let bytes = unsafe { std::slice::from_raw_parts(numpy_array::data(array), dtype.size()) };
     Scalar::from_bytes(dtype, bytes).or_raise()
 }
