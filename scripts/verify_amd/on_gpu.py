@@ -44,9 +44,9 @@ def devices() -> dict:
     libraries = loaded_libraries()
     # Only the test double of the runtime has this symbol.
     is_double = any(b"double_calls" in Path(path).read_bytes() for path in libraries)
-    major, minor, _ = driver.get_version()
+    version = driver.get_driver_version()
     return {
-        "runtime": f"{major}.{minor}",
+        "runtime": f"{version // 1000}.{version % 1000 // 10}",
         "libraries": libraries,
         "is_double": is_double,
         "devices": [

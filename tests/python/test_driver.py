@@ -13,7 +13,7 @@ from device import BACKEND, needs_alone
 from pairs import numbers
 
 import pygpu
-from pygpu import _errors, autoinit, compiler, driver, gpuarray
+from pygpu import _errors, autoinit, compiler, cuda, driver, gpuarray
 
 # ---- driver and devices -------------------------------------------------------------------------
 
@@ -27,7 +27,19 @@ def test_versions():
     version = driver.get_version()
     assert isinstance(version, tuple)
     assert len(version) == 3
+    # Programs ask for versions of CUDA from 2.0 to 11.
+    assert version >= (12, 0, 0)
+    assert cuda.cudadrv.driver.get_version() == version[:2]
     assert isinstance(driver.get_driver_version(), int)
+
+
+@pytest.mark.skipif(BACKEND != "host", reason="kernels see the version of their compiler")
+def test_kernels_of_the_host_see_the_same_version():
+    text = "__global__ void version(int *out) { *out = CUDART_VERSION; }"
+    seen = np.zeros(1, np.int32)
+    compiler.SourceModule(text).get_function("version")(driver.Out(seen), block=(1, 1, 1))
+    major, minor, _ = driver.get_version()
+    assert seen[0] == 1000 * major + 10 * minor
 
 
 def test_device():

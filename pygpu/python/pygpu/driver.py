@@ -350,6 +350,11 @@ def init(flags: int = 0) -> None:
     _core.init()
 
 
+# The version of CUDA whose interface AMD's devices and the host have: what kernels on the host see
+# as CUDART_VERSION.
+_CUDA_ELSEWHERE = (12, 8, 0)
+
+
 def get_driver_version() -> int:
     """Returns the version of CUDA or of HIP that the driver is of (``cuDriverGetVersion``,
     ``hipDriverGetVersion``).
@@ -357,7 +362,8 @@ def get_driver_version() -> int:
     Returns
     -------
     int
-        The version in the driver's form, on CUDA ``1000 * major + 10 * minor``; 0 on the host.
+        The version in the driver's form, on CUDA ``1000 * major + 10 * minor``; on the host that of
+        this library.
 
     Examples
     --------
@@ -369,8 +375,9 @@ def get_driver_version() -> int:
 
 
 def get_version() -> tuple[int, int, int]:
-    """Returns the version of CUDA that the driver is of (``cuDriverGetVersion``), as three numbers.
-    In PyCUDA it is that of the toolkit, which this library has not.
+    """Returns the version of CUDA whose interface this is: the driver's on NVIDIA's devices, and
+    one version on all others. In PyCUDA it is the toolkit's, and programs choose by it what they
+    call.
 
     Returns
     -------
@@ -380,9 +387,11 @@ def get_version() -> tuple[int, int, int]:
     Examples
     --------
     >>> from pygpu import driver
-    >>> len(driver.get_version())
-    3
+    >>> driver.get_version() >= (12, 0, 0)
+    True
     """
+    if _core.choose_backend() != "cuda":
+        return _CUDA_ELSEWHERE
     version = _core.driver_version()
     return (version // 1000, version % 1000 // 10, version % 10)
 

@@ -69,7 +69,7 @@ __all__ = [
 
 
 def get_version() -> tuple[int, int]:
-    """Returns the version of the driver's interface (``cuDriverGetVersion``).
+    """Returns the version of the interface, that of ``pygpu.driver.get_version``.
 
     Returns
     -------
@@ -81,8 +81,8 @@ def get_version() -> tuple[int, int]:
     >>> len(get_version())
     2
     """
-    version = _core.driver_version()
-    return version // 1000, version % 1000 // 10
+    major, minor, _ = _driver.get_version()
+    return major, minor
 
 
 class Driver:
@@ -96,7 +96,7 @@ class Driver:
     >>> driver.get_device(0) in driver.list_devices()
     True
     >>> free, total = driver.cuMemGetInfo()
-    >>> driver.get_version()[0] >= 0
+    >>> driver.get_version()[0] >= 12
     True
     >>> driver.get_device(0).get_primary_context().push()
     >>> driver.pop_active_context()
@@ -165,7 +165,7 @@ class Driver:
         Returns
         -------
         tuple of int
-            Major and minor number; (0, 0) on the host.
+            Major and minor number.
         """
         return get_version()
 
