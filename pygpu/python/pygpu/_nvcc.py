@@ -6,7 +6,7 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from . import _headers
+from . import _core, _headers
 from ._context import Context
 from ._errors import CompileError, Unsupported
 
@@ -102,9 +102,15 @@ _JOINED = {
 
 
 def is_asked_for(nvcc: str, options: Sequence[str], target: str) -> bool:
-    """Returns whether a compilation names ``nvcc`` or needs what only it has."""
+    """Returns whether a compilation for NVIDIA's devices names ``nvcc`` or needs what only it has.
+
+    A path of ``nvcc`` that is not there is as good as the name: programs have the path of the
+    machine that they were written on.
+    """
+    if _core.choose_backend() != "cuda":
+        return False
     if nvcc != "nvcc":
-        return True
+        return os.path.basename(nvcc) != "nvcc" or _headers.program(nvcc) is not None
     needed = target == "fatbin" or any(name in _OF_NVCC for name in map(_name, options))
     return needed and _headers.program(nvcc) is not None
 

@@ -1,8 +1,9 @@
 """Kernels from source, with the names of ``pycuda.compiler``.
 
 The compiler is the run-time compiler of the device's vendor, in this process: there is no
-``nvcc`` to be found and no file to be written. ``nvcc`` is run where a program asks for it: by a
-path in place of the name ``nvcc``, or by an option or a target that only it has, if it is there.
+``nvcc`` to be found and no file to be written. For NVIDIA's devices ``nvcc`` is run where a program
+asks for it: by a path in place of the name ``nvcc``, or by an option or a target that only it has,
+if it is there.
 What the run-time compiler made is kept in the library's own cache, in the folder that
 ``PYGPU_CACHE_DIR`` names.
 """
@@ -64,7 +65,7 @@ def compile(
     source : str
         The text; put into ``extern "C" { ... }`` unless ``no_extern_c``.
     nvcc : str
-        A path to a compiler in place of this name has that compiler run.
+        A path to a compiler in place of this name has that compiler run, for NVIDIA's devices.
     options : sequence of str, optional
         Options of the compiler; ``DEFAULT_NVCC_FLAGS`` without it. Those that only speak to a host
         compiler have no effect on a run-time compiler.
@@ -242,7 +243,7 @@ class SourceModule(CudaModule):
     source : str
         CUDA C, put into ``extern "C" { ... }`` unless `no_extern_c`.
     nvcc : str
-        A path to a compiler in place of this name has that compiler run.
+        A path to a compiler in place of this name has that compiler run, for NVIDIA's devices.
     options : sequence of str, optional
         Options of the compiler; ``DEFAULT_NVCC_FLAGS`` without it.
     keep : bool

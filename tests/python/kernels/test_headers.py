@@ -216,23 +216,45 @@ cp "$last" "$2"
 """
 
 
-def test_nvcc_runs_when_it_is_asked_for(tmp_path, monkeypatch):
+@pytest.fixture
+def nvcc(tmp_path, monkeypatch):
+    """A program in place of nvcc, and the file that tells how it was called."""
     log, nvcc = tmp_path / "log", tmp_path / "nvcc"
     nvcc.write_text(NVCC.format(log=log))
     nvcc.chmod(nvcc.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    return nvcc, log
+
+
+@pytest.mark.skipif(BACKEND != "cuda", reason="nvcc's code is for NVIDIA's devices")
+def test_nvcc_runs_when_it_is_asked_for(nvcc):
+    nvcc, log = nvcc
     text = "__global__ void f() {}"
     assert text.encode() in compile(text, nvcc=str(nvcc), options=["-Xptxas", "-v"], arch="sm_90")
     assert "--cubin -Xptxas -v -arch sm_90" in log.read_text()
     with pytest.raises(driver.CompileError, match=r"kernel\.cu\(1\): error: refused"):
         compile("refused", nvcc=str(nvcc), arch="sm_90")
-    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     assert text.encode() in compile(text, options=["-gencode", "arch=compute_90,code=sm_90"])
     assert text.encode() in compile(text, target="fatbin", arch="sm_90")
     log.unlink()
     compile(text)
     assert not log.exists()
     with pytest.raises(driver.Unsupported, match="no such program"):
-        compile(text, nvcc=str(tmp_path / "nowhere"))
+        compile(text, nvcc=str(nvcc.with_name("nowhere")))
+
+
+@pytest.mark.skipif(BACKEND == "cuda", reason="the device runs nvcc's code")
+def test_nvcc_does_not_run_for_devices_of_others(nvcc):
+    nvcc, log = nvcc
+    text = "__global__ void f() {}"
+    for options in ({"nvcc": str(nvcc)}, {"options": ["-gencode", "arch=compute_90,code=sm_90"]}):
+        SourceModule(text, **options).get_function("f")(block=(1, 1, 1))
+    assert not log.exists()
+
+
+def test_a_path_of_nvcc_where_there_is_none(tmp_path):
+    kernel = SourceModule("__global__ void f() {}", nvcc=str(tmp_path / "nvcc")).get_function("f")
+    kernel(block=(1, 1, 1))
 
 
 def test_options_for_the_hosts_compiler_make_no_difference():
