@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use std::fmt::Write as _;
+use std::path::Path;
 
 /// The compute capability that texts are compiled for without an option, times 100: what
 /// `__CUDA_ARCH__` is. It is the first that has every warp operation of this executor.
@@ -10,7 +11,7 @@ pub const DEFAULT_ARCHITECTURE: u32 = 800;
 /// What the options of a program ask for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Options {
-    /// Folders for the preprocessor.
+    /// Folders for the preprocessor; those of CUDA's toolkits are the last ones, behind the language's own headers.
     pub(crate) preprocessor: Vec<String>,
     /// Macros, as lines of text. They stand behind the language's headers, which have names of their
     /// own for a program's macros to meet: `-DN=3`.
@@ -132,6 +133,7 @@ impl Options {
     /// `Refused` that names the option.
     pub(crate) fn read(options: &[&str]) -> Result<Options> {
         let mut read = Options::default();
+        let mut toolkits = Vec::new();
         let mut rest = options.iter().copied().filter(|option| !option.is_empty());
         while let Some(option) = rest.next() {
             let (name, value) = split(option);
@@ -140,7 +142,11 @@ impl Options {
                 value.ok_or_else(|| Error::Refused(format!("option {option} needs {what}\n")))
             };
             if let Some((_, own)) = PREPROCESSOR.iter().find(|(it, _)| *it == name) {
-                read.preprocess(own, &value_of("a value")?);
+                let value = value_of("a value")?;
+                match *own == "-I" && is_toolkit(&value) {
+                    true => toolkits.push(format!("-idirafter{value}")),
+                    false => read.preprocess(own, &value),
+                }
                 continue;
             }
             if IGNORED.contains(&option) {
@@ -191,6 +197,7 @@ impl Options {
                 }
             }
         }
+        read.preprocessor.append(&mut toolkits);
         Ok(read)
     }
 
@@ -219,6 +226,12 @@ impl Options {
         self.preprocess("-D", "__USE_FAST_MATH__=1");
         self.code.push("-freciprocal-math".to_owned());
     }
+}
+
+/// Whether a folder has the headers of CUDA's toolkit, which are for NVIDIA's compilers. The language's own ones have
+/// the same names.
+fn is_toolkit(folder: &str) -> bool {
+    Path::new(folder).join("cuda_runtime_api.h").is_file()
 }
 
 /// Options for warnings, but none that passes options on (`-Wl,`, `-Wa,`, `-Wp,`).

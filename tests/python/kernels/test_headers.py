@@ -207,6 +207,22 @@ def test_headers_of_the_vendor_are_found_in_packages(tmp_path, monkeypatch):
     assert x.get() == 41
 
 
+@pytest.mark.skipif(BACKEND != "host", reason="NVIDIA's compiler reads NVIDIA's headers")
+@pytest.mark.parametrize("option", [[], ["-I"], ["-isystem"], ["--include-path"]])
+def test_a_toolkits_folder_comes_after_the_headers_of_the_host(tmp_path, option):
+    for name in ("cuda_runtime_api.h", "cuda_fp16.h", "curand.h", "pycuda-complex.hpp"):
+        (tmp_path / name).write_text("#error this is for NVIDIA's compiler\n")
+    (tmp_path / "only_there.h").write_text("#define ONE 1\n")
+    headers = ("<cuda_runtime_api.h>", '"cuda_fp16.h"', "<curand.h>", "<pycuda-complex.hpp>")
+    text = "".join(f"#include {name}\n" for name in (*headers, "<only_there.h>"))
+    text += 'extern "C" __global__ void f(float *x) { *x = __half2float(__float2half(ONE)); }'
+    folder = {"options": [*option, str(tmp_path)]} if option else {"include_dirs": [str(tmp_path)]}
+    x = np.zeros(1, np.float32)
+    kernel = SourceModule(text, no_extern_c=True, **folder).get_function("f")
+    kernel(driver.Out(x), block=(1, 1, 1))
+    assert x[0] == 1
+
+
 NVCC = """#!/bin/sh
 echo "$@" > "{log}"
 for argument; do last=$argument; done
