@@ -1,6 +1,7 @@
 //! Options of `nvcc`, NVRTC and hipRTC in the words of a C++ compiler.
 
 use crate::error::{Error, Result};
+use crate::toolchain::is_toolkit;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -143,7 +144,7 @@ impl Options {
             };
             if let Some((_, own)) = PREPROCESSOR.iter().find(|(it, _)| *it == name) {
                 let value = value_of("a value")?;
-                match *own == "-I" && is_toolkit(&value) {
+                match *own == "-I" && is_toolkit(Path::new(&value)) {
                     true => toolkits.push(format!("-idirafter{value}")),
                     false => read.preprocess(own, &value),
                 }
@@ -226,12 +227,6 @@ impl Options {
         self.preprocess("-D", "__USE_FAST_MATH__=1");
         self.code.push("-freciprocal-math".to_owned());
     }
-}
-
-/// Whether a folder has the headers of CUDA's toolkit, which are for NVIDIA's compilers. The language's own ones have
-/// the same names.
-fn is_toolkit(folder: &str) -> bool {
-    Path::new(folder).join("cuda_runtime_api.h").is_file()
 }
 
 /// Options for warnings, but none that passes options on (`-Wl,`, `-Wa,`, `-Wp,`).

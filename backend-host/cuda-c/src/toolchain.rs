@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::fork::OfProcess;
+use std::env;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -143,7 +144,24 @@ fn command(words: &[String]) -> Command {
     // Messages are in English, and what was put in front of the program is not put in front of the
     // compiler.
     command.args(&words[1..]).env("LC_ALL", "C").env_remove("LD_PRELOAD");
+    // These folders come in front of those of the language's headers.
+    if let Some(folders) = env::var_os("CPATH")
+        && env::split_paths(&folders).any(|folder| is_toolkit(&folder))
+    {
+        let left: Vec<_> =
+            env::split_paths(&folders).filter(|folder| !is_toolkit(folder)).collect();
+        match env::join_paths(&left) {
+            Ok(folders) if !left.is_empty() => command.env("CPATH", folders),
+            _ => command.env_remove("CPATH"),
+        };
+    }
     command
+}
+
+/// Whether a folder has the headers of CUDA's toolkit, which are for NVIDIA's compilers. The language's own ones have
+/// the same names.
+pub(crate) fn is_toolkit(folder: &Path) -> bool {
+    folder.join("cuda_runtime_api.h").is_file()
 }
 
 fn search(chosen: Option<&str>, packages: &[PathBuf]) -> Result<Toolchain> {

@@ -207,20 +207,48 @@ def test_headers_of_the_vendor_are_found_in_packages(tmp_path, monkeypatch):
     assert x.get() == 41
 
 
-@pytest.mark.skipif(BACKEND != "host", reason="NVIDIA's compiler reads NVIDIA's headers")
-@pytest.mark.parametrize("option", [[], ["-I"], ["-isystem"], ["--include-path"]])
-def test_a_toolkits_folder_comes_after_the_headers_of_the_host(tmp_path, option):
+@pytest.fixture
+def toolkit(tmp_path):
+    """A folder as that of a toolkit's headers."""
     for name in ("cuda_runtime_api.h", "cuda_fp16.h", "curand.h", "pycuda-complex.hpp"):
         (tmp_path / name).write_text("#error this is for NVIDIA's compiler\n")
     (tmp_path / "only_there.h").write_text("#define ONE 1\n")
-    headers = ("<cuda_runtime_api.h>", '"cuda_fp16.h"', "<curand.h>", "<pycuda-complex.hpp>")
-    text = "".join(f"#include {name}\n" for name in (*headers, "<only_there.h>"))
-    text += 'extern "C" __global__ void f(float *x) { *x = __half2float(__float2half(ONE)); }'
-    folder = {"options": [*option, str(tmp_path)]} if option else {"include_dirs": [str(tmp_path)]}
+    return tmp_path
+
+
+NAMES_OF_A_TOOLKIT = """
+#include <cuda_runtime_api.h>
+#include "cuda_fp16.h"
+#include <curand.h>
+#include <pycuda-complex.hpp>
+#include <only_there.h>
+extern "C" __global__ void f(float *x) { *x = __half2float(__float2half(ONE)); }
+"""
+
+
+def result_of_f(text, **arguments):
     x = np.zeros(1, np.float32)
-    kernel = SourceModule(text, no_extern_c=True, **folder).get_function("f")
+    kernel = SourceModule(text, no_extern_c=True, **arguments).get_function("f")
     kernel(driver.Out(x), block=(1, 1, 1))
-    assert x[0] == 1
+    return x[0]
+
+
+@pytest.mark.skipif(BACKEND != "host", reason="NVIDIA's compiler reads NVIDIA's headers")
+@pytest.mark.parametrize("option", [[], ["-I"], ["-isystem"], ["--include-path"]])
+def test_a_toolkits_folder_comes_after_the_headers_of_the_host(toolkit, option):
+    folder = {"options": [*option, str(toolkit)]} if option else {"include_dirs": [str(toolkit)]}
+    assert result_of_f(NAMES_OF_A_TOOLKIT, **folder) == 1
+
+
+@pytest.mark.skipif(BACKEND != "host", reason="NVIDIA's compiler reads NVIDIA's headers")
+def test_a_toolkits_folder_in_the_environment(toolkit, tmp_path_factory, monkeypatch):
+    own = tmp_path_factory.mktemp("own")
+    (own / "own.h").write_text("#define ONE 1\n")
+    text = NAMES_OF_A_TOOLKIT.replace("only_there.h", "own.h")
+    monkeypatch.setenv("CPATH", f"{toolkit}{os.pathsep}{own}")
+    assert result_of_f(text) == 1
+    monkeypatch.setenv("CPATH", str(toolkit))
+    assert result_of_f(text, include_dirs=[str(own)]) == 1
 
 
 NVCC = """#!/bin/sh
