@@ -37,6 +37,14 @@ extern "C++" {
 // tells it from a thread-local variable of the program's own.
 #define __shared__ __attribute__(()) thread_local
 
+// A variable of the executor's own in the same memory. With checks these lie apart from shared memory, whatever
+// order the compiler puts variables in: among those with a value, behind which the driver links memory of nobody.
+#ifdef GPUARRAY_CHECK
+#define GPUARRAY_THREAD_LOCAL __attribute__((section(".tdata"))) thread_local
+#else
+#define GPUARRAY_THREAD_LOCAL thread_local
+#endif
+
 struct uint3 {
     unsigned x, y, z;
 };
@@ -51,10 +59,10 @@ struct dim3 {
 // Never take the address of these: while it is unknown to others, the compiler keeps them in registers
 // and vectorises over threadIdx.x. It takes the address itself, for all functions that it compiles later,
 // where it makes one access of those to neighbouring members: hence `apart`.
-static thread_local uint3 threadIdx __attribute__((unused)) = {0, 0, 0};
-static thread_local uint3 blockIdx __attribute__((unused)) = {0, 0, 0};
-static thread_local dim3 blockDim __attribute__((unused)) = {1, 1, 1};
-static thread_local dim3 gridDim __attribute__((unused)) = {1, 1, 1};
+static GPUARRAY_THREAD_LOCAL uint3 threadIdx __attribute__((unused)) = {0, 0, 0};
+static GPUARRAY_THREAD_LOCAL uint3 blockIdx __attribute__((unused)) = {0, 0, 0};
+static GPUARRAY_THREAD_LOCAL dim3 blockDim __attribute__((unused)) = {1, 1, 1};
+static GPUARRAY_THREAD_LOCAL dim3 gridDim __attribute__((unused)) = {1, 1, 1};
 static constexpr int warpSize __attribute__((unused)) = GPUARRAY_WARP_SIZE;
 
 namespace gpuarray_abi {
@@ -104,10 +112,18 @@ static const Executor* executor = nullptr;
 
 // True once the loop over a block's threads has been suspended in this thread: its next threads
 // then belong to another loop.
-static thread_local bool suspended = false;
+static GPUARRAY_THREAD_LOCAL bool suspended = false;
 
 // Accesses in front of it and behind it stay two.
 static inline void apart() { __asm__ volatile("" ::: "memory"); }
+
+// Calls that the compiler inserts for checks read the thread's index, of which its optimisations do not know: without
+// this they would keep the index in a register, and take the accesses of several threads together.
+static inline void index_is_read() {
+#ifdef GPUARRAY_CHECK
+    apart();
+#endif
+}
 
 // Tells the compiler that somebody else may read and write a variable from here on.
 static inline void written(const void* variable) {
@@ -139,6 +155,7 @@ struct Resume {
         apart();
         threadIdx.z = z;
         suspended = true;
+        index_is_read();
     }
 };
 
@@ -303,7 +320,9 @@ template <auto kernel, class... A> struct Kernel<kernel, void (*)(A...)> {
                 // by two pointers to neighbouring members, and shares its local arrays among lanes.
                 for (; x < block.x; ++x) {
                     threadIdx.x = x;
+                    index_is_read();
                     call();
+                    index_is_read();
                     if (suspended) return;
                 }
             }
@@ -393,7 +412,7 @@ template <auto kernel, auto regions> constexpr Entry entry(Bounds bounds, const 
 
 // `local` is thread-local: from its address the executor knows
 // where all thread-local variables of the calling thread are.
-static thread_local char local __asm__("gpuarray_local") __attribute__((used)) = 0;
+static GPUARRAY_THREAD_LOCAL char local __asm__("gpuarray_local") __attribute__((used)) = 0;
 static char* local_address() { return &local; }
 
 // Where shared memory begins and ends in it, from this variable on. Set when the unit is loaded.

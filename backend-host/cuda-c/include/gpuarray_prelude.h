@@ -32,12 +32,4 @@
 #include "cuda_c/hip_textures.h"
 #endif
 
-#ifdef GPUARRAY_CHECK
-// Behind a program's shared memory, and in front of the variables above: later declarations come first.
-// The executor knows it by its name as memory of nobody.
-extern "C++" {
-static thread_local char gpuarray_red_zone[4096] __attribute__((used, aligned(16)));
-}
-#endif
-
 #endif

@@ -16,7 +16,7 @@ use crate::placement;
 use crate::precompiled;
 use crate::ptx;
 use crate::regions;
-use crate::shared_memory::{DYNAMIC_SHARED, GUARD_BYTES, MOST_SHARED_BYTES};
+use crate::shared_memory::{DYNAMIC_SHARED, GUARD_BYTES, MOST_SHARED_BYTES, red_zones};
 use crate::shared_use;
 use crate::symbols::Symbols;
 use crate::temporary::Folder;
@@ -374,11 +374,15 @@ impl Compiler {
                 .map(str::to_owned)
                 .to_vec();
         arguments.extend([library.clone(), object]);
-        let libraries = self.toolchain.libraries(symbols.libraries());
+        arguments.extend(endings::options(&symbols));
+        let libraries = self.toolchain.libraries(&symbols);
         arguments.extend(libraries.iter().map(|it| (*it).to_owned()));
         let mut defined = dynamic_shared(&symbols) + &shared_use::symbols(&bytes)?;
         defined.push_str(&endings::definitions(&symbols));
         defined.push_str(copying::definition(&symbols));
+        if self.language.checked {
+            defined.push_str(&red_zones());
+        }
         if !defined.is_empty() {
             defined.push_str(".section .note.GNU-stack,\"\",%progbits\n");
             arguments.extend(["-x", "assembler", "-"].map(str::to_owned));

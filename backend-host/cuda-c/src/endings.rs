@@ -22,10 +22,21 @@ const JUMP: &str = "lea 1f(%rip), %rdi\njmp gpuarray_ending\n";
 #[cfg(target_arch = "aarch64")]
 const JUMP: &str = "adrp x0, 1f\nadd x0, x0, :lo12:1f\nb gpuarray_ending\n";
 
-/// Returns assembler text that defines those of the functions that an object file calls.
+/// Returns the linker's options by which calls of those of the functions that an object file calls reach
+/// [`definitions`], also where a library that it is linked with has the function itself.
+pub(crate) fn options(symbols: &Symbols) -> impl Iterator<Item = String> + '_ {
+    called(symbols).map(|(symbol, _)| format!("-Wl,--wrap={symbol}"))
+}
+
+fn called(symbols: &Symbols) -> impl Iterator<Item = (&'static str, &'static str)> + '_ {
+    ENDINGS.into_iter().filter(|it| symbols.is_undefined(it.0))
+}
+
+/// Returns assembler text that defines what calls of those of the functions that an object file calls reach.
 pub(crate) fn definitions(symbols: &Symbols) -> String {
     let mut text = String::new();
-    for (symbol, name) in ENDINGS.into_iter().filter(|it| symbols.is_undefined(it.0)) {
+    for (symbol, name) in called(symbols) {
+        let symbol = format!("__wrap_{symbol}");
         // Writing to a String cannot fail.
         let _ = write!(
             text,

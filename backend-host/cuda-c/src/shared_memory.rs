@@ -8,8 +8,22 @@ pub(crate) const DYNAMIC_SHARED: &str = "gpuarray_dynamic_shared";
 /// Bytes of that storage behind what a launch can ask for.
 pub(crate) const GUARD_BYTES: usize = 256;
 
-/// What lies between shared memory and the executor's variables in a unit with checks.
+/// What lies in front of shared memory and behind it in a unit with checks: memory of nobody.
 pub(crate) const RED_ZONE: &str = "gpuarray_red_zone";
+const RED_ZONE_BYTES: usize = 4096;
+
+/// Assembler text of the memory of nobody, to be linked behind all else: variables with a value lie in front of
+/// those without, and only the executor's have one.
+pub(crate) fn red_zones() -> String {
+    let zone = |section: &str, name: &str| {
+        format!(
+            ".section {section}\n.balign 16\n.type {name}, %object\n.size {name}, {RED_ZONE_BYTES}\n\
+             {name}:\n.zero {RED_ZONE_BYTES}\n"
+        )
+    };
+    zone(".tdata,\"awT\",%progbits", &format!("{RED_ZONE}_before"))
+        + &zone(".tbss,\"awT\",%nobits", &format!("{RED_ZONE}_behind"))
+}
 
 /// True for the thread-local variables that are shared memory: the others are the executor's, and the compiler's.
 pub(crate) fn is_shared(name: &str) -> bool {

@@ -125,6 +125,17 @@ impl Symbols {
         }
     }
 
+    /// True if a function may be called that is the compiler's own, such as `__floattisf` for numbers of 128 bits: their
+    /// names end with the kind of number and maybe the count of arguments.
+    pub(crate) fn may_call_compiler(&self) -> bool {
+        const KINDS: [&str; 12] =
+            ["si", "di", "ti", "hf", "bf", "sf", "df", "xf", "tf", "sc", "dc", "xc"];
+        self.undefined.iter().filter_map(|it| it.0.strip_prefix("__")).any(|name| {
+            let kind = name.trim_end_matches(['2', '3', '4']);
+            KINDS.iter().any(|it| kind.ends_with(it))
+        })
+    }
+
     pub(crate) fn find(&self, name: &str) -> Option<&Symbol> {
         self.defined.iter().find(|symbol| symbol.name == name)
     }

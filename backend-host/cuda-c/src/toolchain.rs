@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::fork::OfProcess;
+use crate::symbols::Symbols;
 use std::env;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -110,12 +111,14 @@ impl Toolchain {
         if self.is_zig { "-I" } else { "-isystem" }
     }
 
-    /// Returns what the linker is told of libraries, as GCC is told it. Zig would build those of C++ and
-    /// its own from their source first, for minutes, and kernels do not need them.
-    pub(crate) fn libraries(&self, of_gcc: &'static [&'static str]) -> &'static [&'static str] {
-        match self.is_zig && of_gcc.len() > 1 {
-            true => &["-Wl,-z,defs", "-nostdlib", "-lm", "-lc"],
-            false => of_gcc,
+    /// Returns what the linker is told of libraries, as GCC is told it. Zig would build those of C++ from their source
+    /// first, for minutes, and kernels do not need them; its own, which stands for GCC's, only for those that do.
+    pub(crate) fn libraries(&self, symbols: &Symbols) -> &'static [&'static str] {
+        let of_gcc = symbols.libraries();
+        match (self.is_zig && of_gcc.len() > 1, symbols.may_call_compiler()) {
+            (true, false) => &["-Wl,-z,defs", "-nostdlib", "-lm", "-lc"],
+            (true, true) => &["-Wl,-z,defs", "-nostdlib", "-lm", "-lc", "-rtlib=compiler-rt"],
+            (false, _) => of_gcc,
         }
     }
 
@@ -197,8 +200,9 @@ fn search(chosen: Option<&str>, packages: &[PathBuf]) -> Result<Toolchain> {
 /// # Errors
 /// What keeps this process from starting any program.
 fn ask(words: &[String]) -> std::io::Result<Option<Toolchain>> {
-    let Some(program) = words.first() else { return Ok(None) };
-    let is_zig = Path::new(program).file_stem().is_some_and(|name| name == "zig");
+    if words.is_empty() {
+        return Ok(None);
+    }
     let output = match command(words).arg("--version").stdin(Stdio::null()).output() {
         Ok(output) if output.status.success() => output,
         Err(error) if is_shortage(&error) => return Err(error),
@@ -206,8 +210,15 @@ fn ask(words: &[String]) -> std::io::Result<Option<Toolchain>> {
     };
     let version = String::from_utf8_lossy(&output.stdout).into_owned();
     let is_clang = version.contains("clang");
+    let is_zig = is_clang && is_of_zig(words, &version);
     let identity = format!("{}\n{version}{}", words.join(" "), processor());
     Ok(Some(Toolchain { words: words.to_vec(), identity, is_clang, is_zig }))
+}
+
+/// True for a clang that is zig's, by how it is started, `python -m ziglang c++` for example, or what it says of itself.
+fn is_of_zig(words: &[String], version: &str) -> bool {
+    let is_named = |word: &String| Path::new(word).file_stem().is_some_and(|name| name == "zig");
+    words.iter().any(|word| is_named(word) || word == "ziglang") || version.contains("ziglang")
 }
 
 /// True where the system lacks files, processes or memory, whatever the program.
@@ -230,7 +241,19 @@ fn processor() -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::search;
+    use super::{is_of_zig, search};
+
+    #[test]
+    fn the_compiler_of_zig_is_known_however_it_is_started() {
+        let clang = "clang version 18.1.3\nTarget: x86_64-pc-linux-gnu\nInstalledDir: /usr/bin\n";
+        let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        for line in ["/opt/zig/zig c++", "python3 -m ziglang c++", "env zig c++"] {
+            assert!(is_of_zig(&words(line), clang), "{line}");
+        }
+        assert!(!is_of_zig(&words("clang++"), clang));
+        let of_zig = "clang version 18.1.6 (https://github.com/ziglang/zig-bootstrap 98bc)\n";
+        assert!(is_of_zig(&words("/usr/local/bin/zcc"), of_zig));
+    }
 
     #[test]
     fn what_was_looked_for_is_named() {

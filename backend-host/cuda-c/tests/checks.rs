@@ -541,7 +541,7 @@ fn accesses_outside_of_static_shared_memory_are_found() {
         r#"
 extern "C" __global__ void one(int *a, int n) {
     __shared__ int s[64];
-    s[threadIdx.x + n] = 1;
+    s[(int)threadIdx.x + n] = 1;
 }
 extern "C" __global__ void turns(int *a, int n) {
     __nanosleep(10);
@@ -556,6 +556,9 @@ extern "C" __global__ void turns(int *a, int n) {
         ["thread (63, 0, 0) writes", "kernel.cu:4:", "0 bytes behind the end of the 256 bytes"];
     found(run("one", 1), FailureKind::Address, &texts);
     found(run("one", 60), FailureKind::Address, &["thread (4, 0, 0) writes", "shared memory s"]);
+    let texts =
+        ["thread (0, 0, 0) writes", "4 bytes before the start of the 256 bytes", "memory s"];
+    found(run("one", -1), FailureKind::Address, &texts);
     assert_eq!(run("turns", 0), None);
 }
 

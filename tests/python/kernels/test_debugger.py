@@ -25,6 +25,7 @@ __global__ void turn(float *x) {
     tile[threadIdx.x] = x[threadIdx.x];
     __syncthreads();
     x[threadIdx.x] = tile[31 - threadIdx.x];
+    tile[threadIdx.x] = 0;
 }
 __global__ void lost(float *x, int *where) {
     x[*where] = 1;

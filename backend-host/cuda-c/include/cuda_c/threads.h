@@ -43,7 +43,7 @@ static inline long long clock64() {
 // another thread does needs this call. Turns are taken in the order in which they are asked for: each is a
 // place of its own, behind all lines of the program and the ends of its branches (volatile_writes.h).
 static inline void __nanosleep(unsigned int, GPUARRAY_PLACE) {
-    static thread_local unsigned int turns = 0;
+    static GPUARRAY_THREAD_LOCAL unsigned int turns = 0;
     (void)line;
     gpuarray_abi::rendezvous(0, nullptr, nullptr, file, 0x80000000u | ++turns);
 }

@@ -83,7 +83,7 @@ impl<'a> Launch<'a> {
             blocks: grid.launch.grid,
             threads: grid.launch.block,
             shared: self.shared(local),
-            local: local..local + self.unit.locals.iter().map(|it| it.range.end).max().unwrap_or(0),
+            local: local..local + self.unit.local_bytes,
             recent: Default::default(),
             next_recent: 0,
             shared_history: Shadow::default(),
@@ -498,14 +498,16 @@ impl Block {
         })
     }
 
-    /// The name of the shared variable that an address lies in or behind.
+    /// The shared variable that an address lies in, or behind, or in front of the first of them, and its name.
     pub(super) fn shared_near(&self, address: usize) -> Option<(Range<usize>, String)> {
         if !self.local.contains(&address) {
             return None;
         }
         let locals = self.launch().unit.locals.iter().filter(|it| !it.shared_name.is_empty());
-        let shared = locals.zip(&self.shared).filter(|(_, region)| region.range.start <= address);
-        let (local, region) = shared.max_by_key(|(_, region)| region.range.start)?;
+        let start = |(_, region): &(_, &Region)| region.range.start;
+        let shared = locals.zip(&self.shared);
+        let behind = shared.clone().filter(|it| start(it) <= address).max_by_key(start);
+        let (local, region) = behind.or_else(|| shared.min_by_key(start))?;
         Some((region.range.clone(), local.shared_name.clone()))
     }
 }

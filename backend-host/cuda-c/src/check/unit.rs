@@ -28,6 +28,8 @@ pub(crate) struct Unit {
     /// Addresses of what kernels only read: constant memory, literals and tables.
     read_only: Vec<Range<usize>>,
     pub(crate) locals: Vec<Local>,
+    /// Bytes of a thread's thread-local memory, with those of nobody.
+    pub(crate) local_bytes: usize,
     pub(crate) lines: Lines,
 }
 
@@ -61,6 +63,7 @@ impl Unit {
         };
         let read_only = symbols.read_only.iter().map(moved).chain(constants).collect();
         let locals = symbols.defined.iter().filter(|it| it.kind == SymbolKind::Tls && it.bytes > 0);
+        let local_bytes = locals.clone().map(|it| it.value + it.bytes).max().unwrap_or(0) as usize;
         let locals = locals.filter(|it| !it.name.contains(RED_ZONE));
         let locals = locals.map(|it| Local {
             range: it.value as usize..(it.value + it.bytes) as usize,
@@ -75,6 +78,7 @@ impl Unit {
             variables,
             read_only,
             locals: locals.collect(),
+            local_bytes,
             lines: Lines::new(bytes, base),
         })
     }

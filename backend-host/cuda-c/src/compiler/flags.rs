@@ -14,6 +14,22 @@ impl Compiler {
         ["-fno-show-column", caret, "-fdiagnostics-color=never"].map(str::to_owned)
     }
 
+    /// What CUDA's compilers take, with a warning or without: values of an aggregate that are narrowed, and for clang
+    /// what it alone says unasked of conditions, as an error since version 21 of `a < b < c`.
+    fn leniency(&self) -> &'static [&'static str] {
+        match self.toolchain.is_clang {
+            true => &[
+                "-Wno-c++11-narrowing",
+                "-Wno-parentheses",
+                "-Wno-parentheses-equality",
+                "-Wno-tautological-compare",
+                "-Wno-constant-logical-operand",
+                "-Wno-xor-used-as-pow",
+            ],
+            false => &["-Wno-narrowing"],
+        }
+    }
+
     fn target_options(&self) -> Vec<String> {
         let native: &[&str] = if cfg!(target_arch = "x86_64") {
             // Tuned for no processor, GCC gathers and scatters no elements, which costs more than it saves.
@@ -34,6 +50,7 @@ impl Compiler {
         all.extend(["-fno-exceptions", "-fno-rtti"].map(str::to_owned));
         all.extend(self.message_options());
         all.extend(self.target_options());
+        all.extend(self.leniency().iter().map(|it| (*it).to_owned()));
         // The functions of C that a compiler knows without a declaration are none of CUDA C's.
         all.push(
             match self.toolchain.is_clang {
@@ -172,6 +189,13 @@ fn check_options(toolchain: &Toolchain) -> Vec<String> {
             "-tsan-distinguish-volatile=1",
             "-mllvm",
             "-tsan-instrument-func-entry-exit=0",
+            // Of accesses and calls of two lines it makes none of no line.
+            "-mllvm",
+            "-sink-common-insts=false",
+            "-mllvm",
+            "-hoist-common-insts=false",
+            "-mllvm",
+            "-enable-tail-merge=false",
         ]),
         (false, version) => {
             if version >= 11 {

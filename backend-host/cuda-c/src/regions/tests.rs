@@ -320,7 +320,7 @@ fn every_function_of_the_language_that_waits_is_known() {
                         && waiting.contains(tokens.at(it))
                         && tokens.at(it - 1) != "."
                 });
-                let is_statement = matches!(name, "if" | "for" | "while" | "switch");
+                let is_statement = matches!(name, "if" | "constexpr" | "for" | "while" | "switch");
                 if tokens.is_of_language(open) && !is_statement && calls && waiting.insert(name) {
                     is_more = true;
                     if !told.iter().any(|it| it.contains(&open)) {

@@ -15,6 +15,12 @@ pub(crate) fn compiler_of(language: Language) -> Compiler {
     Compiler::find(language).expect("a C++ compiler").keeping_headers_in(kept)
 }
 
+/// True if the compiler is zig's, which keeps files of its own and finds the system's headers in its own way.
+pub(crate) fn is_zig() -> bool {
+    let identity = compiler().identity();
+    identity.lines().take(5).any(|line| line.contains("zig"))
+}
+
 /// Compiles and loads; the compiler says nothing.
 pub(crate) fn load_source(compiler: &Compiler, source: &Source<'_>) -> Arc<Library> {
     let compiled = compiler.compile(source).unwrap_or_else(|error| panic!("{error}"));

@@ -4,7 +4,7 @@
 // Named so, it is no shared memory of a program's. An instruction may ask for what one of another statement left.
 extern "C++" {
 namespace gpuarray_abi {
-static thread_local bool carry __attribute__((unused)) = false;
+static GPUARRAY_THREAD_LOCAL bool carry __attribute__((unused)) = false;
 } // namespace gpuarray_abi
 namespace cuda_c {
 namespace ptx {
