@@ -45,6 +45,16 @@ extern "C++" {
 #define GPUARRAY_THREAD_LOCAL thread_local
 #endif
 
+// A function of the executor's part, of whose own accesses nothing is to be found.
+#ifndef GPUARRAY_CHECK
+#define GPUARRAY_UNCHECKED
+#elif defined(__clang__) && __has_attribute(disable_sanitizer_instrumentation)
+// In a function that it does not check, clang would still have atomic operations call the functions of checks.
+#define GPUARRAY_UNCHECKED __attribute__((no_sanitize("thread", "undefined"), disable_sanitizer_instrumentation))
+#else
+#define GPUARRAY_UNCHECKED __attribute__((no_sanitize("thread", "undefined")))
+#endif
+
 struct uint3 {
     unsigned x, y, z;
 };
@@ -131,24 +141,24 @@ static inline void written(const void* variable) {
 }
 
 // The linear index of the calling thread in its block.
-static inline unsigned thread() {
+GPUARRAY_UNCHECKED static inline unsigned thread() {
     return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
 }
-static inline unsigned lane() { return thread() % GPUARRAY_WARP_SIZE; }
-static inline unsigned warp() { return thread() / GPUARRAY_WARP_SIZE; }
+GPUARRAY_UNCHECKED static inline unsigned lane() { return thread() % GPUARRAY_WARP_SIZE; }
+GPUARRAY_UNCHECKED static inline unsigned warp() { return thread() / GPUARRAY_WARP_SIZE; }
 
 // Other threads run before a call of the executor returns: this thread's index comes back from its
 // stack.
 struct Resume {
     unsigned x, y, z;
-    Resume() {
+    GPUARRAY_UNCHECKED Resume() {
         x = threadIdx.x;
         apart();
         y = threadIdx.y;
         apart();
         z = threadIdx.z;
     }
-    ~Resume() {
+    GPUARRAY_UNCHECKED ~Resume() {
         threadIdx.x = x;
         apart();
         threadIdx.y = y;
@@ -159,24 +169,24 @@ struct Resume {
     }
 };
 
-static inline unsigned barrier(const char* file, unsigned line, unsigned predicate = 0,
+GPUARRAY_UNCHECKED static inline unsigned barrier(const char* file, unsigned line, unsigned predicate = 0,
                                unsigned id = 0, unsigned threads = 0) {
     Resume resume;
     return executor->barrier(thread(), id, threads, predicate, file, line);
 }
 
-static inline Lanes rendezvous(Lanes lanes, void* record, Combine* combine, const char* file,
+GPUARRAY_UNCHECKED static inline Lanes rendezvous(Lanes lanes, void* record, Combine* combine, const char* file,
                                unsigned line) {
     Resume resume;
     return executor->rendezvous(thread(), lanes, record, combine, file, line);
 }
 
-static inline void grid_barrier(const char* file, unsigned line) {
+GPUARRAY_UNCHECKED static inline void grid_barrier(const char* file, unsigned line) {
     Resume resume;
     executor->grid_barrier(thread(), file, line);
 }
 
-static inline bool is_cooperative() { return executor->is_cooperative() != 0; }
+GPUARRAY_UNCHECKED static inline bool is_cooperative() { return executor->is_cooperative() != 0; }
 
 static inline void print(const char* text, unsigned long bytes) { executor->print(text, bytes); }
 
@@ -251,7 +261,7 @@ template <unsigned long N> using Range = __make_integer_seq<IndicesOf, unsigned 
 template <unsigned long N> using Range = Indices<__integer_pack(N)...>;
 #endif
 
-static inline void set_block(const Launch* launch, const uint3* index) {
+GPUARRAY_UNCHECKED static inline void set_block(const Launch* launch, const uint3* index) {
     const uint3 grid = launch->grid, block = launch->block, at = *index;
 #define GPUARRAY_SET(variable, value) \
     variable.x = value.x, apart(), variable.y = value.y, apart(), variable.z = value.z, apart()
@@ -264,11 +274,11 @@ static inline void set_block(const Launch* launch, const uint3* index) {
 // How an argument is passed: as its value, or for a reference as an address.
 template <class A> struct Passed {
     static constexpr Parameter parameter = {sizeof(A), alignof(A)};
-    static A& of(void* argument) { return *static_cast<A*>(argument); }
+    GPUARRAY_UNCHECKED static A& of(void* argument) { return *static_cast<A*>(argument); }
 };
 template <class A> struct Passed<A&> {
     static constexpr Parameter parameter = {sizeof(A*), alignof(A*)};
-    static A& of(void* argument) { return **static_cast<A**>(argument); }
+    GPUARRAY_UNCHECKED static A& of(void* argument) { return **static_cast<A**>(argument); }
 };
 
 template <auto kernel, class Type> struct Kernel;
@@ -280,7 +290,7 @@ template <auto kernel, class... A> struct Kernel<kernel, void (*)(A...)> {
 
     template <bool has_regions>
     // A function that is not a part of the loop over blocks, in which the compiler vectorises nothing.
-    static __attribute__((noinline)) bool threads(uint3 block, unsigned first, A... a) {
+    GPUARRAY_UNCHECKED static __attribute__((noinline)) bool threads(uint3 block, unsigned first, A... a) {
         suspended = false;
         if constexpr (has_regions) {
             // What seldom runs is compiled once, and not as a loop. The compiler does not know what is called.
@@ -292,8 +302,11 @@ template <auto kernel, class... A> struct Kernel<kernel, void (*)(A...)> {
         }
         return suspended;
     }
-    static inline __attribute__((always_inline)) void alone(uint3 block, unsigned first, A... a) {
-#ifdef GPUARRAY_QUICK
+    GPUARRAY_UNCHECKED static inline __attribute__((always_inline)) void alone(uint3 block, unsigned first, A... a) {
+#ifdef GPUARRAY_CHECK
+        // The kernel is a function of its own, which is checked.
+        loop(block, first, [&]() GPUARRAY_UNCHECKED __attribute__((always_inline)) { copy(a...); });
+#elif defined(GPUARRAY_QUICK)
         // One copy is compiled sooner.
         loop(block, first, [&]() __attribute__((always_inline)) { kernel(a...); });
 #else
@@ -309,7 +322,7 @@ template <auto kernel, class... A> struct Kernel<kernel, void (*)(A...)> {
     }
     static __attribute__((noinline, cold)) void copy(A... a) { kernel(a...); }
     template <class Call>
-    static inline __attribute__((always_inline)) void loop(uint3 block, unsigned first, Call call) {
+    GPUARRAY_UNCHECKED static inline __attribute__((always_inline)) void loop(uint3 block, unsigned first, Call call) {
         unsigned x = first % block.x, y = first / block.x % block.y, z = first / block.x / block.y;
         for (; z < block.z; ++z, y = 0) {
             threadIdx.z = z;
@@ -329,7 +342,7 @@ template <auto kernel, class... A> struct Kernel<kernel, void (*)(A...)> {
         }
     }
     template <bool has_regions, unsigned long... I>
-    static inline void call(const Launch* launch, Blocks* blocks, unsigned first, Indices<I...>) {
+    GPUARRAY_UNCHECKED static inline void call(const Launch* launch, Blocks* blocks, unsigned first, Indices<I...>) {
         set_block(launch, &blocks->index);
         unsigned left = blocks->count;
         while (!threads<has_regions>(launch->block, first, Passed<A>::of(launch->arguments[I])...) &&
@@ -341,7 +354,7 @@ template <auto kernel, class... A> struct Kernel<kernel, void (*)(A...)> {
         }
     }
     template <bool has_regions>
-    static void run(const Launch* launch, Blocks* blocks, unsigned first) {
+    GPUARRAY_UNCHECKED static void run(const Launch* launch, Blocks* blocks, unsigned first) {
         call<has_regions>(launch, blocks, first, Range<sizeof...(A)>());
     }
 };

@@ -12,7 +12,7 @@ use crate::ptx;
 use crate::regions::Forms;
 use crate::tokens::Tokens;
 use crate::{qualifiers, shared_pointers, unnamed_classes, volatile_writes};
-pub(crate) use constants::PREFIX as CONSTANT_PREFIX;
+pub(crate) use constants::{OF_FUNCTION as CONSTANT_OF_FUNCTION, PREFIX as CONSTANT_PREFIX};
 pub(crate) use reader::Declared;
 use reader::{Declarations, Kernel};
 use std::borrow::Cow;
@@ -64,11 +64,12 @@ fn unit_of(
     // What lanes do together is no loop over threads, nor is what threads leave undefined for others.
     let mut meetings = volatile_writes::edits(tokens);
     meetings.extend(shared_pointers::edits(tokens));
+    let described = constants::of_functions(tokens);
     let without = without.filter(|_| meetings.is_empty() && !uses_alloca);
     let mut forms = without.map_or_else(Forms::default, |it| Forms::of(tokens, &all, it));
     let mut edits: Vec<(usize, usize, Cow<'_, str>)> =
         edits.into_iter().map(|(start, end, text)| (start, end, text.into())).collect();
-    let texts = meetings.into_iter().chain(unnamed_classes::edits(tokens));
+    let texts = meetings.into_iter().chain(described).chain(unnamed_classes::edits(tokens));
     edits.extend(texts.map(|(start, end, text)| (start, end, text.into())));
     for (token, form) in std::mem::take(&mut forms.texts) {
         let behind = tokens.all[token].end;

@@ -4,7 +4,7 @@ mod opening;
 
 use crate::abi::{self, Constant, Entry, Unit};
 use crate::check::{self, CHECKED_EXECUTOR};
-use crate::declarations::CONSTANT_PREFIX;
+use crate::declarations::{CONSTANT_OF_FUNCTION, CONSTANT_PREFIX};
 use crate::error::{Error, Result};
 use crate::executor::EXECUTOR;
 use crate::grid::{self, Initialiser};
@@ -16,7 +16,7 @@ use crate::symbols::{Symbol, Symbols};
 use object::SymbolKind;
 use opening::open;
 use std::collections::{HashMap, HashSet};
-use std::ffi::{CStr, c_void};
+use std::ffi::{CStr, c_char, c_void};
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -148,6 +148,7 @@ impl Library {
             warp_size: unit.warp_size,
             // SAFETY: the unit is loaded there.
             constant_bytes: unsafe { constants(&symbols, base) }
+                .into_iter()
                 .fold(0, |end, it| end.next_multiple_of(it.alignment.max(1)) + it.bytes),
             shared: static_shared(&symbols).map(|it| (it.value, it.bytes)).collect(),
             guards: guards(&symbols),
@@ -404,13 +405,35 @@ fn static_shared_of(symbols: &Symbols) -> HashMap<&str, u64> {
 ///
 /// # Safety
 /// The library is loaded at `base`.
-pub(crate) unsafe fn constants(
-    symbols: &Symbols,
-    base: usize,
-) -> impl Iterator<Item = Constant> + '_ {
-    let all = (0..).map_while(|number| symbols.find(&format!("{CONSTANT_PREFIX}{number}")));
-    // SAFETY: the driver has written a description there, and the loader its address.
-    all.map(move |it| unsafe { *(base.wrapping_add(it.value as usize) as *const Constant) })
+pub(crate) unsafe fn constants(symbols: &Symbols, base: usize) -> Vec<Constant> {
+    let of_text = (0..).map_while(|number| symbols.find(&format!("{CONSTANT_PREFIX}{number}")));
+    let of_functions = symbols.defined.iter().filter(|it| {
+        it.name.contains(CONSTANT_OF_FUNCTION) && it.bytes == size_of::<Constant>() as u64
+    });
+    let mut found = Vec::new();
+    for symbol in of_text.chain(of_functions) {
+        // SAFETY: the driver has written a description there, and the loader its address.
+        let constant = unsafe { *(base.wrapping_add(symbol.value as usize) as *const Constant) };
+        if constant.bytes > 0 {
+            found.push(constant);
+            continue;
+        }
+        // SAFETY: the description of a template has a literal of the unit in place of an address.
+        let begin = unsafe { CStr::from_ptr(constant.address as *const c_char) }.to_string_lossy();
+        let Some((scope, name)) = begin.split_once(' ') else { continue };
+        let is_of_template = |it: &&Symbol| {
+            let rest = it.name.strip_prefix(scope).unwrap_or_default();
+            rest.strip_prefix('L').unwrap_or(rest).starts_with(name)
+        };
+        let variables = symbols.defined.iter().filter(|it| it.kind == SymbolKind::Data);
+        let variables = variables.filter(is_of_template);
+        found.extend(variables.map(|it| Constant {
+            bytes: it.bytes,
+            alignment: it.bytes.next_power_of_two().min(16),
+            address: base.wrapping_add(it.value as usize),
+        }));
+    }
+    found
 }
 
 fn by_address(symbols: &Symbols, base: usize) -> HashMap<usize, Vec<&str>> {

@@ -10,6 +10,8 @@ pub(crate) const GUARD_BYTES: usize = 256;
 
 /// What lies in front of shared memory and behind it in a unit with checks: memory of nobody.
 pub(crate) const RED_ZONE: &str = "gpuarray_red_zone";
+/// The one in front, behind all variables of the executor.
+pub(crate) const RED_ZONE_BEFORE: &str = "gpuarray_red_zone_before";
 const RED_ZONE_BYTES: usize = 4096;
 
 /// Assembler text of the memory of nobody, to be linked behind all else: variables with a value lie in front of
@@ -21,7 +23,7 @@ pub(crate) fn red_zones() -> String {
              {name}:\n.zero {RED_ZONE_BYTES}\n"
         )
     };
-    zone(".tdata,\"awT\",%progbits", &format!("{RED_ZONE}_before"))
+    zone(".tdata,\"awT\",%progbits", RED_ZONE_BEFORE)
         + &zone(".tbss,\"awT\",%nobits", &format!("{RED_ZONE}_behind"))
 }
 

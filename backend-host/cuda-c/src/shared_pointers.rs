@@ -45,7 +45,7 @@ fn declared(tokens: &Tokens<'_>, end: usize) -> Option<usize> {
 /// The shared variable whose address the pointer gets, if the block that declares both has no other assignment.
 fn only_value<'a>(tokens: &Tokens<'a>, name: usize, end: usize) -> Option<&'a str> {
     let pointer = tokens.at(name);
-    let (open, close) = block_about(tokens, name)?;
+    let (open, close) = tokens.block_about(name)?;
     if (open..close).any(|at| tokens.at(at) == "goto") || is_of_switch(tokens, open) {
         // Jumps do not pass initialisers.
         return None;
@@ -77,21 +77,6 @@ fn only_value<'a>(tokens: &Tokens<'a>, name: usize, end: usize) -> Option<&'a st
 fn is_of_switch(tokens: &Tokens<'_>, open: usize) -> bool {
     let condition = open.checked_sub(1).and_then(|at| tokens.partner(at));
     condition.and_then(|at| at.checked_sub(1)).is_some_and(|at| tokens.at(at) == "switch")
-}
-
-/// The braces of the innermost block about a token.
-fn block_about(tokens: &Tokens<'_>, inside: usize) -> Option<(usize, usize)> {
-    let mut at = inside;
-    while at > 0 {
-        at -= 1;
-        match tokens.at(at) {
-            "{" => return Some((at, tokens.partner(at)?)),
-            "}" | ")" | "]" => at = tokens.partner(at)?,
-            "(" | "[" => return None,
-            _ => {}
-        }
-    }
-    None
 }
 
 /// True for a variable without elements that this block declares as shared in front of the pointer.

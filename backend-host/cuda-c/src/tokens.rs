@@ -70,6 +70,21 @@ impl<'a> Tokens<'a> {
         self.partners.get(index).copied().filter(|&it| it != NONE).map(|it| it as usize)
     }
 
+    /// The braces of the innermost block about a token.
+    pub(crate) fn block_about(&self, inside: usize) -> Option<(usize, usize)> {
+        let mut at = inside;
+        while at > 0 {
+            at -= 1;
+            match self.at(at) {
+                "{" => return Some((at, self.partner(at)?)),
+                "}" | ")" | "]" => at = self.partner(at)?,
+                "(" | "[" => return None,
+                _ => {}
+            }
+        }
+        None
+    }
+
     /// The tokens in front of a brace that say what it opens, from the last on.
     pub(crate) fn heading(&self, brace: usize) -> impl Iterator<Item = &'a str> {
         let before = (0..brace).rev().map(|at| self.at(at));
@@ -84,6 +99,12 @@ impl<'a> Tokens<'a> {
     /// True for such a brace, or that of a namespace.
     pub(crate) fn is_of_scope(&self, brace: usize) -> bool {
         self.is_of_linkage(brace) || self.heading(brace).any(|it| it == "namespace")
+    }
+
+    /// True for the brace of a class.
+    pub(crate) fn is_of_class(&self, brace: usize) -> bool {
+        let mut words = self.heading(brace).peekable();
+        words.peek() != Some(&")") && words.any(|it| matches!(it, "struct" | "class" | "union"))
     }
 
     /// True for two characters without anything between them.

@@ -36,28 +36,21 @@ struct Checker {
     void (*fill)(void* to, int byte, size bytes);
 };
 
-#define GPUARRAY_UNCHECKED                                                                      \
-    __attribute__((visibility("hidden"), used, noinline, no_sanitize("thread", "undefined") GPUARRAY_NO_ATOMICS))
-// In a function that it does not check, clang would still have atomic operations call the functions below.
-#if defined(__clang__) && __has_attribute(disable_sanitizer_instrumentation)
-#define GPUARRAY_NO_ATOMICS , disable_sanitizer_instrumentation
-#else
-#define GPUARRAY_NO_ATOMICS
-#endif
+#define GPUARRAY_HOOKED GPUARRAY_UNCHECKED __attribute__((visibility("hidden"), used, noinline))
 
 // While the unit is being loaded, constructors of its variables run, where nothing is checked.
 namespace loading {
-GPUARRAY_UNCHECKED void access(const volatile void*, size, unsigned, unsigned, const void*) {}
-GPUARRAY_UNCHECKED void fence(unsigned) {}
-GPUARRAY_UNCHECKED void fail(const char*, size, size, const char*, unsigned, unsigned, const void*) {}
+GPUARRAY_HOOKED void access(const volatile void*, size, unsigned, unsigned, const void*) {}
+GPUARRAY_HOOKED void fence(unsigned) {}
+GPUARRAY_HOOKED void fail(const char*, size, size, const char*, unsigned, unsigned, const void*) {}
 // The system's `malloc` and `free` are out of reach behind those below: what is freed here stays.
 void* aligned(size alignment, size bytes) __asm__("aligned_alloc");
-GPUARRAY_UNCHECKED void* allocate(size bytes, size alignment) {
+GPUARRAY_HOOKED void* allocate(size bytes, size alignment) {
     return aligned(alignment, (bytes + alignment - 1) / alignment * alignment);
 }
-GPUARRAY_UNCHECKED void release(void*, unsigned, const void*) {}
+GPUARRAY_HOOKED void release(void*, unsigned, const void*) {}
 // Volatile, or the compiler makes calls of `memmove` and `memset` of these loops, which come here.
-GPUARRAY_UNCHECKED void copy(void* to, const void* from, size bytes) {
+GPUARRAY_HOOKED void copy(void* to, const void* from, size bytes) {
     volatile char* const into = (char*)to;
     const volatile char* const out_of = (const char*)from;
     const bool is_upwards = into < out_of;
@@ -66,7 +59,7 @@ GPUARRAY_UNCHECKED void copy(void* to, const void* from, size bytes) {
         into[at] = out_of[at];
     }
 }
-GPUARRAY_UNCHECKED void fill(void* to, int byte, size bytes) {
+GPUARRAY_HOOKED void fill(void* to, int byte, size bytes) {
     for (size i = 0; i < bytes; ++i) ((volatile char*)to)[i] = (char)byte;
 }
 static constexpr Checker CHECKER = {access, fence, fail, allocate, release, copy, fill};
@@ -75,14 +68,22 @@ static constexpr Checker CHECKER = {access, fence, fail, allocate, release, copy
 // The executor's own once the unit is loaded; by its name the executor knows units with checks.
 static const Checker* checker __asm__("gpuarray_checker") __attribute__((used)) = &loading::CHECKER;
 
+// The executor's own variables in thread-local memory, such as the thread's index, from `gpuarray_local` on: kernels
+// read them more often than anything else. Set when the unit is loaded.
+static long own[2] __asm__("gpuarray_own") __attribute__((used)) = {0, 0};
+GPUARRAY_UNCHECKED static inline bool is_own(const volatile void* address) {
+    const long at = (long)((unsigned long)address - (unsigned long)&gpuarray_abi::local);
+    return at >= own[0] && at < own[1];
+}
+
 #define GPUARRAY_THREAD (threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z))
 #define GPUARRAY_CALLER __builtin_return_address(0)
 #define GPUARRAY_ACCESS(address, bytes, how)                                                    \
-    checker->access(address, bytes, how, GPUARRAY_THREAD, GPUARRAY_CALLER)
+    (is_own(address) ? (void)0 : checker->access(address, bytes, how, GPUARRAY_THREAD, GPUARRAY_CALLER))
 
 // A function under the name that compilers call it by.
 #define GPUARRAY_HOOK(result, name, symbol, ...)                                                \
-    GPUARRAY_UNCHECKED result name(__VA_ARGS__) __asm__(symbol);                                \
+    GPUARRAY_HOOKED result name(__VA_ARGS__) __asm__(symbol);                                \
     result name(__VA_ARGS__)
 
 #define GPUARRAY_ACCESSES(bytes)                                                                \
@@ -252,8 +253,7 @@ GPUARRAY_HOOK(int, allocate_aligned, "posix_memalign", void** p, size alignment,
 #undef GPUARRAY_ACCESS
 #undef GPUARRAY_CALLER
 #undef GPUARRAY_THREAD
-#undef GPUARRAY_UNCHECKED
-#undef GPUARRAY_NO_ATOMICS
+#undef GPUARRAY_HOOKED
 
 } // namespace gpuarray_check
 } // extern "C++"

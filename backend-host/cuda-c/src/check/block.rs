@@ -1,18 +1,16 @@
-//! The block that runs with checks, and the launch that it is of.
+//! The checks of the block that runs.
 
 use super::barriers::Barriers;
+use super::launch::{History, Launch};
+use super::lookup::{Region, RegionKind, range_of};
 use super::memory::is_uninitialised;
 use super::order::Order;
-use super::publications::Publications;
 use super::report::{describe_access, describe_address, describe_earlier, describe_misaligned};
 use super::shadow::{Kind, New, Shadow};
-use super::{Checking, Turn, Unit, heap};
 use crate::abi::Index;
 use crate::error::FailureKind;
 use crate::grid::Grid;
-use crate::library::Library;
-use crate::worker::{self, Worker};
-use std::cell::{Cell, RefCell};
+use crate::worker::Worker;
 use std::ops::Range;
 use std::ptr;
 
@@ -32,156 +30,6 @@ const PATIENCE: u32 = 64;
 pub(super) struct Fault {
     pub(super) kind: FailureKind,
     pub(super) message: String,
-}
-
-/// A launch with checks.
-pub(crate) struct Launch<'a> {
-    pub(super) checking: Checking<'a>,
-    pub(super) unit: &'a Unit,
-    library: &'a Library,
-    /// What the loop over threads reads besides the kernel's own memory.
-    arguments: Vec<Range<usize>>,
-    pub(crate) turn: Turn,
-    /// Used by the thread whose turn it is.
-    history: RefCell<History>,
-}
-
-/// What is remembered of all blocks.
-#[derive(Debug, Default)]
-struct History {
-    global: Shadow,
-    publications: Publications,
-    /// How often all blocks have met.
-    grid_rounds: u64,
-}
-
-impl<'a> Launch<'a> {
-    /// `arguments` are the ranges that hold the launch itself.
-    pub(crate) fn new(
-        checking: Checking<'a>,
-        unit: &'a Unit,
-        library: &'a Library,
-        arguments: Vec<Range<usize>>,
-    ) -> Launch<'a> {
-        Launch {
-            checking,
-            unit,
-            library,
-            arguments,
-            turn: Turn::default(),
-            history: RefCell::default(),
-        }
-    }
-
-    /// Lets the calling thread run blocks of the launch with checks, while the result lives.
-    pub(crate) fn begin(&'a self, grid: &Grid<'_>) -> Running {
-        self.turn.take();
-        let local = self.library.local_base() as usize;
-        let block = Box::into_raw(Box::new(Block {
-            launch: ptr::from_ref(self).cast(),
-            grid: range_of(&grid.launch),
-            blocks: grid.launch.grid,
-            threads: grid.launch.block,
-            shared: self.shared(local),
-            local: local..local + self.unit.local_bytes,
-            recent: Default::default(),
-            next_recent: 0,
-            shared_history: Shadow::default(),
-            order: Order::new(grid.threads(), grid.warp_size),
-            barriers: Barriers::new(grid.threads()),
-            doubtful: None,
-            atomic_accesses: 0,
-            grid_rounds: 0,
-            is_cooperative: grid.barrier.is_some(),
-        }));
-        CURRENT.set(block);
-        Running(block)
-    }
-
-    /// The shared memory of the thread whose thread-local memory is at `local`.
-    fn shared(&self, local: usize) -> Vec<Region> {
-        let shared = self.unit.locals.iter().filter(|it| !it.shared_name.is_empty());
-        let regions = shared.map(|it| {
-            let start = local + it.range.start;
-            let bytes = match it.is_dynamic {
-                true => it.range.len().min(self.checking.shared_bytes as usize),
-                false => it.range.len(),
-            };
-            Region { range: start..start + bytes, kind: RegionKind::Shared }
-        });
-        regions.collect()
-    }
-}
-
-fn range_of<T>(value: &T) -> Range<usize> {
-    let start = ptr::from_ref(value) as usize;
-    start..start + size_of::<T>()
-}
-
-thread_local! {
-    static CURRENT: Cell<*mut Block> = const { Cell::new(ptr::null_mut()) };
-}
-
-/// Ends the checks of the calling thread when it is dropped.
-pub(crate) struct Running(*mut Block);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        CURRENT.set(ptr::null_mut());
-        // SAFETY: `begin` has made it of a box, and the launch outlives this object.
-        let block = unsafe { Box::from_raw(self.0) };
-        block.launch().turn.leave();
-    }
-}
-
-/// What runs with checks on the calling thread; null without.
-pub(super) fn current() -> *mut Block {
-    CURRENT.get()
-}
-
-/// The block of the calling thread has ended; returns what is wrong with it after all.
-pub(crate) fn end_block() -> Option<(FailureKind, String)> {
-    // SAFETY: the object is this thread's, and the only reference to it ends here.
-    let Fault { kind, message } = unsafe { current().as_mut() }?.doubtful.take()?.fault;
-    Some((kind, message))
-}
-
-/// What a launch with checks on the calling thread says of an access that faulted, for which the compiler calls no
-/// function, at an instruction: a write of what can only be read; `None` for another one.
-pub(crate) fn describe_fault(address: usize, instruction: usize) -> Option<String> {
-    // SAFETY: the object is this thread's, and the only reference to it ends here.
-    let unit = unsafe { current().as_ref() }?.launch().unit;
-    let line = || unit.lines.describe(unit.lines.offset(instruction + 1));
-    unit.is_read_only(address)
-        .then(|| format!("a write to address {address:#x}, which can only be read, in {}", line()))
-}
-
-/// A block begins on the calling thread, which runs with checks.
-pub(crate) fn begin_block(linear: u64) {
-    // SAFETY: the object is this thread's, and the only reference to it ends here.
-    if let Some(block) = unsafe { current().as_mut() } {
-        block.begin(linear);
-    }
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum RegionKind {
-    /// Memory that is not looked at: stacks, the launch itself.
-    #[default]
-    Own,
-    Shared,
-    Global,
-    /// Constant memory, and constants of the code.
-    ReadOnly,
-    /// Literals and tables, which no name is known of.
-    Literal,
-}
-
-/// Memory that may be accessed.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Region {
-    pub(super) range: Range<usize>,
-    pub(super) kind: RegionKind,
 }
 
 /// An access of a kernel.
@@ -216,29 +64,29 @@ impl Access {
 
 /// A plain read in a race with atomic writes, which is none if the thread compares the variable with what it has
 /// read before it writes: `old = *p; do { seen = old; old = atomicCAS(p, seen, ...); } while (old != seen)`.
-struct Doubtful {
+pub(super) struct Doubtful {
     address: usize,
     thread: u32,
-    fault: Fault,
+    pub(super) fault: Fault,
 }
 
 /// The checks of the block that the calling thread runs.
 pub(super) struct Block {
     launch: *const Launch<'static>,
     /// Addresses of the launch, which the loop over threads reads.
-    grid: Range<usize>,
+    pub(super) grid: Range<usize>,
     blocks: Index,
     threads: Index,
-    shared: Vec<Region>,
+    pub(super) shared: Vec<Region>,
     /// The thread's own memory of the unit.
-    local: Range<usize>,
+    pub(super) local: Range<usize>,
     /// Where the last accesses were.
-    recent: [Region; 8],
-    next_recent: usize,
+    pub(super) recent: [Region; 8],
+    pub(super) next_recent: usize,
     shared_history: Shadow,
     pub(super) order: Order,
     pub(super) barriers: Barriers,
-    doubtful: Option<Doubtful>,
+    pub(super) doubtful: Option<Doubtful>,
     atomic_accesses: u32,
     /// How often the block has met all others.
     grid_rounds: u64,
@@ -246,12 +94,34 @@ pub(super) struct Block {
 }
 
 impl Block {
+    /// The checks of blocks of a launch on the calling thread.
+    pub(super) fn new(launch: &Launch<'_>, grid: &Grid<'_>) -> Block {
+        let local = launch.library.local_base() as usize;
+        Block {
+            launch: ptr::from_ref(launch).cast(),
+            grid: range_of(&grid.launch),
+            blocks: grid.launch.grid,
+            threads: grid.launch.block,
+            shared: launch.shared(local),
+            local: local..local + launch.unit.local_bytes,
+            recent: Default::default(),
+            next_recent: 0,
+            shared_history: Shadow::default(),
+            order: Order::new(grid.threads(), grid.warp_size),
+            barriers: Barriers::new(grid.threads()),
+            doubtful: None,
+            atomic_accesses: 0,
+            grid_rounds: 0,
+            is_cooperative: grid.barrier.is_some(),
+        }
+    }
+
     pub(super) fn launch(&self) -> &Launch<'_> {
         // SAFETY: the launch outlives what runs in it.
         unsafe { &*self.launch }
     }
 
-    fn begin(&mut self, linear: u64) {
+    pub(super) fn begin(&mut self, linear: u64) {
         // Blocks that are so far apart that they have one number are not told apart.
         self.order.begin((linear as u32).wrapping_add(1));
         self.barriers.begin();
@@ -436,78 +306,5 @@ impl Block {
         let place = describe_address(self, access.address)
             .map_or_else(String::new, |nearest| format!(", {}", nearest.text));
         Fault { kind, message: format!("{bytes}{what}: address {:#x}{place}", access.address) }
-    }
-
-    /// Memory was freed: what was known of it is to be looked up again.
-    pub(super) fn forget(&mut self) {
-        self.recent = Default::default();
-    }
-
-    /// The memory that an address lies in, if a kernel may access it.
-    fn region(&mut self, worker: *mut Worker, address: usize) -> Option<Region> {
-        if let Some(known) = self.recent.iter().find(|it| it.range.contains(&address)) {
-            return Some(known.clone());
-        }
-        let region = self.look_up(worker, address)?;
-        self.recent[self.next_recent] = region.clone();
-        self.next_recent = (self.next_recent + 1) % self.recent.len();
-        Some(region)
-    }
-
-    fn look_up(&self, worker: *mut Worker, address: usize) -> Option<Region> {
-        let own = |range| Region { range, kind: RegionKind::Own };
-        let global = |range| Region { range, kind: RegionKind::Global };
-        if let Some(range) = worker::memory_of(worker, address) {
-            return Some(own(range));
-        }
-        if self.local.contains(&address) {
-            return self.local_region(address);
-        }
-        let Launch { unit, arguments, checking, .. } = self.launch();
-        if let Some((variable, _)) = unit.variable(address) {
-            let kind = match unit.is_read_only(address) {
-                true => RegionKind::ReadOnly,
-                false => RegionKind::Global,
-            };
-            return Some(Region { range: variable.clone(), kind });
-        }
-        if unit.image.contains(&address) {
-            let kind = match unit.is_read_only(address) {
-                true => RegionKind::Literal,
-                false => RegionKind::Own,
-            };
-            return Some(Region { range: address..address + 1, kind });
-        }
-        let live = checking.memory.live(address).or_else(|| heap::live(address));
-        live.map(global).or_else(|| {
-            let executor = range_of(&super::CHECKED_EXECUTOR);
-            let mut own_ranges = arguments.iter().chain([&self.grid, &executor]);
-            own_ranges.find(|range| range.contains(&address)).cloned().map(own)
-        })
-    }
-
-    /// Shared memory, or a variable of the executor's own.
-    fn local_region(&self, address: usize) -> Option<Region> {
-        let shared = self.shared.iter().find(|region| region.range.contains(&address));
-        shared.cloned().or_else(|| {
-            let offset = address - self.local.start;
-            let mut own = self.launch().unit.locals.iter().filter(|it| it.shared_name.is_empty());
-            let found = own.find(|it| it.range.contains(&offset))?;
-            let range = self.local.start + found.range.start..self.local.start + found.range.end;
-            Some(Region { range, kind: RegionKind::Own })
-        })
-    }
-
-    /// The shared variable that an address lies in, or behind, or in front of the first of them, and its name.
-    pub(super) fn shared_near(&self, address: usize) -> Option<(Range<usize>, String)> {
-        if !self.local.contains(&address) {
-            return None;
-        }
-        let locals = self.launch().unit.locals.iter().filter(|it| !it.shared_name.is_empty());
-        let start = |(_, region): &(_, &Region)| region.range.start;
-        let shared = locals.zip(&self.shared);
-        let behind = shared.clone().filter(|it| start(it) <= address).max_by_key(start);
-        let (local, region) = behind.or_else(|| shared.min_by_key(start))?;
-        Some((region.range.clone(), local.shared_name.clone()))
     }
 }

@@ -1,7 +1,8 @@
 //! The functions that a unit with checks calls.
 
-use super::block::{Access, Fault, current};
+use super::block::{Access, Fault};
 use super::heap;
+use super::launch::current;
 use super::lines::is_of_language;
 use crate::abi::{Combine, Executor, Lanes};
 use crate::block::text_of;

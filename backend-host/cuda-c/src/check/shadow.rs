@@ -7,6 +7,7 @@
 
 use super::order::Event;
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 const PAGE: usize = 4096;
 const WORD: usize = 4;
@@ -123,12 +124,12 @@ struct Page {
     /// Bytes of a piece.
     piece: usize,
     cells: Vec<Cell>,
-    more: HashMap<u32, Vec<Entry>>,
+    more: HashMap<u32, Vec<Entry>, Multiply>,
 }
 
 impl Page {
     fn new() -> Page {
-        Page { piece: WORD, cells: vec![Cell::default(); PAGE / WORD], more: HashMap::new() }
+        Page { piece: WORD, cells: vec![Cell::default(); PAGE / WORD], more: HashMap::default() }
     }
 
     /// A byte is accessed alone.
@@ -216,10 +217,40 @@ fn merge(entry: &mut Entry, new: &New, is_before: &impl Fn(Event) -> bool) -> bo
     is_replaced
 }
 
+/// Hashes numbers of pages and pieces: no key is anybody's choice.
+type Multiply = BuildHasherDefault<Multiplied>;
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Multiplied(u64);
+
+impl Hasher for Multiplied {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        self.write_u64(u64::from(number));
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        // Both ends of the result are used: the place in the table, and a part that tells keys apart.
+        let mixed = (self.0 ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = mixed ^ mixed >> 32;
+    }
+
+    fn write_usize(&mut self, number: usize) {
+        self.write_u64(number as u64);
+    }
+}
+
 /// The accesses to some memory.
 #[derive(Debug, Default)]
 pub(super) struct Shadow {
-    pages: HashMap<usize, Box<Page>>,
+    pages: HashMap<usize, Box<Page>, Multiply>,
 }
 
 impl Shadow {

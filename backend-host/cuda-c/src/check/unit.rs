@@ -3,7 +3,7 @@
 use super::calls::{CHECKER, Checker};
 use super::lines::Lines;
 use crate::library;
-use crate::shared_memory::{DYNAMIC_SHARED, RED_ZONE, is_shared};
+use crate::shared_memory::{DYNAMIC_SHARED, RED_ZONE, RED_ZONE_BEFORE, is_shared};
 use crate::symbols::Symbols;
 use object::SymbolKind;
 use std::ops::Range;
@@ -44,6 +44,14 @@ impl Unit {
         let checker = base.wrapping_add(checker.value as usize) as *mut *const Checker;
         // SAFETY: the symbol is this variable of `check.h`.
         unsafe { *checker = &CHECKER };
+        let find = |name: &str| symbols.find(name).map(|it| it.value);
+        if let (Some(own), Some(end), Some(from)) =
+            (find("gpuarray_own"), find(RED_ZONE_BEFORE), find("gpuarray_local"))
+        {
+            let bounds = [0, end].map(|it| it.wrapping_sub(from) as i64);
+            // SAFETY: the symbol is this variable of `check.h`.
+            unsafe { *(base.wrapping_add(own as usize) as *mut [i64; 2]) = bounds };
+        }
         let in_memory = symbols.defined.iter().filter(|it| it.kind != SymbolKind::Tls);
         let end = in_memory.clone().map(|it| it.value + it.bytes).max().unwrap_or(0);
         let is_own = |name: &str| name.contains("gpuarray_");
@@ -57,7 +65,7 @@ impl Unit {
         variables.sort_by_key(|(range, _)| range.start);
         // SAFETY: the caller's promise.
         let constants = unsafe { library::constants(symbols, base) };
-        let constants = constants.map(|it| it.address..it.address + it.bytes as usize);
+        let constants = constants.into_iter().map(|it| it.address..it.address + it.bytes as usize);
         let moved = |it: &Range<u64>| {
             base.wrapping_add(it.start as usize)..base.wrapping_add(it.end as usize)
         };

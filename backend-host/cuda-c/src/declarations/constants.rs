@@ -6,22 +6,53 @@ use std::fmt::Write as _;
 /// What the description of a constant has in front of its number as a symbol.
 pub(crate) const PREFIX: &str = "gpuarray_constant_";
 
+/// What the name of the description of a function's constant has in it.
+pub(crate) const OF_FUNCTION: &str = "gpuarray_constant_of_function_";
+
+const CONSTANT: &str = "__gpuarray_constant__";
+
 /// A variable in constant memory.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Constant {
     /// The namespaces to open, from the outside.
     pub(super) namespaces: Vec<String>,
     pub(super) name: String,
+    pub(super) is_template: bool,
 }
 
-/// The names of the variables that are declared between `begin` and the `;` at `end`; none of a template's, and
-/// none where it is not certain what is a name.
+impl Constant {
+    /// What the symbols of a template's variables begin with, with a space where that of a static one has an `L`.
+    fn symbols(&self) -> String {
+        let mut symbol = String::from("_Z");
+        if !self.namespaces.is_empty() {
+            symbol.push('N');
+        }
+        for namespace in &self.namespaces {
+            let words =
+                namespace.split(' ').filter(|it| !matches!(*it, "inline" | "namespace" | "::"));
+            let mut words = words.filter(|it| !it.is_empty()).peekable();
+            if words.peek().is_none() {
+                symbol.push_str("12_GLOBAL__N_1");
+            }
+            for word in words {
+                let _ = write!(symbol, "{}{word}", word.len());
+            }
+        }
+        let _ = write!(symbol, " {}{}I", self.name.len(), self.name);
+        symbol
+    }
+}
+
+/// The names of the variables that are declared between `begin` and the `;` at `end`; none where it is not certain what is a name.
 pub(super) fn names(tokens: &Tokens<'_>, begin: usize, end: usize) -> Vec<String> {
     let (mut names, mut name): (Vec<String>, Option<String>) = (Vec::new(), None);
     let mut at = begin;
     while at < end {
         match tokens.at(at) {
-            "template" => return Vec::new(),
+            "template" => {
+                let Some(behind) = tokens.behind_angles(at + 1, end) else { return Vec::new() };
+                at = behind - 1;
+            }
             // A pointer to a function, `(*name)(int)`, or a value.
             "(" => {
                 let close = tokens.partner(at).unwrap_or(end);
@@ -76,19 +107,55 @@ fn initialiser_end(tokens: &Tokens<'_>, equals: usize, end: usize) -> Option<usi
     Some(end)
 }
 
-/// Appends the descriptions of constants.
+/// Returns the descriptions of the constants of functions, each behind its declaration.
+pub(super) fn of_functions(tokens: &Tokens<'_>) -> Vec<(usize, usize, String)> {
+    let mut edits = Vec::new();
+    for at in (0..tokens.len()).filter(|&it| tokens.at(it) == CONSTANT) {
+        let Some((open, close)) = tokens.block_about(at) else { continue };
+        let begin =
+            (open..at).rfind(|&it| matches!(tokens.at(it), ";" | "{" | "}")).unwrap_or(open) + 1;
+        let mut end = at;
+        while end < close && tokens.at(end) != ";" {
+            end = tokens.partner(end).unwrap_or(end) + 1;
+        }
+        let is_static = (begin..end).any(|it| tokens.at(it) == "static");
+        let begins = matches!(tokens.at(begin), "static" | "const" | CONSTANT);
+        if !is_static || !begins || tokens.is_of_scope(open) || tokens.is_of_class(open) {
+            continue;
+        }
+        let behind = tokens.all[end].end;
+        for name in names(tokens, begin, end) {
+            let number = edits.len();
+            let text = format!(" static {} {OF_FUNCTION}{number} {}", TYPE, value(&name));
+            edits.push((behind, behind, text));
+        }
+    }
+    edits
+}
+
+const TYPE: &str = "const ::gpuarray_abi::Constant";
+
+/// What describes a constant, from the attributes of the description on.
+fn value(name: &str) -> String {
+    format!(
+        "__attribute__((used)) = {{sizeof({name}), __alignof__({name}), __builtin_addressof({name})}};"
+    )
+}
+
+/// Appends the descriptions of constants. That of a template has no size, and the beginning of its symbols.
 pub(super) fn append(text: &mut String, constants: &[Constant]) {
-    for (number, Constant { namespaces, name }) in constants.iter().enumerate() {
+    for (number, constant) in constants.iter().enumerate() {
+        let Constant { namespaces, name, is_template } = constant;
         let _ = write!(text, "\n# 1 \"constant {name}\"\n");
         for namespace in namespaces {
             let _ = write!(text, "{namespace} {{ ");
         }
-        let _ = write!(
-            text,
-            "static const ::gpuarray_abi::Constant {PREFIX}{number} __asm__(\"{PREFIX}{number}\") \
-             __attribute__((used)) = {{sizeof({name}), __alignof__({name}), \
-             __builtin_addressof({name})}};"
-        );
+        let value = match is_template {
+            true => format!("__attribute__((used)) = {{0, 0, \"{}\"}};", constant.symbols()),
+            false => value(name),
+        };
+        let _ =
+            write!(text, "static {TYPE} {PREFIX}{number} __asm__(\"{PREFIX}{number}\") {value}");
         let _ = writeln!(text, "{}", " }".repeat(namespaces.len()));
     }
 }

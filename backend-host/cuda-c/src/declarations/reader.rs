@@ -179,8 +179,21 @@ impl Reader<'_, '_> {
         // An explicit instantiation that is elsewhere.
         let is_extern = tokens.at(begin) == "extern" && tokens.at(begin + 1) == "template";
         let is_template = tokens.at(begin) == "template";
+        // What functions of a class declare is not this declaration's.
+        let mut braces = 0_usize;
+        let of_variable = (begin..end).find(|&index| {
+            match tokens.at(index) {
+                "{" => braces += 1,
+                "}" => braces = braces.saturating_sub(1),
+                _ => {}
+            }
+            braces == 0 && matches!(tokens.at(index), VARIABLE | CONSTANT)
+        });
+        let is_constant = of_variable.is_some_and(|first| {
+            (first..end).take_while(|&it| tokens.at(it) != "{").any(|it| tokens.at(it) == CONSTANT)
+        });
         // No function is constant memory: a constant's value may be in parentheses.
-        let parameters = self.parameters(begin, end).filter(|_| !has(CONSTANT));
+        let parameters = self.parameters(begin, end).filter(|_| !is_constant);
         let last = if has_body { tokens.partner(end).unwrap_or(end) } else { end };
         self.found.all.push(Declared {
             range: begin..last + 1,
@@ -221,16 +234,16 @@ impl Reader<'_, '_> {
             }
         } else if parameters.is_none() && !has("extern") {
             // Kept although no function may read or write it: the host does.
-            for index in begin..end {
-                if matches!(tokens.at(index), VARIABLE | CONSTANT) {
-                    self.replace(index, index, "__attribute__((__used__))");
-                    break;
-                }
+            if let Some(index) = of_variable {
+                self.replace(index, index, "__attribute__((__used__))");
             }
-            if has(CONSTANT) {
+            if is_constant {
                 let names = constants::names(tokens, begin, end);
-                let own =
-                    names.into_iter().map(|name| Constant { namespaces: self.namespaces(), name });
+                let own = names.into_iter().map(|name| Constant {
+                    namespaces: self.namespaces(),
+                    name,
+                    is_template,
+                });
                 let own: Vec<_> = own.collect();
                 self.found.constants.extend(own);
             }

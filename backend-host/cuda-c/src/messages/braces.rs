@@ -78,12 +78,8 @@ fn is_new_declaration(tokens: &Tokens<'_>, at: usize, open: &[usize]) -> bool {
         || tokens.all[before].kind == Kind::Literal;
     begins
         && QUALIFIERS.contains(&tokens.at(at))
-        && (tokens.at(at) == QUALIFIERS[0] || open.last().is_some_and(|&it| !is_class(tokens, it)))
-}
-
-fn is_class(tokens: &Tokens<'_>, brace: usize) -> bool {
-    let mut words = tokens.heading(brace).peekable();
-    words.peek() != Some(&")") && words.any(|it| matches!(it, "struct" | "class" | "union"))
+        && (tokens.at(at) == QUALIFIERS[0]
+            || open.last().is_some_and(|&it| !tokens.is_of_class(it)))
 }
 
 /// True for `extern "C" {` around a whole program, whose lines begin behind it.
