@@ -77,7 +77,7 @@ static constexpr int warpSize __attribute__((unused)) = GPUARRAY_WARP_SIZE;
 
 namespace gpuarray_abi {
 
-constexpr unsigned VERSION = 8;
+constexpr unsigned VERSION = 9;
 // Of a block.
 constexpr unsigned MOST_THREADS = 1024;
 
@@ -115,7 +115,12 @@ struct Executor {
                  unsigned line) __attribute__((noreturn));
     // True (1) in a cooperative launch.
     unsigned (*is_cooperative)();
+    // What lies at an address that is not of shared memory.
+    unsigned (*space_of)(const volatile void* address);
 };
+
+// Kinds of memory: a thread's local variables, constant variables of the unit, and all else.
+enum Space : unsigned { GLOBAL = 0, LOCAL = 1, CONSTANT = 2 };
 
 // Set when the unit is loaded.
 static const Executor* executor = nullptr;
@@ -187,6 +192,8 @@ GPUARRAY_UNCHECKED static inline void grid_barrier(const char* file, unsigned li
 }
 
 GPUARRAY_UNCHECKED static inline bool is_cooperative() { return executor->is_cooperative() != 0; }
+
+static inline Space space_of(const volatile void* address) { return (Space)executor->space_of(address); }
 
 static inline void print(const char* text, unsigned long bytes) { executor->print(text, bytes); }
 

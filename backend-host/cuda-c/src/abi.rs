@@ -3,10 +3,15 @@
 use std::ffi::{c_char, c_void};
 use std::sync::atomic::AtomicBool;
 
-pub(crate) const VERSION: u32 = 8;
+pub(crate) const VERSION: u32 = 9;
 
 pub(crate) type Lanes = u64;
 pub(crate) type Combine = unsafe extern "C" fn(records: *const *mut c_void, lanes: Lanes);
+
+/// Kinds of memory.
+pub(crate) const GLOBAL: u32 = 0;
+pub(crate) const LOCAL: u32 = 1;
+pub(crate) const CONSTANT: u32 = 2;
 
 pub(crate) const TRAP: u32 = 1;
 pub(crate) const ASSERT: u32 = 2;
@@ -22,6 +27,7 @@ pub(crate) struct Executor {
     pub(crate) print: unsafe extern "C" fn(*const c_char, u64),
     pub(crate) trap: unsafe extern "C" fn(u32, u32, *const c_char, *const c_char, u32) -> !,
     pub(crate) is_cooperative: extern "C" fn() -> u32,
+    pub(crate) space_of: extern "C" fn(*const c_void) -> u32,
 }
 
 #[repr(C)]

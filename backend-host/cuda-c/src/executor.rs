@@ -4,7 +4,7 @@ use crate::abi::{self, Combine, Executor, Lanes};
 use crate::block::{GRID_BARRIER, MOST_THREADS, text_of};
 use crate::context::{StackPointer, Target};
 use crate::error::FailureKind;
-use crate::worker::{enter, exit, fail, is_cooperative, is_running, running, step, wait};
+use crate::worker::{enter, exit, fail, is_cooperative, is_running, running, space, step, wait};
 use std::ffi::{CStr, c_char, c_void};
 
 /// The table that each unit gets when it is loaded.
@@ -15,6 +15,7 @@ pub(crate) static EXECUTOR: Executor = Executor {
     print,
     trap,
     is_cooperative: cooperative,
+    space_of,
 };
 
 /// Barriers and warp operations with a short way for threads in lockstep.
@@ -213,4 +214,13 @@ unsafe extern "C" fn trap(
 extern "C" fn cooperative() -> u32 {
     // SAFETY: the worker is this thread's.
     u32::from(unsafe { is_cooperative(running()) })
+}
+
+extern "C" fn space_of(address: *const c_void) -> u32 {
+    let worker = running();
+    if !is_running(worker) {
+        return abi::GLOBAL;
+    }
+    // SAFETY: the worker is this thread's, and runs a kernel.
+    unsafe { space(worker, address as usize) }
 }

@@ -30,8 +30,8 @@ pub struct Library {
     /// The names of the entries that the compilation's `names` asked for, in order.
     names: Vec<String>,
     warp_size: u32,
-    /// Bytes of all constants.
-    constant_bytes: u64,
+    /// The variables in constant memory.
+    constants: Vec<Constant>,
     /// Offsets and bytes of static shared memory in thread-local memory.
     shared: Vec<(u64, u64)>,
     /// Offsets of what says that constructors of shared memory have run.
@@ -147,9 +147,7 @@ impl Library {
             names: Vec::new(),
             warp_size: unit.warp_size,
             // SAFETY: the unit is loaded there.
-            constant_bytes: unsafe { constants(&symbols, base) }
-                .into_iter()
-                .fold(0, |end, it| end.next_multiple_of(it.alignment.max(1)) + it.bytes),
+            constants: unsafe { constants(&symbols, base) },
             shared: static_shared(&symbols).map(|it| (it.value, it.bytes)).collect(),
             guards: guards(&symbols),
             dynamic_shared: symbols.find(DYNAMIC_SHARED).map(|it| it.value),
@@ -303,7 +301,13 @@ impl Library {
 
     /// Bytes of constant memory that the constants of the unit take one behind the other.
     pub(crate) fn constant_bytes(&self) -> u64 {
-        self.constant_bytes
+        let all = self.constants.iter();
+        all.fold(0, |end, it| end.next_multiple_of(it.alignment.max(1)) + it.bytes)
+    }
+
+    /// True for an address in constant memory.
+    pub(crate) fn is_constant(&self, address: usize) -> bool {
+        self.constants.iter().any(|it| address.wrapping_sub(it.address) < it.bytes as usize)
     }
 
     /// The layout of a unit with checks.

@@ -311,6 +311,20 @@ pub(crate) unsafe fn is_cooperative(worker: *mut Worker) -> bool {
     unsafe { (*(*worker).grid).barrier.is_some() }
 }
 
+/// The kind of memory at an address that is not of shared memory, as in `gpuarray_abi.h`.
+///
+/// # Safety
+/// The worker is the calling thread's, and runs a kernel.
+pub(crate) unsafe fn space(worker: *mut Worker, address: usize) -> u32 {
+    // SAFETY: the caller's promise.
+    let (stacks, library) = unsafe { (&(*worker).stacks, (*(*worker).grid).library) };
+    match stacks.range_of(address) {
+        Some(_) => abi::LOCAL,
+        None if library.is_constant(address) => abi::CONSTANT,
+        None => abi::GLOBAL,
+    }
+}
+
 /// Says whether the code of a kernel runs, and returns what was said before.
 ///
 /// # Safety

@@ -74,7 +74,18 @@ static inline void* __nv_aligned_device_malloc(size_t bytes, size_t alignment) {
     return cuda_c_posix_memalign(&memory, least, bytes) == 0 ? memory : nullptr;
 }
 
-// The kinds of an address: there is one kind of memory. Programs keep addresses of shared memory in 32 bits: these tell
+// What an address is of. The executor knows stacks and constants.
+static inline unsigned int __isShared(const void* p) { return gpuarray_abi::is_shared(p); }
+static inline unsigned int __isLocal(const void* p) {
+    return !gpuarray_abi::is_shared(p) && gpuarray_abi::space_of(p) == gpuarray_abi::LOCAL;
+}
+static inline unsigned int __isConstant(const void* p) {
+    return !gpuarray_abi::is_shared(p) && gpuarray_abi::space_of(p) == gpuarray_abi::CONSTANT;
+}
+static inline unsigned int __isGlobal(const void* p) {
+    return !gpuarray_abi::is_shared(p) && gpuarray_abi::space_of(p) == gpuarray_abi::GLOBAL;
+}
+// All addresses are of one kind. Programs keep addresses of shared memory in 32 bits: these tell
 // all of one near another variable of the block.
 static inline size_t __cvta_generic_to_global(const void* p) { return (size_t)p; }
 static inline size_t __cvta_generic_to_shared(const void* p) { return (size_t)p; }

@@ -36,6 +36,7 @@ pub(crate) static CHECKED_EXECUTOR: Executor = Executor {
     print: EXECUTOR.print,
     trap: EXECUTOR.trap,
     is_cooperative: EXECUTOR.is_cooperative,
+    space_of: EXECUTOR.space_of,
 };
 
 /// # Safety

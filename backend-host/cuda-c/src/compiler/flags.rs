@@ -180,6 +180,8 @@ fn check_options(toolchain: &Toolchain) -> Vec<String> {
         "-fno-builtin-memset",
         "-fno-builtin-malloc",
         "-fno-builtin-free",
+        // The function that is called knows by the address that it returns to where it is called.
+        "-fno-optimize-sibling-calls",
     ];
     // Fences reach the executor as all else does, of which GCC does not know.
     options.extend((!toolchain.is_clang).then_some("-Wno-tsan"));

@@ -925,3 +925,7 @@ IS(dim3, blockDim);
 IS(dim3, gridDim);
 IS(size_t, sizeof(int));
 IS(size_t, __cvta_generic_to_shared(pv));
+IS(unsigned int, __isShared(pv));
+IS(unsigned int, __isGlobal(pv));
+IS(unsigned int, __isLocal(pv));
+IS(unsigned int, __isConstant(pv));
