@@ -10,6 +10,7 @@ use crate::declarations;
 use crate::endings;
 use crate::error::{Error, Result};
 use crate::headers;
+use crate::known_names;
 use crate::messages;
 use crate::options::Options;
 use crate::placement;
@@ -312,7 +313,10 @@ impl Compiler {
     /// As [`Compiler::compile`].
     pub fn compile_preprocessed(&self, source: &Preprocessed) -> Result<Compiled> {
         self.compile_with_fallbacks(source).map_err(|error| match error {
-            Error::Refused(log) => Error::Refused(messages::of_program(&log, &source.text)),
+            Error::Refused(log) => {
+                let log = messages::of_program(&log, &source.text);
+                Error::Refused(known_names::original(&log).into_owned())
+            }
             other => other,
         })
     }

@@ -11,7 +11,7 @@ mod refused;
 use crate::ptx;
 use crate::regions::Forms;
 use crate::tokens::Tokens;
-use crate::{qualifiers, shared_pointers, unnamed_classes, volatile_writes};
+use crate::{known_names, qualifiers, shared_pointers, unnamed_classes, volatile_writes};
 pub(crate) use constants::{OF_FUNCTION as CONSTANT_OF_FUNCTION, PREFIX as CONSTANT_PREFIX};
 pub(crate) use reader::Declared;
 use reader::{Declarations, Kernel};
@@ -41,6 +41,11 @@ pub(crate) fn unit(
     is_hip: bool,
 ) -> Result<Unit, String> {
     let tokens = Tokens::of(preprocessed);
+    if let Some((renamed, own)) = known_names::renamed(&tokens) {
+        let names: Vec<_> = names.iter().map(|name| known_names::expression(name, &own)).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        return unit(&renamed, &names, without, is_hip);
+    }
     refused::check(&tokens)?;
     if let Some(placed) = qualifiers::placed(&tokens) {
         return unit_of(&Tokens::of(&placed), names, without, is_hip);
@@ -109,7 +114,12 @@ fn unit_of(
         let number = kernels.len() + number;
         let address = name.trim().trim_start_matches('&');
         // Writing to a String cannot fail.
-        let _ = write!(text, "\n# 1 \"name expression {}\"\n{}", escaped(name), entry(number));
+        let _ = write!(
+            text,
+            "\n# 1 \"name expression {}\"\n{}",
+            escaped(&known_names::original(name)),
+            entry(number)
+        );
         let form = forms.name_of(address).map_or(String::new(), |form| format!(", (&{form})"));
         let _ = writeln!(text, "::gpuarray_abi::entry<(&{address}){form}>({{{bounds}}});");
     }
@@ -142,7 +152,7 @@ fn entry(number: usize) -> String {
 
 fn append(text: &mut String, number: usize, kernel: &Kernel, needs_type: bool, forms: &Forms) {
     let Kernel { namespaces, name, parameters, bounds, .. } = kernel;
-    let _ = writeln!(text, "\n# 1 \"kernel {}\"", escaped(name));
+    let _ = writeln!(text, "\n# 1 \"kernel {}\"", escaped(&known_names::original(name)));
     for namespace in namespaces {
         let _ = write!(text, "{namespace} {{ ");
     }
@@ -165,7 +175,7 @@ fn append(text: &mut String, number: usize, kernel: &Kernel, needs_type: bool, f
     let _ = write!(text, ")>({{{bounds}}}");
     if kernel.is_extern_c {
         let plain = name.rsplit("::").next().unwrap_or(name).trim();
-        let _ = write!(text, ", \"{}\"", escaped(plain));
+        let _ = write!(text, ", \"{}\"", escaped(&known_names::original(plain)));
     }
     let _ = writeln!(text, ");{}", " }".repeat(namespaces.len()));
 }

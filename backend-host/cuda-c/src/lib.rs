@@ -22,6 +22,7 @@ mod grid;
 mod headers;
 mod initialisers;
 mod interruption;
+mod known_names;
 mod launch;
 mod library;
 mod messages;

@@ -3,7 +3,7 @@
 mod units;
 
 use cuda_c::Source;
-use units::{compiler, load, load_checked, run};
+use units::{compiler, load, load_checked, load_source, run};
 
 /// The compiler's log, if it refuses a text.
 fn refused(text: &str) -> Option<String> {
@@ -57,4 +57,104 @@ extern "C" __global__ void kinds(int *a, int n) {
         assert_eq!(array[..expected.len()], expected);
         assert!(array[expected.len()..].iter().all(|it| *it == 44), "{array:?}");
     }
+}
+
+/// The names of C's functions that the process has.
+fn names_of_the_library() -> Vec<String> {
+    use object::{Object as _, ObjectSymbol as _};
+    let maps = std::fs::read_to_string("/proc/self/maps").expect("the process's files");
+    let files = maps.lines().filter_map(|line| line.split_whitespace().nth(5));
+    let is_library = |file: &&str| file.contains("/libc.") || file.contains("/libm.");
+    let mut names = std::collections::BTreeSet::new();
+    for file in files.filter(is_library).collect::<std::collections::BTreeSet<_>>() {
+        let bytes = std::fs::read(file).expect("a library");
+        let library = object::File::parse(&*bytes).expect("a library");
+        for symbol in library.dynamic_symbols().filter(|it| it.is_definition()) {
+            let name = symbol.name().unwrap_or_default();
+            if name.starts_with(|it: char| it.is_ascii_alphabetic()) && !name.contains('@') {
+                names.insert(name.to_owned());
+            }
+        }
+    }
+    // What every program has declared, by CUDA too: it refuses these or overloads them.
+    let declared = [
+        "abs", "clock", "free", "labs", "llabs", "malloc", "memcmp", "memcpy", "memmove", "memset",
+        "printf", "vprintf",
+    ];
+    names.into_iter().filter(|name| !declared.contains(&name.as_str())).collect()
+}
+
+#[test]
+fn kernels_and_functions_may_have_the_names_of_the_systems_library() {
+    let mut names = names_of_the_library();
+    assert!(names.len() > 1000, "{}", names.len());
+    if std::env::var_os("PYGPU_TEST_ALL").is_none() {
+        names = names.into_iter().step_by(40).collect();
+    }
+    // GCC knows these by name, whatever they are, and others as builtin functions.
+    let known = [
+        "vfork",
+        "_vfork",
+        "setjmp",
+        "_setjmp",
+        "__sigsetjmp",
+        "savectx",
+        "getcontext",
+        "longjmp",
+        "alloca",
+        "exit",
+        "abort",
+        "strlen",
+        "index",
+        "sqrtl",
+        "ffs",
+        "bcmp",
+        "signbit",
+        "puts",
+        "fork",
+        "execl",
+        "calloc",
+        "toupper",
+        "strcmp",
+        "ffsl",
+    ];
+    names.retain(|name| !known.contains(&name.as_str()));
+    names.extend(known.map(str::to_owned));
+    for names in names.chunks(100) {
+        let mut text = String::from("extern \"C\" {\n");
+        for (number, name) in names.iter().enumerate() {
+            text += &match number % 2 {
+                0 => format!("__global__ void {name}(int *a) {{ a[0] = {number}; }}\n"),
+                _ => format!(
+                    "__device__ int {name}(int a) {{ return a + {number}; }}\n\
+                     __global__ void kernel_{number}(int *a) {{ a[0] = {name}(a[0]); }}\n"
+                ),
+            };
+        }
+        text.push_str("}\n");
+        // What compilers say of functions that are others than they know.
+        let options = ["-w"];
+        let source = Source { text: &text, name: "k.cu", options: &options, ..Source::default() };
+        let library = load_source(&compiler(), &source);
+        for (number, name) in names.iter().enumerate() {
+            let mut array = vec![0];
+            let kernel = if number % 2 == 0 { name.clone() } else { format!("kernel_{number}") };
+            run(&library, &kernel, 1, 1, &mut array);
+            assert_eq!(array, [number as i32], "{name}");
+        }
+    }
+}
+
+/// The driver's other names for these are its own.
+#[test]
+fn messages_on_functions_that_return_twice_by_their_names_have_these() {
+    let text = "__device__ int vfork(int a) { return a; }\n__global__ void setjmp(int *a) { a[0] = vfork(a); }\n";
+    let log = refused(text).expect("it is refused");
+    assert!(log.contains("k.cu:2: error: ") && !log.contains("gpuarray_"), "{log}");
+    let text =
+        "template <class T> __global__ void vfork(T *a) { a[0] = 3; }\n__device__ int setjmp = 3;";
+    let source =
+        Source { text, name: "k.cu", names: &["vfork<float>", "setjmp"], ..Source::default() };
+    let library = load_source(&compiler(), &source);
+    assert!(library.lowered(2).iter().all(|name| name.contains("vfork") || name == "setjmp"));
 }

@@ -1,0 +1,94 @@
+//! Functions of a program that have names by which compilers know functions of C, whatever the program's do: GCC
+//! inlines nothing that calls a `vfork` or `setjmp`, and clang computes what a `strlen` or `ffs` of C returns. So
+//! those that a program defines have other names for the compiler.
+
+use crate::declarations;
+use crate::tokens::Tokens;
+use std::borrow::Cow;
+
+/// Functions that return twice, without the underscores that may be in front of their names.
+const TWICE: [&str; 5] = ["setjmp", "sigsetjmp", "savectx", "vfork", "getcontext"];
+
+/// Functions that are computed where they are called.
+const COMPUTED: [&str; 54] = [
+    "atoi", "atol", "atoll", "bcmp", "bcopy", "bzero", "calloc", "ffs", "ffsl", "ffsll", "fputs",
+    "fwrite", "index", "isalnum", "isalpha", "isascii", "isblank", "isdigit", "islower", "isprint",
+    "isspace", "isupper", "isxdigit", "memccpy", "memchr", "mempcpy", "memrchr", "putchar", "puts",
+    "realloc", "rindex", "snprintf", "sprintf", "stpcpy", "strcat", "strchr", "strcmp", "strcpy",
+    "strcspn", "strlen", "strncat", "strncmp", "strncpy", "strndup", "strnlen", "strpbrk",
+    "strrchr", "strspn", "strstr", "strtol", "strtoll", "toascii", "tolower", "toupper",
+];
+
+/// What is put in front of such a name.
+pub(crate) const PREFIX: &str = "gpuarray_own_";
+
+/// Returns the text with other names for such functions that it defines; `None` if there are none.
+/// With it come these functions' own names.
+pub(crate) fn renamed<'a>(tokens: &Tokens<'a>) -> Option<(String, Vec<&'a str>)> {
+    if !(0..tokens.len()).any(|at| is_taken(tokens.at(at))) {
+        return None;
+    }
+    let mut own: Vec<&str> = Vec::new();
+    for declared in declarations::of(tokens) {
+        let name = declared.body.and_then(|_| declarations::name_token(tokens, &declared));
+        let is_own = tokens.is_of_program(declared.range.start);
+        own.extend(name.filter(|it| is_own && is_taken(it)));
+    }
+    let (mut text, mut done) = (String::new(), 0);
+    for at in
+        (0..tokens.len()).filter(|&at| own.contains(&tokens.at(at)) && tokens.is_of_program(at))
+    {
+        let start = tokens.all[at].start;
+        text.push_str(&tokens.text[done..start]);
+        text.push_str(PREFIX);
+        done = start;
+    }
+    text.push_str(&tokens.text[done..]);
+    (done > 0).then_some((text, own))
+}
+
+/// An expression that names a function or variable, for a text in which these names are [`renamed`].
+pub(crate) fn expression(name: &str, own: &[&str]) -> String {
+    let tokens = Tokens::of(name);
+    let found = (0..tokens.len()).find(|&at| own.contains(&tokens.at(at)));
+    let start = found.map_or(name.len(), |at| tokens.all[at].start);
+    let prefix = if found.is_some() { PREFIX } else { "" };
+    format!("{}{prefix}{}", &name[..start], &name[start..])
+}
+
+/// The program's own name of what was renamed.
+pub(crate) fn original(name: &str) -> Cow<'_, str> {
+    match name.contains(PREFIX) {
+        true => Cow::Owned(name.replace(PREFIX, "")),
+        false => Cow::Borrowed(name),
+    }
+}
+
+fn is_taken(word: &str) -> bool {
+    TWICE.contains(&word.trim_start_matches('_')) || COMPUTED.contains(&word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::renamed;
+    use crate::tokens::Tokens;
+
+    #[test]
+    fn only_functions_of_the_program_are_renamed() {
+        let begin = "# 1 \"/usr/include/x.h\" 1 3\nint setjmp(int); int _vfork() { return 1; }\n# 1 \"k.cu\" 2\n";
+        for (text, expected) in [
+            ("int vfork(int a) { return a; } int g() { return vfork(1); }", true),
+            ("extern \"C\" { void __sigsetjmp(); void __sigsetjmp() {} }", true),
+            ("int vfork(int a); int g() { return vfork(1); }", false),
+            ("int g() { return setjmp(1) + _vfork(); }", false),
+            ("struct S { int vfork() { return 1; } };", false),
+        ] {
+            let text = format!("{begin}{text}\n");
+            let renamed = renamed(&Tokens::of(&text));
+            assert_eq!(renamed.is_some(), expected, "{text}");
+            if let Some((renamed, _)) = renamed {
+                assert_eq!(renamed.matches("gpuarray_own_").count(), 2, "{renamed}");
+            }
+        }
+    }
+}
