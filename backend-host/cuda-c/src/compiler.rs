@@ -10,6 +10,7 @@ use crate::declarations;
 use crate::endings;
 use crate::error::{Error, Result};
 use crate::headers;
+use crate::indices;
 use crate::known_names;
 use crate::messages;
 use crate::options::Options;
@@ -346,6 +347,7 @@ impl Compiler {
             let unit = unit.map_err(Error::Refused)?;
             let text = precompiled::found(unit.text, &source.language);
             match self.build(source, &text) {
+                Ok(compiled) => return self.check_indices(source, &text).map(|()| compiled),
                 // Kernels whose second forms are refused go without, and then all: what the compiler
                 // says in the end is about the program's own text. GCC also makes code that no linker takes,
                 // with offsets of shared memory that its own vectors never reach.
@@ -357,6 +359,24 @@ impl Compiler {
                 }
                 compiled => return compiled,
             }
+        }
+    }
+
+    /// Lets the compiler see whether a text that it has taken writes to what is constant for a program.
+    fn check_indices(&self, source: &Preprocessed, unit: &str) -> Result<()> {
+        let Some(text) = indices::constant(unit) else { return Ok(()) };
+        let folder = Folder::new()?;
+        let mut arguments = self.code_options(&source.options);
+        let language = self.toolchain.preprocessed_language();
+        arguments.extend(["-w", "-x", language, "-"].map(str::to_owned));
+        arguments.extend(match self.toolchain.is_zig {
+            // It keeps what it makes, and expects to make something.
+            true => vec!["-O0".to_owned(), "-c".to_owned(), "-o".to_owned(), folder.file("unit.o")],
+            false => vec!["-fsyntax-only".to_owned()],
+        });
+        match self.run(&folder, &arguments, &text) {
+            Err(Error::Refused(log)) => Err(Error::Refused(indices::message(&log))),
+            other => other.map(drop),
         }
     }
 

@@ -20,6 +20,7 @@ mod fault;
 mod fork;
 mod grid;
 mod headers;
+mod indices;
 mod initialisers;
 mod interruption;
 mod known_names;

@@ -158,3 +158,53 @@ fn messages_on_functions_that_return_twice_by_their_names_have_these() {
     let library = load_source(&compiler(), &source);
     assert!(library.lowered(2).iter().all(|name| name.contains("vfork") || name == "setjmp"));
 }
+
+/// The indices of threads are constant, by whatever way they are reached.
+#[test]
+fn indices_of_threads_are_read_only() {
+    let begin = "template <class T> __device__ int read(T t) { t.x++; return t.x; }\n\
+                 template <class T> __device__ int look(T &t) { return t.x; }\n\
+                 template <class T> __device__ int pass(T &&t) { return t.x; }\n\
+                 __device__ void change(unsigned &r) { r = 1; }\n\
+                 __device__ void change(uint3 &r) { r.x = 1; }\n\
+                 __device__ int own(const unsigned &r, const dim3 &d) { return r + d.x; }\n";
+    for body in [
+        "const auto &t = threadIdx; auto &u = blockDim; auto &&v = blockIdx; a[t.x + u.x] = v.x;",
+        "auto t = threadIdx; t.x++; auto x = blockIdx.x; ++x; a[t.x] = x;",
+        "uint3 t = threadIdx; dim3 d = blockDim; t.x++; d.y++; t = blockIdx; a[t.x] = d.y;",
+        "decltype(threadIdx) t = threadIdx; decltype(threadIdx.x) x = threadIdx.x; x = 3; a[x] = t.x;",
+        "a[0] = read(threadIdx) + read(blockDim) + look(threadIdx) + look(gridDim) + pass(threadIdx);",
+        "a[0] = own(threadIdx.x, blockDim) + own(blockIdx.y, gridDim);",
+        "auto [x, y, z] = threadIdx; a[x] = y + z;",
+        "auto l = [](uint3 t) { return t.x; }; auto m = [=] { return threadIdx.y; }; a[0] = l(threadIdx) + m();",
+        "auto m = [t = threadIdx]() mutable { return t.x++; }; a[0] = m() + sizeof(threadIdx) + sizeof(blockDim.x);",
+        "static_assert(sizeof(threadIdx) == 12, \"\"); const unsigned &r = threadIdx.x; a[0] = r;",
+        "uint3 n = a[0] ? threadIdx : blockIdx; change(n); change(n.y); dim3 g(threadIdx); a[n.x] = g.x;",
+        "uint3 threadIdx = {1, 2, 3}; threadIdx.x = 2; change(threadIdx); a[0] = threadIdx.x;",
+        "struct S { uint3 blockIdx; } s = {blockIdx}; s.blockIdx.x = 3; a[0] = s.blockIdx.x;",
+        "auto f = [threadIdx = threadIdx]() mutable { threadIdx.x += 1; return threadIdx.x; }; a[0] = f();",
+    ] {
+        let text = format!("{begin}__global__ void k(int *a) {{\n{body}\n}}");
+        assert_eq!(refused(&text), None, "{body}");
+    }
+    for body in [
+        "threadIdx.x = 3;",
+        "++threadIdx.x;",
+        "blockIdx.y--;",
+        "blockDim.x *= 2;",
+        "threadIdx = make_uint3(1, 2, 3);",
+        "change(threadIdx.x);",
+        "change(blockIdx);",
+        "unsigned &r = threadIdx.x; r = 2;",
+        "uint3 *p = &threadIdx; p->x = 1;",
+        "atomicAdd(&threadIdx.x, 1);",
+        "const auto &t = threadIdx; threadIdx.y = t.x;",
+        "auto &t = threadIdx; t.x = 3;",
+        "auto l = [](auto &t) { t.x = 1; }; l(gridDim);",
+        "(threadIdx.x)++;",
+    ] {
+        let text = format!("{begin}__global__ void k(int *a) {{\n{body}\n}}");
+        let log = refused(&text).unwrap_or_else(|| panic!("{body} is taken"));
+        assert!(log.contains("k.cu:8: error: ") && !log.contains("gpuarray_constant"), "{log}");
+    }
+}

@@ -6,7 +6,6 @@ use crate::tokens::Tokens;
 /// Types that no kernel returns.
 const VALUES: [&str; 10] =
     ["int", "float", "double", "char", "bool", "short", "long", "unsigned", "signed", "size_t"];
-const INDICES: [&str; 4] = ["threadIdx", "blockIdx", "blockDim", "gridDim"];
 
 /// Refuses what is seen in a text as it is.
 ///
@@ -17,12 +16,16 @@ pub(super) fn check(tokens: &Tokens<'_>) -> Result<(), String> {
         let is_main = |at: usize| tokens.at(at) == "main" && tokens.at(at + 1) == "(";
         (1..tokens.len()).any(|at| is_main(at) && tokens.at(at - 1) == "int")
     };
-    let assigned = Assignments::of(tokens);
     for at in 0..tokens.len() {
         let what = match tokens.at(at) {
             "<" if is_launch(tokens, at) && has_main() => {
                 "this is a whole program, which launches kernels itself (<<<...>>> and main): only code of the \
                  device can be compiled, and the program that compiles it launches them"
+            }
+            "<" if is_launch(tokens, at) && is_of_host(tokens, at) => {
+                "this is a function of the host, which launches kernels (<<<...>>>): only code of the device is \
+                 compiled; leave it out (#ifndef __CUDACC_RTC__), and launch the kernel from the program that \
+                 compiles the text"
             }
             "<" if is_launch(tokens, at) => {
                 "a kernel cannot launch kernels (<<<...>>>): dynamic parallelism is not \
@@ -30,12 +33,6 @@ pub(super) fn check(tokens: &Tokens<'_>) -> Result<(), String> {
             }
             "thread_local" if has_initialiser(tokens, at) => {
                 "a __shared__ variable has no initializer: memory of a block is written by its threads"
-            }
-            index if assigned.has(at) => {
-                return Err(format!(
-                    "{}: error: {index} cannot be assigned to\n",
-                    tokens.place(at)
-                ));
             }
             _ => continue,
         };
@@ -79,6 +76,14 @@ fn is_launch(tokens: &Tokens<'_>, at: usize) -> bool {
     is_adjacent(at) && is_adjacent(at + 1) && !is_operator
 }
 
+/// True in a function that is neither a kernel nor of the device.
+fn is_of_host(tokens: &Tokens<'_>, inside: usize) -> bool {
+    const DEVICE: [&str; 2] = ["__gpuarray_global__", "__gpuarray_variable__"];
+    let blocks = std::iter::successors(Some(inside), |&at| Some(tokens.block_about(at)?.0)).skip(1);
+    let function = blocks.filter(|&it| !tokens.is_of_scope(it) && !tokens.is_of_class(it)).last();
+    function.is_some_and(|brace| !tokens.heading(brace).any(|it| DEVICE.contains(&it)))
+}
+
 /// True for `__shared__` in front of a variable with an initialiser.
 fn has_initialiser(tokens: &Tokens<'_>, shared: usize) -> bool {
     let mark = ["__attribute__", "(", "(", ")", ")"];
@@ -90,6 +95,7 @@ fn has_initialiser(tokens: &Tokens<'_>, shared: usize) -> bool {
     loop {
         match tokens.at(at) {
             "=" | "{" => return tokens.is_word(at - 1) || tokens.at(at - 1) == "]",
+            "(" if is_value(tokens, at) => return true,
             "(" | "[" => at = tokens.partner(at).unwrap_or(at),
             "<" => at = tokens.behind_angles(at, tokens.len()).map_or(at, |it| it - 1),
             // A class in front of the variable has a body.
@@ -100,35 +106,28 @@ fn has_initialiser(tokens: &Tokens<'_>, shared: usize) -> bool {
     }
 }
 
-/// Assignments to the indices of threads, which the loop over threads counts by.
-struct Assignments<'t, 'a> {
-    tokens: &'t Tokens<'a>,
-    /// Names of indices that may be variables of the program, too: those that are used as a whole.
-    own: Vec<&'a str>,
-}
-
-impl<'t, 'a> Assignments<'t, 'a> {
-    fn of(tokens: &'t Tokens<'a>) -> Self {
-        let indices = (0..tokens.len()).filter(|&at| INDICES.contains(&tokens.at(at)));
-        let whole = indices.filter(|&at| tokens.is_of_program(at) && tokens.at(at + 1) != ".");
-        Assignments { tokens, own: whole.map(|at| tokens.at(at)).collect() }
-    }
-
-    /// True for an index of which a part is assigned to.
-    fn has(&self, at: usize) -> bool {
-        let tokens = self.tokens;
-        let index = tokens.at(at);
-        if !INDICES.contains(&index) || !tokens.is_of_program(at) || self.own.contains(&index) {
-            return false;
-        }
-        let is_member = at > 0 && matches!(tokens.at(at - 1), "." | ">" | "::");
-        if is_member || tokens.at(at + 1) != "." || !matches!(tokens.at(at + 2), "x" | "y" | "z") {
-            return false;
-        }
-        let next = if tokens.is_adjacent(at + 3) { tokens.at(at + 4) } else { "" };
-        matches!(
-            (tokens.at(at + 3), next),
-            ("+" | "-" | "*" | "/" | "%" | "&" | "|" | "^", "=") | ("+", "+") | ("-", "-")
-        ) || (tokens.at(at + 3) == "=" && next != "=")
-    }
+/// True for the parentheses behind the name of a variable that hold its value, `int s(0)`, and no declarator or
+/// arguments of an attribute.
+fn is_value(tokens: &Tokens<'_>, open: usize) -> bool {
+    const WITH_ARGUMENTS: [&str; 7] = [
+        "alignas",
+        "decltype",
+        "__attribute__",
+        "__attribute",
+        "__typeof__",
+        "typeof",
+        "__declspec",
+    ];
+    const QUALIFIERS: [&str; 7] =
+        ["const", "volatile", "static", "inline", "constexpr", "typename", "thread_local"];
+    let is_of_type = |at: usize| match tokens.at(at) {
+        ">" | "*" | "&" | "," => true,
+        ")" => tokens
+            .partner(at)
+            .is_some_and(|it| it > 0 && WITH_ARGUMENTS[1..].contains(&tokens.at(it - 1))),
+        word => tokens.is_word(at) && !QUALIFIERS.contains(&word),
+    };
+    let is_name = |at: usize| tokens.is_word(at) && !WITH_ARGUMENTS.contains(&tokens.at(at));
+    let behind = tokens.partner(open).map_or("", |close| tokens.at(close + 1));
+    open >= 2 && is_name(open - 1) && is_of_type(open - 2) && matches!(behind, ";" | ",")
 }
