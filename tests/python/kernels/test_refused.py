@@ -43,7 +43,9 @@ def test_a_message_is_about_the_line_of_the_program(text, no_extern_c):
 CLOSED_TWICE = "__global__ void k(int *a) {\n *a = 1;\n}\n}\n__global__ void l() {}\n"
 OPEN = "__global__ void k(int *a) {\n if (*a) {\n *a = 1;\n}\n__device__ int f() { return 1; }\n"
 IN_ASM = '__global__ void k(int *a) {\n asm("mov.u32 %0, 3;" : "=r"(*a));\n}\n}\n'
+IN_BLOCK = 'extern "C" {\n__global__ void k(int *a) {\n  if (*a) {\n    *a = 1;\n}\n}\n'
 BRACES = {
+    IN_BLOCK: "kernel.cu:3: error: this '{' has no '}'",
     CLOSED_TWICE: "kernel.cu:4: error: this '}' has no '{'",
     f"#include <cuda_fp16.h>\n{CLOSED_TWICE}": "kernel.cu:5: error: this '}' has no '{'",
     f"#include <stdint.h>\n#include <stdio.h>\n{CLOSED_TWICE}": "kernel.cu:6: error: this '}'",

@@ -9,6 +9,8 @@ const QUALIFIERS: [&str; 2] = ["__gpuarray_global__", "__gpuarray_variable__"];
 pub(super) fn unclosed(tokens: &Tokens<'_>) -> Option<String> {
     let mut open: Vec<usize> = Vec::new();
     let mut last = None;
+    // One that is closed by a brace that is indented otherwise than its line.
+    let mut astray = None;
     // A declaration in which another one begins, until it ends in front of more than braces.
     let mut interrupted = None;
     let mut is_ended = false;
@@ -17,6 +19,7 @@ pub(super) fn unclosed(tokens: &Tokens<'_>) -> Option<String> {
             Some(true) => open.push(at),
             Some(false) => {
                 last = open.pop();
+                astray = astray.or_else(|| last.filter(|&it| !is_aligned(tokens, it, at)));
                 is_ended |= last.is_some() && last == interrupted;
                 continue;
             }
@@ -32,6 +35,8 @@ pub(super) fn unclosed(tokens: &Tokens<'_>) -> Option<String> {
     let first = *open.first()?;
     let brace = match (interrupted, open.get(1)) {
         (Some(interrupted), _) => interrupted,
+        // All that is open are such blocks: one of their closing braces was meant for another one.
+        _ if astray.is_some() && open.iter().all(|&it| tokens.is_of_linkage(it)) => astray?,
         (None, Some(&inner)) if tokens.is_of_linkage(first) => inner,
         // The last brace was meant for that of the wrapper.
         (None, None) if is_of_wrapper(tokens, first) => last.unwrap_or(first),
@@ -69,6 +74,18 @@ fn brace(tokens: &Tokens<'_>, at: usize) -> Option<bool> {
     }
 }
 
+/// False for a brace at the beginning of a line that is indented otherwise than the line of the one that it closes.
+fn is_aligned(tokens: &Tokens<'_>, open: usize, close: usize) -> bool {
+    let line = |at: usize| {
+        let before = &tokens.text[..tokens.all[at].start];
+        &before[before.rfind('\n').map_or(0, |it| it + 1)..]
+    };
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let closing = line(close);
+    let is_first = closing.trim_start().is_empty();
+    !is_first || indent(line(open)) == indent(closing)
+}
+
 /// True for a qualifier of a declaration that cannot be within the braces that are open: no kernel can be in
 /// classes and functions, and no function of the device in functions.
 fn is_new_declaration(tokens: &Tokens<'_>, at: usize, open: &[usize]) -> bool {
@@ -96,6 +113,7 @@ mod tests {
     const WRAPPER: &str = "# 1 \"k.cu\"\n\nextern \"C\" {\n# 1 \"k.cu\"\n";
     const HEADER: &str = "# 1 \"language/x.h\" 1 3\nextern \"C++\" { int a(); }\n# 1 \"k.cu\" 2\n";
     const KERNEL: &str = "__gpuarray_global__ void k(int *o) {\n if (o[0]) {\n o[0] = 1;\n}\n";
+    const LAST: &str = "__gpuarray_global__ void k(int *o) {\n  if (o[0]) {\n    o[0] = 1;\n}\n";
     const FUNCTION: &str = "__gpuarray_variable__ int f() {\n return 1;\n}\n";
 
     #[test]
@@ -125,17 +143,21 @@ mod tests {
             (BEGIN, "\n\nvoid k() { if (1) { }\n".to_owned(), 3),
             (BEGIN, format!("{KERNEL}{FUNCTION}"), 1),
             (BEGIN, format!("extern \"C\" {{\n{KERNEL}{FUNCTION}}}\n"), 2),
-            (BEGIN, format!("extern \"C\" {{\n{KERNEL}}}\n{FUNCTION}"), 1),
+            (BEGIN, format!("extern \"C\" {{\n{KERNEL}}}\n{FUNCTION}"), 3),
             (BEGIN, format!("namespace n {{\n{KERNEL}{FUNCTION}}}\n"), 2),
             (BEGIN, format!("{FUNCTION}{KERNEL}"), 4),
             (BEGIN, format!("{class}{FUNCTION}"), 1),
             (BEGIN, format!("{class}{KERNEL}}}\n{FUNCTION}"), 1),
+            (BEGIN, format!("extern \"C\" {{\n{LAST}}}\n"), 3),
+            (WRAPPER, format!("extern \"C\" {{\n{LAST}}}\n"), 3),
+            (WRAPPER, format!("{LAST}}}\n"), 2),
+            (BEGIN, format!("extern \"C\" {{\n{FUNCTION}{FUNCTION}"), 1),
             (WRAPPER, "\n\nvoid k() { if (1) { }\n}\n".to_owned(), 3),
             (WRAPPER, "void f() {}\n\nvoid k() { if (1) { { \"{\"; }\n}\n".to_owned(), 3),
             (WRAPPER, format!("{KERNEL}{FUNCTION}}}\n"), 1),
             (WRAPPER, format!("{KERNEL}}}\n{KERNEL}{FUNCTION}}}\n"), 6),
-            (WRAPPER, format!("extern \"C\" {{\n{KERNEL}}}\n{FUNCTION}\n}}\n"), 1),
-            (WRAPPER, format!("{lambda}{KERNEL}\n}}\n"), 4),
+            (WRAPPER, format!("extern \"C\" {{\n{KERNEL}}}\n{FUNCTION}\n}}\n"), 3),
+            (WRAPPER, format!("{lambda}{KERNEL}\n}}\n"), 5),
         ] {
             for header in ["", HEADER] {
                 let text = format!("{header}{begin}{text}");
