@@ -399,6 +399,10 @@ impl Compiler {
                 .to_vec();
         arguments.extend([library.clone(), object]);
         arguments.extend(endings::options(&symbols));
+        if self.toolchain.is_clang {
+            // Of what it tells itself of headers, an assembler's text needs nothing.
+            arguments.push("-Wno-unused-command-line-argument".to_owned());
+        }
         let libraries = self.toolchain.libraries(&symbols);
         arguments.extend(libraries.iter().map(|it| (*it).to_owned()));
         let mut defined = dynamic_shared(&symbols) + &shared_use::symbols(&bytes)?;

@@ -208,3 +208,25 @@ fn indices_of_threads_are_read_only() {
         assert!(log.contains("k.cu:8: error: ") && !log.contains("gpuarray_constant"), "{log}");
     }
 }
+
+/// A variable that one lane alone writes, and all hand to a shuffle.
+#[test]
+fn lanes_may_hand_on_what_they_have_not_written() {
+    let text = r#"
+__device__ int slot(int *count) {
+    unsigned m = __activemask();
+    int leader = __ffs(m) - 1, lane = threadIdx.x & 31, base;
+    if (lane == leader) base = atomicAdd(count, __popc(m));
+    base = __shfl_sync(m, base, leader);
+    return base + __popc(m & ((1u << lane) - 1));
+}
+extern "C" __global__ void pack(int *a, int n) {
+    if (threadIdx.x % 3 == 0) a[1 + slot(a)] = threadIdx.x;
+}
+"#;
+    let mut array = vec![0; 64];
+    run(&load(text), "pack", 1, 64, &mut array);
+    assert_eq!(array[0], 22);
+    array[1..23].sort_unstable();
+    assert!(array[1..23].iter().copied().eq((0..64).step_by(3)), "{array:?}");
+}

@@ -25,6 +25,8 @@ impl Compiler {
                 "-Wno-tautological-compare",
                 "-Wno-constant-logical-operand",
                 "-Wno-xor-used-as-pow",
+                // What the optimiser has not done of what a pragma asks for.
+                "-Wno-pass-failed",
             ],
             false => &["-Wno-narrowing"],
         }
@@ -136,6 +138,11 @@ impl Compiler {
                 all.push(level);
             }
         }
+        if self.toolchain.is_clang {
+            // Lanes hand what they have not written to functions such as `__shfl_sync`, which lets clang assume that
+            // no lane does.
+            all.extend(["-Xclang", "-no-enable-noundef-analysis"]);
+        }
         if !self.toolchain.is_clang {
             // Thread-local variables of other objects need no initialisation; templates' variables
             // do not keep the library loaded; functions of the device are inlined as on a GPU.
@@ -172,7 +179,9 @@ impl Compiler {
 
 /// What has the compiler call the functions of `check.h`.
 fn check_options(toolchain: &Toolchain) -> Vec<String> {
-    let mut options = vec![
+    // Zig's older versions link the sanitizer's library with what they know to need it.
+    let mut options = if toolchain.is_zig { vec!["-Xclang"] } else { Vec::new() };
+    options.extend([
         "-fsanitize=thread",
         "-fsanitize=alignment,integer-divide-by-zero",
         "-fno-builtin-memcpy",
@@ -182,7 +191,7 @@ fn check_options(toolchain: &Toolchain) -> Vec<String> {
         "-fno-builtin-free",
         // The function that is called knows by the address that it returns to where it is called.
         "-fno-optimize-sibling-calls",
-    ];
+    ]);
     // Fences reach the executor as all else does, of which GCC does not know.
     options.extend((!toolchain.is_clang).then_some("-Wno-tsan"));
     match (toolchain.is_clang, toolchain.major_version()) {
