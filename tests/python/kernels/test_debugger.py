@@ -77,7 +77,7 @@ def test_a_breakpoint_of_one_thread(tmp_path):
 
 def test_a_fault_stops_at_its_line(tmp_path):
     shown = debug(tmp_path, "run", "print where", "continue")
-    assert "kernel.cu:9" in shown, shown
+    assert "kernel.cu:10" in shown, shown
     assert "x[*where] = 1;" in shown
     assert "$1 = (int *) 0x0" in shown
     assert "the program has launch: kernel lost failed in block (0, 0, 0)" in shown
