@@ -123,11 +123,11 @@ impl Array {
     pub fn nonzero(&self, dtype: DType) -> Result<Array> {
         self.note((|| {
             let mask = match self.dtype {
-                DType::Bool => self.contiguous(Order::C)?,
+                DType::Bool => self.in_c_order()?,
                 _ => {
                     let zero = Scalar::new(false).cast(self.dtype)?;
-                    let mask = Array::binary(BinaryFunction::NotEqual, self.into(), zero.into())?;
-                    mask.contiguous(Order::C)?
+                    Array::binary(BinaryFunction::NotEqual, self.into(), zero.into())?
+                        .in_c_order()?
                 }
             };
             let most = mask.count()?;
@@ -170,8 +170,13 @@ impl Array {
             }
             let narrow = i32::try_from(self.size()).is_ok();
             let indices = mask.nonzero(if narrow { DType::Int32 } else { DType::Int64 })?;
-            self.contiguous(Order::C)?.reshape(&[-1], Order::C)?.take(&indices, 0)
+            self.in_c_order()?.reshape(&[-1], Order::C)?.take(&indices, 0)
         })())
+    }
+
+    /// Returns this array, or a copy of it, without gaps in C order.
+    fn in_c_order(&self) -> Result<Array> {
+        if self.layout.is_c_contiguous() { Ok(self.clone()) } else { self.contiguous(Order::C) }
     }
 
     /// Returns the number of true elements, for which the call waits.

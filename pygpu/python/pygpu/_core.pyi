@@ -56,6 +56,7 @@ __all__ = [
     "check_status",
     "choose_backend",
     "compile_source",
+    "compress",
     "concatenate",
     "context_handle",
     "copy_between_devices",
