@@ -12,6 +12,13 @@ pub(super) const THREADS: u32 = 256;
 /// must number less than 2^32 on HIP.
 const MAX_BLOCKS: u64 = 1 << 20;
 
+/// Tiles whose blocks are a team: `TEAM` in scan.cuh.
+pub(super) const TEAM: u64 = 256;
+
+/// The most blocks that share the tiles of an array: a few more than a device runs at once, for each takes one tile
+/// after the other, and those that come late find none.
+pub(super) const TILE_BLOCKS: u64 = 1024;
+
 /// Returns the number of blocks for `work` pieces of work: one each, up to [`MAX_BLOCKS`].
 pub(super) fn blocks(work: u64) -> u32 {
     work.clamp(1, MAX_BLOCKS) as u32

@@ -2,9 +2,8 @@
 
 use super::ctype;
 use super::kernel_key::KernelKey;
-use super::launches::{Launches, THREADS, blocks};
+use super::launches::{Launches, TEAM, THREADS, TILE_BLOCKS, blocks};
 use super::prelude::Prelude;
-use super::scan::{TEAM, TILE_BLOCKS};
 use crate::dtype::DType;
 use crate::operation::Nonzero;
 

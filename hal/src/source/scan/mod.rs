@@ -5,7 +5,7 @@ mod plan;
 mod source;
 
 pub(super) use key::Key;
-pub(super) use plan::{TEAM, TILE_BLOCKS, plan};
+pub(super) use plan::plan;
 
 use super::prelude::Prelude;
 

@@ -8,7 +8,7 @@ use crate::operation::{Scan, Shape, Strides};
 use crate::scalar::Scalar;
 use crate::source::ctype;
 use crate::source::iteration_space::IterationSpace;
-use crate::source::launches::{Launches, THREADS, blocks};
+use crate::source::launches::{Launches, TEAM, THREADS, TILE_BLOCKS, blocks};
 
 #[derive(Debug)]
 struct Prepared {
@@ -33,13 +33,6 @@ const fn tile(accumulator: DType) -> u64 {
     };
     THREADS as u64 * (bytes / if size > 4 { size } else { 4 })
 }
-
-/// Tiles whose blocks are a team: `TEAM` in scan.cuh.
-pub(in crate::source) const TEAM: u64 = 256;
-
-/// The most blocks that share the tiles of a scan: a few more than a device runs at once, for each takes one tile
-/// after the other, and those that come late find none.
-pub(in crate::source) const TILE_BLOCKS: u64 = 1024;
 
 /// Rows of at most so many tiles have a block each.
 const ROW_TILES: u64 = 4;
