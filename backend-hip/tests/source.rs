@@ -16,12 +16,14 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 /// What the language has for kernels; hipRTC has it without a header.
-const LANGUAGE: [&str; 10] = [
+const LANGUAGE: [&str; 11] = [
     // Words that the blocks of a scan share, whichever of them runs first.
     "__ATOMIC_RELAXED",
     "__atomic_fetch_add",
     "__atomic_load_n",
     "__atomic_store_n",
+    // The true ones of 32 elements, whose bits a thread counts alone.
+    "__builtin_popcount",
     "__device__",
     "__forceinline__",
     "__global__",
