@@ -12,6 +12,7 @@ tests![
     floating_point_numbers_have_one_order,
     elements_that_are_not_zero_are_found_in_every_type,
     elements_at_which_a_mask_is_true_are_found_in_every_type,
+    true_elements_of_several_teams_of_tiles_are_found,
     nothing_is_sorted_and_found,
 ];
 
@@ -130,6 +131,21 @@ fn elements_at_which_a_mask_is_true_are_found_in_every_type(context: &Context) -
     let mask = context.array(&[2, 2], &[true; 4])?;
     assert!(numbers.untyped().compress(mask.untyped()).is_err());
     assert!(numbers.untyped().compress(numbers.untyped()).is_err());
+    Ok(())
+}
+
+/// On GPUs a tile has 16,384 elements, a team 256 tiles, and what precedes its team is awaited, too.
+fn true_elements_of_several_teams_of_tiles_are_found(context: &Context) -> Outcome {
+    let count = 16_384 * 257 + 5;
+    let truth: Vec<bool> =
+        (0..count as u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 20) % 3 == 0).collect();
+    let expected: Vec<i32> = (0..count as i32).filter(|&i| truth[i as usize]).collect();
+    let mask = context.array(&[count], &truth)?;
+    let found = DeviceArray::<i32>::from_untyped(mask.untyped().nonzero(DType::Int32)?)?;
+    assert!(found.to_vec()? == expected);
+    let numbers = context.array(&[count], &(0..count as i32).collect::<Vec<_>>())?;
+    let found = DeviceArray::<i32>::from_untyped(numbers.untyped().compress(mask.untyped())?)?;
+    assert!(found.to_vec()? == expected);
     Ok(())
 }
 

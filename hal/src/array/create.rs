@@ -233,6 +233,11 @@ impl Array {
         Ok(copy)
     }
 
+    /// Returns this array, or a copy of it, without gaps in C order.
+    pub(super) fn in_c_order(&self) -> Result<Array> {
+        if self.layout.is_c_contiguous() { Ok(self.clone()) } else { self.contiguous(Order::C) }
+    }
+
     /// Returns a copy with every element converted to `dtype`, its axes in the memory order of this
     /// array.
     ///

@@ -174,11 +174,6 @@ impl Array {
         })())
     }
 
-    /// Returns this array, or a copy of it, without gaps in C order.
-    fn in_c_order(&self) -> Result<Array> {
-        if self.layout.is_c_contiguous() { Ok(self.clone()) } else { self.contiguous(Order::C) }
-    }
-
     /// Returns the number of true elements, for which the call waits.
     fn count(&self) -> Result<usize> {
         let total = self.reduce(Reduction::Sum, DType::Int64, None, false)?;

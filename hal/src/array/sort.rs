@@ -3,7 +3,6 @@
 use super::Array;
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::layout::Order;
 use crate::operation::{Operation, Shape, Sort, Strides};
 use smallvec::SmallVec;
 
@@ -39,10 +38,7 @@ impl Array {
             // What is moved to the end comes back from there.
             let mut back: SmallVec<[usize; 4]> = (0..last).collect();
             back.insert(axis, last);
-            let mut input = self.transpose(Some(&order))?;
-            if !input.layout.is_c_contiguous() {
-                input = input.contiguous(Order::C)?;
-            }
+            let input = self.transpose(Some(&order))?.in_c_order()?;
             let length = self.shape()[axis];
             let output =
                 input.new_result(input.shape(), if indices { DType::Int64 } else { self.dtype })?;

@@ -5,7 +5,7 @@
 pub(super) struct Prelude(u16);
 
 /// Every part, in the order in which they build on one another.
-const PARTS: [(Prelude, &str); 18] = [
+const PARTS: [(Prelude, &str); 19] = [
     (Prelude::BOOL, include_str!("cuda/bool.cuh")),
     (Prelude::INTEGER, include_str!("cuda/integer.cuh")),
     (Prelude::REAL, include_str!("cuda/real.cuh")),
@@ -22,6 +22,7 @@ const PARTS: [(Prelude, &str); 18] = [
     (Prelude::SORT, include_str!("cuda/sort.cuh")),
     (Prelude(4096), include_str!("cuda/digits.cuh")),
     (Prelude(4096), include_str!("cuda/radix_tile.cuh")),
+    (Prelude(4096), include_str!("cuda/radix_halves.cuh")),
     (Prelude(4096), include_str!("cuda/radix.cuh")),
     (Prelude::PRODUCT, include_str!("cuda/product.cuh")),
 ];

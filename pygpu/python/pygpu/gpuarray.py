@@ -45,6 +45,7 @@ from ._creation import (
 from ._exchange import from_cuda_array_interface, from_dlpack
 from ._indexing import multi_put, multi_take, multi_take_put, take
 from ._joining import array_split, concatenate, hstack, split, stack, vstack
+from ._nan_reductions import nanprod, nansum
 from ._numerics import allclose, array_equal, clip, diff, isclose, nan_to_num, round
 from ._positions import argmax, argmin
 from ._private_operations import _get_common_dtype  # noqa: F401
@@ -56,18 +57,14 @@ from ._reductions import (
     any,
     count_nonzero,
     max,
-    mean,
     min,
-    nanprod,
-    nansum,
     prod,
     ptp,
-    std,
     sum,
-    var,
 )
 from ._running import cumprod, cumsum
 from ._sorting import argsort, sort
+from ._statistics import mean, std, var
 from ._subsets import dot, matmul, subset_dot, subset_max, subset_min, subset_sum
 from ._vector_types import vec
 from ._views import (

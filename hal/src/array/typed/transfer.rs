@@ -9,7 +9,7 @@ use crate::device::Device;
 use crate::dtype::{DType, Element};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, EventOptions};
-use crate::layout::{Order, shape_text};
+use crate::layout::shape_text;
 use crate::memory::{PinnedMemory, settle};
 use crate::status::Status;
 use std::fmt;
@@ -55,11 +55,7 @@ impl<T: Element> DeviceArray<T> {
     /// # Safety
     /// So many elements can be written at `values`.
     unsafe fn copy_to(&self, values: *mut T) -> Result<()> {
-        let packed = if self.layout().is_c_contiguous() {
-            self.array.clone()
-        } else {
-            self.array.contiguous(Order::C)?
-        };
+        let packed = self.array.in_c_order()?;
         if self.size() > 0 {
             settle(packed.stream().as_ref())?;
         }
@@ -123,11 +119,7 @@ impl<T: Element> DeviceArray<T> {
     /// `OutOfMemory`.
     pub fn copy_to_pinned(&self, buffer: PinnedBuffer<T>) -> Result<PendingCopy<T>> {
         self.check_length(buffer.len())?;
-        let packed = if self.layout().is_c_contiguous() {
-            self.array.clone()
-        } else {
-            self.array.contiguous(Order::C)?
-        };
+        let packed = self.array.in_c_order()?;
         let pointer = buffer.memory.pointer();
         let pending = PendingCopy::new(self, buffer)?;
         // SAFETY: the buffer has room for the elements; it belongs to the pending copy, which

@@ -85,11 +85,7 @@ struct Digits<f64> {
 // Eight bits of an element's order.
 template <class V>
 struct DigitOf {
-    static METHOD u32 at(V x, u32 shift) { return (u32)(Digits<V>::order(x) >> shift) & 255; }
-};
-template <>
-struct DigitOf<bool> {
-    static METHOD u32 at(u8 x, u32) { return Digits<bool>::order(x); }
+    static METHOD u32 at(typename Stored<V>::type x, u32 shift) { return (u32)(Digits<V>::order(x) >> shift) & 255; }
 };
 template <>
 struct DigitOf<f64> {

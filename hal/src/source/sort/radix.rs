@@ -30,7 +30,7 @@ pub(super) fn takes(operation: &Sort) -> bool {
     *rows > 0 && *length > LONG && has_digits && !in_place
 }
 
-/// The elements of a tile: `RadixTile` in radix_tile.cuh. Which of the two kinds of tiles a device
+/// The elements of a tile: `RadixTile` in radix_tile.cuh and radix_halves.cuh. Which of the two kinds of tiles a device
 /// has is not known here: the state has room for the small ones, and there is a block for each of the
 /// large ones, which takes several tiles where they are small.
 #[derive(Clone, Copy)]
