@@ -1,6 +1,6 @@
 //! What words become: uniform and normal numbers.
 
-use crate::math::{exp64, inverse_normal, ln32, ln64, sine_cosine32, sine_cosine64};
+use crate::math::{exp64, inverse_normal, ln64, sine_cosine32, sine_cosine64, square_radius32};
 
 const TWO_32: f64 = 4_294_967_296.0;
 const TWO_53: f64 = 9_007_199_254_740_992.0;
@@ -79,7 +79,7 @@ pub fn half_open64(x: u64) -> f64 {
 /// generation of random normal deviates" (1958).
 #[inline(always)]
 pub fn normal_pair32(x: u32, y: u32) -> [f32; 2] {
-    let radius = (-2.0 * ln32(unit32(x))).sqrt();
+    let radius = square_radius32(unit32(x)).sqrt();
     sine_cosine32(y).map(|value| value * radius)
 }
 

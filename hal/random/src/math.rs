@@ -28,25 +28,28 @@ macro_rules! horner32 {
     }};
 }
 
-/// Returns the natural logarithm of a normal positive number, within 1e-7 of its magnitude.
+/// Returns `-2 ln x` for a normal positive number, within 1e-7 of its magnitude: the square of the
+/// radius at which Box and Muller put a point.
 #[inline(always)]
-pub fn ln32(x: f32) -> f32 {
-    // The mantissa is brought between 0.75 and 1.5.
-    let bits = x.to_bits().wrapping_sub(0x3f40_0000);
-    let exponent = (bits as i32 >> 23) as f32;
-    let f = f32::from_bits((bits & 0x007f_ffff) + 0x3f40_0000) - 1.0;
+pub fn square_radius32(x: f32) -> f32 {
+    // The mantissa is brought between 0.75 and 1.5; the polynomial is of g = -2 (mantissa - 1).
+    let bits = x.to_bits();
+    let exponent = bits.wrapping_sub(0x3f40_0000) & 0xff80_0000;
+    let g = f32::from_bits(bits.wrapping_sub(exponent)).mul_add(-2.0, 2.0);
     let p = horner32!(
-        f,
-        0.054_128_315,
-        -0.120_670_29,
-        0.149_839_18,
-        -0.168_228_58,
-        0.199_770_79,
-        -0.249_934_41,
-        0.333_335_49,
-        -0.500_000_6
+        g,
+        0.054_128_315 / 256.0,
+        0.120_670_29 / 128.0,
+        0.149_839_18 / 64.0,
+        0.168_228_58 / 32.0,
+        0.199_770_79 / 16.0,
+        0.249_934_41 / 8.0,
+        0.333_335_49 / 4.0,
+        0.500_000_6 / 2.0
     );
-    exponent.mul_add(std::f32::consts::LN_2, (f * f).mul_add(p, f))
+    // The exponent, which is a multiple of 2^23.
+    let exponent = exponent as i32 as f32;
+    exponent.mul_add(std::f32::consts::LN_2 / -4_194_304.0, (g * g).mul_add(p, g))
 }
 
 /// Returns the natural logarithm of a normal positive number, within a few units in the last place.
@@ -79,16 +82,18 @@ pub fn ln64(x: f64) -> f64 {
 #[inline(always)]
 pub fn sine_cosine32(y: u32) -> [f32; 2] {
     const UNIT: f32 = (2.0 * PI / 4_294_967_296.0) as f32;
-    let quarter = y.wrapping_add(1 << 29) >> 30;
-    let rest = y.wrapping_sub(quarter << 30) as i32;
-    let x = (rest as f32).mul_add(UNIT, UNIT * 0.5);
+    // Four times what exceeds the nearest quarter.
+    let rest = (y << 2) as i32;
+    let x = (rest as f32).mul_add(UNIT * 0.25, UNIT * 0.5);
     let z = x * x;
     let s = horner32!(z, 1.0 / 362_880.0, -1.0 / 5040.0, 1.0 / 120.0, -1.0 / 6.0);
     let c = horner32!(z, 1.0 / 40320.0, -1.0 / 720.0, 1.0 / 24.0, -0.5, 1.0);
     let s = (x * z).mul_add(s, x);
-    let [sine, cosine] = if quarter & 1 == 0 { [s, c] } else { [c, s] };
-    let negated = |value: f32, bit: u32| f32::from_bits(value.to_bits() ^ ((bit & 2) << 30));
-    [negated(sine, quarter), negated(cosine, quarter + 1)]
+    // The quarter is in the upper bits.
+    let quarter = y.wrapping_add(0x2000_0000);
+    let [sine, cosine] = if quarter & 0x4000_0000 == 0 { [s, c] } else { [c, s] };
+    let negated = |value: f32, sign: u32| f32::from_bits(value.to_bits() ^ (sign & 0x8000_0000));
+    [negated(sine, quarter), negated(cosine, y.wrapping_add(0x6000_0000))]
 }
 
 /// Returns the sine and the cosine of `(y + 1/2) / 2^53` of a turn, for `y` below 2^53.
@@ -267,7 +272,7 @@ mod tests {
             let tiny = x.powi(9);
             near(ln64(x), x.ln(), 1e-15);
             near(ln64(tiny), tiny.ln(), 1e-15);
-            near(f64::from(ln32(x as f32)), f64::from(x as f32).ln(), 2e-7);
+            near(f64::from(square_radius32(x as f32)), -2.0 * f64::from(x as f32).ln(), 2e-7);
             near(exp64(x * 1400.0 - 700.0), (x * 1400.0 - 700.0).exp(), 1e-14);
             let turn = step.wrapping_mul(214_753);
             let angle = (f64::from(turn) + 0.5) / 4_294_967_296.0 * 2.0 * PI;

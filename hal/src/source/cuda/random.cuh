@@ -11,13 +11,27 @@ DEVICE R horner(R x, R sum, R next, Rest... rest) {
     return horner(x, m_fma(sum, x, next), rest...);
 }
 
-DEVICE f32 random_ln(f32 x) {
-    const u32 bits = to_bits(x) - 0x3f400000u;
-    const f32 exponent = (f32)((i32)bits >> 23);
-    const f32 f = from_bits((u32)((bits & 0x007fffffu) + 0x3f400000u)) - 1.0f;
-    const f32 p = horner<f32>(f, 0.054128315f, -0.12067029f, 0.14983918f, -0.16822858f, 0.19977079f,
-                              -0.24993441f, 0.33333549f, -0.5000006f);
-    return m_fma(exponent, 0.693147180559945309417f, m_fma(f * f, p, f));
+// -2 ln x.
+DEVICE f32 random_square_radius(f32 x) {
+    const u32 bits = to_bits(x);
+    const u32 exponent = (bits - 0x3f400000u) & 0xff800000u;
+    const f32 g = m_fma(from_bits((u32)(bits - exponent)), -2.0f, 2.0f);
+    const f32 p = horner<f32>(g, 0.054128315f / 256, 0.12067029f / 128, 0.14983918f / 64, 0.16822858f / 32,
+                              0.19977079f / 16, 0.24993441f / 8, 0.33333549f / 4, 0.5000006f / 2);
+    return m_fma((f32)(i32)exponent, -0.693147180559945309417f / 4194304, m_fma(g * g, p, g));
+}
+
+// The root of zero or of a number from 2^-60 to 2^60, correctly rounded. CUDA's compilers take the same steps for
+// such numbers, and ask each time whether it is one.
+DEVICE f32 random_root(f32 x) {
+#if defined(__CUDA_ARCH__)
+    f32 inverse;
+    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(x > 1e-20f ? x : 1e-20f));
+    const f32 root = x * inverse;
+    return m_fma(m_fma(-root, root, x), inverse * 0.5f, root);
+#else
+    return m_sqrt(x);
+#endif
 }
 
 DEVICE f64 random_ln(f64 x) {
@@ -40,15 +54,17 @@ struct alignas(2 * sizeof(R)) Pair {
 // The sine and the cosine of (y + 1/2) / 2^32 of a turn.
 DEVICE Pair<f32> random_sine_cosine(u32 y) {
     const f32 unit = (f32)(2.0 * 3.14159265358979323846264338328 / 4294967296.0);
-    const u32 quarter = (y + 0x20000000u) >> 30;
-    const f32 x = m_fma((f32)(i32)(y - (quarter << 30)), unit, unit * 0.5f);
+    // Four times what exceeds the nearest quarter.
+    const f32 x = m_fma((f32)(i32)(y << 2), unit * 0.25f, unit * 0.5f);
     const f32 z = x * x;
     const f32 s = m_fma(x * z, horner<f32>(z, 1.0f / 362880.0f, -1.0f / 5040.0f, 1.0f / 120.0f, -1.0f / 6.0f), x);
     const f32 c = horner<f32>(z, 1.0f / 40320.0f, -1.0f / 720.0f, 1.0f / 24.0f, -0.5f, 1.0f);
-    const bool even = (quarter & 1) == 0;
+    // The quarter is in the upper bits.
+    const u32 quarter = y + 0x20000000u;
+    const bool even = (quarter & 0x40000000u) == 0;
     Pair<f32> both;
-    both.first = from_bits((u32)(to_bits(even ? s : c) ^ ((quarter & 2) << 30)));
-    both.second = from_bits((u32)(to_bits(even ? c : s) ^ (((quarter + 1) & 2) << 30)));
+    both.first = from_bits((u32)(to_bits(even ? s : c) ^ (quarter & 0x80000000u)));
+    both.second = from_bits((u32)(to_bits(even ? c : s) ^ ((y + 0x60000000u) & 0x80000000u)));
     return both;
 }
 
@@ -284,7 +300,7 @@ DEVICE u64 draw_bits(S& state) {
 template <class S>
 DEVICE Pair<f32> draw_normals(S& state, f32) {
     const u32 x = state.next();
-    const f32 radius = m_sqrt(-2.0f * random_ln(unit_of_word(x)));
+    const f32 radius = random_root(random_square_radius(unit_of_word(x)));
     Pair<f32> both = random_sine_cosine(state.next());
     both.first *= radius;
     both.second *= radius;
@@ -400,12 +416,13 @@ struct quasi_poisson_of_element {
     }
 };
 
-// Draws of one state, `COUNT` of them apart, packed into one store each if `PACKED`.
+// Draws of one state, `COUNT` of them apart, packed into one store each if `PACKED`. A device has room for more
+// threads than there are states: it is busy if the draws of each overlap.
 template <class S, u32 COUNT, class D, bool PACKED, class T>
 DEVICE void draw_all(S& state, T* place, u64 rounds, f64 first, f64 second) {
     typedef Pack<T, D::ELEMENTS> pack;
     const u64 apart = (u64)COUNT * D::ELEMENTS;
-#pragma unroll 4
+#pragma unroll (4 * D::ELEMENTS)
     for (u64 round = 0; round < rounds; ++round, place += apart) {
         if (PACKED) {
             pack values = *(pack*)place;
@@ -443,14 +460,25 @@ DEVICE void fill_random(u32* states, T* out, u64 length, f64 first, f64 second) 
     state.store(states + (u64)index * WORDS);
 }
 
+DEVICE u64 wide_product(u32 x, u32 y) {
+#if defined(__CUDA_ARCH__)
+    // NVRTC makes it a product of 64 bits, and adds the upper half of y, which is zero.
+    u64 product;
+    asm("mul.wide.u32 %0, %1, %2;" : "=l"(product) : "r"(x), "r"(y));
+    return product;
+#else
+    return (u64)x * y;
+#endif
+}
+
 // Philox4x32-10: four words for each value of a counter.
 DEVICE void random_block(u64 index, u64 seed, u32* words) {
     u32 a = (u32)index, b = (u32)(index >> 32), c = 0, d = 0;
     u32 k = (u32)seed, l = (u32)(seed >> 32);
 #pragma unroll
     for (int round = 0; round < 10; ++round) {
-        const u64 x = (u64)a * 0xd2511f53u;
-        const u64 y = (u64)c * 0xcd9e8d57u;
+        const u64 x = wide_product(a, 0xd2511f53u);
+        const u64 y = wide_product(c, 0xcd9e8d57u);
         a = (u32)(y >> 32) ^ b ^ k, b = (u32)y, c = (u32)(x >> 32) ^ d ^ l, d = (u32)x;
         k += 0x9e3779b9u, l += 0xbb67ae85u;
     }

@@ -9,6 +9,9 @@ use crate::source::launches::{Launches, THREADS, blocks};
 /// Blocks of four words that a thread makes of a seed's sequence, before the launch grows.
 const BLOCKS_PER_THREAD: u64 = 4;
 
+/// The most thread blocks that make a seed's sequence: as many as a large device runs at once.
+const SEED_BLOCKS: u64 = 2048;
+
 /// Adds the launch and returns the key of its kernel.
 pub(in crate::source) fn plan(operation: &Random, launches: &mut Launches) -> Key {
     let Random { source, distribution, length, output } = operation;
@@ -26,7 +29,7 @@ pub(in crate::source) fn plan(operation: &Random, launches: &mut Launches) -> Ke
     match *source {
         RandomSource::Seed(seed) => {
             let work = length.div_ceil(key.elements() * BLOCKS_PER_THREAD).div_ceil(threads);
-            let mut launch = launches.launch(0, blocks(work));
+            let mut launch = launches.launch(0, blocks(work.min(SEED_BLOCKS)));
             launch.address(output.address).address(length).address(seed);
         }
         RandomSource::States { generator, address } => {
