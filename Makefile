@@ -206,8 +206,10 @@ NEEDED := $(MODULE) double
 # On the host; on the doubles, what is about drivers.
 test-python: $(addprefix test-python-,host hip cuda)
 
+# The host's compiler has its usual level in PyCUDA's own tests and in those of the crate `gpuarray-cuda-c`;
+# `make test-all` has it here, too.
 test-python-host: $(NEEDED)
-	$(PYTEST) tests/python
+	$(if $(PYGPU_TEST_ALL),,CXX='$(if $(filter default,$(origin CXX)),c++,$(CXX)) -O1') $(PYTEST) tests/python
 
 test-python-hip: $(NEEDED)
 	$(call on_hip,6) PYGPU_BACKEND=hip $(PYTEST) $(HIP_TESTS)

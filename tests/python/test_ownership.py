@@ -18,7 +18,7 @@ class BusyStream:
     """A stream with more work queued than ends soon."""
 
     def __init__(self):
-        count, size = (150, 2_000_000) if BACKEND == "host" else (300, 100_000_000)
+        count, size = (50, 2_000_000) if BACKEND == "host" else (300, 100_000_000)
         self.stream = driver.Stream(1)
         if IS_DOUBLE:
             pytest.skip("the double runs work while it is queued")

@@ -92,7 +92,7 @@ def test_a_wait_ends_where_queries_are_not_answered(kind):
 def test_other_threads_run_during_a_wait(what):
     stream, event = driver.Stream(), driver.Event()
     a = gpuarray.zeros(4_000_000, np.float64)
-    count = 30 if BACKEND == "host" else 100
+    count = 12 if BACKEND == "host" else 100
     for value in range(count):
         a.fill(value, stream)
     event.record(stream)

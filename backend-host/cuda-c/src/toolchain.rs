@@ -98,6 +98,11 @@ impl Toolchain {
         versions.filter_map(|word| word.split('.').next()?.parse().ok()).next().unwrap_or(0)
     }
 
+    /// True if a level of optimisation is among the options that `CXX` has behind the program.
+    pub(crate) fn has_level(&self) -> bool {
+        self.words.iter().skip(1).any(|word| word.starts_with("-O"))
+    }
+
     /// Returns what the compiler calls C++ that the preprocessor has read.
     pub(crate) fn preprocessed_language(&self) -> &'static str {
         // Zig knows no name of it. Nothing is left that reading it once more would change.

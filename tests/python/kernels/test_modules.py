@@ -120,6 +120,32 @@ def test_an_interrupt_of_the_program_and_its_compiler(tmp_path):
     run_python(program, CXX=str(script), PYGPU_CACHE_DIR=str(tmp_path))
 
 
+@pytest.mark.skipif(BACKEND != "host", reason="it is about the host's compiler")
+@pytest.mark.parametrize(("level", "optimised"), [("", 1), (" -O1", 1), (" -O0", 0)])
+def test_the_compilers_own_level_of_optimisation(level, optimised, tmp_path):
+    program = """
+        import sys
+        import numpy as np
+        import pygpu.autoinit
+        from pygpu import driver
+        from pygpu.compiler import SourceModule
+
+        tell = SourceModule('''
+        __global__ void tell(int* out) {
+        #ifdef __OPTIMIZE__
+            *out = 1;
+        #else
+            *out = 0;
+        #endif
+        }''').get_function("tell")
+        told = np.full(1, 7, np.int32)
+        tell(driver.Out(told), block=(1, 1, 1))
+        assert told[0] == int(sys.argv[1]), told
+    """
+    words = f"{which('c++') or which('g++')}{level}"
+    run_python(program, str(optimised), CXX=words, PYGPU_CACHE_DIR=str(tmp_path))
+
+
 def test_code_from_a_pipe_is_refused(tmp_path):
     path = tmp_path / "pipe"
     os.mkfifo(path)

@@ -129,6 +129,8 @@ impl Compiler {
             (true, ..) => all.extend(["-g", "-O0"]),
             // Little of what the program says is optimised away before it is checked.
             (false, true, _) => all.extend(["-g1", "-O1"]),
+            // What `CXX` asks for.
+            (false, false, _) if self.toolchain.has_level() => {}
             (false, false, optimization) => {
                 let level = match optimization {
                     Optimization::Speed => "-O3",
