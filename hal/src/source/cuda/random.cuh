@@ -185,6 +185,8 @@ DEVICE u64 join_words(u32 x, u32 y) { return (u64)x ^ ((u64)y << 21); }
 
 // A state in registers: `next` draws a word.
 struct Xorwow {
+    // A draw costs less than its store: a warp that stores one at a time goes through memory with the others.
+    static const int UNROLLED = 1;
     u32 weyl, v0, v1, v2, v3, v4;
     METHOD void load(const u32* s) {
         weyl = s[0], v0 = s[1], v1 = s[2], v2 = s[3], v3 = s[4], v4 = s[5];
@@ -215,6 +217,7 @@ DEVICE u32 reduce_modulus(u64 x, u32 rest) {
 }
 
 struct Mrg32k3a {
+    static const int UNROLLED = 8;
     u32 s0, s1, s2, t0, t1, t2;
     METHOD void load(const u32* s) {
         s0 = s[0], s1 = s[1], s2 = s[2], t0 = s[3], t1 = s[4], t2 = s[5];
@@ -278,16 +281,17 @@ DEVICE f64 unit_of_point(u64 x) { return unit_of_bits(x >> 11); }
 DEVICE f64 open_of_point(u32 x) { return wide_unit_of_word(x); }
 DEVICE f64 open_of_point(u64 x) { return open_of_bits(x >> 11); }
 
-// What is drawn: `ELEMENTS` values at once.
+// What is drawn: `ELEMENTS` values at once, `UNROLLED` times in one round of a loop. A device has room for more
+// threads than there are states: it is busy if the draws of each overlap.
 template <class S, class T>
 struct pseudo_bits {
-    static const int ELEMENTS = 1;
+    static const int ELEMENTS = 1, UNROLLED = S::UNROLLED;
     METHOD static void draw(S& state, T* to, f64, f64) { to[0] = (T)state.next(); }
 };
 
 template <class S, class T>
 struct pseudo_uniform {
-    static const int ELEMENTS = 1;
+    static const int ELEMENTS = 1, UNROLLED = S::UNROLLED;
     METHOD static void draw(S& state, T* to, f64, f64) { state.uniform(to[0]); }
 };
 
@@ -319,7 +323,7 @@ DEVICE Pair<f64> draw_normals(S& state, f64) {
 
 template <class S, class T>
 struct pseudo_normal {
-    static const int ELEMENTS = 2;
+    static const int ELEMENTS = 2, UNROLLED = 8;
     METHOD static void draw(S& state, T* to, f64, f64) {
         const Pair<T> both = draw_normals(state, (T)0);
         to[0] = both.first;
@@ -329,7 +333,7 @@ struct pseudo_normal {
 
 template <class S, class T>
 struct pseudo_log_normal {
-    static const int ELEMENTS = 2;
+    static const int ELEMENTS = 2, UNROLLED = 4;
     METHOD static void draw(S& state, T* to, f64 mean, f64 deviation) {
         const Pair<T> both = draw_normals(state, (T)0);
         to[0] = (T)random_log_normal((f64)both.first, mean, deviation);
@@ -345,7 +349,7 @@ DEVICE void store_number(f64& to, f64 number) { to = number; }
 
 template <class S, class T>
 struct pseudo_poisson {
-    static const int ELEMENTS = 1;
+    static const int ELEMENTS = 1, UNROLLED = 1;
     METHOD static void draw(S& state, T* to, f64 mean, f64) {
         store_number(to[0], random_poisson(open_of_bits(draw_bits(state)), mean));
     }
@@ -353,7 +357,7 @@ struct pseudo_poisson {
 
 template <class S, class T>
 struct pseudo_poisson_of_element {
-    static const int ELEMENTS = 1;
+    static const int ELEMENTS = 1, UNROLLED = 1;
     METHOD static void draw(S& state, T* to, f64, f64) {
         store_number(to[0], random_poisson(open_of_bits(draw_bits(state)), (f64)to[0]));
     }
@@ -368,7 +372,7 @@ DEVICE void store_bits(i64& to, u64 x) { to = (i64)x; }
 
 template <class S, class T>
 struct quasi_bits {
-    static const int ELEMENTS = 1;
+    static const int ELEMENTS = 1, UNROLLED = 8;
     METHOD static void draw(S& state, T* to, f64, f64) { store_bits(to[0], state.draw()); }
 };
 
@@ -379,13 +383,13 @@ DEVICE void store_unit(f64& to, u64 x) { to = unit_of_point(x); }
 
 template <class S, class T>
 struct quasi_uniform {
-    static const int ELEMENTS = 1;
+    static const int ELEMENTS = 1, UNROLLED = 8;
     METHOD static void draw(S& state, T* to, f64, f64) { store_unit(to[0], state.draw()); }
 };
 
 template <class S, class T>
 struct quasi_normal {
-    static const int ELEMENTS = 1;
+    static const int ELEMENTS = 1, UNROLLED = 1;
     METHOD static void draw(S& state, T* to, f64, f64) {
         to[0] = (T)random_inverse_normal(open_of_point(state.draw()));
     }
@@ -393,7 +397,7 @@ struct quasi_normal {
 
 template <class S, class T>
 struct quasi_log_normal {
-    static const int ELEMENTS = 1;
+    static const int ELEMENTS = 1, UNROLLED = 1;
     METHOD static void draw(S& state, T* to, f64 mean, f64 deviation) {
         const T normal = (T)random_inverse_normal(open_of_point(state.draw()));
         to[0] = (T)random_log_normal((f64)normal, mean, deviation);
@@ -402,7 +406,7 @@ struct quasi_log_normal {
 
 template <class S, class T>
 struct quasi_poisson {
-    static const int ELEMENTS = 1;
+    static const int ELEMENTS = 1, UNROLLED = 1;
     METHOD static void draw(S& state, T* to, f64 mean, f64) {
         store_number(to[0], random_poisson(open_of_point(state.draw()), mean));
     }
@@ -410,19 +414,18 @@ struct quasi_poisson {
 
 template <class S, class T>
 struct quasi_poisson_of_element {
-    static const int ELEMENTS = 1;
+    static const int ELEMENTS = 1, UNROLLED = 1;
     METHOD static void draw(S& state, T* to, f64, f64) {
         store_number(to[0], random_poisson(open_of_point(state.draw()), (f64)to[0]));
     }
 };
 
-// Draws of one state, `COUNT` of them apart, packed into one store each if `PACKED`. A device has room for more
-// threads than there are states: it is busy if the draws of each overlap.
+// Draws of one state, `COUNT` of them apart, packed into one store each if `PACKED`.
 template <class S, u32 COUNT, class D, bool PACKED, class T>
 DEVICE void draw_all(S& state, T* place, u64 rounds, f64 first, f64 second) {
     typedef Pack<T, D::ELEMENTS> pack;
     const u64 apart = (u64)COUNT * D::ELEMENTS;
-#pragma unroll (4 * D::ELEMENTS)
+#pragma unroll (D::UNROLLED)
     for (u64 round = 0; round < rounds; ++round, place += apart) {
         if (PACKED) {
             pack values = *(pack*)place;
