@@ -29,6 +29,7 @@
 #include "cuda_c/textures.h"
 #include "cuda_c/surfaces.h"
 #ifdef GPUARRAY_HIP
+#include "cuda_c/hip_lanes.h"
 #include "cuda_c/hip_textures.h"
 #endif
 

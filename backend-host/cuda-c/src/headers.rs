@@ -48,6 +48,7 @@ headers!(
     "cuda_c/atomics.h",
     "cuda_c/check.h",
     "cuda_c/conversions.h",
+    "cuda_c/hip_lanes.h",
     "cuda_c/hip_textures.h",
     "cuda_c/integer.h",
     "cuda_c/libm.h",

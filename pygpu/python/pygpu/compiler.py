@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from . import _arguments, _core, _headers, _nvcc, _structure_attributes
+from . import _arguments, _core, _headers, _nvcc, _structure_attributes, _warps
 from ._context import Context
 from ._core import module_from_buffer
 from ._errors import CompileError, Unsupported
@@ -156,6 +156,8 @@ def compile(
             text = _headers.with_visible_references(text)
     elif backend == "hip" and _headers.names_textures(source):
         references = f"#include <{_headers.TEXTURES}>\n"
+    if backend == "hip":
+        references += _warps.in_front(source, folders)
     vendors = () if on_host or not _headers.has_includes(text) else _headers.vendor_folders(text)
     if vendors:
         unasked = f"#define PYGPU_NVIDIAS_HEADERS\n{unasked}"

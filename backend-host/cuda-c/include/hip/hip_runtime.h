@@ -1,6 +1,7 @@
 // What programs in HIP include for the language. The names that HIP has besides CUDA's are functions of
 // the same things, for all programs that ask for this header.
 #pragma once
+#include "../cuda_c/hip_lanes.h"
 #include "../cuda_c/hip_textures.h"
 
 extern "C++" {
@@ -19,11 +20,6 @@ extern "C++" {
 #define hipGridDim_z gridDim.z
 #define HIP_DYNAMIC_SHARED(type, name) extern __shared__ type name[];
 
-static inline unsigned int __lane_id() { return gpuarray_abi::lane(); }
-static inline unsigned long long __lanemask_lt() { return (1ull << gpuarray_abi::lane()) - 1; }
-static inline unsigned long long __lanemask_gt() {
-    return ~((2ull << gpuarray_abi::lane()) - 1);
-}
 static inline long long wall_clock64() { return clock64(); }
 static inline long long __clock64() { return clock64(); }
 static inline int __clock() { return (int)clock64(); }

@@ -8,10 +8,11 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 /// Beginnings of the language's names for what waits for other threads.
-const WAITS: [&str; 15] = [
+const WAITS: [&str; 16] = [
     "__syncthreads",
     "__syncwarp",
     "__barrier_sync",
+    "__builtin_amdgcn_wave_barrier",
     "__shfl",
     "__ballot",
     "__any",

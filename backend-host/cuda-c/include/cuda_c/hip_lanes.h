@@ -1,0 +1,18 @@
+// The lanes of a wavefront under HIP's names, and what HIP's compiler has built in for them.
+#pragma once
+
+extern "C++" {
+
+static inline unsigned int __lane_id() { return gpuarray_abi::lane(); }
+static inline unsigned long long __lanemask_lt() { return (1ull << gpuarray_abi::lane()) - 1; }
+static inline unsigned long long __lanemask_gt() {
+    return ~((2ull << gpuarray_abi::lane()) - 1);
+}
+
+static inline void __builtin_amdgcn_wave_barrier(GPUARRAY_PLACE) {
+    gpuarray_abi::rendezvous(0, nullptr, nullptr, file, line);
+}
+// Lanes take turns: each sees what the others have written.
+static inline void __builtin_amdgcn_fence(int, const char*) {}
+
+} // extern "C++"

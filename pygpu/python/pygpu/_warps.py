@@ -1,0 +1,94 @@
+"""CUDA's functions of warps in programs for AMD's devices.
+
+The header in front of such a program has them by the type of their mask. What has no mask,
+``warpSize`` and ``__activemask``, is CUDA's in texts that are CUDA's alone, and the device's in all
+others: a program for HIP keeps its meaning.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING
+
+from . import _headers
+from ._c_text import code_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+HEADER = "pygpu-cuda-warps.hpp"
+
+_FUNCTION = re.compile(
+    r"\b__(?:(?:shfl(?:_up|_down|_xor)?|ballot|any|all|match_(?:any|all)"
+    r"|reduce_(?:add|min|max|and|or|xor))_sync|syncwarp|activemask)\b"
+)
+_OWN_MACRO = re.compile(rf"#[ \t]*define[ \t]+(?:{_FUNCTION.pattern}|warpSize\b)")
+_WITHOUT_MASK = re.compile(r"\b(?:warpSize|__activemask)\b")
+
+# What only programs for HIP have: its names, functions of lanes without masks, and its width.
+_OF_HIP = re.compile(
+    r"(?:\b|_)(?:hip|HIP|Hip)|(?i:amdgcn|amdgpu|rocm|wavefront)|\b__(?:GFX|gfx|AMD)"
+    r"|\b__(?:shfl(?:_up|_down|_xor)?|ballot(?:64)?|any|all|match_(?:any|all)|lane_id"
+    r"|lanemask_[lg]t)\s*\(|\bwarpSize\s*[=!<>]=?\s*64\b|\b64\s*[=!<>]=?\s*warpSize\b"
+)
+
+# The mask of a call; values and types of more than 32 bits; what counts bits of such.
+_MASK = re.compile(r"\b__(?:\w+_sync|syncwarp)\s*\(\s*((?:[^,()]|\([^()]*\))+)")
+_WIDE = re.compile(
+    r"\b0[xX][\dA-Fa-f']{9,}|\b(?:0[xX][\dA-Fa-f']+|\d[\d']*)[uU]?[lL]"
+    r"|\b(?:long|ulong|size_t|u?int64_t|u?intptr_t)\b"
+)
+_ACTIVE = re.compile(r"\b(\w+)\s*[=({]\s*__activemask\b")
+_COUNTED = r"\b__(?:popc|ffs|clz|brev)ll\s*\(\s*"
+_NAME = re.compile(r"\b[A-Za-z_]\w*")
+
+
+def in_front(source: str, folders: Sequence[str]) -> str:
+    """Returns the lines that a program for AMD's devices needs in front of it, if it or a file
+    of its own in ``folders`` has functions of warps."""
+    texts = list(_own_texts(source, folders, set()))
+    code = "\n".join(code_of(text) for text in texts)
+    if _FUNCTION.search(code) is None:
+        return ""
+    lines = f"#include <{HEADER}>\n"
+    names = [name for text in texts for name in _headers.includes(text)]
+    if _WITHOUT_MASK.search(code) and not any(map(_OF_HIP.search, names)) and _is_of_cuda(code):
+        lines = f"#define PYGPU_WARPS_OF_32\n{lines}"
+    if _OWN_MACRO.search(code):
+        lines += '#pragma clang diagnostic ignored "-Wmacro-redefined"\n'
+    return lines
+
+
+def _own_texts(source: str, folders: Sequence[str], seen: set[str]) -> Iterator[str]:
+    """Yields a text and those of the program's own files that it includes."""
+    yield source
+    for name in _headers.includes(source):
+        found = (path for it in folders if os.path.isfile(path := os.path.join(it, name)))
+        path = next(found, None)
+        if path is not None and path not in seen:
+            seen.add(path)
+            with open(path, encoding="utf-8", errors="replace") as file:
+                yield from _own_texts(file.read(), [*folders, os.path.dirname(path)], seen)
+
+
+def _is_of_cuda(code: str) -> bool:
+    """Whether a text is CUDA's alone: it has lanes by CUDA's functions, nothing of HIP, and no mask
+    of more than 32 bits."""
+    if _OF_HIP.search(code):
+        return False
+    active = set(_ACTIVE.findall(code))
+    if re.search(rf"{_COUNTED}(?:{'|'.join([*active, '__activemask'])})\b", code):
+        return False
+    masks = [mask for mask in _MASK.findall(code) if mask.strip()]
+    if not masks and "__activemask" not in code:
+        return False
+    names = active.union(*map(_NAME.findall, masks))
+    return not any(map(_WIDE.search, masks)) and not any(_is_wide(code, name) for name in names)
+
+
+def _is_wide(code: str, name: str) -> bool:
+    """Whether a text gives a name a type or a value of more than 32 bits."""
+    declared = rf"(?:{_WIDE.pattern})[\s\w&*]*?(?:\w+\s*(?:=[^;,]*)?,\s*)*\b{name}\b\s*[=;,){{(]"
+    values = re.findall(rf"(?:#[ \t]*define[ \t]+{name}\b|\b{name}\s*[={{])([^;\n]*)", code)
+    return re.search(declared, code) is not None or any(map(_WIDE.search, values))
