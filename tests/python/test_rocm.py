@@ -127,3 +127,67 @@ def test_texture_references_compile(runtime, tmp_path, target):
         assert struct.pack(f"=Q{len(declared)}I", 0, *declared) in image
     for name in (b"colours", b"volume", b"layers"):
         assert b"\0" + name + b"\0" in image
+
+
+# ---- hipRTC on programs with functions of warps --------------------------------------------------
+
+WARPS = """
+#define __any_sync(mask, x) (x)
+#define TYPE(name, T)                                                                           \\
+    __global__ void of_##name(T *x, int *all) {                                                 \\
+        const int t = threadIdx.x;                                                              \\
+        x[t] += __shfl_sync(0xffffffff, x[t], threadIdx.x) + __shfl_up_sync(-1, x[t], t, 8);    \\
+        x[t] += __shfl_down_sync(~0u, x[t], warpSize / 2) + __shfl_xor_sync(~0u, x[t], 1u, 16); \\
+        x[t] += __match_any_sync(__activemask(), x[t]) + __match_all_sync(~0u, x[t], all + t);  \\
+    }
+TYPE(int, int) TYPE(unsigned, unsigned) TYPE(long, long) TYPE(words, unsigned long)
+TYPE(long_long, long long) TYPE(bits, unsigned long long) TYPE(float, float) TYPE(double, double)
+
+__device__ float2 __shfl_sync(unsigned mask, float2 x, int lane) {
+    return make_float2(__shfl_sync(mask, x.x, lane), __shfl_sync(mask, x.y, lane));
+}
+__global__ void votes(unsigned *out, int x) {
+    const int &width = warpSize;
+    out[0] = __ballot_sync(~0u, x) + __any_sync(~0u, x) + __all_sync(~0u, threadIdx.x);
+    out[1] = __reduce_add_sync(~0u, x) + __reduce_min_sync(~0u, x) + __reduce_max_sync(~0u, x);
+    out[2] = __reduce_and_sync(1, x) + __reduce_or_sync(1, x) + __reduce_xor_sync(1, threadIdx.x);
+    out[3] = __shfl_sync(~0u, make_float2(1, 2), 0).x + width + min(warpSize, x);
+    __syncwarp();
+    __syncwarp(0xff);
+}
+"""
+OF_HIP = """
+__global__ void lanes(unsigned long long *out, double x) {
+    for (int by = warpSize / 2; by > 0; by /= 2) x += __shfl_down_sync(~0ull, x, by);
+    out[0] = __ballot_sync(~0ull, x > 0) + __activemask() + __match_any_sync(~0ull, x);
+    out[1] = __reduce_add_sync(~0ull, 1) + __any_sync(~0ull, 1) + __all_sync(~0ull, 1);
+    out[2] = __ballot(1) + __shfl(x, 0) + __shfl_up(x, 1);
+    __syncwarp(~0ull);
+}
+"""
+COMPILE_WARPS = """
+import sys
+import pygpu.autoinit
+from pygpu import compiler
+
+for text in sys.argv[1:]:
+    code = compiler.compile(text, options=[])
+    print(code[:4] == b"\\x7fELF", code[18:20] == b"\\xe0\\x00")
+"""
+
+
+@pytest.mark.skipif(
+    choose_backend() != "hip", reason="devices of HIP are needed to ask its compiler"
+)
+@pytest.mark.parametrize("target", ["gfx1030", "gfx90a"])
+def test_functions_of_warps_compile_without_warnings(runtime, tmp_path, target):
+    said = run_python(
+        COMPILE_WARPS,
+        WARPS,
+        OF_HIP,
+        DOUBLE_TARGET=target,
+        PYGPU_HIPRTC=str(Path(runtime["LD_LIBRARY_PATH"], "libamdhip64.so.5")),
+        PYGPU_CACHE_DIR=str(tmp_path),
+        LD_LIBRARY_PATH=runtime["LD_LIBRARY_PATH"],
+    ).stdout
+    assert said == "True True\n" * 2

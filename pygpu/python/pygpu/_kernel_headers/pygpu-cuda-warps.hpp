@@ -73,8 +73,8 @@ template <> struct Lanes<8> {
 };
 template <class Mask> struct Masked : Lanes<sizeof(Mask)> {
 #ifdef PYGPU_WARPS_OF_32
-    static_assert(sizeof(Mask) < 8, "a mask of 64 bits beside CUDA's warpSize or __activemask; a "
-                                    "program for HIP says so by #include <hip/hip_runtime.h>");
+    static_assert(sizeof(Mask) < 8, "a mask of 64 bits beside CUDA's warpSize or __activemask: a "
+                                    "program for HIP has one of its names, as in #ifdef __HIP__");
 #endif
 };
 
