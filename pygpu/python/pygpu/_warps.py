@@ -24,6 +24,8 @@ _FUNCTION = re.compile(
     r"|reduce_(?:add|min|max|and|or|xor))_sync|syncwarp|activemask)\b"
 )
 _OWN_MACRO = re.compile(rf"#[ \t]*define[ \t]+(?:{_FUNCTION.pattern}|warpSize\b)")
+_OWN_FUNCTION = re.compile(rf"([^;{{}}#]*)({_FUNCTION.pattern})\s*\(([^;{{}}()]*)\)\s*\{{")
+_VECTOR = re.compile(r"\b(?:u?(?:char|short|int|long|longlong)|float|double)[1-4]\b|[<:]")
 _WITHOUT_MASK = re.compile(r"\b(?:warpSize|__activemask)\b")
 
 # What only programs for HIP have: its names, functions of lanes without masks, and its width.
@@ -57,7 +59,7 @@ def in_front(source: str, folders: Sequence[str]) -> str:
         lines = f"#define PYGPU_WARPS_OF_32\n{lines}"
     if _OWN_MACRO.search(code):
         lines += '#pragma clang diagnostic ignored "-Wmacro-redefined"\n'
-    return lines
+    return lines + "".join(f"#undef {name}\n" for name in sorted(_own_functions(code)))
 
 
 def _own_texts(source: str, folders: Sequence[str], seen: set[str]) -> Iterator[str]:
@@ -70,6 +72,20 @@ def _own_texts(source: str, folders: Sequence[str], seen: set[str]) -> Iterator[
             seen.add(path)
             with open(path, encoding="utf-8", errors="replace") as file:
                 yield from _own_texts(file.read(), [*folders, os.path.dirname(path)], seen)
+
+
+def _own_functions(code: str) -> set[str]:
+    """Returns the names that a text has functions of its own for. One for a structure stands beside
+    those for numbers."""
+    own = set()
+    for before, name, parameters in _OWN_FUNCTION.findall(code):
+        value = parameters.split(",")[1] if "," in parameters else ""
+        types = "|".join(_NAME.findall(value)[:-1] or ["int"])
+        head = rf"\b(?:struct|class|union)\b[\w\s(]*\b(?:{types})\b[\w\s)]*[:;{{]"
+        structure = rf"{head}|\}}\s*(?:{types})\s*;"
+        if "template" in before or not (_VECTOR.search(value) or re.search(structure, code)):
+            own.add(name)
+    return own
 
 
 def _is_of_cuda(code: str) -> bool:

@@ -447,6 +447,18 @@ __global__ void k(float *out) {
     out[threadIdx.x] = x.x * x.y;
 }
 """,
+    "an overload for a class of its own": """
+struct Pair { float x, y; };
+__device__ Pair __shfl_xor_sync(unsigned mask, Pair p, int by, int width = 32) {
+    Pair other = {__shfl_xor_sync(mask, p.x, by, width), __shfl_xor_sync(mask, p.y, by, width)};
+    return other;
+}
+__global__ void k(float *out) {
+    Pair pair = {(float)threadIdx.x, 1};
+    pair = __shfl_xor_sync(0xffffffff, pair, 1);
+    out[threadIdx.x] = pair.x * pair.y;
+}
+""",
     "a macro": """
 #define __shfl_xor_sync(mask, x, by) other(x)
 __device__ float other(int x) { return x ^ 1; }
@@ -484,6 +496,28 @@ __global__ void k(float *out) {
 def test_programs_have_names_of_their_own(which):
     found = ran(SourceModule(OWN[which]).get_function("k"), THREADS, np.float32)
     np.testing.assert_array_equal(found, np.arange(THREADS) ^ 1)
+
+
+OWN_FUNCTIONS = """
+extern "C++" {
+template <class T>
+__device__ __forceinline__ T __shfl_down_sync(unsigned mask, T x, unsigned by, int width = 64) {
+    return __shfl_down(x, by, width);
+}
+}
+__global__ void k(int *out) {
+    int sum = 1;
+    for (int by = warpSize / 2; by; by /= 2) sum += __shfl_down_sync(0xffffffff, sum, by, warpSize);
+    out[threadIdx.x] = sum;
+}
+"""
+
+
+@only_hip
+def test_functions_of_the_program_take_the_place_of_these():
+    width = driver.Device(0).get_attribute(driver.device_attribute.WARP_SIZE)
+    found = ran(SourceModule(OWN_FUNCTIONS).get_function("k"), 128, np.int32, threads=128)
+    assert (found[::width] == width).all()
 
 
 def test_files_of_the_program_have_them_too(tmp_path):
@@ -630,6 +664,27 @@ def test_what_the_width_is_told_by(text):
 @pytest.mark.parametrize("text", ["x = warpSize;", "__shfl(x, 0)", "// __shfl_sync(-1, x, 0)", ""])
 def test_other_programs_are_left_alone(text):
     assert _warps.in_front(text, []) == ""
+
+
+OWN_DEFINITIONS = {
+    "template <class T> T __shfl_sync(unsigned mask, T x, int lane) { return x; }": True,
+    "__device__ float __shfl_sync(int mask, float x, int lane) { return x; }": True,
+    "typedef float real; real __shfl_sync(int mask, const real x, int lane) { return x; }": True,
+    "template <class T> struct S; int __any_sync(unsigned mask, int x) { return x; }": True,
+    "__device__ unsigned __activemask() { return 1; }": True,
+    "__device__ void __syncwarp(unsigned mask) {}": True,
+    "__device__ float2 __shfl_sync(unsigned mask, float2 x, int lane) { return x; }": False,
+    "C __shfl_sync(int mask, pycuda::complex<float> x, int lane) { return x; }": False,
+    "struct S { int x; }; S __shfl_sync(unsigned mask, S x, int lane) { return x; }": False,
+    "typedef struct { int x; } S; S __shfl_sync(int mask, const S &x, int) { return x; }": False,
+    "x = __shfl_sync(mask, x, 0); if (__any_sync(mask, x)) { y = f(); }": False,
+    "float __shfl_sync(int mask, float x, int lane);": False,
+}
+
+
+@pytest.mark.parametrize("text", OWN_DEFINITIONS)
+def test_which_names_a_text_defines(text):
+    assert ("#undef" in _warps.in_front(text, [])) == OWN_DEFINITIONS[text]
 
 
 DEVICE_WIDTH = """

@@ -6,8 +6,9 @@
 // defined, ROCm 7 has all unless HIP_DISABLE_WARP_SYNC_BUILTINS is, and they refuse masks of 32
 // bits. hipRTC has read its headers before a program's first line, so neither macro would do.
 // Hence the functions have names of their own, and CUDA's names are macros: nothing depends on what
-// the vendor has. A program's own functions of CUDA's names get the other names, too, beside these
-// templates, which take each argument as it is: no call is ambiguous. Its own macros replace these.
+// the vendor has. A program's own functions for structures get the other names, too, beside these
+// templates, which take each argument as it is: no call is ambiguous. Names for which a program has
+// functions for numbers are left to it, by #undef behind this file, and its macros replace these.
 //
 // With PYGPU_WARPS_OF_32, in front of programs that are CUDA's alone, `warpSize` is 32 and
 // `__activemask` is that of the caller's half. Without it both are the device's.
