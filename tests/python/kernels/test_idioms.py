@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pygpu import choose_backend, gpuarray
+from pygpu import gpuarray
 from pygpu.compiler import SourceModule
 
 # nvcc takes an annotation of lambdas with an option that NVRTC does not have.
@@ -243,9 +243,6 @@ def launch(kernel, name, out):
     return lambda function: function(out, block=block, shared=shared)
 
 
-@pytest.mark.skipif(
-    choose_backend() == "hip", reason="the programs are written for warps of 32 lanes"
-)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_idiom(name):
     text, kernel, first = PROGRAMS[name]
