@@ -304,6 +304,15 @@ def test_a_fill_goes_on_where_the_last_one_ended(kind):
     assert np.array_equal(second[10:], whole[10:count])
 
 
+def test_a_fill_that_is_refused_draws_nothing():
+    generator, other = fresh(PSEUDO[0]), fresh(PSEUDO[0])
+    with pytest.raises(driver.Error):
+        generator.fill_uniform(gpuarray.broadcast_to(gpuarray.zeros(1, np.float32), (5,)))
+    assert np.array_equal(
+        generator.gen_uniform(9, np.float32).get(), other.gen_uniform(9, np.float32).get()
+    )
+
+
 @pytest.mark.parametrize("kind", PSEUDO + QUASI)
 def test_skipping_equals_drawing(kind):
     count = states_of(fresh(kind))

@@ -48,6 +48,48 @@ extern "C" __global__ void scan(int *a) {
 "#;
 
 #[test]
+fn qualifiers_stand_in_any_order() {
+    for declaration in [
+        "__shared__ volatile int s[64]",
+        "volatile __shared__ int s[64]",
+        "int volatile __shared__ s[64]",
+        "volatile __shared__ __align__(16) int s[64]",
+        "__shared__ volatile __attribute__((aligned(16))) int s[64]",
+        "__shared__ volatile int s[64] __attribute__((aligned(16)))",
+        "alignas(8) volatile __shared__ int s[64]",
+        "volatile __shared__ int before, s[64], *behind",
+        "extern volatile __shared__ int s[]",
+        "volatile extern __shared__ int s[]",
+    ] {
+        let text = format!(
+            r#"
+extern "C" __global__ void sum(int *a) {{
+    {declaration};
+    volatile __shared__ int flag __attribute__((aligned(4)));
+    const int t = threadIdx.x;
+    if (t == 0) flag = 0;
+    s[t] = a[t];
+    __syncthreads();
+    if (t < 32) {{
+        s[t] += s[t + 32];
+        s[t] += s[t + 16]; s[t] += s[t + 8];
+        s[t] += s[t + 4]; s[t] += s[t + 2]; s[t] += s[t + 1];
+        if (t == 0) flag = 1;
+    }} else {{
+        while (!flag) {{}}
+    }}
+    __syncthreads();
+    a[t] = s[0];
+}}
+"#
+        );
+        let mut array: Vec<i32> = (0..64).collect();
+        run(&load(&text), "sum", 1, 64, &mut array);
+        assert_eq!(array, [2016; 64], "{declaration}");
+    }
+}
+
+#[test]
 fn lanes_read_before_one_of_them_writes() {
     for library in [load(SUM), load_checked(SUM)] {
         let mut array: Vec<i32> = (0..64).map(|it| it * it).collect();

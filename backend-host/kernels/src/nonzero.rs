@@ -1,9 +1,9 @@
-//! The indices of true elements.
+//! The indices of true elements, and the values at them.
 
 use super::copy::pointer;
 use super::parallel::Workers;
 use hal::DType;
-use hal::operation::Nonzero;
+use hal::operation::{Nonzero, Operand};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Elements whose true ones are counted together.
@@ -17,7 +17,7 @@ const FOUND: usize = 256;
 /// # Safety
 /// See [`hal::operation`].
 pub(super) unsafe fn run(operation: &Nonzero, workers: &Workers<'_>) {
-    let Nonzero { length, output, .. } = operation;
+    let Nonzero { length, values, output, .. } = operation;
     let chunks = length.div_ceil(CHUNK);
     // Places where the true elements of each chunk begin.
     let places: Vec<AtomicUsize> = (0..chunks).map(|_| AtomicUsize::new(0)).collect();
@@ -33,11 +33,19 @@ pub(super) unsafe fn run(operation: &Nonzero, workers: &Workers<'_>) {
         before += place.swap(before, Ordering::Relaxed);
     }
     let search = Search { operation, places: &places, workers };
-    // SAFETY: elements of the output.
+    // SAFETY: elements of the output, and of the values, which are of its type.
     unsafe {
-        match output.dtype {
-            DType::Int32 => search.store(|element| element as i32),
-            _ => search.store(|element| element as i64),
+        match (values, output.dtype) {
+            (None, DType::Int32) => search.store(|element| element as i32),
+            (None, _) => search.store(|element| element as i64),
+            (Some(values), DType::Complex64) => search.store_values::<[u32; 2]>(values),
+            (Some(values), DType::Complex128) => search.store_values::<[u64; 2]>(values),
+            (Some(values), dtype) => match dtype.size() {
+                1 => search.store_values::<u8>(values),
+                2 => search.store_values::<u16>(values),
+                4 => search.store_values::<u32>(values),
+                _ => search.store_values::<u64>(values),
+            },
         }
     }
 }
@@ -50,23 +58,33 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Stores the index of each true element, as `index` converts it.
+    /// Stores the value at each true element, as the bits that it is.
+    ///
+    /// # Safety
+    /// See [`hal::operation`]; values and output are of this size and alignment.
+    unsafe fn store_values<T: Copy>(&self, values: &Operand) {
+        let values = values.address as usize;
+        // SAFETY: an element of the mask is one of the values.
+        unsafe { self.store(|element| pointer(values).cast::<T>().add(element).read()) }
+    }
+
+    /// Stores for each true element what `found` makes of its index.
     ///
     /// # Safety
     /// See [`hal::operation`]; the output is of this type.
-    unsafe fn store<T>(&self, index: impl Fn(usize) -> T + Sync) {
+    unsafe fn store<T>(&self, found: impl Fn(usize) -> T + Sync) {
         let Nonzero { length, most, output, .. } = self.operation;
         let output = output.address as usize;
         self.workers.split(self.places.len(), 1, *length, &|range| {
             for number in range {
                 let mut place = self.places[number].load(Ordering::Relaxed);
-                let mut found = [0_u32; FOUND];
+                let mut offsets = [0_u32; FOUND];
                 let mut count = 0;
-                let mut flush = |found: &[u32]| {
-                    for &offset in &found[..found.len().min(most.saturating_sub(place))] {
+                let mut flush = |offsets: &[u32]| {
+                    for &offset in &offsets[..offsets.len().min(most.saturating_sub(place))] {
                         let element = number * CHUNK + offset as usize;
                         // SAFETY: an element of the output, which has `most`.
-                        unsafe { pointer(output).cast::<T>().add(place).write(index(element)) };
+                        unsafe { pointer(output).cast::<T>().add(place).write(found(element)) };
                         place += 1;
                     }
                 };
@@ -80,15 +98,15 @@ impl Search<'_> {
                     }
                     // Those that are not true are overwritten: no branch is guessed.
                     for (k, truth) in (0..).zip(bytes) {
-                        found[count] = word as u32 * 8 + k;
+                        offsets[count] = word as u32 * 8 + k;
                         count += usize::from(truth != 0);
                     }
                     if count > FOUND - 8 {
-                        flush(&found[..count]);
+                        flush(&offsets[..count]);
                         count = 0;
                     }
                 }
-                flush(&found[..count]);
+                flush(&offsets[..count]);
             }
         });
     }

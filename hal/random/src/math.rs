@@ -28,7 +28,7 @@ macro_rules! horner32 {
     }};
 }
 
-/// Returns `-2 ln x` for a normal positive number, within 1e-7 of its magnitude: the square of the
+/// Returns `-2 ln x` for a normal positive number, within 1.1e-7 of its magnitude: the square of the
 /// radius at which Box and Muller put a point.
 #[inline(always)]
 pub fn square_radius32(x: f32) -> f32 {

@@ -136,6 +136,7 @@ impl Array {
                 length: mask.size(),
                 most,
                 mask: mask.operand(Strides::from_slice(&[1]), 0),
+                values: None,
                 output: output.operand(Strides::from_slice(output.strides()), 0),
             })?;
             if most > 0 {
@@ -168,9 +169,26 @@ impl Array {
                 let detail = format!("mask is of dtype {}; it has to be of bool", mask.dtype);
                 return Err(Error::invalid_type("mask", detail));
             }
-            let narrow = i32::try_from(self.size()).is_ok();
-            let indices = mask.nonzero(if narrow { DType::Int32 } else { DType::Int64 })?;
-            self.in_c_order()?.reshape(&[-1], Order::C)?.take(&indices, 0)
+            if matches!(self.dtype, DType::Opaque(_)) {
+                let narrow = i32::try_from(self.size()).is_ok();
+                let indices = mask.nonzero(if narrow { DType::Int32 } else { DType::Int64 })?;
+                return self.in_c_order()?.reshape(&[-1], Order::C)?.take(&indices, 0);
+            }
+            let (mask, values) = (mask.in_c_order()?, self.in_c_order()?);
+            let most = mask.count()?;
+            let output = values.new_result(&[most], values.dtype)?;
+            let size = Strides::from_slice(output.strides());
+            let operation = Operation::new(Nonzero {
+                length: mask.size(),
+                most,
+                mask: mask.operand(Strides::from_slice(&[1]), 0),
+                values: Some(values.operand(size.clone(), 0)),
+                output: output.operand(size, 0),
+            })?;
+            if most > 0 {
+                output.queue(&operation, &[&mask, &values])?;
+            }
+            Ok(output)
         })())
     }
 

@@ -290,21 +290,29 @@ impl Sequence {
 
 impl Nonzero {
     fn check(&self) -> Result<()> {
-        let Nonzero { length, mask, output, .. } = self;
+        let Nonzero { length, mask, values, output, .. } = self;
         let is_wide = *length > i32::MAX as usize;
-        let fits = output.dtype == DType::Int64 || (output.dtype == DType::Int32 && !is_wide);
+        let fits = match values {
+            Some(values) => values.dtype == output.dtype && !is_record(output.dtype),
+            None => output.dtype == DType::Int64 || (output.dtype == DType::Int32 && !is_wide),
+        };
         if mask.dtype != DType::Bool || !fits {
+            let stored = match values {
+                Some(values) => format!("values of dtype {} into {}", values.dtype, output.dtype),
+                None => format!("indices of dtype {}", output.dtype),
+            };
             return Err(Error::invalid_type(
                 "nonzero",
                 format!(
-                    "a mask of dtype {} with {length} elements and indices of dtype {}: the mask is of \
-                     dtype bool, and the indices are of int64, or of int32 if they fit",
-                    mask.dtype, output.dtype
+                    "a mask of dtype {} with {length} elements, {stored}: the mask is of dtype bool, \
+                     values keep their dtype, and indices are of int64, or of int32 if they fit",
+                    mask.dtype
                 ),
             ));
         }
-        check_strides("nonzero", 1, [mask, output])?;
-        for operand in [mask, output] {
+        let operands = || [mask, output].into_iter().chain(values);
+        check_strides("nonzero", 1, operands())?;
+        for operand in operands() {
             if operand.strides[0] != operand.dtype.size() as isize {
                 let detail = format!("stride {} of a run of {}", operand.strides[0], operand.dtype);
                 return Err(Error::invalid("nonzero", detail));

@@ -226,9 +226,10 @@ pub struct Sequence {
     pub output: Operand,
 }
 
-/// `output[k] = i` for the k-th index `i` at which the mask is true, along one axis.
+/// `output[k] = i`, or `output[k] = values[i]`, for the k-th index `i` at which the mask is true, along
+/// one axis.
 ///
-/// The mask and the output have no gaps. Of more true elements than `most` the first `most` are
+/// The mask, the values and the output have no gaps; the output is apart from the others. Of more true elements than `most` the first `most` are
 /// stored, so that nothing is written outside the output although the mask may have changed since
 /// its elements were counted; of fewer, the rest of the output stays.
 #[derive(Clone, Debug, PartialEq)]
@@ -239,7 +240,10 @@ pub struct Nonzero {
     pub most: usize,
     /// The mask, of dtype bool: one stride.
     pub mask: Operand,
-    /// Where the indices go, of dtype int32 or int64, which has to hold them: one stride.
+    /// The values, of any dtype but records: one stride. Without them indices are stored.
+    pub values: Option<Operand>,
+    /// Where the values go, of their dtype, or the indices, of dtype int32 or int64, which has to hold
+    /// them: one stride.
     pub output: Operand,
 }
 

@@ -194,7 +194,9 @@ fn moved(operation: &Description, mirrors: &[Mirror]) -> Description {
         }
         Description::Sequence(it) => shift(&mut it.output),
         Description::Sort(it) => [&mut it.input, &mut it.output].into_iter().for_each(shift),
-        Description::Nonzero(it) => [&mut it.mask, &mut it.output].into_iter().for_each(shift),
+        Description::Nonzero(it) => {
+            [&mut it.mask, &mut it.output].into_iter().chain(&mut it.values).for_each(shift);
+        }
         _ => panic!("an operation that this harness does not know"),
     }
     operation

@@ -269,6 +269,7 @@ pub(crate) fn all() -> Vec<Description> {
             length,
             most: length,
             mask: operand(0x10000, DType::Bool, &[1]),
+            values: None,
             output: operand(0x20000, out, &[out.size() as isize]),
         }));
     }

@@ -154,19 +154,37 @@ fn indices_of_true_elements_are_found_and_no_more_than_there_is_room_for() {
             let most = expected.len() - missing;
             let (narrow, wide) = (Memory::<i32>::zeros(length), Memory::<i64>::zeros(length));
             for output in [narrow.operand(&[1]), wide.operand(&[1])] {
-                let mask = mask.operand(&[1]);
-                operations.push(Description::Nonzero(Nonzero { length, most, mask, output }));
+                let (mask, values) = (mask.operand(&[1]), None);
+                operations.push(Description::Nonzero(Nonzero {
+                    length,
+                    most,
+                    mask,
+                    values,
+                    output,
+                }));
             }
-            memories.push((most, expected.clone(), narrow, wide));
+            let values = Memory::new(&(0..length as i64).map(|i| 3 * i).collect::<Vec<_>>());
+            let kept = Memory::<i64>::zeros(length);
+            let (mask, output) = (mask.operand(&[1]), kept.operand(&[1]));
+            let of_values = Some(values.operand(&[1]));
+            operations.push(Description::Nonzero(Nonzero {
+                length,
+                most,
+                mask,
+                values: of_values,
+                output,
+            }));
+            memories.push((most, expected.clone(), narrow, wide, values, kept));
         }
         masks.push(mask);
     }
     if !run(&operations) {
         return;
     }
-    for (most, expected, narrow, wide) in memories {
+    for (most, expected, narrow, wide, _values, kept) in memories {
         let narrow: Vec<i64> = narrow.values().into_iter().map(i64::from).collect();
-        for found in [narrow, wide.values()] {
+        let kept: Vec<i64> = kept.values().into_iter().map(|value| value / 3).collect();
+        for found in [narrow, wide.values(), kept] {
             assert_eq!(found[..most], expected[..most]);
             assert!(found[most..].iter().all(|&index| index == 0), "nothing behind the room");
         }

@@ -94,6 +94,9 @@ class RandomNumberGenerator:
             raise NotImplementedError(f"data is of dtype {data.dtype}; allowed are {names}")
         has_gaps = not data.flags.forc
         target = data.copy() if has_gaps else data
+        if has_gaps:
+            # Refused, where elements lie twice, before a state goes on.
+            data[...] = target
         _core.random_fill(self._kind, self._states, target, distribution, first, second, stream)
         if has_gaps:
             data[...] = target

@@ -77,29 +77,37 @@ impl<'a> Names<'a> {
     fn declared(&mut self, tokens: &Tokens<'a>, first: usize, has_elements: bool) {
         let mut at = first + 1;
         let mut is_pointer = has_elements;
+        let mut name = None;
         loop {
+            let mut word = None;
             match tokens.at(at) {
                 "*" => is_pointer = true,
                 "&" | "::" | "<" | ">" => {}
                 // The body of a structure that is declared here, too.
                 "{" => at = tokens.partner(at).unwrap_or(at),
+                // `__shared__` is an attribute, too; one may stand behind a name.
+                "__attribute__" | "__attribute" | "alignas" => {
+                    at = tokens.partner(at + 1).unwrap_or(at);
+                    word = name;
+                }
                 // `(*name)[8]` and `(&name)[8]`
                 "(" if matches!(tokens.at(at + 1), "*" | "&") && tokens.at(at + 3) == ")" => {
                     self.elements.insert(tokens.at(at + 2));
                     return;
                 }
                 "[" | "=" | ";" | "," | ")" => break,
-                _ if tokens.is_word(at) => {}
+                _ if tokens.is_word(at) => word = Some(tokens.at(at)),
                 _ => return,
             }
+            name = word;
             at += 1;
         }
         // Others behind commas: `*name`, `name[8]`, each with what it begins with.
         loop {
-            if tokens.is_word(at - 1) && at - 1 > first {
-                self.variables.insert(tokens.at(at - 1));
+            if let Some(name) = name {
+                self.variables.insert(name);
                 if is_pointer || tokens.at(at) == "[" {
-                    self.elements.insert(tokens.at(at - 1));
+                    self.elements.insert(name);
                 }
             }
             while !matches!(tokens.at(at), "," | ";" | ")" | "}" | "") {
@@ -117,6 +125,7 @@ impl<'a> Names<'a> {
                 is_pointer = true;
                 at += 1;
             }
+            name = tokens.is_word(at).then(|| tokens.at(at));
             at += 1;
             if !matches!(tokens.at(at), "[" | "=" | "," | ";" | ")") {
                 return;

@@ -12,7 +12,7 @@ mod reduce;
 
 use crate::dtype::DType;
 use crate::function::{BinaryFunction, Reduction, UnaryFunction, Usage, Value};
-use crate::operation::{Description, Nonzero, Operation, Sequence};
+use crate::operation::{Description, Nonzero, Operand, Operation, Sequence};
 use crate::source::{KernelSpec, Plan};
 use dtypes::{DTYPE_FAMILIES, WORDS, is_main};
 use elementwise::{binary, casts, mixed, moves, ternary, unary};
@@ -94,11 +94,14 @@ impl Catalogue {
     }
 }
 
-fn nonzero() -> [Description; 2] {
-    [DType::Int32, DType::Int64].map(|dtype| {
-        let (mask, output) = (operand(DType::Bool, &[1]), operand(dtype, &[1]));
-        Description::Nonzero(Nonzero { length: 4096, most: 4096, mask, output })
-    })
+fn nonzero() -> impl Iterator<Item = Description> {
+    let search = |output: DType, values: Option<Operand>| {
+        let (mask, output) = (operand(DType::Bool, &[1]), operand(output, &[1]));
+        Description::Nonzero(Nonzero { length: 4096, most: 4096, mask, values, output })
+    };
+    let indices = [DType::Int32, DType::Int64].map(|dtype| search(dtype, None));
+    let values = DType::ALL.map(|dtype| search(dtype, Some(operand(dtype, &[1]))));
+    indices.into_iter().chain(values)
 }
 
 fn sequence(dtype: DType) -> Description {

@@ -1,4 +1,4 @@
-// Indices of the true elements of a mask in one pass: as in scans, blocks take tiles by number, publish totals, and
+// Indices of the true elements of a mask, or the values there, in one pass: as in scans, blocks take tiles by number, publish totals, and
 // wait for what precedes theirs. The truths of 32 elements are the bits of a word, and a
 // tile is two words for each of 256 threads, so that a block can keep a tile while it counts its next one.
 // `nonzero.rs` knows the size.
@@ -41,8 +41,19 @@ DEVICE u32 truths(const u8* mask, u64 base, u64 length) {
     return bits;
 }
 
-template <class C, class T>
-DEVICE void find_true(const u8* mask, u64 length, u64 most, T* out, u64* state) {
+// What is stored for the true element `i`.
+template <class T>
+struct IndexAt {
+    METHOD T at(u64 i) const { return (T)i; }
+};
+template <class T>
+struct ValueAt {
+    const T* values;
+    METHOD T at(u64 i) const { return values[i]; }
+};
+
+template <class C, class F, class T>
+DEVICE void find_true(const u8* mask, u64 length, u64 most, F found, T* out, u64* state) {
     typedef Published<C> Word;
     __shared__ u32 sums[8];
     __shared__ BlockValues<C> block;
@@ -95,14 +106,25 @@ DEVICE void find_true(const u8* mask, u64 length, u64 most, T* out, u64* state) 
             if (thread == 0 && rank == TEAM - 1 && kept + 1 < parts) {
                 Word::put(prefix + Word::words, (C)(place + total));
             }
-            // A warp looks at a word at a time, whose elements are its lanes'.
+            // A warp looks at a word at a time, whose elements are its lanes', and has the values of eight on
+            // their way before it stores the first.
             const u32 earlier_lanes = (1u << lane) - 1;
-#pragma unroll 8
-            for (u32 word = warp; word < 512; word += 8) {
-                const u32 own = words[word];
-                const u64 to = (u64)place + befores[word] + count_bits(own & earlier_lanes);
-                if ((own >> lane & 1) != 0 && to < most) {
-                    out[to] = (T)(kept * SEARCHED + word * 32 + lane);
+            for (u32 begin = warp; begin < 512; begin += 64) {
+                T values[8];
+#pragma unroll
+                for (u32 k = 0; k < 8; ++k) {
+                    const u32 word = begin + k * 8;
+                    if ((words[word] >> lane & 1) != 0) {
+                        values[k] = found.at(kept * SEARCHED + word * 32 + lane);
+                    }
+                }
+#pragma unroll
+                for (u32 k = 0; k < 8; ++k) {
+                    const u32 word = begin + k * 8, own = words[word];
+                    const u64 to = (u64)place + befores[word] + count_bits(own & earlier_lanes);
+                    if ((own >> lane & 1) != 0 && to < most) {
+                        out[to] = values[k];
+                    }
                 }
             }
             __syncthreads();
