@@ -471,12 +471,12 @@ __global__ void k(float *out) { out[threadIdx.x] = __shfl_xor_sync(0, threadIdx.
 #endif
 #ifndef warpSize
 #endif
-__global__ void k(float *out) { out[threadIdx.x] = __shfl_xor_sync(-1, threadIdx.x, 1); }
+__global__ void k(float *out) { out[threadIdx.x] = __shfl_xor_sync(~0u, threadIdx.x, 1); }
 """,
     "a variable called warpSize": """
 __global__ void k(float *out) {
     const int warpSize = 32;
-    out[threadIdx.x] = __shfl_xor_sync(-1, threadIdx.x / warpSize * warpSize + threadIdx.x % 32, 1);
+    out[threadIdx.x] = __shfl_xor_sync(~0u, threadIdx.x / warpSize * warpSize + threadIdx.x % 32, 1);
 }
 """,
     "a member and names in comments and texts": """
@@ -485,7 +485,7 @@ struct Mine { int warpSize; };
 __global__ void k(float *out) {
     const char *text = "hip";
     Mine mine = {1};
-    out[threadIdx.x] = __shfl_xor_sync(-1, threadIdx.x, mine.warpSize) + (text[0] - 'h');
+    out[threadIdx.x] = __shfl_xor_sync(~0u, threadIdx.x, mine.warpSize) + (text[0] - 'h');
 }
 """,
 }
