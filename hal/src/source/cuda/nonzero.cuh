@@ -33,6 +33,8 @@ DEVICE u32 truths(const u8* mask, u64 base, u64 length) {
         }
         return bits;
     }
+    // More of them at once have more conditions than AMD's devices have scalar registers.
+#pragma unroll 4
     for (u32 k = 0; k < 32; ++k) {
         if (base + k < length && mask[base + k] != 0) {
             bits |= 1u << k;
