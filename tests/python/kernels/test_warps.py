@@ -476,7 +476,8 @@ __global__ void k(float *out) { out[threadIdx.x] = __shfl_xor_sync(~0u, threadId
     "a variable called warpSize": """
 __global__ void k(float *out) {
     const int warpSize = 32;
-    out[threadIdx.x] = __shfl_xor_sync(~0u, threadIdx.x / warpSize * warpSize + threadIdx.x % 32, 1);
+    const int t = threadIdx.x;
+    out[t] = __shfl_xor_sync(~0u, t / warpSize * warpSize + t % 32, 1);
 }
 """,
     "a member and names in comments and texts": """
