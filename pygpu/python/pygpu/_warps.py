@@ -66,8 +66,8 @@ def _own_texts(source: str, folders: Sequence[str], seen: set[str]) -> Iterator[
     """Yields a text and those of the program's own files that it includes."""
     yield source
     for name in _headers.includes(source):
-        found = (path for it in folders if os.path.isfile(path := os.path.join(it, name)))
-        path = next(found, None)
+        paths = (os.path.join(folder, name) for folder in folders)
+        path = next(filter(os.path.isfile, paths), None)
         if path is not None and path not in seen:
             seen.add(path)
             with open(path, encoding="utf-8", errors="replace") as file:
