@@ -111,9 +111,9 @@ struct coalesced_group : details::WarpGroup {
         return cuda_c::shuffle(lanes, value, details::lane_of(lanes, from), file, line);
     }
 };
-static inline coalesced_group coalesced_threads(GPUARRAY_PLACE) {
+static inline __attribute__((always_inline)) coalesced_group coalesced_threads(GPUARRAY_PLACE) {
     coalesced_group group;
-    group.lanes = gpuarray_abi::rendezvous(0, nullptr, nullptr, file, line);
+    group.lanes = cuda_c::active_lanes(file, line);
     return group;
 }
 

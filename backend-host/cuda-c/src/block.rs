@@ -43,9 +43,10 @@ pub(crate) struct Wait {
 }
 
 impl Wait {
-    /// What tells operations apart: lanes meet in one, whose records are of one type.
+    /// What tells operations apart: lanes meet in one, whose records are of one type. What combines
+    /// nothing has the way on which a lane came in place of a record.
     fn operation(&self) -> usize {
-        self.combine.map_or(0, |combine| combine as usize)
+        self.combine.map_or(self.record as usize, |combine| combine as usize)
     }
 }
 

@@ -400,6 +400,46 @@ def test_a_warp_has_32_lanes(blocks):
     assert ran(blocks.get_function("size"), 1, np.int32, threads=1) == 32
 
 
+AGGREGATED = """
+__device__ INLINED int aggregated(int *count) {
+    const unsigned active = __activemask();
+    const int lane = threadIdx.x % 32, leader = __ffs(active) - 1;
+    int first;
+    if (lane == leader) first = atomicAdd(count, __popc(active));
+    first = __shfl_sync(active, first, leader);
+    return first + __popc(active & ((1u << lane) - 1));
+}
+__device__ int counts[2] = {0, 0};
+__global__ void parted(int *out) {
+    const int t = threadIdx.x, few = (blockDim.x + 2) / 3;
+    PARTED
+}
+"""
+PARTED = {
+    "branches": """
+    if (t % 3 == 0) {
+        out[aggregated(&counts[0])] = 1;
+    } else {
+        const int place = aggregated(&counts[1]);
+        out[few + place] = 2;
+    }""",
+    "one line": """
+    if (t % 3 == 0) out[aggregated(&counts[0])] = 1; else out[few + aggregated(&counts[1])] = 2;""",
+    "two statements": """
+    if (t % 3 == 0) out[aggregated(&counts[0])] = 1;
+    if (t % 3 != 0) out[few + aggregated(&counts[1])] = 2;""",
+}
+
+
+@pytest.mark.parametrize("inlined", ["__forceinline__", "__noinline__", ""])
+@pytest.mark.parametrize("form", PARTED)
+def test_branches_that_call_one_function_have_active_lanes_of_their_own(form, inlined):
+    text = AGGREGATED.replace("PARTED", PARTED[form]).replace("INLINED", inlined)
+    found = ran(compiled(text).get_function("parted"), THREADS, np.int32)
+    few = (THREADS + 2) // 3
+    np.testing.assert_array_equal(found, np.where(np.arange(THREADS) < few, 1, 2))
+
+
 # ---- spellings of masks, and names of the program's own ------------------------------------------
 
 SPELLINGS = [

@@ -3,13 +3,28 @@
 // Each lane brings a record. When the lanes of the mask have come, one of them writes all results.
 // A lane that has returned takes no part. Reading one that does not take part returns the reader's own
 // value; on a device it is undefined. `__activemask`, and the forms without a mask, take as active the lanes
-// that come to the same line of the source before any lane of the warp can go on without them.
+// that come to the same line of the source before any lane of the warp can go on without them; `__activemask`
+// tells ways apart on which they come there, as a device does whose branches run one after the other.
 #pragma once
 
 extern "C++" {
 namespace cuda_c {
 
 typedef gpuarray_abi::Lanes Lanes;
+
+// The lanes that come to a place in one way: in one copy of the code there, of a function that is inlined into
+// two branches for example, from one call of the function that has it. More copies than the program shows
+// part lanes that might have come together, which no program can count on.
+static inline __attribute__((always_inline)) Lanes active_lanes(const char* file, unsigned line) {
+    unsigned long long way = 0;
+#if defined(__x86_64__)
+    __asm__ __volatile__("lea 0(%%rip), %0" : "=r"(way));
+#elif defined(__aarch64__)
+    __asm__ __volatile__("adr %0, ." : "=r"(way));
+#endif
+    way = way * 31 + (unsigned long long)__builtin_return_address(0);
+    return gpuarray_abi::rendezvous(0, (void*)way, nullptr, file, line);
+}
 #if GPUARRAY_WARP_SIZE > 32
 typedef unsigned long long Mask; // what programs call a mask
 #else
@@ -146,8 +161,8 @@ static inline Scan<T, Operation> scan(Lanes mask, T value, T first, const Operat
 static inline void __syncwarp(cuda_c::Mask mask = ~(cuda_c::Mask)0, GPUARRAY_PLACE) {
     gpuarray_abi::rendezvous(mask, nullptr, nullptr, file, line);
 }
-static inline cuda_c::Mask __activemask(GPUARRAY_PLACE) {
-    return (cuda_c::Mask)gpuarray_abi::rendezvous(0, nullptr, nullptr, file, line);
+static inline __attribute__((always_inline)) cuda_c::Mask __activemask(GPUARRAY_PLACE) {
+    return (cuda_c::Mask)cuda_c::active_lanes(file, line);
 }
 
 // Each shuffle for a type, with a mask and without.

@@ -21,12 +21,15 @@
 
 #ifdef __HIP__
 
-// On the CPU lanes meet where the program's line is, not this file's.
+// On the CPU lanes meet where the program's line is, not this file's, and those that are active have come
+// there in one way.
 #ifdef __GPUARRAY_HOST__
+#define PYGPU_ACTIVE __activemask(file, line)
 #define PYGPU_PLACE GPUARRAY_PLACE
 #define PYGPU_AND_PLACE , GPUARRAY_PLACE
 #define PYGPU_HERE , file, line
 #else
+#define PYGPU_ACTIVE __ballot(1)
 #define PYGPU_PLACE
 #define PYGPU_AND_PLACE
 #define PYGPU_HERE
@@ -227,14 +230,14 @@ template <class Mask> __device__ inline void pygpu_syncwarp(Mask PYGPU_AND_PLACE
 }
 
 #ifdef PYGPU_WARPS_OF_32
-__device__ inline unsigned int pygpu_activemask(PYGPU_PLACE) {
-    return pygpu_warps::Lanes<4>::of(__ballot(1 PYGPU_HERE));
+__device__ inline __attribute__((always_inline)) unsigned int pygpu_activemask(PYGPU_PLACE) {
+    return pygpu_warps::Lanes<4>::of(PYGPU_ACTIVE);
 }
 __device__ static constexpr int pygpu_warp_size __attribute__((unused)) = 32;
 #define warpSize pygpu_warp_size
 #else
-__device__ inline unsigned long long pygpu_activemask(PYGPU_PLACE) {
-    return __ballot(1 PYGPU_HERE);
+__device__ inline __attribute__((always_inline)) unsigned long long pygpu_activemask(PYGPU_PLACE) {
+    return PYGPU_ACTIVE;
 }
 #endif
 
@@ -243,6 +246,7 @@ __device__ inline unsigned long long pygpu_activemask(PYGPU_PLACE) {
 #undef PYGPU_PLACE
 #undef PYGPU_AND_PLACE
 #undef PYGPU_HERE
+#undef PYGPU_ACTIVE
 
 #define __shfl_sync pygpu_shfl_sync
 #define __shfl_up_sync pygpu_shfl_up_sync

@@ -55,7 +55,7 @@ template <class M, class T> static inline b32 match(T a, u32 lanes, GPUARRAY_PLA
     Second all;
     return match<M>(a, lanes, all, file, line);
 }
-template <class M, class T> static inline b32 activemask(GPUARRAY_PLACE) { return (b32)__activemask(file, line); }
+template <class M, class T> static inline __attribute__((always_inline)) b32 activemask(GPUARRAY_PLACE) { return (b32)__activemask(file, line); }
 template <class M, class T> static inline T redux(T a, u32 lanes, GPUARRAY_PLACE) {
     struct Operation {
         T operator()(T x, T y) const {
