@@ -37,9 +37,9 @@ impl Context {
     }
 
     /// True if a test takes the case with this number: all of them, but on a double, on which each
-    /// takes a run of the C++ compiler, one in three without `PYGPU_TEST_ALL`.
+    /// takes a run of the C++ compiler, one in four without `PYGPU_TEST_ALL`.
     pub(crate) fn takes(&self, number: usize) -> bool {
-        self.takes_all || number.is_multiple_of(3)
+        self.takes_all || number.is_multiple_of(4)
     }
 
     /// False on a double without `PYGPU_TEST_ALL`.

@@ -18,9 +18,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 # On a double each new operation costs a run of the C++ compiler. `make test-all` looks further, and
 # `--hypothesis-profile thorough` further still.
-examples = 10 if driver.Device(0).name() == "Driver Double" else 30
+examples = 10 if driver.Device(0).name() == "Driver Double" else 20
 if os.environ.get("PYGPU_TEST_ALL"):
-    examples *= 10
+    examples *= 15
 for name, max_examples in (("pygpu", examples), ("thorough", 3000)):
     hypothesis.settings.register_profile(
         name,

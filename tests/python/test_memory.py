@@ -77,7 +77,7 @@ def test_memory_in_use_by_queued_work_is_waited_for():
         import numpy as np, pygpu.autoinit
         from pygpu import driver, gpuarray
         stream = driver.Stream()
-        for value in range(40):
+        for value in range(25):
             a = gpuarray.empty(6 << 20, np.float32)
             a.fill(value, stream)
             del a
@@ -92,7 +92,7 @@ def test_results_of_a_long_expression_are_given_back():
         import numpy as np, pygpu.autoinit
         from pygpu import driver, gpuarray
         a = gpuarray.ones(2 << 20, np.float32)
-        for _ in range(20):  # All of the memory is needed in less than ten.
+        for _ in range(12):  # All of the memory is needed in less than ten.
             b = a * 2 + a / 3 - (a > 0) * a
         assert (b.get() == np.float32(1) * 2 + np.float32(1) / 3 - 1).all()
         """,

@@ -250,7 +250,7 @@ def test_an_array_that_was_moved_often_is_dropped():
 
         def run():
             array = gpuarray.zeros(4)
-            for number in range(4500):
+            for number in range(2500):
                 array.allocator = lambda size, number=number: driver.mem_alloc(size)
 
         threading.stack_size(1 << 17)
