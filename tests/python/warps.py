@@ -1,4 +1,4 @@
-"""What tests of functions of warps share: blocks with an odd number of warps, and how one is run."""
+"""What tests of functions of warps share: odd numbers of warps in a block, and a way to run it."""
 
 import warnings
 
