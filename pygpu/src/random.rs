@@ -22,7 +22,7 @@ pub(crate) fn random_generator(name: &str) -> PyResult<(usize, usize, usize)> {
     Ok((generator.count(), generator.state_words(), generator.bits()))
 }
 
-/// Sets the elements of an array without gaps to numbers that a generator's states draw.
+/// Sets the elements of an array to numbers that a generator's states draw.
 #[pyfunction]
 #[pyo3(signature = (name, states, data, distribution, first = 0.0, second = 0.0, stream = None))]
 #[allow(clippy::too_many_arguments, reason = "the distribution and its parameters")]
@@ -50,7 +50,7 @@ pub(crate) fn random_fill(
     run(py, target.size(), || target.fill_random(generator, states, distribution))
 }
 
-/// Sets the elements of an array without gaps to the numbers of a seed: uniform in [0, 1) in floating
+/// Sets the elements of an array to the numbers of a seed: uniform in [0, 1) in floating
 /// point, of all values in 32-bit integers.
 #[pyfunction]
 #[pyo3(signature = (data, seed, stream = None))]

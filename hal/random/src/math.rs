@@ -1,7 +1,7 @@
 //! Elementary functions in arithmetic that rounds alike everywhere: additions, products, quotients,
 //! square roots and fused multiply-adds, in a fixed order.
 //!
-//! The source of the GPUs' kernels (`random.cuh` in `gpuarray-hal`) has the same steps; a change
+//! The source of the GPUs' kernels (`random_math.cuh` in `gpuarray-hal`) has the same steps; a change
 //! here is a change there. Series are Taylor's, but for the logarithm in single precision, whose
 //! polynomial is a minimax fit.
 

@@ -130,19 +130,7 @@ impl Array {
                         .in_c_order()?
                 }
             };
-            let most = mask.count()?;
-            let output = self.new_result(&[most], dtype)?;
-            let operation = Operation::new(Nonzero {
-                length: mask.size(),
-                most,
-                mask: mask.operand(Strides::from_slice(&[1]), 0),
-                values: None,
-                output: output.operand(Strides::from_slice(output.strides()), 0),
-            })?;
-            if most > 0 {
-                output.queue(&operation, &[&mask])?;
-            }
-            Ok(output)
+            self.found(&mask, None, dtype)
         })())
     }
 
@@ -174,22 +162,29 @@ impl Array {
                 let indices = mask.nonzero(if narrow { DType::Int32 } else { DType::Int64 })?;
                 return self.in_c_order()?.reshape(&[-1], Order::C)?.take(&indices, 0);
             }
-            let (mask, values) = (mask.in_c_order()?, self.in_c_order()?);
-            let most = mask.count()?;
-            let output = values.new_result(&[most], values.dtype)?;
-            let size = Strides::from_slice(output.strides());
-            let operation = Operation::new(Nonzero {
-                length: mask.size(),
-                most,
-                mask: mask.operand(Strides::from_slice(&[1]), 0),
-                values: Some(values.operand(size.clone(), 0)),
-                output: output.operand(size, 0),
-            })?;
-            if most > 0 {
-                output.queue(&operation, &[&mask, &values])?;
-            }
-            Ok(output)
+            self.found(&mask.in_c_order()?, Some(&self.in_c_order()?), self.dtype)
         })())
+    }
+
+    /// Returns the indices of the true elements of a mask, or the values at them, all in C order without
+    /// gaps, as a result of this array's.
+    fn found(&self, mask: &Array, values: Option<&Array>, dtype: DType) -> Result<Array> {
+        let most = mask.count()?;
+        let output = self.new_result(&[most], dtype)?;
+        let run =
+            |array: &Array| array.operand(Strides::from_slice(&[array.dtype.size() as isize]), 0);
+        let operation = Operation::new(Nonzero {
+            length: mask.size(),
+            most,
+            mask: run(mask),
+            values: values.map(run),
+            output: run(&output),
+        })?;
+        if most > 0 {
+            let inputs: SmallVec<[&Array; 2]> = std::iter::once(mask).chain(values).collect();
+            output.queue(&operation, &inputs)?;
+        }
+        Ok(output)
     }
 
     /// Returns the number of true elements, for which the call waits.

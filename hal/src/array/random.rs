@@ -18,8 +18,8 @@ impl Array {
     /// state.
     ///
     /// # Errors
-    /// `InvalidArgument` for other states, an array with gaps, states that overlap it, and
-    /// parameters that no distribution has; `InvalidType` for an array of a dtype that the
+    /// `InvalidArgument` for other states, an array that names some elements twice, states that overlap
+    /// it, and parameters that no distribution has; `InvalidType` for an array of a dtype that the
     /// distribution does not make.
     pub fn fill_random(
         &self,
@@ -57,7 +57,8 @@ impl Array {
     /// The work is queued on this array's stream.
     ///
     /// # Errors
-    /// `InvalidArgument` for an array with gaps, `InvalidType` for another dtype or distribution.
+    /// `InvalidArgument` for an array that names some elements twice, `InvalidType` for another dtype or
+    /// distribution.
     pub fn fill_from_seed(&self, seed: u64, distribution: Distribution) -> Result<()> {
         self.note(self.draw(RandomSource::Seed(seed), distribution, None))
     }
@@ -69,8 +70,10 @@ impl Array {
         states: Option<&Array>,
     ) -> Result<()> {
         if !self.layout.is_packed() {
-            let detail = format!("the array has gaps: its strides are {:?}", self.strides());
-            return Err(Error::invalid("random", detail));
+            self.check_writable()?;
+            let packed = self.copy()?;
+            packed.draw(source, distribution, states)?;
+            return self.assign(&packed);
         }
         let size = self.dtype.size() as isize;
         let output = self.operand(Strides::from_slice(&[size]), 0);

@@ -229,9 +229,10 @@ pub struct Sequence {
 /// `output[k] = i`, or `output[k] = values[i]`, for the k-th index `i` at which the mask is true, along
 /// one axis.
 ///
-/// The mask, the values and the output have no gaps; the output is apart from the others. Of more true elements than `most` the first `most` are
-/// stored, so that nothing is written outside the output although the mask may have changed since
-/// its elements were counted; of fewer, the rest of the output stays.
+/// The mask, the values and the output have no gaps; the output is apart from the others. Of more
+/// true elements than `most` the first `most` are stored, so that nothing is written outside the
+/// output although the mask may have changed since its elements were counted; of fewer, the rest of
+/// the output stays.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Nonzero {
     /// The elements of the mask.

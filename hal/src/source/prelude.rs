@@ -5,7 +5,7 @@
 pub(super) struct Prelude(u16);
 
 /// Every part, in the order in which they build on one another.
-const PARTS: [(Prelude, &str); 19] = [
+const PARTS: [(Prelude, &str); 20] = [
     (Prelude::BOOL, include_str!("cuda/bool.cuh")),
     (Prelude::INTEGER, include_str!("cuda/integer.cuh")),
     (Prelude::REAL, include_str!("cuda/real.cuh")),
@@ -18,6 +18,7 @@ const PARTS: [(Prelude, &str); 19] = [
     (Prelude(64), include_str!("cuda/scan.cuh")),
     (Prelude(8192), include_str!("cuda/nonzero.cuh")),
     (Prelude::INDEXED, include_str!("cuda/indexed.cuh")),
+    (Prelude::RANDOM, include_str!("cuda/random_math.cuh")),
     (Prelude::RANDOM, include_str!("cuda/random.cuh")),
     (Prelude::SORT, include_str!("cuda/sort.cuh")),
     (Prelude(4096), include_str!("cuda/digits.cuh")),

@@ -92,14 +92,7 @@ class RandomNumberGenerator:
         if data.dtype.type not in allowed:
             names = ", ".join(np.dtype(it).name for it in allowed)
             raise NotImplementedError(f"data is of dtype {data.dtype}; allowed are {names}")
-        has_gaps = not data.flags.forc
-        target = data.copy() if has_gaps else data
-        if has_gaps:
-            # Refused, where elements lie twice, before a state goes on.
-            data[...] = target
-        _core.random_fill(self._kind, self._states, target, distribution, first, second, stream)
-        if has_gaps:
-            data[...] = target
+        _core.random_fill(self._kind, self._states, data, distribution, first, second, stream)
 
     def fill_uniform(self, data: GPUArray, stream: Any = None) -> None:
         """Sets the elements to uniform numbers in (0, 1], or to all values of an integer alike.

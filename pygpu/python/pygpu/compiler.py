@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from . import _arguments, _core, _headers, _nvcc, _structure_attributes, _warps
+from . import _arguments, _core, _headers, _nvcc, _structure_attributes
 from ._context import Context
 from ._core import module_from_buffer
 from ._errors import CompileError, Unsupported
@@ -157,6 +157,8 @@ def compile(
     elif backend == "hip" and _headers.names_textures(source):
         references = f"#include <{_headers.TEXTURES}>\n"
     if backend == "hip":
+        from . import _warps
+
         references += _warps.in_front(source, folders)
     vendors = () if on_host or not _headers.has_includes(text) else _headers.vendor_folders(text)
     if vendors:

@@ -1,5 +1,5 @@
-// Indices of the true elements of a mask, or the values there, in one pass: as in scans, blocks take tiles by number, publish totals, and
-// wait for what precedes theirs. The truths of 32 elements are the bits of a word, and a
+// Indices of the true elements of a mask, or the values there, in one pass: as in scans, blocks take tiles by
+// number, publish totals, and wait for what precedes theirs. The truths of 32 elements are the bits of a word, and a
 // tile is two words for each of 256 threads, so that a block can keep a tile while it counts its next one.
 // `nonzero.rs` knows the size.
 constexpr u32 SEARCHED = 256 * 64;
