@@ -304,6 +304,16 @@ def test_a_fill_goes_on_where_the_last_one_ended(kind):
     assert np.array_equal(second[10:], whole[10:count])
 
 
+@pytest.mark.parametrize("kind", [PSEUDO[0], QUASI[0]])
+def test_arrays_with_gaps_are_filled_as_arrays_without(kind):
+    expected = fresh(kind).gen_uniform(60, np.float32).get().reshape(20, 3)
+    whole = gpuarray.zeros((20, 6), np.float32)
+    fresh(kind).fill_uniform(whole[:, ::2])
+    found = whole.get()
+    assert np.array_equal(found[:, ::2], expected)
+    assert not found[:, 1::2].any()
+
+
 def test_a_fill_that_is_refused_draws_nothing():
     generator, other = fresh(PSEUDO[0]), fresh(PSEUDO[0])
     with pytest.raises(driver.Error):
