@@ -172,6 +172,39 @@ unsafe extern "C" fn print(text: *const c_char, bytes: u64) {
     }
 }
 
+/// What a thread that ends its launch says. It is a function of its own because [`fail`] never returns: what lives in its
+/// callers is not dropped.
+///
+/// # Safety
+/// The pointers are null, or texts that end with a zero.
+unsafe fn trapped(
+    thread: u32,
+    kind: u32,
+    message: *const c_char,
+    (file, line): (*const c_char, u32),
+) -> (FailureKind, String) {
+    let what = match message.is_null() {
+        true => String::new(),
+        // SAFETY: the caller's.
+        false => unsafe { CStr::from_ptr(message) }.to_string_lossy().into_owned(),
+    };
+    let (kind, what) = match kind {
+        abi::ASSERT => (FailureKind::Assert, format!("assertion {what:?} failed")),
+        abi::TRAP if what.is_empty() => (FailureKind::Trap, "__trap() was called".to_owned()),
+        abi::TRAP => (FailureKind::Trap, what),
+        abi::ENDING => {
+            (FailureKind::Trap, format!("{what} was called, which would end the process,"))
+        }
+        _ => (FailureKind::Unsupported, what),
+    };
+    let thread = thread as usize % MOST_THREADS;
+    if file.is_null() {
+        return (kind, format!("{what} in thread {thread}"));
+    }
+    // SAFETY: the caller's.
+    (kind, format!("{what} in thread {thread} at {}", text_of((file, line))))
+}
+
 /// # Safety
 /// As for [`barrier`].
 unsafe extern "C" fn trap(
@@ -189,24 +222,7 @@ unsafe extern "C" fn trap(
     // SAFETY: the worker is this thread's; the texts are the unit's.
     unsafe {
         enter(worker);
-        let what = match message.is_null() {
-            true => String::new(),
-            false => CStr::from_ptr(message).to_string_lossy().into_owned(),
-        };
-        let (kind, what) = match kind {
-            abi::ASSERT => (FailureKind::Assert, format!("assertion {what:?} failed")),
-            abi::TRAP if what.is_empty() => (FailureKind::Trap, "__trap() was called".to_owned()),
-            abi::TRAP => (FailureKind::Trap, what),
-            abi::ENDING => {
-                (FailureKind::Trap, format!("{what} was called, which would end the process,"))
-            }
-            _ => (FailureKind::Unsupported, what),
-        };
-        let thread = thread as usize % MOST_THREADS;
-        let mut message = format!("{what} in thread {thread}");
-        if !file.is_null() {
-            message = format!("{message} at {}", text_of((file, line)));
-        }
+        let (kind, message) = trapped(thread, kind, message, (file, line));
         fail(worker, kind, message)
     }
 }

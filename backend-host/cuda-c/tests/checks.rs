@@ -1,5 +1,7 @@
 //! Kernels with a fault, each found where it is, and the same kernels without.
 
+#[path = "checks/leaks.rs"]
+mod leaks;
 #[path = "checks/memory.rs"]
 mod memory;
 #[path = "checks/order.rs"]

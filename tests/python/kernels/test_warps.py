@@ -6,9 +6,12 @@ warps, so that some fill a wavefront and the last does not.
 
 import numpy as np
 import pytest
+from device import BACKEND, IS_DOUBLE
 from warps import LANE, THREADS, WARPS, compiled, ran
 
 from pygpu import gpuarray
+
+ON_NVIDIA = BACKEND == "cuda" and not IS_DOUBLE
 
 
 def bits(of):
@@ -407,6 +410,8 @@ PARTED = {
 @pytest.mark.parametrize("inlined", ["__forceinline__", "__noinline__", ""])
 @pytest.mark.parametrize("form", PARTED)
 def test_branches_that_call_one_function_have_active_lanes_of_their_own(form, inlined):
+    if inlined == "__noinline__" and ON_NVIDIA:
+        pytest.skip("NVIDIA's compiler makes one call of two, where all lanes are active")
     text = AGGREGATED.replace("PARTED", PARTED[form]).replace("INLINED", inlined)
     found = ran(compiled(text).get_function("parted"), THREADS, np.int32)
     few = (THREADS + 2) // 3

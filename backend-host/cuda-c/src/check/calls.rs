@@ -110,23 +110,25 @@ unsafe extern "C" fn fail_by_sanitizer(
     // SAFETY: as above.
     unsafe {
         set_in_kernel(worker, false);
-        let thread = (*block).name_of(thread);
-        let lines = &(*block).launch().unit.lines;
-        // What the language's headers access is asked for elsewhere.
-        let is_own = !file.is_null() && is_of_language(&CStr::from_ptr(file).to_string_lossy());
-        let line = match is_own {
-            true => lines.describe(lines.offset(place as usize)),
-            false => text_of((file, line)),
-        };
-        let (kind, message) = match what.is_null() {
-            true => (FailureKind::Trap, format!("{thread} divides by zero, in {line}")),
-            false => {
-                let of = CStr::from_ptr(what).to_string_lossy().into_owned();
-                let message = format!(
-                    "{thread} accesses {of} at {address:#x}, in {line}: the address is no multiple \
-                     of {alignment}"
-                );
-                (FailureKind::Address, message)
+        let (kind, message) = {
+            let thread = (*block).name_of(thread);
+            let lines = &(*block).launch().unit.lines;
+            // What the language's headers access is asked for elsewhere.
+            let is_own = !file.is_null() && is_of_language(&CStr::from_ptr(file).to_string_lossy());
+            let line = match is_own {
+                true => lines.describe(lines.offset(place as usize)),
+                false => text_of((file, line)),
+            };
+            match what.is_null() {
+                true => (FailureKind::Trap, format!("{thread} divides by zero, in {line}")),
+                false => {
+                    let of = CStr::from_ptr(what).to_string_lossy();
+                    let message = format!(
+                        "{thread} accesses {of} at {address:#x}, in {line}: the address is no multiple \
+                         of {alignment}"
+                    );
+                    (FailureKind::Address, message)
+                }
             }
         };
         fail(worker, kind, message)
@@ -165,10 +167,11 @@ unsafe extern "C" fn release(memory: *mut c_void, thread: u32, place: *const c_v
         let worker = running();
         let was = set_in_kernel(worker, false);
         (*block).forget();
-        if let Err(what) = released {
-            let place = (*block).launch().unit.lines.offset(place as usize);
-            let line = (*block).launch().unit.lines.describe(place);
-            let message = format!("{} {what}, in {line}", (*block).name_of(thread));
+        if let Err(message) = released.map_err(|what| {
+            let lines = &(*block).launch().unit.lines;
+            let line = lines.describe(lines.offset(place as usize));
+            format!("{} {what}, in {line}", (*block).name_of(thread))
+        }) {
             fail(worker, FailureKind::Address, message);
         }
         set_in_kernel(worker, was);
@@ -212,14 +215,17 @@ unsafe extern "C" fn barrier(
             if is_of_all
                 && id == 0
                 && (*block).launch().checking.checks.barriers
-                && let Err((other, place)) = (*block).barriers.arrive(thread, (file, line))
+                && let Err(message) =
+                    (*block).barriers.arrive(thread, (file, line)).map_err(|(other, place)| {
+                        format!(
+                            "{} waits at the barrier in {}, {} at that in {place}: all threads of a block \
+                             come to the same one",
+                            (*block).name_of(thread),
+                            text_of((file, line)),
+                            (*block).name_of(other),
+                        )
+                    })
             {
-                let (own, other) = ((*block).name_of(thread), (*block).name_of(other));
-                let message = format!(
-                    "{own} waits at the barrier in {}, {other} at that in {place}: all threads of a \
-                     block come to the same one",
-                    text_of((file, line))
-                );
                 fail(worker, FailureKind::Divergence, message);
             }
             (*block).order.arrive(thread, id);

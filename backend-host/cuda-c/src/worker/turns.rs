@@ -115,9 +115,9 @@ unsafe fn run_next(worker: *mut Worker, next: Next, is_free: bool) -> u64 {
                 if is_free {
                     return 0;
                 }
-                match (*worker).take_fiber() {
+                match (*worker).take_fiber().map_err(|error| error.to_string()) {
                     Ok(fiber) => fiber,
-                    Err(error) => fail(worker, FailureKind::Unsupported, error.to_string()),
+                    Err(message) => fail(worker, FailureKind::Unsupported, message),
                 }
             }
             Next::Nobody => {

@@ -66,10 +66,24 @@ impl State {
 
     /// Runs a stream's work, up to a mark of this number.
     fn run(&mut self, stream: Handle, until: Option<usize>) -> c_int {
-        let Some(queue) = self.streams.get_mut(&stream) else { return Status::INVALID_HANDLE };
-        while let Some(work) = queue.pop_front() {
-            // SAFETY: the tests' buffers live until their streams are idle.
-            match work {
+        loop {
+            match self.step(stream) {
+                Ok(Some(Work::Mark { number, .. })) if Some(number) == until => {
+                    return Status::SUCCESS;
+                }
+                Ok(Some(_)) => {}
+                Ok(None) => return Status::SUCCESS,
+                Err(code) => return code,
+            }
+        }
+    }
+
+    /// Runs what a stream has queued first.
+    fn step(&mut self, stream: Handle) -> std::result::Result<Option<Work>, c_int> {
+        let queue = self.streams.get_mut(&stream).ok_or(Status::INVALID_HANDLE)?;
+        let work = queue.pop_front();
+        if let Some(work) = &work {
+            match *work {
                 // SAFETY: the test keeps both ranges until the work has run.
                 Work::Copy { to, from, bytes } => unsafe {
                     copy_nonoverlapping(from as *const u8, to as *mut u8, bytes);
@@ -78,11 +92,17 @@ impl State {
                 Work::Fill { to, value, count } => unsafe {
                     (to as *mut u8).write_bytes(value, count);
                 },
-                Work::Mark { number, .. } if Some(number) == until => break,
                 Work::Mark { .. } => {}
             }
         }
-        Status::SUCCESS
+        Ok(work)
+    }
+
+    /// True if this mark of an event has not run.
+    fn is_queued(&self, stream: Handle, event: Handle, number: usize) -> bool {
+        self.streams.get(&stream).into_iter().flatten().any(|work| {
+            matches!(work, Work::Mark { event: e, number: n } if (*e, *n) == (event, number))
+        })
     }
 }
 
@@ -275,6 +295,15 @@ unsafe extern "C" fn stream_synchronize(stream: Handle) -> c_int {
     call("stream_synchronize", |state| state.run(stream, None))
 }
 
+/// Each question finds that one piece of work more has run: waits that poll get there, and see what is not ready.
+unsafe extern "C" fn stream_query(stream: Handle) -> c_int {
+    call("stream_query", |state| match state.step(stream) {
+        Ok(None) => Status::SUCCESS,
+        Ok(Some(_)) => Status::NOT_READY,
+        Err(code) => code,
+    })
+}
+
 unsafe extern "C" fn event_create(result: *mut Handle, _: c_uint) -> c_int {
     call("event_create", |state| {
         let handle = state.new_handle();
@@ -312,13 +341,26 @@ unsafe extern "C" fn event_synchronize(event: Handle) -> c_int {
         let Some(&(stream, number)) = state.events.get(&event) else {
             return Status::INVALID_HANDLE;
         };
-        let queued = state.streams.get(&stream).is_some_and(|queue| {
-            queue.iter().any(|it| {
-                matches!(it, Work::Mark { event: e, number: n }
-                if (*e, *n) == (event, number))
-            })
-        });
-        if queued { state.run(stream, Some(number)) } else { Status::SUCCESS }
+        if state.is_queued(stream, event, number) {
+            state.run(stream, Some(number))
+        } else {
+            Status::SUCCESS
+        }
+    })
+}
+
+unsafe extern "C" fn event_query(event: Handle) -> c_int {
+    call("event_query", |state| {
+        let Some(&(stream, number)) = state.events.get(&event) else {
+            return Status::INVALID_HANDLE;
+        };
+        if !state.is_queued(stream, event, number) {
+            return Status::SUCCESS;
+        }
+        if !state.shut.contains(&stream) {
+            let _ = state.step(stream);
+        }
+        Status::NOT_READY
     })
 }
 
@@ -403,13 +445,13 @@ calls! {
     fill_32: none4,
     stream_create: stream_create,
     stream_destroy: stream_destroy,
-    stream_query: none1,
+    stream_query: stream_query,
     stream_synchronize: stream_synchronize,
     stream_wait_event: none3,
     event_create: event_create,
     event_destroy: event_destroy,
     event_record: event_record,
-    event_query: none1,
+    event_query: event_query,
     event_synchronize: event_synchronize,
     event_elapsed: none3,
     module_load: none5,
