@@ -115,12 +115,11 @@ pub(crate) fn device_architecture(
     Ok(handle(ordinal)?.properties().architecture.clone())
 }
 
-/// How often the device was reset: what was compiled before a reset is gone.
+/// The number of this thread's device, and how often it was reset: what was compiled before a reset is gone.
 #[pyfunction]
-pub(crate) fn device_epoch(
-    #[pyo3(from_py_with = argument::ordinal)] ordinal: usize,
-) -> PyResult<u64> {
-    Ok(handle(ordinal)?.epoch())
+pub(crate) fn current_device_key() -> PyResult<(usize, u64)> {
+    let current = current_device()?.device;
+    Ok((current.id().ordinal, current.epoch()))
 }
 
 /// The least and the greatest priority that streams of a device can have.

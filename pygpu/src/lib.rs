@@ -105,7 +105,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         device::device_attribute,
         device::device_by_name,
         device::device_count,
-        device::device_epoch,
+        device::current_device_key,
         device::device_properties,
         device::device_uuid,
         device::driver_version,

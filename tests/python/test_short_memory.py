@@ -46,13 +46,18 @@ def test_a_compilation_without_a_thread(tmp_path):
     done = run_python(
         SHORT
         + """
+import threading
 text = "__global__ void store(int *x) { *x = %d; }"
 compiler.compile(text % 0)
+thread = threading.Thread(target=int)
+thread.start()
+thread.join()
 short(lambda: compiler.compile(text % 1))
 compiler.compile(text % 1)
 """,
         # What another process has compiled needs no compiler, and of threads that have ended the
-        # C library keeps stacks of 40 MiB in all for the next ones.
+        # C library keeps stacks of 40 MiB in all for the next ones. It looks when a thread ends,
+        # and passes over one that is about to: there is one more.
         PYGPU_CACHE_DIR=str(tmp_path),
         RUST_MIN_STACK=str(64 << 20),
     )

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from .compiler import SourceModule
 
 _PARTIALS = "pycuda_reduction_inp"
+# Values that a thread of the host combines elements into: a power of two.
+_LANES = 16
 
 
 def _one_line(text: Any) -> str:
@@ -74,6 +76,47 @@ extern "C" __global__ void {name}(out_type *out, {parameters})
     if (tid == 0) {{
         out[blockIdx.x] = sdata[0];
     }}
+}}
+#undef READ_AND_MAP
+"""
+
+
+def _kernel_of_host(name: str, parameters: str, arrays: str, neutral: Any, map_expr: str) -> str:
+    """Returns the same kernel for the host, where a block is one thread: it combines a part of the
+    elements, in :data:`_LANES` values at a time so that none waits for the one before."""
+    neutral = _one_line(neutral)
+    halves = []
+    half = _LANES
+    while half := half // 2:
+        halves.append(
+            f"        for (int pygpu_k = 0; pygpu_k < {half}; ++pygpu_k) {{\n"
+            f"            pygpu_lanes[pygpu_k] = "
+            f"REDUCE(pygpu_lanes[pygpu_k], pygpu_lanes[pygpu_k + {half}]);\n"
+            "        }\n"
+        )
+    return f"""
+#define READ_AND_MAP(i) ({_one_line(map_expr)})
+extern "C" __global__ void {name}(out_type *out, {parameters})
+{{
+    {arrays}
+    const size_t pygpu_most = n / gridDim.x, pygpu_more = n % gridDim.x, pygpu_block = blockIdx.x;
+    size_t i = pygpu_block * pygpu_most + (pygpu_block < pygpu_more ? pygpu_block : pygpu_more);
+    const size_t pygpu_end = i + pygpu_most + (pygpu_block < pygpu_more);
+    out_type acc = {neutral};
+    if (pygpu_end - i >= {_LANES}) {{
+        out_type pygpu_lanes[{_LANES}] = {{{", ".join([neutral] * _LANES)}}};
+        for (; pygpu_end - i >= {_LANES}; i += {_LANES}) {{
+            for (int pygpu_k = 0; pygpu_k < {_LANES}; ++pygpu_k) {{
+                const auto pygpu_value = READ_AND_MAP((i + pygpu_k));
+                pygpu_lanes[pygpu_k] = REDUCE(pygpu_lanes[pygpu_k], pygpu_value);
+            }}
+        }}
+{"".join(halves)}        acc = REDUCE(acc, pygpu_lanes[0]);
+    }}
+    for (; i < pygpu_end; ++i) {{
+        acc = REDUCE(acc, READ_AND_MAP(i));
+    }}
+    out[blockIdx.x] = acc;
 }}
 #undef READ_AND_MAP
 """
@@ -346,6 +389,7 @@ class ReductionKernel(_core.ReductionLauncher):
         neutral, reduce_expr, map_expr, preamble = self._expressions
         name, options, keep = self._compilation
         names = (f"{name}_stage1", f"{name}_stage2")
+        on_host = _core.runs_kernels_on_host()
 
         def build(strides: Strides) -> Any:
             from .compiler import SourceModule
@@ -354,10 +398,12 @@ class ReductionKernel(_core.ReductionLauncher):
             source += _macros(self._out_type, reduce_expr, preamble, THREADS)
             parameters = _snippets.parameters(self._arguments, ["size_t n"], strides)
             arrays = _snippets.strided_arrays(self._arguments, strides)
-            source += _kernel(names[0], parameters, arrays, neutral, map_expr, THREADS)
-            parameters = f"const out_type *{_PARTIALS}, {parameters}"
-            partial = f"{_PARTIALS}[i]"
-            source += _kernel(names[1], parameters, arrays, neutral, partial, THREADS)
+            inputs = f"const out_type *{_PARTIALS}, {parameters}"
+            for text in (
+                (names[0], parameters, arrays, neutral, map_expr),
+                (names[1], inputs, arrays, neutral, f"{_PARTIALS}[i]"),
+            ):
+                source += _kernel_of_host(*text) if on_host else _kernel(*text, THREADS)
             return SourceModule(source, options=options, keep=keep, no_extern_c=True)
 
         module = _snippets.build_strided(build, Strides(ranks, wide), name)

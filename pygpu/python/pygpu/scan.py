@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from . import _core, _snippets, gpuarray
+from . import _core, _scan_source, _snippets, gpuarray
 from ._c_types import dtype_to_ctype
-from ._context import Context
 from ._errors import Unsupported
+from ._scan_source import PART, PARTS
 from ._snippets import THREADS
 
 __all__ = ["ExclusiveScanKernel", "InclusiveScanKernel"]
@@ -27,162 +27,24 @@ _TILE_BLOCKS = 1024
 _MOST_BLOCKS = 1 << 20
 # A larger value does not fit shared memory as often as a block needs it.
 _LARGEST_VALUE = 56
-
-
-# The widest word that the alignment of a type allows.
-_WORDS = """
-template <unsigned ALIGNMENT> struct pygpu_word { typedef unsigned long long type; };
-template <> struct pygpu_word<1> { typedef unsigned char type; };
-template <> struct pygpu_word<2> { typedef unsigned short type; };
-template <> struct pygpu_word<4> { typedef unsigned type; };
-"""
-
-
-def _scan_functions() -> str:
-    """Returns the core's functions, some of which are not used; NVRTC would warn of those."""
-    text = _core.scan_functions()
-    return f"""#pragma nv_diag_suppress 177
-{text}
-#pragma nv_diag_default 177
-#undef DEVICE
-#undef METHOD
-{_WORDS}"""
-
-
-def _operator(name: str, ctype: str, expression: str, start: Any, plain: bool) -> str:
-    """Returns the operator as the functions of scans take it; ``start`` is what an exclusive scan
-    begins with.
-
-    A structure with constructors is kept as words, since none can run in shared memory.
-    """
-    text = f"""
-typedef {ctype} {name}_type;
-static __device__ inline {name}_type {name}_apply({name}_type a, {name}_type b)
-{{
-    return {_snippets.part("scan_expr", expression)};
-}}
-"""
-    if plain:
-        value, begin = f"{name}_type", f"return {start};"
-        combine = f"return {name}_apply(a, b);"
-    else:
-        value, begin = f"{name}_value", f"return of({start});"
-        combine = f"return of({name}_apply(*(const {name}_type *)&a, *(const {name}_type *)&b));"
-        text += f"""
-typedef pygpu_word<alignof({name}_type)>::type {name}_word;
-struct {name}_value {{
-    alignas({name}_type) {name}_word words[sizeof({name}_type) / sizeof({name}_word)];
-}};
-"""
-    begins = f"    static __device__ value start() {{ {begin} }}\n" if start is not None else ""
-    return f"""{text}
-struct {name}_operator {{
-    typedef {value} value;
-    static __device__ value of(const {name}_type &x) {{ return *(const value *)&x; }}
-{begins}    static __device__ value combine(value a, value b) {{ {combine} }}
-}};
-"""
-
-
-def _kernels(name: str, exclusive: bool) -> str:
-    """Returns the kernels: a scan by one block; the clearing of the state of a scan by many, and
-    that scan."""
-    operator = f"{name}_operator, {'true' if exclusive else 'false'}"
-    start = f"{name}_operator::start()" if exclusive else f"{name}_operator::value()"
-    return f"""
-struct {name}_read {{
-    const char *in;
-    long long stride;
-    __device__ {name}_operator::value operator()(unsigned long long i) const
-    {{
-        return *(const {name}_operator::value *)(in + (long long)i * stride);
-    }}
-    __device__ bool packs() const
-    {{
-        typedef {name}_operator::value value;
-        return stride == sizeof(value) &&
-               (unsigned long long)in % (gpuarray::Tile<value>::width * sizeof(value)) == 0;
-    }}
-    template <unsigned COUNT>
-    __device__ void pack(unsigned i, {name}_operator::value *own) const
-    {{
-        gpuarray::Neighbours<{name}_operator::value, COUNT>::get(
-            own, (const {name}_operator::value *)in + i);
-    }}
-    __device__ void advance(long long by) {{ in += by * stride; }}
-    __device__ void prefetch(long long first, unsigned count) const
-    {{
-        if (stride == sizeof({name}_operator::value)) {{
-            gpuarray::prefetch(in + first * stride, count * (unsigned)stride);
-        }}
-    }}
-}};
-struct {name}_write {{
-    char *out;
-    long long stride;
-    __device__ void operator()(unsigned long long i, const {name}_operator::value &value) const
-    {{
-        *({name}_operator::value *)(out + (long long)i * stride) = value;
-    }}
-    __device__ bool packs() const
-    {{
-        typedef {name}_operator::value value;
-        return stride == sizeof(value) &&
-               (unsigned long long)out % (gpuarray::Tile<value>::width * sizeof(value)) == 0;
-    }}
-    template <unsigned COUNT>
-    __device__ void pack(unsigned i, const {name}_operator::value *own) const
-    {{
-        gpuarray::Neighbours<{name}_operator::value, COUNT>::put(
-            ({name}_operator::value *)out + i, own);
-    }}
-    __device__ void advance(long long by) {{ out += by * stride; }}
-}};
-struct {name}_rows {{
-    typedef {name}_read Read;
-    typedef {name}_write Write;
-    Read read;
-    Write write;
-    __device__ void at(unsigned long long, Read *to_read, Write *to_write) const
-    {{
-        *to_read = read;
-        *to_write = write;
-    }}
-}};
-extern "C" __global__ void __launch_bounds__({THREADS}) {name}_block(
-    char *out, long long out_stride, const char *in, long long in_stride, unsigned length)
-{{
-    const {name}_read read = {{in, in_stride}};
-    const {name}_write write = {{out, out_stride}};
-    gpuarray::scan_range<{operator}, unsigned>(read, write, length, {start});
-}}
-extern "C" __global__ void __launch_bounds__({THREADS}) {name}_clear(
-    unsigned long long *state, unsigned long long words)
-{{
-    gpuarray::clear_state(state, words);
-}}
-extern "C" __global__ void GPUARRAY_BOUNDS(gpuarray::Tile<{name}_operator::value>::blocks)
-{name}_tiles(
-    char *out, long long out_stride, const char *in, long long in_stride,
-    unsigned long long length, unsigned long long tiles, unsigned long long *state)
-{{
-    const {name}_rows rows = {{{{in, in_stride}}, {{out, out_stride}}}};
-    gpuarray::scan_tiles<{operator}>(rows, length, 1, tiles, state, {start});
-}}
-"""
+# The kernels and their arguments.
+_KERNELS = {"block": "PqPqI", "clear": "PQ", "tiles": "PqPqQQP"}
+_HOST_KERNELS = {"totals": "PPqQ", "states": "PQ", "parts": "PqPqQQP"}
 
 
 def _overlap(source: Any, target: Any) -> bool:
     """Whether an element of one array may lie where another element of the other does."""
-
-    def extent(array: Any) -> tuple[int, int]:
-        reach = (array.size - 1) * array.strides[0]
-        return array.ptr + min(reach, 0), array.ptr + max(reach, 0) + array.dtype.itemsize
-
-    if source is target or (source.ptr, source.strides) == (target.ptr, target.strides):
+    if source is target:
         return False
-    (begin, end), (first, last) = extent(source), extent(target)
-    return begin < last and first < end
+    begin, first = source.ptr, target.ptr
+    (step,), (stride,) = source.strides, target.strides
+    if begin == first and step == stride:
+        return False
+    steps, size = source.size - 1, source.dtype.itemsize
+    reach, extent = steps * step, steps * stride
+    end = begin + max(reach, 0) + size
+    last = first + max(extent, 0) + size
+    return bool(begin + min(reach, 0) < last and first + min(extent, 0) < end)
 
 
 class _ScanKernel:
@@ -217,25 +79,26 @@ class _ScanKernel:
 
     def _functions(self) -> tuple[_core.Function, ...]:
         """The kernels for the current device, whose contexts are one until it is reset."""
-        ordinal = Context.get_device().ordinal
-        key = (ordinal, _core.device_epoch(ordinal))
-        if key not in self._compiled:
-            self._compiled[key] = self._compile()
-        return self._compiled[key]
+        key = _core.current_device_key()
+        functions = self._compiled.get(key)
+        if functions is None:
+            functions = self._compiled[key] = self._compile()
+        return functions
 
     def _compile(self) -> tuple[_core.Function, ...]:
         from .compiler import SourceModule
 
         name, ctype, expression, preamble, options = self._texts
-        source = "#include <pycuda-complex.hpp>\n" + _scan_functions()
-        source += _snippets.part("preamble", preamble)
         start = self.neutral if self._exclusive else None
-        source += _operator(name, ctype, expression, start, self.dtype.kind in "biuf")
-        source += _kernels(name, self._exclusive)
-        module = SourceModule(source, options=options, no_extern_c=True)
-        functions = [module.get_function(f"{name}_{it}") for it in ("block", "clear", "tiles")]
-        for function, arguments in zip(functions, ("PqPqI", "PQ", "PqPqQQP"), strict=True):
+        plain = self.dtype.kind in "biuf"
+        text = _scan_source.source(name, ctype, expression, preamble, start, self._exclusive, plain)
+        module = SourceModule(text, options=options, no_extern_c=True)
+        kernels = _HOST_KERNELS if _core.runs_kernels_on_host() else _KERNELS
+        functions = []
+        for kernel, arguments in kernels.items():
+            function = module.get_function(f"{name}_{kernel}")
             function.prepare(arguments)
+            functions.append(function)
         return tuple(functions)
 
     def _check(self, name: str, array: Any) -> None:
@@ -299,20 +162,43 @@ class _ScanKernel:
         if _overlap(input_ary, output_ary):
             # Blocks would read what others have written.
             input_ary = input_ary.astype(input_ary.dtype, stream)
+        operands = (output_ary, output_ary.strides[0], input_ary, input_ary.strides[0], length)
+        if _core.runs_kernels_on_host():
+            self._launch_on_host(operands, allocator, stream)
+        else:
+            self._launch(operands, allocator, stream)
+        return output_ary
+
+    def _launch(self, operands: tuple[Any, ...], allocator: Any, stream: Any) -> None:
+        """Queues a scan by the blocks of a device."""
         by_block, clear, by_tiles = self._functions()
-        operands = (output_ary, output_ary.strides[0], input_ary, input_ary.strides[0])
+        length = operands[-1]
         block = (THREADS, 1, 1)
         if length <= _BLOCK_TILES * self._tile:
-            by_block.prepared_async_call((1, 1), block, stream, *operands, length)
-            return output_ary
+            by_block.prepared_async_call((1, 1), block, stream, *operands)
+            return
         tiles = -(-length // self._tile)
         words = 1 + (-(-tiles // _TEAM) + tiles) * self._words
         state = gpuarray.empty(words, np.uint64, allocator=allocator)
         grid = (min(-(-words // THREADS), _MOST_BLOCKS), 1)
         clear.prepared_async_call(grid, block, stream, state, words)
         grid = (min(tiles, _TILE_BLOCKS), 1)
-        by_tiles.prepared_async_call(grid, block, stream, *operands, length, tiles, state)
-        return output_ary
+        by_tiles.prepared_async_call(grid, block, stream, *operands, tiles, state)
+
+    def _launch_on_host(self, operands: tuple[Any, ...], allocator: Any, stream: Any) -> None:
+        """Queues a scan by the host's threads, each of which takes neighbours."""
+        totals, states, by_parts = self._functions()
+        parts = -(-operands[-1] // PART)
+        block = (1, 1, 1)
+        if parts == 1:
+            by_parts.prepared_async_call((1, 1), block, stream, *operands, parts, 0)
+            return
+        state = gpuarray.empty(parts, self.dtype, allocator=allocator)
+        grid = (-(-parts // PARTS), 1)
+        source, stride = operands[2:4]
+        totals.prepared_async_call(grid, block, stream, state, source, stride, parts)
+        states.prepared_async_call((1, 1), block, stream, state, parts)
+        by_parts.prepared_async_call(grid, block, stream, *operands, parts, state)
 
 
 class InclusiveScanKernel(_ScanKernel):

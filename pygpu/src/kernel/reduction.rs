@@ -2,16 +2,16 @@
 
 use super::arrangement::Arrangement;
 use super::signature::{Signature, refuse_keywords};
-use super::variants::{Variant, Variants, config, geometries};
+use super::variants::{Variant, Variants, config, geometries, host_config};
 use crate::allocator::ResultAllocator;
 use crate::array::{GPUArray, wrap_new};
-use crate::current_device::{CurrentDevice, current_device};
+use crate::current_device::{CurrentDevice, current_device, runs_kernels_on_host};
 use crate::dtypes;
 use crate::errors::OrRaise;
 use crate::stream::stream_argument;
 use gpuarray::launch::ArgumentList;
 use gpuarray::memory::Access;
-use gpuarray::{Array, DType, Layout, Order, Stream};
+use gpuarray::{Array, DType, LaunchConfig, Layout, Order, Stream};
 use numpy::PyArrayDescr;
 use once_cell::sync::OnceCell;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
@@ -37,6 +37,14 @@ struct Content {
     descr: Py<PyArrayDescr>,
     dtype: DType,
     variants: Variants,
+}
+
+/// A launch for so many elements, each of whose blocks has one result.
+fn launch_config(count: u64, on_host: bool) -> LaunchConfig {
+    match on_host {
+        true => host_config(count, MOST_BLOCKS),
+        false => config(count.div_ceil(ELEMENTS), MOST_BLOCKS),
+    }
 }
 
 /// Memory for the result, as the first array would get it.
@@ -146,7 +154,8 @@ impl ReductionLauncher {
         };
         let result =
             target.or(fresh.as_ref()).ok_or_else(|| PyRuntimeError::new_err("no result"))?;
-        let first = config(count.div_ceil(ELEMENTS), MOST_BLOCKS);
+        let on_host = runs_kernels_on_host()?;
+        let first = launch_config(count, on_host);
         let blocks = first.grid[0] as usize;
         let workspace = match blocks {
             1 => None,
@@ -167,7 +176,7 @@ impl ReductionLauncher {
             signature.pack(args, &arrays, &arrangement.addresses, &mut list)?;
             let (number, config) = match input {
                 None => (count, first),
-                Some(_) => (blocks as u64, config(1, 1)),
+                Some(_) => (blocks as u64, launch_config(1, on_host)),
             };
             list.bytes(&number.to_ne_bytes()).or_raise()?;
             for geometry in geometries(&arrangement) {

@@ -27,12 +27,14 @@ pub(super) fn config(work: u64, most_blocks: u64) -> LaunchConfig {
 /// Elements of a thread of the host: as many as are worth handing out.
 const HOST_ELEMENTS: u64 = 16 << 10;
 
-/// A launch for elements that are independent. On the host a block is one thread, which takes neighbours.
+/// A launch for elements that are independent.
 pub(super) fn elementwise_config(work: u64, on_host: bool) -> LaunchConfig {
-    if !on_host {
-        return config(work, u64::MAX);
-    }
-    let blocks = work.div_ceil(HOST_ELEMENTS).clamp(1, MOST_BLOCKS);
+    if on_host { host_config(work, MOST_BLOCKS) } else { config(work, u64::MAX) }
+}
+
+/// A launch on the host, where a block is one thread, which takes neighbours.
+pub(super) fn host_config(work: u64, most_blocks: u64) -> LaunchConfig {
+    let blocks = work.div_ceil(HOST_ELEMENTS).clamp(1, most_blocks);
     LaunchConfig { grid: [blocks as u32, 1, 1], block: [1; 3], shared_bytes: 0 }
 }
 

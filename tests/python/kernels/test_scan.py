@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from processes import run_python
 
 from pygpu import checking, driver, gpuarray, tools
+from pygpu._scan_source import PART
 from pygpu.scan import ExclusiveScanKernel, InclusiveScanKernel
 
 
@@ -20,7 +21,9 @@ def tile_of(code):
 
 
 TILE = tile_of(np.int32)
-LENGTHS = [0, 1, 2, 255, TILE, TILE + 1, 4 * TILE, 4 * TILE + 1, 70_000, 300_007]
+# Around the ends of tiles, and of the parts that the host's threads take, four side by side.
+PARTS = [PART, PART + 1, 4 * PART + 1, 5 * PART, 9 * PART + 7] if BACKEND == "host" else []
+LENGTHS = [0, 1, 2, 255, TILE, TILE + 1, 4 * TILE, 4 * TILE + 1, 70_000, 300_007, *PARTS]
 SUM = InclusiveScanKernel(np.int32, "a+b")
 BEFORE = ExclusiveScanKernel(np.int32, "a+b", 0)
 
@@ -50,7 +53,7 @@ def test_a_stream_and_an_allocator():
     assert (result.get() == np.cumsum(x)).all()
 
 
-@pytest.mark.parametrize("length", [1, 100, 50_000])
+@pytest.mark.parametrize("length", [1, 100, 50_000, *PARTS])
 def test_operators_that_are_not_commutative(length):
     # Of two, the later one that is not zero.
     last = InclusiveScanKernel(np.int64, "b != 0 ? b : a")
