@@ -42,7 +42,7 @@ impl<T> Row<T> {
 ///
 /// # Errors
 /// `OutOfMemory` if the system has no such memory.
-fn memory<T>(length: usize, copies: usize) -> Result<Vec<T>> {
+pub(super) fn memory<T>(length: usize, copies: usize) -> Result<Vec<T>> {
     let mut memory = Vec::new();
     match memory.try_reserve_exact(length * copies) {
         Ok(()) => Ok(memory),

@@ -34,13 +34,73 @@ struct Fill<'a> {
 /// Draws for the states of a range of groups.
 type Draw = unsafe fn(&Fill<'_>, std::ops::Range<usize>);
 
+/// Numbers of one kind. What computes them is inlined, down to the last closure that has arithmetic: a
+/// function that stays one has not the processor's variant, where each fused multiply-add is a call.
+trait Kind<T> {
+    /// Draws numbers for the first `drawn` states, and puts them in their places.
+    fn draw<G: Group>(fill: &Fill<'_>, lanes: &mut G, drawn: usize, places: &mut [T]);
+}
+
+struct Bits;
+struct Uniform;
+struct Normal;
+struct LogNormal;
+struct Poisson;
+
+impl<T: Whole> Kind<T> for Bits {
+    #[inline(always)]
+    fn draw<G: Group>(_fill: &Fill<'_>, lanes: &mut G, drawn: usize, places: &mut [T]) {
+        lanes.raw(drawn, |lane, raw| places[lane] = T::of_bits(raw));
+    }
+}
+
+impl<T: Real> Kind<T> for Uniform {
+    #[inline(always)]
+    fn draw<G: Group>(_fill: &Fill<'_>, lanes: &mut G, drawn: usize, places: &mut [T]) {
+        T::uniform(lanes, drawn, places);
+    }
+}
+
+impl<T: Real> Kind<T> for Normal {
+    #[inline(always)]
+    fn draw<G: Group>(_fill: &Fill<'_>, lanes: &mut G, drawn: usize, places: &mut [T]) {
+        T::normal(lanes, drawn, places);
+    }
+}
+
+impl<T: Real> Kind<T> for LogNormal {
+    #[inline(always)]
+    fn draw<G: Group>(fill: &Fill<'_>, lanes: &mut G, drawn: usize, places: &mut [T]) {
+        let Distribution::LogNormal { mean, deviation } = fill.operation.distribution else {
+            return;
+        };
+        T::normal(lanes, drawn, places);
+        for place in places {
+            *place = T::of(distribution::log_normal(place.wide(), mean, deviation));
+        }
+    }
+}
+
+impl<T: Whole> Kind<T> for Poisson {
+    #[inline(always)]
+    fn draw<G: Group>(fill: &Fill<'_>, lanes: &mut G, drawn: usize, places: &mut [T]) {
+        let fixed = match fill.operation.distribution {
+            Distribution::Poisson { mean } => Some(mean),
+            _ => None,
+        };
+        let points = lanes.points(drawn);
+        for (place, point) in places.iter_mut().zip(points) {
+            *place = T::of(random::poisson::quantile(point, fixed.unwrap_or(place.wide())));
+        }
+    }
+}
+
 /// # Safety
 /// As for the operation; no other thread has these groups' states.
 #[inline(always)]
-unsafe fn draw_groups<G: Group, T: Copy>(
+unsafe fn draw_groups<K: Kind<T>, G: Group, T: Copy>(
     fill: &Fill<'_>,
     groups: std::ops::Range<usize>,
-    draw: impl Fn(&mut G, usize, &mut [T]),
 ) {
     let (count, words) = (fill.generator.count(), fill.generator.state_words());
     let length = fill.operation.length;
@@ -64,104 +124,49 @@ unsafe fn draw_groups<G: Group, T: Copy>(
             let places = (drawn * fill.elements).min(length - element);
             // SAFETY: elements of the output, which no other group writes.
             let places = unsafe { std::slice::from_raw_parts_mut(output.add(element), places) };
-            draw(&mut lanes, drawn, places);
+            K::draw(fill, &mut lanes, drawn, places);
             unit += count;
         }
         lanes.store();
     }
 }
 
-/// Defines the functions that draw numbers of one kind, for the processor's variants.
-macro_rules! variants {
-    ($name:ident<$group:ident: $bound:path, $value:ident: $value_bound:path>, $draw:expr) => {
-        fn $name<$group: $bound, $value: $value_bound>() -> Draw {
-            #[inline(always)]
-            unsafe fn body<$group: $bound, $value: $value_bound>(
-                fill: &Fill<'_>,
-                groups: std::ops::Range<usize>,
-            ) {
-                let draw = $draw;
-                // SAFETY: passed on to the caller.
-                unsafe {
-                    draw_groups::<$group, $value>(fill, groups, |lanes, drawn, places| {
-                        draw(fill, lanes, drawn, places)
-                    });
-                }
-            }
-
-            /// # Safety
-            /// As for the body.
-            unsafe fn baseline<$group: $bound, $value: $value_bound>(
-                fill: &Fill<'_>,
-                groups: std::ops::Range<usize>,
-            ) {
-                // SAFETY: passed on to the caller.
-                unsafe { body::<$group, $value>(fill, groups) }
-            }
-
-            /// # Safety
-            /// As for the body, and the processor must have AVX2 and FMA.
-            #[cfg(target_arch = "x86_64")]
-            #[target_feature(enable = "avx2,fma")]
-            unsafe fn avx2<$group: $bound, $value: $value_bound>(
-                fill: &Fill<'_>,
-                groups: std::ops::Range<usize>,
-            ) {
-                // SAFETY: passed on to the caller.
-                unsafe { body::<$group, $value>(fill, groups) }
-            }
-
-            match fused() {
-                #[cfg(target_arch = "x86_64")]
-                Some(Fused::Avx2 | Fused::Avx512) => avx2::<$group, $value>,
-                _ => baseline::<$group, $value>,
-            }
-        }
-    };
+/// # Safety
+/// As for the body, and the processor must have AVX2 and FMA.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+unsafe fn draw_avx2<K: Kind<T>, G: Group, T: Copy>(
+    fill: &Fill<'_>,
+    groups: std::ops::Range<usize>,
+) {
+    // SAFETY: passed on to the caller.
+    unsafe { draw_groups::<K, G, T>(fill, groups) }
 }
 
-variants!(bits<G: Group, T: Whole>, |_: &Fill<'_>, lanes: &mut G, drawn: usize, places: &mut [T]| {
-    lanes.raw(drawn, |lane, raw| places[lane] = T::of_bits(raw));
-});
-variants!(uniform<G: Group, T: Real>, |_: &Fill<'_>, lanes: &mut G, drawn: usize, places: &mut [T]| {
-    T::uniform(lanes, drawn, places);
-});
-variants!(normal<G: Group, T: Real>, |_: &Fill<'_>, lanes: &mut G, drawn: usize, places: &mut [T]| {
-    T::normal(lanes, drawn, places);
-});
-variants!(log_normal<G: Group, T: Real>, |fill: &Fill<'_>, lanes: &mut G, drawn: usize, places: &mut [T]| {
-    let Distribution::LogNormal { mean, deviation } = fill.operation.distribution else { return };
-    T::normal(lanes, drawn, places);
-    for place in places {
-        *place = T::of(distribution::log_normal(place.wide(), mean, deviation));
+/// Returns the processor's variant.
+fn variant<K: Kind<T>, G: Group, T: Copy>() -> Draw {
+    match fused() {
+        #[cfg(target_arch = "x86_64")]
+        Some(Fused::Avx2 | Fused::Avx512) => draw_avx2::<K, G, T>,
+        _ => draw_groups::<K, G, T>,
     }
-});
-variants!(poisson<G: Group, T: Whole>, |fill: &Fill<'_>, lanes: &mut G, drawn: usize, places: &mut [T]| {
-    let fixed = match fill.operation.distribution {
-        Distribution::Poisson { mean } => Some(mean),
-        _ => None,
-    };
-    lanes.open(drawn, |lane, point| {
-        let mean = fixed.unwrap_or(places[lane].wide());
-        places[lane] = T::of(random::poisson::quantile(point, mean));
-    });
-});
+}
 
 /// Selects the function for a dtype and a distribution; the operation has been checked.
 fn select<G: Group>(operation: &Random) -> Option<Draw> {
     Some(match (operation.distribution, operation.output.dtype) {
-        (Distribution::Bits, DType::UInt32 | DType::Int32) => bits::<G, u32>(),
-        (Distribution::Bits, DType::UInt64 | DType::Int64) => bits::<G, u64>(),
-        (Distribution::Uniform, DType::Float32) => uniform::<G, f32>(),
-        (Distribution::Uniform, DType::Float64) => uniform::<G, f64>(),
-        (Distribution::Normal, DType::Float32) => normal::<G, f32>(),
-        (Distribution::Normal, DType::Float64) => normal::<G, f64>(),
-        (Distribution::LogNormal { .. }, DType::Float32) => log_normal::<G, f32>(),
-        (Distribution::LogNormal { .. }, DType::Float64) => log_normal::<G, f64>(),
+        (Distribution::Bits, DType::UInt32 | DType::Int32) => variant::<Bits, G, u32>(),
+        (Distribution::Bits, DType::UInt64 | DType::Int64) => variant::<Bits, G, u64>(),
+        (Distribution::Uniform, DType::Float32) => variant::<Uniform, G, f32>(),
+        (Distribution::Uniform, DType::Float64) => variant::<Uniform, G, f64>(),
+        (Distribution::Normal, DType::Float32) => variant::<Normal, G, f32>(),
+        (Distribution::Normal, DType::Float64) => variant::<Normal, G, f64>(),
+        (Distribution::LogNormal { .. }, DType::Float32) => variant::<LogNormal, G, f32>(),
+        (Distribution::LogNormal { .. }, DType::Float64) => variant::<LogNormal, G, f64>(),
         (Distribution::Poisson { .. } | Distribution::PoissonOfElement, dtype) => match dtype {
-            DType::Float32 => poisson::<G, f32>(),
-            DType::Float64 => poisson::<G, f64>(),
-            _ => poisson::<G, u32>(),
+            DType::Float32 => variant::<Poisson, G, f32>(),
+            DType::Float64 => variant::<Poisson, G, f64>(),
+            _ => variant::<Poisson, G, u32>(),
         },
         _ => return None,
     })
@@ -188,23 +193,82 @@ unsafe fn from_states(fill: &Fill<'_>, workers: &Workers<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Writes the blocks of a seed's sequence.
-fn from_seed<T: Copy + Sync, const N: usize>(
-    operation: &Random,
+/// What the four words of a block become.
+trait OfBlock<const N: usize>: Copy + Sync {
+    const ZERO: Self;
+    fn of_block(words: [u32; 4]) -> [Self; N];
+}
+
+impl OfBlock<4> for f32 {
+    const ZERO: f32 = 0.0;
+    #[inline(always)]
+    fn of_block([a, b, c, d]: [u32; 4]) -> [f32; 4] {
+        use distribution::half_open32 as unit;
+        [unit(a), unit(b), unit(c), unit(d)]
+    }
+}
+
+impl OfBlock<2> for f64 {
+    const ZERO: f64 = 0.0;
+    #[inline(always)]
+    fn of_block([a, b, c, d]: [u32; 4]) -> [f64; 2] {
+        use distribution::{half_open64 as unit, join};
+        [unit(join(a, b)), unit(join(c, d))]
+    }
+}
+
+impl OfBlock<4> for u32 {
+    const ZERO: u32 = 0;
+    #[inline(always)]
+    fn of_block(words: [u32; 4]) -> [u32; 4] {
+        words
+    }
+}
+
+/// Blocks that are made side by side.
+const BLOCKS: usize = 32;
+
+/// Writes blocks of a seed's sequence, from one on.
+#[inline(always)]
+fn write_blocks<T: OfBlock<N>, const N: usize>(first: u64, seed: u64, places: &mut [T]) {
+    let mut block = first;
+    for places in places.chunks_mut(BLOCKS * N) {
+        let mut values = [[T::ZERO; N]; BLOCKS];
+        for (value, block) in values.iter_mut().zip(block..) {
+            *value = T::of_block(philox::nth(block, seed));
+        }
+        places.copy_from_slice(&values.as_flattened()[..places.len()]);
+        block += BLOCKS as u64;
+    }
+}
+
+/// # Safety
+/// The processor must have AVX2 and FMA.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+unsafe fn write_blocks_avx2<T: OfBlock<N>, const N: usize>(
+    first: u64,
     seed: u64,
-    workers: &Workers<'_>,
-    convert: impl Fn([u32; 4]) -> [T; N] + Sync,
+    places: &mut [T],
 ) {
+    write_blocks(first, seed, places);
+}
+
+/// Writes a seed's sequence.
+fn from_seed<T: OfBlock<N>, const N: usize>(operation: &Random, seed: u64, workers: &Workers<'_>) {
     let length = operation.length;
     workers.split(length.div_ceil(N), 1024, length.saturating_mul(8), &|range| {
-        for block in range {
-            let values = convert(philox::nth(block as u64, seed));
-            let element = block * N;
-            let places = (length - element).min(N);
-            let output = operation.output.address as usize as *mut T;
-            // SAFETY: elements of the output, which no other part writes.
-            let places = unsafe { std::slice::from_raw_parts_mut(output.add(element), places) };
-            places.copy_from_slice(&values[..places.len()]);
+        let (first, end) = (range.start * N, (range.end * N).min(length));
+        let output = operation.output.address as usize as *mut T;
+        // SAFETY: elements of the output, which no other part writes.
+        let places = unsafe { std::slice::from_raw_parts_mut(output.add(first), end - first) };
+        match fused() {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: the processor has what the variant needs.
+            Some(Fused::Avx2 | Fused::Avx512) => unsafe {
+                write_blocks_avx2(range.start as u64, seed, places);
+            },
+            _ => write_blocks(range.start as u64, seed, places),
         }
     });
 }
@@ -227,14 +291,9 @@ pub(super) unsafe fn run(operation: &Random, workers: &Workers<'_>) -> Result<()
         }
         RandomSource::Seed(seed) => {
             match operation.output.dtype {
-                DType::Float32 => from_seed(operation, seed, workers, |words| {
-                    words.map(distribution::half_open32)
-                }),
-                DType::Float64 => from_seed(operation, seed, workers, |[a, b, c, d]| {
-                    [(a, b), (c, d)]
-                        .map(|(x, y)| distribution::half_open64(distribution::join(x, y)))
-                }),
-                _ => from_seed(operation, seed, workers, |words| words),
+                DType::Float32 => from_seed::<f32, 4>(operation, seed, workers),
+                DType::Float64 => from_seed::<f64, 2>(operation, seed, workers),
+                _ => from_seed::<u32, 4>(operation, seed, workers),
             }
             Ok(())
         }

@@ -5,6 +5,7 @@ use super::cast;
 use super::copy::{Place, pointer};
 use super::indexed::{Picked, Picker};
 use super::kernel;
+use super::pairwise::Cell;
 use super::strided::stride;
 use super::tile::{Argument, BUFFER, Ready, Scratch};
 use super::unsupported;
@@ -46,6 +47,13 @@ struct Matches {
     convert: Option<Routine>,
     /// The position of an element that does not match.
     none: i64,
+}
+
+/// A position, of the type that positions are combined in, in its first bytes.
+#[derive(Debug)]
+pub(super) struct Match {
+    pub(super) number: Cell,
+    pub(super) is_found: bool,
 }
 
 /// The elements of a reduction.
@@ -170,6 +178,45 @@ impl<'a> ReduceInput<'a> {
         }
     }
 
+    /// True if elements are positions.
+    pub(super) fn is_position(&self) -> bool {
+        matches!(self.source, Source::Position(..))
+    }
+
+    /// The position of the first element of a row that matches, or what stands for none.
+    ///
+    /// # Safety
+    /// As for [`ReduceInput::load`]; the elements are positions.
+    pub(super) unsafe fn first_match(
+        &self,
+        [first_place, second_place, position]: [Place; 3],
+        columns: usize,
+        scratch: &mut Scratch,
+    ) -> Match {
+        let Source::Position(both, matches) = &self.source else {
+            return Match { number: Cell([0; 16]), is_found: false };
+        };
+        let Scratch { arguments: [one, two, three, four], staging, .. } = scratch;
+        let (flags, others) = (pointer(three.address()), pointer(four.address()));
+        // SAFETY: passed on to the caller; buffers that the elements fit.
+        let flags = unsafe {
+            let x = both[0].load(first_place, (1, columns), false, true, one, staging);
+            let y = both[1].load(second_place, (1, columns), false, true, two, staging);
+            matches.find([x, y], flags, others, columns);
+            from_raw_parts(flags, columns)
+        };
+        // Most rows have none, which is seen several bytes at a time.
+        let place =
+            if flags.contains(&1) { flags.iter().position(|flag| *flag == 1) } else { None };
+        let number = place.map_or(matches.none, |column| {
+            position.address as i64 + column as i64 * position.column as i64
+        });
+        // Of little-endian numbers that fit fewer bytes, these are the first.
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&number.to_le_bytes());
+        Match { number: Cell(bytes), is_found: place.is_some() }
+    }
+
     /// Brings a tile into contiguous rows, or, without `by_rows`, into one packed block.
     ///
     /// # Safety
@@ -281,16 +328,33 @@ impl Matches {
     /// # Safety
     /// Both are packed or one element repeated; `flags` and `others` have `length` bytes.
     unsafe fn find(&self, [x, y]: [Ready; 2], flags: *mut u8, others: *mut u8, length: usize) {
+        let same = y.repeated;
         let repeated = [x.repeated, y.repeated].map(u32::from);
         let [x, y] = [x, y].map(|ready| pointer(ready.address).cast_const());
+        let differ = |it: *const u8, repeated: u32, length| {
+            let Some(differ) = self.differ else { return false };
+            // SAFETY: passed on to the caller.
+            unsafe { differ.call(others, &[it, it, it, it], repeated * 3, length) };
+            true
+        };
+        // SAFETY: the loop has written the byte.
+        if same && differ(y, 1, 1) && unsafe { others.read() } != 0 {
+            // SAFETY: passed on to the caller; the other loop writes all bytes.
+            unsafe {
+                differ(x, repeated[0], length);
+                others.copy_to_nonoverlapping(flags, length);
+            }
+            return;
+        }
         // SAFETY: passed on to the caller.
         unsafe { self.equal.call(flags, &[x, y, x, y], repeated[0] | repeated[1] << 1, length) };
-        let Some(differ) = self.differ else { return };
-        // SAFETY: passed on to the caller; the loop has written all bytes.
-        let (flags, others) = unsafe {
-            differ.call(others, &[x, x, x, x], repeated[0] | repeated[0] << 1, length);
-            (from_raw_parts_mut(flags, length), from_raw_parts(others, length))
-        };
+        // Where none is greatest or least that is no number, there is none.
+        if same || !differ(x, repeated[0], length) {
+            return;
+        }
+        // SAFETY: both loops have written all bytes.
+        let (flags, others) =
+            unsafe { (from_raw_parts_mut(flags, length), from_raw_parts(others, length)) };
         for (flag, other) in flags.iter_mut().zip(others) {
             *flag |= other;
         }

@@ -73,6 +73,24 @@ fn by_parts<T: PartialOrd + Number>(x: &Complex<T>, y: &Complex<T>) -> Ordering 
     nan(x).cmp(&nan(y)).then_with(values)
 }
 
+/// An element and its index: comparisons find the elements where they are, and not behind an index. The index is in two
+/// words, so that a pair takes no more than it must.
+#[derive(Clone, Copy)]
+struct Placed<T> {
+    key: T,
+    index: [u32; 2],
+}
+
+impl<T> Placed<T> {
+    fn new(key: T, index: usize) -> Self {
+        Placed { key, index: [index as u32, (index as u64 >> 32) as u32] }
+    }
+
+    fn index(&self) -> i64 {
+        i64::from(self.index[1]) << 32 | i64::from(self.index[0])
+    }
+}
+
 /// Executes a sort.
 ///
 /// # Errors
@@ -105,16 +123,17 @@ unsafe fn sort<T: Sortable>(operation: &Sort, workers: &Workers<'_>) -> Result<(
             return merge::sort(elements, threads, workers, &T::order);
         }
         let to = pointer(output.address as usize).cast::<i64>().wrapping_add(row * length);
-        // SAFETY: a row of the input, and one of the output, apart; indices need no initial value.
-        let (keys, found) = unsafe {
-            for index in 0..*length {
-                to.wrapping_add(index).write(index as i64);
-            }
-            let found = std::slice::from_raw_parts_mut(to, *length);
-            (std::slice::from_raw_parts(from, *length), found)
-        };
-        let order = |a: &i64, b: &i64| keys[*a as usize].order(&keys[*b as usize]);
-        merge::sort(found, threads, workers, &order)
+        // SAFETY: a row of the input, and one of the output, apart.
+        let keys = unsafe { std::slice::from_raw_parts(from, *length) };
+        let mut pairs = merge::memory(*length, 1)?;
+        pairs.extend(keys.iter().enumerate().map(|(index, key)| Placed::new(*key, index)));
+        let order = |a: &Placed<T>, b: &Placed<T>| a.key.order(&b.key);
+        merge::sort(&mut pairs, threads, workers, &order)?;
+        for (index, pair) in pairs.iter().enumerate() {
+            // SAFETY: the row has as many indices, which need no initial value.
+            unsafe { to.wrapping_add(index).write(pair.index()) };
+        }
+        Ok(())
     };
     if threads > 1 {
         return (0..*rows).try_for_each(row);

@@ -22,7 +22,16 @@ pub(super) trait Group {
     /// Draws uniform numbers in (0, 1).
     fn open(&mut self, drawn: usize, each: impl FnMut(usize, f64));
 
+    /// The same, in their lanes.
+    #[inline(always)]
+    fn points(&mut self, drawn: usize) -> [f64; LANES] {
+        let mut points = [0.5; LANES];
+        self.open(drawn, |lane, point| points[lane] = point);
+        points
+    }
+
     /// Draws words of 32 bits.
+    #[inline(always)]
     fn words(&mut self, drawn: usize) -> [u32; LANES] {
         let mut words = [0; LANES];
         self.raw(drawn, |lane, raw| words[lane] = (raw >> 32) as u32);

@@ -46,15 +46,23 @@ pub(super) trait Real: Whole {
     fn normal<G: Group>(lanes: &mut G, drawn: usize, places: &mut [Self]);
 }
 
-/// Writes pairs.
+/// Writes pairs, of which the very last may have no place for its second number. All lanes are computed,
+/// for a fixed number is compiled to vectors.
+macro_rules! write_pairs {
+    ($places:ident, |$lane:ident| $pair:expr) => {{
+        let mut pairs = [[0.0; 2]; LANES];
+        for ($lane, place) in pairs.iter_mut().enumerate() {
+            *place = $pair;
+        }
+        $places.copy_from_slice(&pairs.as_flattened()[..$places.len()]);
+    }};
+}
+
+/// Writes the normal numbers of points.
 #[inline(always)]
-fn write_pairs<T: Copy>(places: &mut [T], drawn: usize, pair: impl Fn(usize) -> [T; 2]) {
-    let (whole, rest) = places.as_chunks_mut::<2>();
-    for (lane, place) in whole.iter_mut().enumerate() {
-        *place = pair(lane);
-    }
-    if let [last] = rest {
-        *last = pair(drawn - 1)[0];
+fn write_quantiles<T: Whole>(points: &[f64; LANES], places: &mut [T]) {
+    for (place, &point) in places.iter_mut().zip(points) {
+        *place = T::of(normal_of_point(point));
     }
 }
 
@@ -67,10 +75,10 @@ impl Real for f32 {
     #[inline(always)]
     fn normal<G: Group>(lanes: &mut G, drawn: usize, places: &mut [f32]) {
         if !G::IS_PSEUDO {
-            return lanes.open(drawn, |lane, point| places[lane] = normal_of_point(point) as f32);
+            return write_quantiles(&lanes.points(drawn), places);
         }
         let (x, y) = (lanes.words(drawn), lanes.words(drawn));
-        write_pairs(places, drawn, |lane| normal_pair32(x[lane % LANES], y[lane % LANES]));
+        write_pairs!(places, |lane| normal_pair32(x[lane], y[lane]));
     }
 }
 
@@ -83,11 +91,10 @@ impl Real for f64 {
     #[inline(always)]
     fn normal<G: Group>(lanes: &mut G, drawn: usize, places: &mut [f64]) {
         if !G::IS_PSEUDO {
-            return lanes.open(drawn, |lane, point| places[lane] = normal_of_point(point));
+            return write_quantiles(&lanes.points(drawn), places);
         }
         let [a, b, c, d] = [0; 4].map(|_| lanes.words(drawn));
-        write_pairs(places, drawn, |lane| {
-            let lane = lane % LANES;
+        write_pairs!(places, |lane| {
             normal_pair64(join(a[lane], b[lane]), join(c[lane], d[lane]))
         });
     }

@@ -65,6 +65,8 @@ impl Reducer<'_> {
         // SAFETY: enough levels for any number of elements.
         let mut pairwise = unsafe { Pairwise::new(&self.combiner, base, 1, self.size) };
         let mut is_decided = false;
+        // Of positions in their order the first counts.
+        let in_order = self.input.is_position() && count(folded) == columns;
         for_each(&outer, &self.input.strides(), addresses, |start| {
             for row in (0..rows).step_by(tile_rows) {
                 for column in (0..columns).step_by(tile_columns) {
@@ -77,6 +79,13 @@ impl Reducer<'_> {
                     });
                     // SAFETY: a tile of the elements, direct or fitting the buffers.
                     unsafe {
+                        if in_order {
+                            let found = self.input.first_match(places, extent.1, scratch);
+                            pointer(part).cast::<Cell>().write(found.number);
+                            pairwise.push(part);
+                            is_decided = found.is_found;
+                            continue;
+                        }
                         let ready = self.input.load(places, extent, false, scratch);
                         let length = extent.0 * extent.1;
                         (self.combiner.whole)(pointer(ready.address), length, pointer(part));
