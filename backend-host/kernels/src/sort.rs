@@ -111,7 +111,7 @@ pub(super) unsafe fn run(operation: &Sort, workers: &Workers<'_>) -> Result<()> 
 unsafe fn sort<T: Sortable>(operation: &Sort, workers: &Workers<'_>) -> Result<()> {
     let Sort { rows, length, indices, input, output } = operation;
     let threads = if *length >= LONG { workers.threads() } else { 1 };
-    let row = |row: usize| {
+    let row = |pairs: &mut Vec<Placed<T>>, row: usize| {
         let from = pointer(input.address as usize).cast::<T>().wrapping_add(row * length);
         if !indices {
             let to = pointer(output.address as usize).cast::<T>().wrapping_add(row * length);
@@ -125,10 +125,13 @@ unsafe fn sort<T: Sortable>(operation: &Sort, workers: &Workers<'_>) -> Result<(
         let to = pointer(output.address as usize).cast::<i64>().wrapping_add(row * length);
         // SAFETY: a row of the input, and one of the output, apart.
         let keys = unsafe { std::slice::from_raw_parts(from, *length) };
-        let mut pairs = merge::memory(*length, 1)?;
+        pairs.clear();
+        if pairs.capacity() < *length {
+            *pairs = merge::memory(*length, 1)?;
+        }
         pairs.extend(keys.iter().enumerate().map(|(index, key)| Placed::new(*key, index)));
         let order = |a: &Placed<T>, b: &Placed<T>| a.key.order(&b.key);
-        merge::sort(&mut pairs, threads, workers, &order)?;
+        merge::sort(pairs, threads, workers, &order)?;
         for (index, pair) in pairs.iter().enumerate() {
             // SAFETY: the row has as many indices, which need no initial value.
             unsafe { to.wrapping_add(index).write(pair.index()) };
@@ -136,13 +139,15 @@ unsafe fn sort<T: Sortable>(operation: &Sort, workers: &Workers<'_>) -> Result<(
         Ok(())
     };
     if threads > 1 {
-        return (0..*rows).try_for_each(row);
+        let mut pairs = Vec::new();
+        return (0..*rows).try_for_each(|number| row(&mut pairs, number));
     }
     // A comparison for each element and doubling of the length.
     let work = rows * length * (1 + length.checked_ilog2().unwrap_or(0) as usize);
     let failed = OnceLock::new();
     workers.split(*rows, 1, work, &|mut range| {
-        if let Err(error) = range.try_for_each(row) {
+        let mut pairs = Vec::new();
+        if let Err(error) = range.try_for_each(|number| row(&mut pairs, number)) {
             let _ = failed.set(error);
         }
     });
