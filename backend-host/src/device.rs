@@ -17,11 +17,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// The only device of the host backend.
-pub(crate) const DEVICE: DeviceId = DeviceId { backend: "host", ordinal: 0 };
+/// The name and the number of the only device of the host backend, as messages have them.
+pub(crate) const DEVICE: &str = "host:0";
 
 /// The host: its memory, its cores, its streams.
 pub(crate) struct HostDevice {
+    id: DeviceId,
     properties: DeviceProperties,
     /// Addresses and bytes of the variables of loaded modules.
     variables: ProcessMutex<BTreeMap<usize, usize>>,
@@ -53,6 +54,7 @@ impl HostDevice {
             (cuda_c::DEFAULT_ARCHITECTURE / 100, cuda_c::DEFAULT_ARCHITECTURE / 10 % 10);
         let memory = Arc::new(Memory::new(config.memory, config.cache));
         HostDevice {
+            id: DeviceId { backend: "host", ordinal: 0, instance: DeviceId::next_instance() },
             properties: DeviceProperties::new(name, "0000:00:00.0", capability, config.memory),
             variables: ProcessMutex::default(),
             config,
@@ -66,6 +68,10 @@ impl HostDevice {
             limits: Limits::default(),
             textures: Textures::default(),
         }
+    }
+
+    pub(crate) fn id(&self) -> DeviceId {
+        self.id
     }
 
     pub(crate) fn default_stream_id(&self) -> u64 {

@@ -1,8 +1,7 @@
 //! Events of the host.
 
 use crate::capture::{CapturedMark, Refusal};
-use crate::device::DEVICE;
-use crate::memory::Memory;
+use crate::device::HostDevice;
 use crate::queue::Mark;
 use crate::sharing::event::SharedEvent;
 use hal::poison::Unpoisoned as _;
@@ -37,6 +36,7 @@ enum Recorded {
 /// A mark in a stream's work.
 #[derive(Debug)]
 pub(crate) struct HostEvent {
+    device: DeviceId,
     handle: u64,
     timing: bool,
     generation: u32,
@@ -76,27 +76,30 @@ impl HostEvent {
     ///
     /// # Errors
     /// `InvalidArgument` for `interprocess` with `timing`; `Unsupported` without shared memory.
-    pub(crate) fn new(options: EventOptions, memory: &Arc<Memory>) -> Result<HostEvent> {
+    pub(crate) fn new(options: EventOptions, device: &HostDevice) -> Result<HostEvent> {
         if options.interprocess && options.timing {
             return Err(Error::invalid(
                 "create_event",
                 "interprocess and timing exclude each other: make the event without timing",
             ));
         }
-        let shared = options.interprocess.then(|| SharedEvent::create(memory)).transpose()?;
-        Ok(HostEvent::with(options.timing, shared))
+        let shared =
+            options.interprocess.then(|| SharedEvent::create(device.memory())).transpose()?;
+        Ok(HostEvent::with(device.id(), options.timing, shared))
     }
 
     /// Opens the event of another process.
     ///
     /// # Errors
     /// Those of [`SharedEvent::open`].
-    pub(crate) fn open(handle: &IpcHandle, memory: &Arc<Memory>) -> Result<HostEvent> {
-        Ok(HostEvent::with(false, Some(SharedEvent::open(memory, handle)?)))
+    pub(crate) fn open(handle: &IpcHandle, device: &HostDevice) -> Result<HostEvent> {
+        let shared = SharedEvent::open(device.memory(), handle)?;
+        Ok(HostEvent::with(device.id(), false, Some(shared)))
     }
 
-    fn with(timing: bool, shared: Option<SharedEvent>) -> HostEvent {
+    fn with(device: DeviceId, timing: bool, shared: Option<SharedEvent>) -> HostEvent {
         HostEvent {
+            device,
             handle: NEXT_HANDLE.fetch_add(1, Ordering::Relaxed),
             timing,
             generation: process::generation(),
@@ -234,7 +237,7 @@ impl HostEvent {
 // SAFETY: the mark counts as reached once the stream's queue has come to it.
 unsafe impl Event for HostEvent {
     fn device_id(&self) -> DeviceId {
-        DEVICE
+        self.device
     }
 
     fn handle(&self) -> u64 {

@@ -77,7 +77,7 @@ impl HostKernel {
         cooperative: bool,
     ) -> Result<()> {
         let (own, device) = (stream.as_any().downcast_ref(), stream.device_id());
-        let own: Option<&HostStream> = own.filter(|_| device == DEVICE);
+        let own: Option<&HostStream> = own.filter(|_| device == self.code.device().id());
         let stream = own.ok_or_else(|| {
             let detail = format!("the stream is of device {device}, the kernel of {DEVICE}");
             Error::invalid("launch", detail)

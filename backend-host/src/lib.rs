@@ -44,8 +44,14 @@ impl HostBackend {
         Ok(Self::with_config(HostConfig::from_environment()?))
     }
 
-    /// Opens the backend with settings of the program.
+    /// Opens the backend with settings of the program: of its threads 4096 at most, and as much memory as an
+    /// address space has.
     pub fn with_config(config: HostConfig) -> Arc<dyn Backend> {
+        let config = HostConfig {
+            memory: config.memory.min(isize::MAX as usize),
+            threads: config.threads.clamp(1, 4096),
+            ..config
+        };
         process::watch();
         Arc::new(HostBackend { device: HostHandle::new(config) })
     }
@@ -97,5 +103,45 @@ impl Backend for HostBackend {
 
     fn status_message(&self, code: i32) -> Option<&'static str> {
         Some(Status::host(code).message()).filter(|message| !message.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hal::{Array, DType, ErrorKind, Order, Scalar, StreamOptions};
+
+    /// What is freed by one of two devices must not come to the other's memory.
+    #[test]
+    fn two_openings_share_no_memory() {
+        let open = |cache| {
+            let config = HostConfig { memory: 1 << 20, cache, threads: 1 };
+            HostBackend::with_config(config).device(0).expect("the device")
+        };
+        let (exact, cached) = (open(0), open(1 << 20));
+        assert_ne!(exact.id(), cached.id());
+        let stream = cached.create_stream(StreamOptions::default()).expect("a stream");
+        let array = |device| Array::empty(device, &[24], DType::UInt8, Order::C).expect("memory");
+        let (x, y) = (array(&exact), array(&cached));
+        for error in [x.on(&stream).err(), x.assign(&y).err()] {
+            let error = error.expect("another device's");
+            assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+            assert!(error.detail().contains("of opening"), "{error}");
+        }
+        x.fill(Scalar::new(7_u8)).expect("its own stream");
+        drop((x, y));
+        for device in [&exact, &cached] {
+            assert_eq!(device.memory_info().expect("sizes").free, 1 << 20);
+        }
+    }
+
+    #[test]
+    fn settings_beyond_an_address_space_are_cut() {
+        let config = HostConfig { memory: usize::MAX, cache: 1 << 20, threads: usize::MAX };
+        let device = HostBackend::with_config(config).device(0).expect("the device");
+        for bytes in [usize::MAX, usize::MAX / 2, usize::MAX / 2 + 2] {
+            let error = device.allocate(bytes).expect_err("nobody has as much");
+            assert_eq!(error.kind(), ErrorKind::OutOfMemory, "{error}");
+        }
     }
 }

@@ -18,7 +18,7 @@ use hal::process::ProcessMutex;
 use hal::{Result, checking};
 use quarantine::{Freed, Quarantine};
 use segments::Segments;
-use std::alloc::{alloc, dealloc};
+use std::alloc::{Layout, alloc, dealloc};
 use std::collections::BTreeMap;
 use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -26,6 +26,26 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Free small blocks kept per size: at most this many, and at most so many bytes.
 const SMALL_COUNT: usize = 64;
 const SMALL_BYTES: usize = 4 << 20;
+
+/// A block of the system's with any bytes. Arrays are read before they are written, too, in which the compiler may
+/// see no memory that was never written: code that it cannot see into has had the address. Zeroing would touch
+/// each page.
+///
+/// # Safety
+/// The layout's size is not zero.
+unsafe fn fresh(layout: Layout) -> *mut u8 {
+    #[cfg(miri)]
+    // SAFETY: the caller's promise.
+    return unsafe { std::alloc::alloc_zeroed(layout) };
+    #[cfg(not(miri))]
+    {
+        // SAFETY: the caller's promise.
+        let memory = unsafe { alloc(layout) };
+        // SAFETY: no instruction; what might have written the block has left the bytes that were there.
+        unsafe { std::arch::asm!("/* {0} */", in(reg) memory, options(nostack, preserves_flags)) };
+        memory
+    }
+}
 
 #[derive(Debug, Default)]
 struct Cache {
@@ -315,11 +335,11 @@ impl Memory {
             }
         }
         // SAFETY: the layout's size is not zero.
-        let mut pointer = unsafe { alloc(layout) };
+        let mut pointer = unsafe { fresh(layout) };
         if pointer.is_null() {
             self.release();
             // SAFETY: as above.
-            pointer = unsafe { alloc(layout) };
+            pointer = unsafe { fresh(layout) };
         }
         if pointer.is_null() {
             return None;

@@ -54,7 +54,7 @@ impl Deref for HostHandle {
 // SAFETY: allocations are the system's, of the sizes asked for, and known until they are freed.
 unsafe impl Device for HostHandle {
     fn id(&self) -> DeviceId {
-        DEVICE
+        self.0.id()
     }
 
     fn properties(&self) -> &DeviceProperties {
@@ -100,7 +100,7 @@ unsafe impl Device for HostHandle {
     }
 
     fn create_event(&self, options: EventOptions) -> Result<Arc<dyn Event>> {
-        Ok(Arc::new(HostEvent::new(options, &self.memory)?))
+        Ok(Arc::new(HostEvent::new(options, &self.0)?))
     }
 
     fn allocate(&self, bytes: usize) -> Result<u64> {
@@ -281,7 +281,7 @@ unsafe impl Device for HostHandle {
 
     fn import_event(&self, handle: &IpcHandle) -> Result<Arc<dyn Event>> {
         check_shares("import_event")?;
-        Ok(Arc::new(HostEvent::open(handle, &self.memory)?))
+        Ok(Arc::new(HostEvent::open(handle, &self.0)?))
     }
 
     fn limit(&self, limit: i32) -> Result<usize> {

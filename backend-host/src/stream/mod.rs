@@ -10,7 +10,7 @@ mod order;
 mod outcome;
 
 use crate::capture::CaptureSlot;
-use crate::device::{DEVICE, HostDevice};
+use crate::device::HostDevice;
 use crate::event::HostEvent;
 use crate::queue::{Queue, Task};
 use crate::texture;
@@ -134,7 +134,7 @@ unsafe impl Stream for HostStream {
     }
 
     fn device_id(&self) -> DeviceId {
-        DEVICE
+        self.device.id()
     }
 
     fn handle(&self) -> u64 {
@@ -190,9 +190,8 @@ unsafe impl Stream for HostStream {
     }
 
     fn create_event(&self, options: EventOptions) -> Result<Arc<dyn Event>> {
-        self.status.during(|| {
-            Ok(Arc::new(HostEvent::new(options, self.device.memory())?) as Arc<dyn Event>)
-        })
+        self.status
+            .during(|| Ok(Arc::new(HostEvent::new(options, &self.device)?) as Arc<dyn Event>))
     }
 
     fn record(&self, event: &dyn Event) -> Result<()> {

@@ -35,8 +35,11 @@ fn reduce(x: u64, rest: u64) -> u64 {
 #[inline(always)]
 pub fn step(s: &mut [u32; 6]) -> u32 {
     let [s0, s1, s2, t0, t1, t2] = s.map(u64::from);
-    let p = reduce(A12 * s1 + A13 * (M1 - s0), (1 << 32) - M1);
-    let q = reduce(A21 * t2 + A23 * (M2 - t0), (1 << 32) - M2);
+    // A state that a program has made up may exceed its modulus.
+    let product =
+        |a: u64, x: u64, b: u64, y: u64| a.wrapping_mul(x).wrapping_add(b.wrapping_mul(y));
+    let p = reduce(product(A12, s1, A13, M1.wrapping_sub(s0)), (1 << 32) - M1);
+    let q = reduce(product(A21, t2, A23, M2.wrapping_sub(t0)), (1 << 32) - M2);
     *s = [s1, s2, p, t1, t2, q].map(|word| word as u32);
     let difference = p + M1 - q;
     (if p > q { difference - M1 } else { difference }) as u32

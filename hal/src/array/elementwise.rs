@@ -241,7 +241,11 @@ impl Array {
         }
         Err(Error::invalid(
             "operands",
-            format!("operands are on different devices, {here} and {there}; copy one over first"),
+            format!(
+                "operands are on different devices, {} and {}; copy one over first",
+                here.beside(&there),
+                there.beside(&here)
+            ),
         ))
     }
 

@@ -3,6 +3,7 @@
 
 use std::fmt::{self, Debug};
 use std::hash::{Hash, Hasher};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Identifies a device in this process: two objects with the same identity are the same device.
 #[derive(Clone, Copy, Debug, Eq)]
@@ -11,6 +12,26 @@ pub struct DeviceId {
     pub backend: &'static str,
     /// The number of the device in its backend, from 0.
     pub ordinal: usize,
+    /// Which opening of the backend it is of: those that were opened apart share no memory, streams or
+    /// events, though the hardware be one. See [`DeviceId::next_instance`].
+    pub instance: u32,
+}
+
+impl DeviceId {
+    /// Returns a number that no opening of a backend in this process has had.
+    #[must_use]
+    pub fn next_instance() -> u32 {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        NEXT.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// How a sentence names the device beside another one.
+    pub(crate) fn beside(&self, other: &DeviceId) -> String {
+        match self.backend == other.backend && self.ordinal == other.ordinal {
+            true => format!("{self} of opening {} of its backend", self.instance),
+            false => self.to_string(),
+        }
+    }
 }
 
 impl PartialEq for DeviceId {
@@ -18,6 +39,7 @@ impl PartialEq for DeviceId {
     fn eq(&self, other: &Self) -> bool {
         // Every operation compares devices, and their names are nearly always the same text.
         self.ordinal == other.ordinal
+            && self.instance == other.instance
             && (std::ptr::eq(self.backend, other.backend) || self.backend == other.backend)
     }
 }
@@ -26,6 +48,7 @@ impl Hash for DeviceId {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.backend.hash(state);
         self.ordinal.hash(state);
+        self.instance.hash(state);
     }
 }
 

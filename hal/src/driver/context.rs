@@ -6,6 +6,7 @@ use super::capture_state::{CaptureState, capture_of};
 use super::errors::Driver;
 use super::query_support::QuerySupport;
 use super::vendor::Lasting;
+use crate::device::DeviceId;
 use crate::error::{Error, ErrorKind, Result};
 use crate::locks::{OPENING, Ranked};
 use crate::process;
@@ -71,6 +72,12 @@ impl Drop for Scope<'_> {
 }
 
 impl Context {
+    #[inline]
+    pub(super) fn device_id(&self) -> DeviceId {
+        let Driver { vendor, instance, .. } = &*self.driver;
+        DeviceId { backend: vendor.name(), ordinal: self.ordinal, instance: *instance }
+    }
+
     pub(super) fn new(
         driver: Arc<Driver>,
         ordinal: usize,

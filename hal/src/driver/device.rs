@@ -102,7 +102,7 @@ impl DriverDevice {
 // SAFETY: allocations are the driver's, of the sizes asked for or larger; a reset raises the epoch.
 unsafe impl Device for DriverDevice {
     fn id(&self) -> DeviceId {
-        DeviceId { backend: self.context.driver.vendor.name(), ordinal: self.context.ordinal }
+        self.context.device_id()
     }
 
     fn properties(&self) -> &DeviceProperties {

@@ -3,6 +3,7 @@
 use super::calls::Calls;
 use super::vendor::Vendor;
 use crate::compile::CodeCache;
+use crate::device::DeviceId;
 use crate::error::{Error, ErrorKind, Result};
 use crate::process;
 use crate::status::{Status, meaning};
@@ -16,13 +17,21 @@ pub(super) struct Driver {
     pub(super) calls: Calls,
     /// [`crate::process::generation`] of the process that may use it.
     pub(super) generation: u32,
+    /// That of its devices' [`DeviceId`](crate::DeviceId).
+    pub(super) instance: u32,
     /// Compiled code on disk, opened at first use.
     cache: OnceLock<Result<CodeCache>>,
 }
 
 impl Driver {
     pub(super) fn new(vendor: Box<dyn Vendor>, calls: Calls) -> Driver {
-        Driver { vendor, calls, generation: process::generation(), cache: OnceLock::new() }
+        Driver {
+            vendor,
+            calls,
+            generation: process::generation(),
+            instance: DeviceId::next_instance(),
+            cache: OnceLock::new(),
+        }
     }
 
     /// Compiled code on disk, as the environment says.

@@ -189,7 +189,7 @@ impl Drop for DriverEvent {
 // SAFETY: the driver tells when the work before the mark is done.
 unsafe impl Event for DriverEvent {
     fn device_id(&self) -> DeviceId {
-        DeviceId { backend: self.context.driver.vendor.name(), ordinal: self.context.ordinal }
+        self.context.device_id()
     }
 
     fn handle(&self) -> u64 {

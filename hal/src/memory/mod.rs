@@ -375,6 +375,10 @@ pub(crate) fn same_device(device: &Arc<dyn Device>, stream: &dyn Stream) -> Resu
     }
     Err(Error::invalid(
         "stream",
-        format!("stream belongs to device {found}, the memory is on device {expected}"),
+        format!(
+            "stream belongs to device {}, the memory is on device {}",
+            found.beside(&expected),
+            expected.beside(&found)
+        ),
     ))
 }

@@ -138,7 +138,9 @@ pub unsafe trait Stream: Send + Sync + Debug {
     fn wait_event(&self, event: &dyn Event) -> Result<()>;
 
     /// Queues a function that runs on a host thread when all work queued so far has run
-    /// (`cuLaunchHostFunc`, `hipLaunchHostFunc`). The function must not call the device.
+    /// (`cuLaunchHostFunc`, `hipLaunchHostFunc`). The function must not call the device: it is a part of
+    /// the device's work, and what waits for that waits for ever. Nor must what it owns when it is dropped, which
+    /// memory, pinned memory and copies that are under way do.
     ///
     /// # Errors
     /// The driver's; the function is dropped without being called then.

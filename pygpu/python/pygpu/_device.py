@@ -296,4 +296,5 @@ class Device:
         return hash(("Device", self._ordinal))
 
     def __repr__(self) -> str:
-        return f"<Device {self._ordinal}: {self.name()}>"
+        # Programs assign `name` in classes of their own.
+        return f"<Device {self._ordinal}: {Device.name(self)}>"

@@ -69,7 +69,8 @@ using namespace cuda::std;
 #endif
 """
 
-# Headers of what kernels can't use, which programs include for the host's functions or by habit.
+# Headers of what kernels can't use or have unasked, which programs include for the host's functions or
+# by habit.
 _OF_HOST = frozenset(
     {
         "algorithm",
@@ -78,6 +79,8 @@ _OF_HOST = frozenset(
         "cerrno",
         "chrono",
         "deque",
+        "cstdarg",
+        "cstdbool",
         "errno.h",
         "exception",
         "fstream",
@@ -86,9 +89,11 @@ _OF_HOST = frozenset(
         "iostream",
         "istream",
         "list",
+        "malloc.h",
         "map",
         "memory",
         "mutex",
+        "new",
         "omp.h",
         "ostream",
         "pthread.h",
@@ -98,6 +103,8 @@ _OF_HOST = frozenset(
         "signal.h",
         "sstream",
         "stack",
+        "stdarg.h",
+        "stdbool.h",
         "stdexcept",
         "string",
         "sys/time.h",
@@ -106,6 +113,7 @@ _OF_HOST = frozenset(
         "unistd.h",
         "unordered_map",
         "unordered_set",
+        "values.h",
         "vector",
     }
 )
@@ -157,8 +165,41 @@ _OF_NVIDIA: tuple[str, ...] = (
 )
 _OF_NVIDIA += ("surface_", "texture_", "thrust/", "vector_")
 
-# Headers of the vendor's that only a compiler of whole programs takes: kernels need none of them.
-_OF_PROGRAMS = frozenset({"channel_descriptor.h", "common_functions.h"})
+# Headers of the vendor's that only a compiler of whole programs takes: kernels have unasked what they
+# can use of them.
+_OF_PROGRAMS = frozenset(
+    {
+        "builtin_types.h",
+        "channel_descriptor.h",
+        "common_functions.h",
+        "crt/device_double_functions.h",
+        "crt/device_functions.h",
+        "crt/host_config.h",
+        "crt/host_defines.h",
+        "crt/math_functions.h",
+        "cuda_device_runtime_api.h",
+        "cuda_profiler_api.h",
+        "cuda_surface_types.h",
+        "cuda_texture_types.h",
+        "device_atomic_functions.h",
+        "device_double_functions.h",
+        "device_types.h",
+        "host_config.h",
+        "host_defines.h",
+        "math_functions_dbl_ptx3.h",
+        "sm_20_atomic_functions.h",
+        "sm_20_intrinsics.h",
+        "sm_30_intrinsics.h",
+        "sm_32_atomic_functions.h",
+        "sm_32_intrinsics.h",
+        "sm_35_atomic_functions.h",
+        "sm_35_intrinsics.h",
+        "sm_60_atomic_functions.h",
+        "sm_61_intrinsics.h",
+        "surface_indirect_functions.h",
+        "texture_indirect_functions.h",
+    }
+)
 
 # A header that is in none of the packages.
 _OF_TOOLKITS = "nvfunctional"
@@ -193,6 +234,22 @@ _MISSING = re.compile(
 def includes(source: str) -> list[str]:
     """Returns the names in the ``#include`` lines of a text."""
     return [found[2] for found in _INCLUDE.finditer(source)]
+
+
+def own_texts(source: str, folders: Sequence[str]) -> Iterator[str]:
+    """Yields a text and those of the program's own files that it includes, from ``folders``."""
+    return _own_texts(source, folders, set())
+
+
+def _own_texts(source: str, folders: Sequence[str], seen: set[str]) -> Iterator[str]:
+    yield source
+    for name in includes(source):
+        paths = (os.path.join(folder, name) for folder in folders)
+        path = next(filter(os.path.isfile, paths), None)
+        if path is not None and path not in seen:
+            seen.add(path)
+            with open(path, encoding="utf-8", errors="replace") as file:
+                yield from _own_texts(file.read(), [*folders, os.path.dirname(path)], seen)
 
 
 def has_includes(source: str) -> bool:
@@ -363,12 +420,15 @@ def vendor_folders(source: str) -> list[str]:
     return list(dict.fromkeys(folder for folder in folders if folder is not None))
 
 
-def advice(log: str) -> str:
+def advice(log: str, backend: str) -> str:
     """Returns a sentence for each header of NVIDIA's that a compiler has not found."""
     missing = dict.fromkeys(next(filter(None, found.groups())) for found in _MISSING.finditer(log))
     sentences = []
     for name in missing:
-        if name == _OF_TOOLKITS:
+        if backend != "cuda" and name.startswith(_OF_NVIDIA):
+            where = "on the host" if backend == "host" else "on AMD's devices"
+            sentences.append(f"{name} is for NVIDIA's compiler, and kernels {where} have none of it")
+        elif name == _OF_TOOLKITS:
             sentences.append(f"{name} comes with a CUDA toolkit, whose folder CUDA_HOME names")
         elif name.startswith(_OF_NVIDIA):
             package = next(package for start, _, package in _PACKAGES if name.startswith(start))

@@ -7,15 +7,15 @@ others: a program for HIP keeps its meaning.
 
 from __future__ import annotations
 
-import os
 import re
 from typing import TYPE_CHECKING
 
 from . import _headers
 from ._c_text import code_of
+from ._macros import NAMES_OF_HIP
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
 HEADER = "pygpu-cuda-warps.hpp"
 
@@ -30,7 +30,7 @@ _WITHOUT_MASK = re.compile(r"\b(?:warpSize|__activemask)\b")
 
 # What only programs for HIP have: its names, functions of lanes without masks, and its width.
 _OF_HIP = re.compile(
-    r"(?:\b|_)(?:hip|HIP|Hip)|(?i:amdgcn|amdgpu|rocm|wavefront)|\b__(?:GFX|gfx|AMD)"
+    rf"{NAMES_OF_HIP}"
     r"|\b__(?:shfl(?:_up|_down|_xor)?|ballot(?:64)?|any|all|match_(?:any|all)|lane_id"
     r"|lanemask_[lg]t)\s*\(|\bwarpSize\s*[=!<>]=?\s*64\b|\b64\s*[=!<>]=?\s*warpSize\b"
 )
@@ -49,7 +49,7 @@ _NAME = re.compile(r"\b[A-Za-z_]\w*")
 def in_front(source: str, folders: Sequence[str]) -> str:
     """Returns the lines that a program for AMD's devices needs in front of it, if it or a file
     of its own in ``folders`` has functions of warps."""
-    texts = list(_own_texts(source, folders, set()))
+    texts = list(_headers.own_texts(source, folders))
     code = "\n".join(code_of(text) for text in texts)
     if _FUNCTION.search(code) is None:
         return ""
@@ -60,18 +60,6 @@ def in_front(source: str, folders: Sequence[str]) -> str:
     if _OWN_MACRO.search(code):
         lines += '#pragma clang diagnostic ignored "-Wmacro-redefined"\n'
     return lines + "".join(f"#undef {name}\n" for name in sorted(_own_functions(code)))
-
-
-def _own_texts(source: str, folders: Sequence[str], seen: set[str]) -> Iterator[str]:
-    """Yields a text and those of the program's own files that it includes."""
-    yield source
-    for name in _headers.includes(source):
-        paths = (os.path.join(folder, name) for folder in folders)
-        path = next(filter(os.path.isfile, paths), None)
-        if path is not None and path not in seen:
-            seen.add(path)
-            with open(path, encoding="utf-8", errors="replace") as file:
-                yield from _own_texts(file.read(), [*folders, os.path.dirname(path)], seen)
 
 
 def _own_functions(code: str) -> set[str]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from . import _arguments, _core, _headers, _nvcc, _structure_attributes
+from . import _arguments, _core, _headers, _macros, _nvcc, _structure_attributes
 from ._context import Context
 from ._core import module_from_buffer
 from ._errors import CompileError, Unsupported
@@ -160,6 +160,7 @@ def compile(
         from . import _warps
 
         references += _warps.in_front(source, folders)
+    references += _macros.in_front(source, folders, backend)
     vendors = () if on_host or not _headers.has_includes(text) else _headers.vendor_folders(text)
     if vendors:
         unasked = f"#define PYGPU_NVIDIAS_HEADERS\n{unasked}"
@@ -181,7 +182,7 @@ def compile(
         result, log = _compiled(text, flags)
     except CompileError as error:
         command = [f"--{target}", *flags, _FILE]
-        log = "\n".join(filter(None, (error.detail, _headers.advice(error.detail))))
+        log = "\n".join(filter(None, (error.detail, _headers.advice(error.detail, backend))))
         failure = CompileError(f"compilation of {_FILE} failed", command, stdout="", stderr=log)
         failure.status, failure.call, failure.detail = error.status, error.call, error.detail
         raise failure from None

@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, Weak};
 use stream::{SkeletonEvent, SkeletonStream};
 
 /// The only device.
-const DEVICE: DeviceId = DeviceId { backend: "skeleton", ordinal: 0 };
+const DEVICE: DeviceId = DeviceId { backend: "skeleton", ordinal: 0, instance: u32::MAX };
 
 /// Bytes of its memory, and how allocations and page-locked memory are aligned.
 const CAPACITY: usize = 64 << 20;

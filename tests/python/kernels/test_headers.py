@@ -180,7 +180,7 @@ def test_a_header_that_is_missing_is_named_with_its_package():
 
 def test_a_header_of_no_package_comes_with_a_toolkit():
     log = 'kernel.cu(1): catastrophic error: could not open source file "nvfunctional"'
-    assert _headers.advice(log).startswith("nvfunctional comes with a CUDA toolkit")
+    assert _headers.advice(log, "cuda").startswith("nvfunctional comes with a CUDA toolkit")
 
 
 @pytest.mark.skipif(BACKEND == "host", reason="the host has headers of its own")
@@ -389,4 +389,5 @@ def test_headers_of_cpp_are_those_of_nvidias_package(name, tmp_path, monkeypatch
     assert "using namespace cuda::std;" in text
     assert str(folder) in _headers.vendor_folders(text)
     log = f'kernel.cu(1): catastrophic error: cannot open source file "cuda/std/{name}"'
-    assert "pip install nvidia-cuda-cccl-cu12" in _headers.advice(log)
+    assert "pip install nvidia-cuda-cccl-cu12" in _headers.advice(log, "cuda")
+    assert "pip" not in _headers.advice(log, "host")

@@ -36,7 +36,6 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 #include <curand_kernel.h>
-#include <device_launch_parameters.h>
 #include <math_constants.h>
 #ifdef GPUARRAY_HIP
 #include <hip/hip_cooperative_groups.h>

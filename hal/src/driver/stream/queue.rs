@@ -58,7 +58,7 @@ unsafe impl Stream for DriverStream {
     }
 
     fn device_id(&self) -> DeviceId {
-        DeviceId { backend: self.context.driver.vendor.name(), ordinal: self.context.ordinal }
+        self.context.device_id()
     }
 
     fn handle(&self) -> u64 {

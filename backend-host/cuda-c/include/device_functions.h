@@ -1,2 +1,0 @@
-// There already: the headers of the language hold it.
-#pragma once

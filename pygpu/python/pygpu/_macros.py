@@ -1,0 +1,51 @@
+"""Macros by which a program for CUDA asks what compiles it, where the compiler does not have them.
+
+``__NVCC__`` is nvcc's, as which every program for PyCUDA is compiled. AMD's compiler has none of
+CUDA's; a program that has names of HIP decides by those.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from . import _headers
+from ._c_text import code_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+NAMES_OF_HIP = r"(?:\b|_)(?:hip|HIP|Hip)|(?i:amdgcn|amdgpu|rocm|wavefront)|\b__(?:GFX|gfx|AMD)"
+"""A pattern of what only programs for HIP have."""
+
+# The architecture is the first whose functions of warps take masks, as those here do; newer ones make
+# programs choose instructions.
+_OF_CUDA = {
+    "__CUDACC__": 1,
+    "__CUDACC_RTC__": 1,
+    "__CUDACC_VER_MAJOR__": 12,
+    "__CUDACC_VER_MINOR__": 8,
+    "__CUDACC_VER_BUILD__": 0,
+    "CUDART_VERSION": 12080,
+    "__CUDA_ARCH__": 700,
+}
+_NVCC = "__NVCC__"
+_NAMED = re.compile(rf"\b(?:{'|'.join([*_OF_CUDA, 'CUDA_VERSION', _NVCC])})\b")
+_OF_HIP = re.compile(NAMES_OF_HIP)
+# The core's own functions ask for the vendor's compiler.
+_OF_CORE = re.compile(r"\bnamespace gpuarray\b")
+
+
+def in_front(source: str, folders: Sequence[str], backend: str) -> str:
+    """Returns the lines that define those that a program asks for, and the rest of them."""
+    named, codes = set(), []
+    for text in _headers.own_texts(source, folders):
+        codes.append(code_of(text))
+        named.update(_NAMED.findall(codes[-1]))
+    macros = {_NVCC: 1} if _NVCC in named else {}
+    if named and backend == "hip":
+        macros |= _OF_CUDA
+        if any(_OF_HIP.search(code) or _OF_CORE.search(code) for code in codes):
+            return ""
+    lines = (f"#ifndef {name}\n#define {name} {value}\n#endif\n" for name, value in macros.items())
+    return "".join(lines)
