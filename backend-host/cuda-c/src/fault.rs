@@ -5,6 +5,7 @@
 //! Signals of other code go to the handlers that were there before.
 
 use crate::context::leave;
+use crate::division;
 use crate::error::FailureKind;
 use crate::fork::{Handlers, OfProcess};
 use crate::stack::{self, Stacks};
@@ -228,6 +229,10 @@ extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut
     if (code > 0 || is_raised())
         && let Some(worker) = worker_in_kernel()
     {
+        // SAFETY: the context is this handler's.
+        if signal == libc::SIGFPE && code > 0 && unsafe { division::divide(context.cast()) } {
+            return;
+        }
         // SAFETY: the worker is this thread's, and the code of its kernel was interrupted.
         unsafe {
             (*worker).in_kernel.store(false, Ordering::Relaxed);
@@ -333,9 +338,7 @@ pub(crate) fn describe(fault: &Fault, stacks: &Stacks) -> (FailureKind, String) 
         libc::SIGBUS => {
             (FailureKind::Address, format!("a misaligned or missing address {address:#x}"))
         }
-        libc::SIGFPE => {
-            (FailureKind::Trap, "an integer division by zero, or one that overflows".to_owned())
-        }
+        libc::SIGFPE => (FailureKind::Trap, "an arithmetic exception".to_owned()),
         libc::SIGILL | libc::SIGTRAP => (FailureKind::Trap, "a trap".to_owned()),
         libc::SIGABRT => {
             let what = "the end of the process, by abort, std::terminate or an exception";

@@ -13,6 +13,7 @@ mod constant_functions;
 mod context;
 mod copying;
 mod declarations;
+mod division;
 mod endings;
 mod error;
 mod executor;

@@ -391,3 +391,53 @@ def test_headers_of_cpp_are_those_of_nvidias_package(name, tmp_path, monkeypatch
     log = f'kernel.cu(1): catastrophic error: cannot open source file "cuda/std/{name}"'
     assert "pip install nvidia-cuda-cccl-cu12" in _headers.advice(log, "cuda")
     assert "pip" not in _headers.advice(log, "host")
+
+
+@pytest.mark.parametrize("name", sorted(_headers._OF_PROGRAMS))
+def test_headers_whose_names_are_there_unasked(name):
+    text = f"#include <{name}>\n__global__ void store(float *x) {{ *x = rsqrtf(*x); }}"
+    x = gpuarray.to_gpu(np.float32([0.25]))
+    SourceModule(text).get_function("store")(x, block=(1, 1, 1))
+    assert x.get() == 2
+
+
+ASKS = """
+#ifdef __CUDACC__
+#define BOTH __host__ __device__
+#else
+static inline float rsqrtf(float x) { return 1 / x; }
+#define BOTH
+#endif
+BOTH inline float twice(float x) { return 2 * x; }
+__global__ void asks(float *x) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 600 && CUDART_VERSION >= 9000
+    x[0] = twice(3);
+#endif
+#if defined(__CUDACC_VER_MAJOR__) && __CUDACC_VER_MAJOR__ >= 9
+    x[1] = 1;
+#endif
+#ifdef __NVCC__
+    x[2] = 1;
+#endif
+}
+"""
+
+
+def asked(source, **options):
+    x = gpuarray.zeros(3, np.float32)
+    SourceModule(source, **options).get_function("asks")(x, block=(1, 1, 1))
+    return x.get().tolist()
+
+
+def test_a_program_for_cuda_sees_that_it_is_compiled_as_one(tmp_path):
+    assert asked(ASKS) == [6, 1, 1]
+    (tmp_path / "asks.h").write_text(ASKS)
+    assert asked('#include "asks.h"', include_dirs=[str(tmp_path)]) == [6, 1, 1]
+    # Those of the options are the program's own.
+    assert asked(ASKS, options=["-D__NVCC__=7"]) == [6, 1, 1]
+
+
+def test_a_program_that_knows_of_hip_decides_by_that():
+    text = "#ifdef __HIPCC__\n#define ASK 2\n#elif defined(__CUDACC__)\n#define ASK 1\n#endif\n"
+    text += "__global__ void asks(float *x) { x[0] = ASK; }"
+    assert asked(text)[0] == (2 if BACKEND == "hip" else 1)
