@@ -181,6 +181,7 @@ def test_templates_are_those_of_mako():
 def test_a_device_whose_name_a_program_assigns():
     class Device(driver.Device):
         def __init__(self, number):
+            super().__init__(number)
             self.name = self.name()
 
     assert repr(Device(0)) == f"<Device 0: {driver.Device(0).name()}>"

@@ -1,6 +1,7 @@
 //! Divisions of integers that the processor refuses, as NVIDIA's devices make them: by zero, quotient and
-//! remainder have all bits set; the least number by -1 is itself, without a remainder. Programs make such
-//! divisions in threads whose results nobody uses.
+//! remainder have all bits set, and of a number of 64 bits without upper half the lower half; the least number by
+//! -1 is itself, without a remainder. An H200 has shown it, for all types. Programs make such divisions in threads
+//! whose results nobody uses.
 //!
 //! Without checks only: `PYGPU_CHECK` reports them before they are made.
 
@@ -168,7 +169,9 @@ mod x86_64 {
         /// Writes quotient and remainder.
         pub(super) fn finish(&self, registers: &mut Registers, is_by_zero: bool) {
             let least = 1_u64 << (8 * self.size - 1);
-            let (quotient, remainder) = if is_by_zero { (u64::MAX, u64::MAX) } else { (least, 0) };
+            let is_short = self.size == 8 && registers[REG_RAX as usize] >> 32 == 0;
+            let ones = if is_short { 0xffff_ffff } else { u64::MAX };
+            let (quotient, remainder) = if is_by_zero { (ones, ones) } else { (least, 0) };
             if self.size == 1 {
                 let both = quotient & 0xff | (remainder & 0xff) << 8;
                 let rax = &mut registers[REG_RAX as usize];

@@ -479,6 +479,7 @@ extern "C" {
 __global__ void ints(int *a, int n) { divide(a, 0x7fffffff - n, a[5]); }
 __global__ void unsigneds(int *a, int n) { divide(a, 7u + n, (unsigned)a[5]); }
 __global__ void longs(int *a, int n) { divide(a, -7ll - n, (long long)a[5]); }
+__global__ void short_longs(int *a, int n) { divide(a, 7ull + n, (unsigned long long)a[5]); }
 __global__ void shorts(int *a, int n) { divide(a, (unsigned short)(9 + n), (unsigned short)a[5]); }
 __global__ void bytes(int *a, int n) { divide(a, (signed char)(n - 20), (signed char)a[5]); }
 __global__ void least(int *a, int n) { divide(a, (int)0x80000000 + a[5], a[5] - 1); }
@@ -496,6 +497,7 @@ __global__ void some(int *a, int n) { if (threadIdx.x < 5) a[threadIdx.x] = 100 
         ("ints", [-1, -1, -1, -1]),
         ("unsigneds", [-1, -1, 0, 0]),
         ("longs", [-1, -1, -1, -1]),
+        ("short_longs", [-1, -1, 0, 0]),
         ("shorts", [65535, 65535, 0, 0]),
         ("bytes", [-1, -1, -1, -1]),
         ("least", [least, 0, -1, 0]),

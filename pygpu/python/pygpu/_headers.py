@@ -186,7 +186,6 @@ _OF_PROGRAMS = frozenset(
         "device_types.h",
         "host_config.h",
         "host_defines.h",
-        "math_functions_dbl_ptx3.h",
         "sm_20_atomic_functions.h",
         "sm_20_intrinsics.h",
         "sm_30_intrinsics.h",
@@ -425,9 +424,8 @@ def advice(log: str, backend: str) -> str:
     missing = dict.fromkeys(next(filter(None, found.groups())) for found in _MISSING.finditer(log))
     sentences = []
     for name in missing:
-        if backend != "cuda" and name.startswith(_OF_NVIDIA):
-            where = "on the host" if backend == "host" else "on AMD's devices"
-            sentences.append(f"{name} is for NVIDIA's compiler, and kernels {where} have none of it")
+        if backend == "host" and name.startswith(_OF_NVIDIA):
+            sentences.append(f"{name} is for NVIDIA's compiler; kernels on the host do without it")
         elif name == _OF_TOOLKITS:
             sentences.append(f"{name} comes with a CUDA toolkit, whose folder CUDA_HOME names")
         elif name.startswith(_OF_NVIDIA):
@@ -435,6 +433,7 @@ def advice(log: str, backend: str) -> str:
             sentences.append(
                 f"{name} comes with the package {package} (pip install {package}), or with a CUDA "
                 "toolkit, whose folder CUDA_HOME names"
+                + ("; it may be for NVIDIA's compiler alone" if backend == "hip" else "")
             )
     return "\n".join(sentences)
 
