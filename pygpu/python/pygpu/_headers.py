@@ -69,8 +69,8 @@ using namespace cuda::std;
 #endif
 """
 
-# Headers of what kernels can't use or have unasked, which programs include for the host's functions or
-# by habit.
+# Headers of what kernels can't use or have unasked, which programs include for the host's functions
+# or by habit.
 _OF_HOST = frozenset(
     {
         "algorithm",
@@ -165,8 +165,8 @@ _OF_NVIDIA: tuple[str, ...] = (
 )
 _OF_NVIDIA += ("surface_", "texture_", "thrust/", "vector_")
 
-# Headers of the vendor's that only a compiler of whole programs takes: kernels have unasked what they
-# can use of them.
+# Headers of the vendor's that only a compiler of whole programs takes: kernels have unasked what
+# they can use of them.
 _OF_PROGRAMS = frozenset(
     {
         "builtin_types.h",

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 NAMES_OF_HIP = r"(?:\b|_)(?:hip|HIP|Hip)|(?i:amdgcn|amdgpu|rocm|wavefront)|\b__(?:GFX|gfx|AMD)"
 """A pattern of what only programs for HIP have."""
 
-# The architecture is the first whose functions of warps take masks, as those here do; newer ones make
-# programs choose instructions.
+# The architecture is the first whose functions of warps take masks, as those here do; newer ones
+# make programs choose instructions.
 _OF_CUDA = {
     "__CUDACC__": 1,
     "__CUDACC_RTC__": 1,
