@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import math
 
 import numpy as np
@@ -11,6 +12,7 @@ from device import BACKEND
 from processes import run_python
 
 from pygpu import curandom, driver, gpuarray
+from pygpu.compiler import SourceModule
 
 PSEUDO = [curandom.XORWOWRandomNumberGenerator, curandom.MRG32k3aRandomNumberGenerator]
 QUASI = [
@@ -507,3 +509,45 @@ def test_wrong_arrays_and_numbers():
             generator.call_skip_ahead_array(wrong)
     with pytest.raises(ValueError, match="jump back"):
         generator.call_skip_ahead_array(gpuarray.zeros(states_of(generator), np.int32) - 1)
+
+
+def compressed(words):
+    """RFC 1321 over one block, written from its definition with its tables of numbers."""
+    state = [0x67452301, 0xEFCDAB89, 0x98BADCFE, 0x10325476]
+    a, b, c, d = state
+    for step in range(64):
+        if step < 16:
+            mixed, word = b & c | ~b & d, step
+        elif step < 32:
+            mixed, word = d & b | ~d & c, (5 * step + 1) % 16
+        elif step < 48:
+            mixed, word = b ^ c ^ d, (3 * step + 5) % 16
+        else:
+            mixed, word = c ^ (b | ~d), 7 * step % 16
+        by = [[7, 12, 17, 22], [5, 9, 14, 20], [4, 11, 16, 23], [6, 10, 15, 21]][step // 16]
+        sum_ = (a + mixed + int(2**32 * abs(math.sin(step + 1))) + words[word]) & 0xFFFFFFFF
+        turned = sum_ << by[step % 4] | sum_ >> (32 - by[step % 4])
+        a, b, c, d = d, (b + turned) & 0xFFFFFFFF, b, c
+    return [(x + y) & 0xFFFFFFFF for x, y in zip(state, (a, b, c, d), strict=True)]
+
+
+def test_pycudas_hash():
+    padded = np.frombuffer(b"abc\x80" + bytes(52) + (24).to_bytes(8, "little"), "<u4")
+    digest = np.array(compressed(list(map(int, padded))), "<u4").tobytes()
+    assert digest == hashlib.md5(b"abc").digest()
+    text = f"""
+    __global__ void hash(unsigned int *out, unsigned int seed, int n)
+    {{
+        const int i = 3 * (threadIdx.x + blockIdx.x * blockDim.x) - 5;
+        {curandom.md5_code}
+        unsigned int *own = out + 4 * (threadIdx.x + blockIdx.x * blockDim.x);
+        own[0] = a; own[1] = b; own[2] = c; own[3] = d;
+    }}"""
+    out = gpuarray.zeros((12, 4), np.uint32)
+    function = SourceModule(text).get_function("hash")
+    function(out, np.uint32(77), np.int32(9), block=(4, 1, 1), grid=(3, 1))
+    for thread, found in enumerate(out.get()):
+        x, block = thread % 4, thread // 4
+        i = (3 * thread - 5) % 2**32
+        words = [x, 0, 0, block, 0, 0, 77, i, 9, 4, 1, 1, 3, 1, 1, 0]
+        assert found.tolist() == compressed(words)

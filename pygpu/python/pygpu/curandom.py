@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -41,6 +41,18 @@ __all__ = [
     "seed_getter_uniform",
     "seed_getter_unique",
 ]
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """``md5_code``, which few programs take, is made when it is first asked for."""
+        if name == "md5_code":
+            from ._md5 import code
+
+            text = globals()[name] = code()
+            return text
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def rand(shape: Any, dtype: Any = np.float32, stream: Any = None) -> GPUArray:
