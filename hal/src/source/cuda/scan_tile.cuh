@@ -199,7 +199,8 @@ struct TileScan {
         A* const row = memory.row[warp()];
         Neighbours<A, T::width>::put(row + lane() * T::width, pack);
         meet_lanes();
-#pragma unroll
+        // Unrolled, the places of all rows would be computed first, and take more registers than there are.
+#pragma unroll 1
         for (u32 j = 0; j < T::width; ++j) {
             if (item(k * T::width + j) < limit) {
                 write(item(k * T::width + j), row[j * 32 + lane()]);
