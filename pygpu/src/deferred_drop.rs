@@ -69,7 +69,7 @@ impl Job {
 
 /// The streams of a device that have work; `None` while one captures.
 fn busy_streams(device: &Arc<dyn Device>) -> Option<Vec<Arc<dyn Stream>>> {
-    let mut streams = live_streams(device.id());
+    let mut streams = live_streams(device.as_ref());
     streams.push(device.default_stream());
     let captures = |stream: &Arc<dyn Stream>| match stream.is_capturing() {
         Ok(captures) => captures,

@@ -75,10 +75,11 @@ pub(crate) fn register_external(device: &dyn Device, external: &Arc<Layered<Exte
     });
 }
 
-/// Returns the live streams of a device, without its default streams.
-pub(crate) fn live_streams(device: DeviceId) -> Vec<Arc<dyn Stream>> {
+/// Returns the live streams of a device, without its default streams, and without those that a reset has ended.
+pub(crate) fn live_streams(device: &dyn Device) -> Vec<Arc<dyn Stream>> {
+    let (id, epoch) = (device.id(), device.epoch());
     let streams = STREAMS.lock();
-    let own = streams.iter().filter(|entry| entry.device == device);
+    let own = streams.iter().filter(|entry| entry.device == id && entry.epoch == epoch);
     own.filter_map(|entry| entry.stream.upgrade()).collect()
 }
 

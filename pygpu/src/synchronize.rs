@@ -200,7 +200,7 @@ pub(crate) fn wait_before_copy(
 /// Waits for all work of a device. Ctrl-C cannot interrupt the wait for streams of other libraries
 /// that this library has never seen.
 pub(crate) fn synchronize_device(py: Python<'_>, device: &Arc<dyn Device>) -> PyResult<()> {
-    let mut streams = live_streams(device.id());
+    let mut streams = live_streams(device.as_ref());
     streams.push(device.default_stream());
     // A capturing stream cannot be queried; the device's own call reports it.
     streams.retain(|stream| !stream.is_capturing().unwrap_or(true));

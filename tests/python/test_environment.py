@@ -23,6 +23,8 @@ SOURCES = [
 
 # A text in capitals is taken for a variable's name unless it is one of these.
 OTHER_TEXTS = {
+    "macros of CUDA": {"CUDART_VERSION"},
+    "what stands for a name in a text": {"OPERATOR"},
     "prefixes of macros": {"LID", "GID", "LDIM", "GDIM"},
     "numbers with a name": {"SUCCESS"},
     "suffixes of sizes": {"KIB", "MIB", "GIB", "TIB"},

@@ -142,6 +142,25 @@ def test_rows_are_not_freed_once_more_after_a_reset():
 
 
 @on_a_gpu
+def test_a_device_that_was_reset_is_waited_for_beside_an_old_stream():
+    run_python(
+        """
+        from pygpu import driver, gpuarray
+
+        old = driver.Stream()
+        gpuarray.zeros(100, "i4").fill(1, old)
+        driver.Context.synchronize()
+        driver.Device(0).reset()
+        x = gpuarray.zeros(100, "i4")
+        x.fill(2, driver.Stream())
+        driver.Context.synchronize()
+        assert (x.get() == 2).all()
+        driver.mem_alloc(100).free()
+        """
+    )
+
+
+@on_a_gpu
 @pytest.mark.skipif(not IS_DOUBLE, reason="a driver may crash over a handle that a reset took")
 def test_a_stream_from_before_a_reset_is_not_found_again():
     run_python(
