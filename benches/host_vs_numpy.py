@@ -34,6 +34,9 @@ GOALS = {
     "large m + m.T": (1, 1),
     "large m.T + m.T": (1, 1),
     "large a[::2] + b[::2]": (1, 1),
+    "large ReductionKernel a * b, +": (1, 1),
+    "large InclusiveScanKernel +": (1, 1),
+    "large normal numbers": (1, 1),
 }
 IMPORT_GOAL_MS = 15
 WHEEL_GOAL_MB = 5
@@ -63,6 +66,38 @@ def cases(to_array: Callable, total: Callable, elements: int) -> dict[str, Calla
     }
 
 
+def functions(elements: int) -> tuple[dict[str, Callable], dict[str, Callable]]:
+    """Functions of numpy's, and what pygpu has in their place."""
+    from pygpu import curandom, gpuarray
+    from pygpu.reduction import ReductionKernel
+    from pygpu.scan import InclusiveScanKernel
+
+    rng = np.random.default_rng(0)
+    x, y = (rng.standard_normal(elements).astype("f4") for _ in range(2))
+    a, b, out = gpuarray.to_gpu(x), gpuarray.to_gpu(y), gpuarray.empty(elements, np.float32)
+    products = ReductionKernel(
+        np.float32, "0", "a + b", "x[i] * y[i]", "const float *x, const float *y"
+    )
+    scan = InclusiveScanKernel(np.float32, "a + b")
+    generator = curandom.XORWOWRandomNumberGenerator()
+    pairs: dict[str, tuple[Callable, Callable]] = {
+        "large ReductionKernel a * b, +": (lambda: (x * y).sum(), lambda: products(a, b)),
+        "large InclusiveScanKernel +": (lambda: np.cumsum(x), lambda: scan(a, out)),
+        "large argmax(a)": (lambda: np.argmax(x), lambda: gpuarray.argmax(a)),
+        "large argsort(a)": (lambda: np.argsort(x), lambda: gpuarray.argsort(a)),
+        "large normal numbers": (
+            lambda: rng.standard_normal(elements, np.float32),
+            lambda: generator.fill_normal(out),
+        ),
+        "large uniform numbers": (
+            lambda: rng.random(elements, np.float32),
+            lambda: curandom.rand(elements),
+        ),
+    }
+    theirs = {name: pair[0] for name, pair in pairs.items()}
+    return theirs, {name: pair[1] for name, pair in pairs.items()}
+
+
 def seconds(function: Callable, calls: int, synchronize: Callable) -> float:
     """The time of one call, from `calls` of them and the wait for their end."""
     start = time.perf_counter()
@@ -76,8 +111,9 @@ def measure(elements: int) -> dict[str, tuple[float, float, float]]:
     """In a process of its own: seconds of numpy, seconds of pygpu, and the ratio, per case."""
     from pygpu import driver, gpuarray
 
-    theirs = cases(np.array, np.sum, elements)
-    ours = cases(gpuarray.to_gpu, gpuarray.sum, elements)
+    theirs, ours = functions(elements)
+    theirs = cases(np.array, np.sum, elements) | theirs
+    ours = cases(gpuarray.to_gpu, gpuarray.sum, elements) | ours
     result = {}
     for name in theirs:
         calls, rounds = (2000, 25) if name.startswith("small") else (1, 15)
@@ -138,9 +174,9 @@ def main() -> None:
     head = "".join(
         f"{f'{threads} thread' + 's' * (threads > 1):>12}{'ratio':>8}" for threads in THREADS
     )
-    print(f"{'':<24}{'numpy':>12}{head}{'goal':>8}")
+    print(f"{'':<32}{'numpy':>12}{head}{'goal':>8}")
     for name, (numpy_time, *_) in results[THREADS[0]].items():
-        row = f"{name:<24}{text(numpy_time)}"
+        row = f"{name:<32}{text(numpy_time)}"
         for threads in THREADS:
             _, pygpu_time, ratio = results[threads][name]
             row += f"{text(pygpu_time)}{ratio:>8.2f}"
