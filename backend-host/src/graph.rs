@@ -1,7 +1,7 @@
 //! Graphs: captured work, queued again as often as it is launched.
 
 use crate::capture::Node;
-use crate::device::{DEVICE, HostDevice};
+use crate::device::HostDevice;
 use crate::memory::Memory;
 use crate::stream::HostStream;
 use hal::memory::{BlockOwner, CapturedMemory, GraphUses};
@@ -91,8 +91,9 @@ impl Graph for HostGraph {
         self.check_process()?;
         let own: Option<&HostStream> = stream.as_any().downcast_ref();
         let own = own.filter(|own| Arc::ptr_eq(own.device(), &self.device)).ok_or_else(|| {
-            let device = stream.device_id();
-            let detail = format!("the stream is of device {device}, the graph of another {DEVICE}");
+            let (there, here) = (stream.device_id(), self.device.id());
+            let (there, here) = (there.beside(&here), here.beside(&there));
+            let detail = format!("the stream is of device {there}, the graph of {here}");
             Error::invalid("launch_graph", detail)
         })?;
         own.check_launch()?;

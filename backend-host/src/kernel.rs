@@ -4,7 +4,7 @@ use crate::attributes::{
     DEFAULT_SHARED, MULTIPROCESSOR_BLOCKS, MULTIPROCESSOR_SHARED, MULTIPROCESSOR_THREADS,
 };
 use crate::checked::CheckedLaunch;
-use crate::device::{DEVICE, HostDevice};
+use crate::device::HostDevice;
 use crate::module::LoadedCode;
 use crate::stream::HostStream;
 use cuda_c::{FailureKind, MOST_SHARED_BYTES, Schedule, Shape};
@@ -77,10 +77,14 @@ impl HostKernel {
         cooperative: bool,
     ) -> Result<()> {
         let (own, device) = (stream.as_any().downcast_ref(), stream.device_id());
-        let own: Option<&HostStream> = own.filter(|_| device == self.code.device().id());
+        let here = self.code.device().id();
+        let own: Option<&HostStream> = own.filter(|_| device == here);
         let stream = own.ok_or_else(|| {
-            let detail = format!("the stream is of device {device}, the kernel of {DEVICE}");
-            Error::invalid("launch", detail)
+            let (there, here) = (device.beside(&here), here.beside(&device));
+            Error::invalid(
+                "launch",
+                format!("the stream is of device {there}, the kernel of {here}"),
+            )
         })?;
         self.check(config, arguments)?;
         let shape = Shape { grid: config.grid, block: config.block, cooperative };

@@ -132,7 +132,7 @@ unsafe fn draw_groups<K: Kind<T>, G: Group, T: Copy>(
 }
 
 /// # Safety
-/// As for the body, and the processor must have AVX2 and FMA.
+/// As for [`draw_groups`], and the processor must have AVX2 and FMA.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 unsafe fn draw_avx2<K: Kind<T>, G: Group, T: Copy>(

@@ -25,8 +25,9 @@ impl DeviceId {
         NEXT.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// How a sentence names the device beside another one.
-    pub(crate) fn beside(&self, other: &DeviceId) -> String {
+    /// How a sentence names the device beside another one: with its opening where the rest is the same.
+    #[must_use]
+    pub fn beside(&self, other: &DeviceId) -> String {
         match self.backend == other.backend && self.ordinal == other.ordinal {
             true => format!("{self} of opening {} of its backend", self.instance),
             false => self.to_string(),

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from . import _header_names
 from ._c_text import code_of
 
 if TYPE_CHECKING:
@@ -32,176 +33,6 @@ _TEXTURE = re.compile(
     r"\b(?:(?:tex|surf)[123]D|cuda(?:Texture|Surface|ReadMode|AddressMode|FilterMode|BoundaryMode))"
 )
 _ANY_INCLUDE = re.compile(r"#\s*include\b")
-
-# Headers of C++ that are those of C here.
-_OF_C = {
-    "cassert": "assert.h",
-    "cfloat": "float.h",
-    "cinttypes": "inttypes.h",
-    "climits": "limits.h",
-    "ctime": "time.h",
-}
-
-# Headers of C++ that NVIDIA's package has for kernels, in a namespace of its own. AMD's has none.
-_OF_STD = frozenset(
-    {
-        "array",
-        "functional",
-        "initializer_list",
-        "iterator",
-        "limits",
-        "numeric",
-        "optional",
-        "ratio",
-        "tuple",
-        "type_traits",
-        "utility",
-        "variant",
-    }
-)
-_STD_TEXT = """#ifdef __HIP__
-#error "the run-time compiler of HIP has no header {name}"
-#else
-#include <cuda/std/{name}>
-namespace std {{
-using namespace cuda::std;
-}}
-#endif
-"""
-
-# Headers of what kernels can't use or have unasked, which programs include for the host's functions
-# or by habit.
-_OF_HOST = frozenset(
-    {
-        "algorithm",
-        "ctype.h",
-        "cctype",
-        "cerrno",
-        "chrono",
-        "deque",
-        "cstdarg",
-        "cstdbool",
-        "errno.h",
-        "exception",
-        "fstream",
-        "iomanip",
-        "ios",
-        "iostream",
-        "istream",
-        "list",
-        "malloc.h",
-        "map",
-        "memory",
-        "mutex",
-        "new",
-        "omp.h",
-        "ostream",
-        "pthread.h",
-        "queue",
-        "random",
-        "set",
-        "signal.h",
-        "sstream",
-        "stack",
-        "stdarg.h",
-        "stdbool.h",
-        "stdexcept",
-        "string",
-        "sys/time.h",
-        "thread",
-        "typeinfo",
-        "unistd.h",
-        "unordered_map",
-        "unordered_set",
-        "values.h",
-        "vector",
-    }
-)
-
-# What the run-time compilers have built in, for which programs include these out of habit.
-_BUILT_IN = frozenset(
-    {
-        "cuda_runtime.h",
-        "cuda_runtime_api.h",
-        "device_functions.h",
-        "device_launch_parameters.h",
-        "driver_types.h",
-        "math_functions.h",
-        "surface_functions.h",
-        "surface_types.h",
-        "texture_fetch_functions.h",
-        "texture_types.h",
-        "vector_functions.h",
-        "vector_types.h",
-    }
-)
-
-# The start of a header's name; the folder below `nvidia` and the package that hold it.
-_PACKAGES = (
-    ("curand", "curand", "nvidia-curand-cu12"),
-    ("cublas", "cublas", "nvidia-cublas-cu12"),
-    ("cufft", "cufft", "nvidia-cufft-cu12"),
-    ("cusparse", "cusparse", "nvidia-cusparse-cu12"),
-    ("cusolver", "cusolver", "nvidia-cusolver-cu12"),
-    ("cub/", "cuda_cccl", "nvidia-cuda-cccl-cu12"),
-    ("thrust/", "cuda_cccl", "nvidia-cuda-cccl-cu12"),
-    ("cuda/", "cuda_cccl", "nvidia-cuda-cccl-cu12"),
-    ("nv/", "cuda_cccl", "nvidia-cuda-cccl-cu12"),
-    ("crt/", "cuda_nvcc", "nvidia-cuda-nvcc-cu12"),
-    ("", "cuda_runtime", "nvidia-cuda-runtime-cu12"),
-)
-
-# Starts of names that mean a header of NVIDIA's.
-_OF_NVIDIA: tuple[str, ...] = (
-    "cu",
-    "cooperative_groups",
-    "crt/",
-    "device_",
-    "driver_",
-    "math_",
-    "mma.h",
-    "nv/",
-    "sm_",
-)
-_OF_NVIDIA += ("surface_", "texture_", "thrust/", "vector_")
-
-# Headers of the vendor's that only a compiler of whole programs takes: kernels have unasked what
-# they can use of them.
-_OF_PROGRAMS = frozenset(
-    {
-        "builtin_types.h",
-        "channel_descriptor.h",
-        "common_functions.h",
-        "crt/device_double_functions.h",
-        "crt/device_functions.h",
-        "crt/host_config.h",
-        "crt/host_defines.h",
-        "crt/math_functions.h",
-        "cuda_device_runtime_api.h",
-        "cuda_profiler_api.h",
-        "cuda_surface_types.h",
-        "cuda_texture_types.h",
-        "device_atomic_functions.h",
-        "device_double_functions.h",
-        "device_types.h",
-        "host_config.h",
-        "host_defines.h",
-        "sm_20_atomic_functions.h",
-        "sm_20_intrinsics.h",
-        "sm_30_intrinsics.h",
-        "sm_32_atomic_functions.h",
-        "sm_32_intrinsics.h",
-        "sm_35_atomic_functions.h",
-        "sm_35_intrinsics.h",
-        "sm_60_atomic_functions.h",
-        "sm_61_intrinsics.h",
-        "surface_indirect_functions.h",
-        "texture_indirect_functions.h",
-    }
-)
-
-# A header that is in none of the packages.
-_OF_TOOLKITS = "nvfunctional"
 
 # Headers that nvcc includes in front of each program, and the names in them that run-time compilers
 # do not have.
@@ -306,12 +137,12 @@ _TEXTS: dict[str, str | None] = {}
 
 def _own(name: str) -> str | None:
     """The text of a header of this package, with those in it that it includes."""
-    if name in _OF_HOST:
+    if name in _header_names.OF_HOST:
         return ""
-    if name in _OF_STD:
-        return _STD_TEXT.format(name=name)
+    if name in _header_names.OF_STD:
+        return _header_names.STD_TEXT.format(name=name)
     if name not in _TEXTS:
-        path = FOLDER / _OF_C.get(name, name)
+        path = FOLDER / _header_names.OF_C.get(name, name)
         is_own = ".." not in path.parts and path.is_relative_to(FOLDER) and path.is_file()
         _TEXTS[name] = _INCLUDE.sub(_nested, path.read_text()) if is_own else None
     return _TEXTS[name]
@@ -339,8 +170,8 @@ def insert(source: str, file: str, folders: Iterable[str]) -> str:
             return found[0]
         own = _own(name)
         if own is None:
-            is_left_out = name in _BUILT_IN and vendor_folder(name) is None
-            return "" if is_left_out or name in _OF_PROGRAMS else found[0]
+            is_left_out = name in _header_names.BUILT_IN and vendor_folder(name) is None
+            return "" if is_left_out or name in _header_names.OF_PROGRAMS else found[0]
         # What follows on the line, a comment perhaps, is part of a line of its own.
         line = source.count("\n", 0, found.end()) + 1
         return f'#line 1 "{name}"\n{own}#line {line} "{file}"\n'
@@ -382,7 +213,9 @@ def toolkits() -> Iterator[Path]:
 def _candidates(name: str) -> Iterator[Path]:
     for root in toolkits():
         yield root / "include"
-    component = next(folder for start, folder, _ in _PACKAGES if name.startswith(start))
+    component = next(
+        folder for start, folder, _ in _header_names.PACKAGES if name.startswith(start)
+    )
     for entry in filter(None, sys.path):
         packages = Path(entry) / "nvidia"
         yield packages / component / "include"
@@ -399,7 +232,7 @@ def vendor_folder(name: str) -> str | None:
 
 def of_vendor(source: str) -> list[str]:
     """Returns the headers that a source includes and that are NVIDIA's and here."""
-    names = (name for name in includes(source) if name.startswith(_OF_NVIDIA))
+    names = (name for name in includes(source) if name.startswith(_header_names.OF_NVIDIA))
     return [name for name in dict.fromkeys(names) if vendor_folder(name) is not None]
 
 
@@ -424,12 +257,14 @@ def advice(log: str, backend: str) -> str:
     missing = dict.fromkeys(next(filter(None, found.groups())) for found in _MISSING.finditer(log))
     sentences = []
     for name in missing:
-        if backend == "host" and name.startswith(_OF_NVIDIA):
+        if backend == "host" and name.startswith(_header_names.OF_NVIDIA):
             sentences.append(f"{name} is for NVIDIA's compiler; kernels on the host do without it")
-        elif name == _OF_TOOLKITS:
+        elif name == _header_names.OF_TOOLKITS:
             sentences.append(f"{name} comes with a CUDA toolkit, whose folder CUDA_HOME names")
-        elif name.startswith(_OF_NVIDIA):
-            package = next(package for start, _, package in _PACKAGES if name.startswith(start))
+        elif name.startswith(_header_names.OF_NVIDIA):
+            package = next(
+                package for start, _, package in _header_names.PACKAGES if name.startswith(start)
+            )
             sentences.append(
                 f"{name} comes with the package {package} (pip install {package}), or with a CUDA "
                 "toolkit, whose folder CUDA_HOME names"

@@ -38,10 +38,11 @@ _OF_CORE = re.compile(r"\bnamespace gpuarray\b")
 
 def in_front(source: str, folders: Sequence[str], backend: str) -> str:
     """Returns the lines that define those that a program asks for, and the rest of them."""
-    named, codes = set(), []
-    for text in _headers.own_texts(source, folders):
-        codes.append(code_of(text))
-        named.update(_NAMED.findall(codes[-1]))
+    texts = list(_headers.own_texts(source, folders))
+    if not any(map(_NAMED.search, texts)):
+        return ""
+    codes = list(map(code_of, texts))
+    named = {name for code in codes for name in _NAMED.findall(code)}
     macros = {_NVCC: 1} if _NVCC in named else {}
     if named and backend == "hip":
         macros |= _OF_CUDA

@@ -10,7 +10,7 @@ import pytest
 from device import BACKEND
 from pairs import numbers
 
-from pygpu import _headers, driver, gpuarray
+from pygpu import _header_names, _headers, driver, gpuarray
 from pygpu.compiler import SourceModule, compile
 from pygpu.elementwise import ElementwiseKernel
 
@@ -393,7 +393,7 @@ def test_headers_of_cpp_are_those_of_nvidias_package(name, tmp_path, monkeypatch
     assert "pip" not in _headers.advice(log, "host")
 
 
-@pytest.mark.parametrize("name", sorted(_headers._OF_PROGRAMS))
+@pytest.mark.parametrize("name", sorted(_header_names.OF_PROGRAMS))
 def test_headers_whose_names_are_there_unasked(name):
     text = f"#include <{name}>\n__global__ void store(float *x) {{ *x = rsqrtf(*x); }}"
     x = gpuarray.to_gpu(np.float32([0.25]))
