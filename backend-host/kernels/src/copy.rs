@@ -40,6 +40,33 @@ pub(super) fn pointer(address: usize) -> *mut u8 {
     ptr::with_exposed_provenance_mut(address)
 }
 
+/// Asks the processor for a tile that is read next: its lines lie too far apart for it to foresee them.
+/// Addresses need not be readable.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+pub(super) fn prefetch(tile: Place, rows: usize, columns: usize, size: usize) {
+    use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+    const LINE: usize = 64;
+    let (lines, step, bytes) = if tile.column == size as isize {
+        (rows, tile.row, columns * size)
+    } else if tile.row == size as isize {
+        (columns, tile.column, rows * size)
+    } else {
+        return;
+    };
+    for line in 0..lines {
+        let address = offset(tile.address, line, step);
+        for byte in (0..bytes).step_by(LINE) {
+            // SAFETY: an instruction of every such processor, which reads nothing that a program could see
+            // and ignores addresses that it can't read.
+            unsafe { _mm_prefetch::<_MM_HINT_T1>(pointer(address.wrapping_add(byte)).cast()) };
+        }
+    }
+}
+
+/// Nothing: there is no stable function for it.
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+pub(super) fn prefetch(_: Place, _: usize, _: usize, _: usize) {}
+
 /// Copies `rows` times `columns` elements of `size` bytes.
 ///
 /// # Safety

@@ -30,7 +30,8 @@ static LEFT: ProcessCondition = ProcessCondition::new();
 /// Streams that a memory no longer refers to; dropped after the locks are released.
 pub(super) type ReleasedStreams = Streams<Arc<dyn Stream>>;
 /// The uses of one memory since it became shared; `None` while all are those of the stream that allocated it.
-pub(super) type SharedUses = Option<Uses<Arc<dyn Stream>>>;
+/// They lie in a box, for most memory has none, and each allocation moves its object.
+pub(super) type SharedUses = Option<Box<Uses<Arc<dyn Stream>>>>;
 
 /// The stream of the last write of a memory, and those that have read it since.
 type LastUses = (Arc<dyn Stream>, ReleasedStreams);
@@ -153,7 +154,7 @@ impl Usage {
         if state & FREED != 0 && !(by_graph && state & DEFERRED != 0) {
             return Err(freed(memory));
         }
-        let uses = shared_uses.get_or_insert_with(|| Uses::of(self.allocation_stream.clone()));
+        let uses = shared_uses.get_or_insert_with(|| Box::new(Uses::of(self.allocation_stream.clone())));
         for earlier in uses.behind(stream, access) {
             if !waited.cover(self, earlier.id()) && !queue_wait(memory, access, stream, &earlier)? {
                 waited.add(self, earlier.id());
@@ -198,7 +199,7 @@ impl Usage {
         }
         interruption::before_waiting("memory")?;
         let uses = self.lock();
-        let writer = uses.as_ref().map(Uses::writer).filter(|it| self.is_of_device(it.as_ref()));
+        let writer = uses.as_deref().map(Uses::writer).filter(|it| self.is_of_device(it.as_ref()));
         Ok(writer.unwrap_or(&self.allocation_stream).clone())
     }
 
