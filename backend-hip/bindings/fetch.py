@@ -3,13 +3,15 @@
 
     fetch.py headers 5.2|6.1|6.2|7.1 FOLDER   include/hip of that version
     fetch.py cuda FOLDER                      include/driver_types.h of CUDA 12.4
-    fetch.py runtime FOLDER                   lib/libamdhip64.so.5 and what it needs
+    fetch.py runtime 5|6|7 FOLDER             lib/libamdhip64.so.5 to .7 and what it needs
     fetch.py clang FOLDER                     llvm/bin/clang and AMD's device libraries
     fetch.py mpi FOLDER                       bin/mpiexec of MPICH, and lib/libmpi.so.12
 
 A folder that is there already is left as it is. Headers of 6 and 7 travel in the wheels of
-triton, those of 5.2 in Debian's libamdhip64-dev, with amd_comgr.h. Nothing is installed. The
-folder of clang is laid out as an installation of ROCm, for ROCM_PATH.
+triton, those of 5.2 in Debian's libamdhip64-dev, with amd_comgr.h. Runtimes of 6 and 7 are those
+that Debian's next releases have, with its C library and loader, lib/ld-linux-*: to be run as
+`ld-linux-x86-64.so.2 --library-path lib PROGRAM`. Nothing is installed. The folder of clang is
+laid out as an installation of ROCm, for ROCM_PATH.
 """
 
 import fcntl
@@ -31,6 +33,8 @@ ROCM_PACKAGES = [
     "libhsakmt1",
     "rocm-device-libs",
 ]
+# Where Debian has the later generations.
+LATER = {"6": "sid", "7": "experimental"}
 CLANG_PACKAGES = [
     "clang-19",
     "lld-19",
@@ -164,7 +168,55 @@ def libraries(packages, root, library, programs, folder):
     return lib
 
 
-def runtime(target, folder):
+def later(packages, suite, target, folder):
+    """The files of a later suite's packages, and of all that those need, below `target`."""
+    apt = Path(folder, "apt")
+    for name in ("lists/partial", "cache/archives/partial"):
+        (apt / name).mkdir(parents=True)
+    (apt / "status").touch()
+    # The mirror that this machine uses.
+    targets = [
+        "apt-get",
+        "indextargets",
+        "--format",
+        "$(REPO_URI) $(COMPONENT)",
+        "Created-By: Packages",
+    ]
+    found = [line.split() for line in run(targets, folder).splitlines()]
+    mirrors = [uri for uri, component in found if component == "main" and "security" not in uri]
+    if not mirrors:
+        raise Unavailable("apt knows no mirror of Debian")
+    keys = "/usr/share/keyrings/debian-archive-keyring.gpg"
+    suites = dict.fromkeys(["sid", suite])
+    lines = [f"deb [signed-by={keys}] {mirrors[0]} {it} main\n" for it in suites]
+    (apt / "sources.list").write_text("".join(lines))
+    settings = {
+        "Dir::Etc::SourceList": apt / "sources.list",
+        "Dir::Etc::SourceParts": "/dev/null",
+        "Dir::Etc::Preferences": "/dev/null",
+        "Dir::Etc::PreferencesParts": "/dev/null",
+        "Dir::State::Lists": apt / "lists",
+        "Dir::State::status": apt / "status",
+        "Dir::Cache": apt / "cache",
+        "Debug::NoLocking": 1,
+        "APT::Sandbox::User": "root",
+        "APT::Default-Release": suite,
+    }
+    get = ["apt-get", "--quiet", *(f"-o{name}={value}" for name, value in settings.items())]
+    run([*get, "update"], folder)
+    run([*get, "--yes", "--no-install-recommends", "--download-only", "install", *packages], folder)
+    for file in sorted((apt / "cache/archives").glob("*.deb")):
+        run(["dpkg-deb", "-x", file, target], folder)
+
+
+def runtime(generation, target, folder):
+    if generation in LATER:
+        root = Path(folder, "root")
+        names = ["libamdhip64-", "libhiprtc", "libhiprtc-builtins"]
+        later([name + generation for name in names], LATER[generation], root, folder)
+        (lib,) = root.glob("usr/lib/*-linux-gnu")
+        shutil.copytree(lib, target / "lib", symlinks=True)
+        return
     lib = libraries(ROCM_PACKAGES, Path(folder, "root"), target / "lib", [], folder)
     shutil.copytree(lib / "amdgcn", target / "lib/amdgcn")
 
@@ -208,13 +260,14 @@ def main():
     tasks = {
         ("headers", 3): lambda words: lambda *places: headers(words[1], *places),
         ("cuda", 2): lambda words: cuda,
-        ("runtime", 2): lambda words: runtime,
+        ("runtime", 3): lambda words: lambda *places: runtime(words[1], *places),
         ("clang", 2): lambda words: clang,
         ("mpi", 2): lambda words: mpi,
     }
     words = sys.argv[1:]
     task = tasks.get((words[0] if words else "", len(words)))
-    if task is None or (words[0] == "headers" and words[1] not in ["5.2", *TRITON]):
+    generations = {"headers": ["5.2", *TRITON], "runtime": ["5", *LATER]}
+    if task is None or words[1] not in generations.get(words[0], words):
         sys.exit(__doc__)
     target = Path(words[-1]).resolve()
     target.parent.mkdir(parents=True, exist_ok=True)

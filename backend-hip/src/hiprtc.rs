@@ -11,7 +11,7 @@
 use crate::abi::Abi;
 use crate::bindings as sys;
 use crate::comgr::Comgr;
-use crate::options::{around, translate};
+use crate::options::{translate, unit};
 use crate::search::{COMPILER_VARIABLE, SearchPaths};
 use hal::compile::program::ProgramCalls;
 use hal::compile::{Compilation, Compiled, Compiler};
@@ -27,6 +27,10 @@ type Program = sys::_hiprtcProgram;
 /// Held while a text is compiled: hipRTC of ROCm 5 crashes if two threads compile at once
 /// before it has ever compiled.
 static COMPILING: Mutex<()> = Mutex::new(());
+
+/// The name under which every text is compiled. hipRTC of ROCm 6 and 7 writes it to that place below a folder
+/// of its own: a name with `..` would lie outside. The text says itself what it is called.
+const FILE: &str = "CompileSource";
 
 /// The option that names the architecture.
 const ARCHITECTURE_OPTION: &str = "--offload-arch=";
@@ -103,20 +107,10 @@ impl Compiler for Hiprtc {
             own.extend(folder.map(|folder| format!("-I{}", folder.display())));
         }
         let options: Vec<&str> = own.iter().chain(&given).map(String::as_str).collect();
-        let wrapped = around(compilation.options, compilation.text);
-        let text = wrapped.as_deref().unwrap_or(compilation.text);
-        let compilation = &Compilation { text, ..*compilation };
-        let named = |log: &str| named(log, compilation.name);
+        let text = &unit(compilation.name, compilation.options, compilation.text);
+        let compilation = &Compilation { text, name: FILE, ..*compilation };
         let _compiling = COMPILING.lock().unpoisoned();
-        match found.calls.compile(compilation, &options) {
-            Ok(compiled) => Ok(Compiled { log: named(&compiled.log), ..compiled }),
-            Err(error) => Err(Error::new(
-                error.kind(),
-                error.status(),
-                error.call().to_owned(),
-                named(error.detail()),
-            )),
-        }
+        found.calls.compile(compilation, &options)
     }
 }
 
@@ -145,29 +139,6 @@ fn check(target: &str) -> Result<()> {
              gfx1030 and gfx90a:sramecc+:xnack-"
         ),
     ))
-}
-
-/// A log with the text's own name in place of the temporary file that hipRTC writes it to,
-/// `/tmp/comgr-5733ec/input/CompileSource`.
-fn named(log: &str, name: &str) -> String {
-    const FOLDER: &str = "/input/";
-    let mut text = String::with_capacity(log.len());
-    let mut rest = log;
-    while let Some(at) = rest.find(FOLDER) {
-        let (before, file) = (&rest[..at], &rest[at + FOLDER.len()..]);
-        let start = before.rfind(|it: char| it.is_whitespace() || "'\"(".contains(it));
-        let start = start.map_or(0, |it| it + 1);
-        let end = file.find(|it: char| it == ':' || it.is_whitespace()).unwrap_or(file.len());
-        let is_temporary = before[start..].contains("/comgr-") && !name.is_empty();
-        if is_temporary && file.starts_with("CompileSource") {
-            text.push_str(&before[..start]);
-            text.push_str(name);
-        } else {
-            text.push_str(&rest[..at + FOLDER.len() + end]);
-        }
-        rest = &file[end..];
-    }
-    text + rest
 }
 
 /// A hipRTC that was opened.
@@ -252,21 +223,5 @@ mod tests {
             assert_eq!(error.kind(), ErrorKind::InvalidArgument);
             assert!(error.detail().contains(&format!("{target:?}")), "{error}");
         }
-    }
-
-    #[test]
-    fn a_log_names_the_text_and_not_a_temporary_file() {
-        let log = "/tmp/comgr-5733ec/input/CompileSource:1:22: error: x\n\
-                   In file included from /t/comgr-1/input/CompileSource:3:\n\
-                   /home/input/CompileSource:1: note: y";
-        assert_eq!(
-            named(log, "k.cu"),
-            "k.cu:1:22: error: x\nIn file included from k.cu:3:\n\
-             /home/input/CompileSource:1: note: y"
-        );
-        assert_eq!(named(log, ""), log);
-        let other = "/tmp/comgr-1/input/other.h:2: error";
-        assert_eq!(named(other, "k.cu"), other);
-        assert_eq!(named("", "k.cu"), "");
     }
 }

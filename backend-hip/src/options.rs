@@ -10,11 +10,11 @@
 //! | `-ftz=false`, `--ftz=false` | `-fno-gpu-flush-denormals-to-zero` |
 //! | `-lineinfo`, `--generate-line-info` | `-gline-tables-only` |
 //! | `-G`, `--device-debug` | `-g` |
-//! | `-rdc=true`, `=false`, `--relocatable-device-code` | `-fgpu-rdc`, `-fno-gpu-rdc` |
+//! | `-rdc=true`, `=false`, `--relocatable-device-code` | nothing: hipRTC has nothing to link the code with |
 //! | `-std=X`, `--std=X` | `-std=X` |
 //! | `--define-macro=X`, `--undefine-macro=X` | `-DX`, `-UX` |
 //! | `--include-path=X`, `--pre-include=X` | `-IX`, `-include X` |
-//! | `-default-device`, `--device-as-default-execution-space` | pragmas around the text, [`around`] |
+//! | `-default-device`, `--device-as-default-execution-space` | pragmas around the text, [`unit`] |
 //! | `--disable-warnings` | `-w` |
 //! | `-arch=sm_N`, `-arch=compute_N` | nothing: the code is for the device at hand |
 //! | `-Xptxas X`, `-maxrregcount=N` and what else speaks to NVIDIA's own phases | nothing |
@@ -27,8 +27,8 @@
 enum Form {
     /// Others in its place.
     Flag(&'static [&'static str]),
-    /// One or the other, for `true` and `false`.
-    Switch(&'static str, &'static str),
+    /// Those or the others, for `true` and `false`.
+    Switch(&'static [&'static str], &'static [&'static str]),
     /// Its value behind this.
     Joined(&'static str),
     /// Its value as the next option.
@@ -47,14 +47,14 @@ const NVIDIA: [&str; 3] = ["sm_", "compute_", "lto_"];
 const FORMS: [(&[&str], Form); 17] = [
     (&["-arch", "--gpu-architecture"], Architecture("--offload-arch=")),
     (&["-use_fast_math", "--use_fast_math"], Flag(&["-ffast-math", "-fno-finite-math-only"])),
-    (&["-fmad", "--fmad"], Switch("-ffp-contract=fast", "-ffp-contract=off")),
+    (&["-fmad", "--fmad"], Switch(&["-ffp-contract=fast"], &["-ffp-contract=off"])),
     (
         &["-ftz", "--ftz"],
-        Switch("-fgpu-flush-denormals-to-zero", "-fno-gpu-flush-denormals-to-zero"),
+        Switch(&["-fgpu-flush-denormals-to-zero"], &["-fno-gpu-flush-denormals-to-zero"]),
     ),
     (&["-lineinfo", "--generate-line-info"], Flag(&["-gline-tables-only"])),
     (&["-G", "--device-debug"], Flag(&["-g"])),
-    (&["-rdc", "--relocatable-device-code"], Switch("-fgpu-rdc", "-fno-gpu-rdc")),
+    (&["-rdc", "--relocatable-device-code"], Switch(&[], &[])),
     (&["-std", "--std"], Joined("-std=")),
     (&["--define-macro"], Joined("-D")),
     (&["--undefine-macro"], Joined("-U")),
@@ -94,9 +94,11 @@ impl Form {
     /// clang's options for a value, if there is one; `None` if there are none.
     fn of(&self, value: Option<&str>) -> Option<Vec<String>> {
         match (self, value) {
-            (Flag(options), None) => Some(options.iter().map(|it| (*it).to_owned()).collect()),
-            (Switch(on, _), Some("true")) => Some(vec![(*on).to_owned()]),
-            (Switch(_, off), Some("false")) => Some(vec![(*off).to_owned()]),
+            (Flag(options), None)
+            | (Switch(options, _), Some("true"))
+            | (Switch(_, options), Some("false")) => {
+                Some(options.iter().map(|it| (*it).to_owned()).collect())
+            }
             (Joined(option), Some(value)) => Some(vec![format!("{option}{value}")]),
             (Separate(option), Some(value)) => Some(vec![(*option).to_owned(), value.to_owned()]),
             (Architecture(_), Some(value)) if NVIDIA.iter().any(|it| value.starts_with(it)) => {
@@ -133,29 +135,47 @@ pub(crate) fn translate(options: &[&str]) -> Vec<String> {
     translated
 }
 
-/// The text that means under clang what another one means under options of NVIDIA's compilers, if
-/// that is another: with `-default-device`, its variables have the attribute of the device's.
-/// Functions without a qualifier stay the host's. Lines keep their numbers.
-pub(crate) fn around(options: &[&str], text: &str) -> Option<String> {
-    let is_asked = options.iter().any(|option| DEFAULT_DEVICE.contains(option));
-    is_asked.then(|| {
-        format!(
-            "#pragma clang attribute push(__attribute__((device)), apply_to = variable(is_global))\n\
-             #line 1\n{text}\n#pragma clang attribute pop\n"
-        )
-    })
+/// What hipRTC compiles for a text of this name, which messages, `__FILE__` and what debuggers read then
+/// have; lines keep their numbers. With `-default-device` among the options of NVIDIA's compilers, variables
+/// have the attribute of the device's; functions without a qualifier stay the host's.
+pub(crate) fn unit(name: &str, options: &[&str], text: &str) -> String {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut line = "#line 1".to_owned();
+    if !name.is_empty() {
+        line.push_str(" \"");
+        for character in name.chars().filter(|it| !it.is_control()) {
+            if matches!(character, '"' | '\\') {
+                line.push('\\');
+            }
+            line.push(character);
+        }
+        line.push('"');
+    }
+    if !options.iter().any(|option| DEFAULT_DEVICE.contains(option)) {
+        return format!("{line}\n{text}");
+    }
+    format!(
+        "#pragma clang attribute push(__attribute__((device)), apply_to = variable(is_global))\n\
+         {line}\n{text}\n#pragma clang attribute pop\n"
+    )
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{around, translate};
+    use super::{translate, unit};
+
+    #[test]
+    fn a_text_has_its_name_whatever_is_in_it() {
+        assert_eq!(unit("a b\n.cu", &[], "\u{feff}int a;"), "#line 1 \"a b.cu\"\nint a;");
+        assert_eq!(unit(r#"c:\"k".cu"#, &[], ""), "#line 1 \"c:\\\\\\\"k\\\".cu\"\n");
+    }
 
     #[test]
     fn pragmas_are_around_texts_whose_variables_are_the_devices() {
-        assert_eq!(around(&["-O3", "-default-devices"], "int a;"), None);
+        assert_eq!(unit("", &["-O3", "-default-devices"], "int a;"), "#line 1\nint a;");
         for option in ["-default-device", "--device-as-default-execution-space"] {
-            let text = around(&["-O3", option], "int a;").expect("pragmas");
-            assert!(text.contains("#line 1\nint a;\n#pragma"), "{text}");
+            let text = unit("k.cu", &["-O3", option], "int a;");
+            assert!(text.contains("\n#line 1 \"k.cu\"\nint a;\n#pragma"), "{text}");
             assert!(translate(&[option]).is_empty());
         }
     }
@@ -178,8 +198,8 @@ mod tests {
             ("--generate-line-info", "-gline-tables-only"),
             ("-G", "-g"),
             ("--device-debug", "-g"),
-            ("-rdc=true", "-fgpu-rdc"),
-            ("--relocatable-device-code=false", "-fno-gpu-rdc"),
+            ("-rdc=true", ""),
+            ("--relocatable-device-code=false", ""),
             ("--std=c++17", "-std=c++17"),
             ("-std c++17", "-std=c++17"),
             ("--define-macro=N=4", "-DN=4"),

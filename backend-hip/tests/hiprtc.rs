@@ -1,5 +1,5 @@
-//! The real hipRTC of Debian's HIP runtime, which needs no GPU: every builtin operation, and
-//! what users' kernels need. Each test is a process of its own, so that the loader finds the
+//! The real hipRTC of ROCm 5, 6 and 7, as Debian has them, which needs no GPU: every builtin operation,
+//! and what users' kernels need. Each test is a process of its own, so that the loader finds the
 //! runtime that was fetched.
 //!
 //! A part of the builtin operations is compiled; all of them, which takes minutes, with
@@ -24,7 +24,8 @@ mod fetched;
 mod operations;
 
 use code_object::{
-    CodeObject, GFX90A, GFX1030, MACHINE, SRAMECC_ANY, SRAMECC_ON, XNACK_ANY, XNACK_OFF,
+    CodeObject, GFX90A, GFX942, GFX1030, GFX1100, MACHINE, SRAMECC_ANY, SRAMECC_ON, XNACK_ANY,
+    XNACK_OFF,
 };
 use gpuarray_backend_hip::hiprtc::Hiprtc;
 use gpuarray_backend_hip::metadata;
@@ -34,12 +35,9 @@ use hal::source::{HIPRTC_OPTIONS, unit};
 use hal::{Api, Error, ErrorKind, Result, Status};
 use std::path::Path;
 
-/// Runs a test in a process with the fetched runtime.
+/// Runs a test in a process with each fetched runtime.
 fn with_runtime(test: &str) {
-    if let Some(folder) = fetched::fetched(&["runtime"], "hip-runtime", "PYGPU_REQUIRE_HIP_RUNTIME")
-    {
-        fetched::in_process(test, &folder, &[]);
-    }
+    fetched::with_runtimes(test, &fetched::GENERATIONS, |_| Vec::new());
 }
 
 /// Pairs of a test and its process.
@@ -53,8 +51,6 @@ macro_rules! in_processes {
 }
 
 in_processes! {
-    builtin_operations_compile_for_wavefronts_of_64 => compile_all_for_gfx90a;
-    builtin_operations_compile_for_wavefronts_of_32 => compile_all_for_gfx1030;
     failures_and_warnings_are_kept => keep_logs;
     targets_have_features => compile_with_features;
     a_target_that_the_compiler_does_not_know_is_an_error => refuse_targets;
@@ -65,9 +61,15 @@ in_processes! {
     the_identity_names_version_and_file => tell_identity;
 }
 
-/// hipRTC in the runtime that was fetched, which the loader finds.
+/// hipRTC of the runtime that was fetched, which the loader finds.
 fn hiprtc() -> Hiprtc {
-    Hiprtc::new(Some("libamdhip64.so.5".into()))
+    Hiprtc::new(Some(fetched::runtime().into()))
+}
+
+/// The name of its file: the runtime, which has the functions inside in ROCm 5 and 6, or `libhiprtc.so`.
+fn library() -> String {
+    let file = hiprtc().file().expect("hipRTC");
+    file.file_name().expect("a name").to_str().expect("text").to_owned()
 }
 
 /// A kernel that needs nothing.
@@ -85,15 +87,31 @@ fn refused(result: Result<Compiled>) -> Error {
 }
 
 #[test]
+fn builtin_operations_compile_for_wavefronts_of_64() {
+    fetched::with_runtimes("compile_all_for_wavefronts_of_64", &["5", "7"], |_| Vec::new());
+}
+
+#[test]
 #[ignore = "a process of builtin_operations_compile_for_wavefronts_of_64"]
-fn compile_all_for_gfx90a() {
-    compile_all("gfx90a", GFX90A, 64);
+fn compile_all_for_wavefronts_of_64() {
+    match fetched::generation().as_str() {
+        "5" => compile_all("gfx90a", GFX90A, 64),
+        _ => compile_all("gfx942", GFX942, 64),
+    }
+}
+
+#[test]
+fn builtin_operations_compile_for_wavefronts_of_32() {
+    fetched::with_runtimes("compile_all_for_wavefronts_of_32", &["5", "6"], |_| Vec::new());
 }
 
 #[test]
 #[ignore = "a process of builtin_operations_compile_for_wavefronts_of_32"]
-fn compile_all_for_gfx1030() {
-    compile_all("gfx1030", GFX1030, 32);
+fn compile_all_for_wavefronts_of_32() {
+    match fetched::generation().as_str() {
+        "5" => compile_all("gfx1030", GFX1030, 32),
+        _ => compile_all("gfx1100", GFX1100, 32),
+    }
 }
 
 fn compile_all(target: &str, machine: u32, wavefront: u64) {
@@ -171,12 +189,13 @@ fn compile_with_features() {
 #[ignore = "a process of a_target_that_the_compiler_does_not_know_is_an_error"]
 fn refuse_targets() {
     let hiprtc = hiprtc();
-    // hipRTC of ROCm 5 aborts the process for each of these.
-    for target in ["gfx1100", "gfx9000", "gfx90a:foo+", "gfx1030:xnack+"] {
+    // hipRTC of ROCm 5 aborts the process for each of these, and knows no gfx1100.
+    let of_later = (fetched::generation() == "5").then_some("gfx1100");
+    for target in ["gfx9000", "gfx90a:foo+", "gfx1030:xnack+"].into_iter().chain(of_later) {
         let error = refused(hiprtc.compile(&Compilation { target, ..KERNEL }));
         assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
         assert!(error.detail().contains(&format!("no code for {target}")), "{error}");
-        assert!(error.detail().contains("libamdhip64.so.5"), "{error}");
+        assert!(error.detail().contains(&library()), "{error}");
         let option = format!("--offload-arch={target}");
         let error = refused(hiprtc.compile(&Compilation { options: &[&option], ..KERNEL }));
         assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
@@ -320,12 +339,16 @@ fn include_headers() {
         let text = "#pragma once\nstruct own { float value; };\n";
         std::fs::write(root.join("include").join(name), text).expect("a header");
     }
-    // An installation around the runtime.
-    let library = root.join("lib/libamdhip64.so.5");
+    // An installation around the runtime, which is not loaded from elsewhere.
+    let runtime = root.join("lib").join(fetched::runtime());
     std::fs::create_dir_all(root.join("lib")).expect("a folder");
-    let real = hiprtc().file().expect("hipRTC").canonicalize().expect("a path");
-    std::os::unix::fs::symlink(real, &library).expect("a link");
-    let hiprtc = Hiprtc::new(Some(library));
+    let real = fetched::folder(&fetched::generation()).join("lib");
+    for name in [fetched::runtime(), format!("libhiprtc.so.{}", fetched::generation())] {
+        if let Ok(file) = real.join(&name).canonicalize() {
+            std::os::unix::fs::symlink(file, root.join("lib").join(name)).expect("a link");
+        }
+    }
+    let hiprtc = Hiprtc::new(Some(runtime));
     let text = "#include <own.h>
         extern \"C\" __global__ void twice(own *a) { a[0].value *= 2; }";
     let compilation = Compilation { text, headers: true, ..KERNEL };
@@ -346,10 +369,14 @@ fn tell_identity() {
     let hiprtc = hiprtc();
     let identity = hiprtc.identity("gfx90a").expect("hipRTC");
     let file = hiprtc.file().expect("hipRTC");
-    assert!(file.is_absolute() && file.ends_with("libamdhip64.so.5"), "{file:?}");
+    let generation = fetched::generation();
+    let names = [fetched::runtime(), format!("libhiprtc.so.{generation}")];
+    assert!(file.is_absolute() && names.contains(&library()), "{file:?}");
+    assert_eq!(library() == names[0], ["5", "6"].contains(&generation.as_str()), "{file:?}");
     let real = file.canonicalize().expect("a file");
     let name = real.file_name().unwrap().to_str().expect("text");
-    assert!(identity.contains(name) && identity.contains("comgr 2."), "{identity}");
+    let comgr = if fetched::generation() == "5" { "comgr 2." } else { "comgr 3." };
+    assert!(identity.contains(name) && identity.contains(comgr), "{identity}");
     assert!(identity.starts_with("hipRTC "), "{identity}");
     let error = hiprtc.identity("compute_90").expect_err("another vendor's");
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);

@@ -1,4 +1,4 @@
-//! Debian's real HIP runtime on a machine without an AMD GPU: an ordinary error, that says
+//! The real runtimes of ROCm 5, 6 and 7, as Debian has them, on a machine without an AMD GPU: an ordinary error, that says
 //! what was tried and what the runtime answered. Each test is a process of its own.
 //!
 //! Without the runtime the tests are skipped, unless `PYGPU_REQUIRE_HIP_RUNTIME=1`.
@@ -12,13 +12,7 @@ use gpuarray_backend_hip::{open, symbols};
 use hal::library::Search;
 use hal::{Api, ErrorKind, Status};
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
-
-const REQUIRED: &str = "PYGPU_REQUIRE_HIP_RUNTIME";
-
-fn runtime() -> Option<PathBuf> {
-    fetched::fetched(&["runtime"], "hip-runtime", REQUIRED)
-}
+use std::path::Path;
 
 /// True with an AMD GPU, where the runtime has no reason to refuse.
 fn has_gpu() -> bool {
@@ -27,15 +21,17 @@ fn has_gpu() -> bool {
 
 #[test]
 fn without_a_device_the_status_and_the_paths_are_told() {
-    let Some(folder) = runtime() else { return };
     if has_gpu() {
         let _ = writeln!(std::io::stderr(), "skipped: there is an AMD GPU");
         return;
     }
-    fetched::in_process("open_by_search", &folder, &[]);
-    let file = folder.join("lib/libamdhip64.so.5");
-    let file = file.to_str().expect("text");
-    fetched::in_process("open_by_variable", &folder, &[("PYGPU_HIP_LIBRARY", file)]);
+    for generation in fetched::GENERATIONS {
+        fetched::with_runtimes("open_by_search", &[generation], |_| Vec::new());
+        let name = format!("lib/libamdhip64.so.{generation}");
+        fetched::with_runtimes("open_by_variable", &[generation], |folder| {
+            vec![("PYGPU_HIP_LIBRARY", folder.join(&name).display().to_string())]
+        });
+    }
 }
 
 #[test]
@@ -43,16 +39,15 @@ fn without_a_device_the_status_and_the_paths_are_told() {
 fn open_by_search() {
     let error = open().expect_err("there is no GPU");
     assert_eq!(error.kind(), ErrorKind::BackendUnavailable);
-    // hipInit says 101 without a device, hipGetDeviceCount 100.
+    // hipInit says 101 without a device in ROCm 5, and 100 since; hipGetDeviceCount says 100.
     assert_eq!(error.status().api, Api::Hip);
     assert!([Status::NO_DEVICE, Status::INVALID_DEVICE].contains(&error.status().code), "{error}");
-    for part in [
-        "libamdhip64.so.7",
-        "libamdhip64.so.5 (",
-        "there is no device that it can use (hipErrorInvalidDevice)",
-        "/opt/rocm/lib",
-        "ROCM_PATH",
-    ] {
+    let found = format!("{} (", fetched::runtime());
+    let refusal = match fetched::generation().as_str() {
+        "5" => "there is no device that it can use (hipErrorInvalidDevice)",
+        _ => "there is no device that it can use (hipErrorNoDevice)",
+    };
+    for part in ["libamdhip64.so.7", &found, refusal, "/opt/rocm/lib", "ROCM_PATH"] {
         assert!(error.detail().contains(part), "{part}: {error}");
     }
 }
@@ -64,19 +59,18 @@ fn open_by_variable() {
     assert_eq!(error.status().api, Api::Hip);
     let text = error.detail();
     assert!(text.contains("PYGPU_HIP_LIBRARY is"), "{text}");
-    assert!(text.contains("lib/libamdhip64.so.5\""), "{text}");
+    assert!(text.contains(&format!("lib/{}\"", fetched::runtime())), "{text}");
 }
 
 #[test]
-fn a_runtime_of_5_2_has_what_is_required_and_lacks_what_came_later() {
-    let Some(folder) = runtime() else { return };
-    fetched::in_process("look_for_symbols", &folder, &[]);
+fn runtimes_have_what_is_required_and_lack_what_came_later() {
+    fetched::with_runtimes("look_for_symbols", &fetched::GENERATIONS, |_| Vec::new());
 }
 
 #[test]
-#[ignore = "a process of a_runtime_of_5_2_has_what_is_required_and_lacks_what_came_later"]
+#[ignore = "a process of runtimes_have_what_is_required_and_lack_what_came_later"]
 fn look_for_symbols() {
-    let search = Search::new("HIP").candidates(["libamdhip64.so.5"]);
+    let search = Search::new("HIP").candidates([fetched::runtime()]);
     // SAFETY: AMD's runtime has no conditions.
     let library = unsafe { search.open(Ok) }.expect("Debian's runtime");
     let (required, optional) = symbols();
@@ -86,7 +80,7 @@ fn look_for_symbols() {
     }
     let absent: Vec<_> =
         optional.into_iter().filter(|name| library.address(name).is_none()).collect();
-    let expected = [
+    let of_5_2 = [
         "hipDeviceSetLimit",
         "hipLaunchHostFunc",
         "hipUserObjectCreate",
@@ -96,5 +90,6 @@ fn look_for_symbols() {
         "hipDestroySurfaceObject",
         "hipGetDevicePropertiesR0600",
     ];
+    let expected = if fetched::generation() == "5" { &of_5_2[..] } else { &[] };
     assert_eq!(absent, expected);
 }

@@ -12,6 +12,10 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) const MACHINE: u32 = 0xff;
 pub(crate) const GFX90A: u32 = 0x3f;
 pub(crate) const GFX1030: u32 = 0x36;
+#[allow(dead_code, reason = "not every test that includes this file asks for it")]
+pub(crate) const GFX942: u32 = 0x4c;
+#[allow(dead_code, reason = "not every test that includes this file asks for it")]
+pub(crate) const GFX1100: u32 = 0x41;
 pub(crate) const XNACK_ANY: u32 = 0x100;
 pub(crate) const XNACK_OFF: u32 = 0x200;
 pub(crate) const SRAMECC_ANY: u32 = 0x400;

@@ -5,6 +5,20 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+fn below(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+/// Where the runtime of a generation lies, once it is fetched.
+#[allow(dead_code, reason = "not every test asks for runtimes")]
+pub(crate) fn folder(generation: &str) -> PathBuf {
+    below(&runtime_name(generation))
+}
+
+fn runtime_name(generation: &str) -> String {
+    format!("hip-runtime-{generation}")
+}
+
 /// The folder of a thing that `bindings/fetch.py` knows; `None`, with the reason printed, where
 /// it cannot be had and `required` is not set to 1, or nothing is to be fetched: `PYGPU_FETCH=0`.
 pub(crate) fn fetched(what: &[&str], folder: &str, required: &str) -> Option<PathBuf> {
@@ -12,7 +26,7 @@ pub(crate) fn fetched(what: &[&str], folder: &str, required: &str) -> Option<Pat
         let _ = writeln!(std::io::stderr(), "skipped: {what:?} is left to `make test-more`");
         return None;
     }
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
+    let folder = below(folder);
     // The tests of two packages use this.
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     let scripts = ["bindings/fetch.py", "backend-hip/bindings/fetch.py"].map(|it| package.join(it));
@@ -30,13 +44,69 @@ pub(crate) fn fetched(what: &[&str], folder: &str, required: &str) -> Option<Pat
     None
 }
 
-/// Runs one ignored test of this program in a process of its own, with a runtime of `folder`,
-/// no other one, and returns its output.
+/// The generations of ROCm whose runtimes Debian has: 5.2, 6.4 and 7.2 as this is written.
+#[allow(dead_code, reason = "not every test asks for runtimes")]
+pub(crate) const GENERATIONS: [&str; 3] = ["5", "6", "7"];
+
+/// What tells a process which of them it is for.
+#[allow(dead_code, reason = "not every test asks for runtimes")]
+const GENERATION: &str = "GPUARRAY_TEST_ROCM";
+
+/// The generation that this process was started for.
+#[allow(dead_code, reason = "not every test asks for runtimes")]
+pub(crate) fn generation() -> String {
+    std::env::var(GENERATION).expect("a process of `with_runtimes`")
+}
+
+/// The file of that generation's runtime, which the loader finds.
+#[allow(dead_code, reason = "not every test asks for runtimes")]
+pub(crate) fn runtime() -> String {
+    format!("libamdhip64.so.{}", generation())
+}
+
+/// Runs one ignored test of this program in a process of its own with the real runtime of each of
+/// these generations; those that cannot be had are skipped, unless `PYGPU_REQUIRE_HIP_RUNTIME=1`.
+#[allow(dead_code, reason = "not every test asks for runtimes")]
+pub(crate) fn with_runtimes(
+    test: &str,
+    generations: &[&str],
+    variables: impl Fn(&Path) -> Vec<(&'static str, String)>,
+) {
+    for generation in generations {
+        let name = runtime_name(generation);
+        let what = ["runtime", generation];
+        let Some(folder) = fetched(&what, &name, "PYGPU_REQUIRE_HIP_RUNTIME") else { continue };
+        let given = variables(&folder);
+        let mut given: Vec<_> = given.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        given.push((GENERATION, generation));
+        in_process(test, &folder, &given);
+    }
+}
+
+/// Runs one ignored test of this program in a process of its own, with the libraries of `folder`,
+/// no other runtime, and returns its output. With a loader there, that loads the program.
 #[allow(dead_code, reason = "not every test has processes")]
 pub(crate) fn in_process(test: &str, folder: &Path, variables: &[(&str, &str)]) -> String {
-    let output = Command::new(std::env::current_exe().expect("this program"))
+    let program = std::env::current_exe().expect("this program");
+    let libraries = folder.join("lib");
+    let files = std::fs::read_dir(&libraries).into_iter().flatten().flatten();
+    let is_loader = |it: &PathBuf| {
+        it.file_name().is_some_and(|name| name.to_string_lossy().starts_with("ld-linux-"))
+    };
+    let mut command = match files.map(|it| it.path()).find(is_loader) {
+        Some(loader) => {
+            let mut command = Command::new(loader);
+            command.arg("--library-path").arg(&libraries).arg(program);
+            command
+        }
+        None => {
+            let mut command = Command::new(program);
+            command.env("LD_LIBRARY_PATH", &libraries);
+            command
+        }
+    };
+    let output = command
         .args(["--exact", test, "--ignored", "--nocapture"])
-        .env("LD_LIBRARY_PATH", folder.join("lib"))
         .env_remove("ROCM_PATH")
         .env_remove("HIP_PATH")
         .env_remove("PYGPU_HIP_LIBRARY")
@@ -46,6 +116,9 @@ pub(crate) fn in_process(test: &str, folder: &Path, variables: &[(&str, &str)]) 
         .expect("a process");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && text.contains("1 passed"), "{text}\n{errors}");
+    assert!(
+        output.status.success() && text.contains("1 passed"),
+        "{variables:?}: {text}\n{errors}"
+    );
     text
 }

@@ -72,15 +72,12 @@ fn has(bytes: &[u8], text: &str) -> bool {
 fn compiled(target: &str) -> Vec<u8> {
     let name = "kernels.cu";
     let compilation = Compilation { text: KERNELS, name, target, ..Compilation::default() };
-    let hiprtc = Hiprtc::new(Some("libamdhip64.so.5".into()));
+    let hiprtc = Hiprtc::new(Some(fetched::runtime().into()));
     hiprtc.compile(&compilation).expect(target).code
 }
 
 fn with_runtime(test: &str) {
-    let required = "PYGPU_REQUIRE_HIP_RUNTIME";
-    if let Some(folder) = fetched::fetched(&["runtime"], "hip-runtime", required) {
-        fetched::in_process(test, &folder, &[]);
-    }
+    fetched::with_runtimes(test, &fetched::GENERATIONS, |_| Vec::new());
 }
 
 #[test]

@@ -154,7 +154,8 @@ impl Usage {
         if state & FREED != 0 && !(by_graph && state & DEFERRED != 0) {
             return Err(freed(memory));
         }
-        let uses = shared_uses.get_or_insert_with(|| Box::new(Uses::of(self.allocation_stream.clone())));
+        let uses =
+            shared_uses.get_or_insert_with(|| Box::new(Uses::of(self.allocation_stream.clone())));
         for earlier in uses.behind(stream, access) {
             if !waited.cover(self, earlier.id()) && !queue_wait(memory, access, stream, &earlier)? {
                 waited.add(self, earlier.id());
