@@ -17,12 +17,12 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def fetched(what: str, name: str) -> Path:
-    """Returns the folder, of this name, with a thing that `fetch.py` knows: fetched once. Skips the
-    test where it cannot be had."""
+    """Returns the folder, of this name, with a thing that `fetch.py` knows, by the words of its
+    command: fetched once. Skips the test where it cannot be had."""
     folder = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "tmp" / name
     script = ROOT / "backend-hip/bindings/fetch.py"
     done = subprocess.run(
-        [sys.executable, script, what, folder],
+        [sys.executable, script, *what.split(), folder],
         capture_output=True,
         text=True,
         timeout=5 * LIMIT,
@@ -33,16 +33,31 @@ def fetched(what: str, name: str) -> Path:
     return folder
 
 
+def with_libraries(folder: Path) -> tuple[list[str], dict[str, str]]:
+    """Returns the command that starts Python with the libraries of a folder that was fetched, by
+    its loader if it has one, and the variables that this needs."""
+    libraries = folder / "lib"
+    for loader in libraries.glob("ld-linux-*"):
+        return [str(loader), "--library-path", str(libraries), sys.executable], {}
+    return [sys.executable], {"LD_LIBRARY_PATH": str(libraries)}
+
+
 def run_python(
-    code: str, *arguments: str, check: bool = True, **environment: str
+    code: str,
+    *arguments: str,
+    check: bool = True,
+    libraries: Path | None = None,
+    **environment: str,
 ) -> subprocess.CompletedProcess[str]:
-    """Runs `code`; asserts, with `check`, that it ended well and wrote nothing to stderr."""
+    """Runs `code`, with the libraries of a folder that was fetched; asserts, with `check`, that it
+    ended well and wrote nothing to stderr."""
+    command, variables = with_libraries(libraries) if libraries else ([sys.executable], {})
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code), *arguments],
+        [*command, "-c", textwrap.dedent(code), *arguments],
         capture_output=True,
         text=True,
         timeout=LIMIT,
-        env=os.environ | environment,
+        env=os.environ | variables | environment,
         check=False,
     )
     if check:

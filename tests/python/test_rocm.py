@@ -1,4 +1,4 @@
-"""Debian's real HIP runtime on a machine without an AMD GPU."""
+"""The real runtimes of ROCm 5, 6 and 7, as Debian has them, on a machine without an AMD GPU."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ import os
 import re
 import struct
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from processes import fetched, run_python
+from processes import fetched, run_python, with_libraries
 
 from pygpu import choose_backend
 
@@ -20,19 +19,21 @@ pytestmark = pytest.mark.skipif(Path("/dev/kfd").exists(), reason="there is an A
 LIMIT = 600
 
 
-@pytest.fixture(scope="module")
-def runtime():
-    """The environment in which the runtime of ROCm 5.2, fetched once, is found."""
-    folder = fetched("runtime", "hip-runtime")
+GENERATIONS = ["5", "6", "7"]
+
+
+def folder_of(generation):
+    """The folder with the runtime of a generation, fetched once."""
+    return fetched(f"runtime {generation}", f"hip-runtime-{generation}")
+
+
+def info(generation, *arguments, status=0, **environment):
+    command, variables = with_libraries(folder_of(generation))
     without = {"ROCM_PATH", "HIP_PATH", "PYGPU_HIP_LIBRARY", "PYGPU_HIPRTC", "PYGPU_BACKEND"}
     kept = {key: value for key, value in os.environ.items() if key not in without}
-    return kept | {"LD_LIBRARY_PATH": str(folder / "lib")}
-
-
-def info(environment, *arguments, status=0):
     done = subprocess.run(
-        [sys.executable, "-m", "pygpu", "info", *arguments],
-        env=environment,
+        [*command, "-m", "pygpu", "info", *arguments],
+        env=kept | variables | environment,
         capture_output=True,
         text=True,
         timeout=LIMIT,
@@ -42,23 +43,55 @@ def info(environment, *arguments, status=0):
     return done
 
 
-def test_info_says_in_a_line_why_there_is_no_amd_gpu(runtime):
-    (line,) = [it for it in info(runtime).stdout.splitlines() if it.startswith("hip ")]
+@pytest.mark.parametrize("generation", GENERATIONS)
+def test_info_says_in_a_line_why_there_is_no_amd_gpu(generation):
+    (line,) = [it for it in info(generation).stdout.splitlines() if it.startswith("hip ")]
     assert line.split()[1] == "unavailable:"
-    assert re.search(r"libamdhip64\.so\.5.*hipError(NoDevice|InvalidDevice)", line), line
+    library = rf"libamdhip64\.so\.{generation}"
+    assert re.search(library + r".*hipError(NoDevice|InvalidDevice)", line), line
     assert "ROCM_PATH" in line
 
 
-def test_info_says_the_same_to_programs(runtime):
-    backends = json.loads(info(runtime, "--json").stdout)["backends"]
+@pytest.mark.parametrize("generation", GENERATIONS)
+def test_info_says_the_same_to_programs(generation):
+    backends = json.loads(info(generation, "--json").stdout)["backends"]
     (hip,) = [it for it in backends if it["name"] == "hip"]
     assert not hip["available"]
-    assert "libamdhip64.so.5" in hip["reason"]
+    assert f"libamdhip64.so.{generation}" in hip["reason"]
 
 
-def test_asking_for_it_is_an_error_that_says_why(runtime):
-    done = info(runtime | {"PYGPU_BACKEND": "hip"}, status=2)
-    assert "libamdhip64.so.5" in done.stderr
+@pytest.mark.parametrize("generation", GENERATIONS)
+def test_asking_for_it_is_an_error_that_says_why(generation):
+    done = info(generation, status=2, PYGPU_BACKEND="hip")
+    assert f"libamdhip64.so.{generation}" in done.stderr
+
+
+# Devices of HIP are those of the double, which says what they are; their compiler is the real one.
+COMPILERS = [
+    ("5", "gfx90a"),
+    ("5", "gfx1030"),
+    ("6", "gfx942"),
+    ("6", "gfx1100"),
+    ("7", "gfx950"),
+    ("7", "gfx1201"),
+]
+
+
+# Devices without hardware for textures, which the headers of ROCm 6 and 7 say.
+WITHOUT_IMAGES = {"gfx942", "gfx950"}
+
+
+def run_with_compiler(generation, target, cache, *arguments):
+    """Runs Python with hipRTC of a generation; returns what it wrote."""
+    folder = folder_of(generation)
+    library = "libamdhip64.so" if generation == "5" else "libhiprtc.so"
+    return run_python(
+        *arguments,
+        libraries=folder,
+        DOUBLE_TARGET=target,
+        PYGPU_HIPRTC=str(folder / f"lib/{library}.{generation}"),
+        PYGPU_CACHE_DIR=str(cache),
+    ).stdout
 
 
 # ---- hipRTC on programs with textures -----------------------------------------------------------
@@ -86,6 +119,16 @@ __global__ void gather(float4 *out, cudaTextureObject_t texture) {
     *out = tex2Dgather<float4>(texture, 0, 0);
 }
 """
+REFUSED = """
+import sys
+import pygpu.autoinit
+from pygpu import compiler, driver
+
+try:
+    compiler.compile(sys.argv[1])
+except driver.CompileError as error:
+    print(error.stderr)
+"""
 COMPILE = """
 import sys
 import pygpu.autoinit
@@ -104,18 +147,12 @@ except driver.CompileError as error:
 @pytest.mark.skipif(
     choose_backend() != "hip", reason="devices of HIP are needed to ask its compiler"
 )
-@pytest.mark.parametrize("target", ["gfx1030", "gfx90a"])
-def test_texture_references_compile(runtime, tmp_path, target):
-    said = run_python(
-        COMPILE,
-        TEXTURES,
-        GATHERED,
-        str(tmp_path / "code"),
-        DOUBLE_TARGET=target,
-        PYGPU_HIPRTC=str(Path(runtime["LD_LIBRARY_PATH"], "libamdhip64.so.5")),
-        PYGPU_CACHE_DIR=str(tmp_path),
-        LD_LIBRARY_PATH=runtime["LD_LIBRARY_PATH"],
-    ).stdout
+@pytest.mark.parametrize(
+    ("generation", "target"), [it for it in COMPILERS if it[1] not in WITHOUT_IMAGES]
+)
+def test_texture_references_compile(tmp_path, generation, target):
+    file = str(tmp_path / "code")
+    said = run_with_compiler(generation, target, tmp_path, COMPILE, TEXTURES, GATHERED, file)
     # The target has no such instruction, for which this compiler would end the process.
     assert ("poisoned identifier" in said) == (target == "gfx90a"), said
     image = (tmp_path / "code").read_bytes()
@@ -127,6 +164,18 @@ def test_texture_references_compile(runtime, tmp_path, target):
         assert struct.pack(f"=Q{len(declared)}I", 0, *declared) in image
     for name in (b"colours", b"volume", b"layers"):
         assert b"\0" + name + b"\0" in image
+
+
+@pytest.mark.skipif(
+    choose_backend() != "hip", reason="devices of HIP are needed to ask its compiler"
+)
+@pytest.mark.parametrize(
+    ("generation", "target"), [it for it in COMPILERS if it[1] in WITHOUT_IMAGES]
+)
+def test_textures_are_refused_where_there_is_no_hardware_for_them(tmp_path, generation, target):
+    said = run_with_compiler(generation, target, tmp_path, REFUSED, TEXTURES)
+    assert "kernel.cu:10:" in said, said
+    assert "not supported on the device" in said
 
 
 # ---- hipRTC on programs with functions of warps --------------------------------------------------
@@ -179,15 +228,7 @@ for text in sys.argv[1:]:
 @pytest.mark.skipif(
     choose_backend() != "hip", reason="devices of HIP are needed to ask its compiler"
 )
-@pytest.mark.parametrize("target", ["gfx1030", "gfx90a"])
-def test_functions_of_warps_compile_without_warnings(runtime, tmp_path, target):
-    said = run_python(
-        COMPILE_WARPS,
-        WARPS,
-        OF_HIP,
-        DOUBLE_TARGET=target,
-        PYGPU_HIPRTC=str(Path(runtime["LD_LIBRARY_PATH"], "libamdhip64.so.5")),
-        PYGPU_CACHE_DIR=str(tmp_path),
-        LD_LIBRARY_PATH=runtime["LD_LIBRARY_PATH"],
-    ).stdout
+@pytest.mark.parametrize(("generation", "target"), COMPILERS)
+def test_functions_of_warps_compile_without_warnings(tmp_path, generation, target):
+    said = run_with_compiler(generation, target, tmp_path, COMPILE_WARPS, WARPS, OF_HIP)
     assert said == "True True\n" * 2
