@@ -32,6 +32,9 @@ static COMPILING: Mutex<()> = Mutex::new(());
 /// of its own: a name with `..` would lie outside. The text says itself what it is called.
 const FILE: &str = "CompileSource";
 
+/// The language of texts that choose none, as NVIDIA's run-time compiler has it; hipRTC's own is older.
+const LANGUAGE: &str = "-std=c++17";
+
 /// The option that names the architecture.
 const ARCHITECTURE_OPTION: &str = "--offload-arch=";
 
@@ -101,6 +104,9 @@ impl Compiler for Hiprtc {
         for target in targets {
             check(target)?;
             found.check(target)?;
+        }
+        if !given.iter().any(|it| it.starts_with("-std=")) {
+            own.push(LANGUAGE.to_owned());
         }
         if compilation.headers {
             let folder = SearchPaths::of_environment().headers(&found.file);

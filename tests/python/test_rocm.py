@@ -232,3 +232,78 @@ for text in sys.argv[1:]:
 def test_functions_of_warps_compile_without_warnings(tmp_path, generation, target):
     said = run_with_compiler(generation, target, tmp_path, COMPILE_WARPS, WARPS, OF_HIP)
     assert said == "True True\n" * 2
+
+
+# ---- hipRTC on programs with headers of CUDA's, and with what only CUDA C has --------------------
+
+OF_CUDA = """
+#include <cuComplex.h>
+#include <cuda_fp16.h>
+#include <curand_kernel.h>
+#include <stdint.h>
+#include "own.h"
+
+struct shape { __device__ virtual float area() { return 0; } __device__ virtual ~shape() {} };
+struct square : shape {
+    float side;
+    __device__ square(float side) : side(side) {}
+    __device__ float area() override { return side * side; }
+};
+struct large { int values[900]; };
+
+__global__ void areas(float *out, const __grid_constant__ large given) {
+    shape *made = new square(out[0]);
+    out[1] = made->area() + given.values[3];
+    delete made;
+    int64_t *many = new int64_t[4];
+    delete[] many;
+}
+__global__ void numbers(curandState *states, float *out, unsigned long long seed) {
+    curandState state;
+    curand_init(seed, threadIdx.x, 0, &state);
+    out[threadIdx.x] = curand_uniform(&state) + curand_normal2(&state).x;
+    out[threadIdx.x] += curand_poisson(&state, 9);
+    states[threadIdx.x] = state;
+    curandStatePhilox4_32_10_t philox;
+    curand_init(seed, threadIdx.x, 0, &philox);
+    out[threadIdx.x] += curand_uniform4(&philox).x + (float)curand_normal_double(&philox);
+    curandStateMRG32k3a_t mrg;
+    curand_init(seed, threadIdx.x, 0, &mrg);
+    out[threadIdx.x] += curand_log_normal(&mrg, 0, 1);
+}
+__global__ void words(uint32_t *x, unsigned long long *y, half *z, cuFloatComplex *w) {
+    if constexpr (sizeof(uint64_t) == 8) x[0] = __vadd4(x[1], x[2]) + __dp4a(x[3], x[4], x[5]);
+    __stcg(x + 6, __ldcv(x + 7) + umax(x[8], 3u) + atomicAdd_block(x + 9, 1u));
+    y[0] = ullmin(y[1], 7);
+    if (x[0] == 11) __trap();
+    __nanosleep(100);
+    z[0] = __hadd(z[1], __float2half(2.0f));
+    w[0] = cuCdivf(cuCmulf(w[1], make_cuComplex(1, 2)), of_own(w[2]));
+}
+"""
+OWN = """
+#include <cuComplex.h>
+#include <stdint.h>
+static __device__ cuFloatComplex of_own(cuFloatComplex z) {
+    return make_cuFloatComplex((int32_t)z.x, (float)(uint64_t)z.y);
+}
+"""
+COMPILE_OF_CUDA = """
+import sys
+import pygpu.autoinit
+from pygpu import compiler
+
+code = compiler.compile(sys.argv[1], options=[], include_dirs=[sys.argv[2]])
+print(code[:4] == b"\\x7fELF", code[18:20] == b"\\xe0\\x00")
+"""
+
+
+@pytest.mark.skipif(
+    choose_backend() != "hip", reason="devices of HIP are needed to ask its compiler"
+)
+@pytest.mark.parametrize(("generation", "target"), COMPILERS)
+def test_what_only_cuda_has_compiles_without_warnings(tmp_path, generation, target):
+    (tmp_path / "own.h").write_text(OWN)
+    given = (COMPILE_OF_CUDA, OF_CUDA, str(tmp_path))
+    said = run_with_compiler(generation, target, tmp_path / "cache", *given)
+    assert said == "True True\n"

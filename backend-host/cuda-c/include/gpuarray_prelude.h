@@ -15,6 +15,7 @@
 #include "cuda_c/vectors.h"
 #include "cuda_c/runtime_types.h"
 #include "cuda_c/integer.h"
+#include "cuda_c/dot_products.h"
 #include "cuda_c/simd.h"
 #include "cuda_c/conversions.h"
 #include "cuda_c/libm.h"

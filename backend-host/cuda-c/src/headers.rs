@@ -48,6 +48,7 @@ headers!(
     "cuda_c/atomics.h",
     "cuda_c/check.h",
     "cuda_c/conversions.h",
+    "cuda_c/dot_products.h",
     "cuda_c/hip_lanes.h",
     "cuda_c/hip_textures.h",
     "cuda_c/integer.h",
@@ -86,6 +87,7 @@ headers!(
     "cuda_c/volatile_writes.h",
     "cuda_c/warp.h",
     "cuda_c/xorwow.h",
+    "cuda_c/xorwow_jumps.h",
     "cuda_fp16.h",
     "cuda_pipeline.h",
     "cuda_pipeline_primitives.h",
@@ -156,6 +158,29 @@ headers!(
     "curand_uniform.h"
 );
 
+/// Returns the text of a header with those that it includes in it, each in a guard, for compilers that find no
+/// files; `None` if there is no header of that name.
+pub fn header_text(name: &str) -> Option<String> {
+    let (name, own) = HEADERS.iter().find(|(known, _)| *known == name)?;
+    let word = |it: char| if it.is_ascii_alphanumeric() { it.to_ascii_uppercase() } else { '_' };
+    let guard: String = name.chars().map(word).collect();
+    let mut text = format!("#ifndef CUDA_C_{guard}\n#define CUDA_C_{guard}\n");
+    let folder = name.rsplit_once('/').map_or("", |(folder, _)| folder);
+    for line in own.lines().filter(|line| *line != "#pragma once") {
+        match line.strip_prefix("#include \"").and_then(|it| it.strip_suffix('"')) {
+            Some(included) => {
+                let beside = format!("{folder}/{included}");
+                text += &header_text(&beside).or_else(|| header_text(included))?;
+            }
+            None => {
+                text += line;
+                text.push('\n');
+            }
+        }
+    }
+    Some(text + "#endif\n")
+}
+
 /// What the headers' names begin with, as line markers tell them.
 pub(crate) const PREFIX: &str = "language/";
 
@@ -190,7 +215,7 @@ pub(crate) fn are_whole(folder: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::HEADERS;
+    use super::{HEADERS, header_text};
     use std::path::Path;
 
     /// Paths of all files below a folder.
@@ -216,5 +241,17 @@ mod tests {
         there.sort();
         embedded.sort();
         assert_eq!(embedded, there);
+    }
+
+    #[test]
+    fn a_text_of_a_header_has_those_that_it_includes() {
+        let text = header_text("curand_kernel.h").expect("a header");
+        assert!(text.starts_with("#ifndef CUDA_C_CURAND_KERNEL_H\n"), "{text}");
+        assert!(!text.contains("#include") && !text.contains("#pragma once"));
+        for part in ["#define CUDA_C_CUDA_C_XORWOW_H\n", "curandStatePhilox4_32_10 {"] {
+            assert_eq!(text.matches(part).count(), 1, "{part}");
+        }
+        assert!(header_text("curand_uniform.h").is_some_and(|it| it.contains("XORWOW_JUMPS[131]")));
+        assert_eq!(header_text("nowhere.h"), None);
     }
 }

@@ -51,6 +51,7 @@ pub use check::{Allocation, Checking, Checks, Memory, fill_uninitialised};
 pub use compiler::{Compiled, Compiler, Language, Optimization, Preprocessed, Source};
 pub use error::{Error, Failure, FailureKind, Result};
 pub use grid::Kernel;
+pub use headers::header_text;
 pub use launch::{Schedule, Shape};
 pub use library::{Library, Parameter};
 pub use options::DEFAULT_ARCHITECTURE;

@@ -85,6 +85,7 @@ __all__ = [
     "gather_to_device",
     "get_limit",
     "has_textures",
+    "header_of_host",
     "host_memory_size",
     "init",
     "kept_memory",
@@ -973,6 +974,7 @@ def scan(
     stream: _Stream = None,
     allocator: Any | None = None,
 ) -> GPUArray: ...
+def header_of_host(name: str, /) -> str | None: ...
 def runs_kernels_on_host() -> bool: ...
 def scan_functions() -> str: ...
 def select(

@@ -6,16 +6,18 @@ taken from a toolkit or from the packages on PyPI that hold them."""
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from . import _header_names
+from . import _amd_words, _core, _header_names
 from ._c_text import code_of
 
 if TYPE_CHECKING:
+    import tempfile
     from collections.abc import Iterable, Iterator, Sequence
 
 FOLDER = Path(__file__).parent / "_kernel_headers"
@@ -142,10 +144,25 @@ def _own(name: str) -> str | None:
     if name in _header_names.OF_STD:
         return _header_names.STD_TEXT.format(name=name)
     if name not in _TEXTS:
-        path = FOLDER / _header_names.OF_C.get(name, name)
-        is_own = ".." not in path.parts and path.is_relative_to(FOLDER) and path.is_file()
-        _TEXTS[name] = _INCLUDE.sub(_nested, path.read_text()) if is_own else None
+        _TEXTS[name] = _text_of_amd(name) if _core.choose_backend() == "hip" else None
+        if _TEXTS[name] is None:
+            _TEXTS[name] = _file(FOLDER, _header_names.OF_C.get(name, name))
     return _TEXTS[name]
+
+
+def _text_of_amd(name: str, *, is_file: bool = False) -> str | None:
+    """The text of a header that NVIDIA's compilers have from elsewhere."""
+    if name in _header_names.BUILT_IN_BY_AMD:
+        return _header_names.BUILT_IN_TEXT.format(next="_next" if is_file else "")
+    if name in _header_names.OF_BOTH:
+        return _amd_words.both(name)
+    return _file(FOLDER / "hip", name)
+
+
+def _file(folder: Path, name: str) -> str | None:
+    path = folder / name
+    is_own = ".." not in path.parts and path.is_relative_to(folder) and path.is_file()
+    return _INCLUDE.sub(_nested, path.read_text()) if is_own else None
 
 
 def _nested(found: re.Match[str]) -> str:
@@ -275,4 +292,24 @@ def advice(log: str, backend: str) -> str:
 
 def search_options(folders: Sequence[str]) -> list[str]:
     """Returns the options that name folders of headers; those of this package come last."""
-    return [f"-I{folder}" for folder in (*folders, FOLDER)]
+    own = [FOLDER / "hip", FOLDER] if _core.choose_backend() == "hip" else [FOLDER]
+    return [f"-I{folder}" for folder in (*folders, *own)]
+
+
+def amd_folders(source: str, folders: Sequence[str]) -> list[str]:
+    """Returns the folder in which AMD's compilers find headers that are no files here, if one of a
+    program's own files in ``folders`` includes such."""
+    names = _header_names.OF_BOTH | _header_names.BUILT_IN_BY_AMD
+    is_asked = any(not names.isdisjoint(includes(it)) for it in own_texts(source, folders))
+    return [_files_of_amd(names).name] if is_asked else []
+
+
+@functools.cache
+def _files_of_amd(names: frozenset[str]) -> tempfile.TemporaryDirectory[str]:
+    """A folder with these headers, which goes with the process."""
+    import tempfile
+
+    folder = tempfile.TemporaryDirectory(prefix="pygpu-headers-")
+    for name in names:
+        Path(folder.name, name).write_text(_text_of_amd(name, is_file=True) or "")
+    return folder

@@ -177,7 +177,8 @@ def compile(
     if on_host:
         flags += [*(f"-I{folder}" for folder in folders), f"-idirafter{_headers.FOLDER}"]
     elif folders or _headers.has_includes(text):
-        flags += _headers.search_options([*folders, *vendors])
+        of_amd = _headers.amd_folders(source, folders) if backend == "hip" and folders else ()
+        flags += _headers.search_options([*folders, *vendors, *of_amd])
     try:
         result, log = _compiled(text, flags)
     except CompileError as error:

@@ -1,5 +1,6 @@
 // hipRTC: the double's own compiler, or, where DOUBLE_FORWARD names a libcuda, the NVRTC in the
-// file that DOUBLE_NVRTC names.
+// file that DOUBLE_NVRTC names. With DOUBLE_HIPRTC what the double compiles is compiled by the real hipRTC
+// in that file, too: what that refuses is refused, and its warnings are in the log.
 #include "core/call.hpp"
 #include "hip_api.hpp" // made by declare.py
 #include "nvrtc/functions.hpp"
@@ -74,7 +75,67 @@ int compile_forwarded(const Nvrtc& nvrtc, uint64_t program, const hip::RtcOption
     return nvrtc.nvrtcCompileProgram(program, int(options.size()), options.data());
 }
 
-int compile_here(uint64_t handle, const hip::RtcOptions& read) {
+// The real hipRTC beside the double's own; null without one, or where the loader can't open it.
+struct Hiprtc {
+    decltype(&::hiprtcCreateProgram) create;
+    decltype(&::hiprtcDestroyProgram) destroy;
+    decltype(&::hiprtcAddNameExpression) add_name;
+    decltype(&::hiprtcCompileProgram) compile;
+    decltype(&::hiprtcGetProgramLogSize) log_size;
+    decltype(&::hiprtcGetProgramLog) log;
+};
+
+const Hiprtc* beside() {
+    static Hiprtc all = {};
+    static const bool loaded = [] {
+        const char* path = std::getenv("DOUBLE_HIPRTC");
+        void* library = path && *path ? dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND) : nullptr;
+        if (path && *path && !library) std::fprintf(stderr, "driver double: %s\n", dlerror());
+        bool complete = library != nullptr;
+        const auto find = [&](auto& member, const char* name) {
+            void* symbol = complete ? dlsym(library, name) : nullptr;
+            complete = symbol != nullptr;
+            member = reinterpret_cast<std::decay_t<decltype(member)>>(symbol);
+        };
+        find(all.create, "hiprtcCreateProgram");
+        find(all.destroy, "hiprtcDestroyProgram");
+        find(all.add_name, "hiprtcAddNameExpression");
+        find(all.compile, "hiprtcCompileProgram");
+        find(all.log_size, "hiprtcGetProgramLogSize");
+        find(all.log, "hiprtcGetProgramLog");
+        return complete;
+    }();
+    return loaded ? &all : nullptr;
+}
+
+// Compiles a program beside the double's compiler; returns the status, and adds to the log.
+int compile_beside(const Hiprtc& real, const compiler::Program& source, int count,
+                   const char** options, std::string& log) {
+    std::vector<const char*> headers, names;
+    for (const auto& [name, text] : source.headers) {
+        names.push_back(name.c_str());
+        headers.push_back(text.c_str());
+    }
+    hiprtcProgram program = nullptr;
+    int status = real.create(&program, source.text.c_str(), "CompileSource", int(headers.size()),
+                             headers.data(), names.data());
+    if (status != 0) return status;
+    for (const std::string& name : source.name_expressions) {
+        if (status == 0) status = real.add_name(program, name.c_str());
+    }
+    if (status == 0) status = real.compile(program, count, options);
+    size_t size = 0;
+    if (real.log_size(program, &size) == 0 && size > 1) {
+        std::string said(size, 0);
+        real.log(program, said.data());
+        said.resize(size - 1);
+        log += said;
+    }
+    real.destroy(&program);
+    return status;
+}
+
+int compile_here(uint64_t handle, const hip::RtcOptions& read, int count, const char** options) {
     const auto program = nvrtc::find_program(handle);
     if (!program) return HIPRTC_ERROR_INVALID_PROGRAM;
     std::lock_guard<std::mutex> lock(program->mutex);
@@ -91,7 +152,9 @@ int compile_here(uint64_t handle, const hip::RtcOptions& read) {
     // What hipRTC names the text in its log.
     program->source.name = "/tmp/comgr-d0b1e5/input/CompileSource";
     program->source.options = read.passed;
-    return nvrtc::compile(*program, read.target, true, false);
+    const int status = nvrtc::compile(*program, read.target, true, false);
+    const Hiprtc* real = status == 0 ? beside() : nullptr;
+    return real ? compile_beside(*real, program->source, count, options, program->log) : status;
 }
 
 } // namespace
@@ -139,7 +202,8 @@ RTC(hiprtcCompileProgram, (hiprtcProgram program, int count, const char** option
     if (count < 0 || (count > 0 && !options)) return HIPRTC_ERROR_INVALID_INPUT;
     const hip::RtcOptions read = hip::read_rtc_options(count, options);
     const Nvrtc* nvrtc = forwarded();
-    return nvrtc ? compile_forwarded(*nvrtc, at(program), read) : compile_here(at(program), read);
+    return nvrtc ? compile_forwarded(*nvrtc, at(program), read) 
+                 : compile_here(at(program), read, count, options);
 }
 
 RTC(hiprtcAddNameExpression, (hiprtcProgram program, const char* expression),

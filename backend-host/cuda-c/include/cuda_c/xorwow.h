@@ -1,6 +1,9 @@
 // XORWOW (G. Marsaglia, "Xorshift RNGs", 2003): a linear recurrence of 160 bits and a Weyl sequence, with
-// the states, seeds and jumps of cuRAND.
+// the states, seeds and jumps of cuRAND. A jump is a polynomial in the recurrence (H. Haramoto, M. Matsumoto,
+// T. Nishimura, F. Panneton and P. L'Ecuyer, "Efficient jump ahead for F2-linear random number generators", 2008).
 #pragma once
+
+#include "xorwow_jumps.h"
 
 extern "C++" {
 
@@ -23,63 +26,18 @@ static inline void xorwow_step(unsigned int* v) {
     v[4] = v[4] ^ v[4] << 4 ^ t ^ t << 1;
 }
 
-// A linear map of the recurrence's bits: the image of each.
-struct XorwowMap {
-    unsigned int images[160][5];
-
-    void apply(unsigned int* v) const {
+// Advances the recurrence by the powers of two in a count, times 2^first.
+static inline void xorwow_jump(unsigned int* v, unsigned long long count, int first) {
+    for (; count; count &= count - 1) {
+        const unsigned int* polynomial = XORWOW_JUMPS[first + __builtin_ctzll(count)];
         unsigned int sum[5] = {0, 0, 0, 0, 0};
-        for (int bit = 0; bit < 160; ++bit) {
-            const unsigned int chosen = 0u - (v[bit / 32] >> bit % 32 & 1);
-            for (int i = 0; i < 5; ++i) sum[i] ^= images[bit][i] & chosen;
+        for (int power = 0; power < 160; ++power) {
+            const unsigned int chosen = 0u - (polynomial[power / 32] >> power % 32 & 1);
+            for (int i = 0; i < 5; ++i) sum[i] ^= v[i] & chosen;
+            xorwow_step(v);
         }
         for (int i = 0; i < 5; ++i) v[i] = sum[i];
     }
-};
-
-// The maps of 2^0, 2^1, ... steps. A sequence has 2^67, and its number has 64 bits.
-constexpr int XORWOW_SEQUENCE = 67, XORWOW_MAPS = XORWOW_SEQUENCE + 64;
-
-static inline XorwowMap* xorwow_made_maps() {
-    XorwowMap* maps = (XorwowMap*)malloc(XORWOW_MAPS * sizeof(XorwowMap));
-    if (!maps) __builtin_trap();
-    for (int bit = 0; bit < 160; ++bit) {
-        unsigned int* image = maps[0].images[bit];
-        for (int i = 0; i < 5; ++i) image[i] = i == bit / 32 ? 1u << bit % 32 : 0;
-        xorwow_step(image);
-    }
-    for (int power = 1; power < XORWOW_MAPS; ++power) {
-        for (int bit = 0; bit < 160; ++bit) {
-            unsigned int* image = maps[power].images[bit];
-            for (int i = 0; i < 5; ++i) image[i] = maps[power - 1].images[bit][i];
-            maps[power - 1].apply(image);
-        }
-    }
-    return maps;
-}
-
-// Made when they are first needed, and then kept with the program's code. Of two threads that make
-// them at once, one throws its own away.
-static XorwowMap* xorwow_kept_maps = nullptr;
-static inline const XorwowMap* xorwow_maps() {
-    XorwowMap* maps = __atomic_load_n(&xorwow_kept_maps, __ATOMIC_ACQUIRE);
-    if (maps) return maps;
-    maps = xorwow_made_maps();
-    XorwowMap* found = nullptr;
-    if (__atomic_compare_exchange_n(&xorwow_kept_maps, &found, maps, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-        return maps;
-    }
-    free(maps);
-    return found;
-}
-// Frees them when the code is unloaded.
-struct XorwowMapsOwner {
-    ~XorwowMapsOwner() { free(xorwow_kept_maps); }
-};
-static XorwowMapsOwner xorwow_maps_owner __attribute__((unused));
-
-static inline void xorwow_jump(unsigned int* v, unsigned long long count, int first) {
-    for (; count; count &= count - 1) xorwow_maps()[first + __builtin_ctzll(count)].apply(v);
 }
 
 } // namespace cuda_c
@@ -89,7 +47,7 @@ static inline void skipahead(unsigned long long n, curandStateXORWOW_t* state) {
     state->d += 362437 * (unsigned int)n;
 }
 static inline void skipahead_sequence(unsigned long long n, curandStateXORWOW_t* state) {
-    cuda_c::xorwow_jump(state->v, n, cuda_c::XORWOW_SEQUENCE);
+    cuda_c::xorwow_jump(state->v, n, 67);
 }
 static inline void curand_init(unsigned long long seed, unsigned long long subsequence,
                                unsigned long long offset, curandStateXORWOW_t* state) {

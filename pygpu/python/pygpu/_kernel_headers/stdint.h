@@ -10,11 +10,13 @@ typedef signed char int8_t;
 typedef short int16_t;
 typedef unsigned char uint8_t;
 typedef unsigned short uint16_t;
-#ifndef __HIP__ // where they are built in
+#ifndef __HIP__
 typedef int int32_t;
 typedef long int64_t;
 typedef unsigned int uint32_t;
 typedef unsigned long uint64_t;
+#elif !defined(__GPUARRAY_HOST__) // where they are built in
+#include "pygpu-hip-integers.h"
 #endif
 typedef long intptr_t;
 typedef unsigned long uintptr_t;

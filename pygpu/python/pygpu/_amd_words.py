@@ -1,0 +1,63 @@
+"""What CUDA C has in every program, and AMD's compilers lack."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from . import _core
+from ._c_text import code_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# Words without which a program means the same, and one that AMD's compilers have another way.
+_WORDS = {
+    "__grid_constant__": "",
+    "__nv_pure__": "",
+    "__maxnreg__": "(count)",
+    "__cluster_dims__": "(...)",
+    "__block_size__": "(...)",
+    "__inline_hint__": " inline",
+    "__builtin_align__": "(bytes) __attribute__((aligned(bytes)))",
+}
+_WORD = re.compile(rf"\b(?:{'|'.join(_WORDS)})\b")
+_FUNCTION = re.compile(
+    r"\b(?:__(?:ldlu|ldcv|stwb|stcg|stcs|stwt|trap|brkpt|nanosleep|tanhf)|u(?:min|max)"
+    r"|u?ll(?:min|max)|atomic(?:Add|Sub|Exch|Min|Max|And|Or|Xor|Inc|Dec|CAS)_block)\b"
+)
+# Several numbers in a word.
+_PACKED = re.compile(r"\b__v\w+[24]\b")
+_DOT = re.compile(r"\b__dp(?:4a|2a_(?:lo|hi))\b")
+_OBJECT = re.compile(r"\b(?:new|delete|virtual)\b")
+_OWN_MEMORY = re.compile(r"\boperator\s+(?:new|delete)\b")
+_ANY = re.compile("|".join(it.pattern for it in (_WORD, _FUNCTION, _PACKED, _DOT, _OBJECT)))
+
+
+def in_front(texts: Sequence[str]) -> str:
+    """Returns the lines that define those which a program's texts name."""
+    if not any(map(_ANY.search, texts)):
+        return ""
+    code = "\n".join(map(code_of, texts))
+    words = sorted(set(_WORD.findall(code)))
+    lines = [f"#ifndef {name}\n#define {name}{_WORDS[name]}\n#endif\n" for name in words]
+    if _FUNCTION.search(code):
+        lines.append("#include <pygpu-amd-functions.hpp>\n")
+    if _OBJECT.search(code) and not _OWN_MEMORY.search(code):
+        lines.append("#include <pygpu-amd-objects.hpp>\n")
+    of_host = [("cuda_c/simd.h", _PACKED), ("cuda_c/dot_products.h", _DOT)]
+    texts = [both(name) for name, pattern in of_host if pattern.search(code)]
+    if texts:
+        # The double of AMD's runtime has them.
+        lines += ["#ifndef __GPUARRAY_HOST__\n", *texts, "#endif\n"]
+    return "".join(lines)
+
+
+def both(name: str) -> str:
+    """Returns the text that a header has on the host, whose functions without a qualifier are the
+    device's here."""
+    text = _core.header_of_host(name)
+    return (
+        "#pragma clang force_cuda_host_device begin\n"
+        f"{text}#pragma clang force_cuda_host_device end\n"
+    )
