@@ -57,10 +57,12 @@ def test_bins(make):
 
 def test_sizes_that_are_none(pool):
     for call in (pool.bin_number, pool.allocate):
-        with pytest.raises(OverflowError):
+        with pytest.raises(OverflowError, match="size is -1; a whole number from 0"):
             call(-1)
-        with pytest.raises(TypeError):
+        with pytest.raises(TypeError, match="size is of type float"):
             call(2.5)
+    with pytest.raises(OverflowError, match="n is -1"):
+        tools.bitlog2(-1)
     with pytest.raises(ValueError, match="1024"):
         pool.alloc_size(1024)
     with pytest.raises(driver.MemoryError):

@@ -216,7 +216,7 @@ pub(crate) fn reduce<'py>(
 pub(crate) fn position<'py>(
     reduction: &Bound<'py, PyReduction>,
     a: &Bound<'py, PyAny>,
-    axis: isize,
+    #[pyo3(from_py_with = crate::integer::argument::axis)] axis: isize,
     keepdims: bool,
 ) -> Object<'py> {
     let a = expect_array("a", a)?;

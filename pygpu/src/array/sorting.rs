@@ -79,7 +79,11 @@ impl GPUArray {
     /// >>> a.get()
     /// array([1, 2, 3])
     #[pyo3(signature = (axis = -1, kind = None), text_signature = "($self, axis=-1, kind=None)")]
-    fn sort(slf: &Bound<'_, Self>, axis: isize, kind: Option<&str>) -> PyResult<()> {
+    fn sort(
+        slf: &Bound<'_, Self>,
+        #[pyo3(from_py_with = crate::integer::argument::axis)] axis: isize,
+        kind: Option<&str>,
+    ) -> PyResult<()> {
         check_kind(kind)?;
         let array = slf.get().array()?;
         run(slf.py(), array.size(), || array.assign(&array.sort(axis)?))

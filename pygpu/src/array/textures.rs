@@ -84,7 +84,7 @@ impl GPUArray {
     fn bind_to_texref_ext<'py>(
         slf: &Bound<'py, Self>,
         texref: &Bound<'py, PyAny>,
-        channels: usize,
+        #[pyo3(from_py_with = crate::integer::argument::channels)] channels: usize,
         allow_double_hack: bool,
         allow_complex_hack: bool,
         allow_offset: bool,

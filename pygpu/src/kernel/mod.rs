@@ -395,7 +395,10 @@ impl Function {
     /// ------
     /// Error
     ///     The kernel has no such property.
-    fn get_attribute(&self, attr: i32) -> PyResult<i32> {
+    fn get_attribute(
+        &self,
+        #[pyo3(from_py_with = crate::integer::argument::attr)] attr: i32,
+    ) -> PyResult<i32> {
         self.kernel.attribute(KernelAttribute(attr)).or_raise()
     }
 
@@ -412,7 +415,11 @@ impl Function {
     /// ------
     /// Error
     ///     The kernel has no such property, or it cannot be set to this value.
-    fn set_attribute(&self, attr: i32, value: i32) -> PyResult<()> {
+    fn set_attribute(
+        &self,
+        #[pyo3(from_py_with = crate::integer::argument::attr)] attr: i32,
+        #[pyo3(from_py_with = crate::integer::argument::value)] value: i32,
+    ) -> PyResult<()> {
         self.set(KernelAttribute(attr), value)
     }
 
@@ -428,7 +435,10 @@ impl Function {
     /// ------
     /// LogicError
     ///     `fc` is another number.
-    fn set_cache_config(&self, fc: i32) -> PyResult<()> {
+    fn set_cache_config(
+        &self,
+        #[pyo3(from_py_with = crate::integer::argument::fc)] fc: i32,
+    ) -> PyResult<()> {
         // What the enumeration means as a percentage of shared memory; -1 is the default.
         let percent = match fc {
             0 => -1,
@@ -462,7 +472,10 @@ impl Function {
     /// ------
     /// LogicError
     ///     `config` is another number.
-    fn set_shared_config(&self, config: i32) -> PyResult<()> {
+    fn set_shared_config(
+        &self,
+        #[pyo3(from_py_with = crate::integer::argument::config)] config: i32,
+    ) -> PyResult<()> {
         match config {
             0..=2 => Ok(()),
             _ => Err(to_python(Error::invalid(

@@ -238,7 +238,11 @@ impl DeviceMemoryPool {
     ///     There is not so much memory, not even once the kept blocks are freed.
     /// LogicError
     ///     The pool has memory of another device.
-    fn allocate(&self, py: Python<'_>, size: usize) -> PyResult<PooledDeviceAllocation> {
+    fn allocate(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = crate::integer::argument::size)] size: usize,
+    ) -> PyResult<PooledDeviceAllocation> {
         let device = current_device()?.device;
         let memory = match self.pool.find(&device, size).or_raise()? {
             Some(memory) => memory,

@@ -33,7 +33,7 @@ use pyo3::prelude::*;
 /// >>> driver.bitlog2(17)
 /// 4
 #[pyfunction]
-pub(crate) fn bitlog2(n: usize) -> u32 {
+pub(crate) fn bitlog2(#[pyo3(from_py_with = crate::integer::argument::n)] n: usize) -> u32 {
     n.checked_ilog2().unwrap_or(0)
 }
 
@@ -91,7 +91,10 @@ macro_rules! pool_members {
             /// ------
             /// OverflowError
             ///     `size` is negative.
-            fn bin_number(&self, size: usize) -> u32 {
+            fn bin_number(
+                &self,
+                #[pyo3(from_py_with = crate::integer::argument::size)] size: usize,
+            ) -> u32 {
                 gpuarray::memory::pool::bin_number(size)
             }
 
@@ -111,7 +114,10 @@ macro_rules! pool_members {
             /// ------
             /// LogicError
             ///     There is no such bin.
-            fn alloc_size(&self, bin_nr: u32) -> PyResult<usize> {
+            fn alloc_size(
+                &self,
+                #[pyo3(from_py_with = crate::integer::argument::bin_nr)] bin_nr: u32,
+            ) -> PyResult<usize> {
                 super::block_size(bin_nr)
             }
 
