@@ -241,7 +241,10 @@ OF_CUDA = """
 #include <cuda_fp16.h>
 #include <curand_kernel.h>
 #include <stdint.h>
+#include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
 #include "own.h"
+namespace cg = cooperative_groups;
 
 struct shape { __device__ virtual float area() { return 0; } __device__ virtual ~shape() {} };
 struct square : shape {
@@ -270,6 +273,12 @@ __global__ void numbers(curandState *states, float *out, unsigned long long seed
     curandStateMRG32k3a_t mrg;
     curand_init(seed, threadIdx.x, 0, &mrg);
     out[threadIdx.x] += curand_log_normal(&mrg, 0, 1);
+}
+__global__ void groups(int *out) {
+    auto tile = cg::tiled_partition<32>(cg::this_thread_block());
+    out[threadIdx.x] = cg::reduce(tile, out[threadIdx.x], cg::plus<int>()) + tile.shfl_xor(3, 1);
+    if (out[0] > 3) out[1] = cg::coalesced_threads().size();
+    cg::this_grid().sync();
 }
 __global__ void words(uint32_t *x, unsigned long long *y, half *z, cuFloatComplex *w) {
     if constexpr (sizeof(uint64_t) == 8) x[0] = __vadd4(x[1], x[2]) + __dp4a(x[3], x[4], x[5]);

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 HEADER = "pygpu-cuda-warps.hpp"
+# The header of CUDA's groups, and the start of the names of those behind it. HIP's lies elsewhere.
+_GROUPS = "cooperative_groups"
 
 _FUNCTION = re.compile(
     r"\b__(?:(?:shfl(?:_up|_down|_xor)?|ballot|any|all|match_(?:any|all)"
@@ -51,11 +53,13 @@ def in_front(source: str, folders: Sequence[str]) -> str:
     of its own in ``folders`` has functions of warps."""
     texts = list(_headers.own_texts(source, folders))
     code = "\n".join(code_of(text) for text in texts)
-    if _FUNCTION.search(code) is None:
+    names = [name for text in texts for name in _headers.includes(text)]
+    has_groups = any(name.startswith(_GROUPS) for name in names)
+    if _FUNCTION.search(code) is None and not (has_groups and _WITHOUT_MASK.search(code)):
         return ""
     lines = f"#include <{HEADER}>\n"
-    names = [name for text in texts for name in _headers.includes(text)]
-    if _WITHOUT_MASK.search(code) and not any(map(_OF_HIP.search, names)) and _is_of_cuda(code):
+    is_of_hip = any(map(_OF_HIP.search, names))
+    if _WITHOUT_MASK.search(code) and not is_of_hip and _is_of_cuda(code, has_groups):
         lines = f"#define PYGPU_WARPS_OF_32\n{lines}"
     if _OWN_MACRO.search(code):
         lines += '#pragma clang diagnostic ignored "-Wmacro-redefined"\n'
@@ -76,9 +80,9 @@ def _own_functions(code: str) -> set[str]:
     return own
 
 
-def _is_of_cuda(code: str) -> bool:
-    """Whether a text is CUDA's alone: it has lanes by CUDA's functions, nothing of HIP, and no mask
-    of more than 32 bits."""
+def _is_of_cuda(code: str, has_groups: bool) -> bool:
+    """Whether a text is CUDA's alone: it has lanes by CUDA's functions or groups, nothing of HIP,
+    and no mask of more than 32 bits."""
     if _OF_HIP.search(code):
         return False
     active = set(_ACTIVE.findall(code))
@@ -86,7 +90,7 @@ def _is_of_cuda(code: str) -> bool:
         return False
     masks = [mask for mask in _MASK.findall(code) if mask.strip()]
     if not masks and "__activemask" not in code:
-        return False
+        return has_groups
     names = active.union(*map(_NAME.findall, masks))
     return not any(map(_WIDE.search, masks)) and not any(_is_wide(code, name) for name in names)
 

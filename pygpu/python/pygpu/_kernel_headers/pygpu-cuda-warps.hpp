@@ -29,7 +29,7 @@
 #define PYGPU_AND_PLACE , GPUARRAY_PLACE
 #define PYGPU_HERE , file, line
 #else
-#define PYGPU_ACTIVE __ballot(1)
+#define PYGPU_ACTIVE pygpu_warps::active()
 #define PYGPU_PLACE
 #define PYGPU_AND_PLACE
 #define PYGPU_HERE
@@ -57,6 +57,20 @@ template <int bytes> struct Word {
 template <> struct Word<8> {
     typedef unsigned long long type;
 };
+
+#ifndef __GPUARRAY_HOST__
+// The lanes of the wavefront that are here. Of `__ballot` in two branches, or in and before one, ROCm
+// 5's compiler makes one. An instruction that it does not know stays behind a condition that it does
+// not know.
+__device__ inline __attribute__((always_inline)) unsigned long long active() {
+    unsigned int zero, low = 0, high = 0;
+    __asm__ volatile("s_mov_b32 %0, 0" : "=s"(zero));
+    if (zero == 0) {
+        __asm__ volatile("s_mov_b32 %0, exec_lo\n\ts_mov_b32 %1, exec_hi" : "=&s"(low), "=s"(high));
+    }
+    return warpSize == 64 ? (unsigned long long)high << 32 | low : low;
+}
+#endif
 
 // What a mask of so many bytes is about.
 template <int bytes> struct Lanes {
