@@ -6,7 +6,6 @@ taken from a toolkit or from the packages on PyPI that hold them."""
 
 from __future__ import annotations
 
-import functools
 import os
 import re
 import sys
@@ -301,15 +300,20 @@ def amd_folders(source: str, folders: Sequence[str]) -> list[str]:
     program's own files in ``folders`` includes such."""
     names = _header_names.OF_BOTH | _header_names.BUILT_IN_BY_AMD
     is_asked = any(not names.isdisjoint(includes(it)) for it in own_texts(source, folders))
-    return [_files_of_amd(names).name] if is_asked else []
+    return [_files_of_amd(names)] if is_asked else []
 
 
-@functools.cache
-def _files_of_amd(names: frozenset[str]) -> tempfile.TemporaryDirectory[str]:
-    """A folder with these headers, which goes with the process."""
+# Goes with the process.
+_FILES_OF_AMD: list[tempfile.TemporaryDirectory[str]] = []
+
+
+def _files_of_amd(names: frozenset[str]) -> str:
+    """A folder with these headers."""
     import tempfile
 
-    folder = tempfile.TemporaryDirectory(prefix="pygpu-headers-")
-    for name in names:
-        Path(folder.name, name).write_text(_text_of_amd(name, is_file=True) or "")
-    return folder
+    if not _FILES_OF_AMD:
+        folder = tempfile.TemporaryDirectory(prefix="pygpu-headers-")
+        for name in names:
+            Path(folder.name, name).write_text(_text_of_amd(name, is_file=True) or "")
+        _FILES_OF_AMD.append(folder)
+    return _FILES_OF_AMD[0].name
