@@ -198,8 +198,6 @@ mod tests {
             ("--generate-line-info", "-gline-tables-only"),
             ("-G", "-g"),
             ("--device-debug", "-g"),
-            ("-rdc=true", ""),
-            ("--relocatable-device-code=false", ""),
             ("--std=c++17", "-std=c++17"),
             ("-std c++17", "-std=c++17"),
             ("--define-macro=N=4", "-DN=4"),
@@ -219,6 +217,8 @@ mod tests {
     #[test]
     fn what_speaks_to_phases_of_nvidia_alone_is_left_out() {
         for nvidia in [
+            "-rdc=true",
+            "--relocatable-device-code=false",
             "-arch=sm_60",
             "--gpu-architecture compute_70",
             "-Xptxas -v,-O3",
