@@ -201,6 +201,8 @@ def later(packages, suite, target, folder):
         "Debug::NoLocking": 1,
         "APT::Sandbox::User": "root",
         "APT::Default-Release": suite,
+        "Acquire::Languages": "none",
+        "Acquire::IndexTargets::deb::DEP-11::DefaultEnabled": "false",
     }
     get = ["apt-get", "--quiet", *(f"-o{name}={value}" for name, value in settings.items())]
     run([*get, "update"], folder)
