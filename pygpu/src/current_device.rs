@@ -87,14 +87,6 @@ pub(crate) fn runs_kernels_on_host() -> PyResult<bool> {
     Ok(*ON_HOST.get_or_init(|| on_host))
 }
 
-/// Returns the text of a header of CUDA's by its name, as kernels on the host have it; None if they have
-/// none of that name.
-#[pyfunction]
-#[pyo3(signature = (name, /))]
-pub(crate) fn header_of_host(name: &str) -> Option<String> {
-    cuda_c::header_text(name)
-}
-
 /// Sets the device of this thread, for this library and for the driver's calls that others
 /// make; without a number the thread has none of its own.
 #[pyfunction]

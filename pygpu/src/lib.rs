@@ -128,7 +128,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module::compile_source,
         module::module_from_buffer,
         module::module_from_file,
-        current_device::header_of_host,
+        module::header_of_host,
         current_device::runs_kernels_on_host,
         module::scan_functions,
         pinned::pagelocked_empty,

@@ -177,6 +177,14 @@ impl PyModuleObject {
     }
 }
 
+/// Returns the text of a header of CUDA's by its name, as kernels on the host have it; None if they have
+/// none of that name.
+#[pyfunction]
+#[pyo3(signature = (name, /))]
+pub(crate) fn header_of_host(name: &str) -> Option<String> {
+    cuda_c::header_text(name)
+}
+
 /// Compiles CUDA C for the current device; returns the code and what the compiler had to say.
 #[pyfunction]
 pub(crate) fn compile_source<'py>(

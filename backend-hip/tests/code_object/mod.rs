@@ -1,6 +1,8 @@
 //! What an AMDGPU code object says of itself: machine, target, kernels and their arguments.
 //! Its note is a value of MessagePack, as LLVM's "User Guide for AMDGPU Backend" describes it.
 
+#![allow(dead_code, reason = "each test that includes this module uses a part of it")]
+
 use hal::source::Plan;
 use object::elf::{EM_AMDGPU, FileHeader64};
 use object::read::elf::{ElfFile, FileHeader};
@@ -12,14 +14,11 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) const MACHINE: u32 = 0xff;
 pub(crate) const GFX90A: u32 = 0x3f;
 pub(crate) const GFX1030: u32 = 0x36;
-#[allow(dead_code, reason = "not every test that includes this file asks for it")]
 pub(crate) const GFX942: u32 = 0x4c;
-#[allow(dead_code, reason = "not every test that includes this file asks for it")]
 pub(crate) const GFX1100: u32 = 0x41;
 pub(crate) const XNACK_ANY: u32 = 0x100;
 pub(crate) const XNACK_OFF: u32 = 0x200;
 pub(crate) const SRAMECC_ANY: u32 = 0x400;
-#[allow(dead_code, reason = "not every test that includes this file asks for it")]
 pub(crate) const SRAMECC_ON: u32 = 0xc00;
 
 /// The type of the note with the metadata.

@@ -1,6 +1,8 @@
 //! Real headers, a real runtime and a real compiler, fetched into the target folder when a test first needs
 //! them, by the script that `make bindings` uses.
 
+#![allow(dead_code, reason = "each test that includes this module uses a part of it")]
+
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,7 +12,6 @@ fn below(name: &str) -> PathBuf {
 }
 
 /// Where the runtime of a generation lies, once it is fetched.
-#[allow(dead_code, reason = "not every test asks for runtimes")]
 pub(crate) fn folder(generation: &str) -> PathBuf {
     below(&runtime_name(generation))
 }
@@ -45,28 +46,23 @@ pub(crate) fn fetched(what: &[&str], folder: &str, required: &str) -> Option<Pat
 }
 
 /// The generations of ROCm whose runtimes Debian has: 5.2, 6.4 and 7.2 as this is written.
-#[allow(dead_code, reason = "not every test asks for runtimes")]
 pub(crate) const GENERATIONS: [&str; 3] = ["5", "6", "7"];
 
 /// What tells a process which of them it is for.
-#[allow(dead_code, reason = "not every test asks for runtimes")]
 const GENERATION: &str = "GPUARRAY_TEST_ROCM";
 
 /// The generation that this process was started for.
-#[allow(dead_code, reason = "not every test asks for runtimes")]
 pub(crate) fn generation() -> String {
     std::env::var(GENERATION).expect("a process of `with_runtimes`")
 }
 
 /// The file of that generation's runtime, which the loader finds.
-#[allow(dead_code, reason = "not every test asks for runtimes")]
 pub(crate) fn runtime() -> String {
     format!("libamdhip64.so.{}", generation())
 }
 
 /// Runs one ignored test of this program in a process of its own with the real runtime of each of
 /// these generations; those that cannot be had are skipped, unless `PYGPU_REQUIRE_HIP_RUNTIME=1`.
-#[allow(dead_code, reason = "not every test asks for runtimes")]
 pub(crate) fn with_runtimes(
     test: &str,
     generations: &[&str],
@@ -85,7 +81,6 @@ pub(crate) fn with_runtimes(
 
 /// Runs one ignored test of this program in a process of its own, with the libraries of `folder`,
 /// no other runtime, and returns its output. With a loader there, that loads the program.
-#[allow(dead_code, reason = "not every test has processes")]
 pub(crate) fn in_process(test: &str, folder: &Path, variables: &[(&str, &str)]) -> String {
     let program = std::env::current_exe().expect("this program");
     let libraries = folder.join("lib");

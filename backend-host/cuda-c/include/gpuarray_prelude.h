@@ -32,6 +32,8 @@
 #ifdef GPUARRAY_HIP
 #include "cuda_c/hip_lanes.h"
 #include "cuda_c/hip_textures.h"
+// hipRTC has binary16 built in.
+#include "cuda_fp16.h"
 #endif
 
 #endif

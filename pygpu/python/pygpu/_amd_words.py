@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from . import _core
+from . import _core, _headers
 from ._c_text import code_of
 
 if TYPE_CHECKING:
@@ -31,33 +31,40 @@ _PACKED = re.compile(r"\b__v\w+[24]\b")
 _DOT = re.compile(r"\b__dp(?:4a|2a_(?:lo|hi))\b")
 _OBJECT = re.compile(r"\b(?:new|delete|virtual)\b")
 _OWN_MEMORY = re.compile(r"\boperator\s+(?:new|delete)\b")
+# Headers of CUDA's in the text that they have on the host. A program's lines that include them find
+# files without a text in the folder for AMD's compilers.
+_OF_HOST = re.compile(
+    r"cuComplex\.h|curand_(?:globals|kernel|mrg32k3a|normal|philox4x32_x|poisson|uniform)\.h"
+)
 _ANY = re.compile("|".join(it.pattern for it in (_WORD, _FUNCTION, _PACKED, _DOT, _OBJECT)))
 
 
 def in_front(texts: Sequence[str]) -> str:
     """Returns the lines that define those which a program's texts name."""
+    names = sorted(
+        {it for text in texts for it in _headers.includes(text) if _OF_HOST.fullmatch(it)}
+    )
+    lines = [_text_of_host(name) for name in names]
     if not any(map(_ANY.search, texts)):
-        return ""
+        return "".join(lines)
     code = "\n".join(map(code_of, texts))
-    words = sorted(set(_WORD.findall(code)))
-    lines = [f"#ifndef {name}\n#define {name}{_WORDS[name]}\n#endif\n" for name in words]
+    for name in sorted(set(_WORD.findall(code))):
+        lines.append(f"#ifndef {name}\n#define {name}{_WORDS[name]}\n#endif\n")
     if _FUNCTION.search(code):
         lines.append("#include <pygpu-amd-functions.hpp>\n")
     if _OBJECT.search(code) and not _OWN_MEMORY.search(code):
         lines.append("#include <pygpu-amd-objects.hpp>\n")
-    of_host = [("cuda_c/simd.h", _PACKED), ("cuda_c/dot_products.h", _DOT)]
-    texts = [both(name) for name, pattern in of_host if pattern.search(code)]
-    if texts:
-        # The double of AMD's runtime has them.
-        lines += ["#ifndef __GPUARRAY_HOST__\n", *texts, "#endif\n"]
+    for name, pattern in (("cuda_c/simd.h", _PACKED), ("cuda_c/dot_products.h", _DOT)):
+        if pattern.search(code):
+            # The double of AMD's runtime has them.
+            lines.append(f"#ifndef __GPUARRAY_HOST__\n{_text_of_host(name)}#endif\n")
     return "".join(lines)
 
 
-def both(name: str) -> str:
-    """Returns the text that a header has on the host, whose functions without a qualifier are the
-    device's here."""
-    text = _core.header_of_host(name)
+def _text_of_host(name: str) -> str:
+    """The text that a header has on the host, whose functions without a qualifier are the device's,
+    too."""
     return (
         "#pragma clang force_cuda_host_device begin\n"
-        f"{text}#pragma clang force_cuda_host_device end\n"
+        f"{_core.header_of_host(name)}#pragma clang force_cuda_host_device end\n"
     )

@@ -105,26 +105,6 @@ BUILT_IN = frozenset(
     }
 )
 
-# Headers of CUDA's that AMD's run-time compilers take in the text that they have on the host.
-OF_BOTH = frozenset(
-    {
-        "cuComplex.h",
-        "curand_globals.h",
-        "curand_kernel.h",
-        "curand_mrg32k3a.h",
-        "curand_normal.h",
-        "curand_philox4x32_x.h",
-        "curand_poisson.h",
-        "curand_uniform.h",
-    }
-)
-# Those whose names these compilers have built in; the double of AMD's runtime has a file.
-BUILT_IN_BY_AMD = frozenset({"cuda_fp16.h", "cuda_fp16.hpp"})
-BUILT_IN_TEXT = """#ifdef __GPUARRAY_HOST__
-#include{next} <cuda_fp16.h>
-#endif
-"""
-
 # The start of a header's name; the folder below `nvidia` and the package that hold it.
 PACKAGES = (
     ("curand", "curand", "nvidia-curand-cu12"),

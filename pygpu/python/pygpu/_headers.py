@@ -12,11 +12,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from . import _amd_words, _core, _header_names
+from . import _core, _header_names
 from ._c_text import code_of
 
 if TYPE_CHECKING:
-    import tempfile
     from collections.abc import Iterable, Iterator, Sequence
 
 FOLDER = Path(__file__).parent / "_kernel_headers"
@@ -143,19 +142,11 @@ def _own(name: str) -> str | None:
     if name in _header_names.OF_STD:
         return _header_names.STD_TEXT.format(name=name)
     if name not in _TEXTS:
-        _TEXTS[name] = _text_of_amd(name) if _core.choose_backend() == "hip" else None
+        on_amd = _core.choose_backend() == "hip"
+        _TEXTS[name] = _file(FOLDER / "hip", name) if on_amd else None
         if _TEXTS[name] is None:
             _TEXTS[name] = _file(FOLDER, _header_names.OF_C.get(name, name))
     return _TEXTS[name]
-
-
-def _text_of_amd(name: str, *, is_file: bool = False) -> str | None:
-    """The text of a header that NVIDIA's compilers have from elsewhere."""
-    if name in _header_names.BUILT_IN_BY_AMD:
-        return _header_names.BUILT_IN_TEXT.format(next="_next" if is_file else "")
-    if name in _header_names.OF_BOTH:
-        return _amd_words.both(name)
-    return _file(FOLDER / "hip", name)
 
 
 def _file(folder: Path, name: str) -> str | None:
@@ -289,31 +280,8 @@ def advice(log: str, backend: str) -> str:
     return "\n".join(sentences)
 
 
-def search_options(folders: Sequence[str]) -> list[str]:
-    """Returns the options that name folders of headers; those of this package come last."""
-    own = [FOLDER / "hip", FOLDER] if _core.choose_backend() == "hip" else [FOLDER]
-    return [f"-I{folder}" for folder in (*folders, *own)]
-
-
-def amd_folders(source: str, folders: Sequence[str]) -> list[str]:
-    """Returns the folder in which AMD's compilers find headers that are no files here, if one of a
-    program's own files in ``folders`` includes such."""
-    names = _header_names.OF_BOTH | _header_names.BUILT_IN_BY_AMD
-    is_asked = any(not names.isdisjoint(includes(it)) for it in own_texts(source, folders))
-    return [_files_of_amd(names)] if is_asked else []
-
-
-# Goes with the process.
-_FILES_OF_AMD: list[tempfile.TemporaryDirectory[str]] = []
-
-
-def _files_of_amd(names: frozenset[str]) -> str:
-    """A folder with these headers."""
-    import tempfile
-
-    if not _FILES_OF_AMD:
-        folder = tempfile.TemporaryDirectory(prefix="pygpu-headers-")
-        for name in names:
-            Path(folder.name, name).write_text(_text_of_amd(name, is_file=True) or "")
-        _FILES_OF_AMD.append(folder)
-    return _FILES_OF_AMD[0].name
+def search_options(folders: Sequence[str], vendors: Sequence[str]) -> list[str]:
+    """Returns the options that name folders of headers: a program's, the vendor's, and those of
+    this package, of which those for AMD's compilers come before what NVIDIA's have."""
+    own = [FOLDER / "hip"] if _core.choose_backend() == "hip" else []
+    return [f"-I{folder}" for folder in (*folders, *own, *vendors, FOLDER)]

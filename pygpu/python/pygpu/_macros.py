@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from . import _amd_words, _headers
+from . import _headers
 from ._c_text import code_of
 
 if TYPE_CHECKING:
@@ -39,8 +39,12 @@ _OF_CORE = re.compile(r"\bnamespace gpuarray\b")
 def in_front(source: str, folders: Sequence[str], backend: str) -> str:
     """Returns the lines that define those that a program asks for, and the rest of them."""
     texts = list(_headers.own_texts(source, folders))
-    words = _amd_words.in_front(texts) if backend == "hip" else ""
-    return words + _macros(texts, backend)
+    macros = _macros(texts, backend)
+    if backend != "hip":
+        return macros
+    from . import _amd_words
+
+    return _amd_words.in_front(texts) + macros
 
 
 def _macros(texts: Sequence[str], backend: str) -> str:

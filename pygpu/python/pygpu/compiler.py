@@ -177,8 +177,7 @@ def compile(
     if on_host:
         flags += [*(f"-I{folder}" for folder in folders), f"-idirafter{_headers.FOLDER}"]
     elif folders or _headers.has_includes(text):
-        of_amd = _headers.amd_folders(source, folders) if backend == "hip" and folders else ()
-        flags += _headers.search_options([*folders, *of_amd, *vendors])
+        flags += _headers.search_options(folders, vendors)
     try:
         result, log = _compiled(text, flags)
     except CompileError as error:

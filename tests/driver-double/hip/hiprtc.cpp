@@ -24,6 +24,13 @@ struct Nvrtc {
 #undef MEMBER
 };
 
+// A function of a library; nothing once one was not found.
+template <class F> void find(void* library, bool& complete, F& member, const char* name) {
+    void* symbol = complete ? dlsym(library, name) : nullptr;
+    complete = symbol != nullptr;
+    member = reinterpret_cast<F>(symbol);
+}
+
 // The real compiler, null for the double's own.
 const Nvrtc* real() {
     static Nvrtc all = {};
@@ -32,12 +39,7 @@ const Nvrtc* real() {
         void* library = dlopen(path && *path ? path : "libnvrtc.so", RTLD_NOW | RTLD_LOCAL);
         if (!library) std::fprintf(stderr, "driver double: DOUBLE_NVRTC: %s\n", dlerror());
         bool complete = library != nullptr;
-        const auto find = [&](auto& member, const char* name) {
-            void* symbol = complete ? dlsym(library, name) : nullptr;
-            complete = symbol != nullptr;
-            member = reinterpret_cast<std::decay_t<decltype(member)>>(symbol);
-        };
-#define FIND(name, parameters, arguments) find(all.name, #name);
+#define FIND(name, parameters, arguments) find(library, complete, all.name, #name);
         NVRTC_FUNCTIONS(FIND)
         if (!complete) std::abort(); // asked for by hand, and of use for nothing else
         return complete;
@@ -92,17 +94,12 @@ const Hiprtc* beside() {
         void* library = path && *path ? dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND) : nullptr;
         if (path && *path && !library) std::fprintf(stderr, "driver double: %s\n", dlerror());
         bool complete = library != nullptr;
-        const auto find = [&](auto& member, const char* name) {
-            void* symbol = complete ? dlsym(library, name) : nullptr;
-            complete = symbol != nullptr;
-            member = reinterpret_cast<std::decay_t<decltype(member)>>(symbol);
-        };
-        find(all.create, "hiprtcCreateProgram");
-        find(all.destroy, "hiprtcDestroyProgram");
-        find(all.add_name, "hiprtcAddNameExpression");
-        find(all.compile, "hiprtcCompileProgram");
-        find(all.log_size, "hiprtcGetProgramLogSize");
-        find(all.log, "hiprtcGetProgramLog");
+        find(library, complete, all.create, "hiprtcCreateProgram");
+        find(library, complete, all.destroy, "hiprtcDestroyProgram");
+        find(library, complete, all.add_name, "hiprtcAddNameExpression");
+        find(library, complete, all.compile, "hiprtcCompileProgram");
+        find(library, complete, all.log_size, "hiprtcGetProgramLogSize");
+        find(library, complete, all.log, "hiprtcGetProgramLog");
         return complete;
     }();
     return loaded ? &all : nullptr;
@@ -202,7 +199,7 @@ RTC(hiprtcCompileProgram, (hiprtcProgram program, int count, const char** option
     if (count < 0 || (count > 0 && !options)) return HIPRTC_ERROR_INVALID_INPUT;
     const hip::RtcOptions read = hip::read_rtc_options(count, options);
     const Nvrtc* nvrtc = forwarded();
-    return nvrtc ? compile_forwarded(*nvrtc, at(program), read) 
+    return nvrtc ? compile_forwarded(*nvrtc, at(program), read)
                  : compile_here(at(program), read, count, options);
 }
 

@@ -1,0 +1,1 @@
+// AMD's run-time compilers have its names built in.

@@ -1,0 +1,1 @@
+// The text is in front of each program that includes this file.
