@@ -238,6 +238,7 @@ def test_functions_of_warps_compile_without_warnings(tmp_path, generation, targe
 
 OF_CUDA = """
 #include <cuComplex.h>
+#include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <curand_kernel.h>
 #include <stdint.h>
@@ -287,6 +288,9 @@ __global__ void words(uint32_t *x, unsigned long long *y, half *z, cuFloatComple
     if (x[0] == 11) __trap();
     __nanosleep(100);
     z[0] = __hadd(z[1], __float2half(2.0f));
+    __nv_bfloat16 upper = __hfma(__float2bfloat16(2.0f), CUDART_INF_BF16, *(nv_bfloat16 *)x);
+    atomicAdd((__nv_bfloat16 *)x + 1, hexp(upper) + __shfl_xor_sync(~0u, upper, 1));
+    atomicAdd((__nv_bfloat162 *)x + 1, __shfl_sync(~0u, __bfloat162bfloat162(upper), 1, 8));
     w[0] = cuCdivf(cuCmulf(w[1], make_cuComplex(1, 2)), of_own(w[2]));
 }
 """

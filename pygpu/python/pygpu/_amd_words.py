@@ -33,38 +33,48 @@ _OBJECT = re.compile(r"\b(?:new|delete|virtual)\b")
 _OWN_MEMORY = re.compile(r"\boperator\s+(?:new|delete)\b")
 # Headers of CUDA's in the text that they have on the host. A program's lines that include them find
 # files without a text in the folder for AMD's compilers.
-_OF_HOST = re.compile(
-    r"cuComplex\.h|curand_(?:globals|kernel|mrg32k3a|normal|philox4x32_x|poisson|uniform)\.h"
-)
+_OF_HOST = {
+    f"{it}.h": f"{it}.h"
+    for it in (
+        "cuComplex",
+        "curand_globals",
+        "curand_kernel",
+        "curand_mrg32k3a",
+        "curand_normal",
+        "curand_philox4x32_x",
+        "curand_poisson",
+        "curand_uniform",
+    )
+}
+_OF_HOST |= dict.fromkeys(("cuda_bf16.h", "cuda_bf16.hpp"), "cuda_c/hip_bf16.h")
 _ANY = re.compile("|".join(it.pattern for it in (_WORD, _FUNCTION, _PACKED, _DOT, _OBJECT)))
 
 
 def in_front(texts: Sequence[str]) -> str:
     """Returns the lines that define those which a program's texts name."""
-    names = sorted(
-        {it for text in texts for it in _headers.includes(text) if _OF_HOST.fullmatch(it)}
-    )
-    lines = [_text_of_host(name) for name in names]
-    if not any(map(_ANY.search, texts)):
-        return "".join(lines)
-    code = "\n".join(map(code_of, texts))
+    included = {it for text in texts for it in _headers.includes(text)}
+    headers = {_OF_HOST[name] for name in included & _OF_HOST.keys()}
+    code = "\n".join(map(code_of, texts)) if any(map(_ANY.search, texts)) else ""
+    if _PACKED.search(code):
+        headers.add("cuda_c/simd.h")
+    if _DOT.search(code):
+        headers.add("cuda_c/dot_products.h")
+    lines = [_text_of_host(name) for name in sorted(headers)]
     for name in sorted(set(_WORD.findall(code))):
         lines.append(f"#ifndef {name}\n#define {name}{_WORDS[name]}\n#endif\n")
     if _FUNCTION.search(code):
         lines.append("#include <pygpu-amd-functions.hpp>\n")
     if _OBJECT.search(code) and not _OWN_MEMORY.search(code):
         lines.append("#include <pygpu-amd-objects.hpp>\n")
-    for name, pattern in (("cuda_c/simd.h", _PACKED), ("cuda_c/dot_products.h", _DOT)):
-        if pattern.search(code):
-            # The double of AMD's runtime has them.
-            lines.append(f"#ifndef __GPUARRAY_HOST__\n{_text_of_host(name)}#endif\n")
     return "".join(lines)
 
 
 def _text_of_host(name: str) -> str:
     """The text that a header has on the host, whose functions without a qualifier are the device's,
-    too."""
-    return (
+    too. The double of AMD's runtime has a part of the language already."""
+    text = (
         "#pragma clang force_cuda_host_device begin\n"
         f"{_core.header_of_host(name)}#pragma clang force_cuda_host_device end\n"
     )
+    is_there = name.startswith("cuda_c/")
+    return f"#ifndef __GPUARRAY_HOST__\n{text}#endif\n" if is_there else text

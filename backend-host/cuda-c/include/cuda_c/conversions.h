@@ -5,15 +5,9 @@
 // programs have `CUDART_INF_F` in functions that are `constexpr`.
 #pragma once
 
+#include "numbers.h"
+
 extern "C++" {
-namespace cuda_c {
-
-template <class To, class From> static inline constexpr To bits(From value) {
-    return __builtin_bit_cast(To, value);
-}
-
-} // namespace cuda_c
-
 static inline constexpr int __float_as_int(float x) { return cuda_c::bits<int>(x); }
 static inline constexpr unsigned int __float_as_uint(float x) { return cuda_c::bits<unsigned int>(x); }
 static inline constexpr float __int_as_float(int x) { return cuda_c::bits<float>(x); }
@@ -25,30 +19,6 @@ static inline constexpr int __double2loint(double x) { return (int)cuda_c::bits<
 static inline constexpr double __hiloint2double(int high, int low) {
     return cuda_c::bits<double>((unsigned long long)(unsigned int)high << 32 | (unsigned int)low);
 }
-
-namespace cuda_c {
-
-// Rounds to an integer in the type itself; the current rounding is always to the nearest.
-static inline float round_rn(float x) { return __builtin_rintf(x); }
-static inline float round_rz(float x) { return __builtin_truncf(x); }
-static inline float round_ru(float x) { return __builtin_ceilf(x); }
-static inline float round_rd(float x) { return __builtin_floorf(x); }
-static inline double round_rn(double x) { return __builtin_rint(x); }
-static inline double round_rz(double x) { return __builtin_trunc(x); }
-static inline double round_ru(double x) { return __builtin_ceil(x); }
-static inline double round_rd(double x) { return __builtin_floor(x); }
-
-// An integer of a number without a fraction. `limit` is the first number above the range.
-template <class To, class From> static inline To saturated(From x, From limit, To nan) {
-    constexpr To highest = To(-1) > To(0) ? To(-1) : To(~(To(1) << (sizeof(To) * 8 - 1)));
-    constexpr To lowest = To(-1) > To(0) ? To(0) : To(To(1) << (sizeof(To) * 8 - 1));
-    if (x != x) return nan;
-    if (x >= limit) return highest;
-    if (x < (To(-1) > To(0) ? From(0) : -limit)) return lowest;
-    return (To)x;
-}
-
-} // namespace cuda_c
 
 #define CUDA_C_TO_INTEGER(from, name, to, type, limit, nan)                                     \
     static inline to __##from##2##name##_rn(type x) {                                           \

@@ -2,6 +2,8 @@
 // float. Rounded once, in each direction; NaN becomes the one that a device makes.
 #pragma once
 
+#include "numbers.h"
+
 extern "C++" {
 namespace cuda_c {
 

@@ -5,10 +5,10 @@
 // processor has one, the compiler is handed the operation as a multiply-add of its own.
 #pragma once
 
+#include "numbers.h"
+
 extern "C++" {
 namespace cuda_c {
-
-enum Rounding { ROUNDED_TO_NEAREST, ROUNDED_DOWN, ROUNDED_UP, ROUNDED_TO_ZERO };
 
 #if defined(__x86_64__)
 // The rounding of MXCSR; the compiler moves nothing that the fences name across a change.
