@@ -244,6 +244,9 @@ OF_CUDA = """
 #include <stdint.h>
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
+#include <limits>
+#include <tuple>
+#include <type_traits>
 #include "own.h"
 namespace cg = cooperative_groups;
 
@@ -281,6 +284,13 @@ __global__ void groups(int *out) {
     if (out[0] > 3) out[1] = cg::coalesced_threads().size();
     cg::this_grid().sync();
 }
+extern "C++" __device__ float chosen(std::true_type, float x) { return x; }
+extern "C++" __device__ float chosen(std::false_type, float x) { return -x; }
+__global__ void of_cpp(float *x) {
+    x[0] = std::numeric_limits<float>::infinity() + chosen(std::is_integral<int>(), x[1]);
+    x[2] = chosen(std::is_trivially_copyable<shape>(), summed(std::array<float, 2>{{x[2], x[3]}}));
+    x[4] = std::get<0>(std::make_tuple(x[5], 3)) + std::is_same_v<int, std::decay_t<const int &>>;
+}
 __global__ void words(uint32_t *x, unsigned long long *y, half *z, cuFloatComplex *w) {
     if constexpr (sizeof(uint64_t) == 8) x[0] = __vadd4(x[1], x[2]) + __dp4a(x[3], x[4], x[5]);
     __stcg(x + 6, __ldcv(x + 7) + umax(x[8], 3u) + atomicAdd_block(x + 9, 1u));
@@ -295,8 +305,16 @@ __global__ void words(uint32_t *x, unsigned long long *y, half *z, cuFloatComple
 }
 """
 OWN = """
+#include <array>
 #include <cuComplex.h>
+#include <functional>
 #include <stdint.h>
+#include <utility>
+extern "C++" template <class T, std::size_t n> __device__ T summed(const std::array<T, n> &items) {
+    std::pair<T, T> sum = std::make_pair(T(), T());
+    for (T item : items) sum.first = std::plus<>()(sum.first, item);
+    return std::move(sum.first);
+}
 static __device__ cuFloatComplex of_own(cuFloatComplex z) {
     return make_cuFloatComplex((int32_t)z.x, (float)(uint64_t)z.y);
 }

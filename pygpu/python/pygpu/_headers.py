@@ -141,6 +141,8 @@ def _own(name: str) -> str | None:
         return ""
     if name in _header_names.OF_STD:
         return _header_names.STD_TEXT.format(name=name)
+    if name in _header_names.OF_STD_HERE:
+        return None
     if name not in _TEXTS:
         on_amd = _core.choose_backend() == "hip"
         _TEXTS[name] = _file(FOLDER / "hip", name) if on_amd else None
@@ -248,9 +250,18 @@ def of_cpp(source: str) -> list[str]:
     return [name for name in dict.fromkeys(includes(source)) if name.isidentifier()]
 
 
+def first(source: str) -> list[str]:
+    """Returns the headers that come before `extern "C"`, of those that a source for GPUs includes."""
+    of_std = [name for name in of_cpp(source) if name in _header_names.OF_STD_HERE]
+    return of_vendor(source) + of_std
+
+
 def vendor_folders(source: str) -> list[str]:
     """Returns the folders of NVIDIA's headers that a source includes, and of those behind them."""
     names = of_vendor(source)
+    for name in _header_names.OF_STD_HERE.intersection(includes(source)):
+        if _core.choose_backend() == "cuda" and vendor_folder(f"cuda/std/{name}") is not None:
+            names.append(f"cuda/std/{name}")
     if not names:
         return []
     # What NVIDIA's headers include lies in other packages.
@@ -284,4 +295,4 @@ def search_options(folders: Sequence[str], vendors: Sequence[str]) -> list[str]:
     """Returns the options that name folders of headers: a program's, the vendor's, and those of
     this package, of which those for AMD's compilers come before what NVIDIA's have."""
     own = [FOLDER / "hip"] if _core.choose_backend() == "hip" else []
-    return [f"-I{folder}" for folder in (*folders, *own, *vendors, FOLDER)]
+    return [f"-I{folder}" for folder in (*folders, *own, *vendors, FOLDER, FOLDER / "std")]

@@ -144,7 +144,7 @@ def compile(
     wrapper = ("", "")
     if not no_extern_c:
         # Headers with templates come first, and their own lines add nothing.
-        first = _headers.of_cpp(text) if on_host else _headers.of_vendor(text)
+        first = _headers.of_cpp(text) if on_host else _headers.first(text)
         included = "".join(f"#include <{name}>\n" for name in first)
         wrapper = (f'{included}extern "C" {{\n', "\n}\n")
     references = ""

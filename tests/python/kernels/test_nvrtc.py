@@ -49,6 +49,18 @@ __global__ void k(int *x) { x[0] = max(x[0], 2); }
 #include <inttypes.h>
 __global__ void k(uint64_t *x) { if (x[0] == 5) printf("%" PRIu64 "\\n", x[0]); }
 """,
+    "headers of C++": """
+#include <array>
+#include <functional>
+#include <limits>
+#include <tuple>
+#include <type_traits>
+__global__ void k(double *x) {
+    x[0] = std::numeric_limits<float>::infinity() + std::plus<>()(x[1], 2);
+    x[1] = std::get<0>(std::make_tuple(std::move(x[2]), 3)) + std::array<int, 2>{{4, 5}}[1];
+    x[2] = std::is_same<int, std::decay_t<const int &>>::value;
+}
+""",
     "headers of C": """
 #include <cassert>
 #include <cfloat>
