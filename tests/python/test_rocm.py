@@ -284,6 +284,8 @@ __global__ void groups(int *out) {
     if (out[0] > 3) out[1] = cg::coalesced_threads().size();
     cg::this_grid().sync();
 }
+struct settings { float factor; } __constant__ given = {2};
+__global__ void constant(float *x) { x[0] = given.factor; }
 extern "C++" __device__ float chosen(std::true_type, float x) { return x; }
 extern "C++" __device__ float chosen(std::false_type, float x) { return -x; }
 __global__ void of_cpp(float *x) {
@@ -325,7 +327,7 @@ import pygpu.autoinit
 from pygpu import compiler
 
 code = compiler.compile(sys.argv[1], options=[], include_dirs=[sys.argv[2]])
-print(code[:4] == b"\\x7fELF", code[18:20] == b"\\xe0\\x00")
+print(code[:4] == b"\\x7fELF", code[18:20] == b"\\xe0\\x00", b"\\0given\\0" in code)
 """
 
 
@@ -337,4 +339,4 @@ def test_what_only_cuda_has_compiles_without_warnings(tmp_path, generation, targ
     (tmp_path / "own.h").write_text(OWN)
     given = (COMPILE_OF_CUDA, OF_CUDA, str(tmp_path))
     said = run_with_compiler(generation, target, tmp_path / "cache", *given)
-    assert said == "True True\n"
+    assert said == "True True True\n"

@@ -1,4 +1,4 @@
-"""Attributes behind structures, which NVRTC reads otherwise than nvcc."""
+"""Attributes behind structures, which NVRTC and clang read otherwise than nvcc."""
 
 from __future__ import annotations
 
@@ -39,12 +39,36 @@ TEXTS = [
     ("int a[] = {1, 2}; __align__(8) int b;", None),
     ("} __align__(8) x; {", None),
     ("struct { int a; } b; // __align__", None),
+    ("struct s { int a; } __constant__ c;", None),
+]
+OF_VARIABLES = [
+    ("struct s { int a; } __constant__ c;", "__constant__ struct s { int a; } c;"),
+    (
+        "static struct { int a; } __device__ d = {7};",
+        "static __device__ struct { int a; } d = {7};",
+    ),
+    (
+        "#define FAST __constant__\nunion u { int a; } FAST c[3];",
+        "#define FAST __constant__\nFAST union u { int a; } c[3];",
+    ),
+    (
+        "__global__ void k() { struct : base { int a; } __shared__ s; }",
+        "__global__ void k() { __shared__ struct : base { int a; } s; }",
+    ),
+    ("struct s { int a; __device__ int f() { return a; } __device__ int g(); };", None),
+    ("struct s { int a; }; __constant__ s c;", None),
+    ("template <class T> __global__ void g(T *p) { } __device__ int v;", None),
+    ("namespace n { int a; } __device__ int v;", None),
+    ("typedef struct { int a; } __align__(16) pair;", None),
 ]
 
 
-@pytest.mark.parametrize(("text", "expected"), TEXTS)
-def test_attributes_come_before_the_name(text, expected):
-    found = _structure_attributes.in_front(text)
+@pytest.mark.parametrize(
+    ("backend", "text", "expected"),
+    [("cuda", *it) for it in TEXTS] + [("hip", *it) for it in OF_VARIABLES],
+)
+def test_attributes_come_first(backend, text, expected):
+    found = _structure_attributes.in_front(text, backend)
 
     def words(text: str) -> list[str]:
         return re.findall(r"\w+|\S", text)
@@ -55,7 +79,7 @@ def test_attributes_come_before_the_name(text, expected):
 
 def test_lines_keep_their_numbers():
     text = "typedef struct\n{\n  int a;\n}\n__attribute__((\n  aligned(16)))\nb;\nint c;"
-    found = _structure_attributes.in_front(text)
+    found = _structure_attributes.in_front(text, "cuda")
     assert found.splitlines()[6:] == ["b;", "int c;"]
     assert found.splitlines()[0].split() == [
         "typedef",
@@ -67,7 +91,7 @@ def test_lines_keep_their_numbers():
 
 def test_many_braces_take_no_time():
     text = "struct { int a; } __align__(8) b;\n" * 2000
-    assert _structure_attributes.in_front(text).count("struct __align__(8) {") == 2000
+    assert _structure_attributes.in_front(text, "cuda").count("struct __align__(8) {") == 2000
 
 
 def test_members_lie_where_other_compilers_put_them():

@@ -139,8 +139,8 @@ def compile(
         text = _headers.insert(source, _FILE, folders)
         unasked = _headers.insert(unasked, _FILE, ())
     backend = _core.choose_backend()
-    if backend == "cuda":
-        text = _structure_attributes.in_front(text)
+    if not on_host:
+        text = _structure_attributes.in_front(text, backend)
     wrapper = ("", "")
     if not no_extern_c:
         # Headers with templates come first, and their own lines add nothing.
