@@ -284,6 +284,9 @@ __global__ void groups(int *out) {
     if (out[0] > 3) out[1] = cg::coalesced_threads().size();
     cg::this_grid().sync();
 }
+#if __NVCC__ != 1 || __CUDACC_VER_MAJOR__ != 9
+#error the options
+#endif
 struct settings { float factor; } __constant__ given = {2};
 __global__ void constant(float *x) { x[0] = given.factor; }
 extern "C++" __device__ float chosen(std::true_type, float x) { return x; }
@@ -326,7 +329,8 @@ import sys
 import pygpu.autoinit
 from pygpu import compiler
 
-code = compiler.compile(sys.argv[1], options=[], include_dirs=[sys.argv[2]])
+options = ["-D__NVCC__", "-D", "__CUDACC_VER_MAJOR__=9"]
+code = compiler.compile(sys.argv[1], options=options, include_dirs=[sys.argv[2]])
 print(code[:4] == b"\\x7fELF", code[18:20] == b"\\xe0\\x00", b"\\0given\\0" in code)
 """
 

@@ -14,7 +14,7 @@ OF_C = {
 # Headers of C++ that lie in the folder `std`. They are those of NVIDIA's package where it is there.
 OF_STD_HERE = frozenset({"array", "functional", "limits", "tuple", "type_traits", "utility"})
 
-# Headers of C++ that only NVIDIA's package has for kernels, in a namespace of its own. AMD's has none.
+# Headers of C++ that only NVIDIA's package has for kernels, in a namespace of its own.
 OF_STD = frozenset({"initializer_list", "iterator", "numeric", "optional", "ratio", "variant"})
 STD_TEXT = """#ifdef __HIP__
 #error "the run-time compiler of HIP has no header {name}"

@@ -251,7 +251,7 @@ def of_cpp(source: str) -> list[str]:
 
 
 def first(source: str) -> list[str]:
-    """Returns the headers that come before `extern "C"`, of those that a source for GPUs includes."""
+    """Returns those headers that a source for GPUs includes which come before `extern "C"`."""
     of_std = [name for name in of_cpp(source) if name in _header_names.OF_STD_HERE]
     return of_vendor(source) + of_std
 

@@ -47,6 +47,21 @@ def in_front(source: str, folders: Sequence[str], backend: str) -> str:
     return _amd_words.in_front(texts) + macros
 
 
+def of_options(flags: list[str]) -> tuple[list[str], str]:
+    """Returns options for AMD's compiler, and lines that define those of these macros which the
+    options did: its own headers, in front of every program, would take them for the compiler's."""
+    kept, lines = [], []
+    rest = iter(flags)
+    for flag in rest:
+        text = flag + next(rest, "") if flag == "-D" else flag
+        name, _, value = text.removeprefix("-D").partition("=")
+        if text.startswith("-D") and _NAMED.fullmatch(name):
+            lines.append(f"#define {name} {value if '=' in text else 1}\n")
+        else:
+            kept.append(text)
+    return kept, "".join(lines)
+
+
 def _macros(texts: Sequence[str], backend: str) -> str:
     if not any(map(_NAMED.search, texts)):
         return ""

@@ -5,9 +5,9 @@ nvcc read it. NVRTC gives it to the name ``pair`` alone: ``sizeof`` and the plac
 that type are others then, without a word. It understands the same attribute in front of the
 structure's name.
 
-``struct pair { ... } __constant__ first;`` is a variable in constant memory, as GCC and nvcc read it.
-Clang gives the attribute to the structure, where it means nothing. It understands the same word in
-front of ``struct``.
+``struct pair { ... } __constant__ first;`` is a variable in constant memory, as GCC and nvcc read
+it. Clang gives the attribute to the structure, where it means nothing. It understands the same word
+in front of ``struct``.
 """
 
 from __future__ import annotations

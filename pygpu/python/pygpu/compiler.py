@@ -159,7 +159,8 @@ def compile(
     if backend == "hip":
         from . import _warps
 
-        references += _warps.in_front(source, folders)
+        flags, defined = _macros.of_options(flags)
+        references += defined + _warps.in_front(source, folders)
     references += _macros.in_front(source, folders, backend)
     vendors = () if on_host or not _headers.has_includes(text) else _headers.vendor_folders(text)
     if vendors:
