@@ -35,6 +35,9 @@ const FILE: &str = "CompileSource";
 /// The language of texts that choose none, as NVIDIA's run-time compiler has it; hipRTC's own is older.
 const LANGUAGE: &str = "-std=c++17";
 
+/// Initializers in braces may narrow their values, as NVIDIA's compilers have it.
+const NARROWING: &str = "-Wno-c++11-narrowing";
+
 /// The option that names the architecture.
 const ARCHITECTURE_OPTION: &str = "--offload-arch=";
 
@@ -94,7 +97,7 @@ impl Compiler for Hiprtc {
         check(compilation.target)?;
         let found = self.find()?;
         let given = translate(compilation.options);
-        let mut own = Vec::new();
+        let mut own = vec![NARROWING.to_owned()];
         let mut targets: Vec<_> =
             given.iter().filter_map(|it| it.strip_prefix(ARCHITECTURE_OPTION)).collect();
         if targets.is_empty() {

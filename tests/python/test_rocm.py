@@ -234,6 +234,98 @@ def test_functions_of_warps_compile_without_warnings(tmp_path, generation, targe
     assert said == "True True\n" * 2
 
 
+# ---- hipRTC on programs with vector types, and with functions that its headers have -------------
+
+VECTORS = """
+#include "own.h"
+__device__ inline float2 operator*(float2 a, float2 b) {
+    return make_float2(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x);
+}
+__device__ inline float dot(float3 a, float3 b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
+struct ray { float3 from, to; int hits; };
+__constant__ float4 colours[2] = {{1, 2}, {3}};
+__device__ int flat(uint3 thread, uint3 block, dim3 threads) {
+    return block.x * threads.x + thread.x;
+}
+__device__ float atomicMax(float *place, float value) {
+    int seen = __float_as_int(*place), old;
+    do {
+        old = seen;
+        seen = atomicCAS((int *)place, old, __float_as_int(fmaxf(value, __int_as_float(old))));
+    } while (seen != old);
+    return __int_as_float(old);
+}
+__device__ unsigned __lane_id() { return threadIdx.x % 32; }
+__global__ void use(float *out, const float4 *in, int *most) {
+    float3 sum = make_float3(1, 2, 3);
+    sum += sum;
+    sum *= 2;
+    float2 z = make_float2(1, 2);
+    z = z * z;
+    float4 none = {0}, some = {1, 2};
+    float2 many[8] = {0};
+    ray r = {0};
+    const uint3 place = threadIdx;
+    int pair[2] = {threadIdx.x, z.x};
+    dim3 blocks = gridDim;
+    out[flat(threadIdx, blockIdx, blockDim)] = sum.z + z.y + none.w + some.y + many[3].x + pair[1];
+    out[1] = dot(r.from, r.to) + colours[1].x + place.x + blocks.y + (__ldg(in) * make_float4(2)).x;
+    atomicMax(out + 2, 3.5f);
+    atomicMax(most, 3 + (int)__lane_id());
+}
+"""
+OWN_VECTORS = """
+inline __host__ __device__ void operator+=(float3 &a, float3 b) { a.x += b.x; a.z += b.z; }
+inline __host__ __device__ void operator*=(float3 &a, float b) { a.x *= b; a.z *= b; }
+inline __host__ __device__ float4 operator*(float4 a, float4 b) {
+    return make_float4(a.x * b.x, a.y * b.y, a.z * b.z, a.w * b.w);
+}
+extern "C++" inline __host__ __device__ float4 make_float4(float s) {
+    return make_float4(s, s, s, s);
+}
+"""
+OF_TEXTURES = """
+__device__ inline void operator+=(float4 &a, float4 b) { a.x += b.x; a.y += b.y; }
+texture<uchar4, 2, cudaReadModeNormalizedFloat> colours;
+texture<float2, 1> row;
+__global__ void use(float4 *out, cudaTextureObject_t image, cudaSurfaceObject_t painted) {
+    float4 sum = tex2D(colours, 1, 2), texel = {0};
+    sum += tex2D<float4>(image, 1, 2);
+    tex3D(&texel, image, 1.f, 2.f, 3.f);
+    sum += texel;
+    texel.x = tex1Dfetch(row, 3).y + tex2D<uchar4>(image, 1, 2).w;
+    out[0] = sum;
+    out[1] = texel;
+    surf2Dwrite(sum, painted, 16, 3);
+    sum += surf2Dread<float4>(painted, 16, 2);
+    surf2DLayeredwrite(make_float2(sum.x, 1), painted, 8, 1, 1);
+}
+"""
+
+
+@pytest.mark.skipif(
+    choose_backend() != "hip", reason="devices of HIP are needed to ask its compiler"
+)
+@pytest.mark.parametrize(("generation", "target"), COMPILERS)
+def test_vector_types_are_plain_where_a_program_needs_it(tmp_path, generation, target):
+    (tmp_path / "own.h").write_text(OWN_VECTORS)
+    given = (COMPILE_OF_CUDA, VECTORS, str(tmp_path))
+    said = run_with_compiler(generation, target, tmp_path / "cache", *given)
+    assert said == "True True False\n"
+
+
+@pytest.mark.skipif(
+    choose_backend() != "hip", reason="devices of HIP are needed to ask its compiler"
+)
+@pytest.mark.parametrize(
+    ("generation", "target"),
+    [it for it in COMPILERS if it[1] not in WITHOUT_IMAGES],
+)
+def test_plain_vector_types_are_read_from_textures(tmp_path, generation, target):
+    said = run_with_compiler(generation, target, tmp_path, COMPILE_WARPS, OF_TEXTURES)
+    assert said == "True True\n"
+
+
 # ---- hipRTC on programs with headers of CUDA's, and with what only CUDA C has --------------------
 
 OF_CUDA = """

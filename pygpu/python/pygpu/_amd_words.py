@@ -23,14 +23,27 @@ _WORDS = {
 }
 _WORD = re.compile(rf"\b(?:{'|'.join(_WORDS)})\b")
 _FUNCTION = re.compile(
-    r"\b(?:__(?:ldlu|ldcv|stwb|stcg|stcs|stwt|trap|brkpt|nanosleep|tanhf)|u(?:min|max)"
-    r"|u?ll(?:min|max)|atomic(?:Add|Sub|Exch|Min|Max|And|Or|Xor|Inc|Dec|CAS)_block)\b"
+    r"\b(?:__(?:ldca|ldcg|ldcs|ldlu|ldcv|stwb|stcg|stcs|stwt|trap|brkpt|nanosleep|tanhf)|u(?:min|max)"
+    r"|u?ll(?:min|max)|atomic(?:Add|Sub|Exch|Min|Max|And|Or|Xor|Inc|Dec|CAS)_block"
+    r"|fdivide|atomic(?:Inc|Dec)_system)\b"
 )
+_PLACE = r"\b(?:threadIdx|blockIdx|blockDim|gridDim)\b"
 # Several numbers in a word.
 _PACKED = re.compile(r"\b__v\w+[24]\b")
 _DOT = re.compile(r"\b__dp(?:4a|2a_(?:lo|hi))\b")
 _OBJECT = re.compile(r"\b(?:new|delete|virtual)\b")
 _OWN_MEMORY = re.compile(r"\boperator\s+(?:new|delete)\b")
+# A function of a program's own that AMD's headers have, too, for types of which CUDA C has none.
+_OWN = re.compile(
+    r"[\w*&>]\s+[*&]?\s*(atomic(?:Add|Sub|Exch|Min|Max|CAS)|__lane_id|__lanemask_[lg][te])"
+    r"\s*\([^()]*\)\s*\{"
+)
+_VECTOR = re.compile(
+    r"\b(?:make_)?(?:u?(?:char|short|int|long|longlong)|float|double)[1-4]\b"
+    rf"|{_PLACE}\b(?!\s*\.)"
+)
+_WHOLE_PLACE = re.compile(rf"{_PLACE}(?!\s*\.)")
+_DECLARED_PLACE = re.compile(rf"\b(?:u?int3|dim3)[\s&*]+(?:\w+\s*,\s*)*{_PLACE}")
 # Headers of CUDA's in the text that they have on the host. A program's lines that include them find
 # files without a text in the folder for AMD's compilers.
 _OF_HOST = {
@@ -47,7 +60,15 @@ _OF_HOST = {
     )
 }
 _OF_HOST |= dict.fromkeys(("cuda_bf16.h", "cuda_bf16.hpp"), "cuda_c/hip_bf16.h")
-_ANY = re.compile("|".join(it.pattern for it in (_WORD, _FUNCTION, _PACKED, _DOT, _OBJECT)))
+_FORWARDED = """extern "C++" template <class T, class U>
+__device__ inline T pygpu_own_{name}(T* place, U value) {{ return {name}(place, (T)value); }}
+"""
+_FORWARDED_CAS = """extern "C++" template <class T, class U, class V>
+__device__ inline T pygpu_own_{name}(T* place, U expected, V value) {{
+    return {name}(place, (T)expected, (T)value);
+}}
+"""
+_ANY = re.compile("|".join(it.pattern for it in (_WORD, _FUNCTION, _PACKED, _DOT, _OBJECT, _OWN)))
 
 
 def in_front(texts: Sequence[str]) -> str:
@@ -66,7 +87,27 @@ def in_front(texts: Sequence[str]) -> str:
         lines.append("#include <pygpu-amd-functions.hpp>\n")
     if _OBJECT.search(code) and not _OWN_MEMORY.search(code):
         lines.append("#include <pygpu-amd-objects.hpp>\n")
+    lines += map(_beside_own, sorted(set(_OWN.findall(code))))
     return "".join(lines)
+
+
+def _beside_own(name: str) -> str:
+    """The lines by which a program's own function has another name, under which AMD's for other
+    types stand beside it."""
+    template = "" if name.startswith("__") else _FORWARDED_CAS if "CAS" in name else _FORWARDED
+    return f"{template.format(name=name)}#define {name} pygpu_own_{name}\n"
+
+
+def vectors(code: str) -> str:
+    """Returns the lines by which a program's vector types are plain structures; empty for one
+    without them."""
+    if not _VECTOR.search(code):
+        return ""
+    has_textures = _headers.declares_references(code) or _headers.names_textures(code)
+    lines = f"#include <{_headers.TEXTURES}>\n" if has_textures else ""
+    if _WHOLE_PLACE.search(code) and not _DECLARED_PLACE.search(code):
+        lines += "#define PYGPU_WHOLE_PLACES\n"
+    return f"{lines}#include <pygpu-cuda-vectors.hpp>\n"
 
 
 def _text_of_host(name: str) -> str:

@@ -31,7 +31,7 @@ _OF_CUDA = {
 }
 _NVCC = "__NVCC__"
 _NAMED = re.compile(rf"\b(?:{'|'.join([*_OF_CUDA, 'CUDA_VERSION', _NVCC])})\b")
-_OF_HIP = re.compile(NAMES_OF_HIP)
+OF_HIP = re.compile(NAMES_OF_HIP)
 # The core's own functions ask for the vendor's compiler.
 _OF_CORE = re.compile(r"\bnamespace gpuarray\b")
 
@@ -45,6 +45,16 @@ def in_front(source: str, folders: Sequence[str], backend: str) -> str:
     from . import _amd_words
 
     return _amd_words.in_front(texts) + macros
+
+
+def vectors(source: str, folders: Sequence[str]) -> str:
+    """Returns the lines by which vector types are plain structures, for a program that AMD's
+    compiler refuses with its own; empty for programs without such types, and for those of HIP."""
+    from . import _amd_words
+
+    codes = [code_of(text) for text in _headers.own_texts(source, folders)]
+    is_of_hip = any(map(OF_HIP.search, codes))
+    return "" if is_of_hip else _amd_words.vectors("\n".join(codes))
 
 
 def of_options(flags: list[str]) -> tuple[list[str], str]:
@@ -70,7 +80,7 @@ def _macros(texts: Sequence[str], backend: str) -> str:
     macros = {_NVCC: 1} if _NVCC in named else {}
     if named and backend == "hip":
         macros |= _OF_CUDA
-        if any(_OF_HIP.search(code) or _OF_CORE.search(code) for code in codes):
+        if any(OF_HIP.search(code) or _OF_CORE.search(code) for code in codes):
             return ""
     lines = (f"#ifndef {name}\n#define {name} {value}\n#endif\n" for name, value in macros.items())
     return "".join(lines)

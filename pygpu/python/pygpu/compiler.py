@@ -168,7 +168,9 @@ def compile(
     folder = _kept(source) if keep else None
     # A debugger shows the lines of a file that is there.
     file = folder / _FILE if folder is not None and on_host else _FILE
-    text = f'{_UNASKED}{unasked}{references}{wrapper[0]}#line 1 "{file}"\n{text}{wrapper[1]}'
+    before = _UNASKED + unasked
+    text = f'{references}{wrapper[0]}#line 1 "{file}"\n{text}{wrapper[1]}'
+    vectors = _macros.vectors(source, folders) if backend == "hip" else ""
     if target == "ptx":
         arch = _virtual(arch or Context.get_device().architecture())
     elif code is not None:
@@ -177,10 +179,19 @@ def compile(
         flags.append(f"-arch={arch}")
     if on_host:
         flags += [*(f"-I{folder}" for folder in folders), f"-idirafter{_headers.FOLDER}"]
-    elif folders or _headers.has_includes(text):
+    elif folders or _headers.has_includes(before + text):
         flags += _headers.search_options(folders, vendors)
     try:
-        result, log = _compiled(text, flags)
+        try:
+            result, log = _compiled(before + text, flags)
+        except CompileError as error:
+            if not vectors:
+                raise
+            try:
+                search = _headers.search_options(folders, vendors)
+                result, log = _compiled(before + vectors + text, [*flags, *search])
+            except CompileError:
+                raise error from None
     except CompileError as error:
         command = [f"--{target}", *flags, _FILE]
         log = "\n".join(filter(None, (error.detail, _headers.advice(error.detail, backend))))

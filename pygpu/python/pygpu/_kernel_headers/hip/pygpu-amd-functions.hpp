@@ -9,6 +9,9 @@
 extern "C++" {
 
 // Accesses with advice for caches, which is without effect; a volatile one reads memory again.
+template <class T> __device__ inline T __ldca(const T* from) { return *from; }
+template <class T> __device__ inline T __ldcg(const T* from) { return *from; }
+template <class T> __device__ inline T __ldcs(const T* from) { return *from; }
 template <class T> __device__ inline T __ldlu(const T* from) { return *from; }
 template <class T> __device__ inline T __ldcv(const T* from) {
     asm volatile("" ::: "memory");
@@ -38,6 +41,13 @@ __device__ inline unsigned long long ullmax(unsigned long long x, unsigned long 
     return x < y ? y : x;
 }
 __device__ inline float __tanhf(float x) { return tanhf(x); }
+__device__ inline double fdivide(double x, double y) { return x / y; }
+__device__ inline unsigned int atomicInc_system(unsigned int* place, unsigned int limit) {
+    return atomicInc(place, limit);
+}
+__device__ inline unsigned int atomicDec_system(unsigned int* place, unsigned int limit) {
+    return atomicDec(place, limit);
+}
 
 // What is atomic for the device is so for a block.
 #define PYGPU_ATOMIC(name)                                                                    \
