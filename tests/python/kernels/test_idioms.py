@@ -227,6 +227,67 @@ extern "C" __global__ void k(int *o, const __grid_constant__ Big b) {
         "k",
         800,
     ),
+    "atomic functions of a program's own": (
+        r"""
+__device__ float atomicMax(float *place, float value) {
+    int seen = __float_as_int(*place), old;
+    do {
+        old = seen;
+        seen = atomicCAS((int *)place, old, __float_as_int(fmaxf(value, __int_as_float(old))));
+    } while (seen != old);
+    return __int_as_float(old);
+}
+static __device__ void atomicAdd(float2 *place, float2 value) {
+    atomicAdd(&place->x, value.x);
+    atomicAdd(&place->y, value.y);
+}
+__device__ inline double atomicSub(double *place, double value) {
+    return atomicAdd(place, -value);
+}
+extern "C" __global__ void k(int *o) {
+    __shared__ float most; __shared__ float2 sum; __shared__ double left; __shared__ int least;
+    if (threadIdx.x == 0) most = 0, sum.x = sum.y = 0, left = 1000, least = 7;
+    __syncthreads();
+    atomicMax(&most, threadIdx.x + 0.5f); atomicAdd(&sum, make_float2(1, 2));
+    atomicSub(&left, 2.0); atomicMax(&least, (int)threadIdx.x - 20);
+    __syncthreads();
+    o[threadIdx.x] = (int)(most * 2) + (int)(sum.x + sum.y) + (int)left + least; }
+""",
+        "k",
+        63 + 96 + 936 + 11,
+    ),
+    "operators of vectors": (
+        r"""
+__device__ inline void operator+=(float3 &a, float3 b) { a.x += b.x; a.y += b.y; a.z += b.z; }
+__device__ inline float2 operator*(float2 a, float2 b) {
+    return make_float2(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x); }
+struct ray { float3 from, to; int hits; };
+__device__ int flat(uint3 t, uint3 b, dim3 d) { return b.x * d.x + t.x; }
+extern "C" __global__ void k(int *o) {
+    float3 s = make_float3(1, 2, 3); s += s; float2 z = make_float2(1, 2); z = z * z;
+    float4 some = {1, 2}; float2 many[8] = {0}; ray r = {0}; const uint3 t = threadIdx;
+    int pair[2] = {threadIdx.x, s.x};
+    o[t.x] = s.z + z.y * 10 + some.y * 100 + some.w + many[7].y + r.to.x + pair[1] * 1000
+        + flat(threadIdx, blockIdx, blockDim); }
+""",
+        "k",
+        6 + 40 + 200 + 2000,
+    ),
+    "atomic functions of long numbers": (
+        r"""
+extern "C" __global__ void k(int *o) {
+    __shared__ long long bits[3];
+    if (threadIdx.x == 0) bits[0] = bits[2] = 0, bits[1] = -1;
+    __syncthreads();
+    atomicOr(bits, 1ll << threadIdx.x); atomicAnd(bits + 1, ~(1ll << threadIdx.x));
+    atomicXor(bits + 2, (long long)threadIdx.x);
+    __syncthreads();
+    o[threadIdx.x] = (bits[0] == 0xffffffffll) + 10 * (bits[1] == (-1ll << 32))
+        + 100 * (bits[2] == 0); }
+""",
+        "k",
+        111,
+    ),
 }
 
 

@@ -90,6 +90,7 @@ CUDA_C_EXTREMES(unsigned long long)
     CUDA_C_FETCH(type, atomicXor, xor)
 CUDA_C_BITWISE(int)
 CUDA_C_BITWISE(unsigned int)
+CUDA_C_BITWISE(long long)
 CUDA_C_BITWISE(unsigned long long)
 #undef CUDA_C_BITWISE
 #define CUDA_C_EXCHANGE(type) CUDA_C_ATOMIC(type, atomicExch, cuda_c::atomic_exchange(address, value))
@@ -128,17 +129,19 @@ static inline void unsafeAtomicAdd(float* address, float value) { atomicAdd(addr
 static inline void unsafeAtomicAdd(double* address, double value) { atomicAdd(address, value); }
 #endif
 
-// The vectors that devices of recent architectures add to: each component for itself.
+// The vectors that devices of recent architectures add to: each component for itself. Templates, so that
+// programs have functions of their own for them, which older architectures need.
 #define CUDA_C_ADD_VECTOR(type, ...)                                                            \
-    static inline type atomicAdd(type* address, type value) {                                   \
-        return {__VA_ARGS__};                                                                   \
-    }                                                                                           \
-    static inline type atomicAdd_block(type* address, type value) { return atomicAdd(address, value); } \
-    static inline type atomicAdd_system(type* address, type value) { return atomicAdd(address, value); }
+    CUDA_C_ADD_VECTOR_AS(type, atomicAdd, {__VA_ARGS__})                                        \
+    CUDA_C_ADD_VECTOR_AS(type, atomicAdd_block, atomicAdd(address, value))                      \
+    CUDA_C_ADD_VECTOR_AS(type, atomicAdd_system, atomicAdd(address, value))
+#define CUDA_C_ADD_VECTOR_AS(type, name, ...)                                                   \
+    template <class = void> static inline type name(type* address, type value) { return __VA_ARGS__; }
 CUDA_C_ADD_VECTOR(float2, atomicAdd(&address->x, value.x), atomicAdd(&address->y, value.y))
 CUDA_C_ADD_VECTOR(float4, atomicAdd(&address->x, value.x), atomicAdd(&address->y, value.y),
                   atomicAdd(&address->z, value.z), atomicAdd(&address->w, value.w))
 #undef CUDA_C_ADD_VECTOR
+#undef CUDA_C_ADD_VECTOR_AS
 
 // The functions with an order and a scope.
 #define __NV_ATOMIC_RELAXED __ATOMIC_RELAXED
