@@ -54,6 +54,14 @@ _UNASKED_OF_STD = ["cmath", "cstddef", "cstdint", "cstdlib", "cstring"]
 _REGISTER = re.compile(r"\bregister\b")
 _TYPEDEF = re.compile(r"\btypedef\s+([\w\s]+?)\s+(\w+)\s*;")
 
+# Lines for AMD's compilers, which stay in a header for others; and a header's first ones, which
+# include NVIDIA's in its place where they can.
+_FOR_AMD = re.compile(r"#elif [^\n]*\n#include \"pygpu-hip-integers\.h\"\n")
+_FOR_VENDORS = re.compile(
+    r"(?:#define PYGPU_NVIDIAS_\w+ <[\w/]+>\n)?#if [^\n]*__has_include[^\n]*\n#include [^\n]*\n"
+    r"(?:namespace std \{\n[^\n]*\n\}\n)?#el(?:se|if)( [^\n]*)?"
+)
+
 _MISSING = re.compile(
     r"""(?:open\ source\ file\ "([^"]+)"|fatal\ error:\ '([^']+)'\ file\ not\ found
     |fatal\ error:\ ([^\s:]+):\ No\ such\ file)""",
@@ -142,13 +150,19 @@ def _own(name: str) -> str | None:
     if name in _header_names.OF_STD:
         return _header_names.STD_TEXT.format(name=name)
     if name in _header_names.OF_STD_HERE:
-        return None
+        return None if _is_of_vendor(name) else _file(FOLDER / "std", name)
     if name not in _TEXTS:
         on_amd = _core.choose_backend() == "hip"
         _TEXTS[name] = _file(FOLDER / "hip", name) if on_amd else None
         if _TEXTS[name] is None:
             _TEXTS[name] = _file(FOLDER, _header_names.OF_C.get(name, name))
     return _TEXTS[name]
+
+
+def _is_of_vendor(name: str) -> bool:
+    """Whether a header of the C++ library is NVIDIA's."""
+    is_here = name in _header_names.OF_STD_HERE and _core.choose_backend() == "cuda"
+    return is_here and vendor_folder(f"cuda/std/{name}") is not None
 
 
 def _file(folder: Path, name: str) -> str | None:
@@ -199,6 +213,12 @@ def insert(source: str, file: str, folders: Iterable[str]) -> str:
     for found, new in sorted(places, key=lambda place: place[0].start(), reverse=True):
         source = source[: found.start()] + new + source[found.end() :]
     return source
+
+
+def closed(text: str) -> str:
+    """Returns a text without what its headers have in it for those of vendors, of which it includes
+    none: a text that reads no file is compiled once for all processes."""
+    return _FOR_VENDORS.sub(lambda found: f"#if{found[1] or ' 1'}", _FOR_AMD.sub("", text))
 
 
 def program(name: str) -> str | None:
@@ -252,16 +272,13 @@ def of_cpp(source: str) -> list[str]:
 
 def first(source: str) -> list[str]:
     """Returns those headers that a source for GPUs includes which come before `extern "C"`."""
-    of_std = [name for name in of_cpp(source) if name in _header_names.OF_STD_HERE]
-    return of_vendor(source) + of_std
+    return of_vendor(source) + list(filter(_is_of_vendor, of_cpp(source)))
 
 
 def vendor_folders(source: str) -> list[str]:
     """Returns the folders of NVIDIA's headers that a source includes, and of those behind them."""
     names = of_vendor(source)
-    for name in _header_names.OF_STD_HERE.intersection(includes(source)):
-        if _core.choose_backend() == "cuda" and vendor_folder(f"cuda/std/{name}") is not None:
-            names.append(f"cuda/std/{name}")
+    names += [f"cuda/std/{name}" for name in filter(_is_of_vendor, of_cpp(source))]
     if not names:
         return []
     # What NVIDIA's headers include lies in other packages.

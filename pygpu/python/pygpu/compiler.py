@@ -169,8 +169,13 @@ def compile(
     # A debugger shows the lines of a file that is there.
     file = folder / _FILE if folder is not None and on_host else _FILE
     before = _UNASKED + unasked
-    text = f'{references}{wrapper[0]}#line 1 "{file}"\n{text}{wrapper[1]}'
     vectors = _macros.vectors(source, folders) if backend == "hip" else ""
+    if not on_host:
+        references = _headers.insert(references, _FILE, ())
+        vectors = _headers.insert(vectors, _FILE, ())
+    text = f'{references}{wrapper[0]}#line 1 "{file}"\n{text}{wrapper[1]}'
+    if not on_host and not vendors:
+        before, text = map(_headers.closed, (before, text))
     if target == "ptx":
         arch = _virtual(arch or Context.get_device().architecture())
     elif code is not None:

@@ -12,7 +12,7 @@ import pytest
 from device import BACKEND
 from pairs import numbers
 
-from pygpu import _header_names, _headers, driver, gpuarray
+from pygpu import _core, _header_names, _headers, driver, gpuarray
 from pygpu.compiler import SourceModule, compile
 from pygpu.elementwise import ElementwiseKernel
 
@@ -402,10 +402,12 @@ def test_headers_of_cpp_are_those_of_nvidias_package(cccl):
 
 def test_headers_of_cpp_that_are_here_give_way_to_nvidias_package(cccl):
     text = "#include <limits>\nint x;\n"
-    assert _headers.insert(text, "kernel.cu", ()) == text
+    assert "numeric_limits" in _headers.insert(text, "kernel.cu", ())
     assert str(cccl) not in _headers.vendor_folders(text)
     (cccl / "cuda" / "std" / "limits").write_text("")
+    assert (_headers.insert(text, "kernel.cu", ()) == text) == (BACKEND == "cuda")
     assert (str(cccl) in _headers.vendor_folders(text)) == (BACKEND == "cuda")
+    assert ("limits" in _headers.first(text)) == (BACKEND == "cuda")
 
 
 OF_CPP = """
@@ -443,6 +445,31 @@ extern "C" __global__ void use(double *out) {
     out[8] = std::move(x) + sizeof(std::conditional_t<true, char, double>);
 }
 """
+
+
+CLOSED = [
+    "__global__ void k(uint32_t *x) { *x = INT_MAX; }",
+    "#include <stdint.h>\n#include <climits>\n__global__ void k(uint64_t *x) { *x = CHAR_BIT; }",
+    "__global__ void k(float *x) { *x = std::sqrt(*x) + M_PI; }",
+    "__global__ void k(float *x) { *x = __shfl_sync(0xffffffff, *x, 1) + __ldcg(x); }",
+    "__global__ void k(unsigned *x) { *x = __vadd4(*x, __dp4a(1, 2, 3)); }",
+    "#include <limits>\n#include <tuple>\n__global__ void k(int *x) {}",
+    "#include <pycuda-complex.hpp>\n#include <stdio.h>\n__global__ void k(float *x) {}",
+    "texture<float, 1> t;\n__global__ void k(float *x) { *x = tex1Dfetch(t, 1); }",
+]
+
+
+@pytest.mark.skipif(BACKEND == "host", reason="the host knows what it has read")
+@pytest.mark.parametrize("text", CLOSED)
+def test_what_reads_no_files_of_others_is_kept_for_other_processes(text, monkeypatch):
+    given = []
+    real = _core.compile_source
+    monkeypatch.setattr(
+        _core, "compile_source", lambda *arguments: given.append(arguments[0]) or real(*arguments)
+    )
+    compile(text)
+    assert len(given) == 1
+    assert "include" not in given[0]
 
 
 @pytest.mark.parametrize("is_in_a_header", [False, True])

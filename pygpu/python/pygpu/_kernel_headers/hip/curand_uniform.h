@@ -1,1 +1,1 @@
-// The text is in front of each program that includes this file.
+// The text is in front of each program that names this file.
