@@ -436,3 +436,53 @@ def test_what_only_cuda_has_compiles_without_warnings(tmp_path, generation, targ
     given = (COMPILE_OF_CUDA, OF_CUDA, str(tmp_path))
     said = run_with_compiler(generation, target, tmp_path / "cache", *given)
     assert said == "True True True\n"
+
+
+# ---- hipRTC on programs that name functions with a stated rounding -------------------------------
+
+ROUNDED = """
+#define OF_TWO(name) x[0] = __f##name##_rd(x[1], x[2]) + __f##name##_rn(x[3], x[4]);             \\
+    y[0] += __d##name##_ru(y[1], y[2]) + __d##name##_rn(y[3], y[4]);
+#define OF_ONE(name) x[1] += __f##name##_rz(x[2]) + __f##name##_rn(x[3]);                        \\
+    y[1] += __d##name##_rd(y[2]) + __d##name##_rn(y[3]);
+#define FROM(name, to) *to++ = __##name##_rd(*i++); *to++ = __##name##_ru(*i++);                 \\
+    *to++ = __##name##_rz(*i++); *to++ = __##name##_rn(*i++);
+#define TO(name, from) *i++ = __##name##_rd(*from++); *i++ = __##name##_ru(*from++);             \\
+    *i++ = __##name##_rz(*from++); *i++ = __##name##_rn(*from++);
+
+// A program's own takes the place of one.
+__device__ float __fsqrt_rz(float x) { return x; }
+
+__global__ void arithmetic(float *x, double *y) {
+    OF_TWO(add) OF_TWO(sub) OF_TWO(mul) OF_TWO(div)
+    OF_ONE(sqrt) OF_ONE(rcp)
+    x[2] = __fmaf_rd(x[3], x[4], x[5]) + __fmaf_rn(x[6], x[7], 1) + __frsqrt_rn(x[8]);
+    x[3] = __fmaf_ieee_rn(x[3], x[4], x[5]) + __fmaf_ieee_rz(x[3], x[4], x[5]);
+    y[2] = __fma_rz(y[3], y[4], y[5]) + __fma_rn(y[6], y[7], 1) + __fadd_rz(1, y[8]);
+}
+__global__ void conversions(float *x, double *y, long long *i) {
+    FROM(int2float, x) FROM(uint2float, x) FROM(ll2float, x) FROM(ull2float, x)
+    FROM(ll2double, y) FROM(ull2double, y)
+    TO(double2float, y) TO(float2int, x) TO(float2uint, x) TO(float2ll, x) TO(float2ull, x)
+    TO(double2int, y) TO(double2uint, y) TO(double2ll, y) TO(double2ull, y)
+    *y = __uint2double_rn(*i) + __int2double_rn(*i);
+}
+"""
+COMPILE_ROUNDED = """
+import sys
+import pygpu.autoinit
+from pygpu import compiler
+
+for options in [[], ["-use_fast_math"], ["-fmad=true", "-ftz=true"]]:
+    code = compiler.compile(sys.argv[1], options=options)
+    print(code[:4] == b"\\x7fELF", code[18:20] == b"\\xe0\\x00")
+"""
+
+
+@pytest.mark.skipif(
+    choose_backend() != "hip", reason="devices of HIP are needed to ask its compiler"
+)
+@pytest.mark.parametrize(("generation", "target"), COMPILERS)
+def test_functions_with_a_stated_rounding_compile_without_warnings(tmp_path, generation, target):
+    said = run_with_compiler(generation, target, tmp_path, COMPILE_ROUNDED, ROUNDED)
+    assert said == "True True\n" * 3

@@ -28,6 +28,12 @@ _FUNCTION = re.compile(
     r"|fdivide|atomic(?:Inc|Dec)_system)\b"
 )
 _PLACE = r"\b(?:threadIdx|blockIdx|blockDim|gridDim)\b"
+# Functions with a stated rounding, which a program's macros may put together.
+_ROUNDED = re.compile(
+    r"\b__(?:[fd](?:add|sub|mul|div|rcp|sqrt)|fmaf?|fmaf_ieee|frsqrt|(?:double|u?int|u?ll)2float"
+    r"|(?:uint|u?ll)2double|float2u?ll|double2u?(?:int|ll))_r[nduz]\b"
+    r"|##\s*_?r[nduz]\b|\b__[fd]\w*\s*##"
+)
 # Several numbers in a word.
 _PACKED = re.compile(r"\b__v\w+[24]\b")
 _DOT = re.compile(r"\b__dp(?:4a|2a_(?:lo|hi))\b")
@@ -68,7 +74,8 @@ __device__ inline T pygpu_own_{name}(T* place, U expected, V value) {{
     return {name}(place, (T)expected, (T)value);
 }}
 """
-_ANY = re.compile("|".join(it.pattern for it in (_WORD, _FUNCTION, _PACKED, _DOT, _OBJECT, _OWN)))
+_PATTERNS = (_WORD, _FUNCTION, _ROUNDED, _PACKED, _DOT, _OBJECT, _OWN)
+_ANY = re.compile("|".join(it.pattern for it in _PATTERNS))
 
 
 def in_front(texts: Sequence[str]) -> str:
@@ -85,6 +92,8 @@ def in_front(texts: Sequence[str]) -> str:
         lines.append(f"#ifndef {name}\n#define {name}{_WORDS[name]}\n#endif\n")
     if _FUNCTION.search(code):
         lines.append("#include <pygpu-amd-functions.hpp>\n")
+    if _ROUNDED.search(code):
+        lines.append("#include <pygpu-amd-rounding.hpp>\n")
     if _OBJECT.search(code) and not _OWN_MEMORY.search(code):
         lines.append("#include <pygpu-amd-objects.hpp>\n")
     lines += map(_beside_own, sorted(set(_OWN.findall(code))))

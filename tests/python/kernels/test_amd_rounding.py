@@ -1,0 +1,31 @@
+"""Functions with a stated rounding for AMD's compilers, on the processor, against its own."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+from pygpu import _headers
+
+SOURCE = Path(__file__).with_name("amd_rounding.cpp")
+BATCHES = 30
+
+
+def test_they_round_as_the_processor_does(tmp_path):
+    compiler = os.environ.get("CXX", "c++").split()
+    options = ["-std=c++17", "-O2", "-frounding-math", "-ffp-contract=off", "-Wall", "-Wextra"]
+    folder = _headers.FOLDER / "hip"
+    program = tmp_path / "rounding"
+    subprocess.run(
+        [*compiler, *options, "-Werror", f"-I{folder}", SOURCE, "-o", program],
+        check=True,
+        timeout=120,
+    )
+    said = subprocess.run(
+        [program, str(BATCHES)], capture_output=True, text=True, timeout=120, check=False
+    )
+    compared, wrong = map(int, re.findall(r"(\d+) compared, (\d+) wrong", said.stdout)[-1])
+    assert wrong == 0, said.stdout
+    assert compared > 10_000_000
