@@ -34,6 +34,8 @@ _ROUNDED = re.compile(
     r"|(?:uint|u?ll)2double|float2u?ll|double2u?(?:int|ll))_r[nduz]\b"
     r"|##\s*_?r[nduz]\b|\b__[fd]\w*\s*##"
 )
+_HALF = r"(?:float|u?short|u?int|u?ll)2half_r[duz]|half2u?(?:short|int|ll)_r[nduz]|double2half"
+_ROUNDED_HALF = re.compile(rf"\b__(?:{_HALF})\b")
 # Several numbers in a word.
 _PACKED = re.compile(r"\b__v\w+[24]\b")
 _DOT = re.compile(r"\b__dp(?:4a|2a_(?:lo|hi))\b")
@@ -74,7 +76,7 @@ __device__ inline T pygpu_own_{name}(T* place, U expected, V value) {{
     return {name}(place, (T)expected, (T)value);
 }}
 """
-_PATTERNS = (_WORD, _FUNCTION, _ROUNDED, _PACKED, _DOT, _OBJECT, _OWN)
+_PATTERNS = (_WORD, _FUNCTION, _ROUNDED, _ROUNDED_HALF, _PACKED, _DOT, _OBJECT, _OWN)
 _ANY = re.compile("|".join(it.pattern for it in _PATTERNS))
 
 
@@ -94,6 +96,8 @@ def in_front(texts: Sequence[str]) -> str:
         lines.append("#include <pygpu-amd-functions.hpp>\n")
     if _ROUNDED.search(code):
         lines.append("#include <pygpu-amd-rounding.hpp>\n")
+    if _ROUNDED_HALF.search(code):
+        lines.append("#include <pygpu-amd-half-rounding.hpp>\n")
     if _OBJECT.search(code) and not _OWN_MEMORY.search(code):
         lines.append("#include <pygpu-amd-objects.hpp>\n")
     lines += map(_beside_own, sorted(set(_OWN.findall(code))))

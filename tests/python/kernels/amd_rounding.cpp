@@ -1,11 +1,18 @@
-// Functions of pygpu-amd-rounding.hpp, compiled for the processor, against its own roundings.
+// Functions of pygpu-amd-rounding.hpp and pygpu-amd-half-rounding.hpp, compiled for the processor,
+// against its own roundings; those to 16 bits against a list of all these numbers.
 //
 // Arguments: numbers of random batches, and `all` for every float in the functions of one.
 
 #define __HIP__ 1
 #define __device__
-#include <pygpu-amd-rounding.hpp>
+struct __half {
+    unsigned short bits;
+};
+static __half __ushort_as_half(unsigned short bits) { return {bits}; }
+static float __half2float(__half x);
+#include <pygpu-amd-half-rounding.hpp>
 
+#include <algorithm>
 #include <cfenv>
 #include <cmath>
 #include <cstdio>
@@ -81,6 +88,69 @@ template <class I, class T> static I integer(T x, I of_nan) {
 }
 static const long long HIGHEST = std::numeric_limits<long long>::min();
 
+static float __half2float(__half x) {
+    const int field = x.bits >> 10 & 31, digits = x.bits & 1023;
+    const float size = field == 31 ? digits ? NAN : INFINITY
+                       : field     ? std::ldexp((float)(digits + 1024), field - 25)
+                                   : std::ldexp((float)digits, -24);
+    return x.bits >> 15 ? -size : size;
+}
+// Of the number's two neighbours among those of 16 bits, the one that a rounding takes.
+static unsigned short neighbour(long double x, int mode) {
+    static const std::vector<long double> all = [] {
+        std::vector<long double> all;
+        for (int at = 0; at <= 0x7c00; at++) all.push_back(__half2float({(unsigned short)at}));
+        return all;
+    }();
+    if (x != x) return 0x7fff;
+    const long double size = std::fabs(x);
+    const int below = (int)(std::upper_bound(all.begin(), all.end(), size) - all.begin()) - 1;
+    const bool exact = all[below] == size, negative = std::signbit(x);
+    bool next = mode == FE_DOWNWARD ? negative : mode == FE_UPWARD && !negative;
+    if (mode == FE_TONEAREST && !exact) {
+        const long double above = below == 0x7bff ? 65536 : all[below + 1];
+        const long double middle = (all[below] + above) / 2;
+        next = size > middle || (size == middle && below % 2);
+    }
+    return (unsigned short)(negative << 15 | (below + (!exact && next)));
+}
+static void to_halves(const Batch<float> &batch) {
+    typedef unsigned short U;
+    COMPARE(U, float, __float2half_rd, FE_TONEAREST, (x).bits, neighbour(x, FE_DOWNWARD))
+    COMPARE(U, float, __float2half_ru, FE_TONEAREST, (x).bits, neighbour(x, FE_UPWARD))
+    COMPARE(U, float, __float2half_rz, FE_TONEAREST, (x).bits, neighbour(x, FE_TOWARDZERO))
+}
+static void to_halves(const Batch<double> &batch) {
+    COMPARE(unsigned short, double, __double2half, FE_TONEAREST, (x).bits, neighbour(x, FE_TONEAREST))
+}
+#define OF_INTEGER(I, name)                                                                     \
+    COMPARE(U, L, name##_rd, FE_TONEAREST, ((I)x).bits, neighbour((I)x, FE_DOWNWARD))           \
+    COMPARE(U, L, name##_ru, FE_TONEAREST, ((I)x).bits, neighbour((I)x, FE_UPWARD))             \
+    COMPARE(U, L, name##_rz, FE_TONEAREST, ((I)x).bits, neighbour((I)x, FE_TOWARDZERO))
+static void to_halves(const Batch<long long> &batch) {
+    typedef unsigned short U;
+    typedef long long L;
+    OF_INTEGER(short, __short2half)
+    OF_INTEGER(U, __ushort2half)
+    OF_INTEGER(int, __int2half)
+    OF_INTEGER(unsigned int, __uint2half)
+    OF_INTEGER(L, __ll2half)
+    OF_INTEGER(unsigned long long, __ull2half)
+}
+static void of_halves() {
+    typedef unsigned short U;
+    Batch<U> batch;
+    for (int at = 0; at < 0x10000; at++) batch.put((U)at, 0, 0);
+#define TO_INTEGER(I, name, of_nan)                                                             \
+    ROUNDINGS(I, U, name, (__ushort_as_half(x)), integer(__half2float({x}), (I)of_nan))
+    TO_INTEGER(short, __half2short, 0)
+    TO_INTEGER(U, __half2ushort, 0)
+    TO_INTEGER(int, __half2int, 0)
+    TO_INTEGER(unsigned int, __half2uint, 0)
+    TO_INTEGER(long long, __half2ll, HIGHEST)
+    TO_INTEGER(unsigned long long, __half2ull, HIGHEST)
+}
+
 static void of_one(const Batch<float> &batch) {
     ROUNDINGS(long long, float, __float2ll, (x), integer(x, HIGHEST))
     ROUNDINGS(unsigned long long, float, __float2ull, (x), integer(x, 1ull << 63))
@@ -140,13 +210,27 @@ template <class T> static std::vector<T> special() {
             for (T one : {bits<T>((Bits<T>)(at + by)), -bits<T>((Bits<T>)(at + by))}) all.push_back(one);
     return all;
 }
-// Floats at which a narrowed double changes, for both directions.
-template <class T> static void put_edges(Batch<T> &) {}
+// Numbers of fewer digits at which a narrowed one changes, and in the middle between two.
+static void put_edges(Batch<float> &batch) {
+    for (int at = 0; at < 0x7c00; at++)
+        for (int by = -2; by <= 2; by++)
+            for (int odd = 0; odd <= 1; odd++) {
+                const float low = __half2float({(unsigned short)at});
+                const float middle = low + odd * std::ldexp(1.0f, std::max(at >> 10, 1) - 26);
+                const float near = bits<float>(bits<int>(middle) + by);
+                batch.put(by & 1 ? -near : near, 1, 1);
+            }
+}
 static void put_edges(Batch<double> &batch) {
     for (float at : special<float>())
         for (double middle : {(double)at, (at + (double)std::nextafter(at, INFINITY)) / 2})
             for (int by = -2; by <= 2; by++)
                 batch.put(bits<double>(bits<long long>(middle) + by), 1, 1);
+    for (int at = 0; at < 0x7c00; at++)
+        for (int by = -1; by <= 1; by++) {
+            const double middle = __half2float({(unsigned short)at}) + std::ldexp(1.0, std::max(at >> 10, 1) - 26);
+            batch.put(bits<double>(bits<long long>(middle) + by), 1, 1);
+        }
 }
 
 // Any number with digits, zeros among them, and an exponent between two.
@@ -203,7 +287,7 @@ template <class T> static void compare_all(int batches) {
     for (T x : all)
         for (T y : all) batch.put(x, y, x);
     put_edges(batch);
-    of_one(batch), of_two(batch);
+    of_one(batch), of_two(batch), to_halves(batch);
     for (T x : all) {
         batch = {};
         for (T y : all)
@@ -214,11 +298,13 @@ template <class T> static void compare_all(int batches) {
         batch = {};
         while (batch.x.size() < 4096) put_random(batch);
         of_one(batch), of_two(batch), of_three(batch);
+        if (n % 4 == 0) to_halves(batch);
     }
 }
 
 int main(int count, char **arguments) {
     const int batches = std::atoi(arguments[1]);
+    of_halves();
     compare_all<float>(batches);
     compare_all<double>(batches);
     Batch<long long> batch;
@@ -229,6 +315,7 @@ int main(int count, char **arguments) {
                     batch.put(sign * ((1ll << at) + (1ll << low) + by), 0, 0);
     for (int n = 0; n < batches; n++) {
         of_integers(batch);
+        if (n % 4 == 0) to_halves(batch);
         batch = {};
         while (batch.x.size() < 4096) batch.put((long long)any() >> any_between(0, 63), 0, 0);
     }

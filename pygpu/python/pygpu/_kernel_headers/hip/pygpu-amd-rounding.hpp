@@ -1,9 +1,9 @@
 // Arithmetic and conversions of CUDA C's with a stated rounding, for AMD's compilers.
 //
-// They lack the directed forms of arithmetic. Of those that they have, some conversions and roots are
-// not rounded as their names say, and sums and products are merged into multiply-adds. The
-// operations here are of integers: they are exact for every argument, keep subnormal numbers, and no
-// option for floating point changes them.
+// They lack the directed forms of arithmetic. Of what they have, some conversions and roots do not
+// round as their names say, and sums and products are merged into multiply-adds. The operations
+// here are of integers: they are exact for every argument, keep subnormal numbers, and no option
+// for floating point changes them.
 
 #ifndef PYGPU_AMD_ROUNDING_HPP
 #define PYGPU_AMD_ROUNDING_HPP
@@ -44,10 +44,10 @@ template <class T> __device__ inline bool is_finite(T x) {
     return without_sign(x) < infinity<T>();
 }
 template <class T> __device__ inline T with_sign(bool negative, Word<T> bits) {
-    return __builtin_bit_cast(T, (Word<T>)negative << (8 * sizeof(T) - 1) | bits);
+    return __builtin_bit_cast(T, (Word<T>)((Word<T>)negative << (8 * sizeof(T) - 1) | bits));
 }
 template <class T> __device__ inline T not_a_number() {
-    return with_sign<T>(false, ~(Word<T>)0 >> 1);
+    return with_sign<T>(false, (Word<T>)-1 >> 1);
 }
 
 __device__ inline int leading_zeros(unsigned int x) { return __builtin_clz(x); }
@@ -174,7 +174,8 @@ template <class T, Rounding ROUNDING> __device__ inline T divide(T x, T y) {
     typedef Word<T> W;
     const W divisor = without_sign(y);
     // As a product with 1 / y, where that is zero or infinite.
-    if (!divisor || divisor == infinity<T>()) y = with_sign<T>(is_negative(y), divisor ^ infinity<T>());
+    if (!divisor || divisor == infinity<T>())
+        y = with_sign<T>(is_negative(y), divisor ^ infinity<T>());
     if (!is_finite(x) || !without_sign(x) || !is_finite(y) || !without_sign(y)) return x * y;
     const Number<W> a = aligned(number<W>(x)), b = aligned(number<W>(y));
     constexpr int COUNT = Form<T>::DIGITS + 2;
@@ -218,11 +219,10 @@ __device__ inline float reciprocal_root(float x) {
         Number<W>{false, digits << 1 | (remainder || rest), -59 - a.exponent / 2});
 }
 
-template <Rounding ROUNDING> __device__ inline float narrowed(double x) {
-    const unsigned int infinite = infinity<float>();
-    if (without_sign(x) > infinity<double>()) return not_a_number<float>();
-    if (!is_finite(x)) return with_sign<float>(is_negative(x), infinite);
-    return rounded<float, ROUNDING>(number<unsigned long long>(x));
+template <class To, Rounding ROUNDING, class T> __device__ inline To narrowed(T x) {
+    if (without_sign(x) > infinity<T>()) return not_a_number<To>();
+    if (!is_finite(x)) return with_sign<To>(is_negative(x), infinity<To>());
+    return rounded<To, ROUNDING>(number<Word<T>>(x));
 }
 
 template <class T, Rounding ROUNDING, class W, class I> __device__ inline T of_integer(I x) {
@@ -235,7 +235,8 @@ template <class I, Rounding ROUNDING, class T> __device__ inline I to_integer(T 
     typedef unsigned long long W;
     if (without_sign(x) > infinity<T>()) return of_nan;
     const Number<W> a = number<W>(x);
-    const W digits = a.exponent > 64 - Form<T>::DIGITS ? ~(W)0 : shortened<ROUNDING>(a, -a.exponent);
+    const bool is_short = a.exponent <= 64 - Form<T>::DIGITS;
+    const W digits = is_short ? shortened<ROUNDING>(a, -a.exponent) : ~(W)0;
     constexpr bool WITH_SIGN = (I)-1 < (I)0;
     constexpr W MOST = ~(W)0 >> (64 - 8 * (int)sizeof(I) + WITH_SIGN);
     if (a.negative) return !WITH_SIGN ? 0 : digits > MOST ? (I)(MOST + 1) : (I)-digits;
@@ -344,7 +345,7 @@ template <class T> __device__ inline T here(T value) {
     PYGPU_TO_INTEGERS(suffix, to)                                                               \
     PYGPU_DIRECTED(float, f, __fmaf, suffix, to)                                                \
     PYGPU_DIRECTED(double, d, __fma, suffix, to)                                                \
-    PYGPU_FUNCTION(float, __double2float_##suffix, (double x), narrowed<to>(x))                 \
+    PYGPU_FUNCTION(float, __double2float_##suffix, (double x), (narrowed<float, to>(x)))        \
     PYGPU_OF_INTEGER(int, __int2float, float, unsigned int, suffix, to)                         \
     PYGPU_OF_INTEGER(unsigned int, __uint2float, float, unsigned int, suffix, to)               \
     PYGPU_OF_INTEGER(long long, __ll2float, float, unsigned long long, suffix, to)              \
