@@ -32,7 +32,7 @@ _PLACE = r"\b(?:threadIdx|blockIdx|blockDim|gridDim)\b"
 _ROUNDED = re.compile(
     r"\b__(?:[fd](?:add|sub|mul|div|rcp|sqrt)|fmaf?|fmaf_ieee|frsqrt|(?:double|u?int|u?ll)2float"
     r"|(?:uint|u?ll)2double|float2u?ll|double2u?(?:int|ll))_r[nduz]\b"
-    r"|##\s*_?r[nduz]\b|\b__[fd]\w*\s*##"
+    r"|##\s*(?:\w*_)?r[nduz]\b|\b__\w*\s*##"
 )
 _HALF = r"(?:float|u?short|u?int|u?ll)2half_r[duz]|half2u?(?:short|int|ll)_r[nduz]|double2half"
 _ROUNDED_HALF = re.compile(rf"\b__(?:{_HALF})\b")

@@ -7,15 +7,17 @@ import re
 import subprocess
 from pathlib import Path
 
-from pygpu import _headers
+import pytest
+
+from pygpu import _amd_words, _headers
 
 SOURCE = Path(__file__).with_name("amd_rounding.cpp")
-BATCHES = 30
+BATCHES = 20
 
 
 def test_they_round_as_the_processor_does(tmp_path):
     compiler = os.environ.get("CXX", "c++").split()
-    options = ["-std=c++17", "-O2", "-frounding-math", "-ffp-contract=off", "-Wall", "-Wextra"]
+    options = ["-std=c++17", "-O1", "-frounding-math", "-ffp-contract=off", "-Wall", "-Wextra"]
     folder = _headers.FOLDER / "hip"
     program = tmp_path / "rounding"
     subprocess.run(
@@ -29,3 +31,21 @@ def test_they_round_as_the_processor_does(tmp_path):
     compared, wrong = map(int, re.findall(r"(\d+) compared, (\d+) wrong", said.stdout)[-1])
     assert wrong == 0, said.stdout
     assert compared > 10_000_000
+
+
+@pytest.mark.parametrize(
+    ("text", "headers"),
+    [
+        ("x = __fadd_rz(x, y);", ["rounding"]),
+        ("x = __fmaf_ieee_rn(x, y, z) + __frsqrt_rn(x);", ["rounding"]),
+        ("#define OF(name, to) __##name##_##to", ["rounding"]),
+        ("#define DIVIDED(p) __##p##div_rd(x, y)", ["rounding"]),
+        ("i = __double2uint_rn(y); x = __ull2float_ru(i);", ["rounding"]),
+        ("h = __short2half_rd(i); i = __half2int_rn(h);", ["half-rounding"]),
+        ("i = __float2int_rn(x) + __float2uint_rz(x); h = __float2half_rn(x);", []),
+        ("// __fadd_rz", []),
+    ],
+)
+def test_headers_stand_in_front_of_programs_that_name_their_functions(text, headers):
+    lines = _amd_words.in_front([text])
+    assert lines == "".join(f"#include <pygpu-amd-{it}.hpp>\n" for it in headers)
