@@ -30,6 +30,13 @@ _OF_CUDA = {
     "__CUDA_ARCH__": 700,
 }
 _NVCC = "__NVCC__"
+_FAST = {
+    "-use_fast_math",
+    "--use_fast_math",
+    "-ffast-math",
+    "-Ofast",
+    "-funsafe-math-optimizations",
+}
 _NAMED = re.compile(rf"\b(?:{'|'.join([*_OF_CUDA, 'CUDA_VERSION', _NVCC])})\b")
 OF_HIP = re.compile(NAMES_OF_HIP)
 # The core's own functions ask for the vendor's compiler.
@@ -59,8 +66,10 @@ def vectors(source: str, folders: Sequence[str]) -> str:
 
 def of_options(flags: list[str]) -> tuple[list[str], str]:
     """Returns options for AMD's compiler, and lines that define those of these macros which the
-    options did: its own headers, in front of every program, would take them for the compiler's."""
-    kept, lines = [], []
+    options did: its own headers, in front of every program, would take them for the compiler's.
+    Functions with a stated rounding are told of options that allow others."""
+    kept = []
+    lines = ["#define PYGPU_FAST_MATH\n"] if _FAST.intersection(flags) else []
     rest = iter(flags)
     for flag in rest:
         text = flag + next(rest, "") if flag == "-D" else flag

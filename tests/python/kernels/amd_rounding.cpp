@@ -4,6 +4,8 @@
 // Arguments: numbers of random batches, and `all` for every float in the functions of one.
 
 #define __HIP__ 1
+// Divisions and roots to the nearest as options make them that allow others.
+#define PYGPU_FAST_MATH
 #define __device__
 struct __half {
     unsigned short bits;

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pygpu import _amd_words, _headers
+from pygpu import _amd_words, _headers, _macros
 
 SOURCE = Path(__file__).with_name("amd_rounding.cpp")
 BATCHES = 20
@@ -49,3 +49,9 @@ def test_they_round_as_the_processor_does(tmp_path):
 def test_headers_stand_in_front_of_programs_that_name_their_functions(text, headers):
     lines = _amd_words.in_front([text])
     assert lines == "".join(f"#include <pygpu-amd-{it}.hpp>\n" for it in headers)
+
+
+@pytest.mark.parametrize("option", ["-use_fast_math", "--use_fast_math", "-ffast-math"])
+def test_divisions_know_of_options_that_allow_other_roundings(option):
+    assert _macros.of_options(["-O3", option]) == (["-O3", option], "#define PYGPU_FAST_MATH\n")
+    assert _macros.of_options(["-O3"]) == (["-O3"], "")

@@ -1,9 +1,9 @@
 // Arithmetic and conversions of CUDA C's with a stated rounding, for AMD's compilers.
 //
 // They lack the directed forms of arithmetic. Of what they have, some conversions and roots do not
-// round as their names say, and sums and products are merged into multiply-adds. The operations
-// here are of integers: they are exact for every argument, keep subnormal numbers, and no option
-// for floating point changes them.
+// round as their names say, and sums and products are merged into multiply-adds. Those that round in
+// a direction are made of integers here: they are exact for every argument, keep subnormal numbers,
+// and no option for floating point changes them.
 
 #ifndef PYGPU_AMD_ROUNDING_HPP
 #define PYGPU_AMD_ROUNDING_HPP
@@ -356,14 +356,23 @@ PYGPU_DIRECTION(rd, DOWN)
 PYGPU_DIRECTION(ru, UP)
 PYGPU_DIRECTION(rz, TO_ZERO)
 
-// To the nearest. Operations of the device, which are never merged.
-#define PYGPU_NEAREST(T, p)                                                                     \
-    PYGPU_ROUNDED(T, p, rn, NEAREST)                                                            \
+// To the nearest. Operations of the device, which are never merged; its divisions and roots are exact but
+// with PYGPU_FAST_MATH, in texts whose options allow others.
+#ifdef PYGPU_FAST_MATH
+#define PYGPU_DIVISIONS(T, p, root) PYGPU_ROUNDED(T, p, rn, NEAREST)
+#else
+#define PYGPU_DIVISIONS(T, p, root)                                                             \
+    PYGPU_FUNCTION(T, __##p##div_rn, (T x, T y), here(here(x) / here(y)))                       \
+    PYGPU_FUNCTION(T, __##p##rcp_rn, (T x), here(1 / here(x)))                                  \
+    PYGPU_FUNCTION(T, __##p##sqrt_rn, (T x), here(root(here(x))))
+#endif
+#define PYGPU_NEAREST(T, p, root)                                                               \
+    PYGPU_DIVISIONS(T, p, root)                                                                 \
     PYGPU_FUNCTION(T, __##p##add_rn, (T x, T y), here(here(x) + here(y)))                       \
     PYGPU_FUNCTION(T, __##p##sub_rn, (T x, T y), here(here(x) - here(y)))                       \
     PYGPU_FUNCTION(T, __##p##mul_rn, (T x, T y), here(here(x) * here(y)))
-PYGPU_NEAREST(float, f)
-PYGPU_NEAREST(double, d)
+PYGPU_NEAREST(float, f, sqrtf)
+PYGPU_NEAREST(double, d, sqrt)
 PYGPU_FUNCTION(float, __frsqrt_rn, (float x), reciprocal_root(x))
 PYGPU_TO_INTEGERS(rn, NEAREST)
 // ROCm 5 takes it for a number with a sign.
@@ -380,6 +389,7 @@ PYGPU_IEEE(rz, TO_ZERO)
 
 #undef PYGPU_IEEE
 #undef PYGPU_NEAREST
+#undef PYGPU_DIVISIONS
 #undef PYGPU_DIRECTION
 #undef PYGPU_TO_INTEGERS
 #undef PYGPU_TO_INTEGER
