@@ -107,7 +107,8 @@ def in_front(texts: Sequence[str]) -> str:
 def _beside_own(name: str) -> str:
     """The lines by which a program's own function has another name, under which AMD's for other
     types stand beside it."""
-    template = "" if name.startswith("__") else _FORWARDED_CAS if "CAS" in name else _FORWARDED
+    other = _FORWARDED_CAS if name == "atomicCAS" else _FORWARDED
+    template = "" if name.startswith("__") else other
     return f"{template.format(name=name)}#define {name} pygpu_own_{name}\n"
 
 
