@@ -338,7 +338,14 @@ pub(crate) fn plans() -> Vec<(KernelSpec, Plan)> {
     let mut seen = HashSet::new();
     let plans = all().into_iter().map(|operation| plan(&operation));
     let distinct = plans.map(|plan| (plan.spec(), plan)).filter(|(spec, _)| seen.insert(*spec));
-    let chosen: Vec<_> = distinct.step_by(if every { 1 } else { 37 }).collect();
+    let step = if every { 1 } else { 37 };
+    // What has ended a compiler is tried each time.
+    let known = |spec: &KernelSpec| {
+        spec.kernel_names().iter().any(|name| name.contains("_products_i8_i8_to_i8"))
+    };
+    let distinct =
+        distinct.enumerate().filter(|(place, (spec, _))| place % step == 0 || known(spec));
+    let chosen: Vec<_> = distinct.map(|(_, plan)| plan).collect();
     assert!(chosen.len() > if every { 1500 } else { 40 }, "{}", chosen.len());
     chosen
 }

@@ -13,6 +13,19 @@ DEVICE typename Op::value fold(typename Op::value* leaf) {
     return leaf[0];
 }
 
+// A product of bytes that the compiler makes no vector of: in the selection of instructions for sums of such
+// vectors AMD's LLVM 21 and 22 crash.
+template <class T>
+DEVICE T apart(T product) {
+#ifdef __AMDGCN__
+    u32 word = (u32)product;
+    asm("" : "+v"(word));
+    return (T)word;
+#else
+    return product;
+#endif
+}
+
 // An element, and its index among those of its output.
 template <class T, class Index>
 struct Placed {

@@ -281,12 +281,16 @@ struct {name}_source {{
             MappedTypes::Identity(a) | MappedTypes::Indexed(a, _) => {
                 format!("convert<{value}>({})", load("a", a))
             }
-            MappedTypes::Product(a, b) => format!(
-                "convert<{value}>({}::multiply({}, {}))",
-                ctype::functions(self.compute.working()),
-                load("a", a),
-                load("b", b)
-            ),
+            MappedTypes::Product(a, b) => {
+                let product = format!(
+                    "convert<{value}>({}::multiply({}, {}))",
+                    ctype::functions(self.compute.working()),
+                    load("a", a),
+                    load("b", b)
+                );
+                let is_byte = self.compute.is_integer() && self.compute.size() == 1;
+                if is_byte { format!("apart({product})") } else { product }
+            }
             MappedTypes::SquaredDeviation(a) => {
                 format!("moments_of_one({})", self.leaf(&read("a", a), false))
             }
