@@ -14,6 +14,7 @@ tests![
     arguments_are_passed_by_their_types needs [Kernels],
     arguments_of_every_type_arrive needs [Kernels],
     a_structure_is_passed_by_its_bytes needs [Kernels],
+    a_structure_is_given_by_its_components needs [Kernels, ParameterInfo],
     blocks_and_threads_have_three_axes needs [Kernels],
     wrong_numbers_of_arguments_are_refused needs [Kernels, ParameterInfo],
     arguments_of_wrong_sizes_are_refused_by_position needs [Kernels, ParameterInfo],
@@ -112,6 +113,20 @@ fn a_structure_is_passed_by_its_bytes(context: &Context) -> Outcome {
     // SAFETY: these are the kernel's parameters, and it writes four numbers.
     unsafe { list.launch(kernel.as_ref(), &ONE, &stream, false)? };
     assert_eq!(out.to_vec()?, [-0.5, -7.0, 321.0, 99.0]);
+    Ok(())
+}
+
+fn a_structure_is_given_by_its_components(context: &Context) -> Outcome {
+    let kernel = programs::kernel(context, "record")?;
+    let stream = context.stream()?;
+    let mut out = DeviceArray::<f64>::zeros(&context.device, &[4])?;
+    launch(&kernel, ONE, &stream, (&mut out, -0.5f64, -7, 1.0f32, 2.0f32, 3.0f32, 99))?;
+    assert_eq!(out.to_vec()?, [-0.5, -7.0, 321.0, 99.0]);
+    let kind = ErrorKind::InvalidArgument;
+    let refused = launch(&kernel, ONE, &stream, (&mut out, 1.0f64, 1, 1.0f32, 1.0f32, 1));
+    expect_error(refused, kind, &["takes 3 arguments", "6 were given"])?;
+    let refused = launch(&kernel, ONE, &stream, (&mut out, 1.0f64, 1));
+    expect_error(refused, kind, &["argument 1", "8 bytes", "has 24"])?;
     Ok(())
 }
 

@@ -47,6 +47,9 @@ fn refuse_launches() {
         launch(name, &sizes).expect(name);
         assert_eq!(launches(), done as i32 + 1, "{name}");
     }
+    // All parameters in one structure.
+    launch("by_value", &[36]).expect("it fits");
+    assert_eq!(launches(), declared().len() as i32 + 1);
     // Code that does not tell: as it was given.
     let code = code_object(b"");
     // SAFETY: a made-up driver runs nothing.
@@ -64,7 +67,10 @@ fn launch(
 ) -> Result<()> {
     let kernel = module.kernel(name)?;
     let mut list = ArgumentList::new();
-    sizes.iter().try_for_each(|size| list.bytes(&vec![0; *size]))?;
+    sizes.iter().try_for_each(|size| match size {
+        1 | 2 | 4 | 8 => list.number(&vec![0; *size], *size),
+        _ => list.bytes(&vec![0; *size]),
+    })?;
     // SAFETY: the runtime is made up, and runs nothing.
     unsafe { list.launch(kernel.as_ref(), &LaunchConfig::linear(1, 1), stream, false) }
 }

@@ -12,7 +12,7 @@ use gpuarray::hal::dtype::narrow::Narrow as _;
 use gpuarray::launch::ArgumentList;
 use gpuarray::memory::Access;
 use numpy::npyffi::{NPY_TYPES, PY_ARRAY_API};
-use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
+use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyAttributeError, PyOverflowError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -69,7 +69,7 @@ fn push_exact_memory<'a>(value: Object<'a, '_>, list: &mut ArgumentList<'a>) -> 
 }
 
 fn push_bytes<const N: usize>(list: &mut ArgumentList<'_>, bytes: [u8; N]) -> PyResult<()> {
-    list.bytes(&bytes).or_raise()
+    list.number(&bytes, N).or_raise()
 }
 
 /// Adds the argument at `place` as its format code says.
@@ -92,19 +92,19 @@ pub(super) fn push_as<'a>(
             if number << unused >> unused != number {
                 return Err(out_of_range(value, code, place));
             }
-            push_number(list, &number.to_le_bytes()[..usize::from(bytes)], Some(true))
+            push_number(list, &number.to_le_bytes()[..usize::from(bytes)], Number::Signed)
         }
         Code::Unsigned(bytes @ ..8) => {
             let number = signed(value, code, place)?;
             if number < 0 || number >> (8 * u32::from(bytes)) != 0 {
                 return Err(out_of_range(value, code, place));
             }
-            push_number(list, &number.to_le_bytes()[..usize::from(bytes)], Some(false))
+            push_number(list, &number.to_le_bytes()[..usize::from(bytes)], Number::Unsigned)
         }
         Code::Unsigned(_) => {
             let number =
                 value.extract::<u64>().map_err(|error| not_whole(value, code, place, &error))?;
-            push_number(list, &number.to_ne_bytes(), Some(false))
+            push_number(list, &number.to_ne_bytes(), Number::Unsigned)
         }
         Code::Bool => push_bytes(list, [u8::from(value.is_truthy()?)]),
         Code::Half => {
@@ -117,14 +117,14 @@ pub(super) fn push_as<'a>(
             let mut bytes = [0; 8];
             bytes[..4].copy_from_slice(&(real as f32).to_ne_bytes());
             bytes[4..].copy_from_slice(&(imaginary as f32).to_ne_bytes());
-            push_bytes(list, bytes)
+            list.number(&bytes, 4).or_raise()
         }
         Code::DoubleComplex => {
             let (real, imaginary) = complex(value, code, place)?;
             let mut bytes = [0; 16];
             bytes[..8].copy_from_slice(&real.to_ne_bytes());
             bytes[8..].copy_from_slice(&imaginary.to_ne_bytes());
-            push_bytes(list, bytes)
+            list.number(&bytes, 8).or_raise()
         }
         Code::Bytes(size) => push_structure(value, size, list),
     }
@@ -265,11 +265,20 @@ fn push_managed<'a>(value: Object<'a, '_>, list: &mut ArgumentList<'a>) -> PyRes
     Ok(false)
 }
 
-/// One of numpy's scalar types: its class, its bytes, and, of an integer, whether it is signed.
-type ScalarType = (usize, usize, Option<bool>);
+/// What a number of numpy's is to a kernel.
+#[derive(Clone, Copy)]
+enum Number {
+    Signed,
+    Unsigned,
+    Float,
+    Complex,
+}
 
-/// numpy's scalar types whose values kernels take: the bytes of this one, and its sign.
-fn scalar_type(value: Object<'_, '_>) -> Option<(usize, Option<bool>)> {
+/// One of numpy's scalar types: its class, its bytes, and what it is.
+type ScalarType = (usize, usize, Number);
+
+/// numpy's scalar types whose values kernels take: the bytes of this one, and what it is.
+fn scalar_type(value: Object<'_, '_>) -> Option<(usize, Number)> {
     static TYPES: PyOnceLock<Vec<ScalarType>> = PyOnceLock::new();
     let py = value.py();
     let types = TYPES.get_or_init(py, || {
@@ -277,42 +286,44 @@ fn scalar_type(value: Object<'_, '_>) -> Option<(usize, Option<bool>)> {
         // The most common ones first.
         const LONG: usize = size_of::<std::ffi::c_long>();
         let types = [
-            (NPY_FLOAT, 4, None),
-            (NPY_INT, 4, Some(true)),
-            (NPY_DOUBLE, 8, None),
-            (NPY_LONG, LONG, Some(true)),
-            (NPY_UINT, 4, Some(false)),
-            (NPY_ULONG, LONG, Some(false)),
-            (NPY_LONGLONG, 8, Some(true)),
-            (NPY_ULONGLONG, 8, Some(false)),
-            (NPY_CFLOAT, 8, None),
-            (NPY_CDOUBLE, 16, None),
-            (NPY_HALF, 2, None),
-            (NPY_SHORT, 2, Some(true)),
-            (NPY_USHORT, 2, Some(false)),
-            (NPY_BYTE, 1, Some(true)),
-            (NPY_UBYTE, 1, Some(false)),
-            (NPY_BOOL, 1, Some(false)),
+            (NPY_FLOAT, 4, Number::Float),
+            (NPY_INT, 4, Number::Signed),
+            (NPY_DOUBLE, 8, Number::Float),
+            (NPY_LONG, LONG, Number::Signed),
+            (NPY_UINT, 4, Number::Unsigned),
+            (NPY_ULONG, LONG, Number::Unsigned),
+            (NPY_LONGLONG, 8, Number::Signed),
+            (NPY_ULONGLONG, 8, Number::Unsigned),
+            (NPY_CFLOAT, 8, Number::Complex),
+            (NPY_CDOUBLE, 16, Number::Complex),
+            (NPY_HALF, 2, Number::Float),
+            (NPY_SHORT, 2, Number::Signed),
+            (NPY_USHORT, 2, Number::Unsigned),
+            (NPY_BYTE, 1, Number::Signed),
+            (NPY_UBYTE, 1, Number::Unsigned),
+            (NPY_BOOL, 1, Number::Unsigned),
         ];
         types
             .into_iter()
-            .filter_map(|(number, size, sign)| {
+            .filter_map(|(number, size, kind)| {
                 // SAFETY: the number is one of a type; the result is a new reference or null.
                 let class = unsafe { PY_ARRAY_API.PyArray_TypeObjectFromType(py, number as i32) };
                 // numpy's types live as long as the process, so the reference may be kept.
-                (!class.is_null()).then_some((class as usize, size, sign))
+                (!class.is_null()).then_some((class as usize, size, kind))
             })
             .collect()
     });
     let class = value.get_type_ptr() as usize;
-    types.iter().find(|(known, ..)| *known == class).map(|&(_, size, sign)| (size, sign))
+    types.iter().find(|(known, ..)| *known == class).map(|&(_, size, kind)| (size, kind))
 }
 
-/// Adds a number by its bytes, of an integer with its sign.
-fn push_number(list: &mut ArgumentList<'_>, bytes: &[u8], sign: Option<bool>) -> PyResult<()> {
-    let pushed = match sign {
-        Some(signed) => list.integer(bytes, signed),
-        None => list.bytes(bytes),
+/// Adds a number by its bytes.
+fn push_number(list: &mut ArgumentList<'_>, bytes: &[u8], kind: Number) -> PyResult<()> {
+    let pushed = match kind {
+        Number::Signed => list.integer(bytes, true),
+        Number::Unsigned => list.integer(bytes, false),
+        Number::Float => list.number(bytes, bytes.len()),
+        Number::Complex => list.number(bytes, bytes.len() / 2),
     };
     pushed.or_raise()
 }
@@ -323,14 +334,14 @@ pub(super) fn push<'a>(value: Object<'a, '_>, list: &mut ArgumentList<'a>) -> Py
     if push_exact_memory(value, list)? {
         return Ok(true);
     }
-    if let Some((size, sign)) = scalar_type(value) {
+    if let Some((size, kind)) = scalar_type(value) {
         let mut number = 0u128;
         // SAFETY: the scalar has so many bytes, at most 16, which the call copies.
         unsafe {
             let target = (&raw mut number).cast();
             PY_ARRAY_API.PyArray_ScalarAsCtype(value.py(), value.as_ptr(), target);
         }
-        push_number(list, &number.to_ne_bytes()[..size], sign)?;
+        push_number(list, &number.to_ne_bytes()[..size], kind)?;
         return Ok(true);
     }
     if push_memory(value, list)? || push_managed(value, list)? {
@@ -344,21 +355,28 @@ pub(super) fn push<'a>(value: Object<'a, '_>, list: &mut ArgumentList<'a>) -> Py
     let is_structure = array.is_some() || is_record(value)?;
     if is_structure {
         let block = numpy_array::block("a kernel's argument", &value, false)?;
-        let sign = array.filter(|array| array.len() == 1).and_then(|array| sign(&array.dtype()));
         // SAFETY: the block's owner has so many bytes, and no Python code runs meanwhile.
         let bytes = unsafe { std::slice::from_raw_parts(block.pointer, block.bytes) };
-        push_number(list, bytes, sign)?;
+        push_array(list, bytes, array)?;
     }
     Ok(is_structure)
 }
 
-/// Whether a dtype of integers is signed; nothing for other dtypes.
-fn sign(dtype: &Bound<'_, PyArrayDescr>) -> Option<bool> {
-    match dtype.kind() {
-        b'i' => Some(true),
-        b'u' | b'b' => Some(false),
-        _ => None,
-    }
+/// Adds the bytes of an array, or of another structure.
+fn push_array(
+    list: &mut ArgumentList<'_>,
+    bytes: &[u8],
+    array: Option<Borrowed<'_, '_, PyUntypedArray>>,
+) -> PyResult<()> {
+    let Some(array) = array else { return list.bytes(bytes).or_raise() };
+    let dtype = array.dtype();
+    let pushed = match (dtype.kind(), array.len()) {
+        (b'i', 1) => list.integer(bytes, true),
+        (b'u' | b'b', 1) => list.integer(bytes, false),
+        (b'i' | b'u' | b'f' | b'c', _) => list.elements(bytes, dtype.itemsize()),
+        _ => list.bytes(bytes),
+    };
+    pushed.or_raise()
 }
 
 /// True for what `numpy.void` stands for, numbers of types that numpy lacks, and those of classes derived from

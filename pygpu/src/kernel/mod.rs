@@ -45,7 +45,8 @@ use std::time::Instant;
 ///
 /// - `args`, the kernel's arguments: arrays and other device memory, numpy's scalars, whose types
 ///   tell their sizes, records and arrays of numpy as structures, and host arrays in `In`, `Out`
-///   and `InOut`;
+///   and `InOut`. A structure may be given by its components, and several parameters by one array,
+///   where they fit as PyCUDA packs them, each at a multiple of its alignment, and the driver tells the parameters;
 /// - `block`, a tuple of one to three extents of a block, in threads; it has to be there;
 /// - `grid`, a tuple of one to three extents of the grid, in blocks;
 /// - `stream`, where the kernel is queued; the default stream without it;
@@ -58,11 +59,11 @@ use std::time::Instant;
 ///   cooperative groups. All have to fit on the device at once. PyCUDA has no such keyword.
 ///
 /// It raises `ValueError` without `block` and for an unknown keyword, `TypeError` for an argument
-/// of a type that no kernel takes, `LogicError` for another number of arguments than the kernel
-/// has, a launch configuration that the device does not have, and memory that was freed,
+/// of a type that no kernel takes, `LogicError` for arguments that are not those of the kernel by
+/// number and sizes, a launch configuration that the device does not have, and memory that was freed,
 /// `LaunchError` for a kernel that cannot be started, `Unsupported` where the device has no
 /// cooperative launches, and `AssertionError` for `time_kernel` with
-/// a stream. PyCUDA does not count the arguments.
+/// a stream. PyCUDA counts no arguments.
 ///
 /// Examples
 /// --------

@@ -2,7 +2,10 @@
 //!
 //! `kernel.launch(config, &stream, (a, &x, &mut y, n))` checks the number and the sizes of the
 //! arguments against what the driver says the kernel takes, orders the launch behind other
-//! streams' work on the same memory, and queues it.
+//! streams' work on the same memory, and queues it. Arguments that are not one for each parameter are packed as
+//! PyCUDA packs them ([`ArgumentList::launch`]).
+
+mod packing;
 
 use crate::array::{Array, DeviceArray};
 use crate::dtype::Element;
@@ -11,6 +14,7 @@ use crate::memory::{Access, AccessGuard, DeviceMemory, Use};
 use crate::module::{Kernel, LaunchConfig, Parameter};
 use crate::scalar::Scalar;
 use crate::stream::Stream;
+use packing::Packed;
 use smallvec::SmallVec;
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -33,21 +37,31 @@ struct Place {
     word: u32,
     size: u16,
     form: Form,
+    /// The bytes of a number in it: those of a part of a complex number, 1 for a structure.
+    element: u8,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
+    /// Structures and arrays, which lie anywhere.
     Bytes,
+    /// A number that is no integer, or an address.
+    Number,
     Signed,
     Unsigned,
 }
 
 impl Place {
+    /// What its place is a multiple of where arguments are packed one behind the other.
+    fn alignment(self) -> usize {
+        if self.form == Form::Bytes { 1 } else { usize::from(self.element) }
+    }
+
     /// True if a parameter of `wanted` bytes at `offset`, with `room` bytes before the next one, has the value of
     /// the integer `word` where arguments are packed one behind the other.
     fn stands_for(self, word: u128, wanted: Parameter, room: usize) -> bool {
         let (size, wanted_size) = (usize::from(self.size), wanted.size);
-        if self.form == Form::Bytes
+        if !matches!(self.form, Form::Signed | Form::Unsigned)
             || !wanted.offset.is_multiple_of(size)
             || size > room
             || wanted_size > 8
@@ -82,11 +96,31 @@ impl<'a> ArgumentList<'a> {
         self.places.is_empty()
     }
 
-    /// Adds a value by its bytes.
+    /// Adds a value by its bytes: a structure, or several parameters with the padding between them.
     ///
     /// # Errors
     /// `InvalidArgument` for more than 32 KiB, which no device takes.
     pub fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
+        self.push(bytes, Form::Bytes, 1)
+    }
+
+    /// Adds an array of numbers of `element` bytes by its bytes.
+    ///
+    /// # Errors
+    /// As for [`ArgumentList::bytes`].
+    pub fn elements(&mut self, bytes: &[u8], element: usize) -> Result<()> {
+        self.push(bytes, Form::Bytes, u8::try_from(element).unwrap_or(1).max(1))
+    }
+
+    /// Adds a number by its bytes, which is packed at a multiple of `alignment` bytes.
+    ///
+    /// # Errors
+    /// As for [`ArgumentList::bytes`].
+    pub fn number(&mut self, bytes: &[u8], alignment: usize) -> Result<()> {
+        self.push(bytes, Form::Number, u8::try_from(alignment).unwrap_or(1).max(1))
+    }
+
+    fn push(&mut self, bytes: &[u8], form: Form, element: u8) -> Result<()> {
         const LIMIT: usize = 32 << 10;
         if bytes.len() > LIMIT {
             return Err(Error::invalid(
@@ -99,7 +133,7 @@ impl<'a> ArgumentList<'a> {
             ));
         }
         let word = self.words.len() as u32;
-        self.places.push(Place { word, size: bytes.len() as u16, form: Form::Bytes });
+        self.places.push(Place { word, size: bytes.len() as u16, form, element });
         for part in bytes.chunks(16) {
             let mut word = [0; 16];
             word[..part.len()].copy_from_slice(part);
@@ -125,16 +159,14 @@ impl<'a> ArgumentList<'a> {
                 ),
             ));
         }
-        self.bytes(bytes)?;
-        if let Some(place) = self.places.last_mut() {
-            place.form = if signed { Form::Signed } else { Form::Unsigned };
-        }
-        Ok(())
+        let form = if signed { Form::Signed } else { Form::Unsigned };
+        self.push(bytes, form, bytes.len() as u8)
     }
 
     /// Adds an address that nothing is known of.
     pub fn address(&mut self, address: u64) {
-        self.places.push(Place { word: self.words.len() as u32, size: 8, form: Form::Bytes });
+        let word = self.words.len() as u32;
+        self.places.push(Place { word, size: 8, form: Form::Number, element: 8 });
         let mut word = [0; 16];
         word[..8].copy_from_slice(&address.to_ne_bytes());
         self.words.push(u128::from_ne_bytes(word));
@@ -155,6 +187,10 @@ impl<'a> ArgumentList<'a> {
 
     /// Queues the launch.
     ///
+    /// There is an argument of its size for each parameter; or the arguments, each packed behind the one before
+    /// it at a multiple of its alignment, have all parameters' bytes where these lie, and nothing else. A structure
+    /// is so given by its components, and several parameters by one array.
+    ///
     /// # Errors
     /// `InvalidArgument` if number or sizes of the arguments are not those of the kernel's
     /// parameters, as far as the driver tells them; nothing is queued then.
@@ -173,17 +209,20 @@ impl<'a> ArgumentList<'a> {
         stream: &Arc<dyn Stream>,
         cooperative: bool,
     ) -> Result<()> {
-        self.check(kernel)?;
+        let packed = self.check(kernel)?;
         let guard = match self.kept.is_empty() {
             true => AccessGuard::acquire(stream, &self.uses)?,
             false => AccessGuard::acquire(stream, &self.all_uses())?,
         };
         let base = self.words.as_ptr();
-        let pointers: SmallVec<[*mut c_void; 16]> = self
-            .places
-            .iter()
-            .map(|place| base.wrapping_add(place.word as usize).cast_mut().cast())
-            .collect();
+        let pointers: SmallVec<[*mut c_void; 16]> = match &packed {
+            None => self
+                .places
+                .iter()
+                .map(|place| base.wrapping_add(place.word as usize).cast_mut().cast())
+                .collect(),
+            Some(packed) => packed.pointers(),
+        };
         // SAFETY: the caller's promise; the driver reads the values before the call returns.
         unsafe {
             match cooperative {
@@ -200,14 +239,15 @@ impl<'a> ArgumentList<'a> {
         self.uses.iter().copied().chain(kept).collect()
     }
 
-    fn check(&self, kernel: &dyn Kernel) -> Result<()> {
-        let Some(parameters) = kernel.parameters()? else { return Ok(()) };
+    /// Checks number and sizes of the arguments; those that are not one for each parameter are returned as packed.
+    fn check(&self, kernel: &dyn Kernel) -> Result<Option<Packed>> {
+        let Some(parameters) = kernel.parameters()? else { return Ok(None) };
+        let packed = || packing::pack(&self.words, &self.places, parameters);
         let (given, wanted) = (self.len(), parameters.len());
         if given != wanted {
-            return Err(Error::invalid(
-                "launch",
-                format!("kernel {} takes {wanted} arguments; {given} were given", kernel.name()),
-            ));
+            let takes =
+                || format!("kernel {} takes {wanted} arguments; {given} were given", kernel.name());
+            return packed().map(Some).ok_or_else(|| Error::invalid("launch", takes()));
         }
         for (position, (place, parameter)) in self.places.iter().zip(parameters).enumerate() {
             let size = usize::from(place.size);
@@ -216,21 +256,21 @@ impl<'a> ArgumentList<'a> {
             }
             let end = parameters
                 .get(position + 1)
-                .map_or(parameter.offset + parameter.size, |next| next.offset);
+                .map_or(parameter.offset.saturating_add(parameter.size), |next| next.offset);
             let word = self.words.get(place.word as usize).copied().unwrap_or(0);
             if place.stands_for(word, *parameter, end.saturating_sub(parameter.offset)) {
                 continue;
             }
-            return Err(Error::invalid(
-                "launch",
+            let has = || {
                 format!(
                     "argument {position} of kernel {} has {size} bytes; its parameter has {}",
                     kernel.name(),
                     parameter.size
-                ),
-            ));
+                )
+            };
+            return packed().map(Some).ok_or_else(|| Error::invalid("launch", has()));
         }
-        Ok(())
+        Ok(None)
     }
 }
 
@@ -253,7 +293,8 @@ macro_rules! numbers {
     )*) => {$(
         impl KernelArgument for $rust {
             fn add_to<'a>(&'a self, list: &mut ArgumentList<'a>) -> Result<()> {
-                list.bytes(Scalar::new(*self).bytes())
+                let scalar = Scalar::new(*self);
+                list.number(scalar.bytes(), scalar.dtype().alignment())
             }
         }
     )*};
@@ -264,7 +305,7 @@ macro_rules! sizes {
     ($($number:ty),*) => {$(
         impl KernelArgument for $number {
             fn add_to<'a>(&'a self, list: &mut ArgumentList<'a>) -> Result<()> {
-                list.bytes(&self.to_ne_bytes())
+                list.number(&self.to_ne_bytes(), size_of::<$number>())
             }
         }
     )*};
@@ -273,7 +314,7 @@ sizes!(isize, usize);
 
 impl KernelArgument for Scalar {
     fn add_to<'a>(&'a self, list: &mut ArgumentList<'a>) -> Result<()> {
-        list.bytes(self.bytes())
+        list.number(self.bytes(), self.dtype().alignment())
     }
 }
 

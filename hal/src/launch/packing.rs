@@ -1,0 +1,279 @@
+//! Arguments that are not one for each parameter: structures by their components, and several parameters in
+//! one array.
+//!
+//! PyCUDA packs all arguments into one buffer, each at a multiple of its alignment, and the driver reads the
+//! parameters out of it. Such arguments are laid out by that rule here, and are taken where the buffer has
+//! every byte of every parameter and nothing else. What a plain mistake gives is not taken: a number that
+//! reaches over the end of a parameter, a parameter whose end is missing.
+
+use super::{Form, Place};
+use crate::module::Parameter;
+use smallvec::SmallVec;
+use std::ffi::c_void;
+
+/// The bytes of a kernel's parameters.
+#[derive(Debug)]
+pub(super) struct Packed {
+    /// Zeros where nothing was given.
+    words: Vec<u128>,
+    offsets: Vec<usize>,
+}
+
+impl Packed {
+    /// Returns the address of each parameter.
+    pub(super) fn pointers(&self) -> SmallVec<[*mut c_void; 16]> {
+        let base = self.words.as_ptr().cast::<u8>().cast_mut();
+        self.offsets.iter().map(|&offset| base.wrapping_add(offset).cast()).collect()
+    }
+}
+
+/// An argument in the buffer.
+#[derive(Clone, Copy)]
+struct Span {
+    start: usize,
+    end: usize,
+    place: Place,
+    /// Its first bytes.
+    word: u128,
+}
+
+/// A parameter in the buffer.
+#[derive(Clone, Copy)]
+struct Field {
+    parameter: Parameter,
+    start: usize,
+    end: usize,
+    /// The bytes from its start to the next one.
+    room: usize,
+}
+
+impl Field {
+    fn meets(&self, span: &Span) -> bool {
+        self.start < span.end && span.start < self.end
+    }
+
+    fn holds(&self, span: &Span) -> bool {
+        self.start <= span.start && span.end <= self.end
+    }
+
+    /// True for an integer of another size that has the parameter's value.
+    fn has_value_of(&self, span: &Span) -> bool {
+        self.start == span.start && span.place.stands_for(span.word, self.parameter, self.room)
+    }
+
+    /// True if the arguments have all its bytes, but for padding between and behind components.
+    fn is_filled_by(&self, spans: &[Span]) -> bool {
+        let inside: Vec<_> = spans.iter().filter(|span| self.meets(span)).collect();
+        let (Some(first), Some(last)) = (inside.first(), inside.last()) else { return false };
+        if inside.len() == 1 && self.has_value_of(first) {
+            return true;
+        }
+        let alignment = inside.iter().map(|span| span.place.alignment()).max().unwrap_or(1);
+        let is_padded = inside.len() > 1 && last.end.next_multiple_of(alignment) == self.end;
+        // A structure has a multiple of what its components are aligned to: a double is no part of a float3.
+        first.start <= self.start
+            && self.parameter.size.is_multiple_of(alignment)
+            && (last.end >= self.end || is_padded)
+    }
+}
+
+impl Span {
+    /// True if the argument lies in the parameters as it would on purpose.
+    fn fits(&self, fields: &[Field]) -> bool {
+        let Some(last) = fields.last() else { return false };
+        let met: Vec<_> = fields.iter().filter(|field| field.meets(self)).collect();
+        if let [only] = met[..]
+            && (only.holds(self) || only.has_value_of(self))
+        {
+            return true;
+        }
+        let element = usize::from(self.place.element);
+        match (self.place.form, element) {
+            // Bytes may have padding, too: behind all parameters that of a structure that has several.
+            (Form::Bytes, 1) => {
+                let padded = last.end.checked_next_multiple_of(16);
+                let most = padded.filter(|_| self.start < last.start).unwrap_or(last.end);
+                self.start < last.end && self.end <= most
+            }
+            // An array of numbers: one for each parameter.
+            (Form::Bytes, _) => {
+                met.iter().all(|field| {
+                    field.parameter.size == element
+                        && self.start <= field.start
+                        && field.end <= self.end
+                }) && met.len() * element == self.end - self.start
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Packs arguments whose values begin at `words`, by the rule above.
+#[cold]
+pub(super) fn pack(words: &[u128], places: &[Place], parameters: &[Parameter]) -> Option<Packed> {
+    let spans = lay_out(words, places)?;
+    let fields = fields(parameters)?;
+    if !spans.iter().all(|span| span.fits(&fields))
+        || !fields.iter().all(|field| field.is_filled_by(&spans))
+    {
+        return None;
+    }
+    // Every field is met by an argument, so that its end is no further than 16 bytes from one.
+    let ends = spans.iter().map(|span| span.end).chain(fields.iter().map(|field| field.end));
+    let mut bytes = vec![0; ends.max()?.next_multiple_of(16)];
+    for span in &spans {
+        let first = span.place.word as usize;
+        let value = words.get(first..)?.iter().flat_map(|word| word.to_ne_bytes());
+        bytes[span.start..span.end].iter_mut().zip(value).for_each(|(to, from)| *to = from);
+    }
+    let words = bytes.chunks(16).map(|part| {
+        let mut word = [0; 16];
+        word[..part.len()].copy_from_slice(part);
+        u128::from_ne_bytes(word)
+    });
+    Some(Packed {
+        words: words.collect(),
+        offsets: fields.iter().map(|field| field.start).collect(),
+    })
+}
+
+/// Each argument behind the one before it.
+fn lay_out(words: &[u128], places: &[Place]) -> Option<Vec<Span>> {
+    let mut end = 0usize;
+    let span = |place: &Place| {
+        let start = end.next_multiple_of(place.alignment());
+        end = start + usize::from(place.size);
+        let word = *words.get(place.word as usize)?;
+        (start < end).then_some(Span { start, end, place: *place, word })
+    };
+    places.iter().map(span).collect()
+}
+
+/// The parameters, if each lies behind the one before it.
+fn fields(parameters: &[Parameter]) -> Option<Vec<Field>> {
+    let mut previous = 0;
+    let mut fields = Vec::with_capacity(parameters.len());
+    for (position, &parameter) in parameters.iter().enumerate() {
+        let start = parameter.offset;
+        let end = start.checked_add(parameter.size)?;
+        let next = parameters.get(position + 1).map_or(end, |next| next.offset);
+        if start < previous || start == end {
+            return None;
+        }
+        fields.push(Field { parameter, start, end, room: next.saturating_sub(start) });
+        previous = end;
+    }
+    Some(fields)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::launch::ArgumentList;
+
+    /// Arguments by the codes of `struct`: letters are numbers, `P` an address, `A` an array of two floats, a
+    /// number so many bytes.
+    fn list(codes: &str) -> ArgumentList<'static> {
+        let mut list = ArgumentList::new();
+        for (number, code) in codes.split(' ').zip(1u8..) {
+            let value = [code; 64];
+            let pushed = match number {
+                "b" => list.integer(&value[..1], true),
+                "h" => list.integer(&value[..2], true),
+                "i" => list.integer(&u32::from(code).to_ne_bytes(), true),
+                "q" => list.integer(&u64::from(code).to_ne_bytes(), true),
+                "f" => list.number(&value[..4], 4),
+                "d" => list.number(&value[..8], 8),
+                "F" => list.number(&value[..8], 4),
+                "A" => list.elements(&value[..8], 4),
+                "P" => {
+                    list.address(u64::from_ne_bytes([code; 8]));
+                    Ok(())
+                }
+                bytes => list.bytes(&value[..bytes.parse().expect("a number of bytes")]),
+            };
+            pushed.expect("a short argument");
+        }
+        list
+    }
+
+    /// The bytes of the parameters, which are given by offset and size.
+    fn packed(codes: &str, parameters: &[(usize, usize)]) -> Option<Vec<Vec<u8>>> {
+        let wanted: Vec<_> =
+            parameters.iter().map(|&(offset, size)| Parameter { offset, size }).collect();
+        let list = list(codes);
+        let packed = pack(&list.words, &list.places, &wanted)?;
+        assert_eq!(packed.pointers().len(), wanted.len());
+        let bytes: Vec<u8> = packed.words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        Some(wanted.iter().map(|it| bytes[it.offset..it.offset + it.size].to_vec()).collect())
+    }
+
+    #[test]
+    fn structures_are_given_by_their_components() {
+        let all = packed("P f f f i", &[(0, 8), (8, 12), (20, 4)]).expect("it fits");
+        assert_eq!(all[0], [1; 8]);
+        assert_eq!(all[1], [[2; 4], [3; 4], [4; 4]].concat());
+        assert_eq!(all[2], [5, 0, 0, 0]);
+        // With padding between components, and behind them.
+        let all = packed("b d h P", &[(0, 24), (24, 8)]).expect("it fits");
+        assert_eq!(
+            all[0],
+            [&[1, 0, 0, 0, 0, 0, 0, 0][..], &[2; 8], &[3, 3, 0, 0, 0, 0, 0, 0]].concat()
+        );
+        assert_eq!(all[1], [4; 8]);
+        for (codes, parameters) in [
+            ("F f i", &[(0, 12), (12, 4)][..]),
+            ("A f i", &[(0, 12), (12, 4)]),
+            ("d i", &[(0, 16)]),
+            // An integer that has room for its bytes.
+            ("f f q P", &[(0, 8), (8, 4), (16, 8)]),
+            ("f f i P", &[(0, 8), (8, 8), (16, 8)]),
+        ] {
+            assert!(packed(codes, parameters).is_some(), "{codes}");
+        }
+    }
+
+    #[test]
+    fn arrays_are_several_parameters() {
+        let whole = &[(0, 4), (8, 8), (16, 1)];
+        let all = packed("17", whole).expect("it fits");
+        assert_eq!(all, [vec![1; 4], vec![1; 8], vec![1]]);
+        // With the padding of a structure, in other parts, and of padding alone.
+        for codes in ["24", "i 12 b", "8 P b", "i 4 P b", "2 2 12 1", "12 5", "i 4 4 4 b"] {
+            assert!(packed(codes, whole).is_some(), "{codes}");
+        }
+        assert!(packed("P A i", &[(0, 8), (8, 4), (12, 4), (16, 4)]).is_some());
+    }
+
+    #[test]
+    fn plain_mistakes_are_none() {
+        let axpy = &[(0, 4), (8, 8), (16, 8), (24, 4)];
+        for codes in ["f P P", "f P P i i", "d P P i", "f P P q", "f i P i", "f 9 P i"] {
+            assert!(packed(codes, axpy).is_none(), "{codes}");
+        }
+        for (codes, parameters) in [
+            ("P f f i", &[(0, 8), (8, 12), (20, 4)][..]),
+            ("P f f f f i", &[(0, 8), (8, 12), (20, 4)]),
+            ("P f f f", &[(0, 8), (8, 12), (20, 4)]),
+            ("P d f i", &[(0, 8), (8, 12), (20, 4)]),
+            // A double for two floats, and floats for two addresses.
+            ("d i", &[(0, 4), (4, 4), (8, 4)]),
+            ("A A", &[(0, 8), (8, 8)][..1]),
+            // A float4 that does not begin where its components would.
+            ("i f f f f", &[(0, 4), (16, 16)]),
+            // Bytes behind a structure, and too few of it.
+            ("32", &[(0, 24)]),
+            ("20", &[(0, 24)]),
+            ("i 19", &[(0, 4), (8, 16)]),
+            ("f 0 f", &[(0, 4), (4, 4)]),
+            ("f", &[]),
+            // What no driver tells.
+            ("f f", &[(0, 4), (2, 4)]),
+            ("f f", &[(0, 4), (4, usize::MAX)]),
+            ("f f", &[(usize::MAX, 4)]),
+            ("4 4 4", &[(0, 4), (4, usize::MAX - 4)]),
+        ] {
+            assert!(packed(codes, parameters).is_none(), "{codes}");
+        }
+    }
+}
