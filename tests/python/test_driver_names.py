@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import struct
 import subprocess
 import sys
@@ -9,7 +10,7 @@ import sys
 import numpy as np
 import pytest
 
-from pygpu import _driver, _pvt_struct, driver
+from pygpu import _driver, _pvt_struct, curandom, driver
 
 
 def test_enumerations_print_as_their_names():
@@ -20,11 +21,52 @@ def test_enumerations_print_as_their_names():
         "10",
     )
     assert str(driver.host_alloc_flags.DEVICEMAP) == "DEVICEMAP"
+    assert f"{driver.host_alloc_flags.DEVICEMAP:4d} {attribute:>4}" == "   2   10"
     assert driver.host_alloc_flags.PORTABLE | driver.host_alloc_flags.DEVICEMAP == 3
     assert driver.device_attribute.names["WARP_SIZE"] is attribute
     assert driver.device_attribute.values[10] is attribute
     assert len(driver.device_attribute.names) > len(driver.device_attribute.values)
     assert driver.ctx_flags.names["SCHED_AUTO"] == 0
+
+
+def test_enumerations_are_whole_numbers():
+    """Those of PyCUDA are subclasses of int: they take any number, and none."""
+    assert driver.jit_option() == 0
+    assert isinstance(driver.jit_option(), driver.jit_option)
+    assert driver.ctx_flags() == 0
+    assert driver.array_format(32) is driver.array_format.FLOAT
+    for other in (99, -1, 2**40, np.int64(99)):
+        nameless = driver.array_format(other)
+        assert nameless == other
+        assert isinstance(nameless, driver.array_format)
+        assert nameless + 1 == other + 1
+        assert str(nameless) == repr(nameless) == f"pygpu.driver.array_format({other})"
+        assert pickle.loads(pickle.dumps(nameless)) == other
+        assert f"{nameless:d}" == str(other)
+        assert other not in driver.array_format.values
+        assert nameless not in list(driver.array_format)
+    with pytest.raises(ValueError, match="valid array_format"):
+        driver.array_format("FLOAT")
+
+
+def test_other_numbers_are_refused():
+    unknown = driver.array_format(99)
+    descriptor = driver.ArrayDescriptor()
+    descriptor.width, descriptor.height, descriptor.num_channels = 4, 4, 1
+    descriptor.format = unknown
+    with pytest.raises(driver.LogicError, match="format is .*99.*; array_format has the allowed"):
+        driver.Array(descriptor)
+    context = driver.Context
+    kept = context.get_cache_config(), context.get_shared_config()
+    with pytest.raises(ValueError, match="cc is 9; func_cache has the allowed ones"):
+        context.set_cache_config(driver.func_cache(9))
+    with pytest.raises(ValueError, match="config is 9; shared_config has the allowed ones"):
+        context.set_shared_config(9)
+    with pytest.raises(TypeError, match="cc is of type str"):
+        context.set_cache_config("1")
+    assert (context.get_cache_config(), context.get_shared_config()) == kept
+    with pytest.raises(ValueError, match="direction is 7; direction_vector_set has the allowed"):
+        curandom.generate_direction_vectors(1, curandom.direction_vector_set(7))
 
 
 def test_numbers_of_the_driver():

@@ -335,9 +335,10 @@ class Context:
         ValueError
             There is no such preference.
         """
+        from ._enumeration_types import known
         from ._enumerations import func_cache
 
-        Context._current()._cache_config = func_cache(cc)
+        Context._current()._cache_config = known("cc", func_cache, cc)
 
     @staticmethod
     def get_shared_config() -> shared_config:
@@ -374,9 +375,10 @@ class Context:
         ValueError
             There is no such width.
         """
+        from ._enumeration_types import known
         from ._enumerations import shared_config
 
-        Context._current()._shared_config = shared_config(config)
+        Context._current()._shared_config = known("config", shared_config, config)
 
     @staticmethod
     def kept_memory() -> int:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from . import _core
+from ._enumeration_types import known
 from ._enumerations import direction_vector_set
 
 __all__ = [
@@ -40,10 +41,10 @@ def get_curand_version() -> tuple[int, int, int]:
 
 def _bits_of(direction: Any) -> tuple[int, bool]:
     """Returns the bits of a set's vectors, and whether they are scrambled."""
-    known = direction_vector_set(direction)
+    member = known("direction", direction_vector_set, direction)
     names = direction_vector_set
-    bits = 64 if known in (names.VECTOR_64, names.SCRAMBLED_VECTOR_64) else 32
-    return bits, known in (names.SCRAMBLED_VECTOR_32, names.SCRAMBLED_VECTOR_64)
+    bits = 64 if member in (names.VECTOR_64, names.SCRAMBLED_VECTOR_64) else 32
+    return bits, member in (names.SCRAMBLED_VECTOR_32, names.SCRAMBLED_VECTOR_64)
 
 
 def _fill(dst: Any, words: np.ndarray) -> None:

@@ -1,12 +1,19 @@
 """What the enumerations of the driver's numbers derive from."""
 
 import enum
+import operator
 from enum import EnumMeta
 from typing import Any
 
+from . import _arguments
+
 
 class _Listed(EnumMeta):
-    """Gives an enumeration the two dictionaries that those of PyCUDA have."""
+    """Gives an enumeration what those of PyCUDA have: two dictionaries, and calls without a number,
+    which is 0."""
+
+    def __call__(cls, value: Any = 0, *args: Any, **kwargs: Any) -> Any:
+        return super().__call__(value, *args, **kwargs)
 
     @property
     def names(cls) -> dict[str, Any]:
@@ -25,6 +32,11 @@ def _name(member: Any) -> str:
     return member._name_ or str(int(member))
 
 
+def _name_or_place(member: Any) -> str:
+    """The member's name; a number without one prints as an expression, as it does in PyCUDA."""
+    return member._name_ or _place(member)
+
+
 def _place(member: Any) -> str:
     """The member as an expression, in PyCUDA's form."""
     members = type(member)
@@ -33,11 +45,36 @@ def _place(member: Any) -> str:
     return f"pygpu.driver.{members.__name__}{end}"
 
 
-class IntEnum(enum.IntEnum, metaclass=_Listed):
-    """Numbers that print as their names."""
+def known(name: str, members: _Listed, value: Any) -> Any:
+    """The member of this number."""
+    number = _arguments.whole(name, value)
+    if number not in members.values:
+        raise ValueError(f"{name} is {number}; {members.__name__} has the allowed ones")
+    return members(number)
 
-    __str__ = _name
+
+def _format(member: Any, format_spec: str) -> str:
+    """The member's name; the number where there is a format. Python 3.10 has the name for both."""
+    return int.__format__(int(member), format_spec) if format_spec else str(member)
+
+
+class IntEnum(enum.IntEnum, metaclass=_Listed):
+    """Numbers that print as their names. Other numbers have no name, and are no members."""
+
+    __str__ = _name_or_place
     __repr__ = _place
+    __format__ = _format
+
+    @classmethod
+    def _missing_(cls, value: object) -> Any:
+        try:
+            number = operator.index(value)  # type: ignore[arg-type]
+        except TypeError:
+            return None
+        nameless = int.__new__(cls, number)
+        nameless._name_ = None  # type: ignore[assignment]
+        nameless._value_ = number
+        return nameless
 
 
 class IntFlag(enum.IntFlag, metaclass=_Listed):
@@ -45,3 +82,4 @@ class IntFlag(enum.IntFlag, metaclass=_Listed):
 
     __str__ = _name
     __repr__ = _place
+    __format__ = _format

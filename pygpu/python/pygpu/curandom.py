@@ -23,6 +23,7 @@ from ._curand import (
     direction_vector_set,
     get_curand_version,
 )
+from ._enumeration_types import known
 from ._random_generators import PseudoRandomNumberGenerator, QuasiRandomNumberGenerator
 
 __all__ = [
@@ -187,9 +188,9 @@ def generate_direction_vectors(count: int, direction: Any = None) -> GPUArray:
     >>> [hex(number) for number in vectors[1, :3]]
     ['0x80000000', '0xc0000000', '0xa0000000']
     """
-    direction = direction_vector_set(
-        direction_vector_set.VECTOR_32 if direction is None else direction
-    )
+    if direction is None:
+        direction = direction_vector_set.VECTOR_32
+    direction = known("direction", direction_vector_set, direction)
     bits = 64 if direction.name.endswith("64") else 32
     result = np.empty((count, bits), f"u{bits // 8}")
     _get_direction_vectors(direction, result, count)
