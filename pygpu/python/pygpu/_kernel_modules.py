@@ -255,12 +255,20 @@ class DynamicModule(CudaModule):
         ------
         CompileError
             The compiler refused the source.
+        Unsupported
+            The device is not NVIDIA's, and has no PTX.
         ValueError
             The module is linked already.
         """
         # Programs change the flags of that module.
         from . import compiler
 
+        self._open_linker()
+        if (backend := _core.choose_backend()) != "cuda":
+            raise Unsupported(
+                f"DynamicModule.add_source: the backend {backend} has no PTX to link; "
+                "SourceModule and DynamicSourceModule compile one source there"
+            )
         options = compiler.DEFAULT_NVCC_FLAGS if nvcc_options is None else nvcc_options
         nvcc, keep, no_extern_c, arch, code, cache_dir, include_dirs = self._compile_arguments
         ptx = compiler.compile(

@@ -127,10 +127,17 @@ def compile(
         source = str(source)
     # A mark of byte order, as editors of some systems write it, is none in the middle of a text.
     source = source.removeprefix("\ufeff")
+    backend = _core.choose_backend()
     if _nvcc.is_asked_for(nvcc, flags, target):
         return _nvcc.compile(nvcc, source, flags, keep, no_extern_c, arch, code, folders, target)
+    if target == "ptx" and backend != "cuda":
+        raise Unsupported(
+            f'target is "ptx", which the backend {backend} does not have; allowed is "cubin", and '
+            "SourceModule loads what is compiled"
+        )
     if target == "fatbin":
-        raise Unsupported('run-time compilers make no fat binaries; use target="cubin" or "ptx"')
+        allowed = '"cubin" or "ptx"' if backend == "cuda" else '"cubin"'
+        raise Unsupported(f"run-time compilers make no fat binaries; use target={allowed}")
     flags = _nvcc.without_host_options(flags)
     on_host = _core.runs_kernels_on_host()
     unasked = _headers.unasked(source, folders)
@@ -138,8 +145,6 @@ def compile(
     if not on_host:
         text = _headers.insert(source, _FILE, folders)
         unasked = _headers.insert(unasked, _FILE, ())
-    backend = _core.choose_backend()
-    if not on_host:
         text = _structure_attributes.in_front(text, backend)
     wrapper = ("", "")
     if not no_extern_c:

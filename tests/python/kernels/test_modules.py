@@ -391,3 +391,22 @@ def test_a_source_that_is_no_text_writes_itself():
     module = SourceModule(Source())
     module.get_function("seven")(driver.Out(result), block=(1, 1, 1), grid=(1, 1))
     assert result == 7
+
+
+@pytest.mark.skipif(HAS_PTX, reason="the backend has PTX")
+def test_text_of_devices_is_refused_by_backend():
+    for call in (
+        lambda: compiler.compile(FILL, target="ptx"),
+        lambda: compiler.compile(FILL, target="ptx", arch="sm_90"),
+    ):
+        message = f'target is "ptx", which the backend {BACKEND} does not have; allowed is "cubin"'
+        with pytest.raises(driver.Unsupported, match=message):
+            call()
+    with pytest.raises(driver.Unsupported, match='use target="cubin"$'):
+        compiler.compile(FILL, target="fatbin")
+    with pytest.raises(driver.Unsupported, match=f"add_source: the backend {BACKEND} has no PTX"):
+        DynamicModule().add_source(FILL)
+    # What the messages name.
+    assert compiler.compile(FILL, target="cubin")
+    assert run_fill(SourceModule(FILL))
+    assert run_fill(DynamicSourceModule(FILL))
