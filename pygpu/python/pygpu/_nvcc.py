@@ -11,6 +11,7 @@ from ._context import Context
 from ._errors import CompileError, Unsupported
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Sequence
 
 # Options that speak to the host's compiler or to nvcc's own work: code for a device is the same
@@ -113,6 +114,115 @@ def is_asked_for(nvcc: str, options: Sequence[str], target: str) -> bool:
         return os.path.basename(nvcc) != "nvcc" or _headers.program(nvcc) is not None
     needed = target == "fatbin" or any(name in _OF_NVCC for name in map(_name, options))
     return needed and _headers.program(nvcc) is not None
+
+
+_versions: dict[str, str] = {}
+
+
+def get_nvcc_version(nvcc: str) -> str:
+    """Returns what ``nvcc --version`` prints. It is run once for each name.
+
+    Parameters
+    ----------
+    nvcc : str
+        A name or path of ``nvcc``.
+
+    Returns
+    -------
+    str
+        The text; "nvcc unknown version" for a program that fails, of which a warning tells.
+
+    Raises
+    ------
+    OSError
+        There is no such program. Nothing but NVIDIA's toolkits has one.
+
+    Examples
+    --------
+    >>> from pygpu import compiler
+    >>> try:
+    ...     version = compiler.get_nvcc_version("nvcc")
+    ... except OSError:
+    ...     version = ""
+    """
+    if nvcc not in _versions:
+        done = _run([_found(nvcc), "--version"])
+        known = done.returncode == 0 and done.stdout
+        if not known:
+            from warnings import warn
+
+            warn("NVCC version could not be determined.", stacklevel=2)
+        _versions[nvcc] = known or "nvcc unknown version"
+    return _versions[nvcc]
+
+
+def preprocess_source(source: str, options: Sequence[str], nvcc: str) -> str:
+    """Returns a text behind the preprocessor of ``nvcc``.
+
+    Parameters
+    ----------
+    source : str
+        CUDA C.
+    options : sequence of str
+        Options of ``nvcc``.
+    nvcc : str
+        A name or path of ``nvcc``.
+
+    Returns
+    -------
+    str
+        The text, without the name of the file that ``nvcc`` read.
+
+    Raises
+    ------
+    OSError
+        There is no such program: the compilers in this process preprocess no text on its own.
+    CompileError
+        It refuses the source, or returns less than half of it.
+
+    Examples
+    --------
+    >>> from pygpu import compiler
+    >>> try:
+    ...     text = compiler.preprocess_source("int n = N;", ["-DN=3"], "nvcc")
+    ... except OSError:
+    ...     text = "int n = 3;"
+    >>> text.strip()
+    'int n = 3;'
+    """
+    import tempfile
+    from pathlib import Path
+
+    program = _found(nvcc)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "kernel.cu")
+        path.write_text(source)
+        command = [program, "--preprocess", *options, str(path), "--compiler-options", "-P"]
+        done = _run(command)
+        text = done.stdout.replace(str(path), "").replace(path.name, "")
+    reason = None
+    if done.returncode != 0:
+        reason = "failed"
+    elif len(text) < 0.5 * len(source):
+        reason = "returned less than half of it: this may be no preprocessor"
+    if reason is not None:
+        what = f"nvcc preprocessing of {path.name} {reason}"
+        raise CompileError(what, command, stderr=done.stderr)
+    return text
+
+
+def _found(nvcc: str) -> str:
+    """The path of ``nvcc``. Without one the exception is of PyCUDA's class."""
+    program = _headers.program(nvcc)
+    if program is None:
+        raise FileNotFoundError(f"nvcc is {nvcc!r}, and there is no such program to run")
+    return program
+
+
+def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    import subprocess
+
+    return subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
 
 
 def _name(option: str) -> str:

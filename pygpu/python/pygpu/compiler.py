@@ -18,6 +18,7 @@ from ._context import Context
 from ._core import module_from_buffer
 from ._errors import CompileError, Unsupported
 from ._kernel_modules import CudaModule, DynamicModule, DynamicSourceModule, check_arch
+from ._nvcc import get_nvcc_version, preprocess_source
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,6 +31,9 @@ __all__ = [
     "DynamicSourceModule",
     "SourceModule",
     "compile",
+    "compile_plain",
+    "get_nvcc_version",
+    "preprocess_source",
 ]
 
 DEFAULT_NVCC_FLAGS = os.environ.get("PYCUDA_DEFAULT_NVCC_FLAGS", "").split()
@@ -216,6 +220,78 @@ def compile(
         (folder / f"kernel.{target}").write_bytes(result)
         print(f"*** compiler output in {folder}")
     return result
+
+
+def compile_plain(
+    source: str,
+    options: Sequence[str],
+    keep: bool,
+    nvcc: str,
+    cache_dir: str | bool | None,
+    target: str = "cubin",
+) -> bytes:
+    """Compiles CUDA C as it is, by the compiler of :func:`compile`.
+
+    Parameters
+    ----------
+    source : str
+        The text; kernels have C++'s names unless they are declared ``extern "C"``.
+    options : sequence of str
+        Options of the compiler, also ``-arch`` and folders of included files (``-I``). Without
+        ``-arch`` the code is for the current device, where that of nvcc is for its oldest one.
+    keep : bool
+        Writes source and result to a new folder and prints its name.
+    nvcc : str
+        A path to a compiler in place of the name ``nvcc`` has that compiler run, for NVIDIA's
+        devices.
+    cache_dir : str or bool or None
+        Taken and not used: `PYGPU_CACHE` and `PYGPU_CACHE_DIR` are about what is kept.
+    target : {"cubin", "ptx", "fatbin"}
+        What is made, as for :func:`compile`.
+
+    Returns
+    -------
+    bytes
+        The code.
+
+    Raises
+    ------
+    TypeError
+        ``options`` is no sequence of texts.
+    CompileError
+        The source is refused; the exception has the compiler's log as ``stderr``.
+    Unsupported
+        The backend has no compiler, or ``nvcc`` is needed and not there.
+    AssertionError
+        ``target`` is another name.
+
+    Examples
+    --------
+    >>> from pygpu import compiler, driver
+    >>> source = 'extern "C" __global__ void nothing() {}'
+    >>> code = compiler.compile_plain(source, [], keep=False, nvcc="nvcc", cache_dir=None)
+    >>> driver.module_from_buffer(code).get_function("nothing")(block=(1, 1, 1))
+    """
+    left: list[str] = []
+    words: dict[str, str | None] = {"-arch": None, "-code": None}
+    rest = iter(_texts("options", options))
+    for option in rest:
+        name, sign, value = option.partition("=")
+        if name in words:
+            words[name] = value if sign else next(rest, None)
+        else:
+            left.append(option)
+    return compile(
+        source,
+        nvcc,
+        left,
+        keep,
+        no_extern_c=True,
+        arch=words["-arch"],
+        code=words["-code"],
+        cache_dir=cache_dir,
+        target=target,
+    )
 
 
 def _compiled(text: str, flags: list[str]) -> tuple[bytes, str]:
