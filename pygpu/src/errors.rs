@@ -52,8 +52,12 @@ pub(crate) fn to_python(error: Error) -> PyErr {
     })
 }
 
-/// The class in `pygpu._errors` for an error.
+/// The class in `pygpu._errors` for an error. It is PyCUDA's for the driver's number, or derives from that.
 fn class_name(error: &Error) -> &'static str {
+    let code = error.status().code;
+    // PyCUDA's rule: launches that failed, that ran out of resources or of time.
+    let is_of_launch =
+        matches!(code, Status::LAUNCH_FAILED | Status::LAUNCH_OUT_OF_RESOURCES | 702 | 703);
     match error.kind() {
         ErrorKind::InvalidArgument => "InvalidArgument",
         ErrorKind::InvalidType => "InvalidType",
@@ -63,23 +67,29 @@ fn class_name(error: &Error) -> &'static str {
         ErrorKind::Overflow if error.call() == "scalar" => "NumberOverflow",
         ErrorKind::Overflow => "InvalidArgument",
         ErrorKind::OutOfMemory => "MemoryError",
-        ErrorKind::BackendUnavailable => "BackendUnavailable",
-        ErrorKind::Unsupported => "Unsupported",
-        ErrorKind::InvalidHandle | ErrorKind::NotReady => "LogicError",
-        ErrorKind::LaunchFailed => match error.status().code {
-            // PyCUDA's rule: launches that failed, that ran out of resources or of time.
-            Status::LAUNCH_FAILED | Status::LAUNCH_OUT_OF_RESOURCES | 702 | 703 => "LaunchError",
-            _ => "KernelFault",
+        ErrorKind::BackendUnavailable => match code {
+            34 | 35 | 802..=804 => "UnusableDriver",
+            _ => "BackendUnavailable",
         },
+        ErrorKind::Unsupported => "Unsupported",
+        ErrorKind::InvalidHandle => "LogicError",
+        ErrorKind::NotReady => "NotReady",
+        ErrorKind::LaunchFailed if is_of_launch => "LaunchError",
+        ErrorKind::LaunchFailed => "KernelFault",
+        ErrorKind::DeviceLost if is_of_launch => "DeviceLostInLaunch",
         ErrorKind::DeviceLost => "DeviceLost",
         ErrorKind::CompileFailed if error.call() == "compile" => "CompileError",
-        ErrorKind::CompileFailed => match error.status().code {
+        ErrorKind::CompileFailed => match code {
             // PyCUDA's rule for code that the driver does not load.
             209 => "CodeForOtherDevices",
             200 | 218 | 222 | 223 | 300 | 302 | 303 => "InvalidCode",
             _ => "CompileError",
         },
-        _ => "RuntimeError",
+        _ => match code {
+            // Memory that failed, a file that is not there, and what has no reason.
+            214 | 301 | Status::UNKNOWN => "RuntimeError",
+            _ => "DriverRefusal",
+        },
     }
 }
 

@@ -56,6 +56,32 @@ def test_a_status_raises_what_a_call_would():
         assert raised.value.status == code
 
 
+def pycudas_class(code):
+    """The exception that PyCUDA raises for a driver's number."""
+    if code in (701, 702, 703, 719):
+        return driver.LaunchError
+    if code in (100, 209, 214, 301, 600):
+        return driver.RuntimeError
+    return {2: driver.MemoryError, 999: driver.Error}.get(code, driver.LogicError)
+
+
+def test_every_status_raises_what_it_does_in_pycuda():
+    known = [code for code in range(1, 1000) if Status(code, "cuda").name != f"status {code}"]
+    assert len(known) > 80
+    others = {driver.MemoryError, driver.LaunchError}
+    for code in known:
+        with pytest.raises(pycudas_class(code)) as raised:
+            Status(code, "cuda").raise_for_status()
+        assert raised.value.status == code
+        # A kernel that fails is an error of the launch, too.
+        if code not in range(700, 722):
+            assert not isinstance(raised.value, tuple(others - {pycudas_class(code)})), code
+    for code in (100, 209, 301, 999):
+        with pytest.raises(driver.Error) as raised:
+            Status(code).raise_for_status()
+        assert not isinstance(raised.value, driver.LogicError)
+
+
 def test_arrays_keep_the_status_of_their_last_operation():
     array = gpuarray.to_gpu(np.arange(3.0))
     assert array.last_status

@@ -109,8 +109,21 @@ class KernelFault(LaunchError, LogicError):
     its own. PyCUDA raises ``LogicError`` then."""
 
 
+class DriverRefusal(RuntimeError, LogicError):
+    """The driver refused a call for a reason that no other class names. PyCUDA raises
+    ``LogicError`` then."""
+
+
+class NotReady(RuntimeError, LogicError):
+    """Work is still under way. PyCUDA raises ``RuntimeError`` then."""
+
+
 class DeviceLost(RuntimeError, LogicError):
     """The device cannot be used any longer, because of a kernel that failed before."""
+
+
+class DeviceLostInLaunch(DeviceLost, LaunchError):
+    """As ``DeviceLost``, for a failure after which PyCUDA raises ``LaunchError``."""
 
 
 class CompileError(Error):
@@ -183,6 +196,10 @@ class BackendUnavailable(RuntimeError):
     ... except driver.BackendUnavailable as error:
     ...     print(error)
     """
+
+
+class UnusableDriver(BackendUnavailable, LogicError):
+    """The driver does not fit the device or the libraries. PyCUDA raises ``LogicError`` then."""
 
 
 class Unsupported(LogicError, NotImplementedError):
