@@ -7,9 +7,9 @@ or all in Fortran order, and in C order otherwise; PyCUDA refuses the latter.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
-from . import _core, _snippets
+from . import _core, _headers, _snippets
 from ._c_types import ScalarArg, VectorArg, dtype_to_ctype
 from ._elementwise_arithmetic import (
     get_axpbyz_kernel,
@@ -53,13 +53,15 @@ from ._elementwise_source import (
     get_elwise_range_module,
     source_of,
 )
-from ._errors import CompileError, Unsupported
+from ._errors import CompileError
+from ._kernel_references import Modules
 from ._snippets import Strides
 from .tools import context_dependent_memoize
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from ._textures import TextureReference
     from .compiler import SourceModule
 
 __all__ = [
@@ -109,6 +111,7 @@ class _Generator:
 
     def __init__(
         self,
+        modules: dict[int, Modules],
         arguments: str | Iterable[Any],
         operation: str,
         name: str,
@@ -136,6 +139,8 @@ class _Generator:
         self._pack = 16 // max(sizes) if fit else 1
         self._name, self._texts = name, (operation, name, *texts.values())
         self._keep, self._options = keep, options
+        self._modules = modules
+        self._has_references = _headers.declares_references(preamble)
 
     def definition(self) -> tuple[_Generator, str, list[Any], bool, int, bool]:
         """Returns what the launcher has to know."""
@@ -158,7 +163,14 @@ class _Generator:
                 packs=packs,
                 pack=self._pack,
             )
-            return (_snippets.function_of(source, self._name, self._options, self._keep),)
+            if not self._has_references:
+                return (_snippets.function_of(source, self._name, self._options, self._keep),)
+            from .compiler import SourceModule
+
+            options, keep = self._options, self._keep
+            module = SourceModule(source, options=options, keep=keep, no_extern_c=True).module
+            self._modules.setdefault(_core.current_ordinal(), Modules()).add(module)
+            return (module.get_function(self._name),)
 
         if packed:
             try:
@@ -245,13 +257,14 @@ class ElementwiseKernel(_core.ElementwiseLauncher):
 
     def __getstate__(self) -> dict[str, Any]:
         """What copies are made of, which read and compile it themselves."""
-        return self.__dict__
+        return {name: value for name, value in self.__dict__.items() if name != "_modules"}
 
     def _define(self) -> tuple[_Generator, str, list[Any], bool, int, bool]:
         """Reads the declaration, for the launcher, which takes the first result that it gets."""
         if not hasattr(self, "gen_kwargs"):
             raise RuntimeError("ElementwiseKernel.__init__ has not been called")
-        return _Generator(**self.gen_kwargs).definition()
+        modules = self.__dict__.setdefault("_modules", {})
+        return _Generator(modules, **self.gen_kwargs).definition()
 
     def generate_stride_kernel_and_types(
         self, use_range: bool
@@ -297,33 +310,56 @@ class ElementwiseKernel(_core.ElementwiseLauncher):
         self._define()
         return get_elwise_kernel_and_types(use_range=use_range, **self.gen_kwargs)
 
-    def get_texref(self, name: str, use_range: bool = False) -> NoReturn:
-        """Raises ``Unsupported``.
+    def get_texref(self, name: str, use_range: bool = False) -> TextureReference:
+        """Returns a texture reference that the preamble declares, for the current device.
 
-        The statements are compiled for each arrangement of the arrays, so that no reference is that
-        of all. A ``SourceModule`` has references; in PyCUDA the kernel's own module has.
+        The statements are compiled for each arrangement of the arrays; what is bound to the
+        reference is bound for all. In PyCUDA the kernel for ``range`` has a reference of its own.
 
         Parameters
         ----------
         name : str
-            The reference's name.
+            The name of a variable that was declared as ``texture<...>``.
         use_range : bool
-            Whether it is that of the kernel for ``range`` and ``slice``.
+            Whether it is that of the kernel for ``range`` and ``slice``, which is the same one.
+
+        Returns
+        -------
+        driver.TextureReference
+            The reference.
 
         Raises
         ------
+        LogicError
+            The preamble declares no such reference.
+        CompileError
+            The compiler refused the source.
         Unsupported
-            Always.
+            The device has no textures, or the backend compiles no kernels.
 
         Examples
         --------
-        >>> add = ElementwiseKernel("float a, float *x", "x[i] += a")
-        >>> add.get_texref("row")
-        Traceback (most recent call last):
-            ...
-        pygpu._errors.Unsupported: get_texref: row would be a reference of one of the modules ...
+        >>> import numpy as np
+        >>> from pygpu import driver, gpuarray
+        >>> twice = ElementwiseKernel(
+        ...     "float *x",
+        ...     "x[i] = 2 * tex1Dfetch(line, i)",
+        ...     preamble="texture<float, 1, cudaReadModeElementType> line;",
+        ... )
+        >>> line, x = gpuarray.arange(3, dtype=np.float32), gpuarray.empty(3, np.float32)
+        >>> if driver.Context.get_device().MAXIMUM_TEXTURE1D_WIDTH > 0:
+        ...     _ = line.bind_to_texref_ext(twice.get_texref("line"))
+        ...     twice(x)
+        ... else:
+        ...     x = 2 * line
+        >>> x
+        array([0., 2., 4.], dtype=float32)
         """
-        raise Unsupported(
-            f"get_texref: {name} would be a reference of one of the modules that an "
-            "ElementwiseKernel is compiled to; declare it in a SourceModule"
-        )
+        from ._textures import TextureReference, check_textures
+
+        check_textures("get_texref")
+        every = self.__dict__.setdefault("_modules", {})
+        modules = every.setdefault(_core.current_ordinal(), Modules())
+        if not modules:
+            modules.add(self.generate_stride_kernel_and_types(use_range)[0].module)
+        return TextureReference._of_module(modules, name)

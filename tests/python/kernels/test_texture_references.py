@@ -1,5 +1,6 @@
 """References of modules, by which kernels read textures and surfaces."""
 
+import copy
 import threading
 
 import numpy as np
@@ -129,9 +130,48 @@ def test_threads_bind_one_reference():
     assert not failures, failures[0]
 
 
-def test_an_elementwise_kernel_has_no_references():
-    kernel = ElementwiseKernel("float *x", "x[i] = tex1Dfetch(line, i)")
-    with pytest.raises(driver.Unsupported, match="declare it in a SourceModule"):
+def looks_up():
+    preamble = "texture<float, 1, cudaReadModeElementType> line;"
+    return ElementwiseKernel("float *z", "z[i] = 2 * tex1Dfetch(line, i)", preamble=preamble)
+
+
+@pytest.mark.parametrize("bound_before", [False, True])
+def test_an_elementwise_kernel_reads_a_reference(bound_before):
+    kernel, texels = looks_up(), gpuarray.arange(10, dtype=np.float32)
+    wide, tall = gpuarray.zeros((10, 2), np.float32), gpuarray.zeros((5, 2), np.float32, order="F")
+    if bound_before:
+        gpuarray.zeros(10, np.float32).bind_to_texref_ext(kernel.get_texref("line"))
+        kernel(wide[:, 0])
+    line = kernel.get_texref("line")
+    texels.bind_to_texref_ext(line)
+    expected = 2 * texels.get()
+    # Each is another arrangement of the arrays, and another module.
+    for out in (gpuarray.zeros(10, np.float32), wide[:, 0], tall):
+        kernel(out)
+        assert out.get().ravel(order="A").tolist() == expected.tolist()
+    out = gpuarray.zeros(10, np.float32)
+    kernel(out, range=slice(2, 10, 3))
+    assert out.get().tolist() == [0, 0, 4, 0, 0, 10, 0, 0, 16, 0]
+    (texels + 1).bind_to_texref_ext(kernel.get_texref("line"))
+    kernel(out)
+    assert out.get().tolist() == (expected + 2).tolist()
+    assert line.get_format() == (driver.array_format.FLOAT, 1)
+
+
+def test_copies_of_an_elementwise_kernel_have_references_of_their_own():
+    kernel = looks_up()
+    ones, out = gpuarray.zeros(4, np.float32) + 1, gpuarray.zeros(4, np.float32)
+    ones.bind_to_texref_ext(kernel.get_texref("line"))
+    copied = copy.copy(kernel)
+    (ones + 1).bind_to_texref_ext(copied.get_texref("line"))
+    for made, expected in ((kernel, 2), (copied, 4)):
+        made(out)
+        assert out.get().tolist() == [expected] * 4
+
+
+def test_an_elementwise_kernel_without_references():
+    kernel = ElementwiseKernel("float *x", "x[i] = 1")
+    with pytest.raises(driver.Error, match="line"):
         kernel.get_texref("line")
 
 
