@@ -766,6 +766,7 @@ class ReductionLauncher:
         stream: _Stream = None,
         out: GPUArray | None = None,
         allocator: Any | None = None,
+        kernel_wrapper: Any | None = None,
         **kwargs: Any,
     ) -> GPUArray: ...
 

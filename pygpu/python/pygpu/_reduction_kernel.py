@@ -221,11 +221,16 @@ class ReductionKernel(_core.ReductionLauncher):
 
     Notes
     -----
-    A call takes the arguments, ``stream``, ``out``, an array of one element for the result, and
-    ``allocator``, where a new one gets its memory. It returns the array with the result. Arguments
-    are checked as those of :class:`pygpu.elementwise.ElementwiseKernel`. PyCUDA's
-    ``kernel_wrapper`` is not taken; it compiles when the object is made, this class at the first
-    call.
+    A call takes the arguments, ``stream``, ``out``, an array of one element for the result,
+    ``allocator``, where a new one gets its memory, and ``kernel_wrapper``. It returns the array
+    with the result. Arguments are checked as those of
+    :class:`pygpu.elementwise.ElementwiseKernel`. PyCUDA compiles when the object is made, this
+    class at the first call.
+
+    ``kernel_wrapper`` is called with the ``prepared_async_call`` of both kernels, and what it
+    returns is called in their place: with grid, block, stream, the array for the results of blocks,
+    that of the first kernel's for the second, the arguments, the number of elements, and
+    ``shared_size``. Arrays have to be contiguous then. PyCUDA's kernels have one more number.
 
     Examples
     --------

@@ -113,13 +113,17 @@ impl ReductionLauncher {
     }
 
     /// Queues the reduction and returns the array without axes that has the result, or `out`.
-    #[pyo3(signature = (*args, stream = None, out = None, allocator = None, **kwargs))]
+    #[pyo3(signature = (
+        *args, stream = None, out = None, allocator = None, kernel_wrapper = None, **kwargs
+    ))]
+    #[allow(clippy::too_many_arguments, reason = "PyCUDA's keywords")]
     fn __call__<'py>(
         slf: &Bound<'py, Self>,
         args: &Bound<'py, PyTuple>,
         stream: Option<&Bound<'py, PyAny>>,
         out: Option<&Bound<'py, PyAny>>,
         allocator: Option<&Bound<'py, PyAny>>,
+        kernel_wrapper: Option<&Bound<'py, PyAny>>,
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
@@ -148,6 +152,12 @@ impl ReductionLauncher {
         let [elements, partials] = &functions[..] else {
             return Err(PyRuntimeError::new_err("two kernels are needed"));
         };
+        let wrapper = kernel_wrapper.filter(|wrapper| !wrapper.is_none());
+        if wrapper.is_some() && arrangement.ranks.iter().any(|rank| *rank > 0) {
+            return Err(PyRuntimeError::new_err(
+                "ReductionKernel cannot deal with non-contiguous arrays where it has a kernel_wrapper",
+            ));
+        }
         let fresh = match target {
             Some(_) => None,
             None => Some(result_array(&source, &home, &queue, content.dtype)?),
@@ -167,6 +177,24 @@ impl ReductionLauncher {
                 Some(array.or_raise()?)
             }
         };
+        if let Some(wrapper) = wrapper {
+            let wrapped = Wrapped::new(slf, wrapper, [elements, partials])?;
+            let result = match (out, fresh) {
+                (Some(out), _) => out.clone(),
+                (None, Some(array)) => wrap_new(py, array, content.descr.clone_ref(py), source)?,
+                (None, None) => return Err(PyRuntimeError::new_err("no result")),
+            };
+            let Some(workspace) = workspace else {
+                wrapped.call(0, (&first, stream), &[&result], args, count)?;
+                return Ok(result);
+            };
+            let descr = content.descr.clone_ref(py);
+            let workspace = wrap_new(py, workspace, descr, ResultAllocator::default())?;
+            wrapped.call(0, (&first, stream), &[&workspace], args, count)?;
+            let last = launch_config(1, on_host);
+            wrapped.call(1, (&last, stream), &[&result, &workspace], args, blocks as u64)?;
+            return Ok(result);
+        }
         let launch = |function: &super::Function, output: &Array, input: Option<&Array>| {
             let mut list = ArgumentList::new();
             list.memory(output.address(), output.memory(), Access::Write);
@@ -193,6 +221,57 @@ impl ReductionLauncher {
             (Some(out), _) => Ok(out.clone()),
             (None, None) => Err(PyRuntimeError::new_err("no result")),
         }
+    }
+}
+
+/// The two kernels as a program's function has wrapped them.
+struct Wrapped<'py> {
+    kernels: [Bound<'py, PyAny>; 2],
+}
+
+impl<'py> Wrapped<'py> {
+    /// Prepares the kernels, and calls the program's function with the `prepared_async_call` of each.
+    fn new(
+        launcher: &Bound<'py, ReductionLauncher>,
+        wrapper: &Bound<'py, PyAny>,
+        [elements, partials]: [&Py<super::Function>; 2],
+    ) -> PyResult<Wrapped<'py>> {
+        let py = launcher.py();
+        let wrapped = |function: &Py<super::Function>, arrays: &str, own: &str| {
+            let codes: Vec<String> = launcher.getattr(own)?.extract()?;
+            let format = format!("{arrays}{}N", codes.concat());
+            let prepared = function.bind(py).call_method1("prepare", (format,))?;
+            wrapper.call1((prepared.getattr("prepared_async_call")?,))
+        };
+        Ok(Wrapped {
+            kernels: [
+                wrapped(elements, "P", "stage1_arg_types")?,
+                wrapped(partials, "P", "stage2_arg_types")?,
+            ],
+        })
+    }
+
+    fn call(
+        &self,
+        stage: usize,
+        (config, stream): (&LaunchConfig, Option<&Bound<'py, PyAny>>),
+        arrays: &[&Bound<'py, PyAny>],
+        args: &Bound<'py, PyTuple>,
+        count: u64,
+    ) -> PyResult<()> {
+        let py = args.py();
+        let [x, y, z] = config.block;
+        let grid = (config.grid[0], config.grid[1]).into_pyobject(py)?.into_any();
+        let block = (x, y, z).into_pyobject(py)?.into_any();
+        let stream = stream.map_or_else(|| py.None().into_bound(py), Clone::clone);
+        let count = count.into_pyobject(py)?.into_any();
+        let mut all = vec![grid, block, stream];
+        all.extend(arrays.iter().map(|array| (*array).clone()));
+        all.extend(args.iter());
+        all.push(count);
+        let keywords = PyDict::new(py);
+        keywords.set_item("shared_size", config.shared_bytes)?;
+        self.kernels[stage].call(PyTuple::new(py, all)?, Some(&keywords)).map(drop)
     }
 }
 

@@ -197,3 +197,44 @@ def test_elements_of_another_dtype_and_the_same_size_are_read_as_declared():
     assert found == np.bitwise_xor.reduce(x.view(np.uint32))
     with pytest.raises(TypeError, match="float64; its declaration says uint32, and elements of 8"):
         total(gpuarray.to_gpu(x.astype(np.float64)))
+
+
+@pytest.mark.parametrize("size", [100, 1_000_000])
+def test_a_wrapper_of_the_kernels(size):
+    calls = []
+
+    def wrapper(kernel):
+        def call(grid, block, stream, *args, **keywords):
+            calls.append((grid, block, stream, len(args), keywords))
+            return kernel(grid, block, stream, *args, **keywords)
+
+        return call
+
+    x = gpuarray.zeros(size, np.int64) + 1
+    stream, out = driver.Stream(), gpuarray.empty((), np.int64)
+    x.get()
+    assert DOT(x, x, kernel_wrapper=wrapper, stream=stream, out=out) is out
+    stream.synchronize()
+    assert out.get() == size
+    # Of each kernel the last argument is a number; the second has the results of the first.
+    assert [count for _, _, _, count, _ in calls] == [4, 5][: len(calls)]
+    assert len(calls) == (2 if calls[0][0][0] > 1 else 1)
+    assert size == 100 or len(calls) == 2
+    assert all(given is stream for _, _, given, _, _ in calls)
+    assert all(list(keywords) == ["shared_size"] for *_, keywords in calls)
+    calls.clear()
+    assert DOT(x, x, kernel_wrapper=wrapper).get() == size
+    assert calls[0][2] is None
+    assert DOT(x, x, kernel_wrapper=None).get() == size
+    with pytest.raises(RuntimeError, match="non-contiguous arrays where it has a kernel_wrapper"):
+        DOT(x[::2], x[::2], kernel_wrapper=wrapper)
+    with pytest.raises(TypeError, match="not callable"):
+        DOT(x, x, kernel_wrapper=5)
+    with pytest.raises(TypeError, match="2 arguments"):
+        DOT(x, kernel_wrapper=wrapper)
+
+
+def test_a_wrapper_may_keep_kernels_from_running():
+    x, out = gpuarray.zeros(10, np.int64) + 1, gpuarray.zeros((), np.int64)
+    DOT(x, x, out=out, kernel_wrapper=lambda kernel: lambda *args, **keywords: None)
+    assert out.get() == 0
