@@ -83,13 +83,15 @@ fn scalar_spills(name: &str) -> u64 {
 /// How many vector registers a kernel may put aside in memory: some, in the large tiles of products on
 /// wavefronts of 32, where each thread holds 64 sums and what goes into them; and a few where a thread reads
 /// packs of 256 bits of two operands. Merges of `complex128` have a thread's four elements in memory, and so have
-/// deviations of what lies anywhere, and extremes of `complex64` in scans, one element, with LLVM 21 and 22.
+/// deviations of what lies anywhere, extremes of `complex64` in scans and their places of `complex128`, one element,
+/// with LLVM 21 and 22.
 fn vector_spills(name: &str) -> u64 {
     match name {
         _ if name.contains("_product_") => 80,
         _ if name.contains("_c128_merge") => 10,
         _ if name.contains("_squared_deviations_") => 7,
         _ if name.contains("_scan_m") && name.contains("_c64_") => 3,
+        _ if name.contains("_positions_c128_") => 6,
         _ if name.contains("_products_") && name.contains("_packed256_") => 8,
         _ => 0,
     }

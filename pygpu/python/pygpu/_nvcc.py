@@ -143,11 +143,9 @@ def get_nvcc_version(nvcc: str) -> str:
     True
     """
     if nvcc not in _versions:
-        try:
-            done = _run([_found(nvcc), "--version"])
-            known = done.returncode == 0 and done.stdout
-        except OSError:
-            known = ""
+        program = _headers.program(nvcc)
+        done = None if program is None else _run([program, "--version"])
+        known = done is not None and done.returncode == 0 and done.stdout
         if not known:
             from warnings import warn
 
@@ -187,7 +185,7 @@ def preprocess_source(source: str, options: Sequence[str], nvcc: str) -> str:
     ...     text = compiler.preprocess_source("int n = N;", ["-DN=3"], "nvcc")
     ... except OSError:
     ...     text = "int n = 3;"
-    >>> text.strip()
+    >>> text.strip().splitlines()[-1]
     'int n = 3;'
     """
     import tempfile

@@ -498,7 +498,8 @@ def test_headers_of_cpp_that_are_here_agree_with_the_library(tmp_path):
     # The compiler takes `std` for another name, in paths, too.
     (tmp_path / "headers").symlink_to(_headers.FOLDER / "std")
     program = tmp_path / "program"
-    command = [os.environ.get("CXX", "c++"), "-std=c++17", "-w", f"-DOWN(x)=<{tmp_path}/headers/x>"]
+    compiler = os.environ.get("CXX", "c++").split()
+    command = [*compiler, "-std=c++17", "-w", f"-DOWN(x)=<{tmp_path}/headers/x>"]
     source = Path(__file__).with_name("std_headers.cpp")
     subprocess.run([*command, str(source), "-o", str(program)], check=True, timeout=300)
     done = subprocess.run([program], capture_output=True, text=True, check=False, timeout=60)
