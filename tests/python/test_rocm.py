@@ -242,6 +242,7 @@ __device__ inline float2 operator*(float2 a, float2 b) {
     return make_float2(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x);
 }
 __device__ inline float dot(float3 a, float3 b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
+__device__ auto atomicMin(float *place, float value = (1)) noexcept -> float { return *place; }
 struct ray { float3 from, to; int hits; };
 __constant__ float4 colours[2] = {{1, 2}, {3}};
 __device__ int flat(uint3 thread, uint3 block, dim3 threads) {
@@ -270,7 +271,7 @@ __global__ void use(float *out, const float4 *in, int *most) {
     dim3 blocks = gridDim;
     out[flat(threadIdx, blockIdx, blockDim)] = sum.z + z.y + none.w + some.y + many[3].x + pair[1];
     out[1] = dot(r.from, r.to) + colours[1].x + place.x + blocks.y + (__ldg(in) * make_float4(2)).x;
-    atomicMax(out + 2, 3.5f);
+    atomicMax(out + 2, atomicMin(out + 3, 3.5f));
     atomicMax(most, 3 + (int)__lane_id());
 }
 """
@@ -314,12 +315,27 @@ def test_vector_types_are_plain_where_a_program_needs_it(tmp_path, generation, t
     assert said == "True True False\n"
 
 
+OF_COMPLEX = """
+#include <cuComplex.h>
+__device__ cuFloatComplex operator*(cuFloatComplex a, cuFloatComplex b) { return cuCmulf(a, b); }
+__global__ void use(float *x) { cuFloatComplex a = make_cuFloatComplex(1, 2); *x = (a * a).x; }
+"""
+
+
+@pytest.mark.skipif(
+    choose_backend() != "hip", reason="devices of HIP are needed to ask its compiler"
+)
+@pytest.mark.parametrize(("generation", "target"), COMPILERS)
+def test_operators_of_complex_numbers(tmp_path, generation, target):
+    said = run_with_compiler(generation, target, tmp_path, COMPILE_WARPS, OF_COMPLEX)
+    assert said == "True True\n"
+
+
 @pytest.mark.skipif(
     choose_backend() != "hip", reason="devices of HIP are needed to ask its compiler"
 )
 @pytest.mark.parametrize(
-    ("generation", "target"),
-    [it for it in COMPILERS if it[1] not in WITHOUT_IMAGES],
+    ("generation", "target"), [it for it in COMPILERS if it[1] not in WITHOUT_IMAGES]
 )
 def test_plain_vector_types_are_read_from_textures(tmp_path, generation, target):
     said = run_with_compiler(generation, target, tmp_path, COMPILE_WARPS, OF_TEXTURES)

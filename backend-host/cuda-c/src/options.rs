@@ -69,7 +69,8 @@ const IGNORED_WITH_VALUE: [&str; 22] = [
 ];
 
 /// Options without a value that mean nothing here.
-const IGNORED: [&str; 38] = [
+const IGNORED: [&str; 39] = [
+    "-Wno-c++11-narrowing",
     "-m64",
     "--machine=64",
     "-O0",

@@ -44,11 +44,11 @@ _OWN_MEMORY = re.compile(r"\boperator\s+(?:new|delete)\b")
 # A function of a program's own that AMD's headers have, too, for types of which CUDA C has none.
 _OWN = re.compile(
     r"[\w*&>]\s+[*&]?\s*(atomic(?:Add|Sub|Exch|Min|Max|CAS)|__lane_id|__lanemask_[lg][te])"
-    r"\s*\([^()]*\)\s*\{"
+    r"\s*\((?:[^()]|\([^()]*\))*\)\s*(?:noexcept\s*)?(?:->\s*\w+\s*)?(?:\\\n\s*)?\{"
 )
 _VECTOR = re.compile(
     r"\b(?:make_)?(?:u?(?:char|short|int|long|longlong)|float|double)[1-4]\b"
-    rf"|{_PLACE}\b(?!\s*\.)"
+    rf"|\bcu(?:Float|Double)?Complex\b|{_PLACE}\b(?!\s*\.)"
 )
 _WHOLE_PLACE = re.compile(rf"{_PLACE}(?!\s*\.)")
 _DECLARED_PLACE = re.compile(rf"\b(?:u?int3|dim3)[\s&*]+(?:\w+\s*,\s*)*{_PLACE}")

@@ -58,8 +58,8 @@ _TYPEDEF = re.compile(r"\btypedef\s+([\w\s]+?)\s+(\w+)\s*;")
 # include NVIDIA's in its place where they can.
 _FOR_AMD = re.compile(r"#elif [^\n]*\n#include \"pygpu-hip-integers\.h\"\n")
 _FOR_VENDORS = re.compile(
-    r"(?:#define PYGPU_NVIDIAS_\w+ <[\w/]+>\n)?#if [^\n]*__has_include[^\n]*\n#include [^\n]*\n"
-    r"(?:namespace std \{\n[^\n]*\n\}\n)?#el(?:se|if)( [^\n]*)?"
+    r"(?:#define PYGPU_NVIDIAS_\w+ <[\w/]+>\n)?#if defined\(PYGPU_NVIDIAS_HEADERS\) && [^\n]*\n"
+    r"#include [^\n]*\n(?:namespace std \{\n[^\n]*\n\}\n)?#el(?:se|if)( [^\n]*)?"
 )
 
 _MISSING = re.compile(
@@ -112,6 +112,13 @@ def with_visible_references(source: str) -> str:
     for found in reversed(list(_STATIC_REFERENCE.finditer(code))):
         source = f"{source[: found.start()]}{' ' * len(found[0])}{source[found.end() :]}"
     return source
+
+
+def of_std(source: str) -> list[str]:
+    """Returns the headers of the C++ library that a source includes and that are this package's."""
+    return [
+        it for it in of_cpp(source) if it in _header_names.OF_STD_HERE and not _is_of_vendor(it)
+    ]
 
 
 def unasked(source: str, folders: Sequence[str]) -> str:

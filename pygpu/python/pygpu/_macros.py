@@ -6,6 +6,7 @@ CUDA's; a program that has names of HIP decides by those.
 
 from __future__ import annotations
 
+import os
 import re
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,12 @@ _FAST = {
     "-Ofast",
     "-funsafe-math-optimizations",
 }
+_FOLDER = ("-I", "--include-path", "-isystem", "--system-include")
+_DEFINED = re.compile(
+    r"(?:-D|--define-macro=|--define-macro )\s*(\w+)(\([^)]*\))?(?:=(.*))?", re.DOTALL
+)
+# Names as headers have for parameters and types.
+_PLAIN = re.compile(r"[a-z]\w*|\w{1,2}")
 _NAMED = re.compile(rf"\b(?:{'|'.join([*_OF_CUDA, 'CUDA_VERSION', _NVCC])})\b")
 OF_HIP = re.compile(NAMES_OF_HIP)
 # The core's own functions ask for the vendor's compiler.
@@ -64,21 +71,42 @@ def vectors(source: str, folders: Sequence[str]) -> str:
     return "" if is_of_hip else _amd_words.vectors("\n".join(codes))
 
 
-def of_options(flags: list[str]) -> tuple[list[str], str]:
-    """Returns options for AMD's compiler, and lines that define those of these macros which the
-    options did: its own headers, in front of every program, would take them for the compiler's.
-    Functions with a stated rounding are told of options that allow others."""
-    kept = []
-    lines = ["#define PYGPU_FAST_MATH\n"] if _FAST.intersection(flags) else []
+def of_options(flags: Sequence[str], backend: str) -> tuple[list[str], str, str]:
+    """Returns options for a GPU's compiler without macros that its own headers or those of this
+    package would take for theirs, and the lines in their place: in front of all, where AMD's
+    compiler is asked what it is, and in front of the program. Functions with a stated rounding are
+    told of options that allow others."""
+    kept, own = [], []
+    is_fast = backend == "hip" and _FAST.intersection(flags)
+    first = ["#define PYGPU_FAST_MATH\n"] if is_fast else []
     rest = iter(flags)
     for flag in rest:
-        text = flag + next(rest, "") if flag == "-D" else flag
-        name, _, value = text.removeprefix("-D").partition("=")
-        if text.startswith("-D") and _NAMED.fullmatch(name):
-            lines.append(f"#define {name} {value if '=' in text else 1}\n")
+        is_split = flag in ("-D", "--define-macro")
+        option = f"{flag} {next(rest, '')}" if is_split else flag
+        found = _DEFINED.fullmatch(option)
+        name = found[1] if found else ""
+        lines = first if backend == "hip" and _NAMED.fullmatch(name) else own
+        if found and (lines is first or _PLAIN.fullmatch(name)):
+            value = "1" if found[3] is None else found[3]
+            lines.append(f"#define {name}{found[2] or ''} {value}\n")
         else:
-            kept.append(text)
-    return kept, "".join(lines)
+            kept += option.split(" ", 1) if is_split else [option]
+    return kept, "".join(first), "".join(own)
+
+
+def folders_of_options(flags: Sequence[str]) -> list[str]:
+    """Returns the folders of a program's own headers that options name: none of the system's,
+    and none of a toolkit."""
+    folders = []
+    rest = iter(flags)
+    for flag in rest:
+        name = next((it for it in _FOLDER if flag.startswith(it)), None)
+        if name is not None:
+            folder = flag.removeprefix(name).removeprefix("=") or next(rest, "")
+            headers = ("stdio.h", "cuda_runtime.h")
+            if not any(os.path.isfile(os.path.join(folder, header)) for header in headers):
+                folders.append(folder)
+    return folders
 
 
 def _macros(texts: Sequence[str], backend: str) -> str:

@@ -143,10 +143,15 @@ def compile(
         allowed = '"cubin" or "ptx"' if backend == "cuda" else '"cubin"'
         raise Unsupported(f"run-time compilers make no fat binaries; use target={allowed}")
     flags = _nvcc.without_host_options(flags)
+    folders = [*_macros.folders_of_options(flags), *folders]
     on_host = _core.runs_kernels_on_host()
     unasked = _headers.unasked(source, folders)
-    text = source
+    whole = "\n".join(_headers.own_texts(source, folders))
+    given, text, defined = flags, source, ("", "")
     if not on_host:
+        flags, *defined = _macros.of_options(flags, backend)
+        # A program's macros in front of its lines are none of these headers'.
+        unasked += "".join(f"#include <{name}>\n" for name in _headers.of_std(source))
         text = _headers.insert(source, _FILE, folders)
         unasked = _headers.insert(unasked, _FILE, ())
         text = _structure_attributes.in_front(text, backend)
@@ -157,19 +162,18 @@ def compile(
         included = "".join(f"#include <{name}>\n" for name in first)
         wrapper = (f'{included}extern "C" {{\n', "\n}\n")
     references = ""
-    if _headers.declares_references(source) and _core.has_textures():
+    if _headers.declares_references(whole) and _core.has_textures():
         references = f"#include <{_headers.REFERENCES}>\n"
         # Such variables are written without a qualifier, and belong to the device.
         flags.append("-default-device")
         if backend == "hip":
             text = _headers.with_visible_references(text)
-    elif backend == "hip" and _headers.names_textures(source):
+    elif backend == "hip" and _headers.names_textures(whole):
         references = f"#include <{_headers.TEXTURES}>\n"
     if backend == "hip":
         from . import _warps
 
-        flags, defined = _macros.of_options(flags)
-        references += defined + _warps.in_front(source, folders)
+        references += defined[0] + _warps.in_front(source, folders)
     references += _macros.in_front(source, folders, backend)
     vendors = () if on_host or not _headers.has_includes(text) else _headers.vendor_folders(text)
     if vendors:
@@ -182,7 +186,7 @@ def compile(
     if not on_host:
         references = _headers.insert(references, _FILE, ())
         vectors = _headers.insert(vectors, _FILE, ())
-    text = f'{references}{wrapper[0]}#line 1 "{file}"\n{text}{wrapper[1]}'
+    text = f'{references}{defined[1]}{wrapper[0]}#line 1 "{file}"\n{text}{wrapper[1]}'
     if not on_host and not vendors:
         before, text = map(_headers.closed, (before, text))
     if target == "ptx":
@@ -207,7 +211,7 @@ def compile(
             except CompileError:
                 raise error from None
     except CompileError as error:
-        command = [f"--{target}", *flags, _FILE]
+        command = [f"--{target}", *given, *(it for it in flags if it not in given), _FILE]
         log = "\n".join(filter(None, (error.detail, _headers.advice(error.detail, backend))))
         failure = CompileError(f"compilation of {_FILE} failed", command, stdout="", stderr=log)
         failure.status, failure.call, failure.detail = error.status, error.call, error.detail

@@ -53,5 +53,7 @@ def test_headers_stand_in_front_of_programs_that_name_their_functions(text, head
 
 @pytest.mark.parametrize("option", ["-use_fast_math", "--use_fast_math", "-ffast-math"])
 def test_divisions_know_of_options_that_allow_other_roundings(option):
-    assert _macros.of_options(["-O3", option]) == (["-O3", option], "#define PYGPU_FAST_MATH\n")
-    assert _macros.of_options(["-O3"]) == (["-O3"], "")
+    told = "#define PYGPU_FAST_MATH\n"
+    assert _macros.of_options(["-O3", option], "hip") == (["-O3", option], told, "")
+    assert _macros.of_options(["-O3"], "hip") == (["-O3"], "", "")
+    assert _macros.of_options([option], "cuda") == ([option], "", "")

@@ -472,6 +472,70 @@ def test_what_reads_no_files_of_others_is_kept_for_other_processes(text, monkeyp
     assert "include" not in given[0]
 
 
+MACROS = ["T=float", "U", "y=out", "value=3", "type=int", "n=7", "size=(2)", "width=4", "f(a)=a"]
+
+
+@pytest.mark.parametrize("form", ["-D{}", "-D {}", "--define-macro={}"])
+def test_macros_of_options_are_the_programs_alone(form):
+    options = [part for macro in MACROS for part in form.format(macro).split(" ")]
+    text = """
+    #include <limits>
+    __global__ void set(T *out) {
+        type sum = f(value) + n + size + width + U;
+        y[threadIdx.x] = __shfl_sync(0xffffffff, (T)sum, 0) + std::numeric_limits<type>::digits;
+    }"""
+    out = gpuarray.zeros(32, np.float32)
+    SourceModule(text, options=options).get_function("set")(out, block=(32, 1, 1))
+    assert out.get().tolist() == [3 + 7 + 2 + 4 + 1 + 31] * 32
+    with pytest.raises(driver.CompileError, match=r"kernel.cu[(:]2\b") as error:
+        SourceModule("\nint none = nothing_here;", options=options)
+    assert options[0] in error.value.command_line
+
+
+def test_macros_in_front_of_headers_are_the_programs_alone():
+    text = "#define T int\n#define U 5\n#define x out\n#include <tuple>\n#include <limits>\n"
+    text += "__global__ void set(T *out) { *x = std::get<0>(std::make_tuple(U)); }"
+    out = gpuarray.zeros((), np.int32)
+    SourceModule(text).get_function("set")(out, block=(1, 1, 1))
+    assert out.get() == 5
+
+
+@pytest.mark.parametrize("form", ["-I{}", "-I {}", "--include-path={}"])
+def test_folders_of_options_are_the_programs(form, tmp_path):
+    (tmp_path / "own.h").write_text("""
+    #ifndef __CUDACC__
+    #error a program for CUDA
+    #endif
+    static __device__ float area(float r) { return (float)M_PI * r * r; }
+    extern "C++" __device__ float atomicMax(float *place, float value) {
+        const float before = *place;
+        *place = fmaxf(before, value);
+        return before;
+    }
+    """)
+    text = '#include "own.h"\n__global__ void set(float *o) { *o = area(2); atomicMax(o, 13.0f); }'
+    out = gpuarray.zeros((), np.float32)
+    options = form.format(tmp_path).split(" ")
+    SourceModule(text, options=options).get_function("set")(out, block=(1, 1, 1))
+    assert out.get() == 13
+
+
+def test_a_programs_own_conditions_about_headers_are_kept(tmp_path):
+    (tmp_path / "own.h").write_text("#define N 7\n")
+    text = """
+    #if __has_include(<own.h>)
+    #include <own.h>
+    #else
+    #define N 1
+    #endif
+    __global__ void set(int *out) { out[0] = N; out[1] = __LINE__; }
+    """
+    out = gpuarray.zeros(2, np.int32)
+    module = SourceModule(text, include_dirs=[str(tmp_path)])
+    module.get_function("set")(out, block=(1, 1, 1))
+    assert out.get().tolist() == [7, 7]
+
+
 @pytest.mark.parametrize("is_in_a_header", [False, True])
 def test_headers_of_cpp(is_in_a_header, tmp_path):
     text = OF_CPP

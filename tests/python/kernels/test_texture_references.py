@@ -339,3 +339,15 @@ def test_nothing_bound_is_an_error():
     add = module.get_function("add")
     with pytest.raises(driver.LaunchError, match="outside of its array"):
         add(np.int32(0), out, np.int32(1), np.int32(1), block=(3, 1, 1))
+
+
+def test_a_reference_in_a_header_of_the_programs(tmp_path):
+    (tmp_path / "own.h").write_text("texture<float, 1> row;\n")
+    text = '#include "own.h"\n__global__ void read(float *o) { *o = tex1Dfetch(row, 2); }'
+    module = SourceModule(text, options=[f"-I{tmp_path}"])
+    values = gpuarray.to_gpu(np.float32([1, 2, 3]))
+    reference = module.get_texref("row")
+    values.bind_to_texref(reference)
+    out = gpuarray.zeros((), np.float32)
+    module.get_function("read")(out, block=(1, 1, 1), texrefs=[reference])
+    assert out.get() == 3
