@@ -76,7 +76,8 @@ def of_options(flags: Sequence[str], backend: str) -> tuple[list[str], str, str]
     package would take for theirs, and the lines in their place: in front of all, where AMD's
     compiler is asked what it is, and in front of the program. Functions with a stated rounding are
     told of options that allow others."""
-    kept, own = [], []
+    kept: list[str] = []
+    own: list[str] = []
     is_fast = backend == "hip" and _FAST.intersection(flags)
     first = ["#define PYGPU_FAST_MATH\n"] if is_fast else []
     rest = iter(flags)

@@ -147,9 +147,9 @@ def compile(
     on_host = _core.runs_kernels_on_host()
     unasked = _headers.unasked(source, folders)
     whole = "\n".join(_headers.own_texts(source, folders))
-    given, text, defined = flags, source, ("", "")
+    given, text, asked, defined = flags, source, "", ""
     if not on_host:
-        flags, *defined = _macros.of_options(flags, backend)
+        flags, asked, defined = _macros.of_options(flags, backend)
         # A program's macros in front of its lines are none of these headers'.
         unasked += "".join(f"#include <{name}>\n" for name in _headers.of_std(source))
         text = _headers.insert(source, _FILE, folders)
@@ -173,7 +173,7 @@ def compile(
     if backend == "hip":
         from . import _warps
 
-        references += defined[0] + _warps.in_front(source, folders)
+        references += asked + _warps.in_front(source, folders)
     references += _macros.in_front(source, folders, backend)
     vendors = () if on_host or not _headers.has_includes(text) else _headers.vendor_folders(text)
     if vendors:
@@ -186,7 +186,7 @@ def compile(
     if not on_host:
         references = _headers.insert(references, _FILE, ())
         vectors = _headers.insert(vectors, _FILE, ())
-    text = f'{references}{defined[1]}{wrapper[0]}#line 1 "{file}"\n{text}{wrapper[1]}'
+    text = f'{references}{defined}{wrapper[0]}#line 1 "{file}"\n{text}{wrapper[1]}'
     if not on_host and not vendors:
         before, text = map(_headers.closed, (before, text))
     if target == "ptx":
