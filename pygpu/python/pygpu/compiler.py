@@ -182,10 +182,8 @@ def compile(
     # A debugger shows the lines of a file that is there.
     file = folder / _FILE if folder is not None and on_host else _FILE
     before = _UNASKED + unasked
-    vectors = _macros.vectors(source, folders) if backend == "hip" else ""
     if not on_host:
         references = _headers.insert(references, _FILE, ())
-        vectors = _headers.insert(vectors, _FILE, ())
     text = f'{references}{defined}{wrapper[0]}#line 1 "{file}"\n{text}{wrapper[1]}'
     if not on_host and not vendors:
         before, text = map(_headers.closed, (before, text))
@@ -200,16 +198,11 @@ def compile(
     elif folders or _headers.has_includes(before + text):
         flags += _headers.search_options(folders, vendors)
     try:
-        try:
+        if backend == "hip":
+            search = _headers.search_options(folders, vendors)
+            result, log = _compiled_for_amd(before, text, flags, search, (source, folders))
+        else:
             result, log = _compiled(before + text, flags)
-        except CompileError as error:
-            if not vectors:
-                raise
-            try:
-                search = _headers.search_options(folders, vendors)
-                result, log = _compiled(before + vectors + text, [*flags, *search])
-            except CompileError:
-                raise error from None
     except CompileError as error:
         command = [f"--{target}", *given, *(it for it in flags if it not in given), _FILE]
         log = "\n".join(filter(None, (error.detail, _headers.advice(error.detail, backend))))
@@ -309,6 +302,23 @@ def _compiled(text: str, flags: list[str]) -> tuple[bytes, str]:
             raise
         try:
             return _core.compile_source(text, _FILE, [*flags, for_device])
+        except CompileError:
+            raise error from None
+
+
+def _compiled_for_amd(
+    before: str, text: str, flags: list[str], search: list[str], program: tuple[str, list[str]]
+) -> tuple[bytes, str]:
+    """Compiles a text behind another one. Where AMD's compiler refuses it, vector types are plain
+    structures."""
+    try:
+        return _compiled(before + text, flags)
+    except CompileError as error:
+        vectors = _headers.insert(_macros.vectors(*program), _FILE, ())
+        if not vectors:
+            raise
+        try:
+            return _compiled(before + vectors + text, [*flags, *search])
         except CompileError:
             raise error from None
 
