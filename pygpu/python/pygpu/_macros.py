@@ -10,7 +10,6 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from . import _headers
 from ._c_text import code_of
 
 if TYPE_CHECKING:
@@ -50,9 +49,8 @@ OF_HIP = re.compile(NAMES_OF_HIP)
 _OF_CORE = re.compile(r"\bnamespace gpuarray\b")
 
 
-def in_front(source: str, folders: Sequence[str], backend: str) -> str:
-    """Returns the lines that define those that a program asks for, and the rest of them."""
-    texts = list(_headers.own_texts(source, folders))
+def in_front(texts: Sequence[str], backend: str) -> str:
+    """Returns the lines that define those that a program's texts ask for, and the rest of them."""
     macros = _macros(texts, backend)
     if backend != "hip":
         return macros
@@ -61,12 +59,12 @@ def in_front(source: str, folders: Sequence[str], backend: str) -> str:
     return _amd_words.in_front(texts) + macros
 
 
-def vectors(source: str, folders: Sequence[str]) -> str:
+def vectors(texts: Sequence[str]) -> str:
     """Returns the lines by which vector types are plain structures, for a program that AMD's
     compiler refuses with its own; empty for programs without such types, and for those of HIP."""
     from . import _amd_words
 
-    codes = [code_of(text) for text in _headers.own_texts(source, folders)]
+    codes = list(map(code_of, texts))
     is_of_hip = any(map(OF_HIP.search, codes))
     return "" if is_of_hip else _amd_words.vectors("\n".join(codes))
 

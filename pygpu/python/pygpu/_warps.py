@@ -48,10 +48,9 @@ _COUNTED = r"\b__(?:popc|ffs|clz|brev)ll\s*\(\s*"
 _NAME = re.compile(r"\b[A-Za-z_]\w*")
 
 
-def in_front(source: str, folders: Sequence[str]) -> str:
-    """Returns the lines that a program for AMD's devices needs in front of it, if it or a file
-    of its own in ``folders`` has functions of warps."""
-    texts = list(_headers.own_texts(source, folders))
+def in_front(texts: Sequence[str]) -> str:
+    """Returns the lines that a program for AMD's devices needs in front of it, if one of its texts
+    has functions of warps."""
     code = "\n".join(code_of(text) for text in texts)
     names = [name for text in texts for name in _headers.includes(text)]
     has_groups = any(name.startswith(_GROUPS) for name in names)

@@ -146,7 +146,7 @@ def compile(
     folders = [*_macros.folders_of_options(flags), *folders]
     on_host = _core.runs_kernels_on_host()
     unasked = _headers.unasked(source, folders)
-    whole = "\n".join(_headers.own_texts(source, folders))
+    texts = list(_headers.own_texts(source, folders))
     given, text, asked, defined = flags, source, "", ""
     if not on_host:
         flags, asked, defined = _macros.of_options(flags, backend)
@@ -162,19 +162,19 @@ def compile(
         included = "".join(f"#include <{name}>\n" for name in first)
         wrapper = (f'{included}extern "C" {{\n', "\n}\n")
     references = ""
-    if _headers.declares_references(whole) and _core.has_textures():
+    if any(map(_headers.declares_references, texts)) and _core.has_textures():
         references = f"#include <{_headers.REFERENCES}>\n"
         # Such variables are written without a qualifier, and belong to the device.
         flags.append("-default-device")
         if backend == "hip":
             text = _headers.with_visible_references(text)
-    elif backend == "hip" and _headers.names_textures(whole):
+    elif backend == "hip" and any(map(_headers.names_textures, texts)):
         references = f"#include <{_headers.TEXTURES}>\n"
     if backend == "hip":
         from . import _warps
 
-        references += asked + _warps.in_front(source, folders)
-    references += _macros.in_front(source, folders, backend)
+        references += asked + _warps.in_front(texts)
+    references += _macros.in_front(texts, backend)
     vendors = () if on_host or not _headers.has_includes(text) else _headers.vendor_folders(text)
     if vendors:
         unasked = f"#define PYGPU_NVIDIAS_HEADERS\n{unasked}"
@@ -200,7 +200,7 @@ def compile(
     try:
         if backend == "hip":
             search = _headers.search_options(folders, vendors)
-            result, log = _compiled_for_amd(before, text, flags, search, (source, folders))
+            result, log = _compiled_for_amd(before, text, flags, search, texts)
         else:
             result, log = _compiled(before + text, flags)
     except CompileError as error:
@@ -307,14 +307,14 @@ def _compiled(text: str, flags: list[str]) -> tuple[bytes, str]:
 
 
 def _compiled_for_amd(
-    before: str, text: str, flags: list[str], search: list[str], program: tuple[str, list[str]]
+    before: str, text: str, flags: list[str], search: list[str], texts: list[str]
 ) -> tuple[bytes, str]:
     """Compiles a text behind another one. Where AMD's compiler refuses it, vector types are plain
     structures."""
     try:
         return _compiled(before + text, flags)
     except CompileError as error:
-        vectors = _headers.insert(_macros.vectors(*program), _FILE, ())
+        vectors = _headers.insert(_macros.vectors(texts), _FILE, ())
         if not vectors:
             raise
         try:

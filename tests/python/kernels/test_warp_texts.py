@@ -271,14 +271,14 @@ NOT_CUDAS = [
 
 @pytest.mark.parametrize("text", OF_CUDA + NOT_CUDAS)
 def test_what_the_width_is_told_by(text):
-    lines = _warps.in_front(text, [])
+    lines = _warps.in_front([text])
     assert _warps.HEADER in lines
     assert ("PYGPU_WARPS_OF_32" in lines) == (text in OF_CUDA)
 
 
 @pytest.mark.parametrize("text", ["x = warpSize;", "__shfl(x, 0)", "// __shfl_sync(-1, x, 0)", ""])
 def test_other_programs_are_left_alone(text):
-    assert _warps.in_front(text, []) == ""
+    assert _warps.in_front([text]) == ""
 
 
 OWN_DEFINITIONS = {
@@ -299,7 +299,7 @@ OWN_DEFINITIONS = {
 
 @pytest.mark.parametrize("text", OWN_DEFINITIONS)
 def test_which_names_a_text_defines(text):
-    assert ("#undef" in _warps.in_front(text, [])) == OWN_DEFINITIONS[text]
+    assert ("#undef" in _warps.in_front([text])) == OWN_DEFINITIONS[text]
 
 
 DEVICE_WIDTH = """
