@@ -123,6 +123,12 @@ impl Scalar {
         &self.bits[..self.dtype.size()]
     }
 
+    /// Returns the bytes of the value and zeros behind them.
+    #[inline]
+    pub(crate) fn word(&self) -> u128 {
+        u128::from_ne_bytes(self.bits)
+    }
+
     /// Returns the value as `T`, if that is its type.
     pub fn get<T: Element>(&self) -> Option<T> {
         const { assert!(size_of::<T>() == T::DTYPE.size(), "Element::DTYPE has another size") };

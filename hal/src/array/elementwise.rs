@@ -221,14 +221,11 @@ impl Array {
 
     /// True if each element of the one is the element of the other with the same indices.
     fn is_same_view(&self, other: &Array) -> bool {
-        let moves = |array: &Array, axis: usize| match array.shape()[axis] {
-            1 => 0,
-            _ => array.strides()[axis],
-        };
+        let mut axes = self.shape().iter().zip(self.strides()).zip(other.strides());
         self.address() == other.address()
             && self.dtype.size() == other.dtype.size()
             && self.shape() == other.shape()
-            && (0..self.ndim()).all(|axis| moves(self, axis) == moves(other, axis))
+            && axes.all(|((&extent, own), others)| extent == 1 || own == others)
     }
 
     pub(super) fn check_same_device(&self, other: &Array) -> Result<()> {
@@ -307,7 +304,9 @@ impl Array {
         if !is_new {
             uses.push((&self.memory, Access::Write));
         }
-        uses.extend(arrays(arguments).map(|array| (&array.memory, Access::Read)));
+        // What is written may be read, too.
+        let is_other = |array: &&Array| !Arc::ptr_eq(&array.memory, &self.memory);
+        uses.extend(arrays(arguments).filter(is_other).map(|array| (&array.memory, Access::Read)));
 
         let same_shape = arrays(arguments).all(|array| array.shape() == self.shape());
         let is_line = same_shape && self.ndim() == 1 && self.strides()[0] > 0;

@@ -26,8 +26,8 @@ pub struct ArgumentList<'a> {
     words: SmallVec<[u128; 16]>,
     places: SmallVec<[Place; 16]>,
     uses: SmallVec<[Use<'a>; 8]>,
-    /// Memories that nobody but the list may keep.
-    kept: Vec<(Arc<DeviceMemory>, Access)>,
+    /// Memories that nobody but the list may keep; `None` for none, which is dropped at once.
+    kept: Option<Vec<(Arc<DeviceMemory>, Access)>>,
 }
 
 /// Where the value of an argument lies.
@@ -120,6 +120,21 @@ impl<'a> ArgumentList<'a> {
         self.push(bytes, Form::Number, u8::try_from(alignment).unwrap_or(1).max(1))
     }
 
+    /// Adds the value of at most 16 bytes that `word` begins with; zeros follow it.
+    #[inline]
+    fn push_word(&mut self, word: u128, size: usize, form: Form, element: u8) {
+        let place = Place { word: self.words.len() as u32, size: size as u16, form, element };
+        self.places.push(place);
+        self.words.push(word);
+    }
+
+    /// Adds a number as [`ArgumentList::number`] does.
+    #[inline]
+    fn scalar(&mut self, scalar: Scalar) {
+        let dtype = scalar.dtype();
+        self.push_word(scalar.word(), dtype.size(), Form::Number, dtype.alignment() as u8);
+    }
+
     fn push(&mut self, bytes: &[u8], form: Form, element: u8) -> Result<()> {
         const LIMIT: usize = 32 << 10;
         if bytes.len() > LIMIT {
@@ -164,16 +179,14 @@ impl<'a> ArgumentList<'a> {
     }
 
     /// Adds an address that nothing is known of.
+    #[inline]
     pub fn address(&mut self, address: u64) {
-        let word = self.words.len() as u32;
-        self.places.push(Place { word, size: 8, form: Form::Number, element: 8 });
-        let mut word = [0; 16];
-        word[..8].copy_from_slice(&address.to_ne_bytes());
-        self.words.push(u128::from_ne_bytes(word));
+        self.scalar(Scalar::new(address));
     }
 
     /// Adds an address inside `memory`, which the kernel uses as `access` says: with
     /// [`Access::Read`] it must not write there.
+    #[inline]
     pub fn memory(&mut self, address: u64, memory: &'a Arc<DeviceMemory>, access: Access) {
         self.address(address);
         self.uses.push((memory, access));
@@ -182,7 +195,7 @@ impl<'a> ArgumentList<'a> {
     /// As [`ArgumentList::memory`], with memory that the list keeps.
     pub fn kept_memory(&mut self, address: u64, memory: Arc<DeviceMemory>, access: Access) {
         self.address(address);
-        self.kept.push((memory, access));
+        self.kept.get_or_insert_default().push((memory, access));
     }
 
     /// Queues the launch.
@@ -210,38 +223,57 @@ impl<'a> ArgumentList<'a> {
         cooperative: bool,
     ) -> Result<()> {
         let packed = self.check(kernel)?;
-        let guard = match self.kept.is_empty() {
-            true => AccessGuard::acquire(stream, &self.uses)?,
-            false => AccessGuard::acquire(stream, &self.all_uses())?,
-        };
-        let base = self.words.as_ptr();
-        let pointers: SmallVec<[*mut c_void; 16]> = match &packed {
-            None => self
-                .places
-                .iter()
-                .map(|place| base.wrapping_add(place.word as usize).cast_mut().cast())
-                .collect(),
-            Some(packed) => packed.pointers(),
-        };
-        // SAFETY: the caller's promise; the driver reads the values before the call returns.
-        unsafe {
-            match cooperative {
-                false => kernel.launch_raw(stream.as_ref(), config, &pointers),
-                true => kernel.launch_cooperative(stream.as_ref(), config, &pointers),
-            }?;
+        let mut pointers = SmallVec::<[*mut c_void; 16]>::new();
+        match &packed {
+            None => pointers.extend(self.pointers()),
+            Some(packed) => pointers.extend(packed.pointers()),
         }
-        drop(guard);
+        {
+            let _guard = match &self.kept {
+                None => AccessGuard::acquire(stream, &self.uses)?,
+                Some(kept) => AccessGuard::acquire(stream, &self.all_uses(kept))?,
+            };
+            // SAFETY: the caller's promise; the driver reads the values before the call returns.
+            unsafe {
+                match cooperative {
+                    false => kernel.launch_raw(stream.as_ref(), config, &pointers),
+                    true => kernel.launch_cooperative(stream.as_ref(), config, &pointers),
+                }?;
+            }
+        }
         kernel.finish_launch(stream.as_ref())
     }
 
-    fn all_uses(&self) -> Vec<Use<'_>> {
-        let kept = self.kept.iter().map(|(memory, access)| (memory, *access));
+    /// Returns the address of each argument.
+    fn pointers(&self) -> impl Iterator<Item = *mut c_void> {
+        let base = self.words.as_ptr();
+        self.places.iter().map(move |it| base.wrapping_add(it.word as usize).cast_mut().cast())
+    }
+
+    fn all_uses<'b>(&'b self, kept: &'b [(Arc<DeviceMemory>, Access)]) -> Vec<Use<'b>> {
+        let kept = kept.iter().map(|(memory, access)| (memory, *access));
         self.uses.iter().copied().chain(kept).collect()
     }
 
     /// Checks number and sizes of the arguments; those that are not one for each parameter are returned as packed.
+    #[inline]
     fn check(&self, kernel: &dyn Kernel) -> Result<Option<Packed>> {
         let Some(parameters) = kernel.parameters()? else { return Ok(None) };
+        let mut pairs = self.places.iter().zip(parameters);
+        if self.len() == parameters.len()
+            && pairs.all(|(place, parameter)| usize::from(place.size) == parameter.size)
+        {
+            return Ok(None);
+        }
+        self.check_other_sizes(kernel, parameters)
+    }
+
+    #[cold]
+    fn check_other_sizes(
+        &self,
+        kernel: &dyn Kernel,
+        parameters: &[Parameter],
+    ) -> Result<Option<Packed>> {
         let packed = || packing::pack(&self.words, &self.places, parameters);
         let (given, wanted) = (self.len(), parameters.len());
         if given != wanted {
@@ -293,8 +325,8 @@ macro_rules! numbers {
     )*) => {$(
         impl KernelArgument for $rust {
             fn add_to<'a>(&'a self, list: &mut ArgumentList<'a>) -> Result<()> {
-                let scalar = Scalar::new(*self);
-                list.number(scalar.bytes(), scalar.dtype().alignment())
+                list.scalar(Scalar::new(*self));
+                Ok(())
             }
         }
     )*};
@@ -314,7 +346,8 @@ sizes!(isize, usize);
 
 impl KernelArgument for Scalar {
     fn add_to<'a>(&'a self, list: &mut ArgumentList<'a>) -> Result<()> {
-        list.number(self.bytes(), self.dtype().alignment())
+        list.scalar(*self);
+        Ok(())
     }
 }
 

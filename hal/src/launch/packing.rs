@@ -8,7 +8,6 @@
 
 use super::{Form, Place};
 use crate::module::Parameter;
-use smallvec::SmallVec;
 use std::ffi::c_void;
 
 /// The bytes of a kernel's parameters.
@@ -21,9 +20,9 @@ pub(super) struct Packed {
 
 impl Packed {
     /// Returns the address of each parameter.
-    pub(super) fn pointers(&self) -> SmallVec<[*mut c_void; 16]> {
+    pub(super) fn pointers(&self) -> impl Iterator<Item = *mut c_void> {
         let base = self.words.as_ptr().cast::<u8>().cast_mut();
-        self.offsets.iter().map(|&offset| base.wrapping_add(offset).cast()).collect()
+        self.offsets.iter().map(move |&offset| base.wrapping_add(offset).cast())
     }
 }
 
@@ -203,7 +202,7 @@ mod tests {
             parameters.iter().map(|&(offset, size)| Parameter { offset, size }).collect();
         let list = list(codes);
         let packed = pack(&list.words, &list.places, &wanted)?;
-        assert_eq!(packed.pointers().len(), wanted.len());
+        assert_eq!(packed.pointers().count(), wanted.len());
         let bytes: Vec<u8> = packed.words.iter().flat_map(|word| word.to_ne_bytes()).collect();
         Some(wanted.iter().map(|it| bytes[it.offset..it.offset + it.size].to_vec()).collect())
     }

@@ -77,21 +77,20 @@ pub fn checked_size(shape: &[usize], itemsize: usize) -> Result<usize> {
             format!("shape has {} axes; at most {MAX_AXES} are allowed", shape.len()),
         ));
     }
+    let too_large = || {
+        Error::overflow(
+            "layout",
+            format!(
+                "shape {} of {itemsize}-byte elements is larger than the address space",
+                shape_text(shape)
+            ),
+        )
+    };
+    let fits = |bytes: &usize| isize::try_from(*bytes).is_ok();
     // numpy refuses a product that overflows even where another extent is zero.
-    let mut bytes = itemsize.max(1);
+    let mut bytes = Some(itemsize.max(1)).filter(fits).ok_or_else(too_large)?;
     for &extent in shape {
-        bytes = bytes
-            .checked_mul(extent.max(1))
-            .filter(|&b| isize::try_from(b).is_ok())
-            .ok_or_else(|| {
-                Error::overflow(
-                    "layout",
-                    format!(
-                        "shape {} of {itemsize}-byte elements is larger than the address space",
-                        shape_text(shape)
-                    ),
-                )
-            })?;
+        bytes = bytes.checked_mul(extent.max(1)).filter(fits).ok_or_else(too_large)?;
     }
     Ok(shape.iter().product())
 }
@@ -242,8 +241,17 @@ impl Layout {
 
     /// The bytes of the memory that the elements reach: empty if there are none.
     pub fn extent(&self) -> Range<usize> {
-        // A layout is only made with an extent that fits.
-        self.checked_extent().unwrap_or(0..0)
+        if self.shape.contains(&0) {
+            return self.offset..self.offset;
+        }
+        // A layout is only made with an extent that fits; so does each part of it.
+        let (mut low, mut high) = (self.offset, self.offset.wrapping_add(self.itemsize));
+        for (&extent, &stride) in self.shape.iter().zip(&self.strides) {
+            let reach = (extent as isize).wrapping_sub(1).wrapping_mul(stride);
+            let end = if reach < 0 { &mut low } else { &mut high };
+            *end = end.wrapping_add_signed(reach);
+        }
+        low..high
     }
 
     /// Checks that every element lies inside a memory of `bytes` bytes.

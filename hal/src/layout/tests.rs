@@ -415,7 +415,9 @@ fn use_everything(layout: &Layout, slices: &[SliceBounds], index: isize, other: 
         layout.part(other.first().copied().unwrap_or(3), 1),
     ];
     for view in views.into_iter().flatten() {
-        let _ = (view.extent(), view.is_c_contiguous(), view.is_f_contiguous(), view.is_packed());
+        // The same by arithmetic that cannot overflow.
+        assert_eq!(Some(view.extent()), view.checked_extent().ok(), "{view:?}");
+        let _ = (view.is_c_contiguous(), view.is_f_contiguous(), view.is_packed());
         let _ = (view.size(), view.nbytes(), view.may_repeat(), view.overlaps(layout));
         let _ = (view.check_within(64), view.check_dtype(DType::Float64), view.dense_like(16));
         let _ = (view.reshape(other, Order::C), view.reshape(other, Order::F));

@@ -67,6 +67,25 @@ impl Drop for FastPath<'_> {
     }
 }
 
+impl<'a> FastPath<'a> {
+    /// Enters the fast path of the memories, without a lock and a wait. Returns false if another stream uses
+    /// one of them.
+    #[inline]
+    fn enter(&mut self, stream: &Arc<dyn Stream>, uses: &[Use<'a>]) -> Result<bool> {
+        let id = stream.id();
+        for &(memory, _) in uses {
+            if memory.is_gone() {
+                return Err(lost(memory));
+            }
+            if memory.is_inherited() || !memory.usage.enter(id) {
+                return Ok(false);
+            }
+            self.0.push(memory);
+        }
+        Ok(true)
+    }
+}
+
 /// Returns the order in which an operation takes the locks of what it uses: each once, by address.
 fn lock_order<T>(
     items: impl Iterator<Item = T>,
@@ -200,11 +219,14 @@ impl<'a> AccessGuard<'a> {
         by_graph: bool,
         is_waited_for: impl FnOnce() -> bool,
     ) -> Result<AccessGuard<'a>> {
-        let guard = match Self::try_fast(stream, uses)? {
-            Some(fast) => {
-                AccessGuard { _queueing: Queueing::on(stream.id())?, state: GuardState::Fast(fast) }
-            }
-            None => Self::acquire_ordered(stream, uses, by_graph, is_waited_for)?,
+        // Not a guard yet: dropping a guard reports that work was queued.
+        let mut fast = FastPath::default();
+        let guard = if fast.enter(stream, uses)? {
+            AccessGuard { _queueing: Queueing::on(stream.id())?, state: GuardState::Fast(fast) }
+        } else {
+            // It is left before this waits for a lock: the holder of that lock may wait for it.
+            drop(fast);
+            Self::acquire_ordered(stream, uses, by_graph, is_waited_for)?
         };
         if queueing::some_may_capture() {
             // A graph uses the memory of its captured work for as long as it lives.
@@ -283,26 +305,6 @@ impl<'a> AccessGuard<'a> {
             // Of the operation's own stream the call reports a failure.
             if first.id() == stream.id() { first.synchronize()? } else { first.settle()? }
         }
-    }
-
-    /// Enters the fast path of all memories, without a lock and a wait, if no other stream uses them.
-    #[inline]
-    fn try_fast(stream: &Arc<dyn Stream>, uses: &[Use<'a>]) -> Result<Option<FastPath<'a>>> {
-        let id = stream.id();
-        // Not a guard yet: dropping a guard reports that work was queued.
-        let mut fast = FastPath::default();
-        for &(memory, _) in uses {
-            if memory.is_gone() {
-                return Err(lost(memory));
-            }
-            // The fast paths entered so far are left before the caller waits for a lock: the
-            // holder of that lock may wait for them.
-            if memory.is_inherited() || !memory.usage.enter(id) {
-                return Ok(None);
-            }
-            fast.0.push(memory);
-        }
-        Ok(Some(fast))
     }
 }
 
