@@ -14,13 +14,12 @@ mod tests;
 
 use block::{HUGE, LARGE, SMALL_SIZES, block_layout, block_size, mark, small_index, small_size};
 use exhausted::{exhausted, refused_by_system};
-use hal::process::ProcessMutex;
+use hal::process::{OfProcess, ProcessMutex};
 use hal::{Result, checking};
 use quarantine::{Freed, Quarantine};
 use segments::Segments;
 use std::alloc::{Layout, alloc, dealloc};
 use std::collections::BTreeMap;
-use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Free small blocks kept per size: at most this many, and at most so many bytes.
@@ -47,12 +46,8 @@ unsafe fn fresh(layout: Layout) -> *mut u8 {
     }
 }
 
-#[derive(Debug, Default)]
-struct Cache {
-    /// Addresses of free blocks by size.
-    blocks: BTreeMap<usize, Vec<usize>>,
-    bytes: usize,
-}
+/// Addresses of free large blocks by size.
+type Cache = BTreeMap<usize, Vec<usize>>;
 
 /// A block that came from the system and has not gone back.
 #[derive(Clone, Copy, Debug)]
@@ -72,6 +67,8 @@ pub(crate) struct Memory {
     cache_limit: usize,
     used: AtomicUsize,
     cache: ProcessMutex<Cache>,
+    /// Bytes in `cache`; changed under its lock.
+    cached: OfProcess<AtomicUsize>,
     /// Addresses of free small blocks, one list per size.
     small: [ProcessMutex<Vec<usize>>; SMALL_SIZES],
     /// All blocks by address, those in use and the free ones that are kept. Only what takes a
@@ -90,6 +87,7 @@ impl Memory {
             cache_limit,
             used: AtomicUsize::new(0),
             cache: ProcessMutex::default(),
+            cached: OfProcess::new(),
             small: [const { ProcessMutex::new(Vec::new) }; SMALL_SIZES],
             blocks: ProcessMutex::default(),
             segments: Segments::default(),
@@ -110,15 +108,19 @@ impl Memory {
         self.used.load(Ordering::Relaxed)
     }
 
-    fn cache(&self) -> MutexGuard<'_, Cache> {
-        self.cache.lock()
+    fn cached(&self) -> &AtomicUsize {
+        self.cached.get(AtomicUsize::default)
+    }
+
+    fn cached_bytes(&self) -> usize {
+        self.cached().load(Ordering::Relaxed)
     }
 
     /// Bytes of free blocks that are kept.
     pub(crate) fn kept(&self) -> usize {
         let small = self.small.iter().enumerate();
         let small: usize = small.map(|(index, free)| small_size(index) * free.lock().len()).sum();
-        small + self.cache().bytes + self.segments.kept() + self.quarantine.bytes()
+        small + self.cached_bytes() + self.segments.kept() + self.quarantine.bytes()
     }
 
     /// Gives kept blocks back, the largest first, until at most `keep` bytes are kept; and the
@@ -145,11 +147,11 @@ impl Memory {
 
     /// Gives the largest kept block back; its size, zero if there is none.
     fn release_largest(&self) -> usize {
-        let mut cache = self.cache();
-        while let Some(mut entry) = cache.blocks.last_entry() {
+        let mut cache = self.cache.lock();
+        while let Some(mut entry) = cache.last_entry() {
             let (size, address) = (*entry.key(), entry.get_mut().pop());
             if let Some(address) = address {
-                cache.bytes -= size;
+                self.cached().fetch_sub(size, Ordering::Relaxed);
                 // SAFETY: the block is of this size, and only the cache knew it.
                 unsafe { self.give_back(address, size) };
                 return size;
@@ -233,12 +235,19 @@ impl Memory {
             return self.allocate(bytes);
         }
         self.account(bytes, || {
-            let kept = self.cache().bytes + self.segments.kept();
-            if kept + self.used() > self.capacity {
-                self.release();
-            }
-            self.segments.allocate(bytes).map(|it| it as u64).or_else(|| self.take(bytes))
+            let waiting = self.segments.take_waiting(bytes);
+            let address = waiting.or_else(|| self.allocate_shared(bytes));
+            address.map(|it| it as u64).or_else(|| self.take(bytes))
         })
+    }
+
+    /// A block that other processes can open, of memory that is not kept.
+    fn allocate_shared(&self, bytes: usize) -> Option<usize> {
+        let kept = self.cached_bytes() + self.segments.kept();
+        if kept + self.used() > self.capacity {
+            self.release();
+        }
+        self.segments.allocate(bytes)
     }
 
     /// Frees memory of [`Memory::allocate_plain`] or [`Memory::allocate`].
@@ -253,7 +262,7 @@ impl Memory {
     /// # Safety
     /// As for [`Memory::free_plain`].
     unsafe fn put_back_plain(&self, address: u64, bytes: usize) {
-        let limit = self.cache_limit.saturating_sub(self.cache().bytes);
+        let limit = self.cache_limit.saturating_sub(self.cached_bytes());
         // SAFETY: the caller's promise.
         if !unsafe { self.segments.free(address as usize, limit) } {
             // SAFETY: the caller's promise; the block is no shared one.
@@ -321,15 +330,15 @@ impl Memory {
                 return Some(address as u64);
             }
         } else {
-            let mut cache = self.cache();
-            if let Some(address) = cache.blocks.get_mut(&size).and_then(Vec::pop) {
-                cache.bytes -= size;
+            let mut cache = self.cache.lock();
+            if let Some(address) = cache.get_mut(&size).and_then(Vec::pop) {
+                self.cached().fetch_sub(size, Ordering::Relaxed);
                 // SAFETY: the block is of this size.
                 unsafe { self.note(address, size, bytes) };
                 return Some(address as u64);
             }
-            let is_full = cache.bytes + self.segments.kept() + self.used() > self.capacity;
             drop(cache);
+            let is_full = self.cached_bytes() + self.segments.kept() + self.used() > self.capacity;
             if is_full {
                 self.release();
             }
@@ -384,10 +393,10 @@ impl Memory {
                 return;
             }
         } else {
-            let mut cache = self.cache();
-            if cache.bytes + size + self.segments.kept() <= self.cache_limit {
-                cache.bytes += size;
-                cache.blocks.entry(size).or_default().push(address as usize);
+            let mut cache = self.cache.lock();
+            if self.cached_bytes() + size + self.segments.kept() <= self.cache_limit {
+                self.cached().fetch_add(size, Ordering::Relaxed);
+                cache.entry(size).or_default().push(address as usize);
                 return;
             }
         }

@@ -73,40 +73,63 @@ pub(crate) fn may_be_read(address: u64) -> bool {
 
 /// A value for each process: in a forked child it is made anew, whatever a thread of the parent
 /// was doing with the parent's at the fork. That one is left as it is, neither used nor dropped.
-struct OfProcess<T> {
+#[derive(Debug)]
+pub struct OfProcess<T> {
     current: AtomicPtr<Generation<T>>,
     owned: PhantomData<Box<Generation<T>>>,
 }
 
+#[derive(Debug)]
 struct Generation<T> {
     number: u32,
     value: T,
 }
 
 impl<T> OfProcess<T> {
-    const fn new() -> OfProcess<T> {
+    /// Returns a value that is made when a process first asks for it.
+    pub const fn new() -> OfProcess<T> {
         OfProcess { current: AtomicPtr::new(ptr::null_mut()), owned: PhantomData }
     }
 
-    fn get(&self, make: impl Fn() -> T) -> &T {
+    /// Returns this process's value, which `make` makes if there is none yet: several threads may each make
+    /// one, of which one is kept.
+    #[inline]
+    pub fn get(&self, make: impl Fn() -> T) -> &T {
         let number = generation();
+        let known = self.current.load(Ordering::Acquire);
+        // SAFETY: what is stored here is never changed, and freed only with this object.
+        match unsafe { known.as_ref() } {
+            Some(known) if known.number == number => &known.value,
+            _ => self.make_anew(known, number, make),
+        }
+    }
+
+    /// Leaves `known`, that of a parent's process, behind.
+    #[cold]
+    #[inline(never)]
+    fn make_anew(&self, mut known: *mut Generation<T>, number: u32, make: impl Fn() -> T) -> &T {
         loop {
-            let known = self.current.load(Ordering::Acquire);
-            // SAFETY: what is stored here is never changed, and freed only with this object.
+            let made = Box::into_raw(Box::new(Generation { number, value: make() }));
+            match self.current.compare_exchange(known, made, Ordering::AcqRel, Ordering::Acquire) {
+                // SAFETY: as in `get`.
+                Ok(_) => return unsafe { &(*made).value },
+                Err(other) => known = other,
+            }
+            // SAFETY: made above, and known to nobody else.
+            drop(unsafe { Box::from_raw(made) });
+            // SAFETY: as in `get`.
             if let Some(known) = unsafe { known.as_ref() }
                 && known.number == number
             {
                 return &known.value;
             }
-            // That of a parent's process is left behind.
-            let made = Box::into_raw(Box::new(Generation { number, value: make() }));
-            let stored =
-                self.current.compare_exchange(known, made, Ordering::AcqRel, Ordering::Acquire);
-            if stored.is_err() {
-                // SAFETY: made above, and known to nobody else.
-                drop(unsafe { Box::from_raw(made) });
-            }
         }
+    }
+}
+
+impl<T> Default for OfProcess<T> {
+    fn default() -> Self {
+        OfProcess::new()
     }
 }
 

@@ -222,7 +222,11 @@ impl Blocks {
                 if whole > 0 {
                     (self.run)(value, &given, repeated, whole);
                 }
-                values.address().copy_to_nonoverlapping(end, count.min(length) * size);
+                match count.min(length) * size {
+                    // By moves of the processor in place of a call.
+                    BLOCK => end.cast::<[MaybeUninit<u8>; BLOCK]>().write(values.0),
+                    bytes => values.address().copy_to_nonoverlapping(end, bytes),
+                }
             } else {
                 (self.run)(value, &given, repeated, whole);
                 if rest > 0 {

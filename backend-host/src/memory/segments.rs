@@ -32,6 +32,11 @@ impl Segments {
         self.state.lock().allocate(bytes)
     }
 
+    /// A small block of at least so many bytes that was freed and kept as it is, if there is one.
+    pub(crate) fn take_waiting(&self, bytes: usize) -> Option<usize> {
+        self.state.lock().take_waiting(bytes)
+    }
+
     /// Frees a block of [`Segments::allocate`]; at most `limit` bytes of free pages are kept.
     /// Returns false if there is none at the address.
     ///

@@ -74,13 +74,18 @@ pub(super) struct State {
     pub(super) kept: usize,
 }
 
+/// The bytes of a block's pages and of the page in front of them.
+fn span_of(bytes: usize) -> Option<usize> {
+    let page = page_size();
+    bytes.max(1).checked_next_multiple_of(page)?.checked_add(page)
+}
+
 impl State {
     pub(super) fn allocate(&mut self, bytes: usize) -> Option<usize> {
         let page = page_size();
-        let span = bytes.max(1).checked_next_multiple_of(page)?.checked_add(page)?;
+        let span = span_of(bytes)?;
         if span <= OWN
-            && let Some(address) =
-                self.take_waiting(bytes, span).or_else(|| self.carve(bytes, span))
+            && let Some(address) = self.take_waiting(bytes).or_else(|| self.carve(bytes, span))
         {
             return Some(address);
         }
@@ -105,7 +110,8 @@ impl State {
     }
 
     /// A freed block that spans as many pages.
-    fn take_waiting(&mut self, bytes: usize, span: usize) -> Option<usize> {
+    pub(super) fn take_waiting(&mut self, bytes: usize) -> Option<usize> {
+        let span = span_of(bytes)?;
         let address = self.waiting.get_mut(span / page_size())?.pop()?;
         let block = self.blocks.get_mut(&address)?;
         block.bytes = bytes;
