@@ -14,8 +14,13 @@ pub type Moves = SmallVec<[isize; 5]>;
 ///
 /// Returns the new shape and, for each operand, how far its address moves (in bytes) because
 /// of reversed axes; `strides` are replaced in place. The order of the elements within the
-/// iteration changes, so only operations that do not depend on it may use this.
+/// iteration changes, so only operations that do not depend on it may use this. An operand that has fewer
+/// strides than there are axes does not move along the others. Distances that do not fit wrap around, as
+/// addresses do.
 pub fn simplify(shape: &[usize], strides: &mut [Strides]) -> (Shape, Moves) {
+    for operand in &mut *strides {
+        operand.resize(shape.len(), 0);
+    }
     let mut moved: Moves = SmallVec::from_elem(0, strides.len());
     let order = {
         let views: SmallVec<[&Strides; 4]> = strides.iter().collect();
@@ -31,20 +36,20 @@ pub fn simplify(shape: &[usize], strides: &mut [Strides]) -> (Shape, Moves) {
         for (operand, list) in sorted.iter_mut().enumerate() {
             let stride = strides[operand][axis];
             if backwards {
-                moved[operand] += stride * (shape[axis] as isize - 1);
+                let far = stride.wrapping_mul((shape[axis] as isize).wrapping_sub(1));
+                moved[operand] = moved[operand].wrapping_add(far);
             }
-            list.push(if backwards { -stride } else { stride });
+            list.push(if backwards { stride.wrapping_neg() } else { stride });
         }
         axes.push(shape[axis]);
         while let [.., outer, inner] = axes[..] {
             let last = axes.len() - 1;
-            let joins =
-                sorted.iter().all(|s| s[last].checked_mul(inner as isize) == Some(s[last - 1]));
-            if !joins {
-                break;
-            }
+            let joined = outer.checked_mul(inner).filter(|_| {
+                sorted.iter().all(|s| s[last].checked_mul(inner as isize) == Some(s[last - 1]))
+            });
+            let Some(joined) = joined else { break };
             axes.pop();
-            axes[last - 1] = outer * inner;
+            axes[last - 1] = joined;
             for list in &mut sorted {
                 let stride = list[last];
                 list.pop();
@@ -63,6 +68,11 @@ mod tests {
     use super::*;
     use proptest::collection::vec;
     use proptest::prelude::*;
+
+    fn huge() -> impl Strategy<Value = usize> {
+        let edges = [0, 1, 2, 1 << 32, isize::MAX as usize, isize::MAX as usize + 1, usize::MAX];
+        prop_oneof![any::<usize>(), proptest::sample::select(edges.to_vec())]
+    }
 
     /// The addresses of all operands at every index, in an order that depends on them only.
     fn visited(shape: &[usize], strides: &[Strides], starts: &[isize]) -> Vec<Vec<isize>> {
@@ -93,6 +103,18 @@ mod tests {
             let (simple, moved) = simplify(&shape, &mut strides);
             prop_assert_eq!(visited(&simple, &strides, &moved), before);
             prop_assert!(!simple.contains(&1) && simple.len() <= shape.len());
+        }
+
+        #[test]
+        fn nothing_overflows(
+            axes in vec((huge(), vec(huge().prop_map(|it| it as isize), 0..4)), 0..5), count in 0usize..4,
+        ) {
+            let shape: Vec<usize> = axes.iter().map(|axis| axis.0).collect();
+            let mut strides: Vec<Strides> = (0..count)
+                .map(|operand| axes.iter().filter_map(|axis| axis.1.get(operand)).copied().collect())
+                .collect();
+            let (simple, moved) = simplify(&shape, &mut strides);
+            prop_assert!(moved.len() == count && strides.iter().all(|it| it.len() == simple.len()));
         }
 
         #[test]

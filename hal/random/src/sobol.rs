@@ -132,7 +132,8 @@ fn set(words: &mut [u32], bits: usize, position: usize, value: u64) {
 }
 
 /// Returns the states of dimensions of `bits` bits at point `offset`, from the words of their
-/// direction vectors and of their shifts; without shifts these are zero.
+/// direction vectors and of their shifts; those that are not given are zero. There are no states of
+/// a number of bits other than 32 and 64.
 ///
 /// # Errors
 /// That there is no memory for them.
@@ -142,14 +143,15 @@ pub fn states(
     shifts: Option<&[u32]>,
     offset: u64,
 ) -> Result<Vec<u32>, TryReserveError> {
+    if ![32, 64].contains(&bits) {
+        return Ok(Vec::new());
+    }
     let width = bits / 32;
     let mut states = with_room(vectors.len().saturating_add(vectors.len() / bits * 3))?;
     for (index, words) in vectors.chunks_exact(bits * width).enumerate() {
         let zero = [0, 0];
-        let shift = match shifts {
-            Some(shifts) => &shifts[index * width..(index + 1) * width],
-            None => &zero[..width],
-        };
+        let given = shifts.and_then(|shifts| shifts.get(index * width..(index + 1) * width));
+        let shift = given.unwrap_or(&zero[..width]);
         for part in [&zero[..width], shift, shift, words] {
             states.extend_from_slice(part);
         }

@@ -333,7 +333,8 @@ impl Sort {
         check_strides("sort", 2, [input, output])?;
         for operand in [input, output] {
             let size = operand.dtype.size() as isize;
-            if operand.strides[..] != [size * *length as isize, size] {
+            let row = isize::try_from(*length).ok().and_then(|length| length.checked_mul(size));
+            if row.is_none_or(|row| operand.strides[..] != [row, size]) {
                 let detail = format!("strides {:?} of rows of {length}", operand.strides);
                 return Err(Error::invalid("sort", detail));
             }
