@@ -1,0 +1,249 @@
+//! The list of a launch's arguments: their values, and the memories that they name.
+
+use super::packing::{self, Packed};
+use super::place::{Form, Place};
+use crate::error::{Error, Result};
+use crate::memory::{Access, AccessGuard, DeviceMemory, Use};
+use crate::module::{Kernel, LaunchConfig, Parameter};
+use crate::scalar::Scalar;
+use crate::stream::Stream;
+use smallvec::SmallVec;
+use std::ffi::c_void;
+use std::sync::Arc;
+
+/// The arguments of one launch, packed as a driver takes them, and the memories they name.
+#[derive(Debug, Default)]
+pub struct ArgumentList<'a> {
+    /// Values, each from a multiple of 16 bytes.
+    pub(super) words: SmallVec<[u128; 16]>,
+    pub(super) places: SmallVec<[Place; 16]>,
+    uses: SmallVec<[Use<'a>; 8]>,
+    /// Memories that nobody but the list may keep; `None` for none, which is dropped at once.
+    kept: Option<Vec<(Arc<DeviceMemory>, Access)>>,
+}
+
+impl<'a> ArgumentList<'a> {
+    /// Returns a list without arguments.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Returns the number of arguments.
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Returns true if there are none.
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// Adds a value by its bytes: a structure, or several parameters with the padding between them.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for more than 32 KiB, which no device takes.
+    pub fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
+        self.push(bytes, Form::Bytes, 1)
+    }
+
+    /// Adds an array of numbers of `element` bytes by its bytes.
+    ///
+    /// # Errors
+    /// As for [`ArgumentList::bytes`].
+    pub fn elements(&mut self, bytes: &[u8], element: usize) -> Result<()> {
+        self.push(bytes, Form::Bytes, u8::try_from(element).unwrap_or(1).max(1))
+    }
+
+    /// Adds a number by its bytes, which is packed at a multiple of `alignment` bytes.
+    ///
+    /// # Errors
+    /// As for [`ArgumentList::bytes`].
+    pub fn number(&mut self, bytes: &[u8], alignment: usize) -> Result<()> {
+        self.push(bytes, Form::Number, u8::try_from(alignment).unwrap_or(1).max(1))
+    }
+
+    /// Adds the value of at most 16 bytes that `word` begins with; zeros follow it.
+    #[inline]
+    fn push_word(&mut self, word: u128, size: usize, form: Form, element: u8) {
+        let place = Place { word: self.words.len() as u32, size: size as u16, form, element };
+        self.places.push(place);
+        self.words.push(word);
+    }
+
+    /// Adds a number as [`ArgumentList::number`] does.
+    #[inline]
+    pub(super) fn scalar(&mut self, scalar: Scalar) {
+        let dtype = scalar.dtype();
+        self.push_word(scalar.word(), dtype.size(), Form::Number, dtype.alignment() as u8);
+    }
+
+    fn push(&mut self, bytes: &[u8], form: Form, element: u8) -> Result<()> {
+        const LIMIT: usize = 32 << 10;
+        if bytes.len() > LIMIT {
+            return Err(Error::invalid(
+                "launch",
+                format!(
+                    "argument {} has {} bytes; at most {LIMIT} are allowed",
+                    self.len(),
+                    bytes.len()
+                ),
+            ));
+        }
+        let word = self.words.len() as u32;
+        self.places.push(Place { word, size: bytes.len() as u16, form, element });
+        for part in bytes.chunks(16) {
+            let mut word = [0; 16];
+            word[..part.len()].copy_from_slice(part);
+            self.words.push(u128::from_ne_bytes(word));
+        }
+        Ok(())
+    }
+
+    /// Adds an integer of one to eight bytes. It may be of another size than the kernel's parameter where
+    /// arguments that are packed into one buffer, each at a multiple of its size, reach the kernel all the same:
+    /// the parameter begins there, and has room for the integer or more bytes, and its value is the same.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for another number of bytes.
+    pub fn integer(&mut self, bytes: &[u8], signed: bool) -> Result<()> {
+        if !(1..=8).contains(&bytes.len()) {
+            return Err(Error::invalid(
+                "launch",
+                format!(
+                    "argument {} is an integer of {} bytes; one to eight are allowed",
+                    self.len(),
+                    bytes.len()
+                ),
+            ));
+        }
+        let form = if signed { Form::Signed } else { Form::Unsigned };
+        self.push(bytes, form, bytes.len() as u8)
+    }
+
+    /// Adds an address that nothing is known of.
+    #[inline]
+    pub fn address(&mut self, address: u64) {
+        self.scalar(Scalar::new(address));
+    }
+
+    /// Adds an address inside `memory`, which the kernel uses as `access` says: with
+    /// [`Access::Read`] it must not write there.
+    #[inline]
+    pub fn memory(&mut self, address: u64, memory: &'a Arc<DeviceMemory>, access: Access) {
+        self.address(address);
+        self.uses.push((memory, access));
+    }
+
+    /// As [`ArgumentList::memory`], with memory that the list keeps.
+    pub fn kept_memory(&mut self, address: u64, memory: Arc<DeviceMemory>, access: Access) {
+        self.address(address);
+        self.kept.get_or_insert_default().push((memory, access));
+    }
+
+    /// Queues the launch.
+    ///
+    /// There is an argument of its size for each parameter; or the arguments, each packed behind the one before
+    /// it at a multiple of its alignment, have all parameters' bytes where these lie, and nothing else. A structure
+    /// is so given by its components, and several parameters by one array.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if number or sizes of the arguments are not those of the kernel's
+    /// parameters, as far as the driver tells them; nothing is queued then.
+    ///
+    /// # Safety
+    /// - The arguments are of the types that the kernel declares.
+    /// - The kernel accesses no memory but that of [`ArgumentList::memory`], and what the caller
+    ///   keeps allocated and in order until it has run.
+    /// - It writes no memory that was added with [`Access::Read`]: other streams may read it at the
+    ///   same time.
+    /// - `stream` and `kernel` are of one device, which can access the memory.
+    pub unsafe fn launch(
+        &self,
+        kernel: &dyn Kernel,
+        config: &LaunchConfig,
+        stream: &Arc<dyn Stream>,
+        cooperative: bool,
+    ) -> Result<()> {
+        let packed = self.check(kernel)?;
+        let mut pointers = SmallVec::<[*mut c_void; 16]>::new();
+        match &packed {
+            None => pointers.extend(self.pointers()),
+            Some(packed) => pointers.extend(packed.pointers()),
+        }
+        {
+            let _guard = match &self.kept {
+                None => AccessGuard::acquire(stream, &self.uses)?,
+                Some(kept) => AccessGuard::acquire(stream, &self.all_uses(kept))?,
+            };
+            // SAFETY: the caller's promise; the driver reads the values before the call returns.
+            unsafe {
+                match cooperative {
+                    false => kernel.launch_raw(stream.as_ref(), config, &pointers),
+                    true => kernel.launch_cooperative(stream.as_ref(), config, &pointers),
+                }?;
+            }
+        }
+        kernel.finish_launch(stream.as_ref())
+    }
+
+    /// Returns the address of each argument.
+    fn pointers(&self) -> impl Iterator<Item = *mut c_void> {
+        let base = self.words.as_ptr();
+        self.places.iter().map(move |it| base.wrapping_add(it.word as usize).cast_mut().cast())
+    }
+
+    fn all_uses<'b>(&'b self, kept: &'b [(Arc<DeviceMemory>, Access)]) -> Vec<Use<'b>> {
+        let kept = kept.iter().map(|(memory, access)| (memory, *access));
+        self.uses.iter().copied().chain(kept).collect()
+    }
+
+    /// Checks number and sizes of the arguments; those that are not one for each parameter are returned as packed.
+    #[inline]
+    fn check(&self, kernel: &dyn Kernel) -> Result<Option<Packed>> {
+        let Some(parameters) = kernel.parameters()? else { return Ok(None) };
+        let mut pairs = self.places.iter().zip(parameters);
+        if self.len() == parameters.len()
+            && pairs.all(|(place, parameter)| usize::from(place.size) == parameter.size)
+        {
+            return Ok(None);
+        }
+        self.check_other_sizes(kernel, parameters)
+    }
+
+    #[cold]
+    fn check_other_sizes(
+        &self,
+        kernel: &dyn Kernel,
+        parameters: &[Parameter],
+    ) -> Result<Option<Packed>> {
+        let packed = || packing::pack(&self.words, &self.places, parameters);
+        let (given, wanted) = (self.len(), parameters.len());
+        if given != wanted {
+            let takes =
+                || format!("kernel {} takes {wanted} arguments; {given} were given", kernel.name());
+            return packed().map(Some).ok_or_else(|| Error::invalid("launch", takes()));
+        }
+        for (position, (place, parameter)) in self.places.iter().zip(parameters).enumerate() {
+            let size = usize::from(place.size);
+            if size == parameter.size {
+                continue;
+            }
+            let end = parameters
+                .get(position + 1)
+                .map_or(parameter.offset.saturating_add(parameter.size), |next| next.offset);
+            let word = self.words.get(place.word as usize).copied().unwrap_or(0);
+            if place.stands_for(word, *parameter, end.saturating_sub(parameter.offset)) {
+                continue;
+            }
+            let has = || {
+                format!(
+                    "argument {position} of kernel {} has {size} bytes; its parameter has {}",
+                    kernel.name(),
+                    parameter.size
+                )
+            };
+            return packed().map(Some).ok_or_else(|| Error::invalid("launch", has()));
+        }
+        Ok(None)
+    }
+}
