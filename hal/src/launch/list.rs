@@ -22,6 +22,19 @@ pub struct ArgumentList<'a> {
     kept: Option<Vec<(Arc<DeviceMemory>, Access)>>,
 }
 
+/// Returns at most 16 bytes with zeros behind them.
+#[inline]
+fn word(bytes: &[u8]) -> u128 {
+    let mut word = [0; 16];
+    match bytes.len() {
+        // By moves of the processor in place of a call.
+        4 => word[..4].copy_from_slice(&bytes[..4]),
+        8 => word[..8].copy_from_slice(&bytes[..8]),
+        size => word[..size].copy_from_slice(bytes),
+    }
+    u128::from_ne_bytes(word)
+}
+
 impl<'a> ArgumentList<'a> {
     /// Returns a list without arguments.
     pub fn new() -> Self {
@@ -89,13 +102,9 @@ impl<'a> ArgumentList<'a> {
                 ),
             ));
         }
-        let word = self.words.len() as u32;
-        self.places.push(Place { word, size: bytes.len() as u16, form, element });
-        for part in bytes.chunks(16) {
-            let mut word = [0; 16];
-            word[..part.len()].copy_from_slice(part);
-            self.words.push(u128::from_ne_bytes(word));
-        }
+        let (first, rest) = bytes.split_at(bytes.len().min(16));
+        self.push_word(word(first), bytes.len(), form, element);
+        self.words.extend(rest.chunks(16).map(word));
         Ok(())
     }
 
