@@ -68,8 +68,9 @@ impl Targets {
             // Writing to a String cannot fail.
             let _ = writeln!(
                 built.rows,
-                "    EmbeddedTarget::new({:?}, {:?}, include_bytes!(concat!(env!(\"OUT_DIR\"), \
-                 \"/code{number}.bin\"))),",
+                "    // SAFETY: made of these sources by this script.\n    unsafe {{ \
+                 EmbeddedTarget::new({:?}, {:?}, include_bytes!(concat!(env!(\"OUT_DIR\"), \
+                 \"/code{number}.bin\"))) }},",
                 target.to_string(),
                 embedded.compiler,
             );

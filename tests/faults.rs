@@ -6,6 +6,8 @@
 use backend_host::{HostBackend, HostConfig};
 use gpuarray::array::functions;
 use gpuarray::hal::decorate::{Call, Fault, FaultInjector, decorate};
+use gpuarray::hal::interruption;
+use gpuarray::hal::texture::{ArrayShape, ChannelFormat, TexelFormat, TextureArray};
 use gpuarray::memory::{DeviceMemory, PinnedMemory, RegisteredMemory, last_failed_free};
 use gpuarray::{
     Backend, DeviceArray, ErrorKind, EventOptions, MemoryInfo, Result, Status, StreamOptions,
@@ -198,6 +200,51 @@ fn every_call_of_a_program_fails_once_with_a_clear_error_and_no_leak() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(swallowed > 0, "failed frees do not fail the program");
+}
+
+/// What a signal's handler frees while it interrupts a kernel.
+static FREED_INSIDE: Mutex<Option<Arc<TextureArray>>> = Mutex::new(None);
+
+#[test]
+fn what_cannot_be_waited_for_stays() {
+    let bench = Bench::new();
+    let device = bench.faulty.device(0).unwrap();
+    let format = TexelFormat::new(ChannelFormat::Float, 1).unwrap();
+    let shape = ArrayShape {
+        width: 16,
+        height: 4,
+        depth: 0,
+        layered: false,
+        cubemap: false,
+        surface: false,
+        gather: false,
+        format,
+    };
+    let array = || TextureArray::new(&device, shape).unwrap();
+    let freed = || bench.injector.calls(Call::Free);
+    drop(array());
+    assert_eq!(freed(), 1);
+    // Queued work may use the array still: its memory is lost, and nothing is written into another's.
+    let kept = array();
+    bench.injector.arm(Some(fault(Call::Synchronize, 0)));
+    drop(kept);
+    assert_eq!((bench.injector.injected(), freed()), (1, 0));
+    bench.injector.arm(None);
+    *FREED_INSIDE.lock().unwrap() = Some(array());
+    let stream = device.create_stream(StreamOptions { non_blocking: true, priority: 0 }).unwrap();
+    let (open, gate) = mpsc::channel::<()>();
+    let gate = Mutex::new(gate);
+    stream.host_function(Box::new(move || drop(gate.lock().unwrap().recv()))).unwrap();
+    let free = || {
+        drop(FREED_INSIDE.lock().unwrap().take());
+        Ok(())
+    };
+    interruption::call_in_kernel(free).unwrap();
+    assert_eq!(freed(), 0);
+    drop(open);
+    stream.synchronize().unwrap();
+    drop(array());
+    assert_eq!(freed(), 1);
 }
 
 #[test]

@@ -321,7 +321,7 @@ impl Kernel for HostKernel {
         if threads == 0 {
             return Err(Error::invalid("active_blocks", "threads is 0; at least 1 is needed"));
         }
-        let shared = shared_bytes as u64 + self.kernel.static_shared_bytes();
+        let shared = (shared_bytes as u64).saturating_add(self.kernel.static_shared_bytes());
         if threads > most || shared > MOST_SHARED_BYTES.into() {
             return Ok(0);
         }

@@ -193,7 +193,7 @@ impl LaunchLimits {
             }
         }
         let (block, shared_bytes) = (config.block, config.shared_bytes);
-        let threads: u64 = block.into_iter().map(u64::from).product();
+        let threads = block.into_iter().fold(1, |all: u64, it| all.saturating_mul(it.into()));
         if threads > self.threads {
             return Some(format!(
                 "block is {block:?} for kernel {name}, {threads} threads; at most {} are allowed",
@@ -208,7 +208,7 @@ impl LaunchLimits {
             ));
         }
         let fixed = self.static_shared;
-        let most = self.shared.filter(|most| fixed + u64::from(shared_bytes) > *most)?;
+        let most = self.shared.filter(|most| fixed.saturating_add(shared_bytes.into()) > *most)?;
         Some(format!(
             "shared_bytes is {shared_bytes} for kernel {name}, which has {fixed} bytes of its own; a \
              block can have {most} bytes in all"

@@ -73,10 +73,30 @@ pub(crate) fn may_be_read(address: u64) -> bool {
 
 /// A value for each process: in a forked child it is made anew, whatever a thread of the parent
 /// was doing with the parent's at the fork. That one is left as it is, neither used nor dropped.
+///
+/// A value that has to be dropped by the thread that made it cannot be shared so:
+///
+/// ```compile_fail
+/// use gpuarray_hal::process::OfProcess;
+/// use std::sync::MutexGuard;
+///
+/// static SHARED: OfProcess<MutexGuard<'static, u32>> = OfProcess::new();
+/// ```
+///
+/// One that every thread may drop can:
+///
+/// ```
+/// use gpuarray_hal::process::OfProcess;
+///
+/// static SHARED: OfProcess<Vec<u32>> = OfProcess::new();
+/// assert_eq!(SHARED.get(|| vec![1, 2]), &[1, 2]);
+/// ```
 #[derive(Debug)]
 pub struct OfProcess<T> {
     current: AtomicPtr<Generation<T>>,
-    owned: PhantomData<Box<Generation<T>>>,
+    /// The last thread that has it drops what another one may have made: it can be shared where a mutex of
+    /// such a value can.
+    owned: PhantomData<(Box<Generation<T>>, Mutex<T>)>,
 }
 
 #[derive(Debug)]

@@ -75,19 +75,57 @@ impl Drop for Announcement {
     }
 }
 
-/// The stream that one thread is queueing on. Cells are never freed: one that a thread has left is
-/// used by the next thread, so there are as many as threads were queueing at once. There is no lock
-/// that a forked child could find locked, and streams of the parent have other numbers than those
-/// that the child makes.
+/// What one thread may be queueing on at once and have its place for each.
+const PLACES: usize = 4;
+
+/// The streams that one thread is queueing on: one, but for work that is queued while other work is. Cells are
+/// never freed: one that a thread has left is used by the next thread, so there are as many as threads were
+/// queueing at once. There is no lock that a forked child could find locked, and streams of the parent have
+/// other numbers than those that the child makes.
+#[derive(Default)]
 struct Cell {
-    /// [`Stream::id`](crate::Stream::id); 0 for none.
-    stream: AtomicU64,
+    /// [`Stream::id`](crate::Stream::id) each; 0 for none. Written by the cell's thread alone.
+    streams: [AtomicU64; PLACES],
+    /// How many more streams, which may be any. Written by the cell's thread alone.
+    others: AtomicU64,
     is_taken: AtomicBool,
-    next: *const Cell,
+    next: AtomicPtr<Cell>,
 }
 
-// SAFETY: `next` is written before the cell is shared, and points to a cell that lives for ever.
-unsafe impl Sync for Cell {}
+impl Cell {
+    /// True if the thread may be queueing on a stream that is `concerned`.
+    fn holds(&self, concerned: impl Fn(u64) -> bool) -> bool {
+        let stream = |place: &AtomicU64| place.load(Ordering::Acquire);
+        self.others.load(Ordering::Acquire) > 0
+            || self.streams.iter().map(stream).any(|it| it != 0 && concerned(it))
+    }
+
+    /// Stores a stream where none is; returns the place, [`PLACES`] if all are taken.
+    #[inline]
+    fn enter(&self, stream: u64) -> u8 {
+        let is_free = |place: &AtomicU64| place.load(Ordering::Relaxed) == 0;
+        let place = self.streams.iter().position(is_free).unwrap_or(PLACES);
+        match self.streams.get(place) {
+            Some(free) => free.store(stream, Ordering::Release),
+            None => {
+                let others = self.others.load(Ordering::Relaxed);
+                self.others.store(others + 1, Ordering::Release);
+            }
+        }
+        place as u8
+    }
+
+    #[inline]
+    fn leave(&self, place: u8) {
+        match self.streams.get(usize::from(place)) {
+            Some(taken) => taken.store(0, Ordering::Release),
+            None => {
+                let others = self.others.load(Ordering::Relaxed);
+                self.others.store(others.saturating_sub(1), Ordering::Release);
+            }
+        }
+    }
+}
 
 static CELLS: AtomicPtr<Cell> = AtomicPtr::new(ptr::null_mut());
 
@@ -96,7 +134,9 @@ fn cells() -> impl Iterator<Item = &'static Cell> {
         // SAFETY: null, or a cell, which is never freed.
         unsafe { cell.as_ref() }
     };
-    std::iter::successors(next(CELLS.load(Ordering::Acquire)), move |cell| next(cell.next))
+    std::iter::successors(next(CELLS.load(Ordering::Acquire)), move |cell| {
+        next(cell.next.load(Ordering::Relaxed))
+    })
 }
 
 /// The calling thread's cell.
@@ -109,18 +149,14 @@ impl Taken {
         if let Some(free) = cells().find(take) {
             return Taken(free);
         }
-        let cell = Box::into_raw(Box::new(Cell {
-            stream: AtomicU64::new(0),
-            is_taken: AtomicBool::new(true),
-            next: ptr::null(),
-        }));
+        let cell: &'static Cell =
+            Box::leak(Box::new(Cell { is_taken: AtomicBool::new(true), ..Cell::default() }));
         let mut first = CELLS.load(Ordering::Acquire);
         loop {
-            // SAFETY: the cell is this thread's alone until it is in the list.
-            unsafe { (*cell).next = first };
-            match CELLS.compare_exchange(first, cell, Ordering::AcqRel, Ordering::Acquire) {
-                // SAFETY: the cell is never freed.
-                Ok(_) => return Taken(unsafe { &*cell }),
+            cell.next.store(first, Ordering::Relaxed);
+            let place = ptr::from_ref(cell).cast_mut();
+            match CELLS.compare_exchange(first, place, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return Taken(cell),
                 Err(other) => first = other,
             }
         }
@@ -129,7 +165,9 @@ impl Taken {
 
 impl Drop for Taken {
     fn drop(&mut self) {
-        self.0.stream.store(0, Ordering::Release);
+        // Those of guards that were forgotten, too.
+        (0..=PLACES as u8).for_each(|place| self.0.leave(place));
+        self.0.others.store(0, Ordering::Release);
         self.0.is_taken.store(false, Ordering::Release);
     }
 }
@@ -141,8 +179,8 @@ thread_local! {
 /// Says that this thread is queueing work on a stream, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Queueing {
-    /// What the thread was queueing on before; 0 for nothing.
-    before: u64,
+    /// Where in the cell.
+    place: u8,
     /// The cell belongs to the thread.
     _thread: PhantomData<*const ()>,
 }
@@ -152,12 +190,8 @@ impl Queueing {
     /// the work of its destructors may become part of a capture that begins meanwhile.
     #[inline]
     fn store(stream: u64) -> Queueing {
-        let before = TAKEN.try_with(|taken| {
-            let before = taken.0.stream.load(Ordering::Relaxed);
-            taken.0.stream.store(stream, Ordering::Release);
-            before
-        });
-        Queueing { before: before.unwrap_or(0), _thread: PhantomData }
+        let place = TAKEN.try_with(|taken| taken.0.enter(stream));
+        Queueing { place: place.unwrap_or(0), _thread: PhantomData }
     }
 
     /// Starts to queue on a stream. Captures of it that have not begun wait from now on.
@@ -198,7 +232,7 @@ impl Queueing {
 
 /// True while this thread queues an operation.
 pub(crate) fn is_inside() -> bool {
-    TAKEN.try_with(|taken| taken.0.stream.load(Ordering::Relaxed) != 0).unwrap_or(false)
+    TAKEN.try_with(|taken| taken.0.holds(|_| true)).unwrap_or(false)
 }
 
 /// Keeps captures of a stream from beginning while the thread looks whether it captures, and then records an
@@ -221,7 +255,7 @@ pub(crate) fn beside_captures(stream: u64) -> Option<Queueing> {
 impl Drop for Queueing {
     #[inline]
     fn drop(&mut self) {
-        let _ = TAKEN.try_with(|taken| taken.0.stream.store(self.before, Ordering::Release));
+        let _ = TAKEN.try_with(|taken| taken.0.leave(self.place));
     }
 }
 
@@ -233,10 +267,7 @@ impl Drop for Queueing {
 pub fn begin_alone(concerned: impl Fn(u64) -> bool) -> NothingOrdered {
     fence(Ordering::SeqCst);
     let own = TAKEN.try_with(|taken| ptr::from_ref(taken.0)).unwrap_or(ptr::null());
-    let is_queueing = |cell: &Cell| {
-        let stream = cell.stream.load(Ordering::Acquire);
-        stream != 0 && !ptr::eq(cell, own) && concerned(stream)
-    };
+    let is_queueing = |cell: &Cell| !ptr::eq(cell, own) && cell.holds(&concerned);
     let mut pause = Duration::ZERO;
     loop {
         let lock = NothingOrdered::lock();
@@ -258,7 +289,7 @@ mod tests {
 
     /// True if a capture of the stream would have to wait.
     fn is_queueing(stream: u64) -> bool {
-        cells().any(|cell| cell.stream.load(Ordering::Acquire) == stream)
+        cells().any(|cell| cell.holds(|it| it == stream))
     }
 
     #[test]
@@ -275,6 +306,34 @@ mod tests {
         let used: std::collections::HashSet<_> =
             (0..64).map(|_| std::thread::spawn(cell).join().expect("a cell")).collect();
         assert!(used.len() < 64, "cells are used again");
+    }
+
+    #[test]
+    fn guards_end_in_any_order() {
+        // Every order of beginning and ending: a thread is queueing on exactly the streams that have a guard, and
+        // maybe on all where there are more than it has places for.
+        fn end_all(guards: &mut Vec<(u64, Queueing)>, streams: &[u64]) {
+            let any = guards.iter().any(|guard| usize::from(guard.1.place) == PLACES);
+            for &stream in streams {
+                let has = guards.iter().any(|guard| guard.0 == stream);
+                assert_eq!(is_queueing(stream), has || any);
+            }
+            for index in 0..guards.len() {
+                let (stream, guard) = guards.remove(index);
+                drop(guard);
+                end_all(guards, streams);
+                guards.insert(index, (stream, Queueing::on(stream).expect("a cell")));
+            }
+        }
+        let streams: Vec<u64> = (0..3).map(|_| unique_id()).collect();
+        let mut guards = Vec::new();
+        for index in 0..PLACES + 1 {
+            let stream = streams[index % streams.len()];
+            guards.push((stream, Queueing::on(stream).expect("a cell")));
+            end_all(&mut guards, &streams);
+        }
+        drop(guards);
+        assert!(!is_inside() && streams.iter().all(|&stream| !is_queueing(stream)));
     }
 
     #[test]

@@ -19,6 +19,7 @@ tests![
     a_pool_hands_a_block_out_again_when_nobody_refers_to_it,
     a_recalled_block_is_refused_to_its_former_user,
     a_block_whose_memory_was_released_is_not_handed_out,
+    a_pool_recalls_no_memory_but_its_own,
     a_pool_has_memory_of_one_device needs [SecondDevice],
     a_pinned_block_goes_back_when_it_is_dropped,
 ];
@@ -184,6 +185,25 @@ fn a_block_whose_memory_was_released_is_not_handed_out(context: &Context) -> Out
     pool.free_held();
     assert_eq!(pool.counts(), Default::default());
     Ok(())
+}
+
+fn a_pool_recalls_no_memory_but_its_own(context: &Context) -> Outcome {
+    let (pool, stream) = (DevicePool::new(), context.stream()?);
+    let block = pool.make(&context.device, 4000)?;
+    block.release()?;
+    // The device may return the block's address once more, while the pool knows the block.
+    let other = Arc::new(DeviceMemory::plain(&context.device, 100)?);
+    pool.recall(&other)?;
+    assert!(other.is_allocated());
+    fill(&stream, &other, 1)?;
+    drop(block);
+    assert!(pool.find(&context.device, 4000)?.is_none(), "the block was released");
+    expect_error(
+        pool.make(&context.device, 8)
+            .and_then(|it| pool.recall(&it).and_then(|()| pool.recall(&it))),
+        ErrorKind::InvalidHandle,
+        &[],
+    )
 }
 
 fn a_pool_has_memory_of_one_device(context: &Context) -> Outcome {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from processes import Peer
+from processes import Peer, run_python
 
 from pygpu import driver, gpuarray
 
@@ -42,6 +42,34 @@ def test_arrays_have_memory_to_share_where_the_environment_asks_for_it():
         driver.Context.synchronize()
         assert peer.ask() == str((np.arange(10.0) + 1).tolist())
         assert peer.read() == str((2 * (np.arange(10.0) + 1)).tolist())
+
+
+# Plain memory counts as allocated on the default stream, which does not wait for this one.
+ON_ANOTHER_STREAM = """
+import numpy as np
+import pygpu.autoinit
+from pygpu import cumath, driver, gpuarray
+
+stream = driver.Stream(1)
+busy = gpuarray.zeros(1 << 18, float)
+x = gpuarray.to_gpu(np.full(1 << 20, 2.0))
+driver.Context.synchronize()
+
+def work():
+    for _ in range(10):
+        cumath.sin(busy, out=busy, stream=stream)
+
+work()
+doubled = x.on(stream) * 2
+assert (doubled.on(None).copy().get() == 4).all()
+work()
+numbers = gpuarray.arange(1000, dtype=float, stream=stream)
+assert (numbers.on(None).copy().get() == np.arange(1000)).all()
+"""
+
+
+def test_results_on_a_stream_are_ordered_with_others():
+    run_python(ON_ANOTHER_STREAM, PYGPU_ARRAY_MEMORY="plain")
 
 
 def test_a_kind_of_memory_that_there_is_not_is_refused():

@@ -121,6 +121,7 @@ for _ in range(4):
     (a * 2 + a).get()
     a.fill(3, stream)
 total = float(gpuarray.sum(a + 0).get())
+raw, kept = driver.mem_alloc(4096), a + 0
 # Work that is still queued at the fork, and never runs in the child.
 busy = gpuarray.zeros({COUNT}, np.float64)
 for _ in range(30):
@@ -163,6 +164,16 @@ on_the_host = pytest.mark.skipif(BACKEND != "host", reason="drivers do not survi
             raise AssertionError
         except driver.Error:
             pass""",
+        # Its plain memory is there, but its to give away.
+        """read = lambda: driver.memcpy_dtoh(bytearray(8), raw)
+        for use in (lambda: driver.memset_d8(raw, 1, 4096), read):
+            try:
+                use()
+                raise AssertionError
+            except driver.LogicError as error:
+                assert "parent process" in str(error), error""",
+        # Its arrays are the child's own.
+        "kept.fill(7); assert (kept.get() == 7).all()",
         # The parent's arrays: dropped, and left to the end.
         "del a; driver.Context.synchronize()",
         "pass",

@@ -24,14 +24,14 @@ pub(super) const MARGIN: usize = 1024;
 pub(super) const MARK: usize = size_of::<AtomicUsize>();
 
 /// The size that a request is rounded up to, so that blocks fit later requests: small ones to
-/// a quarter of the power of two below, large ones to an eighth.
+/// a quarter of the power of two below, large ones to an eighth; itself where no such size fits.
 pub(super) fn block_size(bytes: usize) -> usize {
     if bytes <= SMALLEST {
         return SMALLEST;
     }
     let magnitude = 1usize << (bytes - 1).ilog2();
     let step = if bytes < LARGE { magnitude / 4 } else { magnitude / 8 };
-    bytes.next_multiple_of(step)
+    bytes.checked_next_multiple_of(step).unwrap_or(bytes)
 }
 
 /// The size of the blocks in a list of small ones.

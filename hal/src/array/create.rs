@@ -7,7 +7,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::function::{Function, UnaryFunction};
 use crate::layout::{Layout, Order};
-use crate::memory::{DeviceMemory, same_device};
+use crate::memory::{Access, AccessGuard, DeviceMemory, same_device};
 use crate::operation::{Operation, Sequence, Strides};
 use crate::scalar::Scalar;
 use crate::setting;
@@ -206,7 +206,8 @@ impl Array {
             let output = array.operand(strides, 0);
             let operation = Operation::new(Sequence { length, start, step, output })?;
             array.stream().wait_for_room();
-            // SAFETY: the output is a new array of `length` elements.
+            let _guard = AccessGuard::acquire(stream, &[(&array.memory, Access::Write)])?;
+            // SAFETY: the output is a new array of `length` elements, whose use has been ordered.
             unsafe { array.stream().execute(&operation)? };
         }
         Ok(array)

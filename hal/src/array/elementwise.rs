@@ -254,9 +254,11 @@ impl Array {
         compute: DType,
         arguments: &[Argument<'_>],
     ) -> Result<()> {
-        // Nobody else knows memory that is not an allocator's.
-        let is_new = self.allocator.is_none();
-        if !is_new {
+        // Nobody else knows memory that is not an allocator's. Its first use needs no ordering on the stream that
+        // it counts as allocated on, which that of plain memory is not.
+        let is_own = self.allocator.is_none();
+        let is_new = is_own && self.memory.stream().id() == self.stream().id();
+        if !is_own {
             self.check_new(arrays(arguments).filter(|array| !array.is_same_view(self)))?;
         }
         self.launch(function, compute, arguments, is_new)

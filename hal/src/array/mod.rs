@@ -305,6 +305,9 @@ impl Array {
         if Arc::ptr_eq(&self.memory, &other.memory) {
             return self.layout.overlaps(&other.layout);
         }
+        if self.size() == 0 || other.size() == 0 {
+            return false;
+        }
         let range = |array: &Array| {
             let extent = array.layout.extent();
             let start = array.memory.address();

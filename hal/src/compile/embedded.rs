@@ -33,7 +33,11 @@ impl fmt::Debug for EmbeddedTarget {
 
 impl EmbeddedTarget {
     /// Code for the target of this name (see [`Target`]) by a compiler, as [`pack`] returned it.
-    pub const fn new(
+    ///
+    /// # Safety
+    /// Each object of the archive is what the compiler made of the source that it is kept under: devices run it
+    /// for that source, in operations that are safe.
+    pub const unsafe fn new(
         name: &'static str,
         compiler: &'static str,
         archive: &'static [u8],

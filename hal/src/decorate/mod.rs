@@ -88,7 +88,8 @@ impl Call {
 
 /// What a decorator does at each call.
 pub trait Interceptor: Send + Sync + Debug {
-    /// Is called before the inner call. An error is returned in place of that call's result.
+    /// Is called before the inner call. An error is returned in place of that call's result. The caller may have
+    /// locks of the memory that the call uses: what is called here uses no device.
     ///
     /// # Errors
     /// Whatever the decorated call is to fail with.

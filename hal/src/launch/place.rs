@@ -36,7 +36,7 @@ impl Place {
         if !matches!(self.form, Form::Signed | Form::Unsigned)
             || !wanted.offset.is_multiple_of(size)
             || size > room
-            || wanted_size > 8
+            || !(1..=8).contains(&wanted_size)
         {
             return false;
         }

@@ -97,7 +97,9 @@ pub(crate) fn memory_order(shape: &[usize], operands: &[&Strides]) -> SmallVec<[
             return verdict;
         }
         for strides in operands {
-            let (a, b) = (strides[outer].unsigned_abs(), strides[inner].unsigned_abs());
+            // An operand does not move along an axis that it has no stride for.
+            let step = |axis: usize| strides.get(axis).map_or(0, |stride| stride.unsigned_abs());
+            let (a, b) = (step(outer), step(inner));
             if a == 0 || b == 0 {
                 continue;
             }

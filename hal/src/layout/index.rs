@@ -67,14 +67,17 @@ impl SliceBounds {
     /// Returns the first index, the number of indices and the step on an axis of `extent` elements.
     ///
     /// # Errors
-    /// `InvalidArgument` for a step of zero.
+    /// `InvalidArgument` for a step of zero, `Overflow` for an extent that no array has.
     pub fn resolve(self, extent: usize) -> Result<(usize, usize, isize)> {
         let step = self.step.unwrap_or(1);
         if step == 0 {
             return Err(Error::invalid("slice", "slice step is 0; allowed are all other integers"));
         }
-        // Extents fit in isize, so the sums below do too, except for bounds far outside.
-        let n = extent as isize;
+        // Extents of arrays fit in isize, so the sums below do too, except for bounds far outside.
+        let n = isize::try_from(extent).map_err(|_| {
+            let what = format!("an axis of {extent} elements is larger than the address space");
+            Error::overflow("slice", what)
+        })?;
         let clamp = |bound: isize, low: isize, high: isize| {
             let bound = if bound < 0 { bound.saturating_add(n) } else { bound };
             bound.clamp(low, high)

@@ -147,8 +147,8 @@ impl Layout {
         Ok(layout)
     }
 
-    /// The layout of an array with one element and no axes.
-    pub fn scalar(itemsize: usize) -> Layout {
+    /// The layout of an array with one element and no axes, for the elements of a dtype.
+    pub(crate) fn scalar(itemsize: usize) -> Layout {
         Self::contiguous_unchecked(Shape::new(), itemsize, Order::C)
     }
 

@@ -269,6 +269,7 @@ impl<'a> AccessGuard<'a> {
                 return Err(lost(memory));
             }
             if memory.is_inherited() {
+                memory.check_inherited()?;
                 // The state that the parent's threads left in the object means nothing in this
                 // process. Without a state of its own, each use waits for those before it.
                 memory.device.synchronize()?;

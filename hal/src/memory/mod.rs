@@ -19,6 +19,7 @@ pub use hold::GraphHold;
 pub use order::Access;
 pub use pinned::{PinnedMemory, RegisteredMemory};
 pub use pool::{DevicePool, PinnedPool, PooledPinned};
+pub(crate) use region::settle_for_end;
 pub use region::{Imported, Managed, Pitched, Region};
 
 use crate::device::Device;
@@ -332,6 +333,30 @@ impl DeviceMemory {
     #[inline]
     fn is_inherited(&self) -> bool {
         self.generation != process::generation()
+    }
+
+    /// Refuses plain memory of a parent process: where processes can share it, both have the same bytes, and the
+    /// parent may have given them to others since.
+    ///
+    /// # Errors
+    /// `InvalidHandle`.
+    fn check_inherited(&self) -> Result<()> {
+        let is_plain = match &self.owner {
+            Owner::Stream => false,
+            Owner::Device => true,
+            Owner::External(owner) => region::is_plain(owner.as_ref()),
+        };
+        if !is_plain {
+            return Ok(());
+        }
+        Err(Error::handle(
+            "memory",
+            format!(
+                "the memory at {:#x} was allocated by a parent process, which may have freed it since; allocate \
+                 in this process, or open the parent's by an IPC handle",
+                self.address
+            ),
+        ))
     }
 
     /// True if nothing may be freed any longer.

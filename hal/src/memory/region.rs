@@ -3,19 +3,34 @@
 
 use super::{AccessGuard, DeviceMemory};
 use crate::device::{Device, IpcHandle};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::memory::Access;
 use crate::process;
 use crate::stream::{PrefetchTarget, Stream};
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+/// Waits for the work of a device before what the work may use ends. The inner result is of a device that
+/// is lost, and does no work any longer.
+///
+/// # Errors
+/// The device's refusal to wait: as inside a kernel, whose work may go on. What the work uses has to stay.
+pub(crate) fn settle_for_end(device: &dyn Device) -> Result<Result<()>> {
+    match device.settle() {
+        Err(error) if error.kind() != ErrorKind::DeviceLost => Err(error),
+        waited => Ok(waited),
+    }
+}
+
 /// How a range ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Origin {
-    /// Allocated here, to be freed.
-    Allocated,
+    /// Plain memory, allocated here, to be freed.
+    Plain,
+    /// Memory that host and device share, allocated here, to be freed.
+    Managed,
     /// Opened from another process's handle, to be closed.
     Imported,
 }
@@ -46,10 +61,12 @@ impl Range {
         match self.origin {
             // SAFETY: address and size are those of one allocation, which ends once; the
             // device waits for the work that uses it.
-            Origin::Allocated => unsafe { self.device.free(self.address, self.bytes) },
+            Origin::Plain | Origin::Managed => unsafe {
+                self.device.free(self.address, self.bytes)
+            },
             Origin::Imported => {
-                // Where waiting fails, the context does no work any longer.
-                let waited = self.device.settle();
+                let waited = settle_for_end(self.device.as_ref())
+                    .inspect_err(|_| self.open.store(true, Ordering::Release))?;
                 // SAFETY: the address is that of one import, which ends once; no work is left.
                 let closed = unsafe { self.device.close_imported(self.address) };
                 waited.and(closed)
@@ -64,6 +81,11 @@ impl Drop for Range {
             super::note_failed_free("device memory", self.end());
         }
     }
+}
+
+/// True if what keeps a memory is a range of plain memory.
+pub(super) fn is_plain(owner: &(dyn Any + Send + Sync)) -> bool {
+    owner.downcast_ref::<Arc<Range>>().is_some_and(|range| range.origin == Origin::Plain)
 }
 
 /// Device memory whose end waits for the device: when it is told to, or with its last user.
@@ -163,7 +185,7 @@ impl Pitched {
         }
         let (address, pitch) = device.allocate_pitched(width, height, element)?;
         let bytes = pitch.saturating_mul(height);
-        Ok(Pitched { region: Region::adopt(device, address, bytes, Origin::Allocated), pitch })
+        Ok(Pitched { region: Region::adopt(device, address, bytes, Origin::Plain), pitch })
     }
 
     /// Returns the row pitch: bytes from the start of a row to that of the next.
@@ -198,7 +220,7 @@ impl Managed {
     pub fn new(device: &Arc<dyn Device>, bytes: usize) -> Result<Managed> {
         positive("allocate_managed", "bytes", bytes)?;
         let address = device.allocate_managed(bytes)?;
-        Ok(Managed { region: Region::adopt(device, address, bytes, Origin::Allocated) })
+        Ok(Managed { region: Region::adopt(device, address, bytes, Origin::Managed) })
     }
 
     /// Returns the base address on the host, which is that on the device, too. Whoever reads or

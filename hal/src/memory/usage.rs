@@ -23,6 +23,9 @@ const FREED: u32 = 1 << 30;
 const DEFERRED: u32 = 1 << 29;
 /// The number of uses inside the fast path.
 const INSIDE: u32 = DEFERRED - 1;
+/// Set in it once there are so many that guards must have been forgotten. No use enters the fast path any
+/// longer, so the number does not reach the flags.
+const MANY: u32 = DEFERRED >> 1;
 
 /// Signalled when the last use leaves the fast path of a memory that has become shared.
 static LEFT: ProcessCondition = ProcessCondition::new();
@@ -109,7 +112,7 @@ impl Usage {
         if stream_id != self.allocation_stream_id {
             return false;
         }
-        if self.state.fetch_add(1, Ordering::Acquire) & SHARED == 0 {
+        if self.state.fetch_add(1, Ordering::Acquire) & (SHARED | MANY) == 0 {
             return true;
         }
         self.leave();

@@ -73,7 +73,7 @@ impl ArrayCopy {
     pub fn check(&self, name: &str, shape: &ArrayShape, origin: [usize; 3]) -> Result<()> {
         let [width, height, depth] = shape.extents();
         let texel = shape.format.bytes();
-        let holds = [width * texel, height, depth];
+        let holds = [width.saturating_mul(texel), height, depth];
         let copied = [self.width, self.height, self.depth];
         for (axis, what) in ["bytes of a row", "rows", "slices"].into_iter().enumerate() {
             let end = origin[axis].checked_add(copied[axis]);

@@ -3,6 +3,7 @@
 use super::{ArrayShape, Sampling, TextureHandle, TextureResource};
 use crate::device::Device;
 use crate::error::{Error, Result};
+use crate::memory::settle_for_end;
 use crate::process;
 use std::any::Any;
 use std::fmt;
@@ -38,11 +39,11 @@ impl Drop for Handle {
         if process::is_exiting() || self.check("free").is_err() {
             return;
         }
-        // Where waiting fails, the context does no work any longer.
-        let waited = self.device.settle();
-        // SAFETY: the handle is live, nobody has it any longer, and no work is left.
-        let ended = unsafe { self.device.destroy_texture(self.kind, self.value) };
-        if let Err(error) = waited.and(ended) {
+        let ended = settle_for_end(self.device.as_ref()).and_then(|waited| {
+            // SAFETY: the handle is live, nobody has it any longer, and no work is left.
+            waited.and(unsafe { self.device.destroy_texture(self.kind, self.value) })
+        });
+        if let Err(error) = ended {
             log::warn!("freeing a texture's array or object failed: {error}");
         }
     }

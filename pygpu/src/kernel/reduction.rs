@@ -54,7 +54,7 @@ fn result_array(
     queue: &Arc<dyn Stream>,
     dtype: DType,
 ) -> PyResult<Array> {
-    let layout = Layout::scalar(dtype.size());
+    let layout = Layout::contiguous(&[], dtype.size(), Order::C).or_raise()?;
     let array = match &source.allocator {
         None => Array::with_new_memory(&home.device, queue, layout, dtype),
         Some(allocator) => allocator

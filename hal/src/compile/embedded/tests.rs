@@ -9,6 +9,12 @@ fn specs() -> [KernelSpec; 3] {
     [0, 1, 2].map(|group| groups[group].plans[0].spec())
 }
 
+/// Code that no device is given.
+fn target(name: &'static str, compiler: &'static str, archive: &'static [u8]) -> EmbeddedTarget {
+    // SAFETY: it is looked up, and never run.
+    unsafe { EmbeddedTarget::new(name, compiler, archive) }
+}
+
 fn packed() -> (&'static [u8], [KernelSpec; 3], Vec<u8>) {
     let [a, b, other] = specs();
     let code: Vec<u8> = (0..100_000_u32).flat_map(|i| (i / 7).to_le_bytes()).collect();
@@ -19,7 +25,7 @@ fn packed() -> (&'static [u8], [KernelSpec; 3], Vec<u8>) {
 #[test]
 fn what_is_packed_is_found_by_its_source() {
     let (archive, [a, b, other], code) = packed();
-    let embedded = EmbeddedTarget::new("gfx90a", "a compiler", archive);
+    let embedded = target("gfx90a", "a compiler", archive);
     assert_eq!((embedded.kernels(), embedded.bytes()), (3, archive.len()));
     assert!(embedded.bytes() < code.len() / 2);
     assert_eq!(embedded.code(&a.source()), Some(code.clone()));
@@ -48,8 +54,8 @@ fn what_is_damaged_is_no_code() {
             archive::unpack(&damaged, object);
         }
     }
-    assert_eq!(EmbeddedTarget::new("sm_90", "", b"nothing of the kind").kernels(), 0);
-    assert_eq!(EmbeddedTarget::new("sm_90", "", b"").kernels(), 0);
+    assert_eq!(target("sm_90", "", b"nothing of the kind").kernels(), 0);
+    assert_eq!(target("sm_90", "", b"").kernels(), 0);
 }
 
 #[test]
@@ -58,9 +64,9 @@ fn devices_get_the_code_that_suits_them_best() {
     let object = |code: &'static [u8]| pack(&[PackedObject::new(&[a], code)]).leak() as &[u8];
     let (plain, exact, newer) = (object(b"plain"), object(b"exact"), object(b"newer"));
     let targets = [
-        EmbeddedTarget::new("gfx90a", "", plain),
-        EmbeddedTarget::new("gfx90a:xnack-", "", exact),
-        EmbeddedTarget::new("sm_70", "", newer),
+        target("gfx90a", "", plain),
+        target("gfx90a:xnack-", "", exact),
+        target("sm_70", "", newer),
     ];
     register(&targets);
     register(&targets);

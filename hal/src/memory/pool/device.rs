@@ -13,6 +13,7 @@ use crate::stream::Stream;
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::{BuildHasherDefault, Hasher};
+use std::ptr;
 use std::sync::{Arc, MutexGuard};
 
 /// Spreads addresses over a table: they are multiples of large powers of two.
@@ -258,8 +259,17 @@ impl DevicePool {
     /// # Errors
     /// Those of [`DeviceMemory::reissue`].
     pub fn recall(&self, memory: &DeviceMemory) -> Result<()> {
+        let is_lent = |active: &Active| ptr::eq(Arc::as_ptr(&active.memory), memory);
+        // Memory that is not the pool's may have come to the address of a block that was freed beside it.
+        let is_own = self.lock().active.get(&memory.address()).is_some_and(is_lent);
+        if !is_own && memory.is_allocated() {
+            return Ok(());
+        }
         let renewed = memory.reissue()?.map(Arc::new);
         let mut state = self.lock();
+        if !state.active.get(&memory.address()).is_some_and(is_lent) {
+            return Ok(());
+        }
         let Some(active) = state.active.remove(&memory.address()) else {
             return Ok(());
         };
