@@ -234,7 +234,10 @@ fn what_cannot_be_waited_for_stays() {
     let stream = device.create_stream(StreamOptions { non_blocking: true, priority: 0 }).unwrap();
     let (open, gate) = mpsc::channel::<()>();
     let gate = Mutex::new(gate);
-    stream.host_function(Box::new(move || drop(gate.lock().unwrap().recv()))).unwrap();
+    let wait = move || {
+        let _ = gate.lock().unwrap().recv();
+    };
+    stream.host_function(Box::new(wait)).unwrap();
     let free = || {
         drop(FREED_INSIDE.lock().unwrap().take());
         Ok(())
