@@ -103,6 +103,16 @@ impl Cell {
     /// Stores a stream where none is; returns the place, [`PLACES`] if all are taken.
     #[inline]
     fn enter(&self, stream: u64) -> u8 {
+        let [first, ..] = &self.streams;
+        if first.load(Ordering::Relaxed) == 0 {
+            first.store(stream, Ordering::Release);
+            return 0;
+        }
+        self.enter_beside(stream)
+    }
+
+    #[cold]
+    fn enter_beside(&self, stream: u64) -> u8 {
         let is_free = |place: &AtomicU64| place.load(Ordering::Relaxed) == 0;
         let place = self.streams.iter().position(is_free).unwrap_or(PLACES);
         match self.streams.get(place) {
@@ -117,6 +127,12 @@ impl Cell {
 
     #[inline]
     fn leave(&self, place: u8) {
+        let [first, ..] = &self.streams;
+        if place == 0 { first.store(0, Ordering::Release) } else { self.leave_beside(place) }
+    }
+
+    #[cold]
+    fn leave_beside(&self, place: u8) {
         match self.streams.get(usize::from(place)) {
             Some(taken) => taken.store(0, Ordering::Release),
             None => {
