@@ -118,6 +118,11 @@ impl NoCaptureBegins {
         NoCaptureBegins { _own: (!OfThread::is_there()).then(lock) }
     }
 
+    /// True if this thread has the lock.
+    pub(crate) fn is_of_thread() -> bool {
+        OfThread::is_there()
+    }
+
     /// Locks if no thread would have to be waited for.
     pub(crate) fn try_lock() -> Option<NoCaptureBegins> {
         if OfThread::is_there() {

@@ -18,7 +18,7 @@ static REGISTER: Once = Once::new();
 pub fn watch() {
     REGISTER.call_once(|| {
         #[cfg(unix)]
-        // SAFETY: both handlers only store to an atomic, which is allowed in a forked child
+        // SAFETY: both handlers only store to atomics, which is allowed in a forked child
         // and at exit, and they are never unloaded before the process ends.
         unsafe {
             libc::atexit(at_exit);
@@ -35,6 +35,7 @@ extern "C" fn at_exit() {
 #[cfg(unix)]
 unsafe extern "C" fn in_child() {
     GENERATION.fetch_add(1, Ordering::Relaxed);
+    crate::queueing::forget_threads_of_parent();
 }
 
 /// Returns true once the process runs its exit handlers: nothing may be freed any longer.

@@ -82,7 +82,7 @@ const PLACES: usize = 4;
 /// never freed: one that a thread has left is used by the next thread, so there are as many as threads were
 /// queueing at once. There is no lock that a forked child could find locked, and streams of the parent have
 /// other numbers than those that the child makes.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Cell {
     /// [`Stream::id`](crate::Stream::id) each; 0 for none. Written by the cell's thread alone.
     streams: [AtomicU64; PLACES],
@@ -131,6 +131,13 @@ impl Cell {
         if place == 0 { first.store(0, Ordering::Release) } else { self.leave_beside(place) }
     }
 
+    fn clear(&self) {
+        for place in &self.streams {
+            place.store(0, Ordering::Release);
+        }
+        self.others.store(0, Ordering::Release);
+    }
+
     #[cold]
     fn leave_beside(&self, place: u8) {
         match self.streams.get(usize::from(place)) {
@@ -155,7 +162,14 @@ fn cells() -> impl Iterator<Item = &'static Cell> {
     })
 }
 
+/// Forgets what threads of a parent process were queueing, which do not exist in a forked child: called there, before
+/// anything else runs. Their cells stay taken.
+pub(crate) fn forget_threads_of_parent() {
+    cells().for_each(Cell::clear);
+}
+
 /// The calling thread's cell.
+#[derive(Debug)]
 struct Taken(&'static Cell);
 
 impl Taken {
@@ -181,9 +195,8 @@ impl Taken {
 
 impl Drop for Taken {
     fn drop(&mut self) {
-        // Those of guards that were forgotten, too.
-        (0..=PLACES as u8).for_each(|place| self.0.leave(place));
-        self.0.others.store(0, Ordering::Release);
+        // Of guards that were forgotten, too.
+        self.0.clear();
         self.0.is_taken.store(false, Ordering::Release);
     }
 }
@@ -197,17 +210,26 @@ thread_local! {
 pub(crate) struct Queueing {
     /// Where in the cell.
     place: u8,
+    /// The cell, where the thread ends and has none of its own any longer: in destructors of its values.
+    last: Option<Taken>,
     /// The cell belongs to the thread.
     _thread: PhantomData<*const ()>,
 }
 
 impl Queueing {
-    /// Stores the stream in the thread's cell. Where the thread ends and has no cell any longer,
-    /// the work of its destructors may become part of a capture that begins meanwhile.
+    /// Stores the stream in the thread's cell.
     #[inline]
     fn store(stream: u64) -> Queueing {
-        let place = TAKEN.try_with(|taken| taken.0.enter(stream));
-        Queueing { place: place.unwrap_or(0), _thread: PhantomData }
+        match TAKEN.try_with(|taken| taken.0.enter(stream)) {
+            Ok(place) => Queueing { place, last: None, _thread: PhantomData },
+            Err(_) => Queueing::store_last(stream),
+        }
+    }
+
+    #[cold]
+    fn store_last(stream: u64) -> Queueing {
+        let cell = Taken::new();
+        Queueing { place: cell.0.enter(stream), last: Some(cell), _thread: PhantomData }
     }
 
     /// Starts to queue on a stream. Captures of it that have not begun wait from now on.
@@ -251,11 +273,18 @@ pub(crate) fn is_inside() -> bool {
     TAKEN.try_with(|taken| taken.0.holds(|_| true)).unwrap_or(false)
 }
 
+/// True while no capture of a stream can begin for what this thread does: it queues an operation on the stream,
+/// or has [`NoCaptureBegins`].
+pub(crate) fn keeps_captures_from(stream: u64) -> bool {
+    NoCaptureBegins::is_of_thread()
+        || TAKEN.try_with(|taken| taken.0.holds(|it| it == stream)).unwrap_or(false)
+}
+
 /// Keeps captures of a stream from beginning while the thread looks whether it captures, and then records an
-/// event or queues a function on it. `None` inside an operation, which has its own [`Queueing`], or whose thread
-/// has [`NoCaptureBegins`]. It waits for calls of the driver that are short.
+/// event or queues a function on it. `None` where none can begin ([`keeps_captures_from`]). It waits for calls of
+/// the driver that are short.
 pub(crate) fn beside_captures(stream: u64) -> Option<Queueing> {
-    if is_inside() {
+    if keeps_captures_from(stream) {
         return None;
     }
     let queueing = Queueing::store(stream);
@@ -271,7 +300,10 @@ pub(crate) fn beside_captures(stream: u64) -> Option<Queueing> {
 impl Drop for Queueing {
     #[inline]
     fn drop(&mut self) {
-        let _ = TAKEN.try_with(|taken| taken.0.leave(self.place));
+        match &self.last {
+            None => drop(TAKEN.try_with(|taken| taken.0.leave(self.place))),
+            Some(cell) => cell.0.leave(self.place),
+        }
     }
 }
 
@@ -322,6 +354,42 @@ mod tests {
         let used: std::collections::HashSet<_> =
             (0..64).map(|_| std::thread::spawn(cell).join().expect("a cell")).collect();
         assert!(used.len() < 64, "cells are used again");
+    }
+
+    #[test]
+    fn work_on_one_stream_keeps_no_capture_from_another() {
+        let (first, second) = (unique_id(), unique_id());
+        let _queueing = Queueing::on(first).expect("a cell");
+        assert!(keeps_captures_from(first) && beside_captures(first).is_none());
+        let beside = beside_captures(second);
+        assert!(beside.is_some() && is_queueing(second) && is_queueing(first));
+        drop(beside);
+        assert!(!is_queueing(second) && is_queueing(first));
+    }
+
+    #[test]
+    fn a_thread_that_ends_is_seen_too() {
+        struct Late(std::sync::mpsc::Sender<bool>, u64);
+        impl Drop for Late {
+            fn drop(&mut self) {
+                let has_cell = TAKEN.try_with(|_| ()).is_ok();
+                let queueing = Queueing::on(self.1).expect("a cell");
+                let seen = is_queueing(self.1);
+                drop(queueing);
+                let _ = self.0.send(!has_cell && seen && !is_queueing(self.1));
+            }
+        }
+        thread_local! {
+            static LATE: std::cell::RefCell<Option<Late>> = const { std::cell::RefCell::new(None) };
+        }
+        let (told, tells) = channel();
+        let ends = std::thread::spawn(move || {
+            // Made before the cell, so dropped after it.
+            LATE.with_borrow_mut(|late| *late = Some(Late(told, unique_id())));
+            drop(Queueing::on(unique_id()).expect("a cell"));
+        });
+        ends.join().expect("a thread");
+        assert!(tells.recv().expect("a destructor"));
     }
 
     #[test]

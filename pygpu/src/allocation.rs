@@ -105,7 +105,10 @@ impl DeviceAllocation {
     /// LogicError
     ///     A buffer of `as_buffer` is alive, or it was freed already.
     pub(crate) fn free(&self, py: Python<'_>) -> PyResult<()> {
-        self.retire(py)?;
+        // After a failure that left its addresses it goes on from there.
+        if !self.region.as_ref().is_some_and(Region::is_ending) {
+            self.retire(py)?;
+        }
         self.end_region(py)
     }
 

@@ -166,7 +166,7 @@ on_the_host = pytest.mark.skipif(BACKEND != "host", reason="drivers do not survi
             pass""",
         # Its plain memory is there, but its to give away.
         """read = lambda: driver.memcpy_dtoh(bytearray(8), raw)
-        for use in (lambda: driver.memset_d8(raw, 1, 4096), read):
+        for use in (lambda: driver.memset_d8(raw, 1, 4096), lambda: raw.as_buffer(4096), read):
             try:
                 use()
                 raise AssertionError

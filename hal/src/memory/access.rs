@@ -169,7 +169,9 @@ impl fmt::Debug for AccessGuard<'_> {
 impl<'a> AccessGuard<'a> {
     /// Orders an operation that is about to be queued on `stream` behind all earlier work
     /// that it conflicts with. Queue it while the guard lives, and do nothing else meanwhile:
-    /// other threads may be waiting for the guard.
+    /// other threads may be waiting for the guard, and as with a lock the thread itself may not
+    /// acquire another one: of memory that several streams use that would be for ever, and panics
+    /// where Rust's assertions are on.
     ///
     /// # Errors
     /// `InvalidHandle` if a memory has been freed; the driver's error if streams cannot be

@@ -24,8 +24,11 @@ impl DeviceMemory {
     /// knows of.
     ///
     /// # Errors
-    /// `InvalidHandle` if it was freed already.
+    /// `InvalidHandle` if it was freed already, or is plain memory of a parent process.
     pub fn hold(self: &Arc<Self>) -> Result<AddressHold> {
+        if self.is_inherited() {
+            self.check_inherited()?;
+        }
         let more = |holds| if holds == RELEASED { None } else { Some(holds + 1) };
         self.holds
             .fetch_update(Ordering::Acquire, Ordering::Relaxed, more)

@@ -18,7 +18,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// # Errors
 /// The device's refusal to wait: as inside a kernel, whose work may go on. What the work uses has to stay.
 pub(crate) fn settle_for_end(device: &dyn Device) -> Result<Result<()>> {
-    match device.settle() {
+    // A failure of the work is reported once; then the device waits, or is lost.
+    match device.settle().or_else(|_| device.settle()) {
         Err(error) if error.kind() != ErrorKind::DeviceLost => Err(error),
         waited => Ok(waited),
     }
@@ -155,10 +156,17 @@ impl Region {
     /// Frees the memory now, behind the work that uses it; waits for that.
     ///
     /// # Errors
-    /// As for [`Region::retire`] and [`Region::end`].
+    /// As for [`Region::retire`] and [`Region::end`]. After an error of the latter it can be called again.
     pub fn free(&self) -> Result<()> {
-        self.retire()?;
+        if !self.is_ending() {
+            self.retire()?;
+        }
         self.end()
+    }
+
+    /// True if the memory was retired, and its addresses are still to be freed.
+    pub fn is_ending(&self) -> bool {
+        !self.memory.is_allocated() && self.range.open.load(Ordering::Acquire)
     }
 }
 

@@ -6,14 +6,14 @@ use crate::harness::Outcome;
 use crate::programs::{self, ONE, SOURCE, grid};
 use gpuarray::array::functions;
 use gpuarray::launch::ArgumentList;
-use gpuarray::memory::{DeviceMemory, PinnedMemory};
+use gpuarray::memory::{Access, AccessGuard, DeviceMemory, PinnedMemory};
 use gpuarray::{
-    Choice, Device, DeviceArray, ErrorKind, EventOptions, Feature, IpcHandle, LoadOptions,
-    ModuleSource, Result, StreamOptions,
+    CaptureMode, Choice, Device, DeviceArray, ErrorKind, EventOptions, Feature, IpcHandle,
+    LoadOptions, ModuleSource, Result, StreamOptions,
 };
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 
 const FOREVER: &str = "extern \"C\" __global__ void forever(volatile int* flag) {
     while (*flag == 0) {}
@@ -128,6 +128,22 @@ pub(super) fn in_child(handlers: bool, child: impl FnOnce() -> Outcome) -> bool 
     status == 0
 }
 
+/// A thread that is queueing more than it has places for, until the sender goes.
+fn queue_on_a_thread(device: &Arc<dyn Device>) -> Result<mpsc::Sender<()>> {
+    let stream = device.create_stream(StreamOptions::default())?;
+    let memory = Arc::new(DeviceMemory::for_stream(device, &stream, 64)?);
+    let (queueing, queues) = mpsc::channel();
+    let (end, ended) = mpsc::channel::<()>();
+    std::thread::spawn(move || {
+        let uses = [(&memory, Access::Read)];
+        let guards: Vec<_> = (0..6).map(|_| AccessGuard::acquire(&stream, &uses)).collect();
+        let _ = queueing.send(guards.iter().all(Result::is_ok));
+        let _ = ended.recv();
+    });
+    assert_eq!(queues.recv(), Ok(true));
+    Ok(end)
+}
+
 pub(super) fn fork_after_use(handlers: bool) -> Outcome {
     let device = device()?;
     let host = device.id().backend == "host";
@@ -146,6 +162,7 @@ pub(super) fn fork_after_use(handlers: bool) -> Outcome {
     stream.record(event.as_ref())?;
     let mine = (device.clone(), stream.clone(), array.clone());
     let theirs = (stream.clone(), event.clone(), array.clone(), module.clone(), kernel.clone());
+    let queueing = queue_on_a_thread(&device)?;
     let well = in_child(handlers, move || {
         let (device, stream, array) = mine;
         let told = |what: &str, result: Result<()>| {
@@ -155,6 +172,10 @@ pub(super) fn fork_after_use(handlers: bool) -> Outcome {
             check_works(&device)?;
             let mut own = DeviceArray::<i32>::ones(&device, &[10])?.on(&stream)?;
             assert!(own.fill(1).is_err(), "the parent's stream is not here");
+            // No thread of the parent is queueing here.
+            let own = device.create_stream(StreamOptions::default())?;
+            own.begin_capture(CaptureMode::default())?;
+            drop(own.end_capture()?);
         } else {
             told("synchronize", device.synchronize());
             told("memory_info", device.memory_info().map(drop));
@@ -172,6 +193,7 @@ pub(super) fn fork_after_use(handlers: bool) -> Outcome {
         Ok(())
     });
     assert!(well, "the child failed");
+    drop(queueing);
     // The last references of the parent's objects are dropped in another child.
     let objects = (plain, pinned);
     assert!(in_child(handlers, || Ok(())), "a child that does nothing failed");

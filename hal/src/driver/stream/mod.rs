@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::locks::RankedGuard;
 use crate::memory::BlockOwner;
 use crate::process;
-use crate::queueing::{MayCapture, is_inside, some_may_capture};
+use crate::queueing::{MayCapture, keeps_captures_from, some_may_capture};
 use crate::status::{AtomicStatus, Status};
 use crate::stream::{Stream, StreamOptions, unique_id};
 use open_captures::Unattached;
@@ -188,7 +188,7 @@ impl DriverStream {
         let context = &self.context;
         // SAFETY: the handle is a live stream.
         let wait = || unsafe { (context.driver.calls.stream_synchronize)(self.handle) };
-        if some_may_capture() && !is_inside() && self.supports_queries() {
+        if some_may_capture() && !keeps_captures_from(self.id) && self.supports_queries() {
             return self.poll(|| {
                 let refused = captures || self.capture_number()?.is_some() || self.is_barred()?;
                 // SAFETY: as above.
