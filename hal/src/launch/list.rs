@@ -11,6 +11,10 @@ use smallvec::SmallVec;
 use std::ffi::c_void;
 use std::sync::Arc;
 
+/// Memories that a list keeps.
+#[derive(Debug, Default)]
+struct Kept(Vec<(Arc<DeviceMemory>, Access)>);
+
 /// The arguments of one launch, packed as a driver takes them, and the memories they name.
 #[derive(Debug, Default)]
 pub struct ArgumentList<'a> {
@@ -19,7 +23,7 @@ pub struct ArgumentList<'a> {
     pub(super) places: SmallVec<[Place; 16]>,
     uses: SmallVec<[Use<'a>; 8]>,
     /// Memories that nobody but the list may keep; `None` for none, which is dropped at once.
-    kept: Option<Vec<(Arc<DeviceMemory>, Access)>>,
+    kept: Option<Box<Kept>>,
 }
 
 /// Returns at most 16 bytes with zeros behind them.
@@ -146,7 +150,7 @@ impl<'a> ArgumentList<'a> {
     /// As [`ArgumentList::memory`], with memory that the list keeps.
     pub fn kept_memory(&mut self, address: u64, memory: Arc<DeviceMemory>, access: Access) {
         self.address(address);
-        self.kept.get_or_insert_default().push((memory, access));
+        self.kept.get_or_insert_default().0.push((memory, access));
     }
 
     /// Queues the launch.
@@ -201,8 +205,8 @@ impl<'a> ArgumentList<'a> {
         self.places.iter().map(move |it| base.wrapping_add(it.word as usize).cast_mut().cast())
     }
 
-    fn all_uses<'b>(&'b self, kept: &'b [(Arc<DeviceMemory>, Access)]) -> Vec<Use<'b>> {
-        let kept = kept.iter().map(|(memory, access)| (memory, *access));
+    fn all_uses<'b>(&'b self, kept: &'b Kept) -> Vec<Use<'b>> {
+        let kept = kept.0.iter().map(|(memory, access)| (memory, *access));
         self.uses.iter().copied().chain(kept).collect()
     }
 
