@@ -210,16 +210,7 @@ fn what_cannot_be_waited_for_stays() {
     let bench = Bench::new();
     let device = bench.faulty.device(0).unwrap();
     let format = TexelFormat::new(ChannelFormat::Float, 1).unwrap();
-    let shape = ArrayShape {
-        width: 16,
-        height: 4,
-        depth: 0,
-        layered: false,
-        cubemap: false,
-        surface: false,
-        gather: false,
-        format,
-    };
+    let shape = ArrayShape::new(16, 4, 0, format);
     let array = || TextureArray::new(&device, shape).unwrap();
     let freed = || bench.injector.calls(Call::Free);
     drop(array());

@@ -118,16 +118,7 @@ fn a_texture_goes_behind_other_work_beside_a_capture(context: &Context) -> Outco
     let [stream, other] = [context.stream()?, context.stream()?];
     let x = numbers(context, &stream, 9)?;
     let format = TexelFormat::new(ChannelFormat::Float, 1)?;
-    let shape = ArrayShape {
-        width: 5,
-        height: 0,
-        depth: 0,
-        layered: false,
-        cubemap: false,
-        surface: false,
-        gather: false,
-        format,
-    };
+    let shape = ArrayShape::new(5, 0, 0, format);
     let texels = TextureArray::new(&context.device, shape)?;
     let gate = Gate::on(other.as_ref())?;
     stream.begin_capture(CaptureMode::Relaxed)?;

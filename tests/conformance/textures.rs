@@ -74,16 +74,7 @@ fn floats() -> TexelFormat {
 }
 
 fn shape(width: usize, height: usize) -> ArrayShape {
-    ArrayShape {
-        width,
-        height,
-        depth: 0,
-        layered: false,
-        cubemap: false,
-        surface: false,
-        gather: false,
-        format: floats(),
-    }
+    ArrayShape::new(width, height, 0, floats())
 }
 
 /// A whole array, or a part of one from an origin on.

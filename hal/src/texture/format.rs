@@ -125,6 +125,12 @@ pub struct ArrayShape {
 }
 
 impl ArrayShape {
+    /// Returns a shape without layers, faces and surfaces. Axes that there are not have an extent of 0.
+    pub const fn new(width: usize, height: usize, depth: usize, format: TexelFormat) -> ArrayShape {
+        let (layered, cubemap, surface, gather) = (false, false, false, false);
+        ArrayShape { width, height, depth, layered, cubemap, surface, gather, format }
+    }
+
     /// `CUDA_ARRAY3D_LAYERED` and `hipArrayLayered`.
     pub const LAYERED: u32 = 1;
     /// `CUDA_ARRAY3D_SURFACE_LDST` and `hipArraySurfaceLoadStore`.

@@ -40,16 +40,7 @@ fn memory_holds_whole_texels() {
 
 #[test]
 fn copies_stay_inside_the_array() {
-    let shape = ArrayShape {
-        width: 5,
-        height: 4,
-        depth: 0,
-        layered: false,
-        cubemap: false,
-        surface: false,
-        gather: false,
-        format: texel(ChannelFormat::Float, 2),
-    };
+    let shape = ArrayShape::new(5, 4, 0, texel(ChannelFormat::Float, 2));
     let side = CopySide::Array { array: 1, format: shape.format, origin: [0; 3] };
     let check = |origin, [width, height, depth]: [usize; 3]| {
         let copy = ArrayCopy { destination: side, source: side, width, height, depth, wait: true };
