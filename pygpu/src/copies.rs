@@ -249,6 +249,10 @@ impl PeerSide {
         let memory = DeviceAddress::on(&device, name, value, bytes)?;
         Ok(PeerSide { memory, device })
     }
+
+    pub(crate) fn address(&self) -> u64 {
+        self.memory.address
+    }
 }
 
 /// Queues copies of ranges from one device's memory to another's, each given by where it begins on both sides

@@ -234,21 +234,34 @@ pub(crate) fn copy_rows<'py>(
             )));
         }
     };
-    let transfer = Transfer {
+    let (to_address, from_address) = (to.address(&to_span), from.address(&from_span));
+    let transfer =
+        rows_between(direction, (to_address, &to_span), (from_address, &from_span), extent, wait);
+    let host = to.host().or(from.host());
+    queue(py, &stream, &uses, [&dest.0, &src.0], host, transfer)
+}
+
+/// A copy of rows between two spans, each with the address of its first byte.
+fn rows_between(
+    direction: Direction,
+    (destination, to): (u64, &Span),
+    (source, from): (u64, &Span),
+    (width, height, depth): Extent,
+    wait: bool,
+) -> Transfer {
+    Transfer {
         direction,
-        destination: to.address(&to_span),
-        source: from.address(&from_span),
+        destination,
+        source,
         width,
         height,
         depth,
-        destination_pitch: to_span.pitch,
-        source_pitch: from_span.pitch,
-        destination_slice: to_span.slice,
-        source_slice: from_span.slice,
+        destination_pitch: to.pitch,
+        source_pitch: from.pitch,
+        destination_slice: to.slice,
+        source_slice: from.slice,
         wait,
-    };
-    let host = to.host().or(from.host());
-    queue(py, &stream, &uses, [&dest.0, &src.0], host, transfer)
+    }
 }
 
 /// One side of a copy between devices: the memory, the device's number and a position.
@@ -280,6 +293,17 @@ pub(crate) fn copy_rows_between_devices<'py>(
     let (to, from) = (Span::new("dst", dest.2, extent)?, Span::new("src", src.2, extent)?);
     let to_side = PeerSide::new("dst", &dest.0, dest.1, to.end)?;
     let from_side = PeerSide::new("src", &src.0, src.1, from.end)?;
+    let starts = [(&to_side, &to), (&from_side, &from)]
+        .map(|(side, span)| (side.address() + span.start as u64, span));
+    if rows_between(Direction::DeviceToDevice, starts[0], starts[1], extent, wait).overlaps() {
+        return Err(to_python(Error::unsupported(
+            "memcpy",
+            format!(
+                "src and dst share memory of device {}: make its context current to copy there",
+                src.1
+            ),
+        )));
+    }
     // What lies without gaps on both sides is one range.
     let (mut rows, mut slices, mut bytes) = (height, depth, width);
     if rows == 1 || (to.pitch == bytes && from.pitch == bytes) {

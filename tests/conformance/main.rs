@@ -31,6 +31,7 @@ mod kernels;
 mod launches;
 mod memory;
 mod modules;
+mod overlaps;
 mod peers;
 mod pinned;
 mod pools;
@@ -83,6 +84,7 @@ fn main() -> ExitCode {
         ("errors", errors::TESTS),
         ("regions", regions::TESTS),
         ("rows", rows::TESTS),
+        ("overlaps", overlaps::TESTS),
         ("pinned", pinned::TESTS),
         ("pools", pools::TESTS),
         ("textures", textures::TESTS),

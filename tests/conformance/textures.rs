@@ -1,7 +1,7 @@
 //! Arrays for textures, texture objects and surface objects.
 
 use crate::context::{Context, Gate, error_of, expect_error};
-use crate::graphs::replay;
+use crate::graphs::{capture, replay};
 use crate::harness::{Outcome, tests};
 use crate::programs::{grid, launch};
 use gpuarray::hal::texture::{
@@ -132,6 +132,36 @@ fn row(
     let arguments = (&mut out.clone(), texture.value(), y, scale);
     launch(&kernel(context, "read")?, grid(1, count), &stream, arguments)?;
     out.to_vec()
+}
+
+/// Copies a random box of an array to another place in it, and compares all texels.
+pub(crate) fn check_copy_within(
+    context: &Context,
+    mut below: impl FnMut(usize) -> usize,
+    is_captured: bool,
+) -> Outcome {
+    let (width, height) = (1 + below(40), 1 + below(12));
+    let array = counting(context, shape(width, height))?;
+    let [columns, rows] = [1 + below(width), 1 + below(height)];
+    let [source, destination] =
+        [(); 2].map(|()| [below(width - columns + 1), below(height - rows + 1)]);
+    let side = |[x, y]: [usize; 2]| of_array(&array, [4 * x, y, 0]);
+    let (sides, stream) = ((side(destination)?, side(source)?), context.stream()?);
+    let queue = || copy(&stream, sides, [4 * columns, rows, 1], false);
+    context.device.synchronize()?;
+    if is_captured {
+        replay(&capture(&stream, queue)?, &stream)?;
+    } else {
+        queue()?;
+    }
+    stream.synchronize()?;
+    let mut expected: Vec<f32> = (0..width * height).map(|it| it as f32).collect();
+    for (x, y) in (0..rows).flat_map(|y| (0..columns).map(move |x| (x, y))) {
+        let from = (source[1] + y) * width + source[0] + x;
+        expected[(destination[1] + y) * width + destination[0] + x] = from as f32;
+    }
+    assert_eq!(texels(context, &array)?, expected, "{columns}x{rows} {source:?} {destination:?}");
+    Ok(())
 }
 
 fn a_device_without_textures_says_so_by_name(context: &Context) -> Outcome {

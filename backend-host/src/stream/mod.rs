@@ -20,6 +20,7 @@ use hal::memory::{Access, DeviceMemory, GraphObject, Use};
 use hal::operation::Operation;
 use hal::poison::Unpoisoned as _;
 use hal::status::AtomicStatus;
+use hal::stream::transfer_overlapping;
 use hal::texture::ArrayCopy;
 use hal::{
     CaptureMode, DeviceId, Direction, Event, EventOptions, Graph, HostRange, PrefetchTarget,
@@ -255,6 +256,11 @@ unsafe impl Stream for HostStream {
     unsafe fn transfer(&self, transfer: &Transfer) -> Result<()> {
         self.status.during(|| {
             let transfer = *transfer;
+            if transfer.overlaps() {
+                self.check_captured_transfer(&transfer)?;
+                // SAFETY: the caller's promise.
+                return unsafe { transfer_overlapping(self, &transfer) };
+            }
             if let Some(_turn) = self.at_once() {
                 // SAFETY: the caller's promise.
                 unsafe { transfer::copy(&transfer, &|| self.device.pool()) };

@@ -2,10 +2,12 @@
 
 mod gather;
 mod graph;
+mod overlap;
 mod transfer;
 
 pub use gather::gather_by_transfers;
 pub use graph::{CaptureMode, Graph};
+pub use overlap::{copy_array_overlapping, transfer_overlapping};
 pub(crate) use transfer::unrepeatable;
 pub use transfer::{Direction, HostRange, Transfer};
 
@@ -175,7 +177,8 @@ pub unsafe trait Stream: Send + Sync + Debug {
     /// call.
     unsafe fn free(&self, address: u64, bytes: usize) -> Result<()>;
 
-    /// Queues a copy. A copy from or to pageable host memory has arrived when the call returns.
+    /// Queues a copy. A copy from or to pageable host memory has arrived when the call returns. Bytes
+    /// that are both read and written are read first ([`transfer_overlapping`]).
     ///
     /// # Errors
     /// The driver's; `LaunchFailed` or `DeviceLost` from earlier work that the call waited for.
@@ -200,7 +203,8 @@ pub unsafe trait Stream: Send + Sync + Debug {
     }
 
     /// Queues a copy from or to an array for textures (`cuMemcpy3DAsync`). A copy from or to
-    /// pageable host memory has arrived when the call returns.
+    /// pageable host memory has arrived when the call returns. Texels that are both read and written
+    /// are read first ([`copy_array_overlapping`]).
     ///
     /// # Errors
     /// `Unsupported` where the device has no textures; else as for [`Stream::transfer`].
@@ -225,7 +229,8 @@ pub unsafe trait Stream: Send + Sync + Debug {
     unsafe fn fill(&self, address: u64, value: u32, width: usize, count: usize) -> Result<()>;
 
     /// Queues a copy of `bytes` bytes from one device's memory to another's (`cuMemcpyPeerAsync`,
-    /// `hipMemcpyPeerAsync`). The stream belongs to one of the two devices.
+    /// `hipMemcpyPeerAsync`). The stream belongs to one of the two devices. Bytes that are both read and
+    /// written are read first.
     ///
     /// # Errors
     /// `Unsupported` where the backend has one device only.

@@ -4,6 +4,7 @@ use super::queue::{Mark, Queue, Task};
 use super::{DEVICE, Shared};
 use gpuarray::hal::operation::Operation;
 use gpuarray::hal::poison::Unpoisoned as _;
+use gpuarray::hal::stream::transfer_overlapping;
 use gpuarray::status::AtomicStatus;
 use gpuarray::{DeviceId, Error, ErrorKind, Event, EventOptions, Result, Status, Stream, Transfer};
 use std::any::Any;
@@ -135,6 +136,10 @@ unsafe impl Stream for SkeletonStream {
 
     unsafe fn transfer(&self, transfer: &Transfer) -> Result<()> {
         self.status.during(|| {
+            if transfer.overlaps() {
+                // SAFETY: the caller's promise.
+                return unsafe { transfer_overlapping(self, transfer) };
+            }
             let copied = *transfer;
             self.submit(Box::new(move || {
                 // SAFETY: the caller's promise holds until the copy has run.

@@ -16,8 +16,8 @@ use crate::poison::caught;
 use crate::queueing::beside_captures;
 use crate::status::Status;
 use crate::stream::{
-    CaptureMode, Graph, HostRange, PrefetchTarget, Stream, StreamOptions, Transfer,
-    gather_by_transfers,
+    CaptureMode, Direction, Graph, HostRange, PrefetchTarget, Stream, StreamOptions, Transfer,
+    copy_array_overlapping, gather_by_transfers, transfer_overlapping,
 };
 use crate::texture::ArrayCopy;
 use std::any::Any;
@@ -229,7 +229,11 @@ unsafe impl Stream for DriverStream {
                 let is_known = |host| self.context.driver.vendor.knows(host);
                 self.check_captured_copy("transfer", transfer.unrepeatable(is_known))?;
             }
-            // SAFETY: the caller's promise.
+            if transfer.overlaps() {
+                // SAFETY: the caller's promise.
+                return unsafe { transfer_overlapping(self, transfer) };
+            }
+            // SAFETY: as above.
             unsafe { transfer::copy(self, transfer) }
         })
     }
@@ -250,7 +254,11 @@ unsafe impl Stream for DriverStream {
                 let is_known = |host| self.context.driver.vendor.knows(host);
                 self.check_captured_copy("copy_array", copy.unrepeatable(is_known))?;
             }
-            // SAFETY: the caller's promise.
+            if copy.overlaps() {
+                // SAFETY: the caller's promise.
+                return unsafe { copy_array_overlapping(self, copy) };
+            }
+            // SAFETY: as above.
             unsafe { transfer::copy_array(self, copy) }
         })
     }
@@ -275,6 +283,12 @@ unsafe impl Stream for DriverStream {
                 &device::own(destination_device, &self.context)?.state().context,
                 &device::own(source_device, &self.context)?.state().context,
             );
+            let linear =
+                Transfer::linear(Direction::DeviceToDevice, destination, source, bytes, false);
+            if linear.overlaps() {
+                // SAFETY: the caller's promise. Only one device has memory with shared bytes.
+                return unsafe { transfer_overlapping(self, &linear) };
+            }
             if bytes == 0 {
                 return Ok(());
             }

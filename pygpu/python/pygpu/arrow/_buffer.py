@@ -462,9 +462,6 @@ class CudaBuffer(_core.BufferExporter):
             target, source = self._bytes[position : position + nbytes], buf._bytes[:nbytes]
             with on_device(here):
                 if here == there:
-                    if 0 < abs(target.ptr - source.ptr) < nbytes:
-                        # They overlap: every byte is read before one is written.
-                        source = source.copy()
                     _core.copy_on_device(target, source, nbytes, None, False)
                 else:
                     _core.copy_between_devices(target, here, source, there, nbytes, None, True)
