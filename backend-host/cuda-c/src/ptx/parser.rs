@@ -44,6 +44,8 @@ pub(super) enum Value {
     Integer(i64),
     Single(u32),
     Double(f64),
+    /// `-r`, which one instruction takes.
+    Minus(Box<Operand>),
     Vector(Vec<Operand>),
     Address {
         base: Box<Operand>,
@@ -334,6 +336,15 @@ impl Operands<'_> {
         }
         let Some(first) = self.left.first() else { return Err("is missing an operand".into()) };
         let is_minus = first.lexeme == Lexeme::Mark('-');
+        if let [_, next, ..] = self.left
+            && is_minus
+            && matches!(&next.lexeme, Lexeme::Word(name) if name != constant::WARP_SIZE)
+                | matches!(next.lexeme, Lexeme::Bound(_))
+        {
+            self.left = &self.left[1..];
+            let value = Value::Minus(Box::new(self.single()?));
+            return Ok(Operand { value, is_negated, selector: None });
+        }
         let number = self.left.get(usize::from(is_minus)).map(|it| &it.lexeme);
         let value = match (&first.lexeme, number) {
             (Lexeme::Word(name), _) if name != constant::WARP_SIZE => Value::Word(name.clone()),

@@ -1,7 +1,7 @@
 //! Instructions for video: on parts of words, with a second operation.
 
 use super::instruction::{function, unknown};
-use super::parser::{Instruction, Operand};
+use super::parser::{Instruction, Operand, Value};
 use super::types::Type;
 use super::writer::Writer;
 
@@ -83,7 +83,10 @@ pub(super) fn write(writer: &mut Writer<'_, '_>, instruction: &Instruction) -> R
     {
         return Err(unknown(instruction));
     }
-    let operands = instruction.operands()?;
+    let mut operands = instruction.operands()?;
+    if operation == "vmad" {
+        modifiers.extend(signs(&mut operands, modifiers.contains(&"po"))?);
+    }
     let selected = operands.first().is_some_and(|it| it.selector.is_some());
     let wanted =
         3 + usize::from(lanes > 1 || operation == "vmad" || !seconds.is_empty() || selected);
@@ -112,6 +115,24 @@ pub(super) fn write(writer: &mut Writer<'_, '_>, instruction: &Instruction) -> R
     let expression = function(&name, &modifiers, &types, &values);
     writer.assign(&target, &expression);
     Ok(())
+}
+
+/// Takes the signs from the operands of a sum of a product, and returns the modifiers that have their effect.
+fn signs(operands: &mut [Operand], is_plus_one: bool) -> Result<Option<&'static str>, String> {
+    let mut minus = [false; 3];
+    for (operand, is_minus) in operands.iter_mut().skip(1).zip(&mut minus) {
+        if let Value::Minus(inner) = &operand.value {
+            *operand = (**inner).clone();
+            *is_minus = true;
+        }
+    }
+    match (minus, is_plus_one) {
+        ([false, false, false], _) => Ok(None),
+        (_, true) => Err("has an operand with a sign, which .po excludes".into()),
+        ([a, b, false], _) => Ok((a != b).then_some("minus_product")),
+        ([a, b, true], _) if a == b => Ok(Some("minus_c")),
+        _ => Err("negates its product and what it adds; it can negate one of them".into()),
+    }
 }
 
 /// What an operand's selector says to the function: of one lane how far and how wide its part is, else

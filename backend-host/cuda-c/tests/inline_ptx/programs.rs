@@ -423,6 +423,18 @@ fn what_is_not_there_is_refused_by_name() {
             r#"asm("mov.u32 %0, %%gridid;" : "=r"(out[0]));"#,
             "names %gridid, which is no register here",
         ),
+        (
+            r#"asm("vmad.s32.u32.u32 %0, -%1, %1, -%1;" : "=r"(out[0]) : "r"(n));"#,
+            "negates its product and what it adds; it can negate one of them",
+        ),
+        (
+            r#"asm("vmad.s32.u32.u32.po %0, %1, -%1, %1;" : "=r"(out[0]) : "r"(n));"#,
+            "has an operand with a sign, which .po excludes",
+        ),
+        (
+            r#"asm("add.u32 %0, -%1, 1;" : "=r"(out[0]) : "r"(n));"#,
+            "has an operand of a form that it does not take",
+        ),
         (r#"asm("mov.u32 %0, %one;" : "=r"(out[0]));"#, "names %one"),
         (r#"asm goto("bra %l0;" :::: out);"#, "asm goto is not there on the host"),
         (r#"asm("mov.u32 %0, 1;" : "=r"(out[0])"#, "error"),

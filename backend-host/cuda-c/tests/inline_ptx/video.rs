@@ -83,6 +83,30 @@ fn scalars() -> Vec<Case> {
             true,
         ))
     }));
+    all.extend(signed_sums());
+    all
+}
+
+/// `vmad` with signs in front of its operands: the sign of one factor makes the product negative, and any makes the
+/// sum one with a sign.
+fn signed_sums() -> Vec<Case> {
+    let mut all = Vec::new();
+    for (kind, is_signed) in [("u32", false), ("s32", true)] {
+        for (a, b, c) in [("-", "", ""), ("", "-", ""), ("-", "-", ""), ("", "", "-"), ("-", "-", "-")] {
+            for (end, shift) in [("", 0), (".shr7", 7), (".sat", 0), (".sat.shr15", 15)] {
+                let text = format!("vmad.s32.{kind}.{kind}{end} %0, {a}%1.h1, {b}%2.b2, {c}%3;");
+                all.push(case(text, 'r', "rrr", move |x| {
+                    let has_sign = is_signed || a != b || c == "-";
+                    let product = part(x[0], 16, 1, is_signed) * part(x[1], 8, 2, is_signed);
+                    let added = part(x[2], 32, 0, has_sign);
+                    let sum = if a == b { product } else { -product }
+                        + if c == "-" { -added } else { added };
+                    let sum = sum >> shift;
+                    word(if end.contains("sat") { clamp(sum, 32, has_sign) } else { sum })
+                }));
+            }
+        }
+    }
     all
 }
 

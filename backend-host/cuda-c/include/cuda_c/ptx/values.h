@@ -85,6 +85,7 @@ struct m_relaxed; struct m_acquire; struct m_release;
 struct m_to; struct m_global; struct m_const; struct m_local; struct m_shared; struct m_shared_cta;
 struct m_fractional; struct m_L2_evict_last; struct m_L2_evict_first; struct m_L2_evict_normal;
 struct m_L2_evict_unchanged; struct m_po; struct m_shr7; struct m_shr15;
+struct m_minus_product; struct m_minus_c;
 struct m_lanes1; struct m_lanes2; struct m_lanes4;
 
 // The bits of a register as a number. A register with more bits has it in its lowest ones.

@@ -58,9 +58,12 @@ static inline D video_vshr(A a, B b, D c, u32 result, u32 of_a, u32 of_b) {
 }
 template <class M, class D, class A, class B>
 static inline D video_vmad(A a, B b, D c, u32, u32 of_a, u32 of_b) {
-    s128 sum = (s128)part(a, of_a) * part(b, of_b) + (is_signed<D> ? (s128)(s32)c : (s128)(u32)c) + has<M, m_po>;
+    // The sign of the result is that of the operands, and not of the type that it is named by.
+    constexpr bool has_sign = is_signed<A> || is_signed<B> || has<M, m_minus_product> || has<M, m_minus_c>;
+    const s128 product = (s128)part(a, of_a) * part(b, of_b), added = has_sign ? (s128)(s32)c : (s128)(u32)c;
+    s128 sum = (has<M, m_minus_product> ? -product : product) + (has<M, m_minus_c> ? -added : added) + has<M, m_po>;
     sum >>= has<M, m_shr7> ? 7 : has<M, m_shr15> ? 15 : 0;
-    if (has<M, m_sat>) return saturate<D>(sum);
+    if (has<M, m_sat>) return (D)(has_sign ? (u32)saturate<s32>(sum) : saturate<u32>(sum));
     return (D)(u32)sum;
 }
 
