@@ -205,7 +205,8 @@ pub(crate) fn interruptibly(
                 FailureKind::Address => (ErrorKind::LaunchFailed, Status::ILLEGAL_ADDRESS),
                 _ => (ErrorKind::LaunchFailed, Status::LAUNCH_FAILED),
             };
-            Error::new(kind, Status::host(code), "launch", failure.message)
+            let advice = if kind == ErrorKind::LaunchFailed { checking::advice() } else { "" };
+            Error::new(kind, Status::host(code), "launch", format!("{}{advice}", failure.message))
         }
         other => {
             let status = Status::host(Status::OUT_OF_MEMORY);

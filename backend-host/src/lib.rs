@@ -53,6 +53,13 @@ impl HostBackend {
             ..config
         };
         process::watch();
+        cuda_c::set_advice(|| match checking::current().is_none() {
+            true => {
+                "Kernels have run on the host before this fault. If one of them wrote outside of its arrays, \
+                     PYGPU_CHECK=1 names it.\n"
+            }
+            false => "",
+        });
         Arc::new(HostBackend { device: HostHandle::new(config) })
     }
 }

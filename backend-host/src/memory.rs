@@ -52,8 +52,8 @@ type Cache = BTreeMap<usize, Vec<usize>>;
 /// A block that came from the system and has not gone back.
 #[derive(Clone, Copy, Debug)]
 enum Block {
-    /// One of this size, with its mark behind it.
-    Small(usize),
+    /// One with its mark in front of it.
+    Small,
     /// A larger one, and the bytes that its allocation asked for, zero while it is free.
     Large(usize),
 }
@@ -186,7 +186,7 @@ impl Memory {
             let bytes = match block {
                 Block::Large(bytes) => bytes,
                 // SAFETY: a block goes back to the system only after it has left the map.
-                Block::Small(size) => unsafe { mark(start, size) }.load(Ordering::Relaxed),
+                Block::Small => unsafe { mark(start) }.load(Ordering::Relaxed),
             };
             (address - start < bytes).then_some((start as u64, bytes))
         };
@@ -201,7 +201,7 @@ impl Memory {
     unsafe fn note(&self, address: usize, size: usize, bytes: usize) {
         if size < LARGE {
             // SAFETY: the caller's promise.
-            unsafe { mark(address, size) }.store(bytes, Ordering::Relaxed);
+            unsafe { mark(address) }.store(bytes, Ordering::Relaxed);
         } else {
             self.blocks.lock().insert(address, Block::Large(bytes));
         }
@@ -211,9 +211,9 @@ impl Memory {
     /// The block was allocated with the layout of `size` and is used by nobody.
     unsafe fn give_back(&self, address: usize, size: usize) {
         self.blocks.lock().remove(&address);
-        if let Some(layout) = block_layout(size) {
+        if let Some((layout, front)) = block_layout(size) {
             // SAFETY: the caller's promise.
-            unsafe { dealloc(address as *mut u8, layout) };
+            unsafe { dealloc((address - front) as *mut u8, layout) };
         }
     }
 
@@ -322,7 +322,7 @@ impl Memory {
             return self.take_exact(bytes);
         }
         let size = block_size(bytes);
-        let layout = block_layout(size)?;
+        let (layout, front) = block_layout(size)?;
         if let Some(index) = small_index(size) {
             if let Some(address) = self.small[index].lock().pop() {
                 // SAFETY: the block is of its list's size.
@@ -353,6 +353,8 @@ impl Memory {
         if pointer.is_null() {
             return None;
         }
+        // SAFETY: the block lies in the layout.
+        pointer = unsafe { pointer.add(front) };
         #[cfg(target_os = "linux")]
         if size >= HUGE {
             // SAFETY: the range was just allocated; the advice changes no contents, and its
@@ -362,7 +364,7 @@ impl Memory {
         // SAFETY: the block was just allocated with this size.
         unsafe { self.note(pointer as usize, size, bytes) };
         if size < LARGE {
-            self.blocks.lock().insert(pointer as usize, Block::Small(size));
+            self.blocks.lock().insert(pointer as usize, Block::Small);
         }
         Some(pointer as u64)
     }

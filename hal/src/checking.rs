@@ -17,6 +17,15 @@ use std::sync::atomic::{AtomicU8, Ordering};
 /// The environment variable that switches checks on.
 const VARIABLE: &str = "PYGPU_CHECK";
 
+/// What the failure of a kernel on the host ends with; empty while something is looked for. A handler of signals may call
+/// it.
+pub fn advice() -> &'static str {
+    match current().is_none() {
+        true => "; PYGPU_CHECK=1 looks at each access of the kernels, and names the faulty one",
+        false => "",
+    }
+}
+
 /// Kinds of faults to look for, as a set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Checks(u8);

@@ -35,6 +35,7 @@ mod synchronize;
 mod testing;
 mod texture;
 mod weak_array;
+mod yielding;
 
 use pyo3::prelude::*;
 
@@ -77,7 +78,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         stream::PyStream,
         texture::PyTextureArray,
         texture::PyTextureObject,
+        yielding::YieldingProperty,
     );
+    yielding::install(module)?;
     macro_rules! functions {
         ($($path:path),* $(,)?) => {
             $(module.add_function(wrap_pyfunction!($path, module)?)?;)*

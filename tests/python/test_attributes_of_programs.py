@@ -9,7 +9,11 @@ import weakref
 import numpy as np
 import pytest
 
-from pygpu import driver, gpuarray, tools
+from pygpu import curandom, driver, gpuarray, tools
+from pygpu.compiler import DynamicSourceModule, SourceModule
+from pygpu.elementwise import ElementwiseKernel
+from pygpu.reduction import ReductionKernel
+from pygpu.scan import InclusiveScanKernel
 
 
 def objects():
@@ -124,3 +128,62 @@ def test_private_methods_of_arrays():
     with pytest.raises(RuntimeError, match="contiguous"):
         b._axpbz(1, 1, gpuarray.empty(12, dtype)[::2])
     np.testing.assert_array_equal(gpuarray.GPUArray.__div__(b, 2).get(), y / 2)
+
+
+SOURCE = "__global__ void nothing(int *x) {}"
+
+OBJECTS = {
+    "allocation": lambda: driver.mem_alloc(16),
+    "array": lambda: gpuarray.zeros(3, np.float32),
+    "context": driver.Context.attach,
+    "device": lambda: driver.Device(0),
+    "dynamic module": lambda: DynamicSourceModule(SOURCE),
+    "elementwise": lambda: ElementwiseKernel("float *x", "x[i] = 0"),
+    "event": driver.Event,
+    "function": lambda: SourceModule(SOURCE).get_function("nothing"),
+    "generator": lambda: curandom.XORWOWRandomNumberGenerator(),
+    "handler": lambda: driver.In(np.zeros(3)),
+    "module": lambda: SourceModule(SOURCE).module,
+    "page-locked": lambda: driver.pagelocked_empty(3, np.float32).base,
+    "pool": tools.DeviceMemoryPool,
+    "pooled": lambda: tools.DeviceMemoryPool().allocate(16),
+    "page-locked pool": tools.PageLockedMemoryPool,
+    "reduction": lambda: ReductionKernel(np.float32, "0", "a+b", "x[i]", "float *x"),
+    "scan": lambda: InclusiveScanKernel(np.int32, "a+b"),
+    "source module": lambda: SourceModule(SOURCE),
+    "stream": driver.Stream,
+}
+
+# Attributes of PyCUDA's own objects that are read-only there, too, or what the object consists of.
+KEPT = {
+    "allocation": set(),
+    "array": {
+        "T", "allocator", "dtype", "flags", "gpudata", "imag", "itemsize", "mem_size", "nbytes",
+        "ndim", "ptr", "real", "shape", "size", "strides",
+    },
+    "context": {"handle"},
+    "pool": {"active_blocks", "active_bytes", "held_blocks", "managed_bytes"},
+    "page-locked pool": {"active_blocks", "active_bytes", "held_blocks", "managed_bytes"},
+    "stream": {"handle"},
+}  # fmt: skip
+
+
+def attributes(thing):
+    return [it for it in dir(type(thing)) if not it.startswith("_")]
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_programs_set_what_they_like(name):
+    thing = OBJECTS[name]()
+    other = OBJECTS[name]()
+    kept = KEPT.get(name, set())
+    for attribute in ["name", "label", "a_name_of_the_program", *attributes(thing)]:
+        if attribute in kept:
+            with pytest.raises((AttributeError, TypeError, driver.LogicError)):
+                setattr(thing, attribute, 5)
+            continue
+        setattr(thing, attribute, "mine")
+        assert getattr(thing, attribute) == "mine"
+        assert other is thing or getattr(other, attribute, None) != "mine"
+        delattr(thing, attribute)
+    assert set(attributes(thing)) >= kept

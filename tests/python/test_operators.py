@@ -526,6 +526,18 @@ def test_mul_add(shape):
     check(out, 0.5 * a - b, 1e-14, 1e-14)
 
 
+def test_mul_add_calls_the_timer_as_pycuda_does():
+    a = gpuarray.to_gpu(np.arange(6, dtype=np.float32))
+    calls = []
+    found = a.mul_add(2, a, 3, add_timer=lambda *given: calls.append(given))
+    [(elements, seconds)] = calls
+    assert found.get().tolist() == [0, 5, 10, 15, 20, 25]
+    assert elements == 3 * a.size
+    assert seconds() >= 0
+    with pytest.raises(ZeroDivisionError):
+        a.mul_add(2, a, 3, add_timer=lambda *_: 1 / 0)
+
+
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int64", "uint64"])
 def test_integers_compare_with_numbers_outside_their_type(dtype):
     limits = np.iinfo(dtype)

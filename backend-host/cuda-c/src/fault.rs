@@ -14,7 +14,7 @@ use std::ffi::{c_int, c_void};
 use std::mem;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 const SIGNALS: [c_int; 6] =
     [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGABRT];
@@ -127,6 +127,21 @@ impl Before {
     const fn new() -> Before {
         Before { handler: AtomicUsize::new(libc::SIG_DFL), flags: AtomicUsize::new(0) }
     }
+}
+
+static ADVICE: OnceLock<fn() -> &'static str> = OnceLock::new();
+
+/// Says what the process writes to its standard error when a fault outside of kernels ends it, after it has run
+/// some; nothing for an empty text. The function is called by a handler of signals. The first call decides.
+pub fn set_advice(advice: fn() -> &'static str) {
+    let _ = ADVICE.set(advice);
+}
+
+/// Writes the advice, before the default action of a signal for faults.
+fn advise() {
+    let text = ADVICE.get().map_or("", |advice| advice());
+    // SAFETY: the text is so long; handlers may write.
+    unsafe { libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len()) };
 }
 
 /// Makes sure that faults come here first: other parts of the process install handlers, too.
@@ -246,6 +261,9 @@ extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut
         return;
     }
     let Some(index) = SIGNALS.iter().position(|it| *it == signal) else { return };
+    // A damaged heap shows as an address that is none, or as an abort of the allocator.
+    let is_fault =
+        (code > 0 || is_raised()) && matches!(signal, libc::SIGSEGV | libc::SIGBUS | libc::SIGABRT);
     let before = &BEFORE[index];
     let handler = before.handler.load(Ordering::Acquire);
     let flags = before.flags.load(Ordering::Acquire) as c_int;
@@ -258,6 +276,9 @@ extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut
                 let mut default: libc::sigaction = mem::zeroed();
                 default.sa_sigaction = libc::SIG_DFL;
                 libc::sigaction(signal, &default, ptr::null_mut());
+                if is_fault {
+                    advise();
+                }
                 if code <= 0 {
                     libc::raise(signal);
                 }
@@ -276,6 +297,16 @@ extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut
             unsafe {
                 let handler: extern "C" fn(c_int) = mem::transmute(handler);
                 handler(signal);
+            }
+            // Python's `faulthandler` shows where the program is, and leaves the signal to the default.
+            // SAFETY: the structure is plain data, which the call fills.
+            let is_left = unsafe {
+                let mut now: libc::sigaction = mem::zeroed();
+                libc::sigaction(signal, ptr::null(), &mut now) == 0
+                    && now.sa_sigaction == libc::SIG_DFL
+            };
+            if is_fault && is_left {
+                advise();
             }
         }
     }

@@ -50,6 +50,7 @@ mod worker;
 pub use check::{Allocation, Checking, Checks, Memory, fill_uninitialised};
 pub use compiler::{Compiled, Compiler, Language, Optimization, Preprocessed, Source};
 pub use error::{Error, Failure, FailureKind, Result};
+pub use fault::set_advice;
 pub use grid::Kernel;
 pub use headers::header_text;
 pub use launch::{Schedule, Shape};

@@ -57,6 +57,10 @@ unsafe impl Device for HostHandle {
         self.0.id()
     }
 
+    fn context_handle(&self) -> Result<u64> {
+        Ok(Arc::as_ptr(&self.0) as u64)
+    }
+
     fn properties(&self) -> &DeviceProperties {
         &self.properties
     }

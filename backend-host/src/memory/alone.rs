@@ -50,28 +50,30 @@ impl Memory {
         unsafe { self.put_back_alone(address, exact_layout(bytes)) };
     }
 
-    /// A block of a layout, whose size is not zero.
-    fn take_alone(&self, layout: Layout, bytes: usize) -> Option<u64> {
+    /// A block in a layout, whose size is not zero, and where it begins there.
+    fn take_alone(&self, (layout, front): (Layout, usize), bytes: usize) -> Option<u64> {
         // SAFETY: the layout's size is not zero.
         let pointer = unsafe { alloc(layout) };
         if pointer.is_null() {
             return None;
         }
+        // SAFETY: the block lies in the layout.
+        let pointer = unsafe { pointer.add(front) };
         self.blocks.lock().insert(pointer as usize, Block::Large(bytes));
         Some(pointer as u64)
     }
 
     /// # Safety
     /// The block was allocated with this layout, and nothing uses it any longer.
-    unsafe fn put_back_alone(&self, address: u64, layout: Option<Layout>) {
+    unsafe fn put_back_alone(&self, address: u64, layout: Option<(Layout, usize)>) {
         self.blocks.lock().remove(&(address as usize));
-        if let Some(layout) = layout {
+        if let Some((layout, front)) = layout {
             // SAFETY: the caller's promise.
-            unsafe { dealloc(address as *mut u8, layout) };
+            unsafe { dealloc((address as usize - front) as *mut u8, layout) };
         }
     }
 }
 
-fn exact_layout(bytes: usize) -> Option<Layout> {
-    Layout::from_size_align(bytes.max(1), ALIGNMENT).ok()
+fn exact_layout(bytes: usize) -> Option<(Layout, usize)> {
+    Some((Layout::from_size_align(bytes.max(1), ALIGNMENT).ok()?, 0))
 }

@@ -16,12 +16,13 @@ pub(super) const HUGE: usize = 4 << 20;
 pub(super) const HUGE_PAGE: usize = 2 << 20;
 pub(super) const PAGE: usize = 4096;
 /// Behind each block, and nobody's: what a kernel writes that does not compare its threads with the length of its
-/// array, as many do, for a GPU lets them write up to the end of a page. It has room for a block of 256 threads
-/// with four bytes each, which otherwise would end the process at some later time; more would make each
-/// small array touch a page of its own.
-pub(super) const MARGIN: usize = 1024;
-/// Behind a small block and its margin: the bytes that its allocation asked for, zero while it is free.
-pub(super) const MARK: usize = size_of::<AtomicUsize>();
+/// array, as many do, for a GPU lets them write up to the end of a page. It has room for a block of 1024 threads
+/// with eight bytes each, which otherwise would end the process at some later time.
+pub(super) const BEHIND: usize = 8192;
+/// In front of each block, likewise, for what reaches to the left of an array. Its first word, which nothing short
+/// reaches, is the mark of a small block: the bytes that its allocation asked for, zero while it is free. So a
+/// small block and what is known of it share a page, and the margin behind it is not touched.
+pub(super) const FRONT: usize = 1024;
 
 /// The size that a request is rounded up to, so that blocks fit later requests: small ones to
 /// a quarter of the power of two below, large ones to an eighth; itself where no such size fits.
@@ -50,24 +51,29 @@ pub(super) fn small_index(size: usize) -> Option<usize> {
     Some(4 * (magnitude - SMALLEST.ilog2()) as usize + quarter)
 }
 
-pub(super) fn block_layout(size: usize) -> Option<Layout> {
-    let alignment = if size >= HUGE { HUGE_PAGE } else { ALIGNMENT };
-    let mark = if size < LARGE { MARK } else { 0 };
-    Layout::from_size_align(size.checked_add(MARGIN + mark)?, alignment).ok()
+/// The layout of a block with its margins, and where in it the block begins.
+pub(super) fn block_layout(size: usize) -> Option<(Layout, usize)> {
+    with_margins(size, if size >= HUGE { HUGE_PAGE } else { ALIGNMENT })
+}
+
+fn with_margins(size: usize, alignment: usize) -> Option<(Layout, usize)> {
+    let front = FRONT.next_multiple_of(alignment);
+    let layout = Layout::from_size_align(size.checked_add(front + BEHIND)?, alignment);
+    Some((layout.ok()?, front))
 }
 
 /// The mark of a small block.
 ///
 /// # Safety
-/// The block is one of this size, and stays allocated while the mark is used.
-pub(super) unsafe fn mark<'a>(address: usize, size: usize) -> &'a AtomicUsize {
-    // SAFETY: the layout of small blocks has room for it, and sizes are multiples of its own.
-    unsafe { AtomicUsize::from_ptr((address + size + MARGIN) as *mut usize) }
+/// The block is a small one, and stays allocated while the mark is used.
+pub(super) unsafe fn mark<'a>(address: usize) -> &'a AtomicUsize {
+    // SAFETY: the layout of blocks has room for it in front of them, aligned as they are.
+    unsafe { AtomicUsize::from_ptr((address - FRONT) as *mut usize) }
 }
 
-/// Whole pages for so many bytes.
-pub(super) fn page_layout(bytes: usize) -> Option<Layout> {
-    Layout::from_size_align(bytes.max(1).checked_next_multiple_of(PAGE)?, PAGE).ok()
+/// Whole pages for so many bytes, with margins, and where they begin.
+pub(super) fn page_layout(bytes: usize) -> Option<(Layout, usize)> {
+    with_margins(bytes.max(1).checked_next_multiple_of(PAGE)?, PAGE)
 }
 
 #[cfg(test)]

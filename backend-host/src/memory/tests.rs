@@ -1,6 +1,6 @@
 //! What is kept, what belongs to an address, what is zero, and where the capacity ends.
 
-use super::block::{LARGE, MARGIN, block_size};
+use super::block::{BEHIND, FRONT, LARGE, block_size};
 use super::*;
 
 #[test]
@@ -51,13 +51,17 @@ fn an_address_belongs_to_the_allocation_that_is_in_use_there() -> Result<()> {
 }
 
 #[test]
-fn what_is_written_a_little_behind_a_block_harms_no_other_one() -> Result<()> {
+fn what_is_written_a_little_beside_a_block_harms_no_other_one() -> Result<()> {
     let memory = Memory::new(1 << 30, 1 << 30);
     for bytes in [1, 32, 1000, LARGE - 1, LARGE, 5 << 20] {
         let blocks = [memory.allocate(bytes)?, memory.allocate(bytes)?];
         for block in blocks {
-            // SAFETY: the block's layout has room for its margin.
-            unsafe { (block as *mut u8).write_bytes(7, block_size(bytes) + MARGIN) };
+            let front = FRONT - size_of::<usize>();
+            // SAFETY: the block's layout has room for its margins.
+            unsafe {
+                let start = (block as *mut u8).sub(front);
+                start.write_bytes(7, front + block_size(bytes) + BEHIND);
+            }
         }
         for block in blocks {
             assert_eq!(memory.allocation(block), Some((block, bytes)), "{bytes}");

@@ -496,7 +496,8 @@ pub unsafe trait Device: Send + Sync + Debug {
     }
 
     /// Returns the driver's handle of the device's context, a `CUcontext` or `hipCtx_t`, for other
-    /// libraries. It is that of the primary context, stays the device's, and ends with a reset.
+    /// libraries. It is that of the primary context, stays the device's, and ends with a reset. A device without a
+    /// driver may return any number that stays its own.
     ///
     /// # Errors
     /// `Unsupported` where a device has no such handle.

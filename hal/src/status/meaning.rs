@@ -3,6 +3,13 @@
 use super::Status;
 use crate::error::ErrorKind;
 
+/// What a kernel failed with, and what finds the reason.
+macro_rules! of_kernel {
+    ($what:literal) => {
+        concat!($what, "; PYGPU_CHECK=1 with PYGPU_BACKEND=host names the faulty access")
+    };
+}
+
 /// What a status number means for the program where the vendors agree; empty where the name
 /// says it all.
 pub(crate) fn meaning(code: i32) -> &'static str {
@@ -25,7 +32,7 @@ pub(crate) fn meaning(code: i32) -> &'static str {
         Status::INVALID_HANDLE => "the object is gone, or belongs to another context",
         Status::NOT_FOUND => "there is no symbol with this name",
         Status::NOT_READY => "work is still under way",
-        Status::ILLEGAL_ADDRESS => "a kernel touched memory that is not its own",
+        Status::ILLEGAL_ADDRESS => of_kernel!("a kernel touched memory that is not its own"),
         Status::LAUNCH_OUT_OF_RESOURCES => {
             "the launch needs more registers or shared memory than the device has"
         }
@@ -33,15 +40,15 @@ pub(crate) fn meaning(code: i32) -> &'static str {
         703 => "the launch does not fit how the kernel was compiled",
         705 => "peer access was not enabled",
         709 => "the context was destroyed or lost",
-        710 => "an assertion in a kernel failed",
+        710 => of_kernel!("an assertion in a kernel failed"),
         Status::HOST_MEMORY_ALREADY_REGISTERED => "the host memory is registered already",
         Status::HOST_MEMORY_NOT_REGISTERED => "the host memory is not registered",
-        714 => "a kernel's stack was damaged",
-        715 => "a kernel ran an illegal instruction",
-        716 => "a kernel used an address that is not aligned",
-        717 => "a kernel used an address in the wrong memory space",
-        718 => "a kernel jumped to an address outside its code",
-        Status::LAUNCH_FAILED => "a kernel failed while it ran",
+        714 => of_kernel!("a kernel's stack was damaged"),
+        715 => of_kernel!("a kernel ran an illegal instruction"),
+        716 => of_kernel!("a kernel used an address that is not aligned"),
+        717 => of_kernel!("a kernel used an address in the wrong memory space"),
+        718 => of_kernel!("a kernel jumped to an address outside its code"),
+        Status::LAUNCH_FAILED => of_kernel!("a kernel failed while it ran"),
         720 => "the blocks of a cooperative launch do not fit on the device at once",
         Status::NOT_PERMITTED => "the driver does not permit this here",
         Status::NOT_SUPPORTED => "the driver or the device cannot do this",

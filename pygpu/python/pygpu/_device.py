@@ -82,7 +82,7 @@ class Device:
         """
         return _core.device_count()
 
-    @property
+    @_core.YieldingProperty
     def ordinal(self) -> int:
         """The device's number."""
         return self._ordinal

@@ -122,7 +122,7 @@ class In(ArgumentHandler):
 
 
 class Out(ArgumentHandler):
-    """An array in host memory that a kernel writes.
+    """An array in host memory that a kernel writes. Elements that it does not write become zero.
 
     Parameters
     ----------
@@ -145,6 +145,22 @@ class Out(ArgumentHandler):
 
     _writes = True
     _copies = True
+
+    def pre_call(self, stream: Any) -> None:
+        """Fills the device memory with zeros, which elements keep that the kernel does not write.
+
+        Parameters
+        ----------
+        stream : Stream or None
+            The stream of the call.
+
+        Raises
+        ------
+        TypeError
+            The array does not say how many bytes it has.
+        """
+        memory = self.get_device_alloc()
+        _core.fill_memory(memory, 0, 1, self.array.nbytes, stream)
 
     def post_call(self, stream: Any) -> None:
         """Copies the result to the array.

@@ -47,6 +47,10 @@ _UNASKED = {
     "math_constants.h": r"CUDART_\w+",
     "sys/types.h": r"u_(?:char|short|int|long|int(?:8|16|32|64)_t)|ssize_t|off_t",
 }
+# A macro of theirs that a program defines itself.
+_REDEFINED = re.compile(
+    rf"^[ \t]*#[ \t]*define[ \t]+({'|'.join(_UNASKED.values())})\b", re.MULTILINE
+)
 _STD = re.compile(r"\bstd\s*::")
 # The headers of C++ that nvcc includes unasked.
 _UNASKED_OF_STD = ["cmath", "cstddef", "cstdint", "cstdlib", "cstring"]
@@ -158,6 +162,8 @@ def _own(name: str) -> str | None:
         return _header_names.STD_TEXT.format(name=name)
     if name in _header_names.OF_STD_HERE:
         return None if _is_of_vendor(name) else _file(FOLDER / "std", name)
+    if name.startswith("thrust/") and _is_of_vendor(name):
+        return None
     if name not in _TEXTS:
         on_amd = _core.choose_backend() == "hip"
         _TEXTS[name] = _file(FOLDER / "hip", name) if on_amd else None
@@ -167,9 +173,14 @@ def _own(name: str) -> str | None:
 
 
 def _is_of_vendor(name: str) -> bool:
-    """Whether a header of the C++ library is NVIDIA's."""
-    is_here = name in _header_names.OF_STD_HERE and _core.choose_backend() == "cuda"
-    return is_here and vendor_folder(f"cuda/std/{name}") is not None
+    """Whether a header of the C++ library, or of Thrust, is NVIDIA's."""
+    if _core.choose_backend() != "cuda":
+        return False
+    if name.startswith("thrust/"):
+        return vendor_folder(name) is not None
+    return (
+        name in _header_names.OF_STD_HERE and vendor_folder(f"cuda/std/{name}") is not None
+    )
 
 
 def _file(folder: Path, name: str) -> str | None:
@@ -206,13 +217,31 @@ def insert(source: str, file: str, folders: Iterable[str]) -> str:
         line = source.count("\n", 0, found.end()) + 1
         return f'#line 1 "{name}"\n{own}#line {line} "{file}"\n'
 
+    places = [(it, text(it)) for it in _INCLUDE.finditer(source)]
+    return _replaced(source, code, file, [*places, *_redefined(source, code, file)])
+
+
+def with_own_macros(source: str, file: str) -> str:
+    """Returns a source in which definitions of macros that unasked headers have replace those."""
+    code = code_of(source)
+    return _replaced(source, code, file, list(_redefined(source, code, file)))
+
+
+def _redefined(source: str, code: str, file: str) -> Iterator[tuple[re.Match[str], str]]:
+    for found in _REDEFINED.finditer(code):
+        line = source.count("\n", 0, found.start()) + 1
+        yield found, f'#undef {found[1]}\n#line {line} "{file}"\n{found[0]}'
+
+
+def _replaced(source: str, code: str, file: str, places: list[tuple[re.Match[str], str]]) -> str:
+    """Returns a source with texts in place of some matches; its lines keep their numbers."""
+
     def counted(found: re.Match[str]) -> str:
         # The #line behind a header that was left out was left out, too.
         if code[found.start() : found.end()] != found[0]:
             return found[0]
         return f'{found[0]}\n#line {source.count(chr(10), 0, found.end()) + 2} "{file}"'
 
-    places = [(it, text(it)) for it in _INCLUDE.finditer(source)]
     inserted = [it.end() for it, new in places if new != it[0]]
     if inserted:
         later = _CONDITION.finditer(source, min(inserted))

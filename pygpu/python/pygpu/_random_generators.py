@@ -66,12 +66,12 @@ class RandomNumberGenerator:
         self.generator_bits = bits
         self._states = to_gpu(words(count, bits))
 
-    @property
+    @_core.YieldingProperty
     def state_type(self) -> str:
         """The name of cuRAND's structure for a state, which ``curand_kernel.h`` declares."""
         return _STATE_TYPES[self._kind]
 
-    @property
+    @_core.YieldingProperty
     def state(self) -> Any:
         """The memory of the states, whose layout is that of cuRAND's structure for the generator.
 

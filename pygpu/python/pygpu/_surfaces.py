@@ -106,7 +106,7 @@ class SurfaceReference:
         """
         return self._bound()[0]
 
-    @property
+    @_core.YieldingProperty
     def object(self) -> int:
         """The number of the surface object, for a kernel's parameter of the type
         ``cudaSurfaceObject_t``.

@@ -196,7 +196,7 @@ class TextureReference:
             self._module._bind(self._name, made)
         self._states[self._name] = state._replace(object=made)
 
-    @property
+    @_core.YieldingProperty
     def object(self) -> int:
         """The number of the texture object, for a kernel's parameter of the type
         ``cudaTextureObject_t``; it changes with every change of the reference.

@@ -181,6 +181,8 @@ def compile(
     folder = _kept(source) if keep else None
     # A debugger shows the lines of a file that is there.
     file = folder / _FILE if folder is not None and on_host else _FILE
+    if on_host:
+        text = _headers.with_own_macros(text, str(file))
     before = _UNASKED + unasked
     if not on_host:
         references = _headers.insert(references, _FILE, ())

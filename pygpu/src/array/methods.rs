@@ -6,6 +6,7 @@ use super::operators::unary;
 use super::transfer::on_stream;
 use super::{GPUArray, run, wrap_like};
 use crate::dtypes;
+use crate::kernel::CallTime;
 use gpuarray::function::UnaryFunction;
 use gpuarray::{Array, IndexItem, Order, SliceBounds};
 use pyo3::prelude::*;
@@ -196,8 +197,9 @@ impl GPUArray {
     ///     The factors.
     /// other : GPUArray
     ///     The other array.
-    /// add_timer : None
-    ///     PyCUDA's timer is not supported; time the work with `driver.Event`.
+    /// add_timer : callable, optional
+    ///     Called with three times the number of elements, and a function that waits for the work and returns
+    ///     the seconds that it took.
     /// stream : Stream, optional
     ///     Where the work is queued.
     /// out : GPUArray, optional
@@ -214,8 +216,6 @@ impl GPUArray {
     ///     `other` is no GPUArray, a factor is no number, or the elements are records.
     /// ValueError
     ///     The shapes do not broadcast, to each other or to that of `out`.
-    /// Unsupported
-    ///     `add_timer` is given.
     ///
     /// Examples
     /// --------
@@ -234,20 +234,23 @@ impl GPUArray {
         out: Option<&Bound<'py, PyAny>>,
     ) -> Object<'py> {
         let (other, out) = (expect_array("other", other)?, optional_array("out", out)?);
-        if add_timer.is_some_and(|timer| !timer.is_none()) {
-            return Err(crate::errors::to_python(gpuarray::Error::unsupported(
-                "mul_add",
-                "add_timer is not supported; time the work with driver.Event",
-            )));
-        }
         let x = on_stream(slf.get().array()?, stream)?;
         let y = other.get().array()?;
         let (a, b) = (expect_value("selffac", selffac)?, expect_value("otherfac", otherfac)?);
         let (a, b) = (a.argument()?, b.argument()?);
         let target = out.map(|out| on_stream(out.get().array()?, stream)).transpose()?;
         let elements = x.size().max(y.size());
-        let result =
-            run(slf.py(), elements, || Array::linear_combination(a, &x, b, y, target.as_ref()))?;
+        let work =
+            || run(slf.py(), elements, || Array::linear_combination(a, &x, b, y, target.as_ref()));
+        let result = match add_timer.filter(|timer| !timer.is_none()) {
+            Some(timer) => {
+                let stream = target.as_ref().unwrap_or(&x).stream();
+                let (result, time) = CallTime::of(x.device().as_ref(), stream.as_ref(), work)?;
+                timer.call1((3 * x.size(), time))?;
+                result
+            }
+            None => work()?,
+        };
         match out {
             Some(out) => Ok(out.clone().into_any()),
             None => wrap_like(slf, result, None),

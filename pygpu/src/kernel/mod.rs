@@ -25,7 +25,7 @@ pub(crate) use fast::install;
 use format::{Format, Formats, struct_error};
 use gpuarray::hal::attempt::attempt;
 use gpuarray::launch::ArgumentList;
-use gpuarray::{Error, Event, EventOptions, Kernel, KernelAttribute, LaunchConfig, Stream};
+use gpuarray::{Device, Error, Event, EventOptions, Kernel, KernelAttribute, LaunchConfig, Stream};
 use pyo3::exceptions::{PyAssertionError, PyAttributeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -358,14 +358,10 @@ impl Function {
         #[pyo3(from_py_with = argument::shared_size)] shared_size: u32,
     ) -> PyResult<CallTime> {
         let config = config(Some(grid), block, shared_size)?;
-        let event = || self.home.device.create_event(EventOptions::default());
-        let (start, end) = (event().or_raise()?, event().or_raise()?);
-        let stream = &self.home.stream;
-        stream.record(start.as_ref()).or_raise()?;
+        let CurrentDevice { device, stream } = &self.home;
         let arguments: Vec<_> = args.iter_borrowed().collect();
-        self.launch_prepared(args.py(), &config, stream, &arguments)?;
-        stream.record(end.as_ref()).or_raise()?;
-        Ok(CallTime { start, end })
+        let launch = || self.launch_prepared(args.py(), &config, stream, &arguments);
+        Ok(CallTime::of(device.as_ref(), stream.as_ref(), launch)?.1)
     }
 
     /// The format codes that `prepare` fixed.
@@ -532,16 +528,32 @@ impl Function {
     }
 }
 
-/// The time of one launch.
+/// The time of work on a stream.
 #[pyclass(frozen, module = "pygpu.driver")]
 pub(crate) struct CallTime {
     start: Arc<dyn Event>,
     end: Arc<dyn Event>,
 }
 
+impl CallTime {
+    /// Queues work on a stream between two events; returns what it does, too.
+    pub(crate) fn of<T>(
+        device: &dyn Device,
+        stream: &dyn Stream,
+        work: impl FnOnce() -> PyResult<T>,
+    ) -> PyResult<(T, CallTime)> {
+        let event = || device.create_event(EventOptions::default());
+        let (start, end) = (event().or_raise()?, event().or_raise()?);
+        stream.record(start.as_ref()).or_raise()?;
+        let result = work()?;
+        stream.record(end.as_ref()).or_raise()?;
+        Ok((result, CallTime { start, end }))
+    }
+}
+
 #[pymethods]
 impl CallTime {
-    /// Waits for the kernel, and returns the seconds that it took.
+    /// Waits for the work, and returns the seconds that it took.
     fn __call__(&self, py: Python<'_>) -> PyResult<f64> {
         synchronize::synchronize_event(py, self.end.as_ref())?.or_raise()?;
         let milliseconds = self.end.elapsed_since(self.start.as_ref()).or_raise()?;

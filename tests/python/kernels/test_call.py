@@ -333,3 +333,18 @@ def test_settings(axpy):
     for call in (axpy.set_cache_config, axpy.set_shared_config):
         with pytest.raises(ValueError, match="7"):
             call(7)
+
+
+@pytest.mark.parametrize("stream", [None, "a stream"])
+def test_what_a_kernel_leaves_of_an_out_array_is_zero(stream):
+    source = "__global__ void two(int *x, int n) { if (threadIdx.x < n) x[threadIdx.x] = 2; }"
+    two = SourceModule(source).get_function("two")
+    stream = stream and driver.Stream()
+    for count in (3, 1, 2, 0):
+        # What was freed comes back with its bytes.
+        used = gpuarray.to_gpu(np.full(4, 77, np.int32))
+        driver.Context.synchronize()
+        del used
+        x = np.full(4, 9, np.int32)
+        two(driver.Out(x), np.int32(count), block=(4, 1, 1), stream=stream)
+        assert x.tolist() == [2] * count + [0] * (4 - count)

@@ -95,6 +95,107 @@ def test_comparisons_and_assignments():
     assert (narrow.get() == 3 + 2j).all()
 
 
+THRUST = """
+#include <thrust/complex.h>
+using thrust::complex;
+
+template <class T> __device__ complex<T> all(const complex<T>& z, const complex<T>& w, int which)
+{
+    switch (which) {
+        case 0: return 2 * z - w * 3.0f + 1;
+        case 1: return 1 / (z + T(30)) - (5 - w) / 4;
+        case 2: return thrust::conj(z) * w / (w + 20) + thrust::norm(z) + abs(w);
+        case 3: return thrust::exp(z / 2) + thrust::log(z + T(40)) * log10(z + T(40));
+        case 4: return thrust::sqrt(z) + sin(z) * cos(w) + tan(w);
+        case 5: return sinh(z) + cosh(w) * tanh(z);
+        case 6: return pow(z, 3) + pow(z + T(20), w / 8) + thrust::pow(T(2), w);
+        case 7: return thrust::polar(abs(z), arg(z)) + thrust::proj(w);
+        case 8: return thrust::asin(z) + acos(w);
+        case 9: return atan(z) + asinh(w);
+        case 10: return acosh(z) + atanh(w);
+        case 11: return complex<T>(z == w, z != w) + T(z == z.real());
+        case 12: { complex<T> r = z; r += w; r *= 2; r -= complex<float>(1, 2); r /= 4; return r; }
+        default: { complex<T> r; r = T(3); r.imag(w.real()); return r; }
+    }
+}
+
+extern "C" __global__ void functions(
+    const complex<float> *z, const complex<float> *w, complex<float> *out,
+    complex<double> *wide, complex<double> by_value)
+{
+    __shared__ complex<float> tile[64];
+    static_assert(sizeof(tile[0]) == 8 && alignof(complex<double>) == 16, "as CUDA's vectors");
+    const int i = threadIdx.x, which = blockIdx.x;
+    tile[i] = z[i];
+    __syncthreads();
+    out[which * 64 + i] = all(tile[i], w[i], which);
+    wide[which * 64 + i] = all(complex<double>(z[i]), complex<double>(w[i]), which) * by_value;
+}
+"""
+OF_THRUST = [
+    lambda z, w: 2 * z - w * 3 + 1,
+    lambda z, w: 1 / (z + 30) - (5 - w) / 4,
+    lambda z, w: z.conj() * w / (w + 20) + np.abs(z) ** 2 + np.abs(w),
+    lambda z, w: np.exp(z / 2) + np.log(z + 40) * np.log10(z + 40),
+    lambda z, w: np.sqrt(z) + np.sin(z) * np.cos(w) + np.tan(w),
+    lambda z, w: np.sinh(z) + np.cosh(w) * np.tanh(z),
+    lambda z, w: z**3 + (z + 20) ** (w / 8) + 2**w,
+    lambda z, w: z + w,
+    lambda z, w: np.arcsin(z) + np.arccos(w),
+    lambda z, w: np.arctan(z) + np.arcsinh(w),
+    lambda z, w: np.arccosh(z) + np.arctanh(w),
+    lambda z, w: (z == w) + 1j * (z != w) + (z == z.real),
+    lambda z, w: ((z + w) * 2 - (1 + 2j)) / 4,
+    lambda z, w: 3 + 1j * w.real,
+]
+
+
+def test_complex_numbers_of_thrust_are_numpys():
+    z = z_values("c8")[:64]
+    w = z[::-1].copy()
+    w[7] = z[7]
+    shape = (len(OF_THRUST), 64)
+    out, wide = np.empty(shape, np.complex64), np.empty(shape, np.complex128)
+    kernel = SourceModule(THRUST, no_extern_c=True).get_function("functions")
+    arguments = driver.In(z), driver.In(w), driver.Out(out), driver.Out(wide), np.complex128(2j)
+    kernel(*arguments, block=(64, 1, 1), grid=(len(OF_THRUST), 1))
+    for number, function in enumerate(OF_THRUST):
+        expected = function(z.astype(np.complex128), w.astype(np.complex128))
+        np.testing.assert_allclose(out[number], expected, rtol=5e-4, atol=5e-4, err_msg=str(number))
+        np.testing.assert_allclose(wide[number], expected * 2j, rtol=1e-9, atol=1e-9)
+
+
+OWN_MACROS = """
+#ifndef FLT_MAX
+#define FLT_MAX 1.5f
+#endif
+#define FLT_EPSILON 0.25f
+#if 0
+#  define M_PI 3
+#else
+#  define M_PI 4.0  /* for some reason */
+#endif
+/*
+#define INT_MAX 7
+*/
+#define NULL 0
+__global__ void f(double *x) {
+    x[0] = FLT_MAX; x[1] = FLT_EPSILON; x[2] = M_PI; x[3] = INT_MAX; x[4] = NULL; x[5] = __LINE__;
+}
+"""
+
+
+@pytest.mark.parametrize("no_extern_c", [False, True])
+def test_a_program_defines_macros_of_unasked_headers(no_extern_c):
+    # Warnings are errors here.
+    source = OWN_MACROS.replace("__global__", 'extern "C" __global__') if no_extern_c else OWN_MACROS
+    x = np.zeros(6)
+    module = SourceModule(source, no_extern_c=no_extern_c)
+    module.get_function("f")(driver.Out(x), block=(1, 1, 1))
+    assert x[1:].tolist() == [0.25, 4, 2**31 - 1, 0, 16]
+    assert x[0] in (1.5, np.finfo(np.float32).max)
+
+
 C_HEADERS = """
 #include <stdio.h>
 #include <stdlib.h>
