@@ -140,9 +140,9 @@ impl Compiler {
                 all.push(level);
             }
         }
-        if self.toolchain.is_clang {
+        if self.toolchain.is_clang && self.toolchain.major_version() >= 15 {
             // Lanes hand what they have not written to functions such as `__shfl_sync`, which lets clang assume that
-            // no lane does.
+            // no lane does. Older ones assume nothing, and do not know the option.
             all.extend(["-Xclang", "-no-enable-noundef-analysis"]);
         }
         if !self.toolchain.is_clang {
