@@ -38,6 +38,11 @@ const LANGUAGE: &str = "-std=c++17";
 /// Initializers in braces may narrow their values, as NVIDIA's compilers have it.
 const NARROWING: &str = "-Wno-c++11-narrowing";
 
+/// CUDA programs hand over values that only some lanes have set, as in `if (lane == leader) first = atomicAdd(...);
+/// first = __shfl_sync(mask, first, leader);`. clang would take the condition for always true: an argument without a
+/// value is undefined behaviour in C++. Without this analysis it assumes nothing of arguments.
+const UNSET_ARGUMENTS: [&str; 2] = ["-Xclang", "-no-enable-noundef-analysis"];
+
 /// The option that names the architecture.
 const ARCHITECTURE_OPTION: &str = "--offload-arch=";
 
@@ -97,7 +102,8 @@ impl Compiler for Hiprtc {
         check(compilation.target)?;
         let found = self.find()?;
         let given = translate(compilation.options);
-        let mut own = vec![NARROWING.to_owned()];
+        let mut own = UNSET_ARGUMENTS.map(str::to_owned).to_vec();
+        own.push(NARROWING.to_owned());
         let mut targets: Vec<_> =
             given.iter().filter_map(|it| it.strip_prefix(ARCHITECTURE_OPTION)).collect();
         if targets.is_empty() {
@@ -119,8 +125,17 @@ impl Compiler for Hiprtc {
         let text = &unit(compilation.name, compilation.options, compilation.text);
         let compilation = &Compilation { text, name: FILE, ..*compilation };
         let _compiling = COMPILING.lock().unpoisoned();
-        found.calls.compile(compilation, &options)
+        as_known(&options, |options| found.calls.compile(compilation, options))
     }
+}
+
+/// Compiles with options that begin with [`UNSET_ARGUMENTS`], or with the others if the compiler is from before
+/// those: it makes no such analysis.
+fn as_known<T>(options: &[&str], compile: impl Fn(&[&str]) -> Result<T>) -> Result<T> {
+    compile(options).or_else(|error| match error.detail().contains(UNSET_ARGUMENTS[1]) {
+        true => compile(&options[UNSET_ARGUMENTS.len()..]),
+        false => Err(error),
+    })
 }
 
 /// True for a target of this vendor: `gfx`, digits and letters, and features with a sign each.
@@ -209,6 +224,22 @@ hal::check_program_calls! {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn compilers_from_before_an_option_are_not_given_it() {
+        let [first, second] = UNSET_ARGUMENTS;
+        let given = [first, second, "-O3"];
+        let of_old = |options: &[&str]| match options {
+            ["-O3"] => Ok("compiled"),
+            _ => Err(Error::invalid("compile", format!("error: unknown argument: '{second}'"))),
+        };
+        assert_eq!(as_known(&given, of_old).expect("the second try"), "compiled");
+        let broken = |_: &[&str]| Err::<(), _>(Error::invalid("compile", "error: expected ';'"));
+        assert_eq!(
+            as_known(&given, broken).expect_err("no second try").detail(),
+            "error: expected ';'"
+        );
+    }
 
     #[test]
     fn targets_have_a_number_and_features_with_signs() {

@@ -10,7 +10,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from processes import fetched, run_python, with_libraries
+from processes import with_libraries
+from rocm_compilers import COMPILERS, folder_of, run_with_compiler
 
 from pygpu import choose_backend
 
@@ -20,11 +21,6 @@ LIMIT = 600
 
 
 GENERATIONS = ["5", "6", "7"]
-
-
-def folder_of(generation):
-    """The folder with the runtime of a generation, fetched once."""
-    return fetched(f"runtime {generation}", f"hip-runtime-{generation}")
 
 
 def info(generation, *arguments, status=0, **environment):
@@ -66,32 +62,8 @@ def test_asking_for_it_is_an_error_that_says_why(generation):
     assert f"libamdhip64.so.{generation}" in done.stderr
 
 
-# Devices of HIP are those of the double, which says what they are; their compiler is the real one.
-COMPILERS = [
-    ("5", "gfx90a"),
-    ("5", "gfx1030"),
-    ("6", "gfx942"),
-    ("6", "gfx1100"),
-    ("7", "gfx950"),
-    ("7", "gfx1201"),
-]
-
-
 # Devices without hardware for textures, which the headers of ROCm 6 and 7 say.
 WITHOUT_IMAGES = {"gfx942", "gfx950"}
-
-
-def run_with_compiler(generation, target, cache, *arguments):
-    """Runs Python with hipRTC of a generation; returns what it wrote."""
-    folder = folder_of(generation)
-    library = "libamdhip64.so" if generation == "5" else "libhiprtc.so"
-    return run_python(
-        *arguments,
-        libraries=folder,
-        DOUBLE_TARGET=target,
-        PYGPU_HIPRTC=str(folder / f"lib/{library}.{generation}"),
-        PYGPU_CACHE_DIR=str(cache),
-    ).stdout
 
 
 # ---- hipRTC on programs with textures -----------------------------------------------------------

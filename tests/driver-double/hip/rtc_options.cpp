@@ -50,6 +50,9 @@ RtcOptions read_rtc_options(int count, const char* const* options) {
             out.nvrtc.push_back(begins(text, "-std=gnu") ? "-std=c" + text.substr(8) : text);
         } else if (begins(text, "--offload-arch=") || begins(text, "--gpu-architecture=")) {
             out.target = text.substr(text.find('=') + 1);
+        } else if (text == "-Xclang" && i + 1 < count &&
+                   std::string(options[i + 1]) == "-no-enable-noundef-analysis") {
+            ++i; // the double's own compiler is told the same
         } else if (is_code_option(text)) {
             if (text == "-ffp-contract=off") {
                 out.passed.push_back(text);

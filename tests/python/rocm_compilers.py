@@ -1,0 +1,80 @@
+"""The real hipRTC of ROCm 5, 6 and 7, as Debian has them, asked through the double of the runtime."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+from processes import fetched, run_python
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# Devices of HIP are those of the double, which says what they are; their compiler is the real one.
+COMPILERS = [
+    ("5", "gfx90a"),
+    ("5", "gfx1030"),
+    ("6", "gfx942"),
+    ("6", "gfx1100"),
+    ("7", "gfx950"),
+    ("7", "gfx1201"),
+]
+
+
+def folder_of(generation: str) -> Path:
+    """The folder with the runtime of a generation, fetched once."""
+    return fetched(f"runtime {generation}", f"hip-runtime-{generation}")
+
+
+def run_with_compiler(generation: str, target: str, cache: Path, *arguments: str) -> str:
+    """Runs Python with hipRTC of a generation; returns what it wrote."""
+    folder = folder_of(generation)
+    library = "libamdhip64.so" if generation == "5" else "libhiprtc.so"
+    return run_python(
+        *arguments,
+        libraries=folder,
+        DOUBLE_TARGET=target,
+        PYGPU_HIPRTC=str(folder / f"lib/{library}.{generation}"),
+        PYGPU_CACHE_DIR=str(cache),
+    ).stdout
+
+
+COMPILE = """
+import sys
+from pathlib import Path
+import pygpu.autoinit
+from pygpu import compiler
+
+source, code, *options = sys.argv[1:]
+Path(code).write_bytes(compiler.compile(Path(source).read_text(), options=options))
+"""
+
+
+def compiled(generation: str, target: str, folder: Path, text: str, *options: str) -> bytes:
+    """The code object of a program that compiles without a warning."""
+    source, code = folder / "program.cu", folder / "program.co"
+    source.write_text(text)
+    given = (COMPILE, str(source), str(code), *options)
+    run_with_compiler(generation, target, folder / "cache", *given)
+    return code.read_bytes()
+
+
+def symbols(code: bytes) -> dict[str, bytes]:
+    """What the symbols of a code object, or of another file of 64-bit ELF, name: their bytes."""
+    (table,) = struct.unpack_from("<Q", code, 0x28)
+    (count,) = struct.unpack_from("<H", code, 0x3C)
+    sections = [struct.unpack_from("<IIQQQQIIQQ", code, table + 64 * i) for i in range(count)]
+    found = {}
+    for _, kind, _, _, place, size, names, _, _, step in sections:
+        if kind not in (2, 11):  # SHT_SYMTAB, SHT_DYNSYM
+            continue
+        for at in range(place, place + size, step):
+            name, _, _, section, value, length = struct.unpack_from("<IBBHQQ", code, at)
+            if not 0 < section < count or not length:
+                continue
+            _, _, _, address, offset, *_ = sections[section]
+            begin = sections[names][4] + name
+            text = code[begin : code.index(b"\0", begin)].decode()
+            first = value - address + offset
+            found[text] = code[first : first + length]
+    return found
