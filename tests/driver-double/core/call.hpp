@@ -23,6 +23,9 @@ struct Function {
 int note(Function& function, const uint64_t* arguments, unsigned count, const char* text);
 int injected(const char* name);
 
+// The function that the thread has called last, for what is said when the process ends.
+extern thread_local const char* called;
+
 // Counts calls that two threads make at once with an object that must not be shared so. The first
 // of them takes its time, so that the other is seen.
 class Alone {
@@ -56,6 +59,7 @@ template <class T> void find_text(const char*& text, T value) {
 template <class... A> int recorded(Function& function, int unsupported, A... arguments) {
     const uint64_t numbers[] = {number_of(arguments)..., 0};
     const char* text = nullptr;
+    called = function.name;
     (find_text(text, arguments), ...);
     const int wanted = note(function, numbers, sizeof...(A), text);
     return hidden(function.name) ? unsupported : wanted;

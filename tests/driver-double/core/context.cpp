@@ -132,7 +132,7 @@ int cuCtxCreate_v2(Handle* handle, unsigned flags, CUdevice number) {
 
 int cuCtxDestroy_v2(Handle handle) {
     if (handle == 0) return INVALID_VALUE;
-    const Ref<Context> context = state().contexts.find(handle);
+    const Ref<Context> context = state().contexts.find_or_gone(handle);
     if (!context || context->primary) return INVALID_CONTEXT;
     stop(context);
     state().contexts.erase(handle);
@@ -149,7 +149,7 @@ int cuCtxGetCurrent(Handle* handle) {
 }
 
 int cuCtxSetCurrent(Handle handle) {
-    const Ref<Context> context = state().contexts.find(handle);
+    const Ref<Context> context = state().contexts.find_or_gone(handle);
     if (handle != 0 && !context) return INVALID_CONTEXT;
     set_top(context);
     return 0;
@@ -157,7 +157,7 @@ int cuCtxSetCurrent(Handle handle) {
 
 int cuCtxPushCurrent_v2(Handle handle) {
     if (handle == 0) return INVALID_VALUE;
-    const Ref<Context> context = state().contexts.find(handle);
+    const Ref<Context> context = state().contexts.find_or_gone(handle);
     if (!context) return INVALID_CONTEXT;
     thread().contexts.push_back(context);
     return 0;
@@ -181,7 +181,7 @@ int cuCtxGetDevice(CUdevice* device) {
 
 int cuCtxGetApiVersion(Handle handle, unsigned* version) {
     const Ref<Context> context =
-        handle == 0 ? current_context() : state().contexts.find(handle);
+        handle == 0 ? current_context() : state().contexts.find_or_gone(handle);
     if (!context) return INVALID_CONTEXT;
     if (!version) return INVALID_VALUE;
     *version = 3020;
@@ -232,14 +232,14 @@ int cuCtxSetSharedMemConfig(int config) {
 
 int cuCtxEnablePeerAccess(Handle handle, unsigned flags) {
     if (flags != 0) return INVALID_VALUE;
-    const Ref<Context> context = current_context(), peer = state().contexts.find(handle);
+    const Ref<Context> context = current_context(), peer = state().contexts.find_or_gone(handle);
     if (!peer || !peer->alive) return INVALID_CONTEXT;
     if (peer->device == context->device) return PEER_ACCESS_UNSUPPORTED;
     return context->peers.insert(handle).second ? 0 : int(PEER_ACCESS_ALREADY_ENABLED);
 }
 
 int cuCtxDisablePeerAccess(Handle handle) {
-    if (!state().contexts.find(handle)) return INVALID_CONTEXT;
+    if (!state().contexts.find_or_gone(handle)) return INVALID_CONTEXT;
     return current_context()->peers.erase(handle) ? 0 : int(PEER_ACCESS_NOT_ENABLED);
 }
 

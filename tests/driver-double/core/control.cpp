@@ -91,6 +91,8 @@ Function::Function(const char* name, unsigned rule) : name(name), rule(rule) {
     control().functions = this;
 }
 
+thread_local const char* called = "";
+
 int note(Function& function, const uint64_t* arguments, unsigned count, const char* text) {
     function.calls.fetch_add(1, std::memory_order_relaxed);
     if (!control().watched.load(std::memory_order_acquire)) return 0;

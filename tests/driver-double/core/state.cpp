@@ -1,9 +1,11 @@
 #include "state.hpp"
+#include "call.hpp"
 #include "capture.hpp"
 #include "control.hpp"
 #include "functions.hpp"
 #include "memory.hpp"
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <pthread.h>
@@ -21,9 +23,26 @@ State& state() {
     return *it;
 }
 
+// Calls come from destructors of thread-local objects, too, whichever runs last. So what a thread has goes with a
+// key, behind all of those, and is made anew for a call that comes even later.
 Thread& thread() {
-    static thread_local Thread it;
-    return it;
+    static thread_local Thread* it = nullptr;
+    static const pthread_key_t key = [] {
+        pthread_key_t made;
+        pthread_key_create(&made, [](void* old) {
+            it = nullptr;
+            delete static_cast<Thread*>(old);
+        });
+        return made;
+    }();
+    if (!it) pthread_setspecific(key, it = new Thread);
+    return *it;
+}
+
+void crash(const char* kind, Handle handle, bool is_gone) {
+    std::fprintf(stderr, "driver double: %s: %s %#llx %s; a driver may crash here\n", called, kind,
+                 static_cast<unsigned long long>(handle), is_gone ? "is gone" : "was never made");
+    std::abort();
 }
 
 size_t setting(const char* name, size_t otherwise) {

@@ -5,6 +5,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <functional>
@@ -35,11 +36,16 @@ template <class T> using Ref = std::shared_ptr<T>;
 // An environment variable's number.
 size_t setting(const char* name, size_t otherwise);
 
+// Ends the process, and says why: drivers follow a handle without a look at it, as far as they get.
+[[noreturn]] void crash(const char* kind, Handle handle, bool is_gone);
+
 // Objects by handle. A handle is an address that can be read, as those of drivers are. None is given twice, so
 // that one of a destroyed object stays invalid; with DOUBLE_REUSE=1 the one that became free last comes
 // first, as from many drivers.
 template <class T> class Registry {
 public:
+    explicit Registry(const char* kind) : kind(kind) {}
+
     Handle add(Ref<T> object) {
         Handle handle;
         if (freed.empty()) {
@@ -53,14 +59,20 @@ public:
         objects[handle] = std::move(object);
         return handle;
     }
+    // The object. A handle that is 0 has none; any other one that is none ends the process.
     Ref<T> find(Handle handle) const {
-        const auto found = objects.find(handle);
-        return found == objects.end() ? nullptr : found->second;
+        const Ref<T> object = known(handle);
+        if (!object && handle != 0) crash(kind, handle, was_made(handle));
+        return object;
     }
+    // The same, but null for an object that is gone.
+    Ref<T> find_or_gone(Handle handle) const { return was_made(handle) ? known(handle) : find(handle); }
+    // False for 0.
     bool erase(Handle handle) {
-        const bool known = objects.erase(handle) != 0;
-        if (known) note_freed(handle);
-        return known;
+        if (!find(handle)) return false;
+        objects.erase(handle);
+        note_freed(handle);
+        return true;
     }
     size_t size() const { return objects.size(); }
     template <class Condition> void erase_if(Condition condition) {
@@ -76,19 +88,32 @@ public:
     }
 
 private:
+    Ref<T> known(Handle handle) const {
+        const auto found = objects.find(handle);
+        return found == objects.end() ? nullptr : found->second;
+    }
+    bool was_made(Handle handle) const {
+        return std::any_of(begins.begin(), begins.end(), [&](Handle begin) {
+            const Handle behind = begin + BYTES == end ? next : begin + BYTES;
+            return handle >= begin && handle < behind && handle % 16 == 0;
+        });
+    }
     void note_freed(Handle handle) {
         if (setting("DOUBLE_REUSE", 0)) freed.push_back(handle);
     }
 
     void reserve() {
-        const size_t bytes = 1 << 16;
-        void* const start = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        void* const start = mmap(nullptr, BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (start == MAP_FAILED) throw std::bad_alloc();
         next = reinterpret_cast<Handle>(start);
-        end = next + bytes;
+        end = next + BYTES;
+        begins.push_back(next);
     }
 
+    static constexpr size_t BYTES = 1 << 16;
+    const char* kind;
     Handle next = 0, end = 0;
+    std::vector<Handle> begins;
     std::vector<Handle> freed;
     std::unordered_map<Handle, Ref<T>> objects;
 };
@@ -245,17 +270,17 @@ struct State {
     std::vector<Device> devices;
     std::map<uint64_t, Ref<Memory>> memory; // by first address
     std::vector<Ref<Capture>> captures;     // those that have not ended
-    Registry<Context> contexts;
-    Registry<Stream> streams;
-    Registry<Event> events;
-    Registry<Module> modules;
-    Registry<struct Kernel> kernels;
-    Registry<Pool> pools;
-    Registry<Graph> graphs;
-    Registry<Graph> execs;
-    Registry<struct Link> links;
-    Registry<UserObject> user_objects;
-    Registry<Array> arrays;
+    Registry<Context> contexts{"context"};
+    Registry<Stream> streams{"stream"};
+    Registry<Event> events{"event"};
+    Registry<Module> modules{"module"};
+    Registry<struct Kernel> kernels{"function"};
+    Registry<Pool> pools{"memory pool"};
+    Registry<Graph> graphs{"graph"};
+    Registry<Graph> execs{"executable graph"};
+    Registry<struct Link> links{"link state"};
+    Registry<UserObject> user_objects{"user object"};
+    Registry<Array> arrays{"array"};
     std::map<uint64_t, TextureObject> texture_objects;
     uint64_t memory_numbers = 0, capture_numbers = 0, overruns = 0;
 };

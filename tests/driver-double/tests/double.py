@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import textwrap
@@ -149,6 +150,23 @@ class DriverTest(unittest.TestCase):
 
     def fails(self, status, name, *arguments):
         assert call(name, *arguments) == status, name
+
+    def ends(self, kind, name, *arguments):
+        """The call ends the process, and says of which kind the handle is: in a child that the double takes for
+        this process, for no handler of a fork runs."""
+        reader, writer = os.pipe()
+        clone = {"x86_64": 56}.get(os.uname().machine, 220)
+        child = ctypes.CDLL(None).syscall(clone, ctypes.c_long(signal.SIGCHLD), None, None, None, None)
+        if child == 0:
+            os.dup2(writer, 2)
+            call(name, *arguments)
+            os._exit(0)
+        os.close(writer)
+        with os.fdopen(reader) as said:
+            text = said.read()
+        ended = os.waitpid(child, 0)[1]
+        assert os.WIFSIGNALED(ended) and os.WTERMSIG(ended) == signal.SIGABRT, (name, ended, text)
+        assert f"{name}: {kind} " in text, text
 
     def allocate(self, size):
         return make("cuMemAlloc_v2", size)
