@@ -109,7 +109,7 @@ impl HostEvent {
         }
     }
 
-    /// Returns an event of this backend and process.
+    /// Returns an event of this backend and process, of a device that the caller has compared.
     ///
     /// # Errors
     /// `InvalidHandle` for any other.
@@ -274,9 +274,8 @@ unsafe impl Event for HostEvent {
 
     fn elapsed_since(&self, start: &dyn Event) -> Result<f32> {
         self.status.during(|| {
-            let Some(start) = start.as_any().downcast_ref::<HostEvent>() else {
-                return Err(Error::handle("elapsed_since", "start is an event of another backend"));
-            };
+            self.device.check_same("elapsed_since", "start", start.device_id())?;
+            let start = HostEvent::of("elapsed_since", start)?;
             let (from, to) = (start.time()?, self.time()?);
             Ok(match to.checked_duration_since(from) {
                 Some(later) => later.as_secs_f32() * 1e3,

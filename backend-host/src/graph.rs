@@ -89,13 +89,7 @@ impl Graph for HostGraph {
 
     unsafe fn launch(&self, stream: &Arc<dyn Stream>) -> Result<()> {
         self.check_process()?;
-        let own: Option<&HostStream> = stream.as_any().downcast_ref();
-        let own = own.filter(|own| Arc::ptr_eq(own.device(), &self.device)).ok_or_else(|| {
-            let (there, here) = (stream.device_id(), self.device.id());
-            let (there, here) = (there.beside(&here), here.beside(&there));
-            let detail = format!("the stream is of device {there}, the graph of {here}");
-            Error::invalid("launch_graph", detail)
-        })?;
+        let own = HostStream::of("launch_graph", stream.as_ref(), self.device.id())?;
         own.check_launch()?;
         own.wait_for_room();
         self.uses.launch(stream, || own.launch_graph(&self.work))

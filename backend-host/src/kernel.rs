@@ -76,16 +76,7 @@ impl HostKernel {
         arguments: &[*mut c_void],
         cooperative: bool,
     ) -> Result<()> {
-        let (own, device) = (stream.as_any().downcast_ref(), stream.device_id());
-        let here = self.code.device().id();
-        let own: Option<&HostStream> = own.filter(|_| device == here);
-        let stream = own.ok_or_else(|| {
-            let (there, here) = (device.beside(&here), here.beside(&device));
-            Error::invalid(
-                "launch",
-                format!("the stream is of device {there}, the kernel of {here}"),
-            )
-        })?;
+        let stream = HostStream::of("launch", stream, self.code.device().id())?;
         self.check(config, arguments)?;
         let shape = Shape { grid: config.grid, block: config.block, cooperative };
         let checks = checking::current();

@@ -2,6 +2,7 @@
 
 use crate::device::DeviceId;
 use crate::error::Result;
+use crate::stream::Stream;
 use crate::status::Status;
 use std::any::Any;
 use std::fmt::Debug;
@@ -75,7 +76,7 @@ pub unsafe trait Event: Send + Sync + Debug {
     /// `hipEventElapsedTime`).
     ///
     /// # Errors
-    /// `InvalidHandle` if either event was never recorded or has no timing; `NotReady` while work
+    /// `InvalidArgument` for an event of another device; `InvalidHandle` if either event was never recorded or has no timing; `NotReady` while work
     /// before either is still to run.
     fn elapsed_since(&self, start: &dyn Event) -> Result<f32>;
 
@@ -84,4 +85,28 @@ pub unsafe trait Event: Send + Sync + Debug {
 
     /// Returns the backend's own object, inside all decorators.
     fn as_any(&self) -> &dyn Any;
+}
+
+/// Checks of the devices of an event and of what uses it, which every backend makes before anything else.
+impl dyn Event + '_ {
+    /// Checks that `stream` may record the event: both are of one device.
+    ///
+    /// # Errors
+    /// `InvalidArgument`.
+    pub fn check_record(&self, stream: &dyn Stream) -> Result<()> {
+        stream.device_id().check_same("record", "event", self.device_id())
+    }
+
+    /// Checks that `stream` may wait for the event: their devices were opened together. If the event is a mark
+    /// in `captured` work, the stream becomes part of the capture, and is of the same device.
+    ///
+    /// # Errors
+    /// `InvalidArgument`.
+    pub fn check_wait(&self, stream: &dyn Stream, captured: bool) -> Result<()> {
+        let (call, device) = ("wait_event", stream.device_id());
+        match captured {
+            true => device.check_same(call, "event, which is captured,", self.device_id()),
+            false => device.check_opening(call, "event", self.device_id()),
+        }
+    }
 }

@@ -280,6 +280,7 @@ unsafe impl Device for HostHandle {
 
     fn export_event(&self, event: &dyn Event) -> Result<IpcHandle> {
         check_shares("export_event")?;
+        self.id().check_same("export_event", "event", event.device_id())?;
         HostEvent::of("export_event", event)?.export()
     }
 

@@ -23,7 +23,7 @@ use hal::status::AtomicStatus;
 use hal::stream::transfer_overlapping;
 use hal::texture::ArrayCopy;
 use hal::{
-    CaptureMode, DeviceId, Direction, Event, EventOptions, Graph, HostRange, PrefetchTarget,
+    CaptureMode, DeviceId, Direction, Error, Event, EventOptions, Graph, HostRange, PrefetchTarget,
     Result, Status, Stream, StreamOptions, Transfer,
 };
 use std::any::Any;
@@ -60,8 +60,20 @@ impl HostStream {
         HostStream { device, id, kind, status: AtomicStatus::new() }
     }
 
-    pub(crate) fn device(&self) -> &Arc<HostDevice> {
-        &self.device
+    /// Returns the stream of this backend behind a trait object.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for one of another device.
+    pub(crate) fn of<'a>(
+        call: &'static str,
+        stream: &'a dyn Stream,
+        device: DeviceId,
+    ) -> Result<&'a HostStream> {
+        device.check_same(call, "stream", stream.device_id())?;
+        let own: Option<&HostStream> = stream.as_any().downcast_ref();
+        // Not that of a layer which says that it is of this device.
+        let own = own.filter(|own| own.device.id() == device);
+        own.ok_or_else(|| Error::invalid(call, "stream is none of the host backend's"))
     }
 
     fn queue(&self) -> &Arc<Queue> {
@@ -196,11 +208,17 @@ unsafe impl Stream for HostStream {
     }
 
     fn record(&self, event: &dyn Event) -> Result<()> {
-        self.status.during(|| self.record_event(HostEvent::of("event", event)?))
+        self.status.during(|| {
+            event.check_record(self)?;
+            self.record_event(HostEvent::of("record", event)?)
+        })
     }
 
     fn wait_event(&self, event: &dyn Event) -> Result<()> {
-        self.status.during(|| self.wait_for_event(HostEvent::of("event", event)?))
+        self.status.during(|| {
+            event.check_wait(self, false)?;
+            self.wait_for_event(HostEvent::of("wait_event", event)?)
+        })
     }
 
     fn host_function(&self, function: Box<dyn FnOnce() + Send>) -> Result<()> {

@@ -1,6 +1,7 @@
 //! What a device is: its identity, properties, attributes and memory sizes, and the options and
 //! handles of its memory.
 
+use crate::error::{Error, Result};
 use std::fmt::{self, Debug};
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -32,6 +33,35 @@ impl DeviceId {
             true => format!("{self} of opening {} of its backend", self.instance),
             false => self.to_string(),
         }
+    }
+
+    /// Checks that `argument`, an object of the device `of`, is one of this device.
+    ///
+    /// # Errors
+    /// `InvalidArgument` that names both devices.
+    #[inline]
+    pub fn check_same(self, call: &'static str, argument: &str, of: DeviceId) -> Result<()> {
+        if self == of { Ok(()) } else { Err(self.refused(call, argument, of)) }
+    }
+
+    /// Checks that `argument`, an object of the device `of`, is one of this device or of another that was
+    /// opened with it.
+    ///
+    /// # Errors
+    /// `InvalidArgument` that names both devices.
+    #[inline]
+    pub fn check_opening(self, call: &'static str, argument: &str, of: DeviceId) -> Result<()> {
+        if self.instance == of.instance && self.backend == of.backend {
+            return Ok(());
+        }
+        Err(self.refused(call, argument, of))
+    }
+
+    #[cold]
+    fn refused(self, call: &'static str, argument: &str, of: DeviceId) -> Error {
+        let (there, here) = (of.beside(&self), self.beside(&of));
+        let detail = format!("{argument} belongs to device {there}; one of device {here} is needed");
+        Error::invalid(call, detail)
     }
 }
 

@@ -48,15 +48,12 @@ impl fmt::Debug for DriverDevice {
 pub(super) fn own<'a>(device: &'a dyn Device, context: &Context) -> Result<&'a DriverDevice> {
     match device.as_any().downcast_ref::<DriverDevice>() {
         Some(own) if Arc::ptr_eq(&own.context.driver, &context.driver) => Ok(own),
-        _ => Err(Error::invalid(
-            "device",
-            format!(
-                "device {} is of another backend than {}:{}",
-                device.id(),
-                context.driver.vendor.name(),
-                context.ordinal
-            ),
-        )),
+        _ => {
+            let (there, here) = (device.id(), context.device_id());
+            let (there, here) = (there.beside(&here), here.beside(&there));
+            let detail = format!("device {there} is of another backend or opening than {here}");
+            Err(Error::invalid("device", detail))
+        }
     }
 }
 

@@ -39,6 +39,7 @@ pub(super) fn import_memory(context: &Context, handle: &IpcHandle) -> Result<u64
 
 pub(super) fn export_event(context: &Context, event: &dyn Event) -> Result<IpcHandle> {
     let export = optional!(context.driver, ipc_export_event, "export_event")?;
+    context.device_id().check_same("export_event", "event", event.device_id())?;
     let event = event::own(event)?.handle_for(context)?;
     let _scope = context.enter()?;
     let mut handle = IpcHandle([0; 64]);

@@ -174,8 +174,8 @@ impl<'a> AccessGuard<'a> {
     /// where Rust's assertions are on.
     ///
     /// # Errors
-    /// `InvalidHandle` if a memory has been freed; the driver's error if streams cannot be
-    /// made to wait. Nothing has been queued then.
+    /// `InvalidHandle` if a memory has been freed; `InvalidArgument` for memory of another backend or opening
+    /// than the stream's; the driver's error if streams cannot be made to wait. Nothing has been queued then.
     pub fn acquire(stream: &Arc<dyn Stream>, uses: &[Use<'a>]) -> Result<AccessGuard<'a>> {
         Self::acquire_for(stream, uses, false, || false)
     }
@@ -267,6 +267,8 @@ impl<'a> AccessGuard<'a> {
         // Before the memory refers to the stream: the next use of the memory would wait for it.
         stream.check_epoch()?;
         for &(memory, _) in uses {
+            // Of two openings no stream can be made to wait for the other's.
+            stream.device_id().check_opening("memory", "memory", memory.device.id())?;
             if memory.is_gone() {
                 return Err(lost(memory));
             }

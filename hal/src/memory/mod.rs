@@ -394,16 +394,5 @@ impl Drop for DeviceMemory {
 
 /// Checks that a stream belongs to the device.
 pub(crate) fn same_device(device: &Arc<dyn Device>, stream: &dyn Stream) -> Result<()> {
-    let (expected, found) = (device.id(), stream.device_id());
-    if expected == found {
-        return Ok(());
-    }
-    Err(Error::invalid(
-        "stream",
-        format!(
-            "stream belongs to device {}, the memory is on device {}",
-            found.beside(&expected),
-            expected.beside(&found)
-        ),
-    ))
+    device.id().check_same("stream", "stream", stream.device_id())
 }

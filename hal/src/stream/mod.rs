@@ -136,7 +136,8 @@ pub unsafe trait Stream: Send + Sync + Debug {
     /// for.
     ///
     /// # Errors
-    /// `InvalidArgument` for an event of another backend; else the driver's.
+    /// `InvalidArgument` for an event of another backend or opening, or one that a stream of another device
+    /// has recorded in a capture; else the driver's.
     fn wait_event(&self, event: &dyn Event) -> Result<()>;
 
     /// Queues a function that runs on a host thread when all work queued so far has run

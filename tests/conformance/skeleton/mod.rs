@@ -19,8 +19,8 @@ use std::ops::Bound::{Excluded, Included};
 use std::sync::{Arc, Mutex, Weak};
 use stream::{SkeletonEvent, SkeletonStream};
 
-/// The only device.
-const DEVICE: DeviceId = DeviceId { backend: "skeleton", ordinal: 0, instance: u32::MAX };
+/// The name of the backend.
+const NAME: &str = "skeleton";
 
 /// Bytes of its memory, and how allocations and page-locked memory are aligned.
 const CAPACITY: usize = 64 << 20;
@@ -33,6 +33,7 @@ struct Skeleton(Arc<SkeletonDevice>);
 /// Opens the backend.
 pub(crate) fn open() -> Result<Arc<dyn Backend>> {
     let shared = Arc::new(Shared {
+        id: DeviceId { backend: NAME, ordinal: 0, instance: DeviceId::next_instance() },
         properties: DeviceProperties::new("Skeleton", "0000:00:00.0", (0, 0), CAPACITY),
         default_queue: Queue::new()?,
         default_id: gpuarray::stream::unique_id(),
@@ -45,7 +46,7 @@ pub(crate) fn open() -> Result<Arc<dyn Backend>> {
 
 impl Backend for Skeleton {
     fn name(&self) -> &'static str {
-        DEVICE.backend
+        NAME
     }
 
     fn api(&self) -> Api {
@@ -86,6 +87,7 @@ impl Backend for Skeleton {
 struct SkeletonDevice(Arc<Shared>);
 
 struct Shared {
+    id: DeviceId,
     properties: DeviceProperties,
     default_queue: Arc<Queue>,
     default_id: u64,
@@ -99,7 +101,7 @@ struct Shared {
 
 impl fmt::Debug for Shared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{DEVICE}")
+        write!(f, "{}", self.id)
     }
 }
 
@@ -180,7 +182,7 @@ fn layout(bytes: usize) -> Layout {
 // SAFETY: allocations are the global allocator's, and streams and events are the skeleton's.
 unsafe impl Device for SkeletonDevice {
     fn id(&self) -> DeviceId {
-        DEVICE
+        self.0.id
     }
 
     fn properties(&self) -> &DeviceProperties {
@@ -220,7 +222,7 @@ unsafe impl Device for SkeletonDevice {
     }
 
     fn create_event(&self, options: EventOptions) -> Result<Arc<dyn Event>> {
-        Ok(Arc::new(SkeletonEvent::new(options)))
+        Ok(Arc::new(SkeletonEvent::new(&self.0, options)))
     }
 
     fn allocate(&self, bytes: usize) -> Result<u64> {

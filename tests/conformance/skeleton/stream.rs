@@ -1,7 +1,7 @@
 //! Streams and events of the skeleton.
 
 use super::queue::{Mark, Queue, Task};
-use super::{DEVICE, Shared};
+use super::Shared;
 use gpuarray::hal::operation::Operation;
 use gpuarray::hal::poison::Unpoisoned as _;
 use gpuarray::hal::stream::transfer_overlapping;
@@ -56,7 +56,7 @@ unsafe impl Stream for SkeletonStream {
     }
 
     fn device_id(&self) -> DeviceId {
-        DEVICE
+        self.device.id
     }
 
     fn handle(&self) -> u64 {
@@ -81,11 +81,12 @@ unsafe impl Stream for SkeletonStream {
     }
 
     fn create_event(&self, options: EventOptions) -> Result<Arc<dyn Event>> {
-        Ok(Arc::new(SkeletonEvent::new(options)))
+        Ok(Arc::new(SkeletonEvent::new(&self.device, options)))
     }
 
     fn record(&self, event: &dyn Event) -> Result<()> {
         self.status.during(|| {
+            event.check_record(self)?;
             let event = own(event)?;
             let time = Arc::new(OnceLock::new());
             let reached = time.clone();
@@ -100,6 +101,7 @@ unsafe impl Stream for SkeletonStream {
 
     fn wait_event(&self, event: &dyn Event) -> Result<()> {
         self.status.during(|| {
+            event.check_wait(self, false)?;
             if let Some(mark) = own(event)?.mark() {
                 self.submit(Box::new(move || {
                     mark.wait();
@@ -216,6 +218,7 @@ unsafe fn copy(transfer: &Transfer) {
 /// A mark in a stream's work.
 #[derive(Debug)]
 pub(super) struct SkeletonEvent {
+    device: DeviceId,
     id: u64,
     timing: bool,
     recorded: Mutex<Option<(Mark, Arc<OnceLock<Instant>>)>>,
@@ -223,9 +226,10 @@ pub(super) struct SkeletonEvent {
 }
 
 impl SkeletonEvent {
-    pub(super) fn new(options: EventOptions) -> SkeletonEvent {
+    pub(super) fn new(device: &Shared, options: EventOptions) -> SkeletonEvent {
         let (id, timing) = (gpuarray::stream::unique_id(), options.timing);
-        SkeletonEvent { id, timing, recorded: Mutex::default(), status: AtomicStatus::new() }
+        let (recorded, status) = (Mutex::default(), AtomicStatus::new());
+        SkeletonEvent { device: device.id, id, timing, recorded, status }
     }
 
     fn mark(&self) -> Option<Mark> {
@@ -254,7 +258,7 @@ fn own(event: &dyn Event) -> Result<&SkeletonEvent> {
 // SAFETY: the mark counts as reached once its queue has come to it.
 unsafe impl Event for SkeletonEvent {
     fn device_id(&self) -> DeviceId {
-        DEVICE
+        self.device
     }
 
     fn handle(&self) -> u64 {
@@ -276,6 +280,7 @@ unsafe impl Event for SkeletonEvent {
 
     fn elapsed_since(&self, start: &dyn Event) -> Result<f32> {
         self.status.during(|| {
+            self.device.check_same("elapsed_since", "start", start.device_id())?;
             let (from, to) = (own(start)?.time()?, self.time()?);
             let later = to.saturating_duration_since(from).as_secs_f32();
             let earlier = from.saturating_duration_since(to).as_secs_f32();

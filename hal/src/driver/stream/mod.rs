@@ -12,6 +12,7 @@ use crate::driver::calls::{Handle, NON_BLOCKING, PER_THREAD};
 use crate::driver::context::{Context, lock};
 use crate::driver::memory::free_list::FreeList;
 use crate::driver::state::DeviceState;
+use crate::device::DeviceId;
 use crate::error::{Error, Result};
 use crate::locks::RankedGuard;
 use crate::memory::BlockOwner;
@@ -127,7 +128,7 @@ impl DriverStream {
     ) -> Result<&'a Self> {
         match stream.as_any().downcast_ref::<DriverStream>() {
             Some(own) if Arc::ptr_eq(&own.context, context) => Ok(own),
-            _ => Err(wrong_device(stream, context)),
+            _ => Err(wrong_device(stream, context.device_id())),
         }
     }
 
@@ -286,16 +287,9 @@ fn elsewhere() -> Error {
 }
 
 #[cold]
-fn wrong_device(stream: &dyn Stream, context: &Context) -> Error {
-    Error::invalid(
-        "stream",
-        format!(
-            "stream belongs to device {}, not to {}:{}",
-            stream.device_id(),
-            context.driver.vendor.name(),
-            context.ordinal
-        ),
-    )
+fn wrong_device(stream: &dyn Stream, device: DeviceId) -> Error {
+    let refused = device.check_same("stream", "stream", stream.device_id());
+    refused.err().unwrap_or_else(|| Error::invalid("stream", "stream is none of the backend's"))
 }
 
 impl Drop for DriverStream {

@@ -123,6 +123,7 @@ unsafe impl Stream for DriverStream {
 
     fn record(&self, event: &dyn Event) -> Result<()> {
         self.status.during(|| {
+            event.check_record(self)?;
             if self.is_elsewhere() {
                 // The mark is behind all that the other thread has queued until now.
                 self.synchronize_device()?;
@@ -137,6 +138,8 @@ unsafe impl Stream for DriverStream {
 
     fn wait_event(&self, event: &dyn Event) -> Result<()> {
         self.status.during(|| {
+            event.check_wait(self, false)?;
+            let any = event;
             let event = event::own(event)?;
             event.handle_for(&self.context)?;
             if !event.is_recorded() {
@@ -151,6 +154,7 @@ unsafe impl Stream for DriverStream {
             let has_waited = event.wait_on(&self.context, self.handle, how)?.is_some();
             drop(queueing);
             if !has_waited {
+                any.check_wait(self, true)?;
                 self.join(event)?;
             }
             self.expose_if_captured()

@@ -167,12 +167,12 @@ impl DevicePool {
             None => state.device = Some(device.id()),
             Some(own) if own == device.id() => {}
             Some(own) => {
+                let (own, here) = (own.beside(&device.id()), device.id().beside(&own));
                 return Err(Error::invalid(
                     "allocate",
                     format!(
-                        "the pool has memory of device {own}, the current device is {}; each \
-                         device needs a pool of its own",
-                        device.id()
+                        "the pool has memory of device {own}, the current device is {here}; each \
+                         device needs a pool of its own"
                     ),
                 ));
             }

@@ -1,22 +1,30 @@
 //! A pool of page-locked memory.
 
 use super::bins::{Bins, PoolCounts, bin_number, block_size};
-use crate::device::{Device, PinnedOptions};
+use crate::device::{Device, DeviceId, PinnedOptions};
 use crate::error::{Error, ErrorKind, Result};
 use crate::memory::PinnedMemory;
 use crate::process::{self, ProcessMutex};
 use std::fmt;
 use std::ops::{Deref, DerefMut};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 struct State {
     /// A forked child starts with a pool of no blocks: its parent's are out of its reach.
     bins: ProcessMutex<Bins<PinnedMemory>>,
     options: PinnedOptions,
+    /// That of the first request.
+    device: OnceLock<DeviceId>,
     drop_blocks: fn(Vec<PinnedMemory>),
 }
 
 impl State {
+    /// Checks that devices of one opening alone use the pool: to others its memory would not be page-locked.
+    fn check(&self, device: &Arc<dyn Device>) -> Result<()> {
+        let first = *self.device.get_or_init(|| device.id());
+        device.id().check_opening("allocate", "the pool", first)
+    }
+
     fn free(&self, blocks: Vec<PinnedMemory>) {
         if !blocks.is_empty() {
             (self.drop_blocks)(blocks);
@@ -50,15 +58,18 @@ impl PinnedPool {
     /// Returns a pool that hands blocks to be freed to `drop_blocks`: freeing them waits for the
     /// device, which a caller may want to do on another thread or without a lock of its own.
     pub fn dropping_with(options: PinnedOptions, drop_blocks: fn(Vec<PinnedMemory>)) -> PinnedPool {
-        PinnedPool(Arc::new(State { bins: ProcessMutex::new(Bins::new), options, drop_blocks }))
+        let (bins, device) = (ProcessMutex::new(Bins::new), OnceLock::new());
+        PinnedPool(Arc::new(State { bins, options, device, drop_blocks }))
     }
 
     /// Returns a block of at least `size` bytes, kept or new. What it holds is what its last user
     /// left there. When memory is short, kept blocks are freed, the largest first.
     ///
     /// # Errors
-    /// `OutOfMemory`; `Overflow` for a size that no block has.
+    /// `OutOfMemory`; `Overflow` for a size that no block has; `InvalidArgument` if the pool has memory of
+    /// another backend or opening.
     pub fn allocate(&self, device: &Arc<dyn Device>, size: usize) -> Result<PooledPinned> {
+        self.0.check(device)?;
         if let Some(block) = self.take(size) {
             return Ok(block);
         }
@@ -79,8 +90,9 @@ impl PinnedPool {
     /// Returns a new block of at least `size` bytes.
     ///
     /// # Errors
-    /// `OutOfMemory`; `Overflow` for a size that no block has.
+    /// Those of [`PinnedPool::allocate`].
     pub fn make(&self, device: &Arc<dyn Device>, size: usize) -> Result<PooledPinned> {
+        self.0.check(device)?;
         let too_large =
             || Error::overflow("allocate", format!("size is {size}; no block is that large"));
         let bytes = block_size(bin_number(size)).ok_or_else(too_large)?;
