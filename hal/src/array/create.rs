@@ -140,13 +140,15 @@ impl Array {
     /// # Errors
     /// Those of [`Array::with_new_memory`], or what the allocator fails with.
     pub fn new_array(&self, layout: Layout, dtype: DType) -> Result<Array> {
-        layout.check_dtype(dtype)?;
-        let Some(allocator) = self.allocator.as_ref().filter(|_| layout.size() > 0) else {
-            return Self::on_own_stream(self.device(), self.stream(), layout, dtype);
-        };
-        let memory = allocator.allocate(self.device(), self.stream(), layout.extent().end)?;
-        let array = Self::from_memory(memory, layout, dtype, self.stream().clone())?;
-        Ok(array.with_allocator(self.allocator.clone()).noted())
+        self.during(|| {
+            layout.check_dtype(dtype)?;
+            let Some(allocator) = self.allocator.as_ref().filter(|_| layout.size() > 0) else {
+                return Self::on_own_stream(self.device(), self.stream(), layout, dtype);
+            };
+            let memory = allocator.allocate(self.device(), self.stream(), layout.extent().end)?;
+            let array = Self::from_memory(memory, layout, dtype, self.stream().clone())?;
+            Ok(array.with_allocator(self.allocator.clone()).noted())
+        })
     }
 
     /// Returns a new array without gaps, its axes in the memory order of this one, on its stream.
@@ -154,8 +156,10 @@ impl Array {
     /// # Errors
     /// `OutOfMemory`.
     pub fn empty_like(&self, dtype: DType) -> Result<Array> {
-        let layout = self.layout.dense_like(dtype.size())?;
-        self.new_array(layout, dtype)
+        self.during(|| {
+            let layout = self.layout.dense_like(dtype.size())?;
+            self.new_array(layout, dtype)
+        })
     }
 
     /// Sets every element to `value`, converted to the array's dtype.
@@ -163,8 +167,10 @@ impl Array {
     /// # Errors
     /// `InvalidType` between a record and anything else.
     pub fn fill(&self, value: Scalar) -> Result<()> {
-        let value = value.cast(self.dtype)?;
-        self.apply_into(Function::Unary(UnaryFunction::Copy), self.dtype, &[value.into()])
+        self.during(|| {
+            let value = value.cast(self.dtype)?;
+            self.apply_into(Function::Unary(UnaryFunction::Copy), self.dtype, &[value.into()])
+        })
     }
 
     /// Makes an array of `start + i * step` for `i` below `length`, in the type of `start`, on the
@@ -218,9 +224,11 @@ impl Array {
     /// # Errors
     /// `OutOfMemory`.
     pub fn copy(&self) -> Result<Array> {
-        let copy = self.empty_like(self.dtype)?;
-        copy.set_first(self)?;
-        Ok(copy)
+        self.during(|| {
+            let copy = self.empty_like(self.dtype)?;
+            copy.set_first(self)?;
+            Ok(copy)
+        })
     }
 
     /// Returns a copy without gaps in the order given.
@@ -228,10 +236,12 @@ impl Array {
     /// # Errors
     /// `OutOfMemory`.
     pub fn contiguous(&self, order: Order) -> Result<Array> {
-        let layout = Layout::contiguous(self.shape(), self.dtype.size(), order)?;
-        let copy = self.new_array(layout, self.dtype)?;
-        copy.set_first(self)?;
-        Ok(copy)
+        self.during(|| {
+            let layout = Layout::contiguous(self.shape(), self.dtype.size(), order)?;
+            let copy = self.new_array(layout, self.dtype)?;
+            copy.set_first(self)?;
+            Ok(copy)
+        })
     }
 
     /// Returns this array, or a copy of it, without gaps in C order.
@@ -245,10 +255,12 @@ impl Array {
     /// # Errors
     /// `InvalidType` between a record and anything else; `OutOfMemory`.
     pub fn astype(&self, dtype: DType) -> Result<Array> {
-        self.check_convertible(dtype)?;
-        let copy = self.empty_like(dtype)?;
-        copy.set_first(self)?;
-        Ok(copy)
+        self.during(|| {
+            self.check_convertible(dtype)?;
+            let copy = self.empty_like(dtype)?;
+            copy.set_first(self)?;
+            Ok(copy)
+        })
     }
 
     /// Sets the elements of a new array to those of an array of the same shape.
@@ -263,13 +275,15 @@ impl Array {
     /// `InvalidArgument` if the shapes do not fit; `InvalidType` between a record and
     /// anything else.
     pub fn assign(&self, source: &Array) -> Result<()> {
-        source.check_convertible(self.dtype)?;
-        let copy = Function::Unary(UnaryFunction::Copy);
-        if source.ndim() > self.ndim() {
-            let trimmed = source.with_layout(source.layout.trim_leading(self.ndim()));
-            return self.apply_into(copy, self.dtype, &[(&trimmed).into()]);
-        }
-        self.apply_into(copy, self.dtype, &[source.into()])
+        self.during(|| {
+            source.check_convertible(self.dtype)?;
+            let copy = Function::Unary(UnaryFunction::Copy);
+            if source.ndim() > self.ndim() {
+                let trimmed = source.with_layout(source.layout.trim_leading(self.ndim()));
+                return self.apply_into(copy, self.dtype, &[(&trimmed).into()]);
+            }
+            self.apply_into(copy, self.dtype, &[source.into()])
+        })
     }
 
     fn check_convertible(&self, dtype: DType) -> Result<()> {

@@ -10,6 +10,7 @@ use crate::iteration::simplify;
 use crate::layout::{Layout, broadcast_shapes, dense_layout, shape_text};
 use crate::memory::{Access, AccessGuard, Use};
 use crate::operation::{Description, Elementwise, Input, Operand, Operation, Shape, Strides};
+use crate::status::StatusExt as _;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -19,9 +20,10 @@ impl Array {
     /// # Errors
     /// `InvalidType` where the function is not defined for the dtype; `OutOfMemory`.
     pub fn unary(&self, function: UnaryFunction) -> Result<Array> {
-        self.note(function.signature(self.dtype).and_then(|signature| {
-            self.apply_new(Function::Unary(function), signature.compute, &[self.into()])
-        }))
+        self.during(|| {
+            let compute = function.signature(self.dtype)?.compute;
+            self.apply_new(Function::Unary(function), compute, &[self.into()])
+        })
     }
 
     /// Returns a function of each element of `input`, broadcast, stored in this array.
@@ -30,12 +32,12 @@ impl Array {
     /// Those of [`Array::unary`]; `InvalidArgument` if the shapes do not fit; `InvalidType` if the
     /// result's type does not fit this array's within its kind.
     pub fn set_unary(&self, function: UnaryFunction, input: &Array) -> Result<()> {
-        self.note((|| {
+        self.during(|| {
             let compute = function.signature(input.dtype)?.compute;
             let function = Function::Unary(function);
             check_same_kind(function.result(compute), self.dtype)?;
             self.apply_into(function, compute, &[input.into()])
-        })())
+        })
     }
 
     /// Returns a function of corresponding elements of `left` and `right`, broadcast, in a new
@@ -51,10 +53,10 @@ impl Array {
         right: Argument<'_>,
     ) -> Result<Array> {
         let owner = first_array(&[left, right])?;
-        owner.note((|| {
+        during(&[left, right], || {
             let (function, arguments, compute) = resolve(function, left, right)?;
             owner.apply_new(function, compute, &arguments)
-        })())
+        })
     }
 
     /// Returns a function of corresponding elements of `left` and `right`, broadcast, stored in
@@ -69,11 +71,11 @@ impl Array {
         left: Argument<'_>,
         right: Argument<'_>,
     ) -> Result<()> {
-        self.note((|| {
+        self.during(|| {
             let (function, arguments, compute) = resolve(function, left, right)?;
             check_same_kind(function.result(compute), self.dtype)?;
             self.apply_into(function, compute, &arguments)
-        })())
+        })
     }
 
     /// Returns `criterion ? then : otherwise`, element by element, in a new array. The criterion
@@ -87,8 +89,11 @@ impl Array {
         otherwise: Argument<'_>,
         positive: bool,
     ) -> Result<Array> {
-        let (function, compute) = selection(then, otherwise, positive)?;
-        criterion.apply_new(function, compute, &[criterion.into(), then, otherwise])
+        let arguments = [criterion.into(), then, otherwise];
+        during(&arguments, || {
+            let (function, compute) = selection(then, otherwise, positive)?;
+            criterion.apply_new(function, compute, &arguments)
+        })
     }
 
     /// Stores in this array what [`Array::select`] computes.
@@ -102,11 +107,11 @@ impl Array {
         otherwise: Argument<'_>,
         positive: bool,
     ) -> Result<()> {
-        self.note((|| {
+        self.during(|| {
             let (function, compute) = selection(then, otherwise, positive)?;
             check_same_kind(compute, self.dtype)?;
             self.apply_into(function, compute, &[criterion.into(), then, otherwise])
-        })())
+        })
     }
 
     /// Returns `a * x + b * y`, element by element, in `output` or in a new array. The shapes are
@@ -122,16 +127,18 @@ impl Array {
         output: Option<&Array>,
     ) -> Result<Array> {
         let arguments = [a, x.into(), b, y.into()];
-        let compute = common_dtype(&arguments)?;
-        BinaryFunction::Multiply.signature(compute)?;
-        match output {
-            None => x.apply_new(Function::LinearCombination, compute, &arguments),
-            Some(output) => {
-                check_same_kind(compute, output.dtype)?;
-                output.apply_into(Function::LinearCombination, compute, &arguments)?;
-                Ok(output.clone())
+        during(&arguments, || {
+            let compute = common_dtype(&arguments)?;
+            BinaryFunction::Multiply.signature(compute)?;
+            match output {
+                None => x.apply_new(Function::LinearCombination, compute, &arguments),
+                Some(output) => output.during(|| {
+                    check_same_kind(compute, output.dtype)?;
+                    output.apply_into(Function::LinearCombination, compute, &arguments)?;
+                    Ok(output.clone())
+                }),
             }
-        }
+        })
     }
 
     /// Applies a function to broadcast arguments; the result is a new array on this array's
@@ -386,6 +393,15 @@ fn arrays<'a>(arguments: &'a [Argument<'a>]) -> impl Iterator<Item = &'a Array> 
         Argument::Array(array) => Some(*array),
         _ => None,
     })
+}
+
+/// Makes a call of a function of arrays; each of them remembers its status.
+#[inline]
+fn during<T>(arguments: &[Argument<'_>], call: impl FnOnce() -> Result<T>) -> Result<T> {
+    let result = call();
+    let status = result.status();
+    arrays(arguments).for_each(|array| array.status.store(status));
+    result
 }
 
 fn first_array<'a>(arguments: &[Argument<'a>]) -> Result<&'a Array> {

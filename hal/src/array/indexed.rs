@@ -22,12 +22,12 @@ impl Array {
     /// `IndexOutOfRange` for an axis that does not exist; `InvalidType` unless the indices
     /// are integers; `OutOfMemory`.
     pub fn take(&self, indices: &Array, axis: isize) -> Result<Array> {
-        self.note((|| {
+        self.during(|| {
             let axis = self.layout.normalize_axis(axis)?;
             let output = self.new_result(&self.taken_shape(indices, axis), self.dtype)?;
             self.take_checked(indices, axis, &output)?;
             Ok(output)
-        })())
+        })
     }
 
     /// Stores the elements that [`Array::take`] picks in `output`, converted to its dtype.
@@ -37,7 +37,7 @@ impl Array {
     /// overlaps an input; `InvalidType` if the elements do not fit the output's type within
     /// its kind.
     pub fn take_into(&self, indices: &Array, axis: isize, output: &Array) -> Result<()> {
-        self.note((|| {
+        self.during(|| {
             let axis = self.layout.normalize_axis(axis)?;
             let expected = self.taken_shape(indices, axis);
             check_same_kind(self.dtype, output.dtype)?;
@@ -54,7 +54,7 @@ impl Array {
                 ));
             }
             self.take_checked(indices, axis, output)
-        })())
+        })
     }
 
     fn taken_shape(&self, indices: &Array, axis: usize) -> Shape {
@@ -83,7 +83,7 @@ impl Array {
     /// Those of [`Array::take`]; `InvalidArgument` if the values' shape does not fit or they overlap
     /// this array; `InvalidType` if they do not fit this array's type within its kind.
     pub fn put(&self, indices: &Array, values: &Array, axis: isize) -> Result<()> {
-        self.note((|| {
+        self.during(|| {
             let axis = self.layout.normalize_axis(axis)?;
             let shape = self.taken_shape(indices, axis);
             check_same_kind(values.dtype, self.dtype)?;
@@ -109,19 +109,20 @@ impl Array {
             // SAFETY: layouts lie inside their memories and overlap not, shapes agree, indices
             // are checked by the operation, and the guard orders the work.
             unsafe { self.stream().execute(&operation) }
-        })())
+        })
     }
 
     /// Returns the indices of the elements that are not zero, of the array read as one-dimensional
     /// in C order, in ascending order and as `dtype`: int32 or int64.
     ///
-    /// The elements are counted first, and the call waits for their number.
+    /// The elements are counted first, and the call waits for their number. If another thread writes the array
+    /// meanwhile, the result may have places for which no index was found; what is in them is undefined.
     ///
     /// # Errors
     /// `InvalidType` for records, for another dtype, and for int32 where an index may not fit;
     /// `OutOfMemory`; a failure of queued work.
     pub fn nonzero(&self, dtype: DType) -> Result<Array> {
-        self.note((|| {
+        self.during(|| {
             let mask = match self.dtype {
                 DType::Bool => self.in_c_order()?,
                 _ => {
@@ -131,18 +132,20 @@ impl Array {
                 }
             };
             self.found(&mask, None, dtype)
-        })())
+        })
     }
 
     /// Returns the elements at which `mask` is true, in C order, along one axis.
     ///
-    /// The true elements are counted first, and the call waits for their number.
+    /// The true elements are counted first, and the call waits for their number. If another thread writes the
+    /// mask meanwhile, the result may have places for which no element was found; what is in them is
+    /// undefined.
     ///
     /// # Errors
     /// `InvalidArgument` for a mask of another shape; `InvalidType` for one of another dtype than bool;
     /// `OutOfMemory`; a failure of queued work.
     pub fn compress(&self, mask: &Array) -> Result<Array> {
-        self.note((|| {
+        self.during(|| {
             if mask.shape() != self.shape() {
                 return Err(Error::invalid(
                     "mask",
@@ -163,7 +166,7 @@ impl Array {
                 return self.in_c_order()?.reshape(&[-1], Order::C)?.take(&indices, 0);
             }
             self.found(&mask.in_c_order()?, Some(&self.in_c_order()?), self.dtype)
-        })())
+        })
     }
 
     /// Returns the indices of the true elements of a mask, or the values at them, all in C order without

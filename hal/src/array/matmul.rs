@@ -24,12 +24,12 @@ impl Array {
     /// `InvalidArgument` for an array without axes, rows and columns of different lengths, axes that
     /// do not broadcast, and another device; `InvalidType` for records; `OutOfMemory`.
     pub fn matmul(&self, other: &Array, compute: DType) -> Result<Array> {
-        self.note((|| {
+        self.during(|| {
             let factors = Factors::new(self, other, compute)?;
             let output = self.new_result(&factors.result, compute)?;
             factors.queue(compute, &output)?;
             Ok(output)
-        })())
+        })
     }
 
     /// Stores in `output`, on its stream, what [`Array::matmul`] returns.
@@ -39,7 +39,7 @@ impl Array {
     /// on this array's device and names each of its elements once; `InvalidType` if `compute` does
     /// not fit its type within their kind.
     pub fn matmul_into(&self, other: &Array, compute: DType, output: &Array) -> Result<()> {
-        self.note((|| {
+        self.during(|| {
             let factors = Factors::new(self, other, compute)?;
             check_same_kind(compute, output.dtype)?;
             output.check_receives(&factors.result, self)?;
@@ -48,7 +48,7 @@ impl Array {
                 return output.assign(&result.matmul(other, compute)?);
             }
             factors.queue(compute, output)
-        })())
+        })
     }
 }
 

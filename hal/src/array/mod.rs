@@ -173,15 +173,16 @@ impl Array {
         }
     }
 
-    /// Returns the status of the last operation that this object took part in.
+    /// Returns the status of the last method of this object that may fail, or of the last function, as
+    /// [`Array::binary`], that it was an operand of.
     pub fn last_status(&self) -> Status {
         self.status.load()
     }
 
-    /// Remembers the status of an operation that this object took part in.
+    /// Makes a call of a method, and remembers its status: in every one that may fail, which a test looks for.
     #[inline]
-    fn note<T>(&self, result: Result<T>) -> Result<T> {
-        self.status.note(result)
+    fn during<T>(&self, call: impl FnOnce() -> Result<T>) -> Result<T> {
+        self.status.during(call)
     }
 
     /// Returns an array over the same elements whose operations are queued on another stream.
@@ -189,10 +190,12 @@ impl Array {
     /// # Errors
     /// `InvalidArgument` if the stream is of another device.
     pub fn on(&self, stream: &Arc<dyn Stream>) -> Result<Array> {
-        same_device(self.device(), stream.as_ref())?;
-        let mut view = self.clone();
-        view.stream = (stream.id() != self.memory.stream().id()).then(|| stream.clone());
-        Ok(view)
+        self.during(|| {
+            same_device(self.device(), stream.as_ref())?;
+            let mut view = self.clone();
+            view.stream = (stream.id() != self.memory.stream().id()).then(|| stream.clone());
+            Ok(view)
+        })
     }
 
     /// Returns the view that an index expression names.
@@ -200,7 +203,7 @@ impl Array {
     /// # Errors
     /// As [`Layout::index`].
     pub fn index(&self, items: &[IndexItem]) -> Result<Array> {
-        Ok(self.with_layout(self.layout.index(items)?))
+        self.during(|| Ok(self.with_layout(self.layout.index(items)?)))
     }
 
     /// Returns the view with its axes in the order given; reversed without one.
@@ -208,11 +211,13 @@ impl Array {
     /// # Errors
     /// `InvalidArgument` unless `axes` names every axis once.
     pub fn transpose(&self, axes: Option<&[usize]>) -> Result<Array> {
-        let layout = match axes {
-            Some(axes) => self.layout.permute(axes)?,
-            None => self.layout.reversed_axes(),
-        };
-        Ok(self.with_layout(layout))
+        self.during(|| {
+            let layout = match axes {
+                Some(axes) => self.layout.permute(axes)?,
+                None => self.layout.reversed_axes(),
+            };
+            Ok(self.with_layout(layout))
+        })
     }
 
     /// Returns the elements under another shape: a view where the strides allow it, else a copy.
@@ -221,13 +226,15 @@ impl Array {
     /// # Errors
     /// `InvalidArgument` if the number of elements differs.
     pub fn reshape(&self, shape: &[isize], order: Order) -> Result<Array> {
-        let shape = self.layout.resolve_shape(shape)?;
-        if let Some(layout) = self.layout.reshape(&shape, order)? {
-            return Ok(self.with_layout(layout));
-        }
-        let mut copy = self.contiguous(order)?;
-        copy.layout = Layout::contiguous(&shape, self.dtype.size(), order)?;
-        Ok(copy)
+        self.during(|| {
+            let shape = self.layout.resolve_shape(shape)?;
+            if let Some(layout) = self.layout.reshape(&shape, order)? {
+                return Ok(self.with_layout(layout));
+            }
+            let mut copy = self.contiguous(order)?;
+            copy.layout = Layout::contiguous(&shape, self.dtype.size(), order)?;
+            Ok(copy)
+        })
     }
 
     /// Returns a view without the axes of extent 1.
@@ -240,18 +247,23 @@ impl Array {
     /// # Errors
     /// `InvalidArgument` if the shapes do not fit.
     pub fn broadcast_to(&self, shape: &[usize]) -> Result<Array> {
-        Ok(self.with_layout(self.layout.broadcast_to(shape)?))
+        self.during(|| Ok(self.with_layout(self.layout.broadcast_to(shape)?)))
     }
 
-    /// Returns the same bytes as elements of another type.
+    /// Returns the same bytes as elements of another type. A bool of any byte but 0 is true; operations that move
+    /// elements or choose among them, such as [`Array::sort`] and `Fmin`, keep its byte, and copies to the
+    /// host of [`DeviceArray`] make it 1.
     ///
     /// # Errors
     /// `InvalidArgument` if the bytes of the fastest axis are no whole number of the new
     /// elements, or not aligned for them.
     pub fn view(&self, dtype: DType) -> Result<Array> {
-        let layout = self.layout.with_itemsize(dtype.size())?;
-        let view = Self::from_memory(self.memory.clone(), layout, dtype, self.stream().clone())?;
-        Ok(view.with_allocator(self.allocator.clone()))
+        self.during(|| {
+            let layout = self.layout.with_itemsize(dtype.size())?;
+            let view =
+                Self::from_memory(self.memory.clone(), layout, dtype, self.stream().clone())?;
+            Ok(view.with_allocator(self.allocator.clone()))
+        })
     }
 
     /// Returns the view of a part of each element: `dtype`, from byte `offset` of the element.
@@ -259,9 +271,12 @@ impl Array {
     /// # Errors
     /// `InvalidArgument` if the part does not lie inside the element, or is not aligned.
     pub fn field(&self, offset: usize, dtype: DType) -> Result<Array> {
-        let layout = self.layout.part(offset, dtype.size())?;
-        let view = Self::from_memory(self.memory.clone(), layout, dtype, self.stream().clone())?;
-        Ok(view.with_allocator(self.allocator.clone()))
+        self.during(|| {
+            let layout = self.layout.part(offset, dtype.size())?;
+            let view =
+                Self::from_memory(self.memory.clone(), layout, dtype, self.stream().clone())?;
+            Ok(view.with_allocator(self.allocator.clone()))
+        })
     }
 
     /// Returns the real parts of a complex array as a view; the array itself where it is real.
@@ -274,13 +289,15 @@ impl Array {
     /// # Errors
     /// `InvalidType` if the array is not complex.
     pub fn imaginary_view(&self) -> Result<Array> {
-        if !self.dtype.is_complex() {
-            return Err(Error::invalid_type(
-                "imaginary_view",
-                format!("an array of {} has no imaginary parts", self.dtype),
-            ));
-        }
-        Ok(self.component(1))
+        self.during(|| {
+            if !self.dtype.is_complex() {
+                return Err(Error::invalid_type(
+                    "imaginary_view",
+                    format!("an array of {} has no imaginary parts", self.dtype),
+                ));
+            }
+            Ok(self.component(1))
+        })
     }
 
     fn component(&self, index: usize) -> Array {
@@ -317,3 +334,6 @@ impl Array {
         !a.is_empty() && !b.is_empty() && a.start < b.end && b.start < a.end
     }
 }
+
+#[cfg(test)]
+mod tests;

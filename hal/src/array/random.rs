@@ -27,7 +27,7 @@ impl Array {
         states: &Array,
         distribution: Distribution,
     ) -> Result<()> {
-        self.note((|| {
+        self.during(|| {
             let words = generator.count() * generator.state_words();
             if states.dtype != DType::UInt32
                 || states.size() != words
@@ -49,7 +49,7 @@ impl Array {
             }
             let source = RandomSource::States { generator, address: states.address() };
             self.draw(source, distribution, Some(states))
-        })())
+        })
     }
 
     /// Sets the elements to the random numbers of a seed, from the beginning of its sequence:
@@ -60,7 +60,7 @@ impl Array {
     /// `InvalidArgument` for an array that names some elements twice, `InvalidType` for another dtype or
     /// distribution.
     pub fn fill_from_seed(&self, seed: u64, distribution: Distribution) -> Result<()> {
-        self.note(self.draw(RandomSource::Seed(seed), distribution, None))
+        self.during(|| self.draw(RandomSource::Seed(seed), distribution, None))
     }
 
     fn draw(

@@ -38,7 +38,7 @@ impl Array {
         axes: Option<&[isize]>,
         keep_axes: bool,
     ) -> Result<Array> {
-        self.note((|| {
+        self.during(|| {
             check_numeric(self.dtype, compute)?;
             let reduced = self.reduced_axes(axes)?;
             self.check_not_empty(reduction, &reduced)?;
@@ -46,7 +46,7 @@ impl Array {
             let output = self.new_result(&shape, reduction.result(compute))?;
             self.queue_reduction((reduction, compute), &reduced, Combined::Elements, &output)?;
             Ok(output)
-        })())
+        })
     }
 
     /// Returns the indices along `axis` of the first elements that `reduction` returns, the minimum or the
@@ -57,7 +57,7 @@ impl Array {
     /// `IndexOutOfRange` for an axis that does not exist; `InvalidArgument` for another reduction, and for an
     /// axis without elements; `InvalidType` for records; `OutOfMemory`.
     pub fn position(&self, reduction: Reduction, axis: isize, keep_axes: bool) -> Result<Array> {
-        self.note((|| {
+        self.during(|| {
             check_numeric(self.dtype, self.dtype)?;
             if !matches!(reduction, Reduction::Minimum | Reduction::Maximum) {
                 return Err(Error::invalid(
@@ -72,7 +72,7 @@ impl Array {
             let how = (reduction, self.dtype);
             self.queue_reduction(how, &reduced, Combined::Positions, &output)?;
             Ok(output)
-        })())
+        })
     }
 
     /// Stores in `output`, on its stream, what [`Array::reduce`] returns.
@@ -89,7 +89,7 @@ impl Array {
         keep_axes: bool,
         output: &Array,
     ) -> Result<()> {
-        self.note((|| {
+        self.during(|| {
             check_numeric(self.dtype, compute)?;
             let reduced = self.reduced_axes(axes)?;
             self.check_not_empty(reduction, &reduced)?;
@@ -101,7 +101,7 @@ impl Array {
                 return output.assign(&result.reduce(reduction, compute, axes, keep_axes)?);
             }
             self.queue_reduction((reduction, compute), &reduced, Combined::Elements, output)
-        })())
+        })
     }
 
     /// Queues a reduction of this array's elements, or of what is made of them. The axes of `output` are the
@@ -192,11 +192,11 @@ impl Array {
     /// `InvalidArgument` unless `output` has the same shape, is on the same device and names each of
     /// its elements once; `InvalidType` if the elements do not fit its type within their kind.
     pub fn copy_into(&self, output: &Array) -> Result<()> {
-        self.note((|| {
+        self.during(|| {
             check_same_kind(self.dtype, output.dtype)?;
             output.check_receives(self.shape(), self)?;
             output.assign(self)
-        })())
+        })
     }
 
     /// Refuses to receive a result of `shape` that is computed from `input`.
@@ -221,7 +221,7 @@ impl Array {
     /// # Errors
     /// `InvalidArgument` unless the shapes are the same and the device too; `OutOfMemory`.
     pub fn dot(&self, other: &Array, compute: DType) -> Result<Array> {
-        self.note((|| {
+        self.during(|| {
             check_numeric(self.dtype, compute)?;
             check_numeric(other.dtype, compute)?;
             self.check_same_device(other)?;
@@ -240,7 +240,7 @@ impl Array {
             let products = Combined::Products(other);
             self.queue_reduction((Reduction::Sum, compute), &reduced, products, &output)?;
             Ok(output)
-        })())
+        })
     }
 
     /// Combines the elements that `subset`, a one-dimensional array of integers, names in
@@ -255,7 +255,7 @@ impl Array {
         compute: DType,
         subset: &Array,
     ) -> Result<Array> {
-        self.note((|| {
+        self.during(|| {
             check_numeric(self.dtype, compute)?;
             let flat = self.reshape(&[-1], Order::C)?;
             let source = flat.indexed(subset, 0)?;
@@ -274,7 +274,7 @@ impl Array {
             })?;
             output.queue(&operation, &[&flat, subset])?;
             Ok(output)
-        })())
+        })
     }
 
     pub(super) fn reduced_axes(&self, axes: Option<&[isize]>) -> Result<SmallVec<[bool; 8]>> {

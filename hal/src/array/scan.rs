@@ -24,13 +24,13 @@ impl Array {
         exclusive: bool,
         initial: Option<Scalar>,
     ) -> Result<Array> {
-        self.note((|| {
+        self.during(|| {
             let axis = self.check_scan(reduction, compute, axis)?;
             let initial = initial_value(reduction, compute, exclusive, initial)?;
             let output = self.empty_like(compute)?;
             self.queue_scan((reduction, compute), axis, exclusive, initial, &output)?;
             Ok(output)
-        })())
+        })
     }
 
     /// Stores in `output`, on its stream, what [`Array::scan`] returns; this array may be the
@@ -47,7 +47,7 @@ impl Array {
         initial: Option<Scalar>,
         output: &Array,
     ) -> Result<()> {
-        self.note((|| {
+        self.during(|| {
             let place = self.check_scan(reduction, compute, axis)?;
             let first = initial_value(reduction, compute, exclusive, initial)?;
             check_same_kind(compute, output.dtype)?;
@@ -57,7 +57,7 @@ impl Array {
                 return output.assign(&input.scan(reduction, compute, axis, exclusive, initial)?);
             }
             self.queue_scan((reduction, compute), place, exclusive, first, output)
-        })())
+        })
     }
 
     fn check_scan(&self, reduction: Reduction, compute: DType, axis: isize) -> Result<usize> {

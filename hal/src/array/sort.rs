@@ -29,7 +29,7 @@ impl Array {
     }
 
     fn sorted(&self, axis: isize, indices: bool) -> Result<Array> {
-        self.note((|| {
+        self.during(|| {
             let axis = self.layout.normalize_axis(axis)?;
             let last = self.ndim() - 1;
             let mut order: SmallVec<[usize; 4]> =
@@ -58,6 +58,6 @@ impl Array {
                 output.queue(&operation, &[&input])?;
             }
             output.transpose(Some(&back))
-        })())
+        })
     }
 }

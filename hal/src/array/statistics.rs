@@ -39,7 +39,7 @@ impl Array {
             return Array::binary(BinaryFunction::Divide, (&sum).into(), by)?.astype(result);
         }
         let (quotient, along) = (Epilogue::Quotient(count), (axes, keep_axes));
-        self.note(self.sum_with(quotient, compute, along, Combined::Elements, result))
+        self.during(|| self.sum_with(quotient, compute, along, Combined::Elements, result))
     }
 
     /// Returns the variance of the elements along `axes` (all axes without it): the sum of the
@@ -96,7 +96,7 @@ impl Array {
         (axes, keep_axes): (Option<&[isize]>, bool),
         degrees: f64,
     ) -> Result<Array> {
-        self.note((|| {
+        self.during(|| {
             if let Some(dtype) = dtype.filter(|dtype| !dtype.is_inexact()) {
                 return Err(Error::invalid_type(
                     "variance",
@@ -120,7 +120,7 @@ impl Array {
                 sum.set_unary(UnaryFunction::Sqrt, &sum)?;
             }
             if compute == result { Ok(sum) } else { sum.astype(result) }
-        })())
+        })
     }
 
     /// What an epilogue makes of sums in `compute`, in a new array of `result`.

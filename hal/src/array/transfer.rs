@@ -35,7 +35,9 @@ impl Array {
         owner: Option<&GraphObject>,
     ) -> Result<()> {
         // SAFETY: the caller's promise.
-        self.note(unsafe { self.transfer(Direction::HostToDevice, source as u64, wait, owner) })
+        self.during(|| unsafe {
+            self.transfer(Direction::HostToDevice, source as u64, wait, owner)
+        })
     }
 
     /// Copies the array's bytes to host memory, in the memory order of this array.
@@ -66,7 +68,7 @@ impl Array {
     ) -> Result<()> {
         let destination = destination as u64;
         // SAFETY: the caller's promise.
-        self.note(unsafe { self.transfer(Direction::DeviceToHost, destination, wait, owner) })
+        self.during(|| unsafe { self.transfer(Direction::DeviceToHost, destination, wait, owner) })
     }
 
     /// # Safety

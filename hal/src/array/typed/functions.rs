@@ -264,7 +264,7 @@ macro_rules! reductions {
                 /// `InvalidArgument` for the smallest or largest of no elements; `OutOfMemory`; a
                 /// failure of queued work.
                 pub fn $all(&self) -> Result<$value> {
-                    self.reduce($reduction, None)?.item()
+                    self.array.during(|| self.reduce($reduction, None)?.item())
                 }
 
                 #[doc = concat!(

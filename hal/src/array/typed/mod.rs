@@ -250,7 +250,7 @@ impl<T: Element> DeviceArray<T> {
     where
         T: Arithmetic,
     {
-        Self::from_untyped(self.array.dot(&other.array, T::DTYPE)?)?.item()
+        self.array.during(|| Self::from_untyped(self.array.dot(&other.array, T::DTYPE)?)?.item())
     }
 
     /// Computes the running values of a reduction along an axis, in a new array: `a.scan(Sum, 0)`.
@@ -274,12 +274,14 @@ impl<T: Element> DeviceArray<T> {
     /// # Errors
     /// `InvalidArgument` unless there is exactly one; a failure of queued work.
     pub fn item(&self) -> Result<T> {
-        let mut value = [T::ZERO];
-        self.copy_to_slice(&mut value)?;
-        Ok(value[0])
+        self.array.during(|| {
+            let mut value = [T::ZERO];
+            self.copy_to_slice(&mut value)?;
+            Ok(value[0])
+        })
     }
 
-    /// Returns the status of the last operation that this object took part in.
+    /// Returns the status as [`Array::last_status`] does.
     pub fn last_status(&self) -> Status {
         self.array.last_status()
     }
