@@ -4,9 +4,9 @@
 
 use super::block::{ALIGNMENT, page_layout};
 use super::quarantine::Freed;
-use super::{Block, Memory};
+use super::{Block, Memory, fresh};
 use hal::Result;
-use std::alloc::{Layout, alloc, dealloc};
+use std::alloc::{Layout, dealloc};
 
 impl Memory {
     /// True if no memory is kept.
@@ -53,7 +53,7 @@ impl Memory {
     /// A block in a layout, whose size is not zero, and where it begins there.
     fn take_alone(&self, (layout, front): (Layout, usize), bytes: usize) -> Option<u64> {
         // SAFETY: the layout's size is not zero.
-        let pointer = unsafe { alloc(layout) };
+        let pointer = unsafe { fresh(layout) };
         if pointer.is_null() {
             return None;
         }

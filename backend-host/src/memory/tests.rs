@@ -136,3 +136,27 @@ fn the_capacity_holds_and_freed_memory_is_there_again() -> Result<()> {
     unsafe { memory.free(whole, 1 << 20) };
     Ok(())
 }
+
+/// Memory that the compiler knows to be unwritten would be undefined to read.
+#[test]
+fn all_memory_comes_from_one_place() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut folders = vec![folder];
+    let mut found = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("a file").path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).expect("a source");
+            let is_call = |line: &&str| {
+                ["{ alloc", "alloc::alloc"].iter().any(|it| line.contains(&format!("{it}(")))
+            };
+            let calls = text.lines().filter(is_call);
+            found.extend(calls.map(|line| format!("{}: {}", path.display(), line.trim())));
+        }
+    }
+    assert!(matches!(&found[..], [one] if one.contains("src/memory.rs")), "{found:#?}");
+}
