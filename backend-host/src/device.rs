@@ -11,7 +11,7 @@ use crate::memory::Memory;
 use crate::texture::Textures;
 use hal::memory::GraphBlocks;
 use hal::process::ProcessMutex;
-use hal::{DeviceId, DeviceProperties, Result};
+use hal::{DeviceId, DeviceProperties, Result, interruption};
 use rayon::ThreadPool;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -159,7 +159,7 @@ impl HostDevice {
 
     fn with_room<T>(&self, allocate: impl Fn(&Memory) -> Result<T>) -> Result<T> {
         allocate(&self.memory).or_else(|error| {
-            if self.engine().is_clear() {
+            if self.engine().is_clear() || interruption::is_in_function() {
                 return Err(error);
             }
             self.wait()?;

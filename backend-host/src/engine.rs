@@ -1,8 +1,8 @@
 //! Threads and queues, and waiting for what is queued.
 
 use crate::capture::Captures;
-use crate::failures::Failures;
 use crate::queue::{Mark, Queue, Room};
+use hal::failures::Failures;
 use hal::poison::Unpoisoned as _;
 use hal::{Result, process};
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -22,7 +22,7 @@ pub(crate) struct Engine {
     other_pending: Arc<AtomicUsize>,
     /// What decides whether a thread may wait for room in a queue.
     pub(crate) room: Arc<Room>,
-    failures: Arc<Failures>,
+    pub(crate) failures: Arc<Failures>,
     /// The captures under way.
     pub(crate) captures: Captures,
     streams: Mutex<Vec<(bool, Weak<Queue>)>>,

@@ -6,7 +6,10 @@ use crate::queue::Mark;
 use crate::sharing::event::SharedEvent;
 use hal::poison::Unpoisoned as _;
 use hal::status::AtomicStatus;
-use hal::{DeviceId, Error, ErrorKind, Event, EventOptions, IpcHandle, Result, Status, process};
+use hal::{
+    DeviceId, Error, ErrorKind, Event, EventOptions, IpcHandle, Result, Status, interruption,
+    process,
+};
 use std::any::Any;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
@@ -203,14 +206,18 @@ impl HostEvent {
         }
     }
 
-    /// Reports the failure of a kernel, once, if the event was recorded.
-    fn take_kernel_failure(&self) -> Result<()> {
+    /// The place in a stream's work that the event was recorded at.
+    fn mark(&self) -> Option<Mark> {
         match &*self.lock() {
-            Recorded::Queued(Record { mark, .. }) | Recorded::At(_, mark) => {
-                mark.take_kernel_failure()
-            }
-            _ => Ok(()),
+            Recorded::Queued(Record { mark, .. }) | Recorded::At(_, mark) => Some(mark.clone()),
+            _ => None,
         }
+    }
+
+    fn wait(&self) -> Result<()> {
+        self.check_process()?;
+        interruption::outside_functions("synchronize")?;
+        self.pending().map_or(Ok(()), |pending| pending.wait())
     }
 
     fn time(&self) -> Result<Instant> {
@@ -248,7 +255,7 @@ unsafe impl Event for HostEvent {
         self.status.during(|| {
             let has_run = self.has_run()?;
             if has_run {
-                self.take_kernel_failure()?;
+                self.mark().map_or(Ok(()), |mark| mark.take_kernel_failure())?;
             }
             Ok(has_run)
         })
@@ -266,10 +273,13 @@ unsafe impl Event for HostEvent {
 
     fn synchronize(&self) -> Result<()> {
         self.status.during(|| {
-            self.check_process()?;
-            self.pending().map_or(Ok(()), |pending| pending.wait())?;
-            self.take_kernel_failure()
+            self.wait()?;
+            self.mark().map_or(Ok(()), |mark| mark.take_failure())
         })
+    }
+
+    fn settle(&self) -> Result<()> {
+        self.status.during(|| self.wait())
     }
 
     fn elapsed_since(&self, start: &dyn Event) -> Result<f32> {

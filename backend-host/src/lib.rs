@@ -10,7 +10,6 @@ mod config;
 mod device;
 mod engine;
 mod event;
-mod failures;
 mod graph;
 mod kernel;
 mod memory;

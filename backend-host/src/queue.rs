@@ -1,7 +1,7 @@
 //! The work of one stream: tasks that a thread of the stream runs in order, and counters by
 //! which others wait for a place in that order.
 
-use crate::failures::{Cause, Failures};
+use hal::failures::{Cause, Failures};
 use hal::poison::{Unpoisoned as _, caught};
 use hal::{Error, ErrorKind, Result, Status, backlog, interruption, process};
 use std::collections::VecDeque;
@@ -162,7 +162,12 @@ impl Queue {
 
     /// Keeps the failure of a kernel among the tasks.
     pub(crate) fn keep_kernel_failure(&self, error: Error) {
-        self.failures.keep(self.number, Cause::Kernel, error);
+        self.keep(Cause::Kernel, error);
+    }
+
+    /// Keeps the failure of the task that runs.
+    fn keep(&self, cause: Cause, error: Error) {
+        self.failures.keep(self.number, self.completed() + 1, cause, error);
     }
 
     /// Puts a task behind all others and makes sure that a thread runs it.
@@ -235,7 +240,7 @@ impl Queue {
                     ))
                 });
                 if let Err(error) = result {
-                    self.failures.keep(self.number, Cause::Stream, error);
+                    self.keep(Cause::Stream, error);
                 }
                 state = self.lock();
                 // Whoever sees the task completed finds it pending no longer.
@@ -317,6 +322,11 @@ impl Mark {
     /// Reports the failure of a kernel of the device, once.
     pub(crate) fn take_kernel_failure(&self) -> Result<()> {
         self.queue.take_kernel_failure()
+    }
+
+    /// Reports the failure of a task before the place, once, or that of a kernel.
+    pub(crate) fn take_failure(&self) -> Result<()> {
+        self.queue.failures.take_up_to(self.queue.number, self.position)
     }
 
     /// Waits for that.

@@ -2,8 +2,8 @@
 
 use crate::device::DeviceId;
 use crate::error::Result;
-use crate::stream::Stream;
 use crate::status::Status;
+use crate::stream::Stream;
 use std::any::Any;
 use std::fmt::Debug;
 
@@ -47,7 +47,8 @@ pub unsafe trait Event: Send + Sync + Debug {
     /// `hipEventQuery`).
     ///
     /// # Errors
-    /// A failure of that work; `InvalidHandle` after a reset of the device.
+    /// A failure of that work, but for that of a host function, which is left to a call that waits;
+    /// `InvalidHandle` after a reset of the device.
     fn query(&self) -> Result<bool>;
 
     /// Returns what [`Event::query`] does, but for a failure of the work that is reported once: it is left
@@ -69,8 +70,18 @@ pub unsafe trait Event: Send + Sync + Debug {
     /// `hipEventSynchronize`).
     ///
     /// # Errors
-    /// A failure of that work; `InvalidHandle` after a reset of the device.
+    /// A failure of that work; `InvalidHandle` after a reset of the device; `InvalidArgument` in a function that
+    /// a stream runs.
     fn synchronize(&self) -> Result<()>;
+
+    /// Waits as [`Event::synchronize`] does, for what the library itself frees. A failure of the work that is
+    /// reported once is left to a call of the program.
+    ///
+    /// # Errors
+    /// The driver's, where it cannot wait.
+    fn settle(&self) -> Result<()> {
+        self.synchronize()
+    }
 
     /// Returns the milliseconds from `start` to this event (`cuEventElapsedTime`,
     /// `hipEventElapsedTime`).

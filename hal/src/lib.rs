@@ -68,6 +68,7 @@ pub mod driver;
 pub mod dtype;
 pub mod error;
 pub mod event;
+pub mod failures;
 pub mod features;
 pub mod function;
 pub mod interruption;

@@ -164,7 +164,7 @@ impl Drop for OfThread {
 /// No stream is made to wait for another meanwhile: what is asked of a stream to order work behind
 /// it would end a capture that had begun in between.
 #[derive(Debug)]
-pub struct NothingOrdered {
+pub(crate) struct NothingOrdered {
     _guard: RwLockWriteGuard<'static, ()>,
     _held: Held,
 }
@@ -172,7 +172,7 @@ pub struct NothingOrdered {
 impl NothingOrdered {
     /// Locks when no stream is being made to wait for another. The caller has no lock of this crate's
     /// memory.
-    pub fn lock() -> NothingOrdered {
+    pub(crate) fn lock() -> NothingOrdered {
         let held = Held::new(CAPTURING, 0);
         NothingOrdered { _guard: CAPTURES_CHANGE.write(), _held: held }
     }

@@ -15,13 +15,12 @@
 //! This costs an operation two stores and a fence, and no lock of another thread.
 
 use crate::attempt;
-use crate::error::Result;
-use crate::locks::NoCaptureBegins;
-pub use crate::locks::NothingOrdered;
+use crate::error::{Error, Result};
+use crate::locks::{NoCaptureBegins, NothingOrdered};
 use std::marker::PhantomData;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The number of streams that may capture now: those that have captured, and those whose handle
 /// other libraries know. 0 in most programs, which then pay one load for an operation.
@@ -308,26 +307,112 @@ impl Drop for Queueing {
     }
 }
 
+/// The longest pause between two looks into the cells.
+const LONGEST_PAUSE: Duration = Duration::from_millis(1);
+
+/// Asks until the answer is true; false if that takes longer.
+fn comes_within(patience: Duration, is_done: impl Fn() -> Result<bool>) -> Result<bool> {
+    let begun = Instant::now();
+    while !is_done()? {
+        if begun.elapsed() >= patience {
+            return Ok(false);
+        }
+        std::thread::yield_now();
+    }
+    Ok(true)
+}
+
+/// Refuses to begin or end a capture, and to wait for a lock of memory, on a thread that has an
+/// [`AccessGuard`](crate::memory::AccessGuard): it would wait for itself.
+///
+/// # Errors
+/// `InvalidArgument`.
+#[inline]
+pub(crate) fn outside_guards(call: &'static str) -> Result<()> {
+    if is_inside() || NoCaptureBegins::is_of_thread() { Err(inside_guard(call)) } else { Ok(()) }
+}
+
+#[cold]
+fn inside_guard(call: &'static str) -> Error {
+    let detail = "this thread has an AccessGuard, for which the call would wait for ever: drop the guard first";
+    Error::invalid(call, detail)
+}
+
 /// Returns the lock under which a stream begins to capture, joins a capture, or ends one, when no other thread
 /// is queueing on a stream that is `concerned`, which is asked under the lock: that one, with it the default
 /// stream if that waits for it, and all streams of a capture that ends. The caller has announced the capture, and
-/// has no lock. Where a capture may end while other threads add work to it, it can end under the lock that
-/// [`NothingOrdered::lock`] returns.
-pub fn begin_alone(concerned: impl Fn(u64) -> bool) -> NothingOrdered {
+/// has no lock.
+///
+/// Threads that go on queueing are held off for longer and longer: none begins to while this has the lock.
+pub(crate) fn begin_alone(concerned: impl Fn(u64) -> bool) -> NothingOrdered {
     fence(Ordering::SeqCst);
     let own = TAKEN.try_with(|taken| ptr::from_ref(taken.0)).unwrap_or(ptr::null());
     let is_queueing = |cell: &Cell| !ptr::eq(cell, own) && cell.holds(&concerned);
-    let mut pause = Duration::ZERO;
+    let mut patience = Duration::ZERO;
     loop {
         let lock = NothingOrdered::lock();
-        if !cells().any(is_queueing) {
+        if let Ok(true) = comes_within(patience, || Ok(!cells().any(is_queueing))) {
             return lock;
         }
-        // Whoever is queueing may wait for its bytes, and others must not wait for that.
+        // Whoever is queueing may wait for its bytes, and for another thread that waits for the lock.
         drop(lock);
-        std::thread::sleep(pause);
-        pause = (pause * 2 + Duration::from_micros(1)).min(Duration::from_millis(1));
+        std::thread::sleep(patience.min(LONGEST_PAUSE));
+        patience = patience * 2 + Duration::from_micros(1);
     }
+}
+
+/// Returns the lock of [`begin_alone`] when what was queued on the streams `has_settled`, which is asked under the
+/// lock. Between two looks it is waited for without the lock by `wait`. Others may queue more meanwhile, and are
+/// held off for longer and longer.
+///
+/// # Errors
+/// Those of what is called.
+pub(crate) fn settle_alone(
+    concerned: impl Fn(u64) -> bool,
+    has_settled: impl Fn() -> Result<bool>,
+    wait: impl Fn() -> Result<()>,
+) -> Result<NothingOrdered> {
+    let mut patience = Duration::ZERO;
+    loop {
+        let alone = begin_alone(&concerned);
+        if comes_within(patience, &has_settled)? {
+            return Ok(alone);
+        }
+        drop(alone);
+        // Whoever the work waits for goes on meanwhile.
+        wait()?;
+        patience = patience * 2 + Duration::from_micros(50);
+    }
+}
+
+/// Begins a capture of a stream, or lets one join: runs `begin` while no other thread is queueing on a stream that is
+/// `concerned`, and when `has_settled` says that what was queued there has run. `wait` waits for that. The
+/// caller has announced the capture. For backends.
+///
+/// # Errors
+/// Those of what is called; `InvalidArgument` on a thread that has an
+/// [`AccessGuard`](crate::memory::AccessGuard).
+pub fn begin_when_settled<T>(
+    call: &'static str,
+    concerned: impl Fn(u64) -> bool,
+    has_settled: impl Fn() -> Result<bool>,
+    wait: impl Fn() -> Result<()>,
+    begin: impl FnOnce() -> Result<T>,
+) -> Result<T> {
+    outside_guards(call)?;
+    let _alone = settle_alone(concerned, has_settled, wait)?;
+    begin()
+}
+
+/// Ends a capture to which other threads may still add work: runs `end` while no stream is made to wait for another.
+/// For backends.
+///
+/// # Errors
+/// `InvalidArgument` on a thread that has an [`AccessGuard`](crate::memory::AccessGuard).
+pub fn end_unordered<T>(call: &'static str, end: impl FnOnce() -> T) -> Result<T> {
+    outside_guards(call)?;
+    let _ordering = NothingOrdered::lock();
+    Ok(end())
 }
 
 #[cfg(test)]

@@ -306,7 +306,8 @@ unsafe impl Device for HostHandle {
         interruption::before_waiting("synchronize")?;
         self.engine().captures.check_device("synchronize")?;
         self.wait()?;
-        self.engine().default_queue.take_failure()
+        hal::memory::settle_dropped(self.id());
+        self.engine().failures.take_any()
     }
 
     fn settle(&self) -> Result<()> {

@@ -5,7 +5,7 @@ use crate::capture::{Capture, CaptureSlot, CapturedMark, Node, Refusal};
 use crate::event::HostEvent;
 use crate::graph::{GraphWork, HostGraph};
 use crate::transfer;
-use hal::queueing::{NothingOrdered, begin_alone};
+use hal::queueing::{begin_when_settled, end_unordered};
 use hal::{CaptureMode, Error, Result, Transfer, attempt, interruption};
 use std::sync::Arc;
 
@@ -103,24 +103,28 @@ impl HostStream {
         let blocking = matches!(self.kind, Kind::Own { blocking: true, .. });
         let both = [self.id, self.device.default_stream_id()];
         let concerned = if blocking { &both } else { &both[..1] };
-        loop {
+        let has_settled = || Ok(self.queue().is_idle() && !(blocking && !default.is_idle()));
+        let wait = || {
             if blocking {
                 default.mark().wait_interruptibly()?;
             }
-            self.mark().wait_interruptibly()?;
-            // Work that other threads are queueing is not part of the capture.
-            let _alone = begin_alone(|stream| concerned.contains(&stream));
-            if !self.queue().is_idle() || (blocking && !default.is_idle()) {
-                continue;
-            }
-            if !slot.set(capture) {
-                return Err(Error::invalid(call, "the stream captures already"));
-            }
-            if blocking {
-                capture.bar_default(self.device.engine());
-            }
-            return Ok(());
-        }
+            self.mark().wait_interruptibly()
+        };
+        begin_when_settled(
+            call,
+            |stream| concerned.contains(&stream),
+            has_settled,
+            wait,
+            || {
+                if !slot.set(capture) {
+                    return Err(Error::invalid(call, "the stream captures already"));
+                }
+                if blocking {
+                    capture.bar_default(self.device.engine());
+                }
+                Ok(())
+            },
+        )
     }
 
     pub(super) fn begin(&self, mode: CaptureMode) -> Result<()> {
@@ -149,11 +153,12 @@ impl HostStream {
         })?;
         capture.check_end(self.id)?;
         interruption::before_waiting("end_capture")?;
-        let ordering = NothingOrdered::lock();
-        let ended = capture.end();
-        self.device.engine().captures.remove(&capture);
-        // What is dropped with a graph that cannot be made may be ordered.
-        drop(ordering);
+        // What is dropped with a graph that cannot be made may be ordered: behind this.
+        let ended = end_unordered("end_capture", || {
+            let ended = capture.end();
+            self.device.engine().captures.remove(&capture);
+            ended
+        })?;
         let ended = ended.ok_or_else(|| Refusal::Invalidated.of("end_capture"))?;
         let (nodes, memory) = ended.finish(self.id)?;
         Ok(HostGraph::new(&self.device, nodes, memory))

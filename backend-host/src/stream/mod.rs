@@ -20,7 +20,7 @@ use hal::memory::{Access, DeviceMemory, GraphObject, Use};
 use hal::operation::Operation;
 use hal::poison::Unpoisoned as _;
 use hal::status::AtomicStatus;
-use hal::stream::transfer_overlapping;
+use hal::stream::{call_function, transfer_overlapping};
 use hal::texture::ArrayCopy;
 use hal::{
     CaptureMode, DeviceId, Direction, Error, Event, EventOptions, Graph, HostRange, PrefetchTarget,
@@ -186,6 +186,7 @@ unsafe impl Stream for HostStream {
 
     fn synchronize(&self) -> Result<()> {
         self.status.during(|| {
+            interruption::outside_functions("synchronize")?;
             if matches!(self.kind, Kind::Default) {
                 interruption::before_waiting("synchronize")?;
             }
@@ -221,15 +222,14 @@ unsafe impl Stream for HostStream {
         })
     }
 
-    fn host_function(&self, function: Box<dyn FnOnce() + Send>) -> Result<()> {
+    fn queue_function(&self, function: Box<dyn FnOnce() -> Result<()> + Send>) -> Result<()> {
         self.status.during(|| {
             self.refuse_in_capture("host_function", "a graph would run the function many times")?;
             // Never at once: the function may wait for the thread that queues it.
             let counted = self.count_function();
             self.submit(Box::new(move || {
                 let _counted = counted;
-                function();
-                Ok(())
+                call_function(function)
             }))
         })
     }

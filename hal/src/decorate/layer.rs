@@ -140,8 +140,8 @@ unsafe impl<L: StreamLayer> Stream for Layered<L> {
         self.0.call(Call::WaitEvent, |s| s.wait_event(event))
     }
 
-    fn host_function(&self, function: Box<dyn FnOnce() + Send>) -> Result<()> {
-        self.0.call(Call::HostFunction, |s| s.host_function(function))
+    fn queue_function(&self, function: Box<dyn FnOnce() -> Result<()> + Send>) -> Result<()> {
+        self.0.call(Call::HostFunction, |s| s.queue_function(function))
     }
 
     fn allocate(&self, bytes: usize) -> Result<u64> {

@@ -83,6 +83,10 @@ unsafe impl Event for Decorated<dyn Event> {
         self.call(Call::Synchronize, |e| e.synchronize())
     }
 
+    fn settle(&self) -> Result<()> {
+        self.call(Call::Synchronize, |e| e.settle())
+    }
+
     fn elapsed_since(&self, start: &dyn Event) -> Result<f32> {
         self.call(Call::ElapsedTime, |e| e.elapsed_since(start))
     }

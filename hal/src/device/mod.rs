@@ -198,7 +198,8 @@ pub unsafe trait Device: Send + Sync + Debug {
     /// Waits until all work of the device has run (`cuCtxSynchronize`, `hipDeviceSynchronize`).
     ///
     /// # Errors
-    /// A failure of that work, for example `LaunchFailed` or `DeviceLost`.
+    /// A failure of that work, for example `LaunchFailed` or `DeviceLost`: one for each call, where several
+    /// functions have failed; `InvalidArgument` in a host function.
     fn synchronize(&self) -> Result<()>;
 
     /// Waits as [`Device::synchronize`] does, for what the library itself frees. A failure of the work that

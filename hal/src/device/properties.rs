@@ -60,7 +60,8 @@ impl DeviceId {
     #[cold]
     fn refused(self, call: &'static str, argument: &str, of: DeviceId) -> Error {
         let (there, here) = (of.beside(&self), self.beside(&of));
-        let detail = format!("{argument} belongs to device {there}; one of device {here} is needed");
+        let detail =
+            format!("{argument} belongs to device {there}; one of device {here} is needed");
         Error::invalid(call, detail)
     }
 }

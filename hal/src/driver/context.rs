@@ -8,6 +8,8 @@ use super::query_support::QuerySupport;
 use super::vendor::Lasting;
 use crate::device::DeviceId;
 use crate::error::{Error, ErrorKind, Result};
+use crate::failures::Failures;
+use crate::interruption::outside_functions;
 use crate::locks::{OPENING, Ranked};
 use crate::process;
 use crate::status::{Status, meaning};
@@ -43,6 +45,8 @@ pub(super) struct Context {
     pub(super) capture_state: CaptureState,
     /// What queries are good for, once tried.
     query_support: OnceLock<QuerySupport>,
+    /// What host functions have failed with, until somebody waits.
+    pub(super) failures: Arc<Failures>,
 }
 
 thread_local! {
@@ -95,6 +99,7 @@ impl Context {
             lost: AtomicU64::new(0),
             capture_state: CaptureState::default(),
             query_support: OnceLock::new(),
+            failures: Arc::default(),
         }
     }
 
@@ -118,6 +123,8 @@ impl Context {
         if process::generation() != self.driver.generation {
             return Err(self.forked());
         }
+        // Drivers allow no call in a function that a stream runs, and do not all refuse it.
+        outside_functions("device")?;
         ENTERED.set((std::ptr::from_ref(self) as usize, self.epoch()));
         let mut handle = self.handle.load(Ordering::Acquire);
         if handle == 0 {

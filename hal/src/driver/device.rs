@@ -19,6 +19,7 @@ use crate::device::{
 use crate::error::{Error, Result};
 use crate::event::{Event, EventOptions};
 use crate::features::Features;
+use crate::memory::settle_dropped;
 use crate::module::{LinkInput, LoadOptions, Module, ModuleSource};
 use crate::stream::{Stream, StreamOptions};
 use crate::texture::{ArrayShape, Sampling, TextureHandle, TextureResource};
@@ -251,11 +252,8 @@ unsafe impl Device for DriverDevice {
             let code = unsafe { (self.context.driver.calls.synchronize)() };
             self.context.check("synchronize", code)?;
         }
-        match self.default_stream.get() {
-            // For the failure of a host function on it; its work has run.
-            Some(stream) => stream.synchronize(),
-            None => Ok(()),
-        }
+        settle_dropped(self.id());
+        self.context.failures.take_any()
     }
 
     fn settle(&self) -> Result<()> {

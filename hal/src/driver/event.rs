@@ -9,7 +9,7 @@ use crate::locks::{MARKING, Ranked, RankedGuard};
 use crate::status::{AtomicStatus, Status};
 use std::any::Any;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// `CU_EVENT_BLOCKING_SYNC` and `CU_EVENT_INTERPROCESS`; HIP's are the same.
 const BLOCKING: u32 = 1;
@@ -29,6 +29,8 @@ pub(super) struct DriverEvent {
     captured: AtomicBool,
     /// Held while the driver records the event or makes a stream wait for it, and what is known of it changes.
     marking: Ranked<(), MARKING>,
+    /// The number of the stream that recorded it, and how many host functions had been queued there.
+    behind: (AtomicU64, AtomicU64),
     status: AtomicStatus,
 }
 
@@ -69,7 +71,7 @@ impl DriverEvent {
     ) -> DriverEvent {
         let (recorded, captured) = (AtomicBool::new(recorded), AtomicBool::new(false));
         let (context, status) = (context.clone(), AtomicStatus::new());
-        let marking = Ranked::new(());
+        let (marking, behind) = (Ranked::new(()), Default::default());
         DriverEvent {
             context,
             epoch,
@@ -79,6 +81,7 @@ impl DriverEvent {
             recorded,
             captured,
             marking,
+            behind,
             status,
         }
     }
@@ -152,6 +155,19 @@ impl DriverEvent {
         context.check("wait_event", code).map(Some)
     }
 
+    /// Notes what the event has been recorded behind.
+    pub(super) fn set_behind(&self, stream: u64, functions: u64) {
+        self.behind.0.store(stream, Ordering::Release);
+        self.behind.1.store(functions, Ordering::Release);
+    }
+
+    fn wait(&self) -> Result<()> {
+        let _scope = self.context.enter_for(self.epoch)?;
+        // SAFETY: the handle is a live event.
+        let wait = || unsafe { (self.context.driver.calls.event_synchronize)(self.handle) };
+        self.context.check("synchronize", self.context.outside_captures(wait))
+    }
+
     /// True once it has been recorded.
     pub(super) fn is_recorded(&self) -> bool {
         self.recorded.load(Ordering::Acquire)
@@ -215,11 +231,15 @@ unsafe impl Event for DriverEvent {
 
     fn synchronize(&self) -> Result<()> {
         self.status.during(|| {
-            let _scope = self.context.enter_for(self.epoch)?;
-            // SAFETY: the handle is a live event.
-            let wait = || unsafe { (self.context.driver.calls.event_synchronize)(self.handle) };
-            self.context.check("synchronize", self.context.outside_captures(wait))
+            self.wait()?;
+            let (stream, functions) = &self.behind;
+            let place = (stream.load(Ordering::Acquire), functions.load(Ordering::Acquire));
+            self.context.failures.take_up_to(place.0, place.1)
         })
+    }
+
+    fn settle(&self) -> Result<()> {
+        self.status.during(|| self.wait())
     }
 
     fn elapsed_since(&self, start: &dyn Event) -> Result<f32> {

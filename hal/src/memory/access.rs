@@ -169,13 +169,13 @@ impl fmt::Debug for AccessGuard<'_> {
 impl<'a> AccessGuard<'a> {
     /// Orders an operation that is about to be queued on `stream` behind all earlier work
     /// that it conflicts with. Queue it while the guard lives, and do nothing else meanwhile:
-    /// other threads may be waiting for the guard, and as with a lock the thread itself may not
-    /// acquire another one: of memory that several streams use that would be for ever, and panics
-    /// where Rust's assertions are on.
+    /// other threads may be waiting for the guard, as for a lock. The thread itself may acquire another
+    /// one of memory that a single stream uses; where it would wait for its own guard, an operation is an error.
     ///
     /// # Errors
     /// `InvalidHandle` if a memory has been freed; `InvalidArgument` for memory of another backend or opening
-    /// than the stream's; the driver's error if streams cannot be made to wait. Nothing has been queued then.
+    /// than the stream's, and for memory of several streams while this thread has another guard; the driver's
+    /// error if streams cannot be made to wait. Nothing has been queued then.
     pub fn acquire(stream: &Arc<dyn Stream>, uses: &[Use<'a>]) -> Result<AccessGuard<'a>> {
         Self::acquire_for(stream, uses, false, || false)
     }
@@ -264,6 +264,7 @@ impl<'a> AccessGuard<'a> {
     ) -> Result<AccessGuard<'a>> {
         attempt::before_waiting()?;
         interruption::before_waiting("memory")?;
+        queueing::outside_guards("memory")?;
         // Before the memory refers to the stream: the next use of the memory would wait for it.
         stream.check_epoch()?;
         for &(memory, _) in uses {

@@ -51,7 +51,11 @@ impl GraphHold {
 impl Drop for GraphHold {
     fn drop(&mut self) {
         // In a forked child a thread of the parent may have had the lock.
-        if !self.memory.is_out_of_reach() && self.memory.usage.leave_graph() {
+        if self.memory.is_out_of_reach() {
+            return;
+        }
+        let same = || GraphHold { memory: self.memory.clone(), access: self.access };
+        if !super::is_left(self.memory.device.id(), same) && self.memory.usage.leave_graph() {
             self.memory.free_deferred();
         }
     }

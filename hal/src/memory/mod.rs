@@ -5,6 +5,7 @@ mod access;
 mod address_hold;
 mod captured;
 mod hold;
+mod later;
 mod order;
 mod pinned;
 pub mod pool;
@@ -16,6 +17,8 @@ pub use access::{AccessGuard, Use};
 pub use address_hold::AddressHold;
 pub use captured::{BlockOwner, CapturedMemory, GraphBlocks, GraphObject, GraphUses};
 pub use hold::GraphHold;
+pub use later::settle_dropped;
+pub(crate) use later::{is_left, leave};
 pub use order::Access;
 pub use pinned::{PinnedMemory, RegisteredMemory};
 pub use pool::{DevicePool, PinnedPool, PooledPinned};
@@ -29,6 +32,7 @@ use crate::status::{AtomicStatus, Status};
 use crate::stream::Stream;
 use std::any::Any;
 use std::fmt;
+use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use usage::Usage;
@@ -364,6 +368,22 @@ impl DeviceMemory {
         process::is_exiting() || self.is_inherited() || self.is_gone()
     }
 
+    /// Moves the memory to another object; this one is as after [`DeviceMemory::release`].
+    fn take(&mut self) -> DeviceMemory {
+        let empty = Usage::new(self.usage.allocation_stream().clone());
+        empty.abandon();
+        DeviceMemory {
+            device: self.device.clone(),
+            address: self.address,
+            bytes: self.bytes,
+            owner: mem::replace(&mut self.owner, Owner::Stream),
+            generation: self.generation,
+            holds: mem::take(&mut self.holds),
+            epoch: self.epoch,
+            usage: mem::replace(&mut self.usage, empty),
+        }
+    }
+
     fn free(&self, stream: &dyn Stream) -> Result<()> {
         if self.bytes == 0 {
             return Ok(());
@@ -381,11 +401,16 @@ impl DeviceMemory {
 
 impl Drop for DeviceMemory {
     fn drop(&mut self) {
-        if self.is_out_of_reach() || self.usage.is_retired() {
+        if self.is_out_of_reach()
+            || self.usage.is_retired()
+            || is_left(self.device.id(), || self.take())
+        {
             return;
         }
         let result = match self.usage.sole_stream() {
             Some(stream) => self.free(stream),
+            // Other threads may use it, and wait for the guard that this one has.
+            None if !usage::may_wait_for_uses() => return leave(self.device.id(), self.take()),
             None => self.release(),
         };
         note_failed_free("device memory", result);

@@ -1,6 +1,6 @@
 //! Host memory that devices copy from and to at full speed.
 
-use super::note_failed_free;
+use super::{is_left, note_failed_free};
 use crate::device::{Device, PinnedOptions};
 use crate::error::{Error, Result};
 use crate::process;
@@ -93,6 +93,7 @@ impl Drop for PinnedMemory {
             || process::is_exiting()
             || self.generation != process::generation()
             || self.device.epoch() != self.epoch
+            || is_left(self.device.id(), || PinnedMemory { device: self.device.clone(), ..*self })
         {
             return;
         }

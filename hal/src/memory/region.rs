@@ -78,7 +78,8 @@ impl Range {
 
 impl Drop for Range {
     fn drop(&mut self) {
-        if *self.open.get_mut() {
+        let same = || Range { device: self.device.clone(), open: AtomicBool::new(true), ..*self };
+        if *self.open.get_mut() && !super::is_left(self.device.id(), same) {
             super::note_failed_free("device memory", self.end());
         }
     }

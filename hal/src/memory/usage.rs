@@ -9,7 +9,7 @@ use crate::event::EventOptions;
 use crate::interruption;
 use crate::locks::{NoCaptureBegins, ORDERING, Ranked, RankedGuard};
 use crate::process::ProcessCondition;
-use crate::queueing::{Queueing, some_may_capture};
+use crate::queueing::{Queueing, is_inside, outside_guards, some_may_capture};
 use crate::stream::Stream;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -246,8 +246,8 @@ impl Usage {
     pub(super) fn before_retiring(&self) -> Result<()> {
         let is_used =
             || self.state.load(Ordering::Acquire) & INSIDE != 0 || self.uses.try_lock().is_none();
-        if interruption::is_in_kernel() && is_used() {
-            interruption::before_waiting("free")?;
+        if !may_wait_for_uses() && is_used() {
+            before_waiting_for_uses()?;
         }
         Ok(())
     }
@@ -259,12 +259,12 @@ impl Usage {
     /// `InvalidHandle` if the memory was freed already; the driver's error if neither events
     /// nor the host could wait for another stream's work.
     pub(super) fn retire(&self, memory: &DeviceMemory) -> Result<Option<Arc<dyn Stream>>> {
-        let retired = if interruption::is_in_kernel() {
-            // Whoever uses the memory may wait for the interrupted kernel.
+        let retired = if !may_wait_for_uses() {
+            // Whoever uses the memory may wait for what this thread is in.
             let is_used = self.state.fetch_or(SHARED, Ordering::AcqRel) & INSIDE != 0;
             match self.uses.try_lock() {
                 Some(mut shared_uses) if !is_used => self.retire_under(&mut shared_uses)?,
-                _ => return interruption::before_waiting("free").map(|()| None),
+                _ => return before_waiting_for_uses().map(|()| None),
             }
         } else {
             self.share();
@@ -331,6 +331,17 @@ impl Usage {
         let last = self.graphs.load(Ordering::Acquire) == 0;
         last && self.state.fetch_and(!DEFERRED, Ordering::AcqRel) & DEFERRED != 0
     }
+}
+
+/// False where uses of the memory may wait for this thread: for a kernel that it interrupts, for the stream that runs
+/// its function, or for its own guard.
+pub(super) fn may_wait_for_uses() -> bool {
+    interruption::may_wait() && !is_inside()
+}
+
+fn before_waiting_for_uses() -> Result<()> {
+    interruption::before_waiting("free")?;
+    outside_guards("free")
 }
 
 pub(super) fn freed(memory: &DeviceMemory) -> Error {

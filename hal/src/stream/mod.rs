@@ -2,11 +2,13 @@
 
 mod gather;
 mod graph;
+mod host_function;
 mod overlap;
 mod transfer;
 
 pub use gather::gather_by_transfers;
 pub use graph::{CaptureMode, Graph};
+pub use host_function::{Outcome, call_function};
 pub use overlap::{copy_array_overlapping, transfer_overlapping};
 pub(crate) use transfer::unrepeatable;
 pub use transfer::{Direction, HostRange, Transfer};
@@ -83,7 +85,8 @@ pub unsafe trait Stream: Send + Sync + Debug {
     /// Returns true if all work queued so far has run (`cuStreamQuery`, `hipStreamQuery`).
     ///
     /// # Errors
-    /// A failure of that work; the driver's, while the stream captures.
+    /// A failure of that work, but for that of a host function, which is left to a call that waits; the
+    /// driver's, while the stream captures.
     fn query(&self) -> Result<bool>;
 
     /// Returns what [`Stream::query`] does, but for a failure of the work that is reported once: it is left
@@ -105,7 +108,7 @@ pub unsafe trait Stream: Send + Sync + Debug {
     ///
     /// # Errors
     /// A failure of that work, for example `LaunchFailed` or `DeviceLost`; the driver's, while the
-    /// stream captures.
+    /// stream captures; `InvalidArgument` in a host function.
     fn synchronize(&self) -> Result<()>;
 
     /// Waits as [`Stream::synchronize`] does, for what the library itself orders or frees. A failure of the work
@@ -140,14 +143,12 @@ pub unsafe trait Stream: Send + Sync + Debug {
     /// has recorded in a capture; else the driver's.
     fn wait_event(&self, event: &dyn Event) -> Result<()>;
 
-    /// Queues a function that runs on a host thread when all work queued so far has run
-    /// (`cuLaunchHostFunc`, `hipLaunchHostFunc`). The function must not call the device: it is a part of
-    /// the device's work, and what waits for that waits for ever. Nor must what it owns when it is dropped, which
-    /// memory, pinned memory and copies that are under way do.
+    /// Queues a function as [`host_function`](#method.host_function) documents, which calls this. A backend runs it
+    /// by [`call_function`], and keeps what that returns until somebody waits for it.
     ///
     /// # Errors
     /// The driver's; the function is dropped without being called then.
-    fn host_function(&self, function: Box<dyn FnOnce() + Send>) -> Result<()>;
+    fn queue_function(&self, function: Box<dyn FnOnce() -> Result<()> + Send>) -> Result<()>;
 
     /// Allocates `bytes` bytes in the stream's order, for work that is queued on the stream from
     /// now on, and returns the address (`cuMemAllocFromPoolAsync`, `hipMallocFromPoolAsync`).

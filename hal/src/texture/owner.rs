@@ -3,7 +3,7 @@
 use super::{ArrayShape, Sampling, TextureHandle, TextureResource};
 use crate::device::Device;
 use crate::error::{Error, Result};
-use crate::memory::settle_for_end;
+use crate::memory::{is_left, settle_for_end};
 use crate::process;
 use std::any::Any;
 use std::fmt;
@@ -36,7 +36,8 @@ impl Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        if process::is_exiting() || self.check("free").is_err() {
+        let same = || Handle { device: self.device.clone(), ..*self };
+        if process::is_exiting() || self.check("free").is_err() || is_left(self.device.id(), same) {
             return;
         }
         let ended = settle_for_end(self.device.as_ref()).and_then(|waited| {

@@ -10,7 +10,7 @@ use crate::dtype::{DType, Element};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, EventOptions};
 use crate::layout::shape_text;
-use crate::memory::{PinnedMemory, settle};
+use crate::memory::{PinnedMemory, is_left, settle};
 use crate::status::Status;
 use std::fmt;
 use std::marker::PhantomData;
@@ -35,19 +35,21 @@ impl<T: Element> DeviceArray<T> {
     /// # Errors
     /// `OutOfMemory`; a failure of queued work.
     pub fn to_vec(&self) -> Result<Vec<T>> {
-        let mut values = Vec::new();
-        values.try_reserve_exact(self.size()).map_err(|_| {
-            let status = Status::host(Status::OUT_OF_MEMORY);
-            let what = format!("no host memory for {} elements of {}", self.size(), T::DTYPE);
-            Error::new(ErrorKind::OutOfMemory, status, "to_vec", what)
-        })?;
-        // SAFETY: there is room for the elements, which are there once the copy has returned.
-        unsafe {
-            self.copy_to(values.as_mut_ptr())?;
-            normalize(values.as_mut_ptr(), self.size());
-            values.set_len(self.size());
-        }
-        Ok(values)
+        self.array.during(|| {
+            let mut values = Vec::new();
+            values.try_reserve_exact(self.size()).map_err(|_| {
+                let status = Status::host(Status::OUT_OF_MEMORY);
+                let what = format!("no host memory for {} elements of {}", self.size(), T::DTYPE);
+                Error::new(ErrorKind::OutOfMemory, status, "to_vec", what)
+            })?;
+            // SAFETY: there is room for the elements, which are there once the copy has returned.
+            unsafe {
+                self.copy_to(values.as_mut_ptr())?;
+                normalize(values.as_mut_ptr(), self.size());
+                values.set_len(self.size());
+            }
+            Ok(values)
+        })
     }
 
     /// Copies the elements to host memory, the last axis fastest, and waits for that.
@@ -69,13 +71,15 @@ impl<T: Element> DeviceArray<T> {
     /// # Errors
     /// `InvalidArgument` if the slice has another length; a failure of queued work.
     pub fn copy_to_slice(&self, values: &mut [T]) -> Result<()> {
-        self.check_length(values.len())?;
-        // SAFETY: the slice has room for the elements.
-        let copied = unsafe { self.copy_to(values.as_mut_ptr()) };
-        // Also behind a copy that failed, which may have copied a part.
-        // SAFETY: the slice has so many elements.
-        unsafe { normalize(values.as_mut_ptr(), values.len()) };
-        copied
+        self.array.during(|| {
+            self.check_length(values.len())?;
+            // SAFETY: the slice has room for the elements.
+            let copied = unsafe { self.copy_to(values.as_mut_ptr()) };
+            // Also behind a copy that failed, which may have copied a part.
+            // SAFETY: the slice has so many elements.
+            unsafe { normalize(values.as_mut_ptr(), values.len()) };
+            copied
+        })
     }
 
     /// Sets the elements from a slice, the last axis fastest. Waits until they have arrived.
@@ -83,18 +87,20 @@ impl<T: Element> DeviceArray<T> {
     /// # Errors
     /// `InvalidArgument` if the slice has another length; `OutOfMemory`.
     pub fn copy_from_slice(&mut self, values: &[T]) -> Result<()> {
-        self.check_length(values.len())?;
-        if !values.is_empty() {
-            settle(self.stream().as_ref())?;
-        }
-        if self.layout().is_c_contiguous() {
-            // SAFETY: the slice has as many elements, and the call waits until they are read.
-            return unsafe { self.array.upload(values.as_ptr().cast(), true) };
-        }
-        let staged = self.array.new_result(self.shape(), T::DTYPE)?;
-        // SAFETY: as above.
-        unsafe { staged.upload(values.as_ptr().cast(), true)? };
-        self.array.assign(&staged)
+        self.array.during(|| {
+            self.check_length(values.len())?;
+            if !values.is_empty() {
+                settle(self.stream().as_ref())?;
+            }
+            if self.layout().is_c_contiguous() {
+                // SAFETY: the slice has as many elements, and the call waits until they are read.
+                return unsafe { self.array.upload(values.as_ptr().cast(), true) };
+            }
+            let staged = self.array.new_result(self.shape(), T::DTYPE)?;
+            // SAFETY: as above.
+            unsafe { staged.upload(values.as_ptr().cast(), true)? };
+            self.array.assign(&staged)
+        })
     }
 
     fn check_length(&self, length: usize) -> Result<()> {
@@ -118,14 +124,16 @@ impl<T: Element> DeviceArray<T> {
     /// `InvalidArgument` if the buffer has another length, or while the stream captures;
     /// `OutOfMemory`.
     pub fn copy_to_pinned(&self, buffer: PinnedBuffer<T>) -> Result<PendingCopy<T>> {
-        self.check_length(buffer.len())?;
-        let packed = self.array.in_c_order()?;
-        let pointer = buffer.memory.pointer();
-        let pending = PendingCopy::new(self, buffer)?;
-        // SAFETY: the buffer has room for the elements; it belongs to the pending copy, which
-        // returns it when the copy has run.
-        unsafe { packed.download(pointer, false)? };
-        pending.mark(self)
+        self.array.during(|| {
+            self.check_length(buffer.len())?;
+            let packed = self.array.in_c_order()?;
+            let pointer = buffer.memory.pointer();
+            let pending = PendingCopy::new(self, buffer)?;
+            // SAFETY: the buffer has room for the elements; it belongs to the pending copy, which
+            // returns it when the copy has run.
+            unsafe { packed.download(pointer, false)? };
+            pending.mark(self)
+        })
     }
 
     /// Queues a copy of a page-locked buffer's elements, the last axis fastest, to this array.
@@ -135,20 +143,22 @@ impl<T: Element> DeviceArray<T> {
     /// `InvalidArgument` if the buffer has another length, or while the stream captures;
     /// `OutOfMemory`.
     pub fn copy_from_pinned(&mut self, buffer: PinnedBuffer<T>) -> Result<PendingCopy<T>> {
-        self.check_length(buffer.len())?;
-        let pointer = buffer.memory.pointer();
-        let is_direct = self.layout().is_c_contiguous();
-        let target = match is_direct {
-            true => self.array.clone(),
-            false => self.array.new_result(self.shape(), T::DTYPE)?,
-        };
-        let pending = PendingCopy::new(self, buffer)?;
-        // SAFETY: as for `copy_to_pinned`.
-        unsafe { target.upload(pointer, false)? };
-        if !is_direct {
-            self.array.assign(&target)?;
-        }
-        pending.mark(self)
+        self.array.during(|| {
+            self.check_length(buffer.len())?;
+            let pointer = buffer.memory.pointer();
+            let is_direct = self.layout().is_c_contiguous();
+            let target = match is_direct {
+                true => self.array.clone(),
+                false => self.array.new_result(self.shape(), T::DTYPE)?,
+            };
+            let pending = PendingCopy::new(self, buffer)?;
+            // SAFETY: as for `copy_to_pinned`.
+            unsafe { target.upload(pointer, false)? };
+            if !is_direct {
+                self.array.assign(&target)?;
+            }
+            pending.mark(self)
+        })
     }
 }
 
@@ -247,7 +257,7 @@ impl<T: Element> PendingCopy<T> {
     /// Returns true once the copy has run.
     ///
     /// # Errors
-    /// A failure of queued work.
+    /// A failure of queued work, but for that of a host function, which is left to a call that waits.
     pub fn is_done(&self) -> Result<bool> {
         self.event.query()
     }
@@ -255,11 +265,18 @@ impl<T: Element> PendingCopy<T> {
     /// Waits for the copy, and returns the buffer.
     ///
     /// # Errors
-    /// A failure of queued work; the buffer is never freed then, for the device may still use it.
+    /// A failure of queued work, that of a host function before the copy among them. The buffer is freed then if
+    /// the copy has run, and never if the device may still use it.
     pub fn wait(mut self) -> Result<PinnedBuffer<T>> {
         self.settle()?;
         let buffer = self.buffer.take();
         buffer.ok_or_else(|| Error::handle("copy", "the buffer has been returned already"))
+    }
+
+    /// Moves the copy to another object.
+    fn take(&mut self) -> Self {
+        let (event, array) = (self.event.clone(), self.array.clone());
+        PendingCopy { buffer: self.buffer.take(), event, is_marked: self.is_marked, array }
     }
 
     fn settle(&self) -> Result<()> {
@@ -284,10 +301,14 @@ impl<T: Element> fmt::Debug for PendingCopy<T> {
 
 impl<T: Element> Drop for PendingCopy<T> {
     fn drop(&mut self) {
-        let Some(buffer) = self.buffer.take() else { return };
+        let device = self.array.device().id();
+        if self.buffer.is_none() || is_left(device, || self.take()) {
+            return;
+        }
+        let buffer = self.buffer.take();
         let settled = match self.is_marked {
-            true => self.event.synchronize(),
-            false => self.array.stream().synchronize(),
+            true => self.event.settle(),
+            false => self.array.stream().settle(),
         };
         if let Err(error) = settled {
             // The device may still write it.

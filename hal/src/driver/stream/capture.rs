@@ -6,8 +6,11 @@ use crate::driver::calls::Handle;
 use crate::driver::errors::optional;
 use crate::driver::event::DriverEvent;
 use crate::error::{Error, Result};
+use crate::locks::NothingOrdered;
 use crate::memory::{CapturedMemory, GraphUses};
-use crate::queueing::{Announcement, NothingOrdered, begin_alone, beside_captures, is_inside};
+use crate::queueing::{
+    Announcement, begin_alone, beside_captures, is_inside, outside_guards, settle_alone,
+};
 use crate::status::Status;
 use crate::stream::{CaptureMode, Stream};
 use smallvec::SmallVec;
@@ -67,6 +70,7 @@ impl DriverStream {
         }
         let refuse = || self.refuse_in_capture("begin_capture", "end_capture comes first");
         refuse()?;
+        outside_guards("begin_capture")?;
         self.device().open_captures.collect();
         let context = self.context();
         let blocking = !self.options()?.non_blocking;
@@ -106,19 +110,18 @@ impl DriverStream {
     /// under the lock whether the stream captures by now: then nothing was waited for.
     fn settle_alone(&self, call: &'static str) -> Result<NothingOrdered> {
         let (_scope, concerned) = (self.enter()?, self.and_those_that_wait());
-        let mut patience = Duration::ZERO;
-        loop {
-            let alone = begin_alone(|stream| concerned.contains(&stream));
-            if self.capture_number()?.is_some()
-                || self.settles_within(patience, &concerned, call)?
-            {
-                return Ok(alone);
+        let wait = || self.wait_for(&concerned, call);
+        let has_settled = || {
+            if self.capture_number()?.is_some() {
+                return Ok(true);
             }
-            drop(alone);
-            // Whoever the work waits for goes on meanwhile. Others may queue more, but not for ever longer.
-            self.wait_for(&concerned, call)?;
-            patience = patience * 2 + Duration::from_micros(50);
-        }
+            // Where queries never tell, this waits.
+            match self.supports_queries() {
+                true => self.has_settled(&concerned, call),
+                false => wait().map(|()| true),
+            }
+        };
+        settle_alone(|stream| concerned.contains(&stream), has_settled, wait)
     }
 
     /// The driver's handles of this stream and the default stream, as far as they may have work: while another
@@ -126,27 +129,6 @@ impl DriverStream {
     fn handles(&self, concerned: &[u64]) -> impl Iterator<Item = Handle> {
         let default = concerned.len() > 1 && !self.context().default_is_barred();
         default.then_some(0).into_iter().chain([self.raw()])
-    }
-
-    /// True if what was queued has run, or does so soon. Where queries never tell, this waits for it. The context
-    /// is current.
-    fn settles_within(
-        &self,
-        patience: Duration,
-        concerned: &[u64],
-        call: &'static str,
-    ) -> Result<bool> {
-        if !self.supports_queries() {
-            return self.wait_for(concerned, call).map(|()| true);
-        }
-        let begun = Instant::now();
-        while !self.has_settled(concerned, call)? {
-            if begun.elapsed() >= patience {
-                return Ok(false);
-            }
-            std::thread::yield_now();
-        }
-        Ok(true)
     }
 
     fn has_settled(&self, concerned: &[u64], call: &'static str) -> Result<bool> {
@@ -266,6 +248,7 @@ impl DriverStream {
             })
         };
         number()?;
+        outside_guards("end_capture")?;
         // Drivers do not expect that one thread ends a capture to which another one adds work, and crash.
         let _announcement = Announcement::new();
         let ordering = self.end_alone();

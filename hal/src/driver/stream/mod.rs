@@ -8,11 +8,11 @@ pub(super) mod open_captures;
 mod queue;
 mod transfer;
 
+use crate::device::DeviceId;
 use crate::driver::calls::{Handle, NON_BLOCKING, PER_THREAD};
-use crate::driver::context::{Context, lock};
+use crate::driver::context::Context;
 use crate::driver::memory::free_list::FreeList;
 use crate::driver::state::DeviceState;
-use crate::device::DeviceId;
 use crate::error::{Error, Result};
 use crate::locks::RankedGuard;
 use crate::memory::BlockOwner;
@@ -22,6 +22,7 @@ use crate::status::{AtomicStatus, Status};
 use crate::stream::{Stream, StreamOptions, unique_id};
 use open_captures::Unattached;
 use std::ffi::c_int;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::{self, ThreadId};
 
@@ -53,8 +54,8 @@ pub(in crate::driver) struct DriverStream {
     /// stream, so from then on the driver is asked.
     exposed: OnceLock<MayCapture>,
     unattached: Unattached,
-    /// The failure of a host function, until somebody waits for the stream.
-    failure: Arc<Mutex<Option<Error>>>,
+    /// How many host functions have been queued.
+    functions: AtomicU64,
     status: AtomicStatus,
 }
 
@@ -69,7 +70,7 @@ impl DriverStream {
             blocks: device.memory.new_list(handle),
             exposed: OnceLock::new(),
             unattached: Mutex::default(),
-            failure: Arc::default(),
+            functions: AtomicU64::new(0),
             status: AtomicStatus::new(),
             context: device.context.clone(),
             device: device.clone(),
@@ -273,7 +274,7 @@ impl DriverStream {
 
     /// Reports the failure of a host function, once.
     pub(in crate::driver) fn take_failure(&self) -> Result<()> {
-        lock(&self.failure).take().map_or(Ok(()), Err)
+        self.context.failures.take(self.id)
     }
 }
 
@@ -295,6 +296,7 @@ fn wrong_device(stream: &dyn Stream, device: DeviceId) -> Error {
 impl Drop for DriverStream {
     fn drop(&mut self) {
         let context = &self.context;
+        context.failures.forget(self.id);
         if self.exposed.get().is_some() && context.is_of_this_process() {
             context.capture_state.conceal(self.id);
         }

@@ -4,43 +4,40 @@ use super::{DriverStream, Ownership};
 use super::{execute, transfer};
 use crate::device::{Device, DeviceId};
 use crate::driver::calls::{Handle, NON_BLOCKING};
-use crate::driver::context::lock;
 use crate::driver::device;
 use crate::driver::errors::optional;
 use crate::driver::event::{self, DriverEvent};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::event::{Event, EventOptions};
+use crate::failures::{Cause, Failures};
 use crate::memory::{Access, DeviceMemory, GraphObject, Use};
 use crate::operation::Operation;
-use crate::poison::caught;
 use crate::queueing::beside_captures;
 use crate::status::Status;
 use crate::stream::{
     CaptureMode, Direction, Graph, HostRange, PrefetchTarget, Stream, StreamOptions, Transfer,
-    copy_array_overlapping, gather_by_transfers, transfer_overlapping,
+    call_function, copy_array_overlapping, gather_by_transfers, transfer_overlapping,
 };
 use crate::texture::ArrayCopy;
 use std::any::Any;
 use std::ffi::{c_int, c_void};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// What a host function needs when it runs.
 struct HostCall {
-    function: Box<dyn FnOnce() + Send>,
-    failure: Arc<Mutex<Option<Error>>>,
+    function: Box<dyn FnOnce() -> Result<()> + Send>,
+    failures: Arc<Failures>,
+    /// Of the stream, and of the function among those of the stream.
+    numbers: (u64, u64),
 }
 
 unsafe extern "C" fn run_host_call(data: *mut c_void) {
     // SAFETY: the data is a boxed call that was handed over when it was queued, once.
     let call = unsafe { Box::from_raw(data.cast::<HostCall>()) };
-    let HostCall { function, failure } = *call;
-    if caught(function).is_none() {
-        *lock(&failure) = Some(Error::new(
-            ErrorKind::LaunchFailed,
-            Status::host(Status::LAUNCH_FAILED),
-            "host_function",
-            "the function panicked",
-        ));
+    let HostCall { function, failures, numbers: (stream, number) } = *call;
+    if let Err(error) = call_function(function) {
+        failures.keep(stream, number, Cause::Stream, error);
     }
 }
 
@@ -132,7 +129,10 @@ unsafe impl Stream for DriverStream {
             let _queueing = beside_captures(self.id);
             let captured = self.capture_number()?.is_some();
             let _scope = self.enter_anywhere()?;
-            event::own(event)?.record_on(&self.context, self.handle, captured)
+            let event = event::own(event)?;
+            event.record_on(&self.context, self.handle, captured)?;
+            event.set_behind(self.id, self.functions.load(Ordering::Acquire));
+            Ok(())
         })
     }
 
@@ -146,7 +146,7 @@ unsafe impl Stream for DriverStream {
                 return Ok(());
             }
             if self.is_elsewhere() {
-                return event.synchronize();
+                return event.settle();
             }
             let _scope = self.enter()?;
             let queueing = beside_captures(self.id);
@@ -161,13 +161,15 @@ unsafe impl Stream for DriverStream {
         })
     }
 
-    fn host_function(&self, function: Box<dyn FnOnce() + Send>) -> Result<()> {
+    fn queue_function(&self, function: Box<dyn FnOnce() -> Result<()> + Send>) -> Result<()> {
         self.status.during(|| {
             let _queueing = beside_captures(self.id);
             self.refuse_in_capture("host_function", "a graph would run the function many times")?;
             let _scope = self.enter()?;
             let calls = &self.context.driver.calls;
-            let call = Box::new(HostCall { function, failure: self.failure.clone() });
+            let numbers = (self.id, self.functions.fetch_add(1, Ordering::AcqRel) + 1);
+            let failures = self.context.failures.clone();
+            let call = Box::new(HostCall { function, failures, numbers });
             let data = Box::into_raw(call).cast::<c_void>();
             // A runtime may have the newer symbol and not the function.
             let mut code = Status::NOT_SUPPORTED;

@@ -107,7 +107,7 @@ unsafe fn linear(stream: &DriverStream, transfer: &Transfer) -> Result<()> {
     if wait && (!at_once || transfer.direction == Direction::DeviceToDevice) {
         return stream.synchronize();
     }
-    Ok(())
+    if wait { stream.take_failure() } else { Ok(()) }
 }
 
 /// Copies ranges of host memory through the device's chunks if that is the better way. The bytes have arrived
