@@ -12,6 +12,7 @@ pub(crate) const BACKENDS: [BackendUnderTest; 4] = [
     BackendUnderTest {
         name: "host",
         open: open_host,
+        open_apart: open_host,
         second: |_| Renamed::backend(open_host()?, 1).device(0),
         capabilities: |_| {
             Ok(vec![
@@ -30,6 +31,7 @@ pub(crate) const BACKENDS: [BackendUnderTest; 4] = [
     BackendUnderTest {
         name: "cuda",
         open: || gpuarray::open(Choice::Cuda),
+        open_apart: backend_cuda::open,
         second: |backend| backend.device(1),
         capabilities: gpu,
         expected_failures: &[],
@@ -38,6 +40,7 @@ pub(crate) const BACKENDS: [BackendUnderTest; 4] = [
     BackendUnderTest {
         name: "hip",
         open: || gpuarray::open(Choice::Hip),
+        open_apart: backend_hip::open,
         second: |backend| backend.device(1),
         capabilities: gpu,
         expected_failures: &[],
@@ -47,6 +50,7 @@ pub(crate) const BACKENDS: [BackendUnderTest; 4] = [
     BackendUnderTest {
         name: "skeleton",
         open: skeleton::open,
+        open_apart: skeleton::open,
         second: |_| Renamed::backend(skeleton::open()?, 1).device(0),
         capabilities: |_| {
             Ok(vec![

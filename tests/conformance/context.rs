@@ -14,6 +14,7 @@ pub(crate) struct Context {
     pub(crate) backend: Arc<dyn Backend>,
     pub(crate) device: Arc<dyn Device>,
     second: fn(&dyn Backend) -> Result<Arc<dyn Device>>,
+    open_apart: fn() -> Result<Arc<dyn Backend>>,
     capabilities: Vec<Capability>,
     takes_all: bool,
 }
@@ -21,14 +22,18 @@ pub(crate) struct Context {
 impl Context {
     pub(crate) fn new(
         backend: Arc<dyn Backend>,
-        second: fn(&dyn Backend) -> Result<Arc<dyn Device>>,
+        (second, open_apart): (
+            fn(&dyn Backend) -> Result<Arc<dyn Device>>,
+            fn() -> Result<Arc<dyn Backend>>,
+        ),
         capabilities: &[Capability],
     ) -> Result<Context> {
         let device = backend.device(0)?;
         gate::prepare(&device, capabilities.contains(&Capability::ConcurrentHostFunctions))?;
         let is_double = capabilities.contains(&Capability::Double);
         let takes_all = !is_double || std::env::var_os("PYGPU_TEST_ALL").is_some();
-        Ok(Context { backend, device, second, capabilities: capabilities.to_vec(), takes_all })
+        let capabilities = capabilities.to_vec();
+        Ok(Context { backend, device, second, open_apart, capabilities, takes_all })
     }
 
     /// True if the backend can do what a test asks for in passing.
@@ -50,6 +55,17 @@ impl Context {
     /// A device that is not the first one.
     pub(crate) fn second_device(&self) -> Result<Arc<dyn Device>> {
         (self.second)(self.backend.as_ref())
+    }
+
+    /// The first device of another opening of the backend.
+    pub(crate) fn device_apart(&self) -> Result<Arc<dyn Device>> {
+        (self.open_apart)()?.device(0)
+    }
+
+    /// Every device that is another one: of this opening, and of another.
+    pub(crate) fn other_devices(&self) -> Result<Vec<Arc<dyn Device>>> {
+        let second = self.can(Capability::SecondDevice).then(|| self.second_device());
+        second.into_iter().chain([self.device_apart()]).collect()
     }
 
     /// A stream that the default stream and it do not wait for each other.

@@ -78,6 +78,8 @@ pub(crate) struct BackendUnderTest {
     pub(crate) name: &'static str,
     /// Opens it for one test.
     pub(crate) open: fn() -> Result<Arc<dyn Backend>>,
+    /// Opens it once more, apart from every other opening.
+    pub(crate) open_apart: fn() -> Result<Arc<dyn Backend>>,
     /// Another device than the first, where there is one.
     pub(crate) second: fn(&dyn Backend) -> Result<Arc<dyn Device>>,
     /// What it can here and now, beyond the features of its device.
@@ -347,11 +349,12 @@ fn attempt(
     test: &Test,
     limit: Duration,
 ) -> std::result::Result<(), String> {
-    let (open, second, run) = (backend.open, backend.second, test.run);
+    let (open, run) = (backend.open, test.run);
+    let others = (backend.second, backend.open_apart);
     let capabilities = capabilities.to_vec();
     let (sender, receiver) = mpsc::channel();
     let thread = std::thread::Builder::new().name(test.name.to_owned()).spawn(move || {
-        let body = || -> Outcome { run(&Context::new(open()?, second, &capabilities)?) };
+        let body = || -> Outcome { run(&Context::new(open()?, others, &capabilities)?) };
         let result = match catch_unwind(AssertUnwindSafe(body)) {
             Ok(Ok(())) => Ok(()),
             Ok(Err(error)) => Err(error.to_string()),
@@ -368,7 +371,8 @@ fn attempt(
         .unwrap_or_else(|_| Err(format!("did not finish in {} seconds", limit.as_secs())))
 }
 
-fn payload_text(payload: &(dyn Any + Send)) -> String {
+/// What a panic says.
+pub(crate) fn payload_text(payload: &(dyn Any + Send)) -> String {
     payload
         .downcast_ref::<&str>()
         .map(|text| (*text).to_owned())

@@ -8,6 +8,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+mod attack;
 mod backends;
 mod capture_rules;
 mod captures;
@@ -23,6 +24,7 @@ mod gate;
 mod graphs;
 mod harness;
 mod hazards;
+mod host_functions;
 mod identity;
 mod indexed;
 mod isolated;
@@ -31,6 +33,7 @@ mod kernels;
 mod launches;
 mod memory;
 mod modules;
+mod other_devices;
 mod overlaps;
 mod peers;
 mod pinned;
@@ -100,6 +103,9 @@ fn main() -> ExitCode {
         ("shared_captures", shared_captures::TESTS),
         ("sharing", sharing::TESTS),
         ("peers", peers::TESTS),
+        ("other_devices", other_devices::TESTS),
+        ("host_functions", host_functions::TESTS),
+        ("attack", attack::TESTS),
         ("isolated", isolated::TESTS),
     ];
     harness::run(&tables, &backends::BACKENDS)

@@ -299,6 +299,7 @@ def flatnonzero(a: GPUArray) -> GPUArray:
     """Returns the indices of the elements that are not zero, of the array read as along one axis.
 
     Waits for the number of these elements. PyCUDA has no such function.
+    If another thread writes ``a`` meanwhile, elements of the result may be undefined.
 
     Parameters
     ----------
@@ -329,6 +330,7 @@ def nonzero(a: GPUArray) -> tuple[GPUArray, ...]:
     order.
 
     Waits for the number of these elements. PyCUDA has no such function.
+    If another thread writes ``a`` meanwhile, elements of the result may be undefined.
 
     Parameters
     ----------
@@ -371,6 +373,7 @@ def compress(
     """Returns the elements along an axis at which a condition is true. Waits for their number.
 
     PyCUDA has no such function.
+    If another thread writes ``condition`` meanwhile, elements of the result may be undefined.
 
     Parameters
     ----------

@@ -5,7 +5,9 @@ mod queue;
 mod stream;
 
 use gpuarray::device::{DeviceAttribute, DeviceProperties, MemoryInfo};
+use gpuarray::hal::failures::Failures;
 use gpuarray::hal::poison::Unpoisoned as _;
+use gpuarray::memory::settle_dropped;
 use gpuarray::{
     Api, Backend, Device, DeviceId, Error, ErrorKind, Event, EventOptions, Features, PinnedOptions,
     Result, Status, Stream, StreamOptions,
@@ -32,10 +34,12 @@ struct Skeleton(Arc<SkeletonDevice>);
 
 /// Opens the backend.
 pub(crate) fn open() -> Result<Arc<dyn Backend>> {
+    let failures = Arc::new(Failures::default());
     let shared = Arc::new(Shared {
         id: DeviceId { backend: NAME, ordinal: 0, instance: DeviceId::next_instance() },
         properties: DeviceProperties::new("Skeleton", "0000:00:00.0", (0, 0), CAPACITY),
-        default_queue: Queue::new()?,
+        default_queue: Queue::new(&failures)?,
+        failures,
         default_id: gpuarray::stream::unique_id(),
         queues: Mutex::default(),
         memory: Mutex::default(),
@@ -90,6 +94,8 @@ struct Shared {
     id: DeviceId,
     properties: DeviceProperties,
     default_queue: Arc<Queue>,
+    /// What queued work has failed with.
+    failures: Arc<Failures>,
     default_id: u64,
     /// The work of streams, dropped ones too, and whether they wait for the default stream.
     queues: Mutex<Vec<(Weak<Progress>, bool)>>,
@@ -124,9 +130,9 @@ impl Shared {
     }
 
     /// Waits for all queued work.
-    fn wait(&self) {
-        self.marks(true).iter().for_each(Mark::wait);
-        self.default_queue.mark().wait();
+    fn wait(&self) -> Result<()> {
+        self.marks(true).iter().try_for_each(Mark::wait)?;
+        self.default_queue.mark().wait()
     }
 
     /// True if the range is the device's or page-locked.
@@ -137,8 +143,8 @@ impl Shared {
     fn allocate(&self, bytes: usize) -> Result<u64> {
         let used = || self.memory.lock().unpoisoned().values().sum::<usize>();
         if bytes > CAPACITY - used() {
-            // Memory that queued work frees counts as free.
-            self.wait();
+            // Memory that queued work frees counts as free, unless this is a part of the work.
+            let _ = self.wait();
         }
         let free = CAPACITY - used();
         let none = || {
@@ -215,7 +221,7 @@ unsafe impl Device for SkeletonDevice {
     }
 
     fn create_stream(&self, options: StreamOptions) -> Result<Arc<dyn Stream>> {
-        let (queue, blocking) = (Queue::new()?, !options.non_blocking);
+        let (queue, blocking) = (Queue::new(&self.0.failures)?, !options.non_blocking);
         self.0.queues.lock().unpoisoned().push((Arc::downgrade(queue.progress()), blocking));
         let id = gpuarray::stream::unique_id();
         Ok(Arc::new(SkeletonStream::new(&self.0, id, queue, blocking)))
@@ -230,7 +236,7 @@ unsafe impl Device for SkeletonDevice {
     }
 
     unsafe fn free(&self, address: u64, _: usize) -> Result<()> {
-        self.0.wait();
+        self.0.wait()?;
         // SAFETY: the caller's promise, and no work is left.
         unsafe { self.0.free(address) };
         Ok(())
@@ -277,7 +283,7 @@ unsafe impl Device for SkeletonDevice {
     }
 
     unsafe fn unregister_host(&self, pointer: *mut u8) -> Result<()> {
-        self.0.wait();
+        self.0.wait()?;
         match self.0.pinned.lock().unpoisoned().remove(&(pointer as u64)) {
             Some(_) => Ok(()),
             None => Err(Error::new(
@@ -290,8 +296,9 @@ unsafe impl Device for SkeletonDevice {
     }
 
     fn synchronize(&self) -> Result<()> {
-        self.0.wait();
-        self.0.default_queue.take_failure()
+        self.0.wait()?;
+        settle_dropped(self.0.id);
+        self.0.failures.take_any()
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -1,5 +1,7 @@
 //! The work of one stream: tasks that a thread runs in order.
 
+use gpuarray::hal::failures::{Cause, Failures};
+use gpuarray::hal::interruption;
 use gpuarray::hal::poison::Unpoisoned as _;
 use gpuarray::{Error, ErrorKind, Result, Status};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,9 +16,12 @@ pub(super) type Task = Box<dyn FnOnce() -> Result<()> + Send>;
 pub(super) struct Progress {
     /// How many tasks have been queued.
     queued: AtomicU64,
-    /// How many tasks have run, and the first failure that nobody was told of.
-    done: Mutex<(u64, Option<Error>)>,
+    /// How many tasks have run.
+    done: Mutex<u64>,
     changed: Condvar,
+    /// What tasks have failed with, of all queues, and the number of this one there.
+    failures: Arc<Failures>,
+    number: u64,
 }
 
 impl Progress {
@@ -35,13 +40,26 @@ pub(super) struct Mark {
 
 impl Mark {
     pub(super) fn is_reached(&self) -> bool {
-        self.progress.done.lock().unpoisoned().0 >= self.position
+        *self.progress.done.lock().unpoisoned() >= self.position
     }
 
-    pub(super) fn wait(&self) {
+    /// Waits for that; refused in a function that a stream runs.
+    pub(super) fn wait(&self) -> Result<()> {
+        interruption::outside_functions("synchronize")?;
+        self.wait_as_work();
+        Ok(())
+    }
+
+    /// Reports the failure of a task before the place, once.
+    pub(super) fn take_failure(&self) -> Result<()> {
+        self.progress.failures.take_up_to(self.progress.number, self.position)
+    }
+
+    /// Waits for that as a task of another queue does.
+    pub(super) fn wait_as_work(&self) {
         let done = self.progress.done.lock().unpoisoned();
         let changed = &self.progress.changed;
-        drop(changed.wait_while(done, |done| done.0 < self.position).unpoisoned());
+        drop(changed.wait_while(done, |done| *done < self.position).unpoisoned());
     }
 }
 
@@ -53,9 +71,10 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    pub(super) fn new() -> Result<Arc<Queue>> {
+    pub(super) fn new(failures: &Arc<Failures>) -> Result<Arc<Queue>> {
         let (sender, tasks) = mpsc::channel::<Task>();
-        let progress = Arc::new(Progress::default());
+        let (failures, number) = (failures.clone(), gpuarray::stream::unique_id());
+        let progress = Arc::new(Progress { failures, number, ..Progress::default() });
         let told = progress.clone();
         let work = move || {
             for task in tasks {
@@ -64,8 +83,10 @@ impl Queue {
                     Err(Error::new(ErrorKind::LaunchFailed, status, "stream", "a task panicked"))
                 });
                 let mut done = told.done.lock().unpoisoned();
-                done.0 += 1;
-                done.1 = done.1.take().or(result.err());
+                *done += 1;
+                if let Err(error) = result {
+                    told.failures.keep(told.number, *done, Cause::Stream, error);
+                }
                 told.changed.notify_all();
             }
         };
@@ -94,6 +115,6 @@ impl Queue {
 
     /// Reports the failure of an earlier task, once.
     pub(super) fn take_failure(&self) -> Result<()> {
-        self.progress.done.lock().unpoisoned().1.take().map_or(Ok(()), Err)
+        self.progress.failures.take(self.progress.number)
     }
 }

@@ -1,11 +1,13 @@
 //! Streams and events of the skeleton.
 
-use super::queue::{Mark, Queue, Task};
 use super::Shared;
+use super::queue::{Mark, Queue, Task};
+use gpuarray::hal::interruption;
 use gpuarray::hal::operation::Operation;
 use gpuarray::hal::poison::Unpoisoned as _;
 use gpuarray::hal::stream::transfer_overlapping;
 use gpuarray::status::AtomicStatus;
+use gpuarray::stream::call_function;
 use gpuarray::{DeviceId, Error, ErrorKind, Event, EventOptions, Result, Status, Stream, Transfer};
 use std::any::Any;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -39,11 +41,18 @@ impl SkeletonStream {
         self.blocking.then(|| self.device.default_queue.mark()).into_iter().collect()
     }
 
+    fn wait(&self) -> Result<()> {
+        if self.is_default() {
+            self.earlier().iter().try_for_each(Mark::wait)?;
+        }
+        self.queue.mark().wait()
+    }
+
     /// Queues a task behind all work that it has to wait for.
     fn submit(&self, task: Task) {
         let earlier = self.earlier();
         self.queue.submit(Box::new(move || {
-            earlier.iter().for_each(Mark::wait);
+            earlier.iter().for_each(Mark::wait_as_work);
             task()
         }));
     }
@@ -72,10 +81,7 @@ unsafe impl Stream for SkeletonStream {
 
     fn synchronize(&self) -> Result<()> {
         self.status.during(|| {
-            if self.is_default() {
-                self.earlier().iter().for_each(Mark::wait);
-            }
-            self.queue.mark().wait();
+            self.wait()?;
             self.queue.take_failure()
         })
     }
@@ -104,7 +110,7 @@ unsafe impl Stream for SkeletonStream {
             event.check_wait(self, false)?;
             if let Some(mark) = own(event)?.mark() {
                 self.submit(Box::new(move || {
-                    mark.wait();
+                    mark.wait_as_work();
                     Ok(())
                 }));
             }
@@ -112,12 +118,9 @@ unsafe impl Stream for SkeletonStream {
         })
     }
 
-    fn host_function(&self, function: Box<dyn FnOnce() + Send>) -> Result<()> {
+    fn queue_function(&self, function: Box<dyn FnOnce() -> Result<()> + Send>) -> Result<()> {
         self.status.during(|| {
-            self.submit(Box::new(move || {
-                function();
-                Ok(())
-            }));
+            self.submit(Box::new(|| call_function(function)));
             Ok(())
         })
     }
@@ -143,16 +146,20 @@ unsafe impl Stream for SkeletonStream {
                 return unsafe { transfer_overlapping(self, transfer) };
             }
             let copied = *transfer;
+            let ends = [transfer.source, transfer.destination];
+            let is_known = ends.iter().all(|&end| self.device.can_access(end, transfer.width));
+            let wait = transfer.wait || !is_known;
+            if wait {
+                interruption::before_waiting("transfer")?;
+            }
             self.submit(Box::new(move || {
                 // SAFETY: the caller's promise holds until the copy has run.
                 unsafe { copy(&copied) };
                 Ok(())
             }));
-            let ends = [transfer.source, transfer.destination];
-            let is_known = ends.iter().all(|&end| self.device.can_access(end, transfer.width));
-            if transfer.wait || !is_known {
+            if wait {
                 // Memory of the program that is not page-locked is done with when the call returns.
-                self.queue.mark().wait();
+                self.queue.mark().wait()?;
                 return self.queue.take_failure();
             }
             Ok(())
@@ -271,10 +278,10 @@ unsafe impl Event for SkeletonEvent {
 
     fn synchronize(&self) -> Result<()> {
         self.status.during(|| {
-            if let Some(mark) = self.mark() {
-                mark.wait();
-            }
-            Ok(())
+            interruption::outside_functions("synchronize")?;
+            let Some(mark) = self.mark() else { return Ok(()) };
+            mark.wait()?;
+            mark.take_failure()
         })
     }
 
