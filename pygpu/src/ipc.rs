@@ -121,7 +121,8 @@ impl IPCMemoryHandle {
             )));
         }
         let device = current_device()?.device;
-        let opened = py.detach(|| Imported::open(&device, &handle)).or_raise()?;
+        // SAFETY: the program orders the work of the processes, as the documentation of `pygpu.ipc` asks.
+        let opened = py.detach(|| unsafe { Imported::open(&device, &handle) }).or_raise()?;
         let allocation = DeviceAllocation::of_region(opened.into_region());
         Ok(PyClassInitializer::from(allocation).add_subclass(IPCMemoryHandle))
     }

@@ -264,6 +264,16 @@ impl Managed {
 
 /// Memory that another process exported with [`Device::export_memory`]; closed at the end:
 /// `cuIpcOpenMemHandle`, `hipIpcOpenMemHandle`.
+///
+/// Opening is `unsafe`, since other processes use the memory:
+///
+/// ```compile_fail,E0133
+/// # use gpuarray_hal::{Device, device::IpcHandle, error::Result, memory::Imported};
+/// # use std::sync::Arc;
+/// fn open(device: &Arc<dyn Device>, handle: &IpcHandle) -> Result<Imported> {
+///     Imported::open(device, handle)
+/// }
+/// ```
 #[derive(Debug)]
 pub struct Imported {
     region: Region,
@@ -275,7 +285,14 @@ impl Imported {
     ///
     /// # Errors
     /// `Unsupported` where the device shares none; the driver's error for a handle that is none.
-    pub fn open(device: &Arc<dyn Device>, handle: &IpcHandle) -> Result<Imported> {
+    ///
+    /// # Safety
+    /// Until the memory is closed, nobody writes a byte of it while this object's work uses the byte, and nobody
+    /// uses a byte while this object's work writes it. This concerns the exporting process, other processes
+    /// that opened the handle, and other objects of this process that did: each opening orders its own uses only.
+    /// Order the others by interprocess events, or by messages after the work has run.
+    /// The exporter keeps the memory allocated until then.
+    pub unsafe fn open(device: &Arc<dyn Device>, handle: &IpcHandle) -> Result<Imported> {
         let address = device.import_memory(handle)?;
         let bytes = device
             .address_range(address)
