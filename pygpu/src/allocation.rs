@@ -204,14 +204,39 @@ pub(crate) fn view<'py>(
             format!("size is {size} and offset {offset}; the memory has {} bytes", memory.bytes()),
         )));
     }
+    buffer(py, memory.address() + offset as u64, size, hold(py, memory)?)
+}
+
+/// An object that keeps memory from being freed, given back or closed.
+fn hold<'py>(py: Python<'py>, memory: &Arc<DeviceMemory>) -> PyResult<Bound<'py, PyAny>> {
     let hold = memory.hold().or_raise()?;
     let drop_hold = |hold, _| drop_unlocked(hold);
-    let owner = PyCapsule::new_with_value_and_destructor(py, hold, HOLD, drop_hold)?;
-    buffer(py, memory.address() + offset as u64, size, owner.into_any())
+    Ok(PyCapsule::new_with_value_and_destructor(py, hold, HOLD, drop_hold)?.into_any())
+}
+
+/// Returns an object that stands for an export of an array's memory by its address: while it lives, the memory
+/// cannot be freed, given back to its pool or closed.
+///
+/// Raises `LogicError` for memory that has ended already.
+#[pyfunction]
+pub(crate) fn hold_memory<'py>(array: &Bound<'py, GPUArray>) -> PyResult<Bound<'py, PyAny>> {
+    hold(array.py(), array.get().array()?.memory())
 }
 
 /// The name of capsules that keep memory.
 const HOLD: &CStr = c"pygpu.driver.memory";
+
+/// Ends the uses of an array's memory that another library allocated; its own is left alone.
+///
+/// Raises `LogicError` while an export of the memory lives, and if it has ended already.
+#[pyfunction]
+pub(crate) fn end_foreign_memory(py: Python<'_>, array: &Bound<'_, GPUArray>) -> PyResult<()> {
+    let memory = array.get().array()?.memory().clone();
+    match memory.external_owner() {
+        Some(_) => py.detach(|| memory.release()).or_raise(),
+        None => Ok(()),
+    }
+}
 
 /// A memoryview over a range of addresses that `owner` keeps valid.
 #[pyfunction]

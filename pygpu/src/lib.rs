@@ -88,6 +88,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     }
     functions!(
         allocation::buffer,
+        allocation::end_foreign_memory,
+        allocation::hold_memory,
         allocation::mem_alloc,
         allocation::mem_alloc_ordered,
         allocation::mem_alloc_pitch,

@@ -8,6 +8,7 @@ use crate::errors::{OrRaise, to_python};
 use crate::integer::argument;
 use crate::numpy_array;
 use crate::owner::{Filled, OwnerObject, OwnerReference};
+use crate::pool::PooledHostAllocation;
 use crate::weak_array::WeakArray;
 use gpuarray::hal::poison::Unpoisoned as _;
 use gpuarray::memory::{PinnedMemory, RegisteredMemory};
@@ -44,6 +45,14 @@ fn options(name: &str, flags: u32, allowed: u32) -> PyResult<PinnedOptions> {
 /// What `host_alloc_flags` mean.
 pub(crate) fn alloc_options(name: &str, flags: u32) -> PyResult<PinnedOptions> {
     options(name, flags, PORTABLE | MAPPED | WRITE_COMBINED)
+}
+
+/// What keeps the memory of a page-locked allocation from being freed; `None` for anything else.
+pub(crate) fn hold_of(value: &Bound<'_, PyAny>) -> Option<Arc<()>> {
+    if let Ok(allocation) = value.cast::<PagelockedHostAllocation>() {
+        return Some(allocation.get().array.hold());
+    }
+    value.cast::<PooledHostAllocation>().ok().map(|allocation| allocation.get().hold())
 }
 
 fn unlocked<T>(memory: &Mutex<T>) -> MutexGuard<'_, T> {

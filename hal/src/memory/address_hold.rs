@@ -1,4 +1,5 @@
-//! Uses of memory by its address, which keep it allocated.
+//! Uses of memory by its address, which keep it allocated. Every export of memory to other libraries and
+//! processes takes such a hold.
 
 use super::{DeviceMemory, usage};
 use crate::error::{Error, Result};
@@ -49,7 +50,8 @@ impl DeviceMemory {
             Err(holds) => Err(Error::handle(
                 "free",
                 format!(
-                    "the memory at {:#x} is still used by its address ({holds} buffers over it)",
+                    "the memory at {:#x} is still used by its address: {holds} exports of it (buffers, arrays of \
+                     other libraries, handles for other processes) live; drop them first",
                     self.address
                 ),
             )),

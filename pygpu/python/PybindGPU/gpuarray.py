@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from pygpu._exchange import describe
+
 from . import backend
 from ._arrays import DeviceArray
 from ._dtypes import SUPPORTED_DTYPES, UnsupportedDataType, supported
@@ -362,14 +364,8 @@ class GPUArray:
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """The description of the device memory that other libraries read, version 3."""
-        return {
-            "shape": self.shape,
-            "strides": tuple(self.strides),
-            "typestr": self._dtype.str,
-            "data": (self.ptr, False),
-            "stream": None,
-            "version": 3,
-        }
+        block = self._device_array._device_source
+        return describe(self, self.ptr, None, hold=block and block.memory)
 
     def get(self, copy: bool = False) -> np.ndarray:
         """Copies the elements to host memory and returns that as a numpy array.

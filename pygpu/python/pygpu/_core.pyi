@@ -77,6 +77,7 @@ __all__ = [
     "dlpack_tensor",
     "dot",
     "driver_version",
+    "end_foreign_memory",
     "extension_dtype",
     "extension_dtypes",
     "fill_memory",
@@ -86,6 +87,7 @@ __all__ = [
     "get_limit",
     "has_textures",
     "header_of_host",
+    "hold_memory",
     "host_memory_size",
     "init",
     "kept_memory",
@@ -825,9 +827,11 @@ def dlpack_capsule(
     device: tuple[int, int],
     dtype: tuple[int, int],
     strides: list[int],
-    is_versioned: bool,
+    version: tuple[int, int] | None,
     is_copied: bool,
 ) -> CapsuleType: ...
+def end_foreign_memory(array: GPUArray) -> None: ...
+def hold_memory(array: GPUArray) -> CapsuleType: ...
 def dlpack_tensor(
     capsule: Any,
 ) -> tuple[

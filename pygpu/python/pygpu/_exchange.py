@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
+import os
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +13,7 @@ from . import _arguments, _core
 from ._core import Event, GPUArray, Stream
 from ._device import Device
 from ._errors import InvalidArgument
+from .compyte.array import c_contiguous_strides
 
 
 class _Kind(NamedTuple):
@@ -23,6 +26,9 @@ class _Kind(NamedTuple):
 
 _CPU = 1
 _KINDS = {"cuda": _Kind(2, (3, 13)), "hip": _Kind(10, (11,)), "host": _Kind(_CPU, ())}
+
+# The latest version of DLPack's capsules that are made.
+_VERSION = (1, 1)
 
 # DLPack's codes of kinds of elements.
 _CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
@@ -56,7 +62,94 @@ def _dtype_of(code: int, bits: int) -> np.dtype[Any] | None:
         return None
 
 
+def extent(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tuple[int, int]:
+    """Returns where an array starts and ends, in bytes from its first element."""
+    if 0 in shape:
+        return 0, 0
+    reach = [(side - 1) * stride for side, stride in zip(shape, strides)]
+    return sum(min(0, step) for step in reach), sum(max(0, step) for step in reach) + itemsize
+
+
+def host_memory(address: int, size: int) -> np.ndarray:
+    """Returns a copy of host memory at an address, which the kernel checks: a size that is wrong is
+    an error, where a read by this process would end it.
+
+    Raises
+    ------
+    ValueError
+        There is no such memory.
+    """
+    try:
+        result = np.empty(size, np.uint8)
+        with open("/proc/self/mem", "rb", buffering=0) as memory:
+            if not os.pread(memory.fileno(), 1, address + size - 1):
+                raise OSError("no memory")
+            done = 0
+            while done < size:
+                count = os.preadv(memory.fileno(), [result.data[done:]], address + done)
+                if count == 0:
+                    raise OSError("no memory")
+                done += count
+    except (OSError, OverflowError, MemoryError) as error:
+        raise ValueError(f"there are no {size} bytes of memory at {address:#x}") from error
+    return result
+
+
 # -- export --------------------------------------------------------------------------------
+
+
+class _HeldAddress(int):
+    """An address of memory that cannot be freed as long as this object lives."""
+
+    hold: Any
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return int, (int(self),)
+
+
+def describe(
+    array: Any, address: int, stream: int | None, is_read_only: bool = False, hold: Any = None
+) -> dict[str, Any]:
+    """Returns the description of an array for ``__cuda_array_interface__``, version 3.
+
+    Parameters
+    ----------
+    array : GPUArray or numpy.ndarray
+        What has the shape, strides and dtype.
+    address : int
+        The address of the first element on the device.
+    stream : int or None
+        The handle of the stream behind whose work others may use the memory; None for none.
+    is_read_only : bool
+        Whether others may not write.
+    hold : object, optional
+        What keeps the memory from being freed as long as the address in the description lives.
+
+    Returns
+    -------
+    dict
+        The description.
+    """
+    dtype, held = array.dtype, _HeldAddress(address)
+    held.hold = hold
+    result = {
+        "shape": tuple(array.shape),
+        "strides": tuple(array.strides),
+        "data": (held, is_read_only),
+        "typestr": dtype.str,
+        "stream": None if stream is None else stream_number(stream),
+        "version": 3,
+    }
+    if dtype.names:
+        # numpy describes no fields that overlap or are out of order: without it, they are bytes.
+        with contextlib.suppress(ValueError):
+            result["descr"] = dtype.descr
+    return result
+
+
+def stream_number(stream: Any) -> int:
+    """Returns the handle of a stream as descriptions have it: of the default stream it is not 0."""
+    return int(stream) or _LEGACY
 
 
 def dlpack_device(array: GPUArray) -> tuple[int, int]:
@@ -98,7 +191,8 @@ def dlpack(
         refused.
     """
     device, copy = dlpack_device(array), _arguments.truth("copy", copy)
-    is_versioned = max_version is not None and _arguments.pair("max_version", max_version)[0] >= 1
+    latest = None if max_version is None else _arguments.pair("max_version", max_version)
+    version = min(latest, _VERSION) if latest and latest[0] >= 1 else None
     if dl_device is not None and _arguments.pair("dl_device", dl_device) != device:
         if _arguments.pair("dl_device", dl_device) != (_CPU, 0):
             raise BufferError(f"dl_device is {dl_device}; the array is on {device}")
@@ -106,7 +200,7 @@ def dlpack(
             raise BufferError("copy is False; an array on a GPU reaches the host by a copy")
         # It is numpy's from here on. Versions before 2.1 take no more than the stream.
         host = array.get()
-        return host.__dlpack__(max_version=max_version) if is_versioned else host.__dlpack__()
+        return host.__dlpack__(max_version=max_version) if version else host.__dlpack__()
     code = _code_of(array.dtype)
     if code is None:
         raise BufferError(f"dtype is {array.dtype}; DLPack has no such elements")
@@ -125,7 +219,7 @@ def dlpack(
         device,
         (code, 8 * itemsize),
         [stride // itemsize for stride in array.strides],
-        is_versioned,
+        version,
         bool(copy),
     )
 
@@ -224,24 +318,23 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> G
             wanted = (wanted[0], 0)
         if wanted != there and not (copy and wanted[0] == kind.own):
             raise BufferError(f"device is {device}; x is on {there}, and copy is {copy}")
-    if not is_here:
-        if there[0] == _CPU and copy:
-            return _core.to_gpu(np.from_dlpack(x))
+    is_host = there[0] == _CPU
+    if not is_here and not (is_host and copy):
         raise BufferError(
             f"x is on the device {there} of DLPack; this backend's are {kind.own}"
-            + ("; copy=True copies it" if there[0] == _CPU else "")
+            + ("; copy=True copies it" if is_host else "")
         )
-    capsule = _export(export, {_CPU: None, 10: 0}.get(kind.own, _LEGACY))
+    tensor = _tensor_of(_export(export, {_CPU: None, 10: 0}.get(there[0], _LEGACY)))
     try:
-        result, is_read_only = _from_capsule(capsule)
-    except InvalidArgument as error:
         # On the host only what its own allocator or page-locking knows is device memory.
-        if kind.own != _CPU or copy is False:
-            raise BufferError(f"x cannot be used where it is: {error}") from None
-        return _core.to_gpu(np.from_dlpack(x))
+        if is_host and copy is not False and not (is_here and _is_device_memory(tensor.address)):
+            return _core.to_gpu(_host_view(tensor))
+        result = _array_at(*tensor[:5])
+    except (InvalidArgument, ValueError, TypeError) as error:
+        raise BufferError(f"x cannot be used where it is: {error}") from error
     if copy:
         return result.copy()
-    if is_read_only:
+    if tensor.is_read_only:
         raise BufferError("x is for reading only, which a GPUArray cannot be; copy=True copies it")
     return result
 
@@ -249,13 +342,24 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> G
 def _export(export: Any, stream: int | None) -> Any:
     """Calls ``__dlpack__``, of a library that knows version 1 or of an older one."""
     try:
-        return export(stream=stream, max_version=(1, 1))
+        return export(stream=stream, max_version=_VERSION)
     except TypeError:
         return export(stream=stream)
 
 
-def _from_capsule(capsule: Any) -> tuple[GPUArray, bool]:
-    """Consumes a capsule; returns its array, and whether it is for reading only."""
+class _Tensor(NamedTuple):
+    """What a capsule says of an array, with strides in bytes, and what keeps the memory."""
+
+    address: int
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    strides: tuple[int, ...] | None
+    owner: Any
+    is_read_only: bool
+
+
+def _tensor_of(capsule: Any) -> _Tensor:
+    """Consumes a capsule, whose memory is on the host or on a device of this backend."""
     owner, address, shape, strides, (code, bits, lanes), device, is_read_only = _core.dlpack_tensor(
         capsule
     )
@@ -266,10 +370,60 @@ def _from_capsule(capsule: Any) -> tuple[GPUArray, bool]:
             "no dtype"
         )
     kind = _kind()
-    if device[0] not in (kind.own, *kind.others):
+    if device[0] not in (_CPU, kind.own, *kind.others):
         raise BufferError(f"the capsule's memory is on the device {device} of DLPack")
     steps = None if strides is None else tuple(step * dtype.itemsize for step in strides)
-    return _array_at(address, tuple(shape), dtype, steps, owner), is_read_only
+    return _Tensor(address, tuple(shape), dtype, steps, owner, is_read_only)
+
+
+def _is_device_memory(address: int) -> bool:
+    try:
+        return address != 0 and GPUArray(1, np.uint8, gpudata=address).ptr == address
+    except InvalidArgument:
+        return False
+
+
+def _host_view(tensor: _Tensor) -> np.ndarray[Any, Any]:
+    """Returns a numpy array over a tensor in host memory.
+
+    Raises
+    ------
+    ValueError
+        It reaches beyond the address space, or to where there is no memory.
+    """
+    address, shape, dtype, strides, owner, _ = tensor
+    if 0 in shape or min(shape, default=0) < 0:
+        # numpy refuses negative extents.
+        return np.empty(shape, dtype)
+    strides = _steps(shape, strides, dtype.itemsize)
+    low, high = extent(shape, strides, dtype.itemsize)
+    if address == 0 or not 0 < address + low < address + high < 1 << 63:
+        raise _unreachable(address, shape, strides)
+    # A wrong address is an error, where a read by this process would end it.
+    if os.path.exists("/proc/self/mem"):
+        for byte in (address + low, address + high - 1):
+            host_memory(byte, 1)
+    memory = _core.address_as_buffer(address + low, high - low, owner)
+    return np.ndarray(shape, dtype, memory, -low, strides)
+
+
+def _steps(
+    shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize: int
+) -> tuple[int, ...]:
+    """Returns the strides of an array of another library."""
+    if strides is None:
+        return c_contiguous_strides(itemsize, shape)
+    if len(strides) != len(shape):
+        return strides
+    # Where there is no second element, the way to it may be any number.
+    return tuple(itemsize if n == 1 else it for n, it in zip(shape, strides, strict=True))
+
+
+def _unreachable(address: int, shape: Any, strides: Any) -> InvalidArgument:
+    return InvalidArgument(
+        f"x has elements at {address:#x}, where there is no memory for shape {shape} and strides "
+        f"{strides} in the address space"
+    )
 
 
 def _array_at(
@@ -277,12 +431,10 @@ def _array_at(
 ) -> GPUArray:
     if 0 in shape:
         return GPUArray(shape, dtype)
-    if strides is not None and len(strides) == len(shape):
-        # Where there is no second element, the way to it may be any number.
-        step = dtype.itemsize
-        strides = tuple(step if n == 1 else it for n, it in zip(shape, strides, strict=True))
+    if strides is not None:
+        strides = _steps(shape, strides, dtype.itemsize)
     if address == 0:
-        raise InvalidArgument(f"x has its elements at address 0, where there is no memory: {shape}")
+        raise _unreachable(address, shape, strides)
     return GPUArray(shape, dtype, base=owner, gpudata=address, strides=strides)
 
 
@@ -328,9 +480,15 @@ def from_cuda_array_interface(x: Any, /, *, sync: bool = True) -> GPUArray:
         raise TypeError(
             f"x is of type {type(x).__name__}; an array with __cuda_array_interface__ is needed"
         )
+    return from_description(interface, x, sync)
+
+
+def from_description(interface: dict[str, Any], owner: Any, sync: bool) -> GPUArray:
+    """Returns the array of a ``__cuda_array_interface__``, whose memory ``owner`` keeps."""
     try:
         address, is_read_only = interface["data"]
-        address = operator.index(address)
+        # One of this library's keeps the memory.
+        address = address if isinstance(address, int) else operator.index(address)
         shape = tuple(map(operator.index, interface["shape"]))
         typestr, descr = interface["typestr"], interface.get("descr")
         strides = interface.get("strides")
@@ -342,6 +500,10 @@ def from_cuda_array_interface(x: Any, /, *, sync: bool = True) -> GPUArray:
     if interface.get("mask") is not None:
         raise BufferError("x has a mask, which a GPUArray has not")
     dtype = _described_dtype(typestr, descr)
+    # Elements that numpy lacks are bytes to the interface.
+    known = getattr(owner, "dtype", None)
+    if descr is None and isinstance(known, np.dtype) and known.str == typestr:
+        dtype = known
     stream = interface.get("stream")
     if stream is not None and sync and 0 not in shape:
         stream = _arguments.whole("the stream of x", stream)
@@ -350,8 +512,8 @@ def from_cuda_array_interface(x: Any, /, *, sync: bool = True) -> GPUArray:
                 f"the stream of x is {stream}, which __cuda_array_interface__ does not allow"
             )
         if stream != _LEGACY:
-            _wait(Stream.from_handle(_LEGACY), stream, x)
-    return _array_at(address, shape, dtype, steps, x)
+            _wait(Stream.from_handle(_LEGACY), stream, owner)
+    return _array_at(address, shape, dtype, steps, owner)
 
 
 def _described_dtype(typestr: Any, descr: Any) -> np.dtype[Any]:
@@ -360,8 +522,9 @@ def _described_dtype(typestr: Any, descr: Any) -> np.dtype[Any]:
         dtype: np.dtype[Any] = np.dtype(_arguments.instance("typestr", typestr, str))
         record = None
         if dtype.kind == "V" and descr:
-            record = np.dtype([tuple(entry) for entry in descr])
-    except TypeError as error:
+            # Leaves out what fills gaps, which numpy describes as fields without a name.
+            record = np.lib.format.descr_to_dtype([tuple(entry) for entry in descr])
+    except (TypeError, ValueError) as error:
         raise ValueError(f"x has elements that have no dtype: {error}") from None
     if record is not None and record.itemsize != dtype.itemsize:
         raise ValueError(

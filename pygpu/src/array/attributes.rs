@@ -1,14 +1,15 @@
 //! The attributes of an array.
 
-use super::GPUArray;
+use super::{GPUArray, wait_for_array};
+use crate::allocation::hold_memory;
 use crate::allocator::{allocation_object, mem_alloc_object};
-use crate::errors::{OrRaise, to_python};
+use crate::errors::OrRaise;
 use crate::status;
-use crate::stream::{LEGACY, PER_THREAD};
-use gpuarray::{Error, Layout, Stream};
-use numpy::{PyArrayDescr, PyArrayDescrMethods};
+use crate::stream::PER_THREAD;
+use gpuarray::{Layout, Stream};
+use numpy::PyArrayDescr;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::PyTuple;
 use pyo3::{PyTraverseError, PyVisit};
 use std::time::{Duration, Instant};
 
@@ -187,30 +188,17 @@ impl GPUArray {
         status::object(py, self.array()?.last_status())
     }
 
-    /// The description of the array that other libraries read, version 3.
+    /// The description of the array that other libraries read, version 3; see `pygpu._exchange.describe`.
     #[getter]
-    fn __cuda_array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let content = self.content()?;
-        let array = &content.array;
-        if array.size() > 0 && !array.memory().is_allocated() {
-            return Err(to_python(Error::handle(
-                "__cuda_array_interface__",
-                "the array's memory was freed",
-            )));
-        }
-        let address = if array.size() > 0 { array.address() } else { 0 };
-        let interface = PyDict::new(py);
-        interface.set_item("shape", self.shape(py)?)?;
-        interface.set_item("strides", self.strides(py)?)?;
-        interface.set_item("data", (address, false))?;
-        interface.set_item("typestr", content.descr.bind(py).getattr("str")?)?;
-        let is_record = content.descr.bind(py).has_fields();
-        if is_record {
-            interface.set_item("descr", content.descr.bind(py).getattr("descr")?)?;
-        }
-        interface.set_item("stream", self.stream_for_others(py)?)?;
-        interface.set_item("version", 3)?;
-        Ok(interface)
+    fn __cuda_array_interface__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let (py, array) = (slf.py(), slf.get());
+        let (address, stream) = match array.size()? {
+            0 => (0, None),
+            _ => (array.ptr()?, Some(Self::stream_for_others(slf)?)),
+        };
+        let hold = stream.map(|_| hold_memory(slf)).transpose()?;
+        let describe = py.import("pygpu._exchange")?.getattr("describe")?;
+        describe.call1((slf, address, stream.flatten(), false, hold))
     }
 
     /// The grid of a launch with a thread or more for each element; see `gpuarray.splay`.
@@ -228,10 +216,11 @@ impl GPUArray {
 
 impl GPUArray {
     /// The handle of the stream behind whose work others may use the array; `None` if nothing is
-    /// queued, and on the host, where no stream has a handle.
-    fn stream_for_others(&self, py: Python<'_>) -> PyResult<Option<u64>> {
-        let array = self.array()?;
-        if array.size() == 0 || !array.device().shares_streams() {
+    /// queued. The host, where no stream has a handle, waits for what is queued.
+    fn stream_for_others(slf: &Bound<'_, Self>) -> PyResult<Option<u64>> {
+        let (py, array) = (slf.py(), slf.get().array()?);
+        if !array.device().shares_streams() {
+            wait_for_array(slf)?;
             return Ok(None);
         }
         let handle = || {
@@ -244,8 +233,7 @@ impl GPUArray {
                 stream.synchronize()?;
                 return Ok(None);
             }
-            // The interface's number of the default stream is not 0.
-            Ok(Some(stream.handle().max(LEGACY)))
+            Ok(Some(stream.handle()))
         };
         py.detach(handle).or_raise()
     }

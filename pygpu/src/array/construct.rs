@@ -9,6 +9,7 @@ use crate::current_device::current_device;
 use crate::dtypes;
 use crate::errors::{OrRaise, to_python};
 use crate::owner::OwnerObject;
+use crate::pinned::hold_of;
 use gpuarray::hal::operation::{Shape, Strides};
 use gpuarray::layout::{checked_size, shape_text};
 use gpuarray::memory::DeviceMemory;
@@ -16,7 +17,7 @@ use gpuarray::{Array, DType, Error, Layout};
 use once_cell::sync::OnceCell;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple, PyType};
+use pyo3::types::{PyCapsule, PyDict, PyTuple, PyType};
 use std::sync::{Arc, OnceLock};
 
 #[pymethods]
@@ -219,7 +220,11 @@ pub(super) fn memory_for(
             ),
         )));
     }
-    let keeps = PyTuple::new(gpudata.py(), [Some(gpudata), base])?;
+    let py = gpudata.py();
+    let host = hold_of(gpudata).or_else(|| base.and_then(hold_of));
+    let host =
+        host.map(|hold| PyCapsule::new_with_value(py, hold, c"pygpu.host.memory")).transpose()?;
+    let keeps = PyTuple::new(py, [Some(gpudata), base, host.as_ref().map(|it| it.as_any())])?;
     let owner = Box::new(OwnerObject::new(keeps.into_any().unbind()));
     // SAFETY: whoever passes a raw address vouches for it, as with every GPU library; the
     // objects that stand for the memory are kept.

@@ -4,6 +4,7 @@
 //! decided in `pygpu._exchange`.
 
 use super::GPUArray;
+use crate::arrow::pointers;
 use crate::errors::OrRaise;
 use crate::synchronize::{synchronize_stream, wait_before_copy};
 use gpuarray::hal::layout::MAX_AXES;
@@ -21,8 +22,8 @@ const USED_NAME: &CStr = c"used_dltensor";
 const VERSIONED_NAME: &CStr = c"dltensor_versioned";
 const USED_VERSIONED_NAME: &CStr = c"used_dltensor_versioned";
 
-/// The version that exported capsules have, and the major number of those that are read.
-const VERSION: (u32, u32) = (1, 1);
+/// The major number of the versions that are read.
+const MAJOR_VERSION: u32 = 1;
 
 /// `DLPACK_FLAG_BITMASK_READ_ONLY` and `DLPACK_FLAG_BITMASK_IS_COPIED`.
 const READ_ONLY: u64 = 1;
@@ -140,15 +141,17 @@ unsafe extern "C" fn drop_capsule(capsule: *mut ffi::PyObject) {
 ///     DLPack's code and bits of the elements.
 /// strides : sequence of int
 ///     Strides in elements.
-/// is_versioned, is_copied : bool
-///     Whether the capsule is one of version 1, and whether nobody else has the memory.
+/// version : tuple of int or None
+///     The version that the capsule says, of major number 1; None for a capsule of the form before.
+/// is_copied : bool
+///     Whether nobody else has the memory.
 #[pyfunction]
 pub(crate) fn dlpack_capsule<'py>(
     array: &Bound<'py, GPUArray>,
     device: (i32, i32),
     dtype: (u8, u8),
     mut strides: Vec<i64>,
-    is_versioned: bool,
+    version: Option<(u32, u32)>,
     is_copied: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = array.py();
@@ -164,16 +167,15 @@ pub(crate) fn dlpack_capsule<'py>(
         device_id: device.1,
         ndim: shape.len() as i32,
         dtype: DataType { code: dtype.0, bits: dtype.1, lanes: 1 },
-        shape: shape.as_mut_ptr(),
-        strides: strides.as_mut_ptr(),
+        shape: pointers(&mut shape),
+        strides: pointers(&mut strides),
         byte_offset: 0,
     };
     let array = array.clone().unbind();
     let kept = Kept { _shape: shape, _strides: strides, _hold: hold, array };
     let context = null_mut();
-    if is_versioned {
+    if let Some((major, minor)) = version {
         let flags = if is_copied { IS_COPIED } else { 0 };
-        let (major, minor) = VERSION;
         let deleter = Some(delete_versioned as unsafe extern "C" fn(*mut ManagedVersioned));
         let managed = ManagedVersioned { major, minor, context, deleter, flags, tensor };
         export(py, managed, |it| &mut it.context, kept, VERSIONED_NAME)
@@ -307,10 +309,9 @@ pub(crate) fn dlpack_tensor(capsule: &Bound<'_, PyAny>) -> PyResult<TensorParts>
             let pointer = ffi::PyCapsule_GetPointer(object, VERSIONED_NAME.as_ptr());
             (*pointer.cast::<ManagedVersioned>()).major
         };
-        if major != VERSION.0 {
+        if major != MAJOR_VERSION {
             return Err(PyBufferError::new_err(format!(
-                "the capsule has version {major} of DLPack; {} is known",
-                VERSION.0
+                "the capsule has version {major} of DLPack; {MAJOR_VERSION} is known"
             )));
         }
         let pointer = take(VERSIONED_NAME, USED_VERSIONED_NAME).ok_or_else(broken)?.cast();

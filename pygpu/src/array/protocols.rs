@@ -63,7 +63,7 @@ impl GPUArray {
     /// ----------
     /// copy : bool, optional
     ///     True exports a copy, False refuses memory that cannot be shared. Without it such memory is
-    ///     exported through a copy, and other memory as it is.
+    ///     exported through a copy, with a warning, and other memory as it is.
     ///
     /// Returns
     /// -------

@@ -144,7 +144,7 @@ fn new_capsule<T: Structure>(py: Python<'_>, structure: T) -> PyResult<Bound<'_,
     }
 }
 
-/// Returns the array of pointers of a structure; null for none.
-fn pointers<T>(list: &mut [T]) -> *mut T {
+/// Returns the address of a structure's list; null for an empty one.
+pub(crate) fn pointers<T>(list: &mut [T]) -> *mut T {
     if list.is_empty() { null_mut() } else { list.as_mut_ptr() }
 }

@@ -15,7 +15,7 @@ use gpuarray::memory::pool::{PinnedPool, PoolCounts, PooledPinned};
 use gpuarray::{Error, ErrorKind, Layout, PinnedOptions};
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// How a pool's page-locked memory is made: an argument of `PageLockedMemoryPool`.
 ///
@@ -210,6 +210,13 @@ pub(crate) struct PooledHostAllocation {
     is_freed: AtomicBool,
     array: WeakArray,
     size: usize,
+}
+
+impl PooledHostAllocation {
+    /// What keeps the memory from going back.
+    pub(crate) fn hold(&self) -> Arc<()> {
+        self.array.hold()
+    }
 }
 
 #[pymethods]

@@ -124,7 +124,8 @@ class CudaBuffer(_core.BufferExporter):
         if not hasattr(mem, "context") or not hasattr(mem, "size") or pointer is None:
             raise TypeError(f"mem is of type {type(mem).__name__}; a MemoryPointer is needed")
         context = Context.from_numba(mem.context)
-        return context.foreign_buffer(int(getattr(pointer, "value", pointer) or 0), mem.size, mem)
+        base = getattr(mem, "elements", mem)
+        return context.foreign_buffer(int(getattr(pointer, "value", pointer) or 0), mem.size, base)
 
     def to_numba(self) -> Any:
         """Returns the memory as a ``MemoryPointer`` of :mod:`pygpu.cuda`, which keeps it alive.

@@ -377,7 +377,7 @@ class Context:
         ValueError
             What the object says of its memory is incomplete, or the device does not reach it.
         """
-        from ..cuda._pointer import extent
+        from .._exchange import extent
         from ._buffer import CudaBuffer
         from ._host import arrow_type_error
         from ._host_buffer import HostBuffer
@@ -404,7 +404,8 @@ class Context:
         start, end = extent(shape, strides, itemsize)
         if not address or start == end:
             return self.new_buffer(0)
-        return self.foreign_buffer(int(address) + start, end - start, base=obj)
+        base = obj if isinstance(obj, GPUArray) else (obj, address)
+        return self.foreign_buffer(int(address) + start, end - start, base=base)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Context) and self._number == other._number

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from .. import _core
 from .._core import Event, GPUArray, Stream
-from .._exchange import _CPU, _LEGACY, _kind, _wait
+from .._exchange import _CPU, _LEGACY, _kind, _wait, host_memory
 from ._buffer import CudaBuffer
 from ._column import DeviceColumn, last_offset
 from ._context import Context, on_device
@@ -57,6 +56,11 @@ def export_column(column: DeviceColumn, requested_schema: Any, kwargs: dict[str,
     number, kind = column.context.device_number, _kind().own
     handle = 0
     keeper: list[Any] = [column]
+
+    def held(buffer: CudaBuffer) -> int:
+        keeper.append(_core.hold_memory(buffer._bytes))
+        return buffer.address
+
     with on_device(number):
         if kind == _CPU:
             _core.synchronize()
@@ -65,7 +69,7 @@ def export_column(column: DeviceColumn, requested_schema: Any, kwargs: dict[str,
             handle = event.handle
             keeper.append(event)
     device = (kind, -1 if kind == _CPU else number)
-    tree = _tree(column, lambda buffer: buffer.address, keeper)
+    tree = _tree(column, held, keeper)
     array = _core.arrow_device_array_capsule(tree, keeper, device, handle)
     return export_schema(column._field), array
 
@@ -264,32 +268,7 @@ class _Source:
         return self.context.buffer_from_data(buffer) if self.copy else buffer
 
     def _copied(self, address: int, size: int) -> CudaBuffer:
-        return self.context.buffer_from_data(_host_memory(address, size))
-
-
-def _host_memory(address: int, size: int) -> np.ndarray:
-    """Returns a copy of host memory at an address, which the kernel checks: a size that is wrong is
-    an error, where a read by this process would end it.
-
-    Raises
-    ------
-    ValueError
-        There is no such memory.
-    """
-    try:
-        result = np.empty(size, np.uint8)
-        with open("/proc/self/mem", "rb", buffering=0) as memory:
-            if not os.pread(memory.fileno(), 1, address + size - 1):
-                raise OSError("no memory")
-            done = 0
-            while done < size:
-                count = os.preadv(memory.fileno(), [result.data[done:]], address + done)
-                if count == 0:
-                    raise OSError("no memory")
-                done += count
-    except (OSError, OverflowError, MemoryError) as error:
-        raise ValueError(f"there are no {size} bytes of memory at {address:#x}") from error
-    return result
+        return self.context.buffer_from_data(host_memory(address, size))
 
 
 def _column(field: Field, tree: Any, source: _Source) -> DeviceColumn:
@@ -334,7 +313,7 @@ def _column(field: Field, tree: Any, source: _Source) -> DeviceColumn:
 
 def _sizes(table: int, number: int, source: _Source) -> list[int]:
     try:
-        found = _host_memory(table, 8 * number).view(np.int64).tolist()
+        found = host_memory(table, 8 * number).view(np.int64).tolist()
     except ValueError:
         found = np.frombuffer(source.buffer(table, 8 * number).to_pybytes(), np.int64).tolist()
     if any(size < 0 for size in found):

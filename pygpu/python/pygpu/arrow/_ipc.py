@@ -131,7 +131,8 @@ def export_buffer(buffer: CudaBuffer) -> IpcMemHandle:
     with on_device(buffer.context.device_number):
         base, _ = _core.mem_get_address_range(buffer.address)
         handle = bytes(_core.mem_get_ipc_handle(base))
-    return IpcMemHandle._new(handle, buffer.size, buffer.address - base, buffer)
+    keeps = (buffer, _core.hold_memory(buffer._bytes))
+    return IpcMemHandle._new(handle, buffer.size, buffer.address - base, keeps)
 
 
 def open_handle(context: Context, ipc_handle: IpcMemHandle) -> CudaBuffer:

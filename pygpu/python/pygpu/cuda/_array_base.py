@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import _arguments, _exchange
 from .._core import GPUArray
+from .._exchange import extent
 from . import _devices, _stream
 from ._driver_copies import bytes_at, copy_elements
 from ._ipc import IpcArrayHandle
@@ -20,7 +21,7 @@ from ._layout import (
     parse_shape,
     sentry_contiguous,
 )
-from ._pointer import DeviceAddress, MemoryPointer, extent, stream_or_none
+from ._pointer import DeviceAddress, MemoryPointer, stream_or_none
 
 if TYPE_CHECKING:
     from ._array import DeviceNDArray
@@ -164,7 +165,7 @@ class DeviceNDArrayBase(GPUArray):
             interface["strides"] = None
         if self.stream:
             _stream.order_behind_default(self.stream)
-            interface["stream"] = int(self.stream)
+            interface["stream"] = _exchange.stream_number(self.stream)
         return interface
 
     def as_cuda_arg(self) -> MemoryPointer:

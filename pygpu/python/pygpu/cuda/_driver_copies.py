@@ -6,8 +6,9 @@ from typing import Any
 
 from .. import _core
 from .._core import GPUArray
+from .._exchange import extent
 from ._memory_info import device_memory_size, device_pointer, host_array, require_device_memory
-from ._pointer import BYTE, extent, stream_or_none
+from ._pointer import BYTE, stream_or_none
 
 
 def _bytes_of(name: str, obj: Any, size: int) -> Any:

@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from .. import _exchange
+from .._exchange import extent
 from . import _devices
 from ._array import DeviceNDArray
 from ._layout import prepare, strides_like
 from ._memory_info import host_memory_extents
-from ._pointer import DeviceAddress, extent
+from ._pointer import DeviceAddress
 
 
 class DeviceVisibleNDArray(np.ndarray):
@@ -72,15 +74,9 @@ class DeviceVisibleNDArray(np.ndarray):
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """The array as other libraries use it on the device."""
-        return {
-            "shape": self.shape,
-            "strides": self.strides,
-            "data": (self.device_ctypes_pointer.value, not self.flags.writeable),
-            "typestr": self.dtype.str,
-            "descr": self.dtype.descr,
-            "stream": int(self.stream) or None if self.stream else None,
-            "version": 3,
-        }
+        address = self.device_ctypes_pointer.value if self.size else 0
+        stream = int(self.stream) if self.stream else None
+        return _exchange.describe(self, address, stream, not self.flags.writeable)
 
     def is_c_contiguous(self) -> bool:
         """Returns True if the elements follow each other in C order.

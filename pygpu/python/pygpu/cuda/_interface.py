@@ -16,14 +16,6 @@ from ._memory_info import is_device_memory
 from ._record import DeviceRecord
 
 
-class _Described:
-    """An array known by its description, and what keeps it alive."""
-
-    def __init__(self, description: dict[str, Any], owner: Any) -> None:
-        self.__cuda_array_interface__ = description
-        self.owner = owner
-
-
 def from_cuda_array_interface(
     desc: dict[str, Any], owner: Any = None, sync: bool = True
 ) -> DeviceNDArray:
@@ -65,7 +57,7 @@ def from_cuda_array_interface(
         raise TypeError(f"desc is of type {type(desc).__name__}; a dict is needed")
     if desc.get("mask") is not None:
         raise NotImplementedError("Masked arrays are not supported")
-    array = _exchange.from_cuda_array_interface(_Described(desc, owner), sync=sync)
+    array = _exchange.from_description(desc, owner, sync)
     handle = desc.get("stream")
     stream = 0 if handle is None else _stream.external_stream(handle)
     return DeviceNDArray(array.shape, array.strides, array.dtype, stream, array)

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from .._core import GPUArray, IPCMemoryHandle
+from .._exchange import extent
 from ._driver_copies import host_to_device
 from ._layout import prepare
 from ._memory_info import device_memory_size, device_pointer
-from ._pointer import BYTE, MemoryPointer, extent
+from ._pointer import BYTE, MemoryPointer
 
 if TYPE_CHECKING:
     from ._context import Context
@@ -81,6 +82,7 @@ class IpcHandle:
         offset: int = 0,
     ) -> None:
         self.base = base
+        self._hold: Any = None
         self.handle = handle if isinstance(handle, HandleBytes) else HandleBytes(handle)
         for name, value in (("size", size), ("offset", offset)):
             if not isinstance(value, int) or value < 0:
@@ -262,7 +264,12 @@ def export(context: Context, memory: Any) -> IpcHandle:
         base, _ = _core.mem_get_address_range(address)
         handle = _core.mem_get_ipc_handle(base)
     identity = context.device.get_device_identity()
-    return IpcHandle(memory, bytes(handle), size, identity, address - base)
+    result = IpcHandle(memory, bytes(handle), size, identity, address - base)
+    elements = memory if isinstance(memory, GPUArray) else getattr(memory, "elements", None)
+    if elements is not None:
+        # As long as the handle lives, the memory cannot be freed.
+        result._hold = _core.hold_memory(elements)
+    return result
 
 
 def import_memory(context: Context, handle: Any, size: int) -> MemoryPointer:

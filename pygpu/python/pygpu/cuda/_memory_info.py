@@ -8,7 +8,8 @@ import numpy as np
 
 from .. import _core
 from .._core import GPUArray
-from ._pointer import BYTE, DeviceAddress, extent
+from .._exchange import extent
+from ._pointer import BYTE, DeviceAddress
 
 
 def host_array(obj: Any) -> np.ndarray[Any, Any]:

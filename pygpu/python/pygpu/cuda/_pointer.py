@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import _core
 from .._core import GPUArray
 
 BYTE = np.dtype(np.uint8)
@@ -17,14 +18,6 @@ BYTE = np.dtype(np.uint8)
 def stream_or_none(stream: Any) -> Any:
     """Returns a stream argument of numba's as the core takes it: 0 is the default stream."""
     return None if isinstance(stream, int) and stream == 0 else stream
-
-
-def extent(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tuple[int, int]:
-    """Returns where an array starts and ends, in bytes from its first element."""
-    if 0 in shape:
-        return 0, 0
-    reach = [(side - 1) * stride for side, stride in zip(shape, strides)]
-    return sum(min(0, step) for step in reach), sum(max(0, step) for step in reach) + itemsize
 
 
 class DeviceAddress(ctypes.c_size_t):
@@ -93,6 +86,7 @@ class MemoryPointer:
         self.is_managed = finalizer is not None
         self._owner = owner
         self._elements: GPUArray | None = None
+        self._made: weakref.ref[GPUArray] | None = None
         self._views: weakref.WeakSet[MemoryPointer] = weakref.WeakSet()
         self._finalizer = None if finalizer is None else weakref.finalize(self, finalizer)
 
@@ -120,12 +114,17 @@ class MemoryPointer:
 
     @property
     def elements(self) -> GPUArray:
-        """The bytes, as an array of uint8."""
-        if self._elements is None:
-            if not self.size:
-                return GPUArray((0,), BYTE)
-            self._elements = GPUArray((self.size,), BYTE, gpudata=self.handle, base=self._owner)
-        return self._elements
+        """The bytes, as an array of uint8, which keeps the pointer."""
+        if self._elements is not None:
+            return self._elements
+        if not self.size:
+            return GPUArray((0,), BYTE)
+        made = None if self._made is None else self._made()
+        if made is None:
+            owner = self._owner.elements if isinstance(self._owner, MemoryPointer) else self._owner
+            made = GPUArray((self.size,), BYTE, gpudata=self, base=owner)
+            self._made = weakref.ref(made)
+        return made
 
     @property
     def owner(self) -> Any:
@@ -178,15 +177,22 @@ class MemoryPointer:
     def free(self) -> None:
         """Calls the finalizer now, once; pointers without one are left alone.
 
+        Later uses of arrays in the memory raise ``LogicError``.
+
         Raises
         ------
         RuntimeError
             It has been called already.
+        LogicError
+            Another library's array or a buffer still uses the memory.
         """
         if self._finalizer is None:
             return
         if not self._finalizer.alive:
             raise RuntimeError("the memory has been freed already")
+        made = None if self._made is None else self._made()
+        if made is not None and not isinstance(self._owner, MemoryPointer):
+            _core.end_foreign_memory(made)
         self._finalizer()
 
     def memset(self, byte: int, count: int | None = None, stream: Any = 0) -> None:
@@ -240,8 +246,6 @@ class MemoryPointer:
             )
         root = self.owner if isinstance(self.owner, MemoryPointer) else self
         result = MemoryPointer(self.context, self.handle + start, end - start, owner=root)
-        if self._elements is not None:
-            result._elements = self._elements[start:end]
         root._views.add(result)
         return result
 
