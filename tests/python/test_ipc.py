@@ -27,7 +27,7 @@ READER = """
         command, _, text = line.rstrip("\\n").partition(" ")
         try:
             if command == "open":
-                array = ipc.open(ipc.Descriptor.from_json(text))
+                array = ipc.open(text)
                 print(array.get().tolist(), flush=True)
             elif command == "add":
                 array += int(text)
@@ -67,7 +67,13 @@ def test_stream_ordered_memory_is_exported_through_a_copy_or_refused():
     a = gpuarray.to_gpu(np.arange(10, dtype=np.int64))
     with pytest.raises(driver.LogicError, match=r"ipc.empty.*ipc.share"):
         a.ipc_handle(copy=False)
-    with a[2:].ipc_handle() as descriptor, ipc.open(descriptor) as copy:
+    # Its remedies are in the warning, whose place is the program's.
+    with pytest.warns(UserWarning, match=r"ipc.empty.*ipc.share") as warned:
+        descriptor = a[2:].ipc_handle()
+    assert [it.filename for it in warned] == [__file__]
+    with pytest.warns(UserWarning, match=r"ipc.empty.*ipc.share"):
+        ipc.export_column(a[2:]).close()
+    with descriptor, ipc.open(descriptor) as copy:
         assert copy.ptr != a[2:].ptr
         copy += 1
         np.testing.assert_array_equal(copy.get(), np.arange(2, 10) + 1)
@@ -105,7 +111,10 @@ def test_another_vendor_or_device_is_refused():
         with pytest.raises(driver.LogicError, match="the allocation has 32"):
             ipc.open(ipc.Descriptor.from_dict(parts | {"nbytes": 1000}))
         with pytest.raises(TypeError, match="Descriptor is needed"):
-            ipc.open(parts)
+            ipc.open(5)
+        for bad in ({}, parts | {"more": 1}, "{", "[]", b"\xff", descriptor.to_json()[:-1]):
+            with pytest.raises((TypeError, ValueError)):
+                ipc.open(bad)
 
 
 @pytest.mark.skipif(driver.Device.count() < 2, reason="one device")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _dtype_names
-from ._descriptor import Descriptor, loads_json, members, whole
+from ._descriptor import Descriptor, in_any_form, loads_json, members, whole
 
 if TYPE_CHECKING:
     from ._core import GPUArray
@@ -334,12 +334,7 @@ def open_column(
     """
     from .ipc import open
 
-    if isinstance(column, str | bytes):
-        column = Column.from_json(column)
-    elif isinstance(column, dict):
-        column = Column.from_dict(column)
-    elif not isinstance(column, Column):
-        raise TypeError(f"column is of type {type(column).__name__}; a Column is needed")
+    column = in_any_form(Column, "column", column)
     data = open(column.data, device)
     try:
         mask = None if column.mask is None else open(column.mask, device)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from . import _dtype_names
+from ._arguments import instance
 
 HANDLE_OCTETS = 64
 VENDORS = ("cuda", "hip", "host")
@@ -70,6 +71,13 @@ def loads_json(name: str, text: str | bytes) -> Any:
         return json.loads(text)
     except RecursionError:
         raise ValueError(f"{name} is nested too deep") from None
+
+
+def in_any_form(kind: Any, name: str, value: Any) -> Any:
+    """Returns an object of a class that is given as one, as its JSON or as the parts in it."""
+    if isinstance(value, str | bytes):
+        return kind.from_json(value)
+    return kind.from_dict(value) if isinstance(value, dict) else instance(name, value, kind)
 
 
 @dataclass(frozen=True, eq=True, repr=False)

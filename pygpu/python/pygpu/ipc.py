@@ -8,7 +8,7 @@
 
 Another process of the same user then has the same memory, without a copy::
 
-    with ipc.open(ipc.Descriptor.from_json(text)) as b:
+    with ipc.open(text) as b:
         b += 1
 
 The exporting process keeps what it has exported until :func:`release`, ``descriptor.close()`` or
@@ -32,6 +32,7 @@ import os
 import pickle
 import pickletools
 import threading
+import warnings
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ from . import _arguments, _core
 from ._columns import Column, OpenedColumn, export_column, open_column
 from ._context import on_device
 from ._core import GPUArray
-from ._descriptor import HANDLE_OCTETS, Descriptor, _restore
+from ._descriptor import HANDLE_OCTETS, Descriptor, _restore, in_any_form
 from ._errors import InvalidArgument
 
 __all__ = [
@@ -59,8 +60,8 @@ __all__ = [
 ]
 
 # What this process keeps for others, by the number of the export: handle, base address of the
-# allocation, an array over it.
-_kept: dict[int, tuple[bytes, int, GPUArray]] = {}
+# allocation, an array over it, and what keeps its memory from being freed.
+_kept: dict[int, tuple[bytes, int, GPUArray, Any]] = {}
 _numbers = itertools.count(1)
 _lock = threading.Lock()
 
@@ -170,8 +171,9 @@ def export(array: GPUArray, copy: bool | None = None) -> Descriptor:
     array : GPUArray
         The array.
     copy : bool, optional
-        Whether a copy is exported, in new memory. By default it is if the memory cannot be shared,
-        as stream-ordered memory, that of a pool, and that of another process cannot; False refuses.
+        Whether a copy is exported, in new memory. By default it is, with a warning, if the memory
+        cannot be shared, as stream-ordered memory, that of a pool, and that of another process
+        cannot; False refuses.
 
     Returns
     -------
@@ -215,11 +217,17 @@ def export(array: GPUArray, copy: bool | None = None) -> Descriptor:
                     "memory, that of a pool or of another process cannot: make the array with "
                     f"pygpu.ipc.empty(shape, dtype), or copy it with pygpu.ipc.share ({error})"
                 ) from None
+            warnings.warn(
+                "the array's memory cannot be shared, so other processes get a copy, and what they "
+                "write is not seen here: make the array with pygpu.ipc.empty(shape, dtype) or "
+                "pygpu.ipc.share(array), or pass copy=True",
+                stacklevel=2,
+            )
             array = share(array)
             base, nbytes, handle = _handle_of(array)
     number = next(_numbers)
     with _lock:
-        _kept[number] = (handle, base, array)
+        _kept[number] = (handle, base, array, _core.hold_memory(array))
     try:
         return Descriptor(
             array.dtype,
@@ -318,10 +326,20 @@ class OpenedArray(GPUArray):
         the device's work. Later uses of the array and of its views raise ``LogicError``.
 
         Does nothing the second time, and for memory that this process has exported itself.
+
+        Raises
+        ------
+        LogicError
+            An array of another library or a buffer still uses the memory; it stays open.
         """
         allocation, self._opened = getattr(self, "_opened", None), None
-        if allocation is not None:
+        if allocation is None:
+            return
+        try:
             allocation.close()
+        except BaseException:
+            self._opened = allocation
+            raise
 
     def __enter__(self) -> OpenedArray:
         return self
@@ -330,7 +348,9 @@ class OpenedArray(GPUArray):
         self.close()
 
 
-def open(descriptor: Descriptor, device: int | None = None) -> OpenedArray:
+def open(
+    descriptor: Descriptor | dict[str, Any] | str | bytes, device: int | None = None
+) -> OpenedArray:
     """Opens an array of another process (``cuIpcOpenMemHandle``, ``hipIpcOpenMemHandle``).
 
     Opened twice, it has two objects with ends of their own, whose uses this process orders itself.
@@ -338,9 +358,9 @@ def open(descriptor: Descriptor, device: int | None = None) -> OpenedArray:
 
     Parameters
     ----------
-    descriptor : Descriptor
-        What the other process exported, as an object; see :meth:`Descriptor.from_json`,
-        :meth:`Descriptor.from_node` and :func:`loads`.
+    descriptor : Descriptor, dict, str or bytes
+        What the other process exported, its parts (:meth:`Descriptor.to_dict`), or their JSON; see
+        also :meth:`Descriptor.from_node` and :func:`loads`.
     device : int, optional
         The device that the array is to be on. On another one than the descriptor's it is a copy,
         through peer access where the devices have it, else staged by the driver.
@@ -352,8 +372,8 @@ def open(descriptor: Descriptor, device: int | None = None) -> OpenedArray:
 
     Raises
     ------
-    TypeError
-        ``descriptor`` is none.
+    TypeError, ValueError
+        ``descriptor`` is none, or a part of it is not allowed.
     LogicError
         The handle is none of this backend, is stale or forged; the allocation is smaller than the
         descriptor says; or the exporting process has ended or has freed it.
@@ -370,7 +390,7 @@ def open(descriptor: Descriptor, device: int | None = None) -> OpenedArray:
     ...     b
     array([0, 2, 4], dtype=int32)
     """
-    _arguments.instance("descriptor", descriptor, Descriptor)
+    descriptor = in_any_form(Descriptor, "descriptor", descriptor)
     own = _core.choose_backend()
     if descriptor.vendor != own:
         raise InvalidArgument(
@@ -431,7 +451,7 @@ def _array(descriptor: Descriptor, base: int, keeper: Any) -> OpenedArray:
 def _own_export(handle: bytes) -> tuple[int, GPUArray] | None:
     """Returns base address and array of what this very process keeps under a handle."""
     with _lock:
-        for exported, base, array in _kept.values():
+        for exported, base, array, _ in _kept.values():
             if exported == handle:
                 return base, array
     return None
