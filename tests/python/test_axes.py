@@ -261,12 +261,16 @@ def test_no_elements():
             getattr(gpuarray, f"arg{name}")(a_gpu, 0)
 
 
-def test_pycudas_forms_keep_the_dtype():
+def test_pycudas_function_keeps_the_dtype_and_the_method_is_numpys():
     a = np.arange(6, dtype="i2").reshape(2, 3)
     a_gpu = gpuarray.to_gpu(a)
     stream = driver.Stream()
-    for result in (a_gpu.sum(), gpuarray.sum(a_gpu, None, stream), a_gpu.sum(None, stream)):
+    for result in (gpuarray.sum(a_gpu), gpuarray.sum(a_gpu, None, stream)):
         check(result, a.sum(dtype="i2"))
+    for result in (a_gpu.sum(), a_gpu.sum(None, stream), np.sum(a_gpu)):
+        check(result, a.sum())
+    check((a_gpu == a_gpu).sum(), 6)
+    check(gpuarray.full((100, 100), 200, np.uint8).sum(), np.uint64(2_000_000))
     check(a_gpu.sum(np.float32), a.sum(dtype="f4"))
     check(gpuarray.sum(a_gpu, np.float32, stream), a.sum(dtype="f4"))
     check(gpuarray.min(a_gpu, stream), a.min())

@@ -169,11 +169,8 @@ def array_function(func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[st
     if func is np.where and len(args) == 1:
         counterpart = gpuarray.nonzero
     if func is np.sum:
-        bound = _signature(func).bind(*args, **kwargs)
-        if bound.arguments.get("axis") is None:
-            # Axes ask for numpy's dtype.
-            bound.arguments["axis"] = tuple(range(np.ndim(bound.arguments["a"])))
-        args, kwargs = bound.args, bound.kwargs
+        # `gpuarray.sum` is PyCUDA's, which keeps the dtype.
+        counterpart = GPUArray.sum
     return _call(name, func, counterpart, args, kwargs)
 
 

@@ -65,7 +65,9 @@ def sum(
     array([ 3, 12])
     """
     gpu_array("a", a)
-    return a.sum(dtype, stream, allocator, axis=axis, out=out, keepdims=keepdims or None)
+    if dtype is None and axis is None and not keepdims:
+        dtype = a.dtype
+    return a.sum(dtype, stream, allocator, axis=axis, out=out, keepdims=keepdims)
 
 
 def prod(
@@ -411,4 +413,4 @@ def count_nonzero(a: GPUArray, axis: Any = None, *, keepdims: bool = False) -> G
     array([1, 2, 2])
     """
     flags = gpu_array("a", a) if a.dtype == np.bool_ else a != 0
-    return flags.sum(axis=axis, keepdims=keepdims, dtype=np.int64)
+    return flags.sum(axis=axis, keepdims=keepdims)

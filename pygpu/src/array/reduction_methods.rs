@@ -96,8 +96,8 @@ with_dtype! {
     /// axis : int or tuple of int, optional
     ///     The axes along which elements are combined; all without it.
     /// dtype : dtype, optional
-    ///     What elements are added in. Without it the array's own dtype if all elements are added, as in
-    ///     PyCUDA; with `axis` or `keepdims` that of numpy, which widens small integers.
+    ///     What elements are added in; that of numpy, which widens small integers, without it.
+    ///     PyCUDA's function :func:`pygpu.gpuarray.sum` keeps the array's own.
     /// out : GPUArray, optional
     ///     Receives the result; it has the shape of the result.
     /// keepdims : bool, optional
@@ -125,7 +125,7 @@ with_dtype! {
     /// >>> from pygpu import gpuarray
     /// >>> a = gpuarray.arange(6, dtype=np.int32).reshape(2, 3)
     /// >>> a.sum().get()
-    /// array(15, dtype=int32)
+    /// array(15)
     /// >>> a.sum(axis=0).get()
     /// array([3, 5, 7])
     sum Sum ["dtype", "stream", "allocator"];

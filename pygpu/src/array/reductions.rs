@@ -143,18 +143,12 @@ impl<'py> Arguments<'py> {
         given.map(|dtype| Ok(dtypes::parse(dtype)?.1)).transpose()
     }
 
-    /// Combines elements. Without a dtype and without numpy's arguments the elements keep their
-    /// type, as in PyCUDA; else the type is numpy's.
+    /// Combines elements. Without a dtype the type is numpy's.
     pub(super) fn reduce(&self, a: &Bound<'py, GPUArray>, reduction: Reduction) -> Object<'py> {
         let array = on_stream(a.get().array()?, self.stream.as_ref())?;
         let axes = parse_reduced_axes(self.axis.as_ref(), array.ndim())?;
         let keeps_axes = self.keeps_axes()?;
-        let is_pycudas = axes.is_none() && !keeps_axes && reduction != Reduction::Product;
-        let compute = match self.dtype()? {
-            Some(dtype) => dtype,
-            None if is_pycudas => array.dtype(),
-            None => reduction.numpy_compute(array.dtype()),
-        };
+        let compute = self.dtype()?.unwrap_or_else(|| reduction.numpy_compute(array.dtype()));
         let axes = axes.as_deref();
         if let Some(out) = optional_array("out", self.out.as_ref())? {
             let target = on_stream(out.get().array()?, self.stream.as_ref())?;
