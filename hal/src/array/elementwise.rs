@@ -92,6 +92,12 @@ impl Array {
         let arguments = [criterion.into(), then, otherwise];
         during(&arguments, || {
             let (function, compute) = selection(then, otherwise, positive)?;
+            if let DType::Opaque(_) = compute {
+                let output =
+                    criterion.new_array(result_layout(&arguments, compute.size())?, compute)?;
+                output.set_select(criterion, then, otherwise, positive)?;
+                return Ok(output);
+            }
             criterion.apply_new(function, compute, &arguments)
         })
     }
@@ -110,8 +116,30 @@ impl Array {
         self.during(|| {
             let (function, compute) = selection(then, otherwise, positive)?;
             check_same_kind(compute, self.dtype)?;
+            if let (Argument::Array(then), Argument::Array(otherwise), DType::Opaque(_)) =
+                (then, otherwise, compute)
+            {
+                // A record is chosen byte by byte, all by the same truth value.
+                let (then, otherwise) = (then.bytes()?, otherwise.bytes()?);
+                let criterion = criterion.with_axis_behind(1, 0, criterion.dtype)?;
+                let bytes = [(&criterion).into(), (&then).into(), (&otherwise).into()];
+                return self.bytes()?.apply_into(function, DType::UInt8, &bytes);
+            }
             self.apply_into(function, compute, &[criterion.into(), then, otherwise])
         })
+    }
+
+    /// Returns the view of each element's bytes, along an axis of their own.
+    fn bytes(&self) -> Result<Array> {
+        self.with_axis_behind(self.dtype.size(), 1, DType::UInt8)
+    }
+
+    /// Returns the view with one more axis, behind the others.
+    fn with_axis_behind(&self, extent: usize, stride: isize, dtype: DType) -> Result<Array> {
+        let shape: Shape = self.shape().iter().copied().chain([extent]).collect();
+        let strides: Strides = self.strides().iter().copied().chain([stride]).collect();
+        let layout = Layout::with_strides(&shape, &strides, self.layout.offset(), dtype.size())?;
+        Array::from_memory(self.memory.clone(), layout, dtype, self.stream().clone())
     }
 
     /// Returns `a * x + b * y`, element by element, in `output` or in a new array. The shapes are

@@ -14,12 +14,6 @@ pub(super) fn selection(
     positive: bool,
 ) -> Result<(Function, DType)> {
     let compute = common_dtype(&[then, otherwise])?;
-    if compute.kind() == Kind::Opaque {
-        return Err(Error::invalid_type(
-            "select",
-            format!("cannot select between elements of dtype {compute}"),
-        ));
-    }
     Ok((if positive { Function::SelectPositive } else { Function::Select }, compute))
 }
 

@@ -250,7 +250,8 @@ def _values(a: GPUArray, value: Any) -> GPUArray:
             one = _core.new_like(a, ())
             one[...] = value
             return one
-        value = to_gpu(np.asarray(value))
+        # What the device cannot convert, numpy does.
+        value = to_gpu(np.asarray(value, a.dtype if a.dtype.kind in "mMSUV" else None))
     value = _plain(value)
     return value if value.dtype == a.dtype else value.astype(a.dtype)
 
@@ -263,7 +264,7 @@ def set_elements(a: GPUArray, index: Any, value: Any) -> None:
     a = _plain(a)
     value = _values(a, value)
     is_mask = isinstance(index, GPUArray) and _is_mask(index) and 0 < index.ndim <= a.ndim
-    if is_mask and value.ndim == 0 and a.dtype.kind != "V" and index.shape == a.shape[: index.ndim]:
+    if is_mask and value.ndim == 0 and index.shape == a.shape[: index.ndim]:
         mask = index.reshape(*index.shape, *(1,) * (a.ndim - index.ndim))
         _core.select(_apart(a, mask), value, a, False, a)
         return

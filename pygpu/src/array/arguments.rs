@@ -1,11 +1,12 @@
 //! Arguments of array functions, as Python passes them.
 
 use super::GPUArray;
+use crate::dtypes;
 use crate::errors::{OrRaise, to_python};
 use crate::numpy_array;
 use gpuarray::hal::operation::Shape;
-use gpuarray::{Argument, Complex, Error, IndexItem, Number, Order, Scalar, SliceBounds};
-use numpy::{PyUntypedArray, PyUntypedArrayMethods};
+use gpuarray::{Argument, Complex, DType, Error, IndexItem, Number, Order, Scalar, SliceBounds};
+use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -284,4 +285,34 @@ fn slice_bounds(slice: &Bound<'_, PySlice>) -> PyResult<SliceBounds> {
         return Err(PyErr::fetch(slice.py()));
     }
     Ok(SliceBounds { start: Some(start), stop: Some(stop), step: Some(step) })
+}
+
+/// Refuses elements of another dtype where those are bytes to the device, as records, dates and text are: it
+/// cannot convert them. `name` is the argument that has the dtype `other`.
+pub(super) fn check_records(
+    name: &str,
+    own: &Bound<'_, PyArrayDescr>,
+    other: &Bound<'_, PyArrayDescr>,
+) -> PyResult<()> {
+    let is_bytes = |descr| Ok::<_, PyErr>(matches!(dtypes::from_numpy(descr)?, DType::Opaque(_)));
+    if own.is_equiv_to(other) || own.as_any().eq(other.as_any())? || !is_bytes(own)? {
+        return Ok(());
+    }
+    Err(PyTypeError::new_err(format!(
+        "{name} has dtype {other}, where {own} is needed; convert its elements on the host"
+    )))
+}
+
+/// Returns what is to be elements of the dtype `own`, such as a record, a date or an array of them, as
+/// an array of that dtype: a device array as it is, anything else converted by numpy.
+pub(super) fn records_of<'py>(
+    name: &str,
+    own: &Bound<'py, PyArrayDescr>,
+    value: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    if let Ok(array) = value.cast::<GPUArray>() {
+        check_records(name, own, array.get().content()?.descr.bind(value.py()))?;
+        return Ok(value.clone());
+    }
+    value.py().import("numpy")?.call_method1("asarray", (value, own))
 }

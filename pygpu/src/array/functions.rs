@@ -1,7 +1,8 @@
 //! Functions of arrays that the Python modules give PyCUDA's names to.
 
 use super::arguments::{
-    Value, expect_array, expect_value, optional_array, order_argument, parse_order, parse_shape,
+    Value, check_records, expect_array, expect_value, optional_array, order_argument, parse_order,
+    parse_shape, records_of,
 };
 use super::indexing::fill_with;
 use super::reductions::PyReduction;
@@ -47,6 +48,35 @@ pub(super) fn unary_into<'py>(
     wrap_like(array, result, None)
 }
 
+/// The dtype of the first device array whose elements are bytes to the device, as records and dates are.
+fn record_descr<'py>(
+    values: [&Bound<'py, PyAny>; 2],
+) -> PyResult<Option<Bound<'py, PyArrayDescr>>> {
+    for value in values {
+        if let Ok(array) = value.cast::<GPUArray>()
+            && let content = array.get().content()?
+            && matches!(content.array.dtype(), DType::Opaque(_))
+        {
+            return Ok(Some(content.descr.bind(value.py()).clone()));
+        }
+    }
+    Ok(None)
+}
+
+/// An array as one of the device's.
+fn on_device<'py>(array: &Bound<'py, PyAny>) -> Object<'py> {
+    match array.is_instance_of::<GPUArray>() {
+        true => Ok(array.clone()),
+        false => array.py().import("pygpu._core")?.call_method1("to_gpu", (array,)),
+    }
+}
+
+/// Refuses to move elements between records of different dtypes, of which the device knows the size only.
+fn check_moved(name: &str, own: &Bound<'_, GPUArray>, other: &Bound<'_, GPUArray>) -> PyResult<()> {
+    let Some(descr) = record_descr([own.as_any(), other.as_any()])? else { return Ok(()) };
+    check_records(name, &descr, other.get().content()?.descr.bind(own.py()))
+}
+
 /// `criterion ? then_ : else_`, where the criterion is not zero, or greater than zero.
 #[pyfunction]
 #[pyo3(signature = (criterion, then_, else_, positive, out = None, stream = None))]
@@ -61,9 +91,18 @@ pub(crate) fn select<'py>(
 ) -> Object<'py> {
     let criterion = expect_array("criterion", criterion)?;
     let out = optional_array("out", out)?;
+    let descr = record_descr([then_, else_])?;
+    let chosen = |name: &str, value: &Bound<'py, PyAny>| match &descr {
+        Some(descr) => on_device(&records_of(name, descr, value)?),
+        None => Ok(value.clone()),
+    };
+    let (then_, else_) = (&chosen("then_", then_)?, &chosen("else_", else_)?);
     let (then, otherwise) = (expect_value("then_", then_)?, expect_value("else_", else_)?);
     let (x, y) = (then.argument()?, otherwise.argument()?);
     if let Some(out) = out {
+        if let Some(descr) = &descr {
+            check_records("out", descr, out.get().content()?.descr.bind(py))?;
+        }
         let (condition, target) =
             (criterion.get().array()?, on_stream(out.get().array()?, stream)?);
         run(py, target.size(), || target.set_select(condition, x, y, positive))?;
@@ -193,6 +232,7 @@ pub(crate) fn take<'py>(
     let (flat, axis) = along(a.py(), &array, axis)?;
     match out {
         Some(out) => {
+            check_moved("out", a, out)?;
             let target = on_stream(out.get().array()?, stream)?;
             run(a.py(), names.size(), || {
                 flat.on(target.stream())?.take_into(names, axis, &target)
@@ -238,6 +278,7 @@ pub(crate) fn put<'py>(
     let target = expect_array("target", target)?;
     let indices = expect_array("indices", indices)?;
     let values = expect_array("values", values)?;
+    check_moved("values", target, values)?;
     let array = on_stream(target.get().array()?, stream)?;
     if axis.is_none() && !array.layout().is_c_contiguous() {
         return Err(PyValueError::new_err("the target of put must be contiguous"));
@@ -285,7 +326,7 @@ pub(crate) fn full<'py>(
 ) -> Object<'py> {
     let result_allocator = ResultAllocator::from_argument(allocator)?;
     let (array, descr) = new_array(shape, dtype, &result_allocator, order)?;
-    fill_with(&array, value)?;
+    fill_with(&array, &descr, value)?;
     wrap_new(py, array, descr.unbind(), result_allocator)
 }
 
@@ -311,7 +352,7 @@ pub(crate) fn zeros<'py>(
     let (array, descr) = new_array(shape, dtype, &result_allocator, order)?;
     match array.dtype() {
         DType::Opaque(_) => {
-            fill_with(&array, &py.import("numpy")?.call_method1("zeros", ((), &descr))?)?;
+            fill_with(&array, &descr, &py.import("numpy")?.call_method1("zeros", ((), &descr))?)?;
         }
         _ => run(py, array.size(), || array.fill(Scalar::new(0u8)))?,
     }

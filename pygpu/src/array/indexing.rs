@@ -1,14 +1,14 @@
 //! Elements by their indices: views, assignment and filling.
 
-use super::arguments::{Value, expect_value, parse_index};
+use super::arguments::{Value, expect_value, parse_index, records_of};
 use super::host_copies::store;
-use super::transfer::{on_stream, reshaped};
+use super::transfer::on_stream;
 use super::views::view;
 use super::{GPUArray, run, wrap_view};
 use crate::dtypes;
 use crate::errors::OrRaise;
-use crate::numpy_array;
-use gpuarray::{Array, DType, Error, Kind, Number, Order, Scalar};
+use crate::numpy_array::{self, HostArray};
+use gpuarray::{Array, DType, Error, Kind, Number, Scalar};
 use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -16,11 +16,22 @@ use pyo3::types::{PyBool, PyEllipsis, PyInt, PyList, PyString, PyTuple};
 
 type Object<'py> = PyResult<Bound<'py, PyAny>>;
 
-/// Sets every element of an array to a number, or to a record of its dtype.
-pub(super) fn fill_with(array: &Array, value: &Bound<'_, PyAny>) -> PyResult<()> {
+/// Sets every element of an array to a number, or to what can be an element of its dtype.
+pub(super) fn fill_with(
+    array: &Array,
+    descr: &Bound<'_, PyArrayDescr>,
+    value: &Bound<'_, PyAny>,
+) -> PyResult<()> {
     let py = value.py();
     if let DType::Opaque(_) = array.dtype() {
-        return fill_with_record(array, value);
+        let value = records_of("value", descr, value)?;
+        return match value.cast::<GPUArray>() {
+            Ok(other) => {
+                let other = other.get().array()?;
+                run(py, array.size(), || array.assign(other))
+            }
+            Err(_) => store_broadcast(array, &numpy_array::expect_array("value", &value)?),
+        };
     }
     let scalar = match expect_value("value", value)? {
         // The element of an array wraps in numpy; a scalar must fit.
@@ -64,19 +75,21 @@ fn fitting(scalar: Scalar, dtype: DType) -> gpuarray::Result<Scalar> {
     whole.map_or(Ok(scalar), |whole| Number::Integer(whole).to_scalar(dtype))
 }
 
-fn fill_with_record(array: &Array, value: &Bound<'_, PyAny>) -> PyResult<()> {
-    let py = value.py();
-    let from = numpy_array::expect_array("value", value)?;
-    let (_, dtype) = numpy_array::dtype_of(&from)?;
-    if dtype != array.dtype() || from.len() != 1 {
-        return Err(PyTypeError::new_err(format!(
-            "value is {value}; one record of {} bytes is needed",
-            array.dtype().size()
-        )));
+/// Sets the elements from an array of the host's: sent over as it is, then converted and broadcast on the
+/// device.
+fn store_broadcast(target: &Array, given: &HostArray<'_>) -> PyResult<()> {
+    let py = given.py();
+    let (_, dtype) = numpy_array::dtype_of(given)?;
+    target.layout().broadcast_to(target.shape()).or_raise()?;
+    let layout = numpy_array::dense_like(given, dtype.size())?;
+    layout.trim_leading(target.ndim()).broadcast_to(target.shape()).or_raise()?;
+    if dtype == target.dtype() && given.shape() == target.shape() {
+        return store(py, target, given, true);
     }
-    let one = Array::empty(array.device(), &[], dtype, Order::C).or_raise()?;
-    store(py, &one, &reshaped(&from, &[])?, true)?;
-    run(py, array.size(), || array.assign(&one))
+    let staged =
+        Array::with_new_memory(target.device(), target.stream(), layout, dtype).or_raise()?;
+    store(py, &staged, given, true)?;
+    run(py, target.size(), || target.assign(&staged))
 }
 
 /// The view of one field of each record.
@@ -170,21 +183,13 @@ impl GPUArray {
             items => items?,
         };
         let target = slf.get().array()?.index(&items).or_raise()?;
-        let Ok(given) = value.cast::<PyUntypedArray>() else {
-            return fill_with(&target, value);
-        };
-        // A numpy array: sent over as it is, then converted and broadcast on the device.
-        let (_, dtype) = numpy_array::dtype_of(given)?;
-        target.layout().broadcast_to(target.shape()).or_raise()?;
-        let layout = numpy_array::dense_like(given, dtype.size())?;
-        layout.trim_leading(target.ndim()).broadcast_to(target.shape()).or_raise()?;
-        if dtype == target.dtype() && given.shape() == target.shape() {
-            return store(py, &target, given, true);
+        let descr = slf.get().content()?.descr.bind(py);
+        match value.cast::<PyUntypedArray>() {
+            Ok(given) if !matches!(target.dtype(), DType::Opaque(_)) => {
+                store_broadcast(&target, given)
+            }
+            _ => fill_with(&target, descr, value),
         }
-        let staged =
-            Array::with_new_memory(target.device(), target.stream(), layout, dtype).or_raise()?;
-        store(py, &staged, given, true)?;
-        run(py, target.size(), || target.assign(&staged))
     }
 
     fn __delitem__(&self, _index: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -219,7 +224,8 @@ impl GPUArray {
         value: &Bound<'py, PyAny>,
         stream: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, Self>> {
-        fill_with(&on_stream(slf.get().array()?, stream)?, value)?;
+        let descr = slf.get().content()?.descr.bind(slf.py()).clone();
+        fill_with(&on_stream(slf.get().array()?, stream)?, &descr, value)?;
         Ok(slf)
     }
 }

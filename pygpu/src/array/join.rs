@@ -1,6 +1,6 @@
 //! Arrays joined along an axis.
 
-use super::arguments::expect_array;
+use super::arguments::{check_records, expect_array};
 use super::results::descr_for;
 use super::{GPUArray, run, wrap_new};
 use crate::allocator::ResultAllocator;
@@ -77,6 +77,12 @@ fn join<'py>(
     let py = first.py();
     let descr = common_descr(py, arrays)?;
     let dtype = dtypes::from_numpy(descr.bind(py))?;
+    if let DType::Opaque(_) = dtype {
+        for (place, array) in arrays.iter().enumerate() {
+            let own = array.get().content()?.descr.bind(py);
+            check_records(&format!("arrays[{place}]"), descr.bind(py), own)?;
+        }
+    }
     let layout = Layout::contiguous(shape, dtype.size(), order).or_raise()?;
     let own = first.get().content()?.allocator.as_ref().map(|own| own.bind(py).clone());
     let result_allocator = ResultAllocator::from_argument(

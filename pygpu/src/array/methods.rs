@@ -1,6 +1,6 @@
 //! Methods that return new arrays: copies, conversions, parts of complex numbers, `mul_add`.
 
-use super::arguments::{expect_array, expect_value, optional_array};
+use super::arguments::{check_records, expect_array, expect_value, optional_array};
 use super::functions::unary_into;
 use super::operators::unary;
 use super::transfer::on_stream;
@@ -8,7 +8,7 @@ use super::{GPUArray, run, wrap_like};
 use crate::dtypes;
 use crate::kernel::CallTime;
 use gpuarray::function::UnaryFunction;
-use gpuarray::{Array, IndexItem, Order, SliceBounds};
+use gpuarray::{Array, DType, IndexItem, Order, SliceBounds};
 use pyo3::prelude::*;
 
 type Object<'py> = PyResult<Bound<'py, PyAny>>;
@@ -74,6 +74,9 @@ impl GPUArray {
     ) -> Object<'py> {
         let (descr, dtype) = dtypes::parse(dtype)?;
         let array = on_stream(slf.get().array()?, stream)?;
+        if let DType::Opaque(_) = dtype {
+            check_records("a", &descr, slf.get().content()?.descr.bind(slf.py()))?;
+        }
         let result = run(slf.py(), array.size(), || array.astype(dtype))?;
         wrap_like(slf, result, Some(descr.unbind()))
     }
