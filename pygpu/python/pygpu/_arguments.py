@@ -20,6 +20,12 @@ def whole(name: str, value: Any) -> int:
         ) from None
 
 
+def has_fractions(dtype: np.dtype[Any]) -> bool:
+    """Whether numbers of the dtype have fractions, and so can be NaN."""
+    # numpy counts bfloat16 among the records.
+    return dtype.kind in "fc" or dtype.name == "bfloat16"
+
+
 def address(name: str, value: Any) -> int:
     """The address of device memory: an array, an allocation or a whole number."""
     if isinstance(value, GPUArray):

@@ -132,7 +132,12 @@ def full(
         dtype = (
             fill_value.dtype if isinstance(fill_value, GPUArray) else np.asarray(fill_value).dtype
         )
-    return _core.full(shape, dtype, fill_value, allocator, order)
+    return _core.full(shape, dtype, _converted(fill_value, dtype), allocator, order)
+
+
+def _converted(value: Any, dtype: Any) -> Any:
+    """Returns the value as numpy's functions convert it, which wrap and cut off."""
+    return value if isinstance(value, GPUArray) else np.full(np.shape(value), value, dtype)
 
 
 def zeros(
@@ -374,7 +379,8 @@ def full_like(
     >>> gpuarray.full_like(gpuarray.zeros(2), 7).get()
     array([7., 7.])
     """
-    return empty_like(other_ary, dtype, order).fill(fill_value)
+    result = empty_like(other_ary, dtype, order)
+    return result.fill(_converted(fill_value, result.dtype))
 
 
 def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = np.float64) -> GPUArray:
@@ -566,4 +572,7 @@ def _sequence(start: Any, stop: Any, step: Any, dtype: Any) -> GPUArray:
     if step == 0:
         raise ValueError("step is 0; it must not be")
     length = max(0, math.ceil((stop - start) / step))
+    if step < 0 and np.dtype(dtype).kind == "u":
+        # Integers wrap: a step downwards is one almost around.
+        step = int(step) % 2 ** (8 * np.dtype(dtype).itemsize)
     return _core.sequence(start, step, length, dtype)

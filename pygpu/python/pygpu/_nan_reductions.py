@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from . import _core
-from ._arguments import gpu_array
+from ._arguments import gpu_array, has_fractions
 from ._core import GPUArray
 
 
 def _without_nan(a: GPUArray, value: Any) -> GPUArray:
     """Returns the elements, with a number in the place of each NaN."""
-    if gpu_array("a", a).dtype.kind not in "fc":
+    if not has_fractions(gpu_array("a", a).dtype):
         return a
     is_nan = _core.universal_functions["isnan"](a)
     return _core.select(is_nan, a.dtype.type(value), a, False)
@@ -60,7 +60,6 @@ def nansum(
     >>> gpuarray.nansum(gpuarray.to_gpu(np.array([1.0, np.nan, 2.0]))).get()
     array(3.)
     """
-    axis = tuple(range(gpu_array("a", a).ndim)) if axis is None else axis
     return _without_nan(a, 0).sum(axis=axis, dtype=dtype, out=out, keepdims=keepdims)
 
 

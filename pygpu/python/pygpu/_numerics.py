@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from ._arguments import gpu_array, whole
+from ._arguments import gpu_array, has_fractions, whole
 from ._axes import normalize_axis_index
 from ._core import GPUArray
 
@@ -61,21 +61,12 @@ def clip(
     low, high = (a_min if min is None else min), (a_max if max is None else max)
     gpu_array("a", a)
     if low is None and high is None:
-        return _ufuncs["conjugate"](a, out=out) if a.dtype.kind != "c" else a.copy()
+        return _ufuncs["positive"](a, out=out)
     if low is None:
         return _ufuncs["minimum"](a, high, out=out)
     if high is None:
         return _ufuncs["maximum"](a, low, out=out)
-    raised = _ufuncs["maximum"](a, low)
-    if out is None and np.result_type(raised.dtype, _kind_of(high)) == raised.dtype:
-        fits = np.shape(high) == () or np.broadcast_shapes(raised.shape, high.shape) == raised.shape
-        out = raised if fits else None
-    return _ufuncs["minimum"](raised, high, out=out)
-
-
-def _kind_of(value: Any) -> Any:
-    """Returns what stands for a bound in numpy's choice of dtypes."""
-    return value.dtype if isinstance(value, GPUArray) else value
+    return _ufuncs["minimum"](_ufuncs["maximum"](a, low), high, out=out)
 
 
 def round(a: GPUArray, decimals: int = 0, out: GPUArray | None = None) -> GPUArray:
@@ -127,7 +118,7 @@ def nan_to_num(
     Parameters
     ----------
     x : GPUArray
-        The elements, real ones.
+        The elements; of complex numbers both parts are replaced.
     copy : bool
         Whether the result is a new array; else `x` itself is changed.
     nan : number
@@ -143,7 +134,7 @@ def nan_to_num(
     Raises
     ------
     TypeError
-        ``x`` is no GPUArray, or its elements are complex.
+        ``x`` is no GPUArray.
 
     Examples
     --------
@@ -152,18 +143,26 @@ def nan_to_num(
     >>> gpuarray.nan_to_num(gpuarray.to_gpu(np.array([1.0, np.nan, np.inf])), posinf=9).get()
     array([1., 0., 9.])
     """
-    if gpu_array("x", x).dtype.kind == "c":
-        raise TypeError(f"x has dtype {x.dtype}; a real dtype is needed")
-    result = x.copy() if copy else x
-    if x.dtype.kind != "f":
+    result = gpu_array("x", x).copy() if copy else x
+    if not has_fractions(x.dtype):
         return result
-    limits = np.finfo(x.dtype)
-    high = limits.max if posinf is None else posinf
-    low = limits.min if neginf is None else neginf
-    scalar = x.dtype.type
-    _core.select(_ufuncs["isnan"](result), scalar(nan), result, False, result)
-    _core.select(result == np.inf, scalar(high), result, False, result)
-    return _core.select(result == -np.inf, scalar(low), result, False, result)
+    numbers = result[..., None]
+    if x.dtype.kind == "c":
+        # The parts lie side by side.
+        numbers = numbers.view(np.empty(0, x.dtype).real.dtype)
+    scalar = numbers.dtype.type
+    # numpy knows no limits of bfloat16.
+    bfloat16 = numbers.dtype.kind == "V"
+    most = np.uint16(0x7F7F).view(scalar) if bfloat16 else np.finfo(scalar).max
+    # Which ones they are, before one is replaced by another.
+    replaced = (
+        (_ufuncs["isnan"](numbers), nan),
+        (numbers == np.inf, most if posinf is None else posinf),
+        (numbers == -np.inf, -most if neginf is None else neginf),
+    )
+    for where, value in replaced:
+        _core.select(where, scalar(value), numbers, False, numbers)
+    return result
 
 
 def isclose(
@@ -202,7 +201,9 @@ def isclose(
     """
     if not isinstance(a, GPUArray) and not isinstance(b, GPUArray):
         gpu_array("a", a)
-    if isinstance(b, GPUArray) and b.dtype.kind not in "fc":
+    if not isinstance(b, GPUArray):
+        b = np.asarray(b, np.result_type(b, 1.0))[()]
+    elif not has_fractions(b.dtype):
         b = b.astype(np.float64)
     if isinstance(a, GPUArray) and a.dtype.kind == "b":
         a = a.astype(np.float64)
