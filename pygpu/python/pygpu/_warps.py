@@ -26,7 +26,7 @@ _FUNCTION = re.compile(
     r"|reduce_(?:add|min|max|and|or|xor))_sync|syncwarp|activemask)\b"
 )
 _OWN_MACRO = re.compile(rf"#[ \t]*define[ \t]+(?:{_FUNCTION.pattern}|warpSize\b)")
-_OWN_FUNCTION = re.compile(rf"([^;{{}}#]*)({_FUNCTION.pattern})\s*\(([^;{{}}()]*)\)\s*\{{")
+_OWN_FUNCTION = re.compile(rf"({_FUNCTION.pattern})\s*\(([^;{{}}()]*)\)\s*\{{")
 _VECTOR = re.compile(r"\b(?:u?(?:char|short|int|long|longlong)|float|double)[1-4]\b|[<:]")
 _WITHOUT_MASK = re.compile(r"\b(?:warpSize|__activemask)\b")
 
@@ -69,7 +69,9 @@ def _own_functions(code: str) -> set[str]:
     """Returns the names that a text has functions of its own for. One for a structure stands beside
     those for numbers."""
     own = set()
-    for before, name, parameters in _OWN_FUNCTION.findall(code):
+    for found in _OWN_FUNCTION.finditer(code):
+        name, parameters = found.groups()
+        before = code[max(code.rfind(it, 0, found.start()) for it in ";{}#") + 1 : found.start()]
         value = parameters.split(",")[1] if "," in parameters else ""
         types = "|".join(_NAME.findall(value)[:-1] or ["int"])
         head = rf"\b(?:struct|class|union)\b[\w\s(]*\b(?:{types})\b[\w\s)]*[:;{{]"
