@@ -1,7 +1,8 @@
 //! The error type of every fallible call.
 
-use crate::status::Status;
+use crate::status::{Api, Status};
 use std::borrow::Cow;
+use std::fmt;
 
 /// Classifies a failure, for programs that decide on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -37,13 +38,25 @@ pub enum ErrorKind {
 
 /// A failed call: the kind of the failure, the status with the driver's own number, the name of the
 /// call, and a sentence about it.
-#[derive(Clone, Debug, thiserror::Error)]
-#[error("{call}: {detail} [{status}]")]
+///
+/// It is shown as that sentence. A driver's refusal has the call in front: its own words may not say what failed.
+#[derive(Clone, Debug)]
 pub struct Error {
     kind: ErrorKind,
     status: Status,
     call: Cow<'static, str>,
     detail: Cow<'static, str>,
+}
+
+impl std::error::Error for Error {}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.status.api {
+            Api::Host => f.write_str(&self.detail),
+            _ => write!(f, "{}: {}", self.call, self.detail),
+        }
+    }
 }
 
 /// The result of every fallible call.
@@ -115,5 +128,21 @@ impl Error {
     /// Returns the sentence that says what was wrong.
     pub fn detail(&self) -> &str {
         &self.detail
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_shown_as_one_sentence() {
+        let own = Error::index("index", "index 10 is out of bounds for axis 0 with size 6");
+        assert_eq!(own.to_string(), own.detail());
+        // A driver's words alone may not say what it refused.
+        let detail = "there is not enough memory (CUDA_ERROR_OUT_OF_MEMORY)";
+        let driver = Error::new(ErrorKind::OutOfMemory, Status::cuda(2), "allocate", detail);
+        assert_eq!(driver.to_string(), format!("allocate: {detail}"));
+        assert_eq!((driver.call(), driver.status().code), ("allocate", 2));
     }
 }

@@ -70,7 +70,7 @@ impl Interceptor for FaultInjector {
                     fault.kind,
                     Status::new(Api::Host, fault.code),
                     format!("{call:?}"),
-                    format!("injected failure of call {} of this kind", seen + 1),
+                    format!("injected failure of {call:?}, call {} of this kind", seen + 1),
                 ))
             }
             _ => Ok(()),

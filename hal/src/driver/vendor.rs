@@ -61,7 +61,7 @@ pub trait Vendor: Send + Sync + Debug {
     #[cold]
     fn error(&self, call: &'static str, code: c_int, detail: &str) -> Error {
         self.forget_failure();
-        let name = self.status_name(code).unwrap_or("a status without a name");
+        let name = self.status_name(code).map_or_else(|| format!("status {code}"), String::from);
         let detail = match detail {
             "" => format!("the driver returned {name}"),
             detail => format!("{detail} ({name})"),

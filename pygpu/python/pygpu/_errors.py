@@ -26,7 +26,8 @@ class Error(Exception):
     call : str
         The call that failed; empty where no driver was asked.
     detail : str
-        What was wrong, without the call and the number, which the text of the exception has, too.
+        What was wrong, in a sentence: the text of the exception, which has the call in front
+        where a driver refused it.
 
     Examples
     --------
