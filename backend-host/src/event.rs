@@ -83,7 +83,7 @@ impl HostEvent {
         if options.interprocess && options.timing {
             return Err(Error::invalid(
                 "create_event",
-                "interprocess and timing exclude each other: make the event without timing",
+                "an interprocess event has no timing; make it without timing",
             ));
         }
         let shared =
@@ -134,7 +134,7 @@ impl HostEvent {
             Some(shared) => shared.export(),
             None => Err(Error::invalid(
                 "export_event",
-                "the event cannot be shared: it was not made with interprocess",
+                "the event cannot be shared: make it for other processes (interprocess)",
             )),
         }
     }

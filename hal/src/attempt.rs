@@ -45,7 +45,7 @@ pub fn before_waiting() -> Result<()> {
 #[cold]
 fn give_up() -> Error {
     STATE.set(State::GivenUp);
-    Error::unsupported("attempt", "the work waits for something")
+    Error::unsupported("attempt", "the work would have to wait")
 }
 
 /// Work has been queued: what is left of an attempt may wait.

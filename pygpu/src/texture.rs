@@ -64,8 +64,8 @@ impl PyTextureArray {
             return Err(to_python(Error::unsupported(
                 "Array",
                 format!(
-                    "flags is {flags}; layers (1), surfaces (2), cubemaps (4) and gathering (8) are \
-                     there"
+                    "flags is {flags}; allowed are combinations of 1 (layers), 2 (surfaces), 4 (cubemaps) \
+                     and 8 (gathering)"
                 ),
             )));
         }
@@ -108,7 +108,7 @@ fn sampling((modes, filter, flags): Modes) -> PyResult<Sampling> {
         return Err(to_python(Error::unsupported(
             "texture flags",
             format!(
-                "flags is {flags}; reading as integers (1) and normalized coordinates (2) are there"
+                "flags is {flags}; allowed are combinations of 1 (reading as integers) and 2 (normalized coordinates)"
             ),
         )));
     }

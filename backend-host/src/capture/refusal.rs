@@ -26,7 +26,7 @@ impl Refusal {
         let detail = match self {
             Refusal::Unsupported => {
                 "a stream captures, and captured work does not run: nothing can wait for it before \
-                 end_capture"
+                 the capture ends"
             }
             Refusal::Invalidated => "the capture became invalid through an earlier call",
             Refusal::Merge => "the event was recorded in another capture than that of the stream",
@@ -39,8 +39,8 @@ impl Refusal {
                 "the stream captures, and captured work cannot wait for an event of other work"
             }
             Refusal::Implicit => {
-                "the default stream cannot be used while a stream that it waits for captures; one made \
-                 with non_blocking can capture beside it"
+                "the default stream cannot be used while a stream that it waits for captures; use a \
+                 non-blocking stream for the capture"
             }
             Refusal::CapturedEvent => {
                 "the event was recorded in a capture, and captured work does not run"

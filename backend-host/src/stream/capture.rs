@@ -131,12 +131,12 @@ impl HostStream {
         let Kind::Own { queue, capture: slot, .. } = &self.kind else {
             return Err(Error::invalid(
                 "begin_capture",
-                "the default stream cannot capture; create_stream makes one that can",
+                "the default stream cannot capture; make another stream, which can",
             ));
         };
         queue.check_process()?;
         interruption::before_waiting("begin_capture")?;
-        self.refuse_in_capture("begin_capture", "end_capture comes first")?;
+        self.refuse_in_capture("begin_capture", "end its capture first")?;
         let engine = self.device.engine();
         engine.captures.collect(self.device.graph_blocks());
         self.mark().wait_interruptibly()?;
@@ -149,7 +149,7 @@ impl HostStream {
 
     pub(super) fn end(&self) -> Result<HostGraph> {
         let capture = self.capture().ok_or_else(|| {
-            Error::invalid("end_capture", "the stream does not capture: begin_capture comes first")
+            Error::invalid("end_capture", "the stream does not capture; begin a capture first")
         })?;
         capture.check_end(self.id)?;
         interruption::before_waiting("end_capture")?;

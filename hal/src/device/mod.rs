@@ -283,7 +283,10 @@ pub unsafe trait Device: Send + Sync + Debug {
     /// `Unsupported` where the device has no managed memory; `OutOfMemory`.
     fn allocate_managed(&self, bytes: usize) -> Result<u64> {
         let _ = bytes;
-        Err(Error::unsupported("allocate_managed", format!("device {} has none", self.id())))
+        Err(Error::unsupported(
+            "allocate_managed",
+            format!("device {} has no managed memory", self.id()),
+        ))
     }
 
     /// Allocates an array for textures and surfaces, its texels undefined, and returns its handle
@@ -349,7 +352,10 @@ pub unsafe trait Device: Send + Sync + Debug {
     /// does not know its allocations.
     fn address_range(&self, address: u64) -> Result<(u64, usize)> {
         let _ = address;
-        Err(Error::unsupported("address_range", format!("device {} cannot tell", self.id())))
+        Err(Error::unsupported(
+            "address_range",
+            format!("device {} does not tell where an allocation begins and ends", self.id()),
+        ))
     }
 
     /// Returns true if kernels on this device could access memory of `other`
@@ -428,7 +434,10 @@ pub unsafe trait Device: Send + Sync + Debug {
     /// `Unsupported` where the device cannot share memory; `InvalidArgument` for memory of a pool.
     fn export_memory(&self, address: u64) -> Result<IpcHandle> {
         let _ = address;
-        Err(Error::unsupported("export_memory", format!("device {} shares none", self.id())))
+        Err(Error::unsupported(
+            "export_memory",
+            format!("device {} shares no memory between processes", self.id()),
+        ))
     }
 
     /// Opens memory that another process exported, and returns its address here
@@ -439,7 +448,10 @@ pub unsafe trait Device: Send + Sync + Debug {
     /// process or of memory that has been freed.
     fn import_memory(&self, handle: &IpcHandle) -> Result<u64> {
         let _ = handle;
-        Err(Error::unsupported("import_memory", format!("device {} shares none", self.id())))
+        Err(Error::unsupported(
+            "import_memory",
+            format!("device {} shares no memory between processes", self.id()),
+        ))
     }
 
     /// Closes memory that [`Device::import_memory`] opened (`cuIpcCloseMemHandle`,
@@ -452,7 +464,10 @@ pub unsafe trait Device: Send + Sync + Debug {
     /// No work that uses the memory is still to run.
     unsafe fn close_imported(&self, address: u64) -> Result<()> {
         let _ = address;
-        Err(Error::unsupported("close_imported", format!("device {} shares none", self.id())))
+        Err(Error::unsupported(
+            "close_imported",
+            format!("device {} shares no memory between processes", self.id()),
+        ))
     }
 
     /// Returns a handle with which another process can open an event created with `interprocess`
@@ -463,7 +478,10 @@ pub unsafe trait Device: Send + Sync + Debug {
     /// `interprocess`.
     fn export_event(&self, event: &dyn Event) -> Result<IpcHandle> {
         let _ = event;
-        Err(Error::unsupported("export_event", format!("device {} shares none", self.id())))
+        Err(Error::unsupported(
+            "export_event",
+            format!("device {} shares no events between processes", self.id()),
+        ))
     }
 
     /// Opens an event that another process exported (`cuIpcOpenEventHandle`,
@@ -473,7 +491,10 @@ pub unsafe trait Device: Send + Sync + Debug {
     /// `Unsupported` where the device cannot share events; else the driver's.
     fn import_event(&self, handle: &IpcHandle) -> Result<Arc<dyn Event>> {
         let _ = handle;
-        Err(Error::unsupported("import_event", format!("device {} shares none", self.id())))
+        Err(Error::unsupported(
+            "import_event",
+            format!("device {} shares no events between processes", self.id()),
+        ))
     }
 
     /// Returns a limit of the device's context; the numbers are those of `CUlimit`

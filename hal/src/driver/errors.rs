@@ -61,7 +61,7 @@ impl Driver {
     #[cold]
     pub(super) fn missing(&self, call: &'static str, symbol: &str) -> Error {
         let what = match symbol {
-            "" => format!("{} has no such call", self.vendor.name()),
+            "" => format!("the {} driver has no call for this", self.vendor.name()),
             symbol => format!("this {} driver has no {symbol}", self.vendor.name()),
         };
         Error::unsupported(call, what)

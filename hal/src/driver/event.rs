@@ -39,7 +39,7 @@ impl DriverEvent {
         if options.interprocess && options.timing {
             return Err(Error::invalid(
                 "create_event",
-                "options has interprocess and timing both true; allowed is one of the two",
+                "an interprocess event has no timing; make it without timing",
             ));
         }
         let _scope = context.enter()?;

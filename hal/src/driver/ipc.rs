@@ -46,7 +46,7 @@ pub(super) fn export_event(context: &Context, event: &dyn Event) -> Result<IpcHa
     // SAFETY: the event is live; the handle is written before the call returns.
     let code = unsafe { export(&mut handle, event) };
     if code == Status::INVALID_VALUE || code == Status::INVALID_HANDLE {
-        let detail = "the event cannot be shared: it was not made with interprocess";
+        let detail = "the event cannot be shared: make it for other processes (interprocess)";
         return Err(context.driver.error_with("export_event", code, detail));
     }
     context.check("export_event", code)?;

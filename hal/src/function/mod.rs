@@ -188,11 +188,9 @@ impl Function {
 
 /// The error of a function that is not defined for a type.
 #[cold]
-fn undefined(function: &dyn std::fmt::Debug, dtype: DType, hint: &str) -> Error {
-    Error::invalid_type(
-        "elementwise",
-        format!("{function:?} is not defined for dtype {dtype}{hint}"),
-    )
+fn undefined(function: &Properties, dtype: DType, hint: &str) -> Error {
+    let function = function.numpy.unwrap_or(function.name);
+    Error::invalid_type("elementwise", format!("{function} is not defined for dtype {dtype}{hint}"))
 }
 
 impl UnaryFunction {
@@ -208,7 +206,7 @@ impl UnaryFunction {
     pub fn signature(self, input: DType) -> Result<Signature> {
         let properties = self.properties();
         if !properties.kinds.contain(input.kind()) {
-            return Err(undefined(&self, input, ""));
+            return Err(undefined(properties, input, ""));
         }
         let compute = properties.compute.of(input);
         Ok(Signature { compute, result: properties.value.of(compute) })
@@ -254,8 +252,9 @@ impl BinaryFunction {
         let properties = self.properties();
         if !properties.kinds.contain(common.kind()) {
             let is_difference = matches!((self, common.kind()), (Self::Subtract, Kind::Bool));
-            let hint = if is_difference { "; use not-equal or the exclusive or" } else { "" };
-            return Err(undefined(&self, common, hint));
+            let hint =
+                if is_difference { "; use not_equal or bitwise_xor (a != b, a ^ b)" } else { "" };
+            return Err(undefined(properties, common, hint));
         }
         let compute = properties.compute.of(common);
         Ok(Signature { compute, result: properties.value.of(compute) })

@@ -71,7 +71,7 @@ impl SliceBounds {
     pub fn resolve(self, extent: usize) -> Result<(usize, usize, isize)> {
         let step = self.step.unwrap_or(1);
         if step == 0 {
-            return Err(Error::invalid("slice", "slice step is 0; allowed are all other integers"));
+            return Err(Error::invalid("slice", "slice step cannot be zero"));
         }
         // Extents of arrays fit in isize, so the sums below do too, except for bounds far outside.
         let n = isize::try_from(extent).map_err(|_| {
@@ -201,7 +201,11 @@ impl Layout {
         if !fits {
             return Err(Error::invalid(
                 "transpose",
-                format!("axes {axes:?} don't match an array of shape {}", shape_text(&self.shape)),
+                format!(
+                    "axes {} don't match an array of shape {}",
+                    shape_text(axes),
+                    shape_text(&self.shape)
+                ),
             ));
         }
         Ok(Layout {

@@ -55,11 +55,11 @@ impl fmt::Debug for Layout {
 }
 
 /// A shape as Python prints it.
-pub fn shape_text(shape: &[usize]) -> String {
+pub fn shape_text<T: fmt::Display>(shape: &[T]) -> String {
     match shape {
         [one] => format!("({one},)"),
         _ => {
-            let parts: Vec<String> = shape.iter().map(usize::to_string).collect();
+            let parts: Vec<String> = shape.iter().map(T::to_string).collect();
             format!("({})", parts.join(", "))
         }
     }

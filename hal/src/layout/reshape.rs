@@ -16,7 +16,10 @@ impl Layout {
         let refused = |why: &str| {
             Error::invalid(
                 "reshape",
-                format!("cannot reshape array of size {size} into shape {shape:?}: {why}"),
+                format!(
+                    "cannot reshape array of size {size} into shape {}: {why}",
+                    shape_text(shape)
+                ),
             )
         };
         let mut unknown = None;

@@ -146,7 +146,7 @@ impl Region {
     /// `InvalidHandle` if they were freed already or the memory is not retired; the driver's error.
     pub fn end(&self) -> Result<()> {
         if self.memory.is_allocated() {
-            return Err(Error::handle("free", "the memory is still in use: retire comes first"));
+            return Err(Error::handle("free", "the memory is still in use"));
         }
         if self.memory.is_held_by_graph() {
             return Ok(());

@@ -217,6 +217,9 @@ impl Status {
     pub fn message(self) -> &'static str {
         match self.api {
             _ if self.is_success() => "no error",
+            Api::Host if self.code == Status::INVALID_VALUE => {
+                "an argument has a value that is not allowed"
+            }
             Api::Nvrtc | Api::Hiprtc => "",
             _ => meaning(self.code),
         }

@@ -101,7 +101,9 @@ pub(crate) fn unrepeatable(
     is_page_locked: impl FnOnce(u64) -> bool,
 ) -> Option<&'static str> {
     if wait {
-        return Some("a copy cannot be waited for; set wait to false");
+        return Some(
+            "a copy that its call waits for cannot be captured; use one that does not wait, between device and page-locked memory (get_async in Python)",
+        );
     }
     host.is_some_and(|host| !is_page_locked(host))
         .then_some("the host's side of a copy must be page-locked memory, which stays where it is")

@@ -65,10 +65,10 @@ impl DriverStream {
         if self.is_default() {
             return Err(Error::invalid(
                 "begin_capture",
-                "the default stream cannot capture; create_stream makes one that can",
+                "the default stream cannot capture; make another stream, which can",
             ));
         }
-        let refuse = || self.refuse_in_capture("begin_capture", "end_capture comes first");
+        let refuse = || self.refuse_in_capture("begin_capture", "end its capture first");
         refuse()?;
         outside_guards("begin_capture")?;
         self.device().open_captures.collect();
@@ -243,7 +243,7 @@ impl DriverStream {
         let end = optional!(self.context().driver, capture_end, "end_capture")?;
         let number = || {
             self.capture_number()?.ok_or_else(|| {
-                let detail = "the stream does not capture: begin_capture comes first";
+                let detail = "the stream does not capture; begin a capture first";
                 Error::invalid("end_capture", detail)
             })
         };
