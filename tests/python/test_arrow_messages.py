@@ -198,3 +198,60 @@ def test_mutated_messages(context):
             refused += 1
     assert refused > COUNT // 4
     assert read > COUNT // 10
+
+
+class _Unit(pa.ExtensionType):
+    """A type of a program, over any other."""
+
+    def __init__(self, storage=pa.int32()):
+        super().__init__(storage, "test.unit")
+
+    def __arrow_ext_serialize__(self):
+        return b""
+
+    @classmethod
+    def __arrow_ext_deserialize__(cls, storage, serialized):
+        return cls(storage)
+
+
+def _unit(storage):
+    return pa.ExtensionArray.from_storage(_Unit(storage.type), storage)
+
+
+@pytest.fixture
+def _registered():
+    pa.register_extension_type(_Unit())
+    yield
+    pa.unregister_extension_type("test.unit")
+
+
+NUMBERS, CODED = pa.array([1, 2, None], pa.int32()), pa.array(["a", None, "a"]).dictionary_encode()
+OFFSETS = pa.array([0, 1, 2, 3], pa.int32())
+EXTENDED = {
+    "numbers": lambda: _unit(NUMBERS),
+    "texts": lambda: _unit(pa.array(["a", "bb", None])),
+    "lists": lambda: _unit(pa.array([[1], [2, 3], None])),
+    "in a list": lambda: pa.ListArray.from_arrays(OFFSETS, _unit(NUMBERS)),
+    "in a structure": lambda: pa.StructArray.from_arrays([_unit(NUMBERS)], ["z"]),
+    "over a dictionary": lambda: _unit(CODED),
+    "over lists of codes": lambda: _unit(pa.ListArray.from_arrays(OFFSETS, CODED)),
+    "over a dictionary in a list": lambda: pa.ListArray.from_arrays(OFFSETS, _unit(CODED)),
+    "over a dictionary in a structure": lambda: pa.StructArray.from_arrays([_unit(CODED)], ["z"]),
+    "in a dictionary": lambda: pa.DictionaryArray.from_arrays(OFFSETS[:3], _unit(NUMBERS)),
+}
+
+
+@pytest.mark.usefixtures("_registered")
+@pytest.mark.parametrize("name", EXTENDED)
+def test_extension_types_are_written_and_read(context, name):
+    batch = pa.record_batch({"x": EXTENDED[name](), "k": NUMBERS})
+    buffer = arrow.serialize_record_batch(batch, context)
+    assert arrow.read_message(buffer).type == "record batch"
+    assert buffer.to_pybytes() == batch.serialize().to_pybytes()
+    if "dictionary" in name or "codes" in name:
+        with pytest.raises(NotImplementedError, match="has a dictionary"):
+            arrow.read_record_batch(buffer, batch.schema)
+        return
+    there = arrow.read_record_batch(buffer, batch.schema)
+    assert there.schema == batch.schema
+    assert there.copy_to_host().equals(batch)

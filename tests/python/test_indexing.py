@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import collections.abc
+import math
+import random
+import warnings
 
 import numpy as np
 import pytest
@@ -264,3 +267,41 @@ def test_an_operand_keeps_its_leading_axes():
     with pytest.raises(ValueError, match=r"\(1, 2, 3\)"):
         a_gpu += gpuarray.ones((1, 2, 3))
     check(a_gpu, np.zeros((2, 3)))
+
+
+@pytest.mark.parametrize("shape", [(5,), (5, 3)])
+def test_a_swap_through_views_is_refused_before_anything_is_stored(shape):
+    host = np.arange(math.prod(shape)).reshape(shape)
+    a = gpuarray.to_gpu(host)
+    with pytest.raises(ValueError, match=r"a\[\[i, j\]\] = a\[\[j, i\]\]"):
+        a[1], a[3] = a[3], a[1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for shuffle in (np.random.shuffle, np.random.default_rng(0).shuffle, random.shuffle):
+            with pytest.raises(ValueError, match=r"numpy\.random\.permutation"):
+                for _ in range(9):
+                    shuffle(a)
+    check(a, host)
+    a[[1, 3]] = a[[3, 1]]
+    host[[1, 3]] = host[[3, 1]]
+    check(a, host)
+    order = np.random.default_rng(1).permutation(5)
+    a[:] = a[order]
+    check(a, host[order])
+
+
+def test_assignments_of_elements_that_are_no_swaps_are_done():
+    host = np.arange(6)
+    a = gpuarray.to_gpu(host)
+    a[0] = a[1]
+    a[2], a[2] = a[2], a[2]
+    a[3] += a[4]
+    first, other = a[4], a[5]
+    del other
+    a[5] = first
+    for place, element in enumerate(a):
+        if element.get() == 4:
+            a[place] = a[0]
+    x, y = a[0].copy(), a[2].copy()
+    a[2], a[0] = x, y
+    check(a, np.array([2, 1, 1, 7, 1, 1]))

@@ -13,6 +13,7 @@ use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMet
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyEllipsis, PyInt, PyList, PyString, PyTuple};
+use std::cell::Cell;
 
 type Object<'py> = PyResult<Bound<'py, PyAny>>;
 
@@ -123,6 +124,57 @@ fn field<'py>(slf: &Bound<'py, GPUArray>, name: &Bound<'py, PyString>) -> Object
     wrap_view(slf, array, Some(part.unbind()))
 }
 
+/// A view that `a[i]` has made: the object, which is not looked at, and where its elements begin.
+#[derive(Clone, Copy)]
+struct Made {
+    object: usize,
+    address: u64,
+}
+
+thread_local! {
+    /// The last two views of elements or rows that were made on this thread, as far as they live.
+    static MADE: Cell<[Made; 2]> = const { Cell::new([Made { object: 0, address: 0 }; 2]) };
+}
+
+fn note_made(part: &Bound<'_, PyAny>) -> PyResult<()> {
+    // A subclass may return something else.
+    if let Ok(part) = part.cast::<GPUArray>() {
+        let (object, address) =
+            (std::ptr::from_ref(part.get()).addr(), part.get().array()?.address());
+        let [_, last] = MADE.get();
+        MADE.set([last, Made { object, address }]);
+    }
+    Ok(())
+}
+
+/// Forgets a view that is dropped.
+pub(super) fn forget_made(array: &GPUArray) {
+    let object = std::ptr::from_ref(array).addr();
+    let made = MADE.get();
+    if made.iter().any(|one| one.object == object) {
+        let kept = |one: Made| if one.object == object { Made { object: 0, ..one } } else { one };
+        MADE.set(made.map(kept));
+    }
+}
+
+/// Refuses the first half of `a[i], a[j] = a[j], a[i]`, also as numpy's shuffle does it: both are views, so the
+/// second half would store what the first has written.
+fn refuse_swap(target: &Array, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    let [first, last] = MADE.get();
+    let Ok(value) = value.cast::<GPUArray>() else { return Ok(()) };
+    let is_swap = last.object != 0
+        && first.object == std::ptr::from_ref(value.get()).addr()
+        && last.address == target.address()
+        && first.address != last.address;
+    if !is_swap {
+        return Ok(());
+    }
+    Err(PyValueError::new_err(
+        "a[i] = a[j] while a[i] is held: both are views, so a swap would store one of them twice; write \
+         a[[i, j]] = a[[j, i]], and a[:] = a[numpy.random.permutation(len(a))] for a shuffle",
+    ))
+}
+
 /// Returns true for an index that names elements by arrays of indices, masks, truth values or lists.
 fn is_advanced(index: &Bound<'_, PyAny>) -> bool {
     let truth_value = index.py().import("numpy").and_then(|numpy| numpy.getattr("bool_"));
@@ -160,7 +212,16 @@ impl GPUArray {
             Err(_) if is_advanced(index) => {
                 advanced(slf.py())?.getattr("get_elements")?.call1((slf, index))
             }
-            items => view(slf, slf.get().array()?.index(&items?)),
+            items => {
+                let array = slf.get().array()?;
+                let part = array.index(&items?);
+                let has_fewer_axes = part.as_ref().is_ok_and(|part| part.ndim() < array.ndim());
+                let part = view(slf, part)?;
+                if has_fewer_axes {
+                    note_made(&part)?;
+                }
+                Ok(part)
+            }
         }
     }
 
@@ -182,7 +243,11 @@ impl GPUArray {
             }
             items => items?,
         };
-        let target = slf.get().array()?.index(&items).or_raise()?;
+        let array = slf.get().array()?;
+        let target = array.index(&items).or_raise()?;
+        if target.ndim() < array.ndim() {
+            refuse_swap(&target, value)?;
+        }
         let descr = slf.get().content()?.descr.bind(py);
         match value.cast::<PyUntypedArray>() {
             Ok(given) if !matches!(target.dtype(), DType::Opaque(_)) => {

@@ -226,6 +226,7 @@ impl Drop for GPUArray {
         if self.content.get().is_some_and(Content::keeps_objects)
             && let Some(content) = self.content.take()
         {
+            indexing::forget_made(self);
             chain::drop_state(State::Filled(content));
         }
     }

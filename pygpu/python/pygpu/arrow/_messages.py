@@ -347,7 +347,7 @@ def serialize_record_batch(batch: Any, ctx: Context) -> CudaBuffer:
     _arguments.instance("ctx", ctx, Context)
     result = ctx.new_buffer(pyarrow.ipc.get_record_batch_size(batch))
     ranges = _Ranges(pyarrow)
-    if any(map(_has_dictionary, set(batch.schema.types))):
+    if any(map(_has_dictionary, batch.schema.types)):
         # A stream has messages of the dictionaries before that of the batch.
         ranges.write(batch.serialize())
         ranges.copy_to(result, skipped=0)
@@ -360,6 +360,8 @@ def serialize_record_batch(batch: Any, ctx: Context) -> CudaBuffer:
 
 
 def _has_dictionary(type: Any) -> bool:
+    # An extension type stands before the one that is stored.
+    type = getattr(type, "storage_type", type)
     return hasattr(type, "index_type") or any(
         _has_dictionary(type.field(number).type) for number in range(type.num_fields)
     )
