@@ -9,6 +9,13 @@ use gpuarray::{
 use std::sync::Arc;
 use std::time::Duration;
 
+/// How a test gets other devices than the first.
+#[derive(Clone, Copy)]
+pub(crate) struct Others {
+    pub(crate) second: fn(&dyn Backend) -> Result<Arc<dyn Device>>,
+    pub(crate) open_apart: fn() -> Result<Arc<dyn Backend>>,
+}
+
 /// An open backend and its first device.
 pub(crate) struct Context {
     pub(crate) backend: Arc<dyn Backend>,
@@ -22,10 +29,7 @@ pub(crate) struct Context {
 impl Context {
     pub(crate) fn new(
         backend: Arc<dyn Backend>,
-        (second, open_apart): (
-            fn(&dyn Backend) -> Result<Arc<dyn Device>>,
-            fn() -> Result<Arc<dyn Backend>>,
-        ),
+        Others { second, open_apart }: Others,
         capabilities: &[Capability],
     ) -> Result<Context> {
         let device = backend.device(0)?;

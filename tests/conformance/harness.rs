@@ -1,7 +1,7 @@
 //! Runs the table: every test against every backend, each in a thread of its own so that a
 //! test that hangs fails instead of holding up the rest.
 
-use crate::context::Context;
+use crate::context::{Context, Others};
 use gpuarray::{Backend, Device, Feature, Result};
 use std::any::Any;
 use std::cell::RefCell;
@@ -350,7 +350,7 @@ fn attempt(
     limit: Duration,
 ) -> std::result::Result<(), String> {
     let (open, run) = (backend.open, test.run);
-    let others = (backend.second, backend.open_apart);
+    let others = Others { second: backend.second, open_apart: backend.open_apart };
     let capabilities = capabilities.to_vec();
     let (sender, receiver) = mpsc::channel();
     let thread = std::thread::Builder::new().name(test.name.to_owned()).spawn(move || {

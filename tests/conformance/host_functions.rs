@@ -129,58 +129,48 @@ fn an_error_of_a_function_is_reported_with_its_status(context: &Context) -> Outc
     Ok(())
 }
 
-type Wait = Box<dyn Fn() -> Result<()>>;
+/// Something that waits for the work of a stream so far; it takes the failure of a function before it.
+type Wait = fn(&Context, &Arc<dyn Stream>) -> Result<Box<dyn FnOnce() -> Result<()>>>;
 
 fn whoever_waits_hears_of_a_failure_once(context: &Context) -> Outcome {
-    let array = context.counting(&[1000])?;
+    let waits: [(&str, Wait); 4] = [
+        ("a stream", |_, stream| {
+            let stream = stream.clone();
+            Ok(Box::new(move || stream.synchronize()))
+        }),
+        ("the device", |context, _| {
+            let device = context.device.clone();
+            Ok(Box::new(move || device.synchronize()))
+        }),
+        ("an event", |_, stream| {
+            let event = stream.create_event(EventOptions::ORDERING)?;
+            stream.record(event.as_ref())?;
+            Ok(Box::new(move || event.synchronize()))
+        }),
+        ("a copy", |context, stream| {
+            // Of an array that nothing has to be waited for to use.
+            let array = DeviceArray::<i32>::zeros_on(&context.device, stream, &[1000])?;
+            let copy = array.copy_to_pinned(PinnedBuffer::new(&context.device, 1000)?)?;
+            Ok(Box::new(move || copy.wait().map(drop)))
+        }),
+    ];
     for stream in streams(context)? {
-        let fails: [fn(&Arc<dyn Stream>) -> Result<()>; 2] = [
-            |stream| stream.host_function(failure),
-            |stream| stream.host_function(|| panic!("on purpose")),
-        ];
-        for fail in fails {
-            fail(&stream)?;
-            let array = array.on(&stream)?;
-            let event = stream.create_event(EventOptions::ORDERING)?;
-            stream.record(event.as_ref())?;
-            let copy = PinnedBuffer::new(&context.device, 1000)?;
-            let copy = array.copy_to_pinned(copy);
-            let copy =
-                copy.or_else(|_| array.copy_to_pinned(PinnedBuffer::new(&context.device, 1000)?))?;
-            assert!(copy.wait().is_err() || stream.id() == context.device.default_stream().id());
-            let waits: [(&str, Wait); 3] = [
-                ("an event", Box::new(move || event.synchronize())),
-                ("the device", {
-                    let device = context.device.clone();
-                    Box::new(move || device.synchronize())
-                }),
-                ("a stream", {
-                    let stream = stream.clone();
-                    Box::new(move || stream.synchronize())
-                }),
-            ];
-            stream.synchronize().ok();
+        for panics in [false, true] {
             for (what, wait) in &waits {
-                wait()?;
-                fail(&stream)?;
-                if *what == "an event" {
-                    // The failure is behind it.
-                    wait()?;
-                    stream.synchronize().expect_err("the stream's");
-                    continue;
+                match panics {
+                    false => stream.host_function(failure)?,
+                    true => stream.host_function(|| panic!("on purpose"))?,
                 }
-                assert!(wait().is_err(), "{what} has not heard of it");
-                wait()?;
+                let error = error_of(wait(context, &stream)?());
+                let expected =
+                    if panics { ErrorKind::LaunchFailed } else { ErrorKind::OutOfMemory };
+                assert_eq!(error.kind(), expected, "{what}: {error}");
+                // Once, whoever comes next.
+                for (again, wait) in &waits {
+                    wait(context, &stream)?()
+                        .map_err(|error| format!("{what}, {again}: {error}"))?;
+                }
             }
-            // Once, whoever comes first.
-            fail(&stream)?;
-            let event = stream.create_event(EventOptions::ORDERING)?;
-            stream.record(event.as_ref())?;
-            assert!(event.synchronize().is_err(), "an event has not heard of it");
-            assert!(!event.last_status().is_success());
-            event.synchronize()?;
-            stream.synchronize()?;
-            context.device.synchronize()?;
         }
     }
     Ok(())

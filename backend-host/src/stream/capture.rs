@@ -103,7 +103,7 @@ impl HostStream {
         let blocking = matches!(self.kind, Kind::Own { blocking: true, .. });
         let both = [self.id, self.device.default_stream_id()];
         let concerned = if blocking { &both } else { &both[..1] };
-        let has_settled = || Ok(self.queue().is_idle() && !(blocking && !default.is_idle()));
+        let has_settled = || Ok(self.queue().is_idle() && (!blocking || default.is_idle()));
         let wait = || {
             if blocking {
                 default.mark().wait_interruptibly()?;

@@ -282,8 +282,10 @@ unsafe impl Stream for HostStream {
             if let Some(_turn) = self.at_once() {
                 // SAFETY: the caller's promise.
                 unsafe { transfer::copy(&transfer, &|| self.device.pool()) };
+                // Whoever waits for a copy that does not wait is told.
+                let waits = || transfer.wait || transfer::touches_pageable(&transfer, &self.device);
                 return match transfer.direction {
-                    Direction::DeviceToHost => self.queue().take_failure(),
+                    Direction::DeviceToHost if waits() => self.queue().take_failure(),
                     _ => Ok(()),
                 };
             }
