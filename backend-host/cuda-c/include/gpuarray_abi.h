@@ -180,6 +180,13 @@ GPUARRAY_UNCHECKED static inline unsigned barrier(const char* file, unsigned lin
     return executor->barrier(thread(), id, threads, predicate, file, line);
 }
 
+// The driver writes it where threads meet that a program lets race: each waits until no other thread of its block can go
+// on without it.
+constexpr unsigned TOGETHER = 17;
+GPUARRAY_UNCHECKED static inline void together(const char* file = __builtin_FILE(), unsigned line = __builtin_LINE()) {
+    barrier(file, line, 0, TOGETHER);
+}
+
 GPUARRAY_UNCHECKED static inline Lanes rendezvous(Lanes lanes, void* record, Combine* combine, const char* file,
                                unsigned line) {
     Resume resume;

@@ -19,9 +19,10 @@ pub(crate) use report::text_of;
 pub(crate) const MOST_THREADS: usize = 1024;
 /// Warps of 32 lanes at most.
 const MOST_WARPS: usize = MOST_THREADS / 32;
-/// Barriers of a block by number; the last is that of the grid.
-pub(crate) const BARRIERS: usize = 17;
+/// Barriers of a block by number, that of the grid, and the one that no thread has to come to.
+pub(crate) const BARRIERS: usize = 18;
 pub(crate) const GRID_BARRIER: usize = 16;
+pub(crate) const TOGETHER: usize = 17;
 
 /// A place in a program: file and line.
 pub(crate) type Place = (*const c_char, u32);
@@ -289,8 +290,9 @@ impl Block {
 
     fn release(&mut self, barrier: usize) {
         let Barrier { predicates, wanted, .. } = self.barriers[barrier];
+        let is_of_all = wanted == 0 && self.is_complete(barrier);
         self.barriers[barrier] = Barrier::default();
-        if wanted == 0 {
+        if is_of_all {
             return self.form(predicates);
         }
         for warp in 0..self.warp_count() {
@@ -332,6 +334,10 @@ impl Block {
         }
         if has_unreached {
             return Next::Begin(self.unreached);
+        }
+        if self.barriers[TOGETHER].arrived > 0 {
+            self.release(TOGETHER);
+            return self.next();
         }
         match self.gather() {
             Some(warp) => self.resume(warp),

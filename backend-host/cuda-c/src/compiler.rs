@@ -341,9 +341,10 @@ impl Compiler {
     fn compile_text(&self, source: &Preprocessed, text: &str) -> Result<Compiled> {
         let names: Vec<&str> = source.names.iter().map(String::as_str).collect();
         let has_forms = self.regions && !self.language.checked && !source.options.debug;
+        let meets = !self.language.checked;
         let mut without = has_forms.then(HashSet::new);
         loop {
-            let unit = declarations::unit(text, &names, without.as_ref(), source.is_hip);
+            let unit = declarations::unit(text, &names, without.as_ref(), meets, source.is_hip);
             let unit = unit.map_err(Error::Refused)?;
             let text = precompiled::found(unit.text, &source.language);
             match self.build(source, &text) {

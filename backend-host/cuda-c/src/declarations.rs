@@ -38,19 +38,20 @@ pub(crate) fn unit(
     preprocessed: &str,
     names: &[&str],
     without: Option<&HashSet<String>>,
+    meets: bool,
     is_hip: bool,
 ) -> Result<Unit, String> {
     let tokens = Tokens::of(preprocessed);
     if let Some((renamed, own)) = known_names::renamed(&tokens) {
         let names: Vec<_> = names.iter().map(|name| known_names::expression(name, &own)).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        return unit(&renamed, &names, without, is_hip);
+        return unit(&renamed, &names, without, meets, is_hip);
     }
     refused::check(&tokens)?;
     if let Some(placed) = qualifiers::placed(&tokens) {
-        return unit_of(&Tokens::of(&placed), names, without, is_hip);
+        return unit_of(&Tokens::of(&placed), names, without, meets, is_hip);
     }
-    unit_of(&tokens, names, without, is_hip)
+    unit_of(&tokens, names, without, meets, is_hip)
 }
 
 /// The same of a text whose qualifiers are where C++ takes them.
@@ -58,6 +59,7 @@ fn unit_of(
     tokens: &Tokens<'_>,
     names: &[&str],
     without: Option<&HashSet<String>>,
+    meets: bool,
     is_hip: bool,
 ) -> Result<Unit, String> {
     let preprocessed = tokens.text;
@@ -70,8 +72,11 @@ fn unit_of(
     let mut meetings = volatile_writes::edits(tokens);
     meetings.extend(shared_pointers::edits(tokens));
     let described = constants::of_functions(tokens);
-    let without = without.filter(|_| meetings.is_empty() && !uses_alloca);
-    let mut forms = without.map_or_else(Forms::default, |it| Forms::of(tokens, &all, it));
+    let is_plain = meetings.is_empty() && !uses_alloca;
+    let mut forms = match meets && is_plain {
+        true => Forms::of(tokens, &all, without),
+        false => Forms::default(),
+    };
     let mut edits: Vec<(usize, usize, Cow<'_, str>)> =
         edits.into_iter().map(|(start, end, text)| (start, end, text.into())).collect();
     let texts = meetings.into_iter().chain(described).chain(unnamed_classes::edits(tokens));

@@ -1,7 +1,7 @@
 //! The functions that a compiled unit calls.
 
 use crate::abi::{self, Combine, Executor, Lanes};
-use crate::block::{GRID_BARRIER, MOST_THREADS, text_of};
+use crate::block::{GRID_BARRIER, MOST_THREADS, TOGETHER, text_of};
 use crate::context::{StackPointer, Target};
 use crate::error::FailureKind;
 use crate::worker::{enter, exit, fail, is_cooperative, is_running, running, space, step, wait};
@@ -61,7 +61,7 @@ unsafe extern "C" fn barrier_step(
     line: u32,
 ) -> Target {
     // SAFETY: the caller's promise.
-    unsafe { step(stack, |block| block.pass(predicate != 0, (file, line))) }
+    unsafe { step(stack, |block| block.pass(predicate != 0, (file, line), 0)) }
 }
 
 /// # Safety
@@ -93,16 +93,17 @@ unsafe extern "C" fn barrier(
     // SAFETY: the worker is this thread's.
     unsafe {
         enter(worker);
-        if id as usize >= GRID_BARRIER {
+        let is_together = id as usize == TOGETHER;
+        if id as usize >= GRID_BARRIER && !is_together {
             let message = format!("barrier {id} at {}; allowed are 0 to 15", text_of((file, line)));
             fail(worker, FailureKind::Unsupported, message);
         }
         let (predicate, place) = (predicate != 0, (file, line));
-        let is_common = id == 0 && threads == 0;
+        let is_common = (id == 0 || is_together) && threads == 0;
         let result = wait(
             worker,
             thread,
-            |block| if is_common { block.pass(predicate, place) } else { None },
+            |block| if is_common { block.pass(predicate, place, id) } else { None },
             |block| Ok(block.arrive(thread, id as usize, threads, predicate, place)),
         );
         exit(worker);

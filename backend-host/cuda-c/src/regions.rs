@@ -19,9 +19,11 @@ mod facts;
 mod layout;
 mod lexemes;
 mod locals;
+mod meetings;
 mod program;
 mod purity;
 mod rows;
+mod spins;
 mod statements;
 mod strides;
 #[cfg(test)]
@@ -42,6 +44,9 @@ use writer::Writer;
 /// What the name of a second form begins with; the kernel's own follows.
 pub(crate) const PREFIX: &str = "gpuarray_regions_";
 
+/// A meeting of threads in a kernel itself.
+const MEETING: &str = " ::gpuarray_abi::together(); ";
+
 /// The second forms of a text's kernels.
 #[derive(Debug, Default)]
 pub(crate) struct Forms {
@@ -51,27 +56,35 @@ pub(crate) struct Forms {
 }
 
 impl Forms {
-    /// Returns the second forms of all kernels of a text that have one, but for those of some names.
+    /// Returns the second forms of all kernels of a text that have one, but for those of some names, or without any; and
+    /// where threads meet in kernels that let them race.
     pub(crate) fn of(
         tokens: &Tokens<'_>,
         declared: &[Declared],
-        without: &HashSet<String>,
+        without: Option<&HashSet<String>>,
     ) -> Forms {
         let program = Program::of(tokens, declared);
         let mut forms = Forms::default();
-        if program.hides_waits {
-            return forms;
-        }
         let mut counts: HashMap<&str, usize> = HashMap::new();
         let kernels = || declared.iter().filter(|it| it.is_kernel && it.body.is_some());
         for kernel in kernels() {
             *counts.entry(name(tokens, kernel)).or_default() += 1;
         }
-        let is_single = |name: &str| counts[name] == 1 && !without.contains(name);
-        for kernel in kernels().filter(|it| is_single(name(tokens, it))) {
-            if let Some(text) = form(tokens, kernel, &program) {
+        let has_form = |name: &str| {
+            counts[name] == 1
+                && !program.hides_waits
+                && without.is_some_and(|names| !names.contains(name))
+        };
+        for kernel in kernels() {
+            let name = name(tokens, kernel);
+            let Some(mut read) = read(tokens, kernel, &program) else { continue };
+            let places = read.meet(&program);
+            forms.texts.extend(places.iter().map(|it| (it - 1, MEETING.to_owned())));
+            if has_form(name)
+                && let Some(text) = form(tokens, kernel, &program, &read, !places.is_empty())
+            {
                 forms.texts.push((kernel.range.end - 1, text));
-                forms.names.insert(name(tokens, kernel).to_owned());
+                forms.names.insert(name.to_owned());
             }
         }
         forms
@@ -113,28 +126,82 @@ fn name<'a>(tokens: &Tokens<'a>, kernel: &Declared) -> &'a str {
     tokens.at(at)
 }
 
-/// The text of a kernel's second form.
-fn form(tokens: &Tokens<'_>, kernel: &Declared, program: &Program<'_>) -> Option<String> {
+/// A kernel's statements.
+struct Read<'t, 'a> {
+    lexemes: Lexemes<'t, 'a>,
+    parameters: Range<usize>,
+    body: statements::Body,
+}
+
+/// Reads a kernel; `None` if not all of it is read with certainty.
+fn read<'t, 'a>(
+    tokens: &'t Tokens<'a>,
+    kernel: &Declared,
+    program: &Program<'a>,
+) -> Option<Read<'t, 'a>> {
     let (open, brace) = (kernel.parameters?, kernel.body?);
     let (close, end) = (tokens.partner(open)?, kernel.range.end);
+    let lexemes = Lexemes::of(tokens, open..end)?;
+    let (parameters, body) = (1..lexemes.partner(0)?, Lexemes::of(tokens, open..brace)?.len());
+    let body = body + 1..lexemes.len() - 1;
+    if close > brace {
+        return None;
+    }
+    let takes_values = |it: &str| program.takes_values(it);
+    let body = statements::read(&lexemes, parameters.clone(), body, &takes_values)?;
+    Some(Read { lexemes, parameters, body })
+}
+
+impl Read<'_, '_> {
+    fn words(&self) -> impl Iterator<Item = &str> + Clone {
+        let words = (0..self.lexemes.len()).filter(|&it| self.lexemes.is_word(it));
+        words.map(|it| self.lexemes.at(it))
+    }
+
+    /// Lets threads meet where the kernel lets them race, and returns in front of which tokens. Where a thread may wait
+    /// for another one in a loop, the other one might wait for it.
+    fn meet(&mut self, program: &Program<'_>) -> Vec<usize> {
+        let may_spin = |node: &statements::Node| spins::may_spin(&self.lexemes, &self.body, node);
+        if program.orders_elsewhere()
+            || self.words().any(|it| it.contains("volatile") || it.contains("asm"))
+            || self.body.nodes.iter().any(may_spin)
+        {
+            return Vec::new();
+        }
+        let places = meetings::place(&self.lexemes, &mut self.body);
+        let lexemes = &self.lexemes;
+        let first = |at: usize| {
+            let declared = self.body.locals.iter().find(|it| it.declarator.start == at);
+            let is_later = declared.is_some() && lexemes.before(at) == ",";
+            (!is_later).then(|| declared.map_or(at, |it| it.specifiers.start))
+        };
+        places.into_iter().filter_map(first).map(|it| lexemes.tokens_of(it).start).collect()
+    }
+}
+
+/// The text of a kernel's second form.
+fn form(
+    tokens: &Tokens<'_>,
+    kernel: &Declared,
+    program: &Program<'_>,
+    read: &Read<'_, '_>,
+    meets: bool,
+) -> Option<String> {
+    let (open, end) = (kernel.parameters?, kernel.range.end);
     let name = tokens.at(open - 1);
     let header = kernel.range.start..open - 1;
     let has_class = header.clone().any(|it| matches!(tokens.at(it), "requires" | "operator"));
     if !tokens.is_word(open - 1) || tokens.at(open - 2) == "::" || has_class {
         return None;
     }
-    let lexemes = Lexemes::of(tokens, open..end)?;
-    let (parameters, body) = (1..lexemes.partner(0)?, Lexemes::of(tokens, open..brace)?.len());
-    let body = body + 1..lexemes.len() - 1;
-    let words = (0..lexemes.len()).filter(|&it| lexemes.is_word(it)).map(|it| lexemes.at(it));
-    if close > brace || words.clone().any(|it| it != "__syncthreads" && program.waits(it)) {
+    let Read { lexemes, parameters, body: statements } = read;
+    let (parameters, words) = (parameters.clone(), read.words());
+    if words.clone().any(|it| it != "__syncthreads" && program.waits(it)) {
         return None;
     }
     let values = template_values(tokens, header.clone())?;
-    let read =
-        statements::read(&lexemes, parameters.clone(), body, &|it| program.takes_values(it))?;
     let barriers = words.clone().filter(|it| *it == "__syncthreads").count();
-    if barriers != read.nodes.iter().map(barriers_of).sum::<usize>() {
+    if barriers != statements.nodes.iter().map(barriers_of).sum::<usize>() {
         return None;
     }
     let keeps_order = program.has_order(words);
@@ -148,15 +215,22 @@ fn form(tokens: &Tokens<'_>, kernel: &Declared, program: &Program<'_>) -> Option
         keeps_order,
         has_operators: program.has_operators,
     };
-    let classes = classes::classes(&lexemes, &read, &context)?;
-    let layout = layout::layout(&lexemes, &read, &classes)?;
+    let classes = classes::classes(lexemes, statements, &context)?;
+    let layout = layout::layout(lexemes, statements, &classes)?;
     // Without barriers and rounds there is nothing to gain but threads that skip statements together.
-    if barriers == 0 && classes.strided.is_empty() && !layout.has_guards_alone() {
+    let is_plain = barriers == 0 && !meets;
+    if is_plain && classes.strided.is_empty() && !layout.has_guards_alone() {
         return None;
     }
     let knows_no_thread = |it: &str| program.knows_no_thread(it);
-    let mut writer =
-        Writer::new(&lexemes, &read, &classes, &layout, &knows_no_thread, program.asks_unseen());
+    let mut writer = Writer::new(
+        lexemes,
+        statements,
+        &classes,
+        &layout,
+        &knows_no_thread,
+        program.asks_unseen(),
+    );
     writer.body();
     let body = writer.text;
     let place = tokens.place(end - 1);

@@ -38,6 +38,8 @@ pub(crate) struct Lockstep {
     /// Members that have returned precede it.
     first: usize,
     position: usize,
+    /// The barrier that the first thread has come to: that of all, or [`TOGETHER`](super::TOGETHER).
+    barrier: u32,
     /// Threads that passed a predicate other than 0 to the barrier, so far and at the last one.
     predicates: u32,
     result: u32,
@@ -55,6 +57,7 @@ impl Lockstep {
             members: Vec::new(),
             first: 0,
             position: 0,
+            barrier: 0,
             predicates: 0,
             result: 0,
             met: 0,
@@ -122,14 +125,16 @@ impl Block {
         })
     }
 
-    /// The running thread comes to the barrier of all threads. Returns who runs next; `None` where the threads
-    /// are not in lockstep.
+    /// The running thread comes to a barrier of all threads. Returns who runs next; `None` where the threads
+    /// are not in lockstep, or those before it wait at another one.
     #[inline]
-    pub(crate) fn pass(&mut self, predicate: bool, place: Place) -> Option<Next> {
+    pub(crate) fn pass(&mut self, predicate: bool, place: Place, barrier: u32) -> Option<Next> {
         let state = &mut self.lockstep;
-        if !state.is_formed || state.met > 0 {
+        let is_first = state.position == state.first;
+        if !state.is_formed || state.met > 0 || (!is_first && state.barrier != barrier) {
             return None;
         }
+        state.barrier = barrier;
         let member = state.members.get_mut(state.position)?;
         (member.place, member.is_meeting) = (place, false);
         state.predicates += u32::from(predicate);
@@ -239,8 +244,10 @@ impl Block {
         self.lockstep.is_formed = false;
         let Lockstep { first, position, met, .. } = self.lockstep;
         self.barriers = [Barrier::default(); BARRIERS];
-        self.barriers[0].arrived = (position - met - first) as u32;
-        self.barriers[0].predicates = self.lockstep.predicates;
+        let number = self.lockstep.barrier;
+        let barrier = &mut self.barriers[number as usize];
+        barrier.arrived = (position - met - first) as u32;
+        barrier.predicates = self.lockstep.predicates;
         for index in first..self.lockstep.members.len() {
             let member = self.lockstep.members[index];
             let (warp, bit) = (self.warp_of(member.thread), self.bit(member.thread));
@@ -248,7 +255,7 @@ impl Block {
             let wait = &mut self.waits[member.thread as usize];
             wait.place = member.place;
             if index + met < position {
-                wait.barrier = 0;
+                wait.barrier = number;
                 state.at_barrier |= bit;
             } else if index < position {
                 (wait.lanes, wait.combine) = self.lockstep.operation;

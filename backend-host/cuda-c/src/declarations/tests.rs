@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 /// The appended lines of a text, without what is the same in all.
 fn entries(text: &str) -> Vec<String> {
-    let text = unit(text, &[], Some(&HashSet::new()), false).expect("a unit").text;
+    let text = unit(text, &[], Some(&HashSet::new()), true, false).expect("a unit").text;
     let begin = "__attribute__((used)) = ";
     text.lines()
         .filter(|line| line.contains("gpuarray_entry"))
@@ -58,8 +58,9 @@ template <> __gpuarray_global__ void h<char>(char *x) {}
             "entry<(static_cast<void (*)(char * x)>(&h<char>))>({});",
         ]
     );
-    let named =
-        unit(text, &["h<float>", "&counter"], Some(&HashSet::new()), false).expect("a unit").text;
+    let named = unit(text, &["h<float>", "&counter"], Some(&HashSet::new()), true, false)
+        .expect("a unit")
+        .text;
     assert!(
         named.contains(
             "gpuarray_entry_4\") __attribute__((used)) = ::gpuarray_abi::entry<(&h<float>)>({64});"
@@ -88,7 +89,7 @@ fn a_kernel_behind_a_constructor_is_found() {
 #[test]
 fn constants_are_found_by_their_names() {
     let names = |text: &str| {
-        let made = unit(text, &[], Some(&HashSet::new()), false).expect("a unit").text;
+        let made = unit(text, &[], Some(&HashSet::new()), true, false).expect("a unit").text;
         let name = |line: &str| Some(line.split_once("{sizeof(")?.1.split_once("),")?.0.to_owned());
         made.lines().filter_map(name).collect::<Vec<_>>()
     };
@@ -133,6 +134,7 @@ fn qualifiers_are_taken_out() {
          template <class F> __gpuarray_variable__ T e{3};\n",
         &[],
         Some(&HashSet::new()),
+        true,
         false,
     );
     let text = text.expect("a unit").text;
@@ -150,13 +152,14 @@ fn qualifiers_are_taken_out() {
 #[test]
 fn words_in_strings_are_nothing() {
     let text = "const char *s = \"__gpuarray_global__ void f() {}\"; int x = 'a';";
-    let made = unit(text, &[], Some(&HashSet::new()), false).expect("a unit").text;
+    let made = unit(text, &[], Some(&HashSet::new()), true, false).expect("a unit").text;
     assert_eq!(made, text);
 }
 
 #[test]
 fn what_no_unit_can_have_is_refused_by_name() {
-    let refused = |text: &str| unit(text, &[], Some(&HashSet::new()), false).expect_err("refused");
+    let refused =
+        |text: &str| unit(text, &[], Some(&HashSet::new()), true, false).expect_err("refused");
     let launch =
         refused("# 1 \"k.cu\"\n__gpuarray_variable__ void f() { if (1) {\n k<<<1, 2>>>(); } }");
     assert!(launch.starts_with("k.cu:2: error: a kernel cannot launch kernels"), "{launch}");
@@ -172,10 +175,16 @@ fn what_no_unit_can_have_is_refused_by_name() {
     let ptx = refused("# 1 \"k.cu\"\n__gpuarray_variable__ void f() { asm volatile (\"x\"); }");
     assert!(ptx.starts_with("k.cu:1: error: inline PTX"), "{ptx}");
     assert!(
-        unit("int f() __asm__(\"g\"); void h() { a << b; }", &[], Some(&HashSet::new()), false)
-            .is_ok()
+        unit(
+            "int f() __asm__(\"g\"); void h() { a << b; }",
+            &[],
+            Some(&HashSet::new()),
+            true,
+            false
+        )
+        .is_ok()
     );
-    assert!(unit("X& operator<<<int>(X&);", &[], Some(&HashSet::new()), false).is_ok());
+    assert!(unit("X& operator<<<int>(X&);", &[], Some(&HashSet::new()), true, false).is_ok());
 }
 
 #[test]
@@ -183,7 +192,7 @@ fn what_only_other_compilers_take_is_refused_by_name() {
     let shared = "__attribute__(()) thread_local";
     let refused = |body: &str| {
         let body = body.replace("__shared__", shared);
-        unit(&format!("# 1 \"k.cu\"\n{body}"), &[], Some(&HashSet::new()), false).err()
+        unit(&format!("# 1 \"k.cu\"\n{body}"), &[], Some(&HashSet::new()), true, false).err()
     };
     for (body, message) in [
         ("__gpuarray_global__ int k(int *a) {}", "k.cu:1: error: kernel k returns a value"),
@@ -232,6 +241,6 @@ fn a_wrong_text_is_left_to_the_compiler() {
         "operator",
         "> ( ) {}",
     ] {
-        let _ = unit(text, &[], Some(&HashSet::new()), false);
+        let _ = unit(text, &[], Some(&HashSet::new()), true, false);
     }
 }

@@ -49,7 +49,7 @@ impl Reader<'_, '_, '_> {
             }
             // Nothing is behind it.
             What::Return | What::Break | What::Continue => true,
-            What::Barrier | What::Empty | What::Shared => has_value,
+            What::Barrier | What::Meeting | What::Empty | What::Shared => has_value,
         }
     }
 

@@ -31,7 +31,7 @@ impl Facts {
 pub(super) fn facts(node: &Node) -> Facts {
     let none = Facts::default();
     match &node.what {
-        What::Barrier => Facts { waits: true, ..none },
+        What::Barrier | What::Meeting => Facts { waits: true, ..none },
         What::Return => Facts { returns: true, ..none },
         What::Break => Facts { breaks: true, ..none },
         What::Continue => Facts { continues: true, ..none },

@@ -172,7 +172,7 @@ impl<'n> Builder<'_, '_, '_, 'n> {
             return None;
         }
         Some(match &node.what {
-            What::Barrier => Item::Barrier,
+            What::Barrier | What::Meeting => Item::Barrier,
             What::Block(nodes) => Item::Block(self.list(nodes)),
             What::If { condition, then, other } => Item::If {
                 condition: condition.clone(),

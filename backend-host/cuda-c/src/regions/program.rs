@@ -66,7 +66,7 @@ pub(super) struct Program<'a> {
 }
 
 /// True for words of what threads may exchange without a barrier.
-fn orders(word: &str) -> bool {
+pub(super) fn orders(word: &str) -> bool {
     let part = |it: &&str| word.contains(it);
     ["atomic", "Atomic", "volatile", "fence", "asm"].iter().any(part)
 }
@@ -218,6 +218,11 @@ impl<'a> Program<'a> {
     /// True if statements that call no function by its name may ask for the thread's index all the same.
     pub(super) fn asks_unseen(&self) -> bool {
         self.names_thread && self.calls_unseen
+    }
+
+    /// True if something outside of kernels has to do with the order of threads.
+    pub(super) fn orders_elsewhere(&self) -> bool {
+        self.has_order
     }
 
     /// True if the words of a kernel, or what it may call, have to do with the order of threads.

@@ -20,6 +20,8 @@ pub(super) struct Node {
 #[derive(Debug)]
 pub(super) enum What {
     Barrier,
+    /// Not in the text: threads meet that a program lets race.
+    Meeting,
     Empty,
     Expression,
     /// One variable: a declaration of several is as many nodes.

@@ -19,7 +19,8 @@ fn of(text: &str) -> Unit {
         ("__shared__", "thread_local"),
     ];
     let text = words.iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to));
-    unit(&format!("# 1 \"kernel.cu\"\n{text}"), &[], Some(&HashSet::new()), false).expect("a unit")
+    unit(&format!("# 1 \"kernel.cu\"\n{text}"), &[], Some(&HashSet::new()), true, false)
+        .expect("a unit")
 }
 
 /// A kernel with a body, behind a text.

@@ -92,7 +92,9 @@ fn scalars() -> Vec<Case> {
 fn signed_sums() -> Vec<Case> {
     let mut all = Vec::new();
     for (kind, is_signed) in [("u32", false), ("s32", true)] {
-        for (a, b, c) in [("-", "", ""), ("", "-", ""), ("-", "-", ""), ("", "", "-"), ("-", "-", "-")] {
+        for (a, b, c) in
+            [("-", "", ""), ("", "-", ""), ("-", "-", ""), ("", "", "-"), ("-", "-", "-")]
+        {
             for (end, shift) in [("", 0), (".shr7", 7), (".sat", 0), (".sat.shr15", 15)] {
                 let text = format!("vmad.s32.{kind}.{kind}{end} %0, {a}%1.h1, {b}%2.b2, {c}%3;");
                 all.push(case(text, 'r', "rrr", move |x| {

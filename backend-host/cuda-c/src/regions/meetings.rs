@@ -1,0 +1,353 @@
+//! Where threads meet that a program lets race, because they run together on a GPU.
+//!
+//! Programs leave barriers out where all lanes of a warp read before one of them writes, or where a GPU's warps are never so
+//! far apart. Threads that run one after the other would then read what a later statement has written. So between two
+//! barriers a statement that may touch what another thread has touched in an earlier one, one of them to write, is
+//! preceded by a meeting of the block: all threads that can come have come before any goes on. A barrier more changes
+//! nothing of what correct programs compute.
+//!
+//! Two accesses are known to be to the same array by its name. Of arrays in global memory only elements that several threads
+//! share count, such as `x[0]` and `x[row]` with `row = thread / 32`; of shared memory all but those that are the
+//! thread's own in both statements. What one thread does alone, as behind `if (thread == 0)`, is one statement, and
+//! so is what depends on what is in memory.
+
+mod index;
+#[cfg(test)]
+mod tests;
+
+use super::access::Access as Use;
+use super::facts::facts;
+use super::lexemes::{Lexemes, is_assignment};
+use super::statements::{Body, Node, What};
+use index::{Index, Indices, Test};
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Read,
+    Write,
+    Atomic,
+}
+
+/// An access to an element of an array, or to a shared variable.
+#[derive(Clone, Debug)]
+struct Access {
+    name: String,
+    is_shared: bool,
+    kind: Kind,
+    /// The indices between its brackets.
+    indices: Vec<Index>,
+    /// The condition by which one thread of the block makes it, or of each warp.
+    alone: Option<String>,
+}
+
+/// Which threads run the statements of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Who {
+    /// All of the block.
+    All,
+    /// Those whose index meets a bound.
+    Some,
+    /// Some lanes of the first warp.
+    Lanes,
+}
+
+/// Puts meetings in front of statements, and returns where these begin.
+pub(super) fn place(lexemes: &Lexemes<'_, '_>, body: &mut Body) -> Vec<usize> {
+    let mut walk = Walk {
+        lexemes,
+        body,
+        indices: Indices::of(lexemes, body),
+        since: Vec::new(),
+        places: BTreeSet::new(),
+        alone: None,
+        who: Who::All,
+    };
+    walk.list(&body.nodes);
+    let places = walk.places;
+    if !places.is_empty() {
+        insert(&mut body.nodes, &places);
+    }
+    places.into_iter().collect()
+}
+
+fn insert(nodes: &mut Vec<Node>, places: &BTreeSet<usize>) {
+    for at in (0..nodes.len()).rev() {
+        let start = nodes[at].range.start;
+        inner(&mut nodes[at], places);
+        if places.contains(&start) {
+            nodes.insert(at, Node { what: What::Meeting, range: start..start });
+        }
+    }
+}
+
+fn inner(node: &mut Node, places: &BTreeSet<usize>) {
+    match &mut node.what {
+        What::Block(nodes) => insert(nodes, places),
+        What::If { then, other, .. } => {
+            inner(then, places);
+            other.iter_mut().for_each(|it| inner(it, places));
+        }
+        What::Loop(it) => inner(&mut it.body, places),
+        _ => {}
+    }
+}
+
+struct Walk<'w, 't, 'a> {
+    lexemes: &'w Lexemes<'t, 'a>,
+    body: &'w Body,
+    indices: Indices<'w, 't, 'a>,
+    /// What the statements since the last barrier or meeting access.
+    since: Vec<Access>,
+    places: BTreeSet<usize>,
+    alone: Option<(String, Test)>,
+    who: Who,
+}
+
+/// More accesses of a kernel between two barriers are not compared.
+const MOST: usize = 400;
+
+impl Walk<'_, '_, '_> {
+    fn list(&mut self, nodes: &[Node]) {
+        for node in nodes {
+            self.node(node, true);
+        }
+    }
+
+    /// The statements of a branch or a loop.
+    fn inside(&mut self, node: &Node) {
+        match &node.what {
+            What::Block(nodes) => self.list(nodes),
+            _ => self.node(node, false),
+        }
+    }
+
+    /// A statement; one that `may_part` is preceded by others in its list, and what is between them has a place.
+    fn node(&mut self, node: &Node, may_part: bool) {
+        let whole = node.range.clone();
+        match &node.what {
+            What::Barrier | What::Meeting => self.since.clear(),
+            What::Return | What::Break | What::Continue | What::Empty | What::Shared => {}
+            What::Expression | What::Declaration(_) => {
+                self.statement(whole.clone(), whole.start, may_part);
+            }
+            What::Block(nodes) => self.list(nodes),
+            What::If { condition, then, other } => {
+                let test = self.indices.test(condition.clone());
+                let who = match test {
+                    Test::Uniform => Some(self.who),
+                    Test::Bound { is_of_lanes: true } => Some(Who::Lanes),
+                    Test::Bound { .. } if self.who == Who::All => Some(Who::Some),
+                    Test::Bound { .. } => Some(self.who),
+                    _ if facts(node).waits => Some(self.who),
+                    _ => None,
+                };
+                let Some(who) = who else {
+                    return self.opaque(node, test, condition, may_part);
+                };
+                if !facts(node).waits {
+                    self.part(whole.clone(), whole.start, may_part);
+                }
+                self.statement(condition.clone(), whole.start, may_part);
+                let before = self.since.clone();
+                let outer = std::mem::replace(&mut self.who, who);
+                self.inside(then);
+                let then = std::mem::replace(&mut self.since, before);
+                if let Some(other) = other {
+                    self.inside(other);
+                }
+                self.who = outer;
+                self.since.extend(then);
+            }
+            What::Loop(it) => {
+                let is_common = self.indices.test(it.condition.clone()) == Test::Uniform;
+                if !is_common && !facts(node).waits {
+                    return self.statement(whole.clone(), whole.start, may_part);
+                }
+                if !facts(node).waits {
+                    self.part(whole.clone(), whole.start, may_part);
+                }
+                for init in &it.init {
+                    self.statement(init.range.clone(), whole.start, may_part);
+                }
+                self.statement(it.condition.clone(), whole.start, may_part);
+                let before = self.since.clone();
+                // What the end of an iteration leaves meets the beginning of the next.
+                for _ in 0..2 {
+                    self.inside(&it.body);
+                    self.statement(it.step.clone(), whole.start, false);
+                }
+                self.since.extend(before);
+            }
+            What::Switch(_) => self.statement(whole.clone(), whole.start, may_part),
+        }
+    }
+
+    /// A branch that is one statement.
+    fn opaque(&mut self, node: &Node, test: Test, condition: &Range<usize>, may_part: bool) {
+        let alone = (test == Test::One).then(|| self.indices.text(condition.clone()));
+        let outer = self.alone.clone();
+        if let Some(text) = alone {
+            self.alone = Some((text, test));
+        }
+        self.statement(node.range.clone(), node.range.start, may_part);
+        self.alone = outer;
+    }
+
+    /// Accesses of a range, which is a part of the statement that begins at `start`.
+    fn statement(&mut self, range: Range<usize>, start: usize, may_part: bool) {
+        let accesses = self.part(range, start, may_part);
+        if self.since.len() < MOST {
+            self.since.extend(accesses);
+        }
+    }
+
+    /// Parts a statement from those before it, if it has to be.
+    fn part(&mut self, range: Range<usize>, start: usize, may_part: bool) -> Vec<Access> {
+        let accesses = self.accesses(range);
+        let who = self.who;
+        let is_race = |new: &Access| self.since.iter().any(|old| self.conflict(old, new, who));
+        if may_part && accesses.iter().any(is_race) {
+            self.places.insert(start);
+            self.since.clear();
+        }
+        accesses
+    }
+
+    /// True if two threads may make these accesses to one element, and one of them writes.
+    fn conflict(&self, old: &Access, new: &Access, who: Who) -> bool {
+        let is_alike = matches!(old.kind, Kind::Read | Kind::Atomic) && old.kind == new.kind;
+        let is_alone = old.alone.is_some()
+            && old.alone == new.alone
+            && (!self.indices.is_of_lanes(old.alone.as_deref()) || old.indices == new.indices);
+        if old.name != new.name
+            || is_alike
+            || is_alone
+            || self.indices.are_own(&old.indices, &new.indices)
+        {
+            return false;
+        }
+        let are_common = |it: &Access| self.indices.are_common(&it.indices);
+        let is_unknown = !old.is_shared && index::may_differ(&old.indices, &new.indices);
+        let is_common = (are_common(old) || are_common(new)) && !is_unknown;
+        let both_write = old.kind != Kind::Read && new.kind != Kind::Read;
+        is_common
+            || (old.is_shared
+                && match who {
+                    Who::All => !both_write || old.kind != new.kind,
+                    // Others may each own what they read and write, as pairs of a sorting network do.
+                    Who::Some => false,
+                    Who::Lanes => old.kind == Kind::Write && new.kind == Kind::Read,
+                })
+    }
+
+    fn accesses(&self, range: Range<usize>) -> Vec<Access> {
+        let mut found = Vec::new();
+        let mut at = range.start;
+        while at < range.end {
+            if let Some(id) = self.array_at(at) {
+                self.access(at, id, &mut found);
+            }
+            at += 1;
+        }
+        found
+    }
+
+    /// The local at a place, if it is an array, a pointer or shared.
+    fn array_at(&self, at: usize) -> Option<usize> {
+        let uses = &self.body.uses;
+        let found = uses.binary_search_by_key(&at, |it| it.at).ok()?;
+        let id = uses[found].local;
+        let local = &self.body.locals[id];
+        let mut declarator = local.declarator.clone();
+        let is_pointer = local.is_parameter && declarator.any(|it| self.lexemes.at(it) == "[")
+            || local.specifiers.clone().any(|it| self.lexemes.at(it) == "*");
+        (local.is_shared || (local.is_parameter && is_pointer)).then_some(id)
+    }
+
+    fn access(&self, at: usize, id: usize, found: &mut Vec<Access>) {
+        let lexemes = self.lexemes;
+        let local = &self.body.locals[id];
+        let (mut behind, mut before, mut indices) = (at + 1, at, Vec::new());
+        let mut name = local.name.clone();
+        let is_array = lexemes.at(local.at + 1) == "[";
+        while lexemes.at(behind) == "." && indices.is_empty() && lexemes.at(behind + 2) == "[" {
+            name = format!("{name}.{}", lexemes.at(behind + 1));
+            behind += 2;
+        }
+        while lexemes.at(behind) == "[" {
+            let Some(close) = lexemes.partner(behind) else { return };
+            indices.push(self.indices.index(behind + 1..close));
+            behind = close + 1;
+        }
+        while lexemes.at(behind) == "." {
+            behind += 2;
+        }
+        let is_behind_test = |close: usize| {
+            let open = lexemes.partner(close).filter(|_| lexemes.at(close) == ")");
+            open.is_some_and(|open| matches!(lexemes.before(open), "if" | "for" | "while"))
+        };
+        let is_prefixed = |at: usize, operator: &str| {
+            let has_operand = at > 1 && lexemes.ends_operand(at - 2) && !is_behind_test(at - 2);
+            lexemes.before(at) == operator && !has_operand
+        };
+        let atomic = self.is_atomic_argument(at);
+        if indices.is_empty() && !(local.is_shared && !is_array) {
+            // `*p`, and `p + i` for an atomic operation.
+            if atomic {
+                indices.push(Index::unknown());
+            } else if !local.is_shared
+                && is_prefixed(at, "*")
+                && !matches!(lexemes.at(behind), "+" | "-")
+            {
+                before -= 1;
+                indices.push(self.indices.zero());
+            } else {
+                return;
+            }
+        }
+        if let Some((_, Test::One)) = &self.alone {
+            indices.iter_mut().for_each(|it| self.indices.rename(it, self.alone.as_ref()));
+        }
+        let operator = lexemes.at(behind);
+        let steps = |it: &str| matches!(it, "++" | "--");
+        let mut add = |kind| {
+            let alone = self.alone.as_ref().map(|it| it.0.clone());
+            let (name, indices) = (name.clone(), indices.clone());
+            found.push(Access { name, is_shared: local.is_shared, kind, indices, alone });
+        };
+        if atomic {
+            return add(Kind::Atomic);
+        }
+        if is_prefixed(before, "&") {
+            // A function may do anything with it.
+            return;
+        }
+        let writes = is_assignment(operator) || steps(operator) || steps(lexemes.before(before));
+        if !writes || operator != "=" {
+            add(Kind::Read);
+        }
+        if writes {
+            add(Kind::Write);
+        }
+    }
+
+    /// True for what is in the first argument of a call of an atomic operation.
+    fn is_atomic_argument(&self, at: usize) -> bool {
+        let lexemes = self.lexemes;
+        let mut inner = at;
+        while let Some(open) = lexemes.opener(inner) {
+            if lexemes.at(open) == "(" && lexemes.before(open).starts_with("atomic") {
+                return lexemes.find(open + 1, at, &[","]).is_none();
+            }
+            inner = open;
+        }
+        false
+    }
+}
+
+/// True if a local is only read once it has a value.
+pub(super) fn is_fixed(body: &Body, id: usize) -> bool {
+    body.uses.iter().filter(|it| it.local == id).all(|it| it.access == Use::Read)
+}

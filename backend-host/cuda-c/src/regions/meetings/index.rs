@@ -1,0 +1,444 @@
+//! What is known of an index: which threads have it in common.
+
+use super::super::lexemes::{Lexemes, NONE};
+use super::super::statements::Body;
+use super::is_fixed;
+use std::ops::Range;
+
+/// Axes of the thread's index, as bits.
+type Axes = u8;
+
+/// A word or an operator of an expression in which locals are replaced by what they begin with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Token {
+    text: String,
+    axes: Axes,
+    /// True for what differs from use to use, or is in memory, or what a function returns.
+    is_open: bool,
+    /// True for such a value that may differ between threads.
+    is_free: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Index {
+    tokens: Vec<Token>,
+}
+
+/// What a condition asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Test {
+    /// The same in all threads.
+    Uniform,
+    /// Whether the thread's index is below a number, or above; of lanes that are below the 32 of a warp.
+    Bound {
+        is_of_lanes: bool,
+    },
+    /// Whether the thread is a certain one.
+    One,
+    Other,
+}
+
+/// Longer expressions are not read.
+const MOST: usize = 120;
+
+impl Index {
+    pub(super) fn unknown() -> Index {
+        let token = Token { text: String::new(), axes: 0, is_open: true, is_free: true };
+        Index { tokens: vec![token] }
+    }
+
+    fn axes(&self) -> Axes {
+        self.tokens.iter().fold(0, |axes, it| axes | it.axes)
+    }
+
+    fn is_free(&self) -> bool {
+        self.tokens.iter().any(|it| it.is_free)
+    }
+
+    fn text(&self) -> String {
+        self.tokens.iter().map(|it| it.text.as_str()).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// The indices of a kernel.
+#[derive(Debug)]
+pub(super) struct Indices<'i, 't, 'a> {
+    lexemes: &'i Lexemes<'t, 'a>,
+    body: &'i Body,
+    /// Axes that the kernel names.
+    axes: Axes,
+    /// Locals that may differ between threads.
+    varies: Vec<bool>,
+}
+
+fn axis(name: &str) -> Axes {
+    match name {
+        "x" => 1,
+        "y" => 2,
+        "z" => 4,
+        _ => 7,
+    }
+}
+
+impl<'i, 't, 'a> Indices<'i, 't, 'a> {
+    pub(super) fn of(lexemes: &'i Lexemes<'t, 'a>, body: &'i Body) -> Indices<'i, 't, 'a> {
+        let named = (0..lexemes.len()).filter(|&it| lexemes.at(it) == "threadIdx");
+        let axes = named.fold(0, |axes, it| axes | axis(lexemes.at(it + 2)));
+        let varies = vec![false; body.locals.len()];
+        let mut indices = Indices { lexemes, body, axes, varies };
+        while let Some(id) =
+            (0..body.locals.len()).find(|&id| !indices.varies[id] && indices.values_vary(id))
+        {
+            indices.varies[id] = true;
+        }
+        indices
+    }
+
+    /// True if a local begins with what differs between threads, or is assigned such a value.
+    fn values_vary(&self, id: usize) -> bool {
+        let local = &self.body.locals[id];
+        let varies = |range: Range<usize>| range.into_iter().any(|at| self.differs(at));
+        if local.init.start != NONE && varies(local.init.clone()) {
+            return true;
+        }
+        let uses = self.body.uses.iter().filter(|it| it.local == id);
+        uses.filter(|it| it.access != super::Use::Read).any(|it| {
+            let end = self.lexemes.find(it.at, self.lexemes.len(), &[";", ")"]);
+            it.access == super::Use::Unknown || varies(it.at + 1..end.unwrap_or(it.at + 1))
+        })
+    }
+
+    /// True for a word or an operator of which a thread may get another value than its neighbour.
+    fn differs(&self, at: usize) -> bool {
+        let lexemes = self.lexemes;
+        match self.used(at) {
+            Some(id) => self.varies[id] || self.body.locals[id].is_shared,
+            None if lexemes.is_word(at) => {
+                lexemes.at(at) == "threadIdx"
+                    || (lexemes.at(at + 1) == "("
+                        && !matches!(lexemes.at(at), "min" | "max" | "int" | "sizeof"))
+            }
+            None => {
+                let is_star = lexemes.at(at) == "*" && !(at > 0 && lexemes.ends_operand(at - 1));
+                matches!(lexemes.at(at), "[" | "->") || is_star
+            }
+        }
+    }
+
+    fn used(&self, at: usize) -> Option<usize> {
+        let uses = &self.body.uses;
+        uses.binary_search_by_key(&at, |it| it.at).ok().map(|it| uses[it].local)
+    }
+
+    pub(super) fn index(&self, range: Range<usize>) -> Index {
+        let mut tokens = Vec::new();
+        match self.expand(range, &mut tokens, 0) {
+            Some(()) => Index { tokens },
+            None => Index::unknown(),
+        }
+    }
+
+    pub(super) fn zero(&self) -> Index {
+        let token = Token { text: "0".to_owned(), axes: 0, is_open: false, is_free: false };
+        Index { tokens: vec![token] }
+    }
+
+    pub(super) fn text(&self, range: Range<usize>) -> String {
+        self.index(range).text()
+    }
+
+    fn expand(&self, range: Range<usize>, tokens: &mut Vec<Token>, depth: usize) -> Option<()> {
+        let lexemes = self.lexemes;
+        let mut at = range.start;
+        while at < range.end {
+            if tokens.len() > MOST || depth > 10 {
+                return None;
+            }
+            let mut text = lexemes.at(at).to_owned();
+            let (mut axes, mut is_open, mut is_free) = (0, false, false);
+            if let Some(id) = self.used(at) {
+                let local = &self.body.locals[id];
+                let is_value = local.init.start != NONE && local.is_assigned;
+                if is_value && !local.is_parameter && is_fixed(self.body, id) {
+                    let is_whole = range.len() == 1;
+                    let around = |text: &str| Token {
+                        text: text.to_owned(),
+                        axes: 0,
+                        is_open: false,
+                        is_free: false,
+                    };
+                    let is_short = local.init.len() == 1
+                        || is_whole
+                        || local.init.len() == 3 && lexemes.at(local.init.start + 1) == ".";
+                    if !is_short {
+                        tokens.push(around("("));
+                    }
+                    self.expand(local.init.clone(), tokens, depth + 1)?;
+                    if !is_short {
+                        tokens.push(around(")"));
+                    }
+                    at += 1;
+                    continue;
+                }
+                text = format!("{text}#{id}");
+                is_open = !local.is_parameter || !is_fixed(self.body, id);
+                is_free = self.varies[id] || local.is_shared;
+            } else if text == "threadIdx" && lexemes.at(at + 1) == "." {
+                let name = lexemes.at(at + 2);
+                axes = axis(name);
+                text = format!("threadIdx.{name}");
+                at += 2;
+            } else if self.differs(at) {
+                (is_open, is_free) = (true, true);
+            }
+            tokens.push(Token { text, axes, is_open, is_free });
+            at += 1;
+        }
+        Some(())
+    }
+
+    /// Of an access behind a condition by which one thread is chosen: an index that is the number which the thread's is
+    /// compared with is the thread's.
+    pub(super) fn rename(&self, index: &mut Index, alone: Option<&(String, Test)>) {
+        let Some((text, _)) = alone else { return };
+        if index.axes() != 0 {
+            return;
+        }
+        if let Some((left, right)) = text.split_once(" == ")
+            && [left, right].contains(&index.text().as_str())
+        {
+            let other = if index.text() == left { right } else { left };
+            let token =
+                Token { text: other.to_owned(), axes: self.axes, is_open: false, is_free: false };
+            index.tokens = vec![token];
+        }
+    }
+
+    /// True for the text of a condition that a lane of each warp may meet.
+    pub(super) fn is_of_lanes(&self, condition: Option<&str>) -> bool {
+        condition.is_some_and(|it| it.split(' ').any(|it| matches!(it, "/" | ">>" | "%" | "&")))
+    }
+
+    /// True for indices with which two threads are never at one element.
+    pub(super) fn are_own(&self, old: &[Index], new: &[Index]) -> bool {
+        if old.len() != new.len() {
+            return false;
+        }
+        if old.iter().zip(new).any(|(a, b)| are_apart(a, b)) {
+            return true;
+        }
+        let pinned = old.iter().zip(new).fold(0, |axes, (a, b)| axes | self.pinned(a, b));
+        self.axes != 0 && pinned & self.axes == self.axes
+    }
+
+    /// The axes along which threads are the same that have one value of two indices.
+    fn pinned(&self, old: &Index, new: &Index) -> Axes {
+        if old.is_free() || new.is_free() || self.is_divided(old) {
+            return 0;
+        }
+        let (first, second) = (Sum::of(old), Sum::of(new));
+        if first.own != second.own || first.own.is_empty() {
+            return 0;
+        }
+        let is_near = first.offset.max(second.offset) < first.factor();
+        let is_same = first.offset == second.offset || is_near;
+        let fits = is_same && [&first, &second].into_iter().all(|it| it.others.is_empty())
+            || first.others == second.others && is_same && !first.is_open
+            || [&first, &second]
+                .into_iter()
+                .all(|it| it.others.iter().all(|other| is_of_blocks(other)))
+                && is_same;
+        if fits { old.axes() } else { 0 }
+    }
+
+    /// True if the thread's index is divided, masked or shifted.
+    fn is_divided(&self, index: &Index) -> bool {
+        let [quotients, remainders, _] = self.parts(index);
+        (quotients > 0) != (remainders > 0)
+    }
+
+    /// How often the thread's index is in what is divided, in what a remainder is taken of, and elsewhere.
+    fn parts(&self, index: &Index) -> [usize; 3] {
+        let tokens = &index.tokens;
+        let all = tokens.iter().filter(|it| it.axes != 0).count();
+        let mut found = [0; 3];
+        for (at, token) in tokens.iter().enumerate().skip(1) {
+            let which = match token.text.as_str() {
+                "/" | ">>" => 0,
+                "%" | "&" => 1,
+                _ => continue,
+            };
+            let mut start = at - 1;
+            let mut depth = 0_usize;
+            loop {
+                match tokens[start].text.as_str() {
+                    ")" => depth += 1,
+                    "(" => depth = depth.saturating_sub(1),
+                    _ => {}
+                }
+                if depth == 0 || start == 0 {
+                    break;
+                }
+                start -= 1;
+            }
+            found[which] += tokens[start..at].iter().filter(|it| it.axes != 0).count();
+        }
+        found[2] = all.saturating_sub(found[0] + found[1]);
+        found
+    }
+
+    /// True for indices of an element that several threads of a block share.
+    pub(super) fn are_common(&self, indices: &[Index]) -> bool {
+        if indices.iter().any(Index::is_free) {
+            return false;
+        }
+        let axes = indices.iter().fold(0, |axes, it| axes | it.axes());
+        let counts = indices.iter().map(|it| self.parts(it));
+        let [quotients, remainders, others] =
+            counts.fold([0; 3], |sum, it| [sum[0] + it[0], sum[1] + it[1], sum[2] + it[2]]);
+        let is_part = others == 0 && (quotients > 0) != (remainders > 0);
+        axes == 0 || axes & self.axes != self.axes || is_part
+    }
+
+    /// What a condition asks.
+    pub(super) fn test(&self, range: Range<usize>) -> Test {
+        let index = self.index(range);
+        if index.is_free() {
+            return Test::Other;
+        }
+        if index.axes() == 0 {
+            return Test::Uniform;
+        }
+        let parts: Vec<&[Token]> = split(&index.tokens, "&&");
+        let has = |texts: &[&str]| index.tokens.iter().any(|it| texts.contains(&it.text.as_str()));
+        if has(&["==", "!"]) && !has(&["||", "?"]) {
+            return Test::One;
+        }
+        let is_bound = |part: &&[Token]| {
+            let sides: Vec<&[Token]> = ["<", "<=", ">", ">="]
+                .iter()
+                .map(|it| split(part, it))
+                .find(|it| it.len() == 2)
+                .unwrap_or_default();
+            let axes = |side: &&[Token]| side.iter().fold(0, |axes, it| axes | it.axes);
+            match sides[..] {
+                [left, right] => (axes(&left) == 0) != (axes(&right) == 0),
+                _ => part.iter().all(|it| it.axes == 0),
+            }
+        };
+        if has(&["||", "?", "!=", "!"]) || !parts.iter().all(is_bound) {
+            return Test::Other;
+        }
+        let is_of_lanes = match parts[..] {
+            [[left, less, number]] => {
+                left.text.starts_with("threadIdx")
+                    && less.text == "<"
+                    && (number.text == "warpSize"
+                        || number.text.parse().is_ok_and(|it: u32| it <= 32))
+            }
+            _ => false,
+        };
+        Test::Bound { is_of_lanes }
+    }
+}
+
+/// True for indices that are the same in all threads, and written in two ways.
+pub(super) fn may_differ(old: &[Index], new: &[Index]) -> bool {
+    old != new && old.iter().chain(new).all(|it| it.axes() == 0)
+}
+
+/// True for two numbers, or what is the same in all threads plus two numbers.
+fn are_apart(old: &Index, new: &Index) -> bool {
+    if old.is_free() || new.is_free() || old.axes() != 0 || new.axes() != 0 {
+        return false;
+    }
+    let (first, second) = (Sum::of(old), Sum::of(new));
+    !first.is_open && first.others == second.others && first.offset != second.offset
+}
+
+/// The parts of an expression between operators that are in no parentheses.
+fn split<'t>(tokens: &'t [Token], operator: &str) -> Vec<&'t [Token]> {
+    let mut depth = 0_usize;
+    tokens
+        .split(|it| {
+            match it.text.as_str() {
+                "(" | "[" => depth += 1,
+                ")" | "]" => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            depth == 0 && it.text == operator
+        })
+        .collect()
+}
+
+/// True for a term that is a multiple of a block's size as far as one can tell.
+fn is_of_blocks(term: &str) -> bool {
+    let is_large =
+        |it: &str| it.trim_end_matches(['u', 'U', 'l', 'L']).parse().is_ok_and(|it: u64| it >= 32);
+    term.contains("blockDim") || (term.contains('*') && term.split(' ').any(is_large))
+}
+
+/// An index as terms of the thread's index, numbers, and others.
+struct Sum {
+    own: Vec<String>,
+    others: Vec<String>,
+    offset: u64,
+    is_open: bool,
+}
+
+impl Sum {
+    fn of(index: &Index) -> Sum {
+        let mut tokens: &[Token] = &index.tokens;
+        while let [first, inner @ .., last] = tokens
+            && first.text == "("
+            && last.text == ")"
+            && split(tokens, "+").len() == 1
+            && split(inner, "#").len() == 1
+            && is_one_group(tokens)
+        {
+            tokens = inner;
+        }
+        let mut sum = Sum { own: Vec::new(), others: Vec::new(), offset: 0, is_open: false };
+        for term in split(tokens, "+") {
+            let text = term.iter().map(|it| it.text.as_str()).collect::<Vec<_>>().join(" ");
+            if term.iter().any(|it| it.axes != 0) {
+                sum.own.push(text);
+            } else if let Ok(number) = text.trim_end_matches(['u', 'U', 'l', 'L']).parse::<u64>() {
+                sum.offset += number;
+                continue;
+            } else {
+                sum.others.push(text);
+            }
+            sum.is_open |= term.iter().any(|it| it.is_open);
+        }
+        sum.own.sort();
+        sum.others.sort();
+        sum
+    }
+
+    /// The number that the thread's index is multiplied by, if it is one term.
+    fn factor(&self) -> u64 {
+        let [term] = &self.own[..] else { return 0 };
+        let words: Vec<&str> = term.split(' ').collect();
+        let number = |it: &str| it.trim_end_matches(['u', 'U', 'l', 'L']).parse().ok();
+        match words[..] {
+            [first, "*", ..] if number(first).is_some() => number(first).unwrap_or_default(),
+            [.., "*", last] => number(last).unwrap_or_default(),
+            [.., "<<", last] => number(last).map_or(0, |it: u64| 1 << it.min(62)),
+            _ => 0,
+        }
+    }
+}
+
+/// True if the first parenthesis closes at the end.
+fn is_one_group(tokens: &[Token]) -> bool {
+    let mut depth = 0_usize;
+    tokens.iter().enumerate().all(|(at, it)| {
+        match it.text.as_str() {
+            "(" | "[" => depth += 1,
+            ")" | "]" => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth > 0 || at + 1 == tokens.len()
+    })
+}
