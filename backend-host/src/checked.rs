@@ -12,6 +12,7 @@ use cuda_c::{Allocation, Library, Memory, Shape};
 use hal::checking::{self, Checks};
 use hal::process::ProcessMutex;
 use hal::{Error, Parameter, Result};
+use std::collections::HashMap;
 use std::ffi::c_void;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -57,18 +58,38 @@ impl ModuleText {
     }
 }
 
+/// How many launches of a kernel are its first: the second begins with what the first has left.
+const FIRST_LAUNCHES: u32 = 2;
+
 /// The code of a module with checks.
 #[derive(Debug)]
 pub(crate) struct CheckedCode {
     text: Option<ModuleText>,
     compiled: OnceLock<Result<Arc<Library>>>,
+    /// How often kernels were launched while their first launches are checked.
+    launches: ProcessMutex<HashMap<String, u32>>,
     /// Held while the variables of the second library are in use.
     variables: ProcessMutex<()>,
 }
 
 impl CheckedCode {
     pub(crate) fn new(text: Option<ModuleText>) -> CheckedCode {
-        CheckedCode { text, compiled: OnceLock::new(), variables: ProcessMutex::default() }
+        let (compiled, launches) = (OnceLock::new(), ProcessMutex::default());
+        CheckedCode { text, compiled, launches, variables: ProcessMutex::default() }
+    }
+
+    /// True if a launch of a kernel is checked.
+    pub(crate) fn looks(&self, checks: Checks, kernel: &str) -> bool {
+        if checks.are_lasting() {
+            return true;
+        }
+        if self.text.is_none() {
+            return false;
+        }
+        let mut launches = self.launches.lock();
+        let count = launches.entry(kernel.to_owned()).or_default();
+        *count = count.saturating_add(1);
+        *count <= FIRST_LAUNCHES
     }
 
     /// The library with checks of a module whose own has none.

@@ -80,7 +80,7 @@ impl HostKernel {
         self.check(config, arguments)?;
         let shape = Shape { grid: config.grid, block: config.block, cooperative };
         let checks = checking::current();
-        if !checks.is_none() {
+        if !checks.is_none() && self.code.checked().looks(checks, self.name()) {
             let launch = CheckedLaunch {
                 checks,
                 shape,

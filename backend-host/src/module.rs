@@ -81,7 +81,7 @@ impl HostModule {
                 let mut options = options.to_vec();
                 options.extend(load_options.debug.then_some("-G"));
                 let compiled =
-                    compile::compile(text, name, &options, !checking::current().is_none())?;
+                    compile::compile(text, name, &options, checking::current().are_lasting())?;
                 (Cow::Owned(compiled.code), compiled.log)
             }
             ModuleSource::Image(bytes) => (Cow::Borrowed(bytes), String::new()),

@@ -45,6 +45,8 @@ impl Checks {
     pub const ARITHMETIC: Checks = Checks(16);
     /// All of them.
     pub const ALL: Checks = Checks(31);
+    /// No kind: these are looked for in the first launches of each kernel alone, and the others run as without.
+    pub const FIRST: Checks = Checks(32);
 
     /// Each kind and its name.
     pub const NAMES: [(&'static str, Checks); 5] = [
@@ -60,6 +62,11 @@ impl Checks {
         self.0 & kinds.0 == kinds.0
     }
 
+    /// Returns true if all launches look for something, so that code for them has checks.
+    pub fn are_lasting(self) -> bool {
+        !self.is_none() && !self.contains(Self::FIRST)
+    }
+
     /// Returns true if nothing is looked for.
     pub fn is_none(self) -> bool {
         self.0 == 0
@@ -71,7 +78,7 @@ impl Checks {
         of_set.map(|(name, _)| name)
     }
 
-    /// Reads names with commas between; `all`, or `1` and the like, and `none`, or `0` and the like.
+    /// Reads names with commas between, of which one may be `first`; `all`, or `1` and the like, and `none`, or `0` and the like.
     ///
     /// # Errors
     /// `InvalidArgument` that names what is no kind.
@@ -86,16 +93,21 @@ impl Checks {
         if let Some(is_on) = setting::switch(text) {
             return Some(if is_on { Checks::ALL } else { Checks::NONE });
         }
-        text.split(',').map(str::trim).try_fold(Checks::NONE, |set, word| match word {
-            "all" => Some(Checks::ALL),
-            "none" => Some(set),
-            _ => Self::NAMES.iter().find(|(name, _)| *name == word).map(|(_, kind)| set | *kind),
-        })
+        let set =
+            text.split(',').map(str::trim).try_fold(Checks::NONE, |set, word| match word {
+                "all" => Some(set | Checks::ALL),
+                "first" => Some(set | Checks::FIRST),
+                "none" => Some(set),
+                _ => {
+                    Self::NAMES.iter().find(|(name, _)| *name == word).map(|(_, kind)| set | *kind)
+                }
+            })?;
+        Some(if set == Checks::FIRST { Checks::ALL | Checks::FIRST } else { set })
     }
 
     fn allowed() -> String {
         let names: Vec<_> = Self::NAMES.iter().map(|(name, _)| *name).collect();
-        format!("{}, with commas between; all; none; {}", names.join(", "), setting::SWITCH)
+        format!("{}, with commas between; all; first; none; {}", names.join(", "), setting::SWITCH)
     }
 }
 

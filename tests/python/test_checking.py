@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import inspect
 import re
+import subprocess
+import sys
+import textwrap
 
 import numpy as np
 import pytest
 from device import BACKEND
-from processes import run_python
+from processes import LIMIT, run_python
 
 import pygpu
 from pygpu import cumath, driver, gpuarray
@@ -333,6 +336,73 @@ def test_a_variable_switches_checks_on_for_a_program():
     assert "array of shape (4,) and dtype int32, allocated at <string>:6" in found
     refused = run_python(program, check=False, PYGPU_CHECK="maybe").stderr
     assert 'PYGPU_CHECK is "maybe"; allowed are bounds, uninitialised' in refused
+
+
+def test_the_first_launches_of_each_kernel_alone_are_checked():
+    program = """
+        import numpy as np
+        from pygpu import autoinit, driver, gpuarray
+        from pygpu.compiler import SourceModule
+        text = "__global__ void turn(int *a) { a[threadIdx.x] = a[(threadIdx.x + 1) % 4]; }"
+        module = SourceModule(text + text.replace("turn", "again"))
+        a = gpuarray.zeros(4, np.int32)
+        for name in ("turn", "turn", "turn", "again"):
+            try:
+                module.get_function(name)(a, block=(4, 1, 1))
+                print(name, "ran")
+            except driver.Error as error:
+                print(name, "race" if "in a race with" in str(error) else error)
+    """
+    expected = ["turn race", "turn race", "turn ran", "again race"]
+    assert run_python(program, PYGPU_CHECK="first").stdout.splitlines() == expected
+    assert run_python(program, PYGPU_CHECK="first,races").stdout.splitlines() == expected
+    ran = [f"{it.split()[0]} ran" for it in expected]
+    assert run_python(program, PYGPU_CHECK="first,arithmetic").stdout.splitlines() == ran
+    assert run_python(program).stdout.splitlines() == ran
+    command = [sys.executable, "-m", "pygpu", "run", "--check-first", "-c", textwrap.dedent(program)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=True)
+    assert done.stdout.splitlines() == expected
+
+
+def test_a_crash_after_a_launch_names_the_checks():
+    launch = """
+        import os, sys
+        import numpy as np
+        from pygpu import autoinit, driver
+        from pygpu.compiler import SourceModule
+        text = "__global__ void one(int *a) { a[threadIdx.x] = 1; }"
+        SourceModule(text).get_function("one")(driver.Out(np.zeros(4, "i4")), block=(4, 1, 1))
+        if sys.argv[1] == "faulthandler":
+            import faulthandler
+            faulthandler.enable()
+    """
+    for end in ("os.abort()", "import ctypes; ctypes.string_at(8)"):
+        for argument in ("faulthandler", "alone"):
+            for check in ("0", "1"):
+                program = textwrap.dedent(launch) + end
+                done = run_python(program, argument, check=False, PYGPU_CHECK=check)
+                assert done.returncode < 0
+                assert ("PYGPU_CHECK=1" in done.stderr) == (check == "0"), done.stderr
+
+
+def test_failures_of_kernels_name_the_checks():
+    bad = SourceModule("__global__ void bad(int *a) { *(int *)8 = 1; }").get_function("bad")
+    with pytest.raises(driver.LogicError, match="PYGPU_CHECK=1"):
+        bad(np.uintp(0), block=(1, 1, 1))
+
+
+def test_short_overruns_reach_no_other_memory():
+    # 384 threads write arrays of 4 numbers, and a few write in front of them.
+    over = SourceModule(
+        "__global__ void over(int *a) { a[threadIdx.x] = 5; a[-(int)(threadIdx.x % 200)] = 5; }"
+    ).get_function("over")
+    others = [gpuarray.to_gpu(np.full(4, number, INT)) for number in range(50)]
+    for _ in range(3):
+        arrays = [gpuarray.zeros(4, INT) for _ in range(50)]
+        for array in arrays:
+            over(array, block=(384, 1, 1))
+        del arrays
+    assert [it.get().tolist() for it in others] == [[number] * 4 for number in range(50)]
 
 
 def test_texture_references_have_constructors_that_run_before_checks():

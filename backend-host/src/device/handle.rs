@@ -236,7 +236,7 @@ unsafe impl Device for HostHandle {
     }
 
     fn compile(&self, text: &str, name: &str, options: &[&str]) -> Result<Compiled> {
-        compile::compile(text, name, options, !hal::checking::current().is_none())
+        compile::compile(text, name, options, hal::checking::current().are_lasting())
     }
 
     fn link(&self, inputs: &[LinkInput<'_>], _: &LoadOptions) -> Result<Compiled> {

@@ -26,12 +26,13 @@ def checking(*kinds: str) -> Iterator[None]:
 
     Parameters
     ----------
-    *kinds : {"bounds", "uninitialised", "races", "barriers", "arithmetic"}
+    *kinds : {"bounds", "uninitialised", "races", "barriers", "arithmetic", "first"}
         What to look for; without any, everything. "bounds": accesses outside of live allocations,
         and to freed memory. "uninitialised": reads of memory that nothing has written, of what is
         allocated in the block. "races": accesses of two threads that nothing orders, of which one
         writes and one is not atomic. "barriers": threads of a block that wait at different ones.
-        "arithmetic": divisions of integers by zero, and addresses that are not aligned.
+        "arithmetic": divisions of integers by zero, and addresses that are not aligned. "first"
+        looks in the first two launches of each kernel alone.
 
     Yields
     ------

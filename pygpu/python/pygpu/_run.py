@@ -22,12 +22,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 USAGE = """\
-usage: python -m pygpu run SCRIPT [ARGS...]
+usage: python -m pygpu run [--check-first] SCRIPT [ARGS...]
        python -m pygpu run -m MODULE [ARGS...]
        python -m pygpu run -c CODE [ARGS...]
        python -m pygpu run - [ARGS...]
 
-With "-" the program is what standard input holds.
+With "-" the program is what standard input holds. With --check-first in front of it, the
+first launches of each kernel on the host are checked for races and faults (PYGPU_CHECK=first).
 
 Runs a PyCUDA program with `import pycuda` and `import pycuda.*` served by pygpu.
 The backend is PYGPU_BACKEND (auto, cuda, hip or host), by default the best one present.
@@ -39,6 +40,10 @@ BAD_COMMAND = 2
 
 def main(argv: Sequence[str]) -> int:
     """Runs the program that `argv` (what follows `run`) names; returns the exit status."""
+    if argv and argv[0] == "--check-first":
+        # Processes that it starts do the same.
+        os.environ["PYGPU_CHECK"] = "first"
+        argv = argv[1:]
     if not argv or argv[0] in ("-h", "--help"):
         print(USAGE, end="", file=sys.stdout if argv else sys.stderr)
         return 0 if argv else BAD_COMMAND
