@@ -52,6 +52,9 @@ pub(crate) fn hold_of(value: &Bound<'_, PyAny>) -> Option<Arc<()>> {
     if let Ok(allocation) = value.cast::<PagelockedHostAllocation>() {
         return Some(allocation.get().array.hold());
     }
+    if let Ok(registered) = value.cast::<RegisteredHostMemory>() {
+        return Some(registered.get().holds.clone());
+    }
     value.cast::<PooledHostAllocation>().ok().map(|allocation| allocation.get().hold())
 }
 
@@ -260,6 +263,8 @@ pub(crate) struct RegisteredHostMemory {
     memory: Mutex<Option<DeferredDrop<Registration>>>,
     device: Arc<dyn Device>,
     filled: Filled,
+    /// One more for each array on the device that is made with this object.
+    holds: Arc<()>,
 }
 
 #[pymethods]
@@ -281,10 +286,25 @@ impl RegisteredHostMemory {
 
     /// Ends the registration, once the copies that are queued have run. The array stays as it
     /// is.
-    fn unregister(&self, py: Python<'_>) {
+    ///
+    /// Raises
+    /// ------
+    /// LogicError
+    ///     An array on the device lies in the memory.
+    fn unregister(&self, py: Python<'_>) -> PyResult<()> {
+        let arrays = Arc::strong_count(&self.holds) - 1;
+        if arrays > 0 {
+            return Err(to_python(Error::handle(
+                "unregister",
+                format!(
+                    "{arrays} arrays on the device use the page-locked memory; drop them first"
+                ),
+            )));
+        }
         let memory = unlocked(&self.memory).take();
         // Waits for the device.
         py.detach(|| drop(memory.map(DeferredDrop::into_inner)));
+        Ok(())
     }
 
     /// Returns the address under which the device sees the memory.
@@ -382,6 +402,7 @@ pub(crate) fn register_host_memory<'py>(
         memory: Mutex::new(Some(DeferredDrop::new(&device, (memory, kept)))),
         device,
         filled: Filled::new(),
+        holds: Arc::default(),
     };
     let owner = Bound::new(py, registration)?.into_any();
     let (shape, strides) = (array.shape(), array.strides());

@@ -49,12 +49,15 @@ def _code_of(dtype: np.dtype[Any]) -> int | None:
 
 
 def _dtype_of(code: int, bits: int) -> np.dtype[Any] | None:
-    """Returns the dtype of elements of DLPack; None for those that numpy has not."""
+    """Returns the dtype of elements of DLPack; None for those that numpy has not.
+
+    Raises TypeError for one whose package is not installed.
+    """
     letter = {code: letter for letter, code in _CODES.items()}.get(code)
+    for name, extension in _EXTENSIONS.items():
+        if extension == (code, bits):
+            return _core.extension_dtype(name)
     try:
-        for name, extension in _EXTENSIONS.items():
-            if extension == (code, bits):
-                return _core.extension_dtype(name)
         if letter is None or bits % 8 or bits > (128 if letter == "c" else 64):
             return None
         return np.dtype("?" if letter == "b" and bits == 8 else f"{letter}{bits // 8}")
@@ -363,7 +366,10 @@ def _tensor_of(capsule: Any) -> _Tensor:
     owner, address, shape, strides, (code, bits, lanes), device, is_read_only = _core.dlpack_tensor(
         capsule
     )
-    dtype = _dtype_of(code, bits) if lanes == 1 else None
+    try:
+        dtype = _dtype_of(code, bits) if lanes == 1 else None
+    except TypeError as error:
+        raise BufferError(f"x has elements that need a package: {error}") from None
     if dtype is None:
         raise BufferError(
             f"the elements have code {code}, {bits} bits and {lanes} lanes, for which there is "

@@ -220,7 +220,10 @@ impl GPUArray {
     fn stream_for_others(slf: &Bound<'_, Self>) -> PyResult<Option<u64>> {
         let (py, array) = (slf.py(), slf.get().array()?);
         if !array.device().shares_streams() {
-            wait_for_array(slf)?;
+            // Captured work does not run.
+            if !array.stream().is_capturing().or_raise()? {
+                wait_for_array(slf)?;
+            }
             return Ok(None);
         }
         let handle = || {

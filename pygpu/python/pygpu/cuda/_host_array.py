@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import _exchange
+from .. import _core, _exchange
 from .._exchange import extent
 from . import _devices
 from ._array import DeviceNDArray
@@ -462,12 +462,15 @@ def mapped(*arylist: np.ndarray[Any, Any], stream: Any = 0) -> Iterator[Any]:
     Yields
     ------
     DeviceNDArray or list of DeviceNDArray
-        The arrays as the device sees them: one, or a list. They must not be used after the block.
+        The arrays as the device sees them: one, or a list. Uses after the block raise
+        ``LogicError``.
 
     Raises
     ------
     TypeError
         An argument is no numpy array.
+    LogicError
+        At the end: another library's array or a buffer still uses an array, which stays mapped.
 
     Examples
     --------
@@ -484,13 +487,18 @@ def mapped(*arylist: np.ndarray[Any, Any], stream: Any = 0) -> Iterator[Any]:
         arrays = []
         for ary in arylist:
             memory = _pin(ary, True)
-            stack.callback(memory.free)
             start, _ = host_memory_extents(ary)
             address = memory.device_ctypes_pointer.value + ary.ctypes.data - start
-            arrays.append(
-                DeviceNDArray(ary.shape, ary.strides, ary.dtype, stream, _Address(address, memory))
-            )
+            source = _Address(address, memory)
+            arrays.append(DeviceNDArray(ary.shape, ary.strides, ary.dtype, stream, source))
+            stack.callback(_unmap, arrays[-1], memory)
         yield arrays[0] if len(arrays) == 1 else arrays
+
+
+def _unmap(array: DeviceNDArray, memory: Any) -> None:
+    """Ends the uses of a mapped array, and its mapping."""
+    _core.end_foreign_memory(array)
+    memory.free()
 
 
 class _Address:
