@@ -203,7 +203,7 @@ def test_mutated_messages(context):
 class _Unit(pa.ExtensionType):
     """A type of a program, over any other."""
 
-    def __init__(self, storage=pa.int32()):
+    def __init__(self, storage):
         super().__init__(storage, "test.unit")
 
     def __arrow_ext_serialize__(self):
@@ -220,7 +220,7 @@ def _unit(storage):
 
 @pytest.fixture
 def _registered():
-    pa.register_extension_type(_Unit())
+    pa.register_extension_type(_Unit(pa.int32()))
     yield
     pa.unregister_extension_type("test.unit")
 

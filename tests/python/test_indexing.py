@@ -269,7 +269,7 @@ def test_an_operand_keeps_its_leading_axes():
     check(a_gpu, np.zeros((2, 3)))
 
 
-@pytest.mark.parametrize("shape", [(5,), (5, 3)])
+@pytest.mark.parametrize("shape", [(50,), (50, 3)])
 def test_a_swap_through_views_is_refused_before_anything_is_stored(shape):
     host = np.arange(math.prod(shape)).reshape(shape)
     a = gpuarray.to_gpu(host)
@@ -279,13 +279,12 @@ def test_a_swap_through_views_is_refused_before_anything_is_stored(shape):
         warnings.simplefilter("ignore")
         for shuffle in (np.random.shuffle, np.random.default_rng(0).shuffle, random.shuffle):
             with pytest.raises(ValueError, match=r"numpy\.random\.permutation"):
-                for _ in range(9):
-                    shuffle(a)
+                shuffle(a)
     check(a, host)
     a[[1, 3]] = a[[3, 1]]
     host[[1, 3]] = host[[3, 1]]
     check(a, host)
-    order = np.random.default_rng(1).permutation(5)
+    order = np.random.default_rng(1).permutation(50)
     a[:] = a[order]
     check(a, host[order])
 

@@ -1,4 +1,4 @@
-"""Copies on the device whose source and destination share bytes give what numpy's assignment gives."""
+"""Copies on the device whose source and destination share bytes give what assignment gives."""
 
 from __future__ import annotations
 

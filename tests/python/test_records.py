@@ -1,4 +1,4 @@
-"""Every operation that only moves elements, on every dtype that can be stored and not calculated with."""
+"""Every operation that only moves elements, on dtypes that are stored and not calculated with."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ def _elements(name: str) -> np.ndarray:
     random = np.random.default_rng(3)
     if name in ("datetime64", "timedelta64"):
         return random.integers(0, 2**40, 6).astype(dtype)
-    return np.frombuffer(random.integers(1, 100, 6 * dtype.itemsize, np.uint8).tobytes(), dtype).copy()
+    return np.frombuffer(
+        random.integers(1, 100, 6 * dtype.itemsize, np.uint8).tobytes(), dtype
+    ).copy()
 
 
 def _here(a, value):
@@ -148,7 +150,9 @@ def test_values_of_the_host_are_converted_by_numpy(elements):
         expected[:] = value
         _same(a, expected)
     _same(gpuarray.full(3, elements[1], elements.dtype), np.full(3, elements[1], elements.dtype))
-    _same(gpuarray.where(gpuarray.to_gpu(MASK), a, elements[0]), np.where(MASK, expected, elements[0]))
+    _same(
+        gpuarray.where(gpuarray.to_gpu(MASK), a, elements[0]), np.where(MASK, expected, elements[0])
+    )
     a.fill(elements[3])
     _same(a, np.full(6, elements[3]))
 
@@ -169,7 +173,7 @@ def test_elements_of_another_dtype_of_the_same_size_are_refused_or_converted():
         lambda: a.astype("M8[ms]"),
         lambda: a.set(b),
     ):
-        with pytest.raises(TypeError, match="datetime64"):
+        with pytest.raises((TypeError, ValueError), match="datetime64"):
             move()
     _same(a, seconds + 1)
     _same(b, seconds.astype("M8[ms]"))
@@ -178,7 +182,7 @@ def test_elements_of_another_dtype_of_the_same_size_are_refused_or_converted():
 def test_they_are_shared_between_processes(elements):
     for array in (gpuarray.to_gpu(elements), gpuarray.to_gpu(elements)[::2]):
         shared = ipc.share(array)
-        assert shared.shape == array.shape and shared.dtype == array.dtype
+        assert (shared.shape, shared.dtype) == (array.shape, array.dtype)
 
 
 def test_numbas_arrays_move_them(elements):

@@ -39,6 +39,20 @@ def test_nothing_is_found(name):
     assert (done.returncode, done.stderr) == (0, ""), done.stdout[-6000:]
 
 
+def test_functions_that_have_numpys_names_agree_with_it():
+    cases = 40 if IS_DOUBLE else 2500
+    script = FUZZ / "numpy_functions.py"
+    done = subprocess.run(
+        [sys.executable, script, f"--cases={cases}", "--seed=20261129"],
+        capture_output=True,
+        text=True,
+        timeout=5 * LIMIT,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout[-6000:]
+    assert f"{cases} cases, 0 findings" in done.stdout
+
+
 FAULTS = {"system_error": "SystemError", "odd": "Odd: planted", "damage": "Damage: an array"}
 if ALONE:
     FAULTS["leak"] = "bytes of the device are still in use"

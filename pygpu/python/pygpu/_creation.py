@@ -572,7 +572,9 @@ def _sequence(start: Any, stop: Any, step: Any, dtype: Any) -> GPUArray:
     if step == 0:
         raise ValueError("step is 0; it must not be")
     length = max(0, math.ceil((stop - start) / step))
-    if step < 0 and np.dtype(dtype).kind == "u":
-        # Integers wrap: a step downwards is one almost around.
-        step = int(step) % 2 ** (8 * np.dtype(dtype).itemsize)
+    if length == 0:
+        start, step = 0, 1
+    elif np.dtype(dtype).kind in "iu":
+        # Integers wrap, as by a step downwards in an unsigned type.
+        start, step = int(start), np.array(int(step)).astype(dtype)[()]
     return _core.sequence(start, step, length, dtype)
