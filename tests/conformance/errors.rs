@@ -7,7 +7,7 @@ use gpuarray::function::{BinaryFunction, Reduction, UnaryFunction};
 use gpuarray::memory::{Allocator, DeviceMemory};
 use gpuarray::{
     Argument, Array, Complex, DType, Device, DeviceArray, ErrorKind, IndexItem, Layout, Number,
-    Order, Result, Scalar, SliceBounds, Stream,
+    Order, PinnedBuffer, Result, Scalar, SliceBounds, Stream,
 };
 use std::sync::Arc;
 
@@ -27,12 +27,68 @@ tests![
     a_shape_with_another_number_of_elements_is_refused,
     slices_of_the_wrong_length_are_refused,
     an_empty_minimum_has_no_value,
+    every_failing_call_is_the_last_status,
     new_memory_fits_its_layout,
     memory_of_an_allocator_is_checked,
     indices_must_be_integers,
     typed_arrays_check_their_type,
     a_refused_operation_changes_nothing needs [ExactAccounting],
 ];
+
+type Failing = fn(&mut DeviceArray<i32>, &DeviceArray<i32>) -> Result<()>;
+
+fn every_failing_call_is_the_last_status(context: &Context) -> Outcome {
+    let other = context.counting(&[7])?;
+    let calls: [(&str, Failing); 20] = [
+        ("assign", |a, b| a.assign(b)),
+        ("fill", |a, _| a.broadcast_to(&[2, 2, 3])?.fill(1)),
+        ("copy_from_slice", |a, _| a.copy_from_slice(&[1])),
+        ("copy_to_slice", |a, _| a.copy_to_slice(&mut [1])),
+        ("copy_to_pinned", |a, b| {
+            let buffer = PinnedBuffer::new(b.device(), 1)?;
+            a.copy_to_pinned(buffer).map(drop)
+        }),
+        ("copy_from_pinned", |a, b| {
+            let buffer = PinnedBuffer::new(b.device(), 1)?;
+            a.copy_from_pinned(buffer).map(drop)
+        }),
+        ("item", |a, _| a.item().map(drop)),
+        ("index", |a, _| a.index(&[9.into()]).map(drop)),
+        ("transpose", |a, _| a.transpose(Some(&[0, 0])).map(drop)),
+        ("reshape", |a, _| a.reshape(&[5]).map(drop)),
+        ("broadcast_to", |a, _| a.broadcast_to(&[5]).map(drop)),
+        ("take", |a, b| a.take(b, 5).map(drop)),
+        ("dot", |a, b| a.dot(b).map(drop)),
+        ("sum_along", |a, _| a.sum_along(&[5]).map(drop)),
+        ("update", |a, b| a.update(functions::Add, b)),
+        ("zip", |a, b| a.zip(functions::Add, b).map(drop)),
+        ("add", |a, b| (&*a + b).map(drop)),
+        ("view", |a, _| a.untyped().view(DType::Opaque(5)).map(drop)),
+        ("sort", |a, _| a.untyped().sort(5).map(drop)),
+        ("count_nonzero", |a, _| a.untyped().count_nonzero(Some(&[5]), false).map(drop)),
+    ];
+    for (name, call) in calls {
+        let mut array = context.counting(&[2, 3])?;
+        assert!(array.last_status().is_success());
+        let error = call(&mut array, &other).expect_err(name);
+        if name != "fill" {
+            assert_eq!(array.last_status(), error.status(), "{name}");
+        }
+        array.fill(1)?;
+        assert!(array.last_status().is_success(), "{name}");
+    }
+    // Of functions every operand is told.
+    let criterion = DeviceArray::<bool>::ones(&context.device, &[5])?;
+    let then = context.counting(&[4])?;
+    let mut repeated = then.broadcast_to(&[2, 4])?;
+    let error = DeviceArray::select(&criterion, &then, &other).expect_err("shapes");
+    for status in [criterion.last_status(), then.last_status(), other.last_status()] {
+        assert_eq!(status, error.status());
+    }
+    let error = repeated.fill(1).expect_err("elements are named twice");
+    assert_eq!(repeated.last_status(), error.status());
+    Ok(())
+}
 
 fn add(left: &Array, right: &Array) -> gpuarray::Result<Array> {
     Array::binary(BinaryFunction::Add, left.into(), right.into())

@@ -79,12 +79,14 @@ impl Array {
     /// # Errors
     /// Those of [`Array::reduce`] for a sum.
     pub fn count_nonzero(&self, axes: Option<&[isize]>, keep_axes: bool) -> Result<Array> {
-        if self.dtype == DType::Bool {
-            return self.reduce(Reduction::Sum, DType::Int64, axes, keep_axes);
-        }
-        let zero = Number::Bool(false).into();
-        let differ = Array::binary(BinaryFunction::NotEqual, self.into(), zero)?;
-        differ.reduce(Reduction::Sum, DType::Int64, axes, keep_axes)
+        self.during(|| {
+            if self.dtype == DType::Bool {
+                return self.reduce(Reduction::Sum, DType::Int64, axes, keep_axes);
+            }
+            let zero = Number::Bool(false).into();
+            let differ = Array::binary(BinaryFunction::NotEqual, self.into(), zero)?;
+            differ.reduce(Reduction::Sum, DType::Int64, axes, keep_axes)
+        })
     }
 
     /// What an epilogue makes of the sum of the squares of the elements' deviations from their mean, and of

@@ -2,40 +2,46 @@
 
 use std::path::Path;
 
-/// A public method or function with an array that may fail: its file and name, and its body.
-fn fallible_methods() -> Vec<(String, String)> {
+/// A method, or a function of arrays, that may fail.
+struct Method {
+    /// Its file and name.
+    place: String,
+    name: String,
+    is_public: bool,
+    body: String,
+}
+
+fn fallible_methods() -> Vec<Method> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/array");
     let mut files: Vec<_> = [folder.clone(), folder.join("typed")]
         .iter()
         .flat_map(|folder| std::fs::read_dir(folder).expect("a folder"))
         .map(|entry| entry.expect("a file").path())
-        .filter(|path| path.extension().is_some_and(|it| it == "rs"))
+        .filter(|path| path.extension().is_some_and(|it| it == "rs") && !path.ends_with("tests.rs"))
         .collect();
     files.sort();
     let mut found = Vec::new();
     for path in files {
         let text = std::fs::read_to_string(&path).expect("a source");
-        for (start, _) in text.match_indices("pub ") {
-            let Some(function) =
-                ["fn ", "unsafe fn "].iter().find_map(|it| text[start + 4..].strip_prefix(it))
-            else {
-                continue;
-            };
-            let head = &function[..function.find(" {\n").expect("a body")];
+        for (start, _) in text.match_indices("fn ") {
+            let line = text[..start].rsplit('\n').next().expect("a line");
+            let is_public = line.trim_start().starts_with("pub ");
+            let function = &text[start + 3..];
+            let Some(head) = function.find(" {\n").map(|end| &function[..end]) else { continue };
             let takes_array =
                 ["&self", "&mut self", "Argument<", ": &Self"].iter().any(|it| head.contains(it));
-            if !head.contains("-> Result<") || !takes_array {
+            if !head.contains("-> Result<") || !takes_array || head.contains(';') {
                 continue;
             }
-            let indent = text[..start].rsplit('\n').next().expect("a line");
-            let body =
-                &function[head.len()..function.find(&format!("\n{indent}}}\n")).expect("an end")];
-            let name = head.split(['(', '<']).next().expect("a name");
+            let indent = &line[..line.len() - line.trim_start().len()];
+            let end = function.find(&format!("\n{indent}}}\n")).expect("an end");
+            let code = function[head.len()..end]
+                .lines()
+                .filter(|line| !line.trim_start().starts_with("//"));
+            let name = head.split(['(', '<']).next().expect("a name").to_owned();
             let file = path.file_name().expect("a name").to_string_lossy();
-            found.push((
-                format!("{file}: {name}"),
-                body.trim_start_matches(" {\n").trim().to_owned(),
-            ));
+            let (place, body) = (format!("{file}: {name}"), code.collect::<Vec<_>>().join("\n"));
+            found.push(Method { place, name, is_public, body });
         }
     }
     found
@@ -44,51 +50,50 @@ fn fallible_methods() -> Vec<(String, String)> {
 /// Methods of other types than arrays, whose failure no array is told of.
 const OTHERS: [&str; 2] = ["transfer.rs: is_done", "promote.rs: to_scalar"];
 
-/// The one method that the body calls and whose result it returns, converted by what cannot fail.
-fn delegate(body: &str) -> Option<&str> {
-    let inner = [
-        "Ok(Self::wrap(",
-        "Ok(DeviceArray::wrap(",
-        "Self::from_untyped(",
-        "DeviceArray::from_untyped(",
-    ]
-    .iter()
-    .find_map(|it| body.strip_prefix(it))
-    .unwrap_or(body);
-    let is_one =
-        !body.contains(';') && body.matches('?').count() <= usize::from(inner.len() < body.len());
-    let called =
-        ["self.array.", "self.", "Array::"].iter().find_map(|it| inner.strip_prefix(it))?;
-    let name = called.split(['(', '<', ':']).next()?;
-    is_one.then_some(name)
+/// The methods whose results the body returns, if it does nothing else that may fail: it converts them by what
+/// cannot.
+fn delegates<'a>(body: &'a str, all: &[Method]) -> Option<Vec<&'a str>> {
+    let conversions = ["::from_untyped(", "::wrap("].map(|it| body.matches(it).count());
+    if body.contains("Err(") || body.matches('?').count() > conversions.iter().sum() {
+        return None;
+    }
+    let called: Vec<_> = ["self.array.", "self.", "Array::"]
+        .iter()
+        .flat_map(|receiver| {
+            body.match_indices(receiver).map(move |(at, _)| &body[at + receiver.len()..])
+        })
+        .filter_map(|call| call.split(['(', '<', ':', ' ', '.']).next())
+        .filter(|name| all.iter().any(|it| it.name == *name))
+        .collect();
+    (!called.is_empty()).then_some(called)
 }
 
 #[test]
 fn every_method_that_may_fail_notes_its_status() {
     let methods = fallible_methods();
-    assert!(methods.len() > 70, "only {} methods were found", methods.len());
-    let short = |name: &str| name.rsplit(' ').next().expect("a name").to_owned();
-    let mut noting: Vec<String> = Vec::new();
-    // What calls one that notes its status does so, too.
+    let public = methods.iter().filter(|it| it.is_public).count();
+    assert!(public > 70, "only {public} methods were found");
+    let notes = ["self.during(|| ", "self.array.during(|| ", "during(&"];
+    let mut noting: Vec<&Method> =
+        methods.iter().filter(|it| notes.iter().any(|note| it.body.contains(note))).collect();
+    // What returns the result of one that notes its status does so, too.
     loop {
-        let known = noting.len();
-        for (name, body) in &methods {
-            let by_another =
-                || delegate(body).is_some_and(|it| noting.iter().any(|name| short(name) == it));
-            let by_itself = ["self.during(|| ", "self.array.during(|| ", "during(&"]
-                .iter()
-                .any(|it| body.contains(it));
-            if !noting.contains(name) && (by_itself || by_another()) {
-                noting.push(name.clone());
-            }
-        }
-        if noting.len() == known {
-            break;
-        }
+        let is_noted = |name: &&str| noting.iter().any(|it| it.name == **name);
+        let more = methods.iter().find(|method| {
+            let is_known = noting.iter().any(|it| it.place == method.place);
+            !is_known
+                && delegates(&method.body, &methods)
+                    .is_some_and(|it| it.iter().all(|name| is_noted(&name)))
+        });
+        let Some(more) = more else { break };
+        noting.push(more);
     }
-    let silent: Vec<_> = methods
-        .iter()
-        .filter(|(name, _)| !noting.contains(name) && !OTHERS.contains(&name.as_str()))
-        .collect();
+    let is_silent = |method: &&Method| {
+        let place = &method.place;
+        method.is_public
+            && !noting.iter().any(|it| it.place == *place)
+            && !OTHERS.contains(&place.as_str())
+    };
+    let silent: Vec<_> = methods.iter().filter(is_silent).map(|it| (&it.place, &it.body)).collect();
     assert!(silent.is_empty(), "wrap the body in `during`: {silent:#?}");
 }
