@@ -119,13 +119,13 @@ impl Heat {
         let uses =
             [(from.untyped().memory(), Access::Read), (to.untyped().memory(), Access::Write)];
         let _guard = AccessGuard::acquire(stream, &uses)?;
-        stream.host_function(Box::new(move || {
+        stream.host_function(move || {
             let (width, height) = (WIDTH as c_int, HEIGHT as c_int);
             // SAFETY: both arrays are dense, of this shape and apart from each other, and the
             // guard has ordered this call among all other uses and the free of their memory.
             unsafe { step(input as *const f32, output as *mut f32, width, height, K) };
             drop(library);
-        }))
+        })
     }
 }
 
