@@ -45,16 +45,24 @@ from pathlib import Path
 import pygpu.autoinit
 from pygpu import compiler
 
-source, code, *options = sys.argv[1:]
-Path(code).write_bytes(compiler.compile(Path(source).read_text(), options=options))
+source, code, no_extern_c, *options = sys.argv[1:]
+given = {"options": options, "no_extern_c": no_extern_c == "True"}
+Path(code).write_bytes(compiler.compile(Path(source).read_text(), **given))
 """
 
 
-def compiled(generation: str, target: str, folder: Path, text: str, *options: str) -> bytes:
+def compiled(
+    generation: str,
+    target: str,
+    folder: Path,
+    text: str,
+    *options: str,
+    no_extern_c: bool = False,
+) -> bytes:
     """The code object of a program that compiles without a warning."""
     source, code = folder / "program.cu", folder / "program.co"
     source.write_text(text)
-    given = (COMPILE, str(source), str(code), *options)
+    given = (COMPILE, str(source), str(code), str(no_extern_c), *options)
     run_with_compiler(generation, target, folder / "cache", *given)
     return code.read_bytes()
 

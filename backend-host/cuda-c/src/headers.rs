@@ -49,6 +49,7 @@ headers!(
     "cuda_c/bf16.h",
     "cuda_c/check.h",
     "cuda_c/conversions.h",
+    "cuda_c/counts.h",
     "cuda_c/dot_products.h",
     "cuda_c/hip_bf16.h",
     "cuda_c/hip_lanes.h",

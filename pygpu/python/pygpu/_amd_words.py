@@ -39,6 +39,14 @@ _ROUNDED_HALF = re.compile(rf"\b__(?:{_HALF})\b")
 # Several numbers in a word.
 _PACKED = re.compile(r"\b__v\w+[24]\b")
 _DOT = re.compile(r"\b__dp(?:4a|2a_(?:lo|hi))\b")
+# What AMD's compilers have with another type of result, or not for all arguments.
+_COUNTED = ("__popc", "__popcll", "__ffs", "__ffsll", "__fns", "__umul24")
+_COUNTS = re.compile(rf"\b(?:{'|'.join(_COUNTED)})\b")
+_OVERLOADED = re.compile(
+    r"\b(?:min|max|fm(?:ax|in|od|a)|fdim|pow|atan2|hypot|nextafter|remainder|exp10|sincos(?:pi)?"
+    r"|(?:sin|cos)pi|r(?:sqrt|cbrt)|[jy][01n]|erfc?inv|erfcx|normcdf(?:inv)?|cyl_bessel_i[01]"
+    r"|atomic(?:Min|Max|CAS)(?:_system)?|__hadd)\s*\("
+)
 _OBJECT = re.compile(r"\b(?:new|delete|virtual)\b")
 _OWN_MEMORY = re.compile(r"\boperator\s+(?:new|delete)\b")
 # A function of a program's own that AMD's headers have, too, for types of which CUDA C has none.
@@ -76,8 +84,8 @@ __device__ inline T pygpu_own_{name}(T* place, U expected, V value) {{
     return {name}(place, (T)expected, (T)value);
 }}
 """
-_PATTERNS = (_WORD, _FUNCTION, _ROUNDED, _ROUNDED_HALF, _PACKED, _DOT, _OBJECT, _OWN)
-_ANY = re.compile("|".join(it.pattern for it in _PATTERNS))
+_PATTERNS = (_WORD, _FUNCTION, _ROUNDED, _ROUNDED_HALF, _PACKED, _DOT, _COUNTS, _OVERLOADED)
+_ANY = re.compile("|".join(it.pattern for it in (*_PATTERNS, _OBJECT, _OWN)))
 
 
 def in_front(texts: Sequence[str]) -> str:
@@ -90,10 +98,14 @@ def in_front(texts: Sequence[str]) -> str:
     if _DOT.search(code):
         headers.add("cuda_c/dot_products.h")
     lines = [_text_of_host(name) for name in sorted(headers)]
+    if _COUNTS.search(code):
+        lines.append(_text_of_host("cuda_c/counts.h", _COUNTED))
     for name in sorted(set(_WORD.findall(code))):
         lines.append(f"#ifndef {name}\n#define {name}{_WORDS[name]}\n#endif\n")
     if _FUNCTION.search(code):
         lines.append("#include <pygpu-amd-functions.hpp>\n")
+    if _OVERLOADED.search(code):
+        lines.append("#include <pygpu-amd-overloads.hpp>\n")
     if _ROUNDED.search(code):
         lines.append("#include <pygpu-amd-rounding.hpp>\n")
     if _ROUNDED_HALF.search(code):
@@ -124,10 +136,12 @@ def vectors(code: str) -> str:
     return f"{lines}#include <pygpu-cuda-vectors.hpp>\n"
 
 
-def _text_of_host(name: str) -> str:
+def _text_of_host(name: str, renamed: Sequence[str] = ()) -> str:
     """The text that a header has on the host, whose functions without a qualifier are the device's,
-    too. The double of AMD's runtime has a part of the language already."""
-    text = (
+    too. The double of AMD's runtime has a part of the language already. Beside AMD's functions of
+    the same names those have others."""
+    text = "".join(f"#define {it} pygpu{it}\n" for it in renamed)
+    text += (
         "#pragma clang force_cuda_host_device begin\n"
         f"{_core.header_of_host(name)}#pragma clang force_cuda_host_device end\n"
     )

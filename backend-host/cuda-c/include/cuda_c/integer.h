@@ -2,15 +2,13 @@
 // the minimum and maximum of every pair of types that CUDA C has them for.
 #pragma once
 
+#include "counts.h"
+
 extern "C++" {
 
-// Counting and moving bits. The counts of zero are 32 or 64 leading zeros and position 0.
-static inline int __popc(unsigned int x) { return __builtin_popcount(x); }
-static inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
+// Moving bits, and counting those above the first one that is set: of zero 32 or 64.
 static inline int __clz(int x) { return x ? __builtin_clz((unsigned int)x) : 32; }
 static inline int __clzll(long long x) { return x ? __builtin_clzll((unsigned long long)x) : 64; }
-static inline int __ffs(int x) { return __builtin_ffs(x); }
-static inline int __ffsll(long long x) { return __builtin_ffsll(x); }
 static inline unsigned int __brev(unsigned int x) {
     x = (x >> 1 & 0x55555555u) | (x & 0x55555555u) << 1;
     x = (x >> 2 & 0x33333333u) | (x & 0x33333333u) << 2;
@@ -20,20 +18,6 @@ static inline unsigned int __brev(unsigned int x) {
 static inline unsigned long long __brevll(unsigned long long x) {
     return (unsigned long long)__brev((unsigned int)x) << 32 | __brev((unsigned int)(x >> 32));
 }
-// The position of the nth set bit, counted from `base` upwards for a positive offset and downwards
-// for a negative one; offset 0 asks for the bit at `base` itself. All ones if there is none.
-static inline unsigned int __fns(unsigned int mask, unsigned int base, int offset) {
-    if (base > 31) return ~0u;
-    if (offset == 0) return mask >> base & 1 ? base : ~0u;
-    const int step = offset > 0 ? 1 : -1;
-    long long left = offset > 0 ? (long long)offset : -(long long)offset;
-    for (int bit = (int)base; bit >= 0 && bit < 32; bit += step) {
-        left -= mask >> bit & 1;
-        if (left == 0) return (unsigned int)bit;
-    }
-    return ~0u;
-}
-
 // Four bytes chosen from eight by the digits of the selector; bit 3 of a digit spreads the sign.
 static inline unsigned int __byte_perm(unsigned int x, unsigned int y, unsigned int selector) {
     const unsigned long long bytes = (unsigned long long)y << 32 | x;
@@ -76,9 +60,6 @@ static inline unsigned long long __umul64hi(unsigned long long x, unsigned long 
 static inline int __mul24(int x, int y) {
     const unsigned int left = (unsigned int)((int)((unsigned int)x << 8) >> 8);
     return (int)(left * (unsigned int)((int)((unsigned int)y << 8) >> 8));
-}
-static inline unsigned int __umul24(unsigned int x, unsigned int y) {
-    return (x & 0xffffffu) * (y & 0xffffffu);
 }
 
 // Averages, without overflow, and sums of an absolute difference.

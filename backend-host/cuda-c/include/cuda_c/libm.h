@@ -32,6 +32,9 @@ template <class T, class R> using IfInteger = typename EnableIf<IsInteger<T>::va
 // they do in the run-time compiler of CUDA; the rest it refuses, and its compiler for programs takes.
 template <class T, class U> struct IsSame { enum { value = 0 }; };
 template <class T> struct IsSame<T, T> { enum { value = 1 }; };
+template <class T, class A, class B, class C> struct IsAny {
+    enum { value = IsSame<T, A>::value || IsSame<T, B>::value || IsSame<T, C>::value };
+};
 template <class T> struct IsNumber {
     enum { value = IsInteger<T>::value || IsSame<T, float>::value || IsSame<T, double>::value };
 };
@@ -167,11 +170,11 @@ static inline long long abs(long long x) { return __builtin_llabs(x); }
 static inline double fma(double x, double y, double z) { return __builtin_fma(x, y, z); }
 static inline float fmaf(float x, float y, float z) { return __builtin_fmaf(x, y, z); }
 static inline float fma(float x, float y, float z) { return __builtin_fmaf(x, y, z); }
+// A float and integers stay floats, here, too.
 template <class T, class U, class V>
 static inline typename cuda_c::EnableIf<
     cuda_c::IsNumber<T>::value && cuda_c::IsNumber<U>::value && cuda_c::IsNumber<V>::value &&
-        !(cuda_c::IsSame<T, float>::value && cuda_c::IsSame<U, float>::value &&
-          cuda_c::IsSame<V, float>::value), double>::type
+        (cuda_c::IsAny<double, T, U, V>::value || !cuda_c::IsAny<float, T, U, V>::value), double>::type
 fma(T x, U y, V z) {
     return __builtin_fma((double)x, (double)y, (double)z);
 }

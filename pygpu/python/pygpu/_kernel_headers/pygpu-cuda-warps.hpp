@@ -213,8 +213,8 @@ pygpu_match_all_sync(Mask mask, T_ brought, int* all PYGPU_AND_PLACE) {
 PYGPU_REDUCE(add, Add, PYGPU_VALUE)
 PYGPU_REDUCE(min, Min, PYGPU_VALUE)
 PYGPU_REDUCE(max, Max, PYGPU_VALUE)
-// Those of bits are for integers without a sign.
-#define PYGPU_WORD typename pygpu_warps::Word<sizeof(PYGPU_VALUE)>::type
+// Those of bits are for integers without a sign: of 32 bits, as CUDA has them, except with AMD's masks.
+#define PYGPU_WORD typename pygpu_warps::Word<sizeof(Mask) == 8 ? sizeof(PYGPU_VALUE) : 4>::type
 PYGPU_REDUCE(and, And, PYGPU_WORD)
 PYGPU_REDUCE(or, Or, PYGPU_WORD)
 PYGPU_REDUCE(xor, Xor, PYGPU_WORD)

@@ -17,10 +17,10 @@ template <class T> __device__ inline T __ldcv(const T* from) {
     asm volatile("" ::: "memory");
     return *from;
 }
-template <class T> __device__ inline void __stwb(T* to, T value) { *to = value; }
-template <class T> __device__ inline void __stcg(T* to, T value) { *to = value; }
-template <class T> __device__ inline void __stcs(T* to, T value) { *to = value; }
-template <class T> __device__ inline void __stwt(T* to, T value) {
+template <class T, class U> __device__ inline void __stwb(T* to, U value) { *to = value; }
+template <class T, class U> __device__ inline void __stcg(T* to, U value) { *to = value; }
+template <class T, class U> __device__ inline void __stcs(T* to, U value) { *to = value; }
+template <class T, class U> __device__ inline void __stwt(T* to, U value) {
     *to = value;
     asm volatile("" ::: "memory");
 }
