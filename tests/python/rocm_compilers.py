@@ -1,4 +1,4 @@
-"""The real hipRTC of ROCm 5, 6 and 7, as Debian has them, asked through the double of the runtime."""
+"""The real hipRTC of ROCm 5, 6 and 7, as Debian has them, behind the double of the runtime."""
 
 from __future__ import annotations
 

@@ -29,8 +29,8 @@ SIGNATURES = (ROOT / "backend-host/cuda-c/tests/headers/signatures.cu").read_tex
 SMALL = ["bool", "char", "short", "unsigned short"]
 NUMBERS = ["int", "unsigned int", "long", "unsigned long", "long long", "unsigned long long"]
 NUMBERS += ["float", "double"]
-VECTORS = "char uchar short ushort int long ulong longlong ulonglong float double".split()
-VECTORS = [f"{of}{count}" for of in VECTORS for count in (1, 2, 3, 4)]
+OF_VECTORS = ["char", "uchar", "short", "ushort", "int", "long", "ulong", "longlong", "ulonglong"]
+VECTORS = [f"{of}{n}" for of in (*OF_VECTORS, "float", "double") for n in (1, 2, 3, 4)]
 VECTORS += ["uint1", "uint2", "uint3", "uint4", "dim3"]
 NAMES = ["void", *SMALL, *NUMBERS, *VECTORS]
 # What `signatures.cu` calls functions with where any number may be.
@@ -98,7 +98,7 @@ def program():
         macros[macro] = f"#define {macro}(name) {' '.join(of)}"
         rows.append(f"{macro}(call{i})")
         cells += ((call, it) for it in combinations)
-    # What HIP's templates are made of is found for each type outside of functions of the device only.
+    # What HIP's templates are made of has to be made outside of the device's functions.
     lines.append("#if defined(__HIP__) && !defined(__GPUARRAY_HOST__)")
     numbers = [*SMALL, *NUMBERS]
     lines += (f"typedef __hip::__promote<{it}>::type of{i};" for i, it in enumerate(numbers))
@@ -155,7 +155,7 @@ def test_results_have_the_types_of_cuda():
 def is_of_hip(call, types, ours, theirs):
     """Whether AMD's devices have another type on purpose: masks of whole wavefronts, and a bool
     where nvcc has one, too."""
-    of_mask = call[0].endswith("_sync") and types[0] in NUMBERS[2:6] + ["double"]
+    of_mask = call[0].endswith("_sync") and types[0] in [*NUMBERS[2:6], "double"]
     return BACKEND == "hip" and (of_mask or (ours, theirs) == ("bool", "int"))
 
 
