@@ -52,18 +52,20 @@ fn kernel(reader: &mut Reader<'_>) -> Option<(String, Vec<Parameter>)> {
 
 /// A parameter; nothing for one that the runtime adds.
 fn argument(reader: &mut Reader<'_>) -> Option<Option<Parameter>> {
-    let (mut offset, mut size, mut hidden) = (None, None, None);
+    let (mut offset, mut size, mut kind) = (None, None, None);
     reader.fields(|key, value| {
         match key {
             b".offset" => offset = Some(value.number()?),
             b".size" => size = Some(value.number()?),
-            b".value_kind" => hidden = Some(value.text()?.starts_with(b"hidden_")),
+            b".value_kind" => kind = Some(value.text()?),
             _ => value.skip()?,
         }
         Some(())
     })?;
-    let parameter = Parameter { offset: offset?, size: size? };
-    Some((!hidden?).then_some(parameter))
+    let kind = kind?;
+    let is_pointer = Some(kind == b"global_buffer");
+    let parameter = Parameter { offset: offset?, size: size?, is_pointer };
+    Some((!kind.starts_with(b"hidden_")).then_some(parameter))
 }
 
 /// Reads MessagePack from the front of bytes.

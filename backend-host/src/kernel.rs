@@ -30,8 +30,11 @@ pub(crate) struct HostKernel {
 
 impl HostKernel {
     pub(crate) fn new(code: Arc<LoadedCode>, kernel: cuda_c::Kernel) -> HostKernel {
-        let parameters =
-            kernel.parameters().iter().map(|it| Parameter { offset: it.offset, size: it.bytes });
+        let parameters = kernel.parameters().iter().map(|it| Parameter {
+            offset: it.offset,
+            size: it.bytes,
+            is_pointer: Some(it.is_pointer),
+        });
         HostKernel {
             parameters: parameters.collect(),
             code,

@@ -249,6 +249,8 @@ pub struct Parameter {
     pub offset: usize,
     /// The bytes of the parameter.
     pub size: usize,
+    /// Whether it is a pointer to memory; `None` where only offsets and sizes are known.
+    pub is_pointer: Option<bool>,
 }
 
 /// A function in a module that a device runs.

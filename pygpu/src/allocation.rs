@@ -474,8 +474,9 @@ pub(crate) fn address_of(name: &str, value: &Bound<'_, PyAny>) -> PyResult<u64> 
 }
 
 fn no_address(name: &str, value: &Bound<'_, PyAny>) -> PyErr {
-    let kind = value.get_type().name().map_or_else(|_| "?".into(), |name| name.to_string());
     PyTypeError::new_err(format!(
-        "{name} is of type {kind}; a device allocation or an address is needed"
+        "{name} is of type {}; a device allocation or an address is needed{}",
+        numpy_array::type_name(value),
+        numpy_array::copy_hint(value)
     ))
 }

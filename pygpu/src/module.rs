@@ -2,6 +2,7 @@
 
 use crate::current_device::{CurrentDevice, current_device};
 use crate::deferred_drop::DeferredDrop;
+use crate::entries::Entries;
 use crate::errors::{OrRaise, to_python};
 use crate::integer::argument;
 use crate::kernel::Function;
@@ -12,7 +13,7 @@ use gpuarray::hal::module::read_regular;
 use gpuarray::hal::poison::Unpoisoned as _;
 use gpuarray::{Error, LinkInput, LinkKind, LoadOptions, Module, ModuleSource};
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyString};
 use pyo3::{PyTraverseError, PyVisit};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -80,9 +81,12 @@ impl PyModuleObject {
     /// ------
     /// LogicError
     ///     The module has no such kernel.
-    fn get_function(&self, name: &str) -> PyResult<Function> {
-        let kernel = self.module.kernel(name).or_raise()?;
-        Ok(Function::new(kernel, self.home.clone(), self.bindings.clone()))
+    fn get_function(slf: &Bound<'_, Self>, name: &str) -> PyResult<Function> {
+        let this = slf.get();
+        let kernel = this.module.kernel(name).or_raise()?;
+        // What SourceModule compiled; anybody else may set anything.
+        let text = slf.getattr_opt("_text")?.and_then(|text| text.cast_into::<PyString>().ok());
+        Ok(Function::new(kernel, this.home.clone(), this.bindings.clone(), text.map(Bound::unbind)))
     }
 
     /// Returns where a variable of the module lies (`cuModuleGetGlobal`, `hipModuleGetGlobal`).
@@ -191,10 +195,10 @@ pub(crate) fn compile_source<'py>(
     py: Python<'py>,
     text: &str,
     name: &str,
-    options: Vec<String>,
+    options: Entries<String>,
 ) -> PyResult<(Bound<'py, PyBytes>, String)> {
     let device = current_device()?.device;
-    let options: Vec<&str> = options.iter().map(String::as_str).collect();
+    let options: Vec<&str> = options.0.iter().map(String::as_str).collect();
     let compiled = py.detach(|| device.compile(text, name, &options));
     if compiled.is_err() {
         // Ctrl-C in a terminal ends the compiler, too.

@@ -21,6 +21,14 @@ pub(crate) fn type_name(value: &Bound<'_, PyAny>) -> String {
     value.get_type().name().map_or_else(|_| "?".into(), |name| name.to_string())
 }
 
+/// What errors add where a numpy array was given in place of memory of the device.
+pub(crate) fn copy_hint(value: &Bound<'_, PyAny>) -> &'static str {
+    match value.is_instance_of::<PyUntypedArray>() {
+        true => "; gpuarray.to_gpu copies a numpy array to the device",
+        false => "",
+    }
+}
+
 /// The address of an array's first element. The program can give an array other memory at any time, and the
 /// address is that of freed memory then: no code of Python may run between this and the last use.
 pub(crate) fn data(array: &HostArray<'_>) -> *mut u8 {

@@ -155,11 +155,11 @@ fn wrong_numbers_of_arguments_are_refused(context: &Context) -> Outcome {
     let kind = ErrorKind::InvalidArgument;
     let named = |given| ["kernel set", "takes 2 arguments", given];
     expect_error(launch(&set, ONE, &stream, ()), kind, &named("0 were given"))?;
-    expect_error(launch(&set, ONE, &stream, (&mut out,)), kind, &named("1 were given"))?;
+    expect_error(launch(&set, ONE, &stream, (&mut out,)), kind, &named("1 was given"))?;
     expect_error(launch(&set, ONE, &stream, (&mut out, 1, 1)), kind, &named("3 were given"))?;
     let nothing = programs::kernel(context, "nothing")?;
     let refused = launch(&nothing, ONE, &stream, (1,));
-    expect_error(refused, kind, &["takes 0 arguments", "1 were given"])?;
+    expect_error(refused, kind, &["takes 0 arguments", "1 was given"])?;
     launch(&nothing, ONE, &stream, ())?;
     stream.synchronize()?;
     assert_eq!(out.item()?, -1, "nothing was launched");

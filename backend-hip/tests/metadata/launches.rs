@@ -28,15 +28,29 @@ fn refuse_launches() {
     let module = unsafe { device.load_module(&source, &options) }.expect("it loads");
     let launch = |name: &str, sizes: &[usize]| launch(&module, &stream, name, sizes);
     for (name, sizes, message) in [
-        ("nothing", &[4][..], "kernel nothing takes 0 arguments; 1 were given"),
-        ("axpy", &[4, 8, 8], "kernel axpy takes 4 arguments; 3 were given"),
-        ("axpy", &[8, 8, 8, 4], "argument 0 of kernel axpy has 8 bytes; its parameter has 4"),
+        ("nothing", &[4][..], "kernel nothing takes 0 arguments; 1 was given (4 bytes)"),
+        (
+            "axpy",
+            &[4, 8, 8],
+            "kernel axpy takes 4 arguments (4 bytes, a pointer, a pointer, 4 bytes); 3 were given \
+             (4 bytes, 8 bytes, 8 bytes)",
+        ),
+        (
+            "axpy",
+            &[8, 8, 8, 4],
+            "argument 0 (0-based) of kernel axpy has 8 bytes; its parameter has 4",
+        ),
         (
             "by_value",
             &[8, 16, 4],
-            "argument 1 of kernel by_value has 16 bytes; its parameter has 24",
+            "argument 1 (0-based) of kernel by_value has 16 bytes; its parameter has 24",
         ),
-        ("implicit", &[8, 4, 8], "kernel implicit takes 2 arguments; 3 were given"),
+        (
+            "implicit",
+            &[8, 4, 8],
+            "kernel implicit takes 2 arguments (a pointer, 4 bytes); 3 were given (8 bytes, 4 bytes, \
+             8 bytes)",
+        ),
     ] {
         let error = launch(name, sizes).expect_err(message);
         assert_eq!((error.kind(), error.detail()), (ErrorKind::InvalidArgument, message));

@@ -77,7 +77,7 @@ static constexpr int warpSize __attribute__((unused)) = GPUARRAY_WARP_SIZE;
 
 namespace gpuarray_abi {
 
-constexpr unsigned VERSION = 9;
+constexpr unsigned VERSION = 10;
 // Of a block.
 constexpr unsigned MOST_THREADS = 1024;
 
@@ -227,7 +227,7 @@ struct Blocks {
 typedef void Run(const Launch* launch, Blocks* blocks, unsigned first);
 
 struct Parameter {
-    unsigned bytes, alignment;
+    unsigned bytes, alignment, is_pointer;
 };
 
 // Runs blocks as loops between barriers, and counts them off; false at the first of which it has run no thread.
@@ -285,13 +285,16 @@ GPUARRAY_UNCHECKED static inline void set_block(const Launch* launch, const uint
 #undef GPUARRAY_SET
 }
 
+template <class A> constexpr unsigned is_pointer = 0;
+template <class A> constexpr unsigned is_pointer<A*> = 1;
+
 // How an argument is passed: as its value, or for a reference as an address.
 template <class A> struct Passed {
-    static constexpr Parameter parameter = {sizeof(A), alignof(A)};
+    static constexpr Parameter parameter = {sizeof(A), alignof(A), is_pointer<A>};
     GPUARRAY_UNCHECKED static A& of(void* argument) { return *static_cast<A*>(argument); }
 };
 template <class A> struct Passed<A&> {
-    static constexpr Parameter parameter = {sizeof(A*), alignof(A*)};
+    static constexpr Parameter parameter = {sizeof(A*), alignof(A*), 0};
     GPUARRAY_UNCHECKED static A& of(void* argument) { return **static_cast<A**>(argument); }
 };
 
@@ -299,7 +302,7 @@ template <auto kernel, class Type> struct Kernel;
 
 template <auto kernel, class... A> struct Kernel<kernel, void (*)(A...)> {
     // The trailing element keeps the array from being empty.
-    static constexpr Parameter parameters[] = {Passed<A>::parameter..., {0, 0}};
+    static constexpr Parameter parameters[] = {Passed<A>::parameter..., {0, 0, 0}};
     static constexpr unsigned count = sizeof...(A);
 
     template <bool has_regions>

@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_void};
 use std::sync::atomic::AtomicBool;
 
-pub(crate) const VERSION: u32 = 9;
+pub(crate) const VERSION: u32 = 10;
 
 pub(crate) type Lanes = u64;
 pub(crate) type Combine = unsafe extern "C" fn(records: *const *mut c_void, lanes: Lanes);
@@ -62,6 +62,7 @@ pub(crate) type RunRegions = unsafe extern "C" fn(*const Launch, *mut Blocks) ->
 pub(crate) struct Parameter {
     pub(crate) bytes: u32,
     pub(crate) alignment: u32,
+    pub(crate) is_pointer: u32,
 }
 
 #[repr(C)]

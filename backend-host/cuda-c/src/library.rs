@@ -68,6 +68,8 @@ pub struct Parameter {
     pub offset: usize,
     /// Bytes of the value.
     pub bytes: usize,
+    /// Whether it is a pointer.
+    pub is_pointer: bool,
 }
 
 impl fmt::Debug for Library {
@@ -209,8 +211,9 @@ impl Library {
             // SAFETY: there are so many parameters.
             let parameter = unsafe { *entry.parameters.add(index) };
             let offset = usize::next_multiple_of(end, (parameter.alignment as usize).max(1));
-            parameters.push(Parameter { offset, bytes: parameter.bytes as usize });
-            end = offset + parameter.bytes as usize;
+            let bytes = parameter.bytes as usize;
+            parameters.push(Parameter { offset, bytes, is_pointer: parameter.is_pointer != 0 });
+            end = offset + bytes;
         }
         for name in names {
             let kernel = Code {

@@ -110,14 +110,13 @@ impl DriverKernel {
         }
         match self.excess(config) {
             Some(detail) => {
-                let error = context.driver.error_with("launch", code, &detail);
                 // Drivers have several numbers for a launch that no device could run.
-                let kind = match error.kind() {
+                let kind = match context.driver.kind(code) {
                     ErrorKind::Driver => ErrorKind::InvalidArgument,
                     _ if lasting == Lasting::Unclear => ErrorKind::InvalidArgument,
                     kind => kind,
                 };
-                Error::new(kind, error.status(), "launch", error.detail().to_owned())
+                Error::new(kind, Status::new(context.driver.vendor.api(), code), "launch", detail)
             }
             None => {
                 let error = context.failed("launch", code);
@@ -185,7 +184,7 @@ impl DriverKernel {
             let (mut offset, mut size) = (0, 0);
             // SAFETY: the function is live; past the last parameter the call fails.
             match unsafe { read(self.handle, all.len(), &mut offset, &mut size) } {
-                Status::SUCCESS => all.push(Parameter { offset, size }),
+                Status::SUCCESS => all.push(Parameter { offset, size, is_pointer: None }),
                 Status::INVALID_VALUE => return Some(all),
                 // Old code does not tell.
                 _ => return None,

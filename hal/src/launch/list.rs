@@ -26,6 +26,17 @@ pub struct ArgumentList<'a> {
     kept: Option<Box<Kept>>,
 }
 
+/// The first of a list in parentheses: no message becomes a page.
+fn listed<T>(all: &[T], text: impl Fn(&T) -> String) -> String {
+    const MOST: usize = 8;
+    if all.is_empty() {
+        return String::new();
+    }
+    let shown: Vec<_> = all.iter().take(MOST).map(text).collect();
+    let more = if all.len() > MOST { ", ..." } else { "" };
+    format!(" ({}{more})", shown.join(", "))
+}
+
 /// Returns at most 16 bytes with zeros behind them.
 #[inline]
 fn word(bytes: &[u8]) -> u128 {
@@ -229,34 +240,53 @@ impl<'a> ArgumentList<'a> {
         kernel: &dyn Kernel,
         parameters: &[Parameter],
     ) -> Result<Option<Packed>> {
-        let packed = || packing::pack(&self.words, &self.places, parameters);
-        let (given, wanted) = (self.len(), parameters.len());
-        if given != wanted {
-            let takes =
-                || format!("kernel {} takes {wanted} arguments; {given} were given", kernel.name());
-            return packed().map(Some).ok_or_else(|| Error::invalid("launch", takes()));
+        let misfit = self.misfit(parameters);
+        if self.len() == parameters.len() && misfit.is_none() {
+            return Ok(None);
         }
-        for (position, (place, parameter)) in self.places.iter().zip(parameters).enumerate() {
-            let size = usize::from(place.size);
-            if size == parameter.size {
-                continue;
-            }
+        packing::pack(&self.words, &self.places, parameters).map(Some).ok_or_else(|| {
+            Error::invalid("launch", self.refusal(kernel.name(), parameters, misfit))
+        })
+    }
+
+    /// Returns the position of the first argument whose size is not that of the parameter at its position, and
+    /// whose value the parameter cannot have either.
+    #[cold]
+    pub fn misfit(&self, parameters: &[Parameter]) -> Option<usize> {
+        let fits = |position: usize, place: &Place, parameter: &Parameter| {
             let end = parameters
                 .get(position + 1)
                 .map_or(parameter.offset.saturating_add(parameter.size), |next| next.offset);
             let word = self.words.get(place.word as usize).copied().unwrap_or(0);
-            if place.stands_for(word, *parameter, end.saturating_sub(parameter.offset)) {
-                continue;
-            }
-            let has = || {
+            usize::from(place.size) == parameter.size
+                || place.stands_for(word, *parameter, end.saturating_sub(parameter.offset))
+        };
+        let mut pairs = self.places.iter().zip(parameters).enumerate();
+        pairs
+            .find(|(position, (place, parameter))| !fits(*position, place, parameter))
+            .map(|it| it.0)
+    }
+
+    /// Says which arguments do not fit.
+    fn refusal(&self, kernel: &str, parameters: &[Parameter], misfit: Option<usize>) -> String {
+        let (given, wanted) = (self.len(), parameters.len());
+        match misfit.and_then(|position| Some((position, self.places.get(position)?.size))) {
+            Some((position, size)) if given == wanted => format!(
+                "argument {position} (0-based) of kernel {kernel} has {size} bytes; its parameter has {}",
+                parameters[position].size
+            ),
+            _ => {
+                let own = listed(parameters, |it| match it.is_pointer {
+                    Some(true) => "a pointer".into(),
+                    _ => format!("{} bytes", it.size),
+                });
+                let plural = if wanted == 1 { "" } else { "s" };
+                let were = if given == 1 { "was" } else { "were" };
+                let others = listed(&self.places, |place| format!("{} bytes", place.size));
                 format!(
-                    "argument {position} of kernel {} has {size} bytes; its parameter has {}",
-                    kernel.name(),
-                    parameter.size
+                    "kernel {kernel} takes {wanted} argument{plural}{own}; {given} {were} given{others}"
                 )
-            };
-            return packed().map(Some).ok_or_else(|| Error::invalid("launch", has()));
+            }
         }
-        Ok(None)
     }
 }

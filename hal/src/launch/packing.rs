@@ -198,8 +198,10 @@ mod tests {
 
     /// The bytes of the parameters, which are given by offset and size.
     fn packed(codes: &str, parameters: &[(usize, usize)]) -> Option<Vec<Vec<u8>>> {
-        let wanted: Vec<_> =
-            parameters.iter().map(|&(offset, size)| Parameter { offset, size }).collect();
+        let wanted: Vec<_> = parameters
+            .iter()
+            .map(|&(offset, size)| Parameter { offset, size, is_pointer: None })
+            .collect();
         let list = list(codes);
         let packed = pack(&list.words, &list.places, &wanted)?;
         assert_eq!(packed.pointers().count(), wanted.len());

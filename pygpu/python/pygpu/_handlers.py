@@ -63,7 +63,7 @@ class ArgumentHandler:
             except AttributeError:
                 raise TypeError(
                     f"could not determine array length of '{type(self.array)}': "
-                    "unsupported array type or not an array"
+                    "unsupported array type or not an array; numpy.array(x, dtype) makes one"
                 ) from None
             _core.host_memory_size("ary", self.array, self._writes)
             self.dev_alloc = _core.mem_alloc_ordered(nbytes)

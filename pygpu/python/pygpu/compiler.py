@@ -126,9 +126,13 @@ def compile(
         keep = True
         flags.append("-G")
     folders = _texts("include_dirs", include_dirs or ())
+    if isinstance(source, bytes | bytearray):
+        kind = type(source).__name__
+        raise TypeError(f"source is of type {kind}; a str is needed, such as source.decode()")
     if not no_extern_c:
         # PyCUDA formats it into the wrapper: programs hand over what writes itself as source.
         source = str(source)
+    _arguments.instance("source", source, str)
     # A mark of byte order, as editors of some systems write it, is none in the middle of a text.
     source = source.removeprefix("\ufeff")
     backend = _core.choose_backend()
@@ -418,3 +422,5 @@ class SourceModule(CudaModule):
         self.module = module_from_buffer(
             compile(source, nvcc, options, keep, no_extern_c, arch, code, cache_dir, include_dirs)
         )
+        # Errors of launches tell pointers by it.
+        self.module._text = str(source)

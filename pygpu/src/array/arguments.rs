@@ -136,13 +136,10 @@ pub(crate) fn optional_array<'a, 'py>(
 
 #[cold]
 fn not_an_array(name: &str, value: &Bound<'_, PyAny>, or: &str) -> PyErr {
-    let hint = match value.is_instance_of::<PyUntypedArray>() {
-        true => "; gpuarray.to_gpu copies a numpy array to the device",
-        false => "",
-    };
     PyTypeError::new_err(format!(
-        "{name} is of type {}; a GPUArray{or} is needed{hint}",
-        numpy_array::type_name(value)
+        "{name} is of type {}; a GPUArray{or} is needed{}",
+        numpy_array::type_name(value),
+        numpy_array::copy_hint(value)
     ))
 }
 
@@ -249,9 +246,7 @@ fn parse_index_item(item: &Bound<'_, PyAny>) -> PyResult<IndexItem> {
         return Ok(IndexItem::Slice(slice_bounds(slice)?));
     }
     if item.is_instance_of::<PyBool>() {
-        return Err(PyIndexError::new_err(
-            "indices are whole numbers, slices, None and ...; truth values are not supported",
-        ));
+        return Err(not_an_index(item));
     }
     if let Ok(index) = item.cast::<PyInt>() {
         return index.extract::<isize>().map(IndexItem::At).map_err(|_| {
@@ -269,11 +264,17 @@ fn parse_index_item(item: &Bound<'_, PyAny>) -> PyResult<IndexItem> {
     if !is_array && let Ok(index) = item.call_method0("__index__") {
         return Ok(IndexItem::At(index.extract()?));
     }
-    Err(PyIndexError::new_err(format!(
-        "index of type {}; whole numbers, slices, None and ... are allowed (for arrays of indices \
-         see gpuarray.take, for masks gpuarray.where)",
-        item.get_type().name()?
-    )))
+    Err(not_an_index(item))
+}
+
+/// In numpy's words.
+#[cold]
+fn not_an_index(item: &Bound<'_, PyAny>) -> PyErr {
+    PyIndexError::new_err(format!(
+        "only integers, slices (`:`), ellipsis (`...`), None and integer or boolean arrays are valid indices; the \
+         index is of type {}",
+        numpy_array::type_name(item)
+    ))
 }
 
 /// The bounds of a slice; what is left out lies beyond every axis, which Python's rules clip.

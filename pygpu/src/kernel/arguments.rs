@@ -249,20 +249,27 @@ fn push_managed<'a>(value: Object<'a, '_>, list: &mut ArgumentList<'a>) -> PyRes
     let Ok(array) = value.cast::<PyUntypedArray>() else {
         return Ok(false);
     };
-    let address = numpy_array::data(&array) as u64;
-    let mut owner = numpy_array::base(&array);
+    let Some(allocation) = managed(&array) else { return Ok(false) };
+    // Code of another argument may take the base from the array.
+    let memory = allocation.get().memory().clone();
+    list.kept_memory(numpy_array::data(&array) as u64, memory, Access::Write);
+    Ok(true)
+}
+
+/// The memory of a numpy array that host and device share; `None` for any other array.
+pub(super) fn managed<'py>(
+    array: &Bound<'py, PyUntypedArray>,
+) -> Option<Bound<'py, DeviceAllocation>> {
+    let mut owner = numpy_array::base(array);
     while let Some(base) = owner {
         if base.is_exact_instance_of::<ManagedAllocation>()
             && let Ok(allocation) = base.cast::<DeviceAllocation>()
         {
-            // Code of another argument may take the base from the array.
-            let memory = allocation.get().memory().clone();
-            list.kept_memory(address, memory, Access::Write);
-            return Ok(true);
+            return Some(allocation.clone());
         }
         owner = base.cast::<PyUntypedArray>().ok().and_then(numpy_array::base);
     }
-    Ok(false)
+    None
 }
 
 /// What a number of numpy's is to a kernel.
@@ -328,11 +335,21 @@ fn push_number(list: &mut ArgumentList<'_>, bytes: &[u8], kind: Number) -> PyRes
     pushed.or_raise()
 }
 
-/// Adds an argument by what it is; false for one that first has to be replaced by the memory
-/// or number that it stands for.
-pub(super) fn push<'a>(value: Object<'a, '_>, list: &mut ArgumentList<'a>) -> PyResult<bool> {
+/// What became of an argument, or of all of a call.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Pushed {
+    /// It first has to be replaced by the memory or number that it stands for.
+    Not,
+    /// It is an array of numpy with axes, added by its bytes.
+    Array,
+    /// It was added.
+    Done,
+}
+
+/// Adds an argument by what it is.
+pub(super) fn push<'a>(value: Object<'a, '_>, list: &mut ArgumentList<'a>) -> PyResult<Pushed> {
     if push_exact_memory(value, list)? {
-        return Ok(true);
+        return Ok(Pushed::Done);
     }
     if let Some((size, kind)) = scalar_type(value) {
         let mut number = 0u128;
@@ -342,24 +359,24 @@ pub(super) fn push<'a>(value: Object<'a, '_>, list: &mut ArgumentList<'a>) -> Py
             PY_ARRAY_API.PyArray_ScalarAsCtype(value.py(), value.as_ptr(), target);
         }
         push_number(list, &number.to_ne_bytes()[..size], kind)?;
-        return Ok(true);
+        return Ok(Pushed::Done);
     }
     if push_memory(value, list)? || push_managed(value, list)? {
-        return Ok(true);
+        return Ok(Pushed::Done);
     }
     if let Ok(bytes) = value.cast::<PyBytes>() {
         list.bytes(bytes.as_bytes()).or_raise()?;
-        return Ok(true);
+        return Ok(Pushed::Done);
     }
     let array = value.cast::<PyUntypedArray>().ok();
-    let is_structure = array.is_some() || is_record(value)?;
-    if is_structure {
-        let block = numpy_array::block("a kernel's argument", &value, false)?;
-        // SAFETY: the block's owner has so many bytes, and no Python code runs meanwhile.
-        let bytes = unsafe { std::slice::from_raw_parts(block.pointer, block.bytes) };
-        push_array(list, bytes, array)?;
+    if array.is_none() && !is_record(value)? {
+        return Ok(Pushed::Not);
     }
-    Ok(is_structure)
+    let block = numpy_array::block("a kernel's argument", &value, false)?;
+    // SAFETY: the block's owner has so many bytes, and no Python code runs meanwhile.
+    let bytes = unsafe { std::slice::from_raw_parts(block.pointer, block.bytes) };
+    push_array(list, bytes, array)?;
+    Ok(if array.is_some_and(|array| array.ndim() > 0) { Pushed::Array } else { Pushed::Done })
 }
 
 /// Adds the bytes of an array, or of another structure.
@@ -393,24 +410,19 @@ fn is_record(value: Object<'_, '_>) -> PyResult<bool> {
         || value.is_instance(classes.into_pyobject(value.py())?.as_any())?)
 }
 
-/// Adds every argument of a tuple; false if one has to be replaced first.
+/// Adds every argument of a tuple, up to one that has to be replaced first.
 pub(super) fn push_all<'a>(
     arguments: &'a Bound<'_, PyTuple>,
     list: &mut ArgumentList<'a>,
-) -> PyResult<bool> {
+) -> PyResult<Pushed> {
+    let mut all = Pushed::Done;
     for value in arguments.iter_borrowed() {
-        if !push(value, list)? {
-            return Ok(false);
+        all = all.min(push(value, list)?);
+        if all == Pushed::Not {
+            break;
         }
     }
-    Ok(true)
-}
-
-/// The error of PyCUDA for an argument that kernels do not take.
-pub(super) fn invalid_type(position: usize) -> PyErr {
-    pyo3::exceptions::PyTypeError::new_err(format!(
-        "invalid type on parameter #{position} (0-based)"
-    ))
+    Ok(all)
 }
 
 /// A whole number, as `PyLong_AsLongLong` takes it; the exception is set if it is none.

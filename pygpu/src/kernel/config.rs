@@ -55,7 +55,10 @@ fn read(name: &str, values: &Bound<'_, PyTuple>) -> PyResult<[u32; 3]> {
             ))
         })?;
         *extent = u32::try_from(number).map_err(|_| {
-            PyOverflowError::new_err(format!("{name} has the entry {number}, which does not fit"))
+            PyOverflowError::new_err(format!(
+                "{name} has the entry {number}; allowed are 1 to {}",
+                u32::MAX
+            ))
         })?;
     }
     Ok(result)

@@ -198,6 +198,9 @@ impl ElementwiseLauncher {
         let Some(function) = functions.first() else {
             return Err(PyRuntimeError::new_err("no kernel was generated"));
         };
-        function.get().launch(py, &list, &elementwise_config(work, on_host), &queue, false)
+        function
+            .get()
+            .launch(py, &list, &elementwise_config(work, on_host), &queue, false)
+            .or_raise()
     }
 }

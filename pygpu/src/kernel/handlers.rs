@@ -1,11 +1,12 @@
 //! Arguments that stand for others: host arrays to be copied, and objects of other libraries.
 
-use super::arguments::{self, interface_address, invalid_type};
+use super::arguments::{self, Pushed, interface_address};
+use super::remedies;
 use crate::current_device::CurrentDevice;
 use crate::errors::{OrRaise, to_python};
 use crate::stream::by_handle;
 use gpuarray::launch::ArgumentList;
-use gpuarray::{Error, EventOptions, Stream};
+use gpuarray::{Error, EventOptions, Parameter, Stream};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyTuple, PyType};
@@ -31,6 +32,7 @@ pub(super) fn resolve<'py>(
     given: &Bound<'py, PyTuple>,
     current: &CurrentDevice,
     stream: &Arc<dyn Stream>,
+    parameters: Option<&[Parameter]>,
 ) -> PyResult<Direct<'py>> {
     let py = given.py();
     let class = handler_class(py)?;
@@ -40,10 +42,14 @@ pub(super) fn resolve<'py>(
         if value.is_instance(class)? {
             direct.push(value.call_method0("get_device_alloc")?);
             handlers.push(value);
-        } else if arguments::push(value.as_borrowed(), &mut ArgumentList::new())? {
+        } else if arguments::push(value.as_borrowed(), &mut ArgumentList::new())? != Pushed::Not {
             direct.push(value);
         } else {
-            direct.push(stands_for(&value, position, current, stream)?);
+            let memory = stands_for(&value, current, stream)?;
+            direct.push(memory.ok_or_else(|| {
+                let parameter = parameters.filter(|all| all.len() == given.len());
+                remedies::invalid_type(position, &value, parameter.map(|all| all[position]))
+            })?);
         }
     }
     check_capture(&handlers, stream)?;
@@ -64,18 +70,18 @@ fn check_capture(handlers: &[Bound<'_, PyAny>], stream: &Arc<dyn Stream>) -> PyR
     Ok(())
 }
 
-/// The allocation, or the number, that an object of another library stands for.
+/// The allocation, or the number, that an object of another library stands for; `None` for one that stands for
+/// none.
 fn stands_for<'py>(
     value: &Bound<'py, PyAny>,
-    position: usize,
     current: &CurrentDevice,
     stream: &Arc<dyn Stream>,
-) -> PyResult<Bound<'py, PyAny>> {
+) -> PyResult<Option<Bound<'py, PyAny>>> {
     let address = |address: Bound<'py, PyAny>| {
-        if arguments::push(address.as_borrowed(), &mut ArgumentList::new())? {
-            return Ok(address);
+        if arguments::push(address.as_borrowed(), &mut ArgumentList::new())? != Pushed::Not {
+            return Ok(Some(address));
         }
-        value.py().import("numpy")?.getattr("uintp")?.call1((address,))
+        value.py().import("numpy")?.getattr("uintp")?.call1((address,)).map(Some)
     };
     if let Some(number) = interface_address(value)? {
         order_behind_owner(value, current, stream)?;
@@ -87,7 +93,7 @@ fn stands_for<'py>(
     if let Some(method) = value.getattr_opt("get_pointer")? {
         return address(method.call0()?);
     }
-    Err(invalid_type(position))
+    Ok(None)
 }
 
 /// Has the stream wait for the one that `__cuda_array_interface__` names, as its version 3 asks

@@ -8,6 +8,7 @@ mod fast;
 mod format;
 mod handlers;
 mod reduction;
+mod remedies;
 mod signature;
 mod variants;
 
@@ -18,7 +19,7 @@ use crate::integer::argument;
 use crate::stream::stream_argument;
 use crate::synchronize;
 use crate::texture::Bindings;
-use arguments::Place;
+use arguments::{Place, Pushed};
 use config::config;
 pub(crate) use elementwise::ElementwiseLauncher;
 pub(crate) use fast::install;
@@ -28,7 +29,7 @@ use gpuarray::launch::ArgumentList;
 use gpuarray::{Device, Error, Event, EventOptions, Kernel, KernelAttribute, LaunchConfig, Stream};
 use pyo3::exceptions::{PyAssertionError, PyAttributeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyString, PyTuple};
 pub(crate) use reduction::ReductionLauncher;
 use std::sync::Arc;
 use std::time::Instant;
@@ -98,6 +99,8 @@ pub(crate) struct Function {
     formats: Formats,
     /// What the texture references of its module stand for.
     bindings: Arc<Bindings>,
+    /// The text that the module was compiled from, where it is known.
+    text: Option<Py<PyString>>,
 }
 
 impl Function {
@@ -105,9 +108,32 @@ impl Function {
         kernel: Arc<dyn Kernel>,
         home: CurrentDevice,
         bindings: Arc<Bindings>,
+        text: Option<Py<PyString>>,
     ) -> Function {
         let kernel = DeferredDrop::new(&home.device, kernel);
-        Function { kernel, home, formats: Formats::new(), bindings }
+        Function { kernel, home, formats: Formats::new(), bindings, text }
+    }
+
+    /// Refuses an array of the host where the kernel has a pointer.
+    fn check_arrays(&self, given: &Bound<'_, PyTuple>, pushed: Pushed) -> PyResult<()> {
+        if pushed != Pushed::Array {
+            return Ok(());
+        }
+        let text = self.text.as_ref().map(|text| text.bind(given.py()));
+        remedies::check_arrays(self.kernel.as_ref(), self.home.device.as_ref(), given, text)
+    }
+
+    /// Launches with arguments that a call gave; errors say what to write in their place.
+    fn launch_given(
+        &self,
+        given: &Bound<'_, PyTuple>,
+        list: &ArgumentList<'_>,
+        config: &LaunchConfig,
+        stream: &Arc<dyn Stream>,
+        cooperative: bool,
+    ) -> PyResult<()> {
+        self.launch(given.py(), list, config, stream, cooperative)
+            .map_err(|error| to_python(remedies::explain(self.kernel.as_ref(), given, list, error)))
     }
 
     fn launch(
@@ -117,19 +143,19 @@ impl Function {
         config: &LaunchConfig,
         stream: &Arc<dyn Stream>,
         cooperative: bool,
-    ) -> PyResult<()> {
+    ) -> gpuarray::Result<()> {
         let queue = || {
             self.bindings.prepare_launch(stream)?;
             // SAFETY: the program vouches for what its kernel does, as with every GPU library;
             // number and sizes of the arguments are checked where the driver tells them.
             unsafe { list.launch(self.kernel.as_ref(), config, stream, cooperative) }
         };
-        let tried = match synchronize::launch_may_block(stream.as_ref()).or_raise()? {
+        let tried = match synchronize::launch_may_block(stream.as_ref())? {
             true => None,
             false => attempt(queue),
         };
         // The exception of a signal's handler is kept per thread, and `detach` stays on this one.
-        tried.unwrap_or_else(|| py.detach(|| synchronize::interruptible(queue))).or_raise()
+        tried.unwrap_or_else(|| py.detach(|| synchronize::interruptible(queue)))
     }
 
     /// Launches with arguments packed as `prepare` said.
@@ -142,24 +168,27 @@ impl Function {
     ) -> PyResult<()> {
         let format = self.formats.current();
         if format.codes.len() != arguments.len() {
-            let reason = match format.codes.is_empty() {
-                true => "; prepare tells the types of a kernel's arguments",
-                false => "",
-            };
+            let (name, given) = (self.kernel.name(), arguments.len());
             return Err(struct_error(
                 py,
-                format!(
-                    "pack requires exactly {} arguments; {} were given{reason}",
-                    format.codes.len(),
-                    arguments.len()
-                ),
+                match format.codes.len() {
+                    0 => format!(
+                        "kernel {name} is prepared for no arguments, and the call has {given}; prepare names the \
+                         types first, as in prepare(\"Pf\") for a pointer and a float"
+                    ),
+                    wanted => format!(
+                        "pack requires exactly {wanted} arguments for kernel {name}, which is prepared for \
+                         {:?}; the call has {given}",
+                        format.text
+                    ),
+                },
             ));
         }
         let mut list = ArgumentList::new();
         for (position, (&value, &code)) in arguments.iter().zip(&format.codes).enumerate() {
             arguments::push_as(code, value, Place::Number(position), &mut list)?;
         }
-        self.launch(py, &list, config, stream, false)
+        self.launch(py, &list, config, stream, false).or_raise()
     }
 
     fn set(&self, attribute: KernelAttribute, value: i32) -> PyResult<()> {
@@ -222,7 +251,10 @@ impl Function {
             )));
         }
         let Some(block) = given(block) else {
-            return Err(PyValueError::new_err("must specify block size"));
+            return Err(PyValueError::new_err(format!(
+                "must specify block size: the threads of a block, as in {}(..., block=(256, 1, 1), grid=(8, 1))",
+                self.kernel.name()
+            )));
         };
         let stream = given(stream);
         if time_kernel && stream.is_some() {
@@ -234,13 +266,19 @@ impl Function {
         let config = config(given(grid), block, shared)?;
         let queue = stream_argument(stream, &self.home)?;
         let mut list = ArgumentList::new();
-        if !time_kernel && arguments::push_all(args, &mut list)? {
-            self.launch(py, &list, &config, &queue, cooperative)?;
-            return Ok(None);
+        if !time_kernel {
+            let pushed = arguments::push_all(args, &mut list)?;
+            if pushed != Pushed::Not {
+                self.check_arrays(args, pushed)?;
+                self.launch_given(args, &list, &config, &queue, cooperative)?;
+                return Ok(None);
+            }
         }
-        let direct = handlers::resolve(args, &self.home, &queue)?;
+        let parameters = self.kernel.parameters().or_raise()?;
+        let direct = handlers::resolve(args, &self.home, &queue, parameters)?;
         let mut list = ArgumentList::new();
-        arguments::push_all(&direct.arguments, &mut list)?;
+        let pushed = arguments::push_all(&direct.arguments, &mut list)?;
+        self.check_arrays(args, pushed)?;
         for handler in &direct.handlers {
             handler.call_method1("pre_call", (stream,))?;
         }
@@ -248,7 +286,7 @@ impl Function {
             synchronize::synchronize_device(py, &self.home.device)?;
         }
         let start = Instant::now();
-        self.launch(py, &list, &config, &queue, cooperative)?;
+        self.launch_given(args, &list, &config, &queue, cooperative)?;
         let mut after = Vec::new();
         for handler in &direct.handlers {
             if handler.hasattr("post_call")? {

@@ -7,6 +7,7 @@ use crate::allocator::ResultAllocator;
 use crate::array::{GPUArray, wrap_new};
 use crate::current_device::{CurrentDevice, current_device, runs_kernels_on_host};
 use crate::dtypes;
+use crate::entries::Entries;
 use crate::errors::OrRaise;
 use crate::stream::stream_argument;
 use gpuarray::launch::ArgumentList;
@@ -210,7 +211,7 @@ impl ReductionLauncher {
             for geometry in geometries(&arrangement) {
                 list.bytes(&geometry).or_raise()?;
             }
-            function.launch(py, &list, &config, &queue, false)
+            function.launch(py, &list, &config, &queue, false).or_raise()
         };
         launch(elements.get(), workspace.as_ref().unwrap_or(result), None)?;
         if let Some(workspace) = &workspace {
@@ -238,7 +239,7 @@ impl<'py> Wrapped<'py> {
     ) -> PyResult<Wrapped<'py>> {
         let py = launcher.py();
         let wrapped = |function: &Py<super::Function>, arrays: &str, own: &str| {
-            let codes: Vec<String> = launcher.getattr(own)?.extract()?;
+            let Entries(codes): Entries<String> = launcher.getattr(own)?.extract()?;
             let format = format!("{arrays}{}N", codes.concat());
             let prepared = function.bind(py).call_method1("prepare", (format,))?;
             wrapper.call1((prepared.getattr("prepared_async_call")?,))

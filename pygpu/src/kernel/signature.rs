@@ -146,7 +146,7 @@ impl Signature {
     fn wrong_number(&self, given: usize) -> PyErr {
         let names: Vec<_> = self.parameters.iter().map(|it| it.name.as_str()).collect();
         PyTypeError::new_err(format!(
-            "kernel {} takes {} arguments ({}); {given} were given",
+            "kernel {} takes {} arguments ({}); the call has {given}",
             self.name,
             names.len(),
             names.join(", ")
@@ -175,13 +175,19 @@ impl Signature {
         let other = |(vector, array): &(Vector, &Array)| !vector.fits(array.size(), size);
         match arrays.iter().position(other) {
             None => Ok(size),
-            Some(position) => Err(PyValueError::new_err(format!(
-                "array {} of kernel {} has {} elements; array {} has {size}",
-                self.vector_name(position),
-                self.name,
-                arrays[position].1.size(),
-                self.vector_name(leader),
-            ))),
+            Some(position) => {
+                let given = arrays[position].1.size();
+                let remedy = match given < size {
+                    true => format!(": put the output first, or pass range=slice(0, {given})"),
+                    false => ", and all need as many".into(),
+                };
+                Err(PyValueError::new_err(format!(
+                    "array {} of kernel {} has {given} elements; array {} has {size}{remedy}",
+                    self.vector_name(position),
+                    self.name,
+                    self.vector_name(leader),
+                )))
+            }
         }
     }
 

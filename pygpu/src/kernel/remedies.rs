@@ -1,0 +1,237 @@
+//! What to write in place of an argument that a kernel cannot take: all of it is for calls that are refused.
+
+use super::arguments::managed;
+use crate::allocation::DeviceAllocation;
+use crate::array::GPUArray;
+use crate::errors::OrRaise;
+use crate::numpy_array::{self, type_name};
+use crate::pool::PooledDeviceAllocation;
+use gpuarray::launch::ArgumentList;
+use gpuarray::{Device, Error, ErrorKind, Kernel, Parameter};
+use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList, PyString, PyTuple};
+
+const COPY: &str = "driver.In(x), Out or InOut copies it for the call, gpuarray.to_gpu(x) once";
+
+/// The error of PyCUDA for an argument that kernels do not take.
+#[cold]
+pub(super) fn invalid_type(
+    position: usize,
+    value: &Bound<'_, PyAny>,
+    parameter: Option<Parameter>,
+) -> PyErr {
+    PyTypeError::new_err(format!(
+        "invalid type on parameter #{position} (0-based): {} is of type {}; {}",
+        shown(value),
+        type_name(value),
+        remedy(value, parameter)
+    ))
+}
+
+/// A value in at most a few words.
+fn shown(value: &Bound<'_, PyAny>) -> String {
+    const MOST: usize = 40;
+    let text = value.repr().map_or_else(|_| "it".into(), |text| text.to_string());
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text,
+    }
+}
+
+/// What to write in place of an object that is no argument.
+fn remedy(value: &Bound<'_, PyAny>, parameter: Option<Parameter>) -> String {
+    let size = parameter.map(|it| it.size);
+    if value.is_none() {
+        return "np.uintp(0) is a null pointer".into();
+    }
+    if parameter.and_then(|it| it.is_pointer) == Some(true) && value.is_instance_of::<PyInt>() {
+        return "the parameter is a pointer: pass an array or device memory, or np.uintp(address)"
+            .into();
+    }
+    let number = shown(value);
+    let scalar = |name: &str| format!("np.{name}({number})");
+    if value.is_instance_of::<PyBool>() {
+        return format!("write {}", scalar("bool_"));
+    }
+    if value.is_instance_of::<PyInt>() {
+        return match size {
+            Some(8) => format!("write {}, or {} for a double", scalar("int64"), scalar("float64")),
+            Some(1) => format!("write {}", scalar("int8")),
+            Some(2) => format!("write {}", scalar("int16")),
+            _ => format!("write {} for an int, {} for a float", scalar("int32"), scalar("float32")),
+        };
+    }
+    if value.is_instance_of::<PyFloat>() {
+        return match size {
+            Some(4) => format!("write {}", scalar("float32")),
+            Some(8) => format!("write {}", scalar("float64")),
+            Some(2) => format!("write {}", scalar("float16")),
+            _ => format!(
+                "write {} for a float, {} for a double",
+                scalar("float32"),
+                scalar("float64")
+            ),
+        };
+    }
+    if value.is_instance_of::<PyComplex>() {
+        return format!("write {} or {}", scalar("complex64"), scalar("complex128"));
+    }
+    if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
+        return format!("make it an array x = np.array(..., dtype) of the kernel's type; {COPY}");
+    }
+    if value.is_instance_of::<PyString>() {
+        return "a kernel reads text as bytes: driver.In(np.frombuffer(text.encode(), np.uint8))"
+            .into();
+    }
+    "an array or memory of the device, a numpy scalar such as np.int32(2), or driver.In(x) of a numpy array is needed"
+        .into()
+}
+
+/// Adds to the error of a launch what to write for the argument whose size does not fit.
+#[cold]
+pub(super) fn explain(
+    kernel: &dyn Kernel,
+    given: &Bound<'_, PyTuple>,
+    list: &ArgumentList<'_>,
+    error: Error,
+) -> Error {
+    if error.kind() != ErrorKind::InvalidArgument || error.call() != "launch" {
+        return error;
+    }
+    let Ok(Some(parameters)) = kernel.parameters() else { return error };
+    let position = list.misfit(parameters).filter(|_| list.len() == parameters.len());
+    let Some(position) = position.filter(|_| given.len() == parameters.len()) else { return error };
+    let remedy = given.get_item(position).ok().and_then(|it| of_size(&it, parameters[position]));
+    match remedy {
+        Some(remedy) => Error::invalid("launch", format!("{}; {remedy}", error.detail())),
+        None => error,
+    }
+}
+
+/// What to write for a value that the parameter has no room for, or more.
+fn of_size(value: &Bound<'_, PyAny>, parameter: Parameter) -> Option<String> {
+    if value.cast::<PyUntypedArray>().is_ok_and(|array| array.ndim() > 0) {
+        return (parameter.size == 8).then(|| format!("it is a numpy array: {COPY}"));
+    }
+    let dtype = value
+        .getattr("dtype")
+        .ok()
+        .filter(|_| numpy_array::is_numpy_scalar(value).ok() == Some(true));
+    let Some(dtype) = dtype else {
+        let memory = value.is_instance_of::<GPUArray>()
+            || value.is_instance_of::<DeviceAllocation>()
+            || value.is_instance_of::<PooledDeviceAllocation>();
+        return memory.then(|| {
+            format!("an address has 8: a number of {} bytes belongs there", parameter.size)
+        });
+    };
+    let item = value.call_method0("item").ok()?;
+    let bits = 8 * parameter.size;
+    let name = match (dtype.getattr("kind").ok()?.extract::<char>().ok()?, parameter.size) {
+        ('i', 1 | 2 | 4 | 8) => format!("int{bits}"),
+        ('u', 1 | 2 | 4 | 8) => format!("uint{bits}"),
+        ('f', 2 | 4 | 8) => format!("float{bits}"),
+        ('c', 8 | 16) => format!("complex{bits}"),
+        _ => return None,
+    };
+    Some(format!("np.{name}({}) has so many", shown(&item)))
+}
+
+/// Refuses an array of the host, which kernels cannot reach, where the kernel has a pointer.
+#[cold]
+pub(super) fn check_arrays(
+    kernel: &dyn Kernel,
+    device: &dyn Device,
+    given: &Bound<'_, PyTuple>,
+    text: Option<&Bound<'_, PyString>>,
+) -> PyResult<()> {
+    let parameters = kernel.parameters().or_raise()?;
+    let pointers = match parameters {
+        Some(all) if all.iter().all(|it| it.is_pointer.is_some()) => {
+            all.iter().map(|it| it.is_pointer == Some(true)).collect()
+        }
+        _ => text.and_then(|text| pointers(text.to_str().ok()?, kernel.name())).unwrap_or_default(),
+    };
+    if pointers.len() != given.len() {
+        return Ok(());
+    }
+    for (position, value) in given.iter().enumerate().filter(|(position, _)| pointers[*position]) {
+        if let Ok(array) = value.cast::<PyUntypedArray>()
+            && array.ndim() > 0
+            && managed(array).is_none()
+            && !is_address(array, device)
+        {
+            return Err(Error::invalid_type(
+                "launch",
+                format!(
+                    "argument {position} (0-based) of kernel {} is a numpy array of {}, and the parameter a \
+                     pointer: {COPY}",
+                    kernel.name(),
+                    array.dtype()
+                ),
+            ))
+            .or_raise();
+        }
+    }
+    Ok(())
+}
+
+/// True for an array that holds one number, the address of memory of the device.
+fn is_address(array: &Bound<'_, PyUntypedArray>, device: &dyn Device) -> bool {
+    array.len() == 1
+        && matches!(array.dtype().kind(), b'i' | b'u')
+        && array
+            .call_method0("item")
+            .and_then(|item| item.extract())
+            .is_ok_and(|address| device.address_range(address).is_ok())
+}
+
+/// Which parameters of a kernel are pointers, by its declaration in a text; `None` where the text has none that is
+/// plain to read, which macros and templates are not.
+fn pointers(text: &str, kernel: &str) -> Option<Vec<bool>> {
+    let text = without_comments(text);
+    let is_word = |it: char| it.is_ascii_alphanumeric() || it == '_';
+    let list = text.split("__global__").skip(1).find_map(|declaration| {
+        let (head, rest) = declaration.split_once('(')?;
+        // Launch bounds have parentheses of their own.
+        let (head, rest) = match head.trim_end().ends_with("__launch_bounds__") {
+            true => rest.split_once(')')?.1.split_once('(')?,
+            false => (head, rest),
+        };
+        (head.trim_end().rsplit(|it| !is_word(it)).next() == Some(kernel)).then_some(rest)
+    })?;
+    let (mut found, mut depth, mut is_pointer, mut is_empty) = (Vec::new(), 0, false, true);
+    for letter in list.chars() {
+        match letter {
+            ')' | ',' if depth == 0 => {
+                if !is_empty || letter == ',' || !found.is_empty() {
+                    found.push(is_pointer);
+                }
+                if letter == ')' {
+                    return Some(found);
+                }
+                (is_pointer, is_empty) = (false, true);
+            }
+            '(' | '<' | '{' => depth += 1,
+            ')' | '>' | '}' => depth -= 1,
+            '*' | '[' if depth == 0 => is_pointer = true,
+            _ => is_empty &= letter.is_whitespace(),
+        }
+    }
+    None
+}
+
+fn without_comments(text: &str) -> String {
+    let mut result = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find("//").into_iter().chain(rest.find("/*")).min() {
+        let (before, comment) = rest.split_at(start);
+        result.push_str(before);
+        result.push(' ');
+        let (end, skipped) = if comment.starts_with("//") { ("\n", 0) } else { ("*/", 2) };
+        rest = comment.find(end).map_or("", |at| &comment[at + skipped..]);
+    }
+    result + rest
+}
