@@ -55,11 +55,18 @@ pub(crate) fn status_message(api: &str, code: i32) -> PyResult<&'static str> {
 
 /// Raises the exception of a status, unless it is a success.
 #[pyfunction]
-pub(crate) fn check_status(api: &str, code: i32, call: &str) -> PyResult<()> {
+#[pyo3(signature = (api, code, call, reason = None))]
+pub(crate) fn check_status(
+    api: &str,
+    code: i32,
+    call: &str,
+    reason: Option<String>,
+) -> PyResult<()> {
     match status(api, code)?.check("status") {
         Ok(()) => Ok(()),
         Err(error) => {
-            let (kind, status, detail) = (error.kind(), error.status(), error.detail().to_owned());
+            let (kind, status) = (error.kind(), error.status());
+            let detail = reason.unwrap_or_else(|| error.detail().to_owned());
             Err::<(), _>(Error::new(kind, status, call.to_owned(), detail)).or_raise()
         }
     }

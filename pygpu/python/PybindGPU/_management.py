@@ -101,7 +101,7 @@ class nvmlReturn_t(Status):
             For any other number; its ``status`` is the number.
         """
         if self._code:
-            text = f"{self.message} [{self.name} ({self._code})]"
+            text = f"{self.message} ({self.name})"
             raise refusal(text, self._code, LogicError)
 
     def as_int(self) -> int:

@@ -157,6 +157,8 @@ def attempt(
     except _FAILURES as caught:
         value, failure = default, caught
     status = cudaError_t(SUCCESS if failure is None else _code_of(failure))
+    if failure is not None:
+        status._reason = str(failure)
     if keeper is not None:
         keeper._status = status
     if failure is not None:
@@ -233,7 +235,8 @@ def cudaGetErrorString(error: cudaError_t) -> str:
     >>> len(cudaGetErrorString(cudaError_t(2))) > 0
     True
     """
-    return instance("error", error, cudaError_t).message or error.name
+    status = instance("error", error, cudaError_t)
+    return _core.status_message(status.api, status.code) or status.name
 
 
 def cudaGetLastError() -> cudaError_t:

@@ -40,13 +40,15 @@ class Status:
     True
     """
 
-    __slots__ = ("_api", "_code")
+    __slots__ = ("_api", "_code", "_reason")
 
     # Whose numbers there are.
     _apis: tuple[str, ...] = ("cuda", "hip", "host", "nvrtc", "hiprtc")
 
     def __init__(self, code: int, api: str | None = None) -> None:
         self._code = _number(code)
+        # Why a call of this library failed; None where only the number is known.
+        self._reason: str | None = None
         self._api = _core.choose_backend() if api is None else api
         if self._api not in self._apis:
             raise ValueError(f"api is {api!r}; allowed are {', '.join(self._apis)}")
@@ -68,8 +70,8 @@ class Status:
 
     @property
     def message(self) -> str:
-        """What the number means: the driver's sentence where it has one."""
-        return _core.status_message(self._api, self._code)
+        """Why the call failed where that is known; else what the number means."""
+        return self._reason or _core.status_message(self._api, self._code)
 
     def raise_for_status(self) -> None:
         """Does nothing for a success.
@@ -87,7 +89,7 @@ class Status:
             ...
         pygpu._errors.MemoryError: ...
         """
-        _core.check_status(self._api, self._code, type(self).__name__)
+        _core.check_status(self._api, self._code, type(self).__name__, self._reason)
 
     def __bool__(self) -> bool:
         return self._code == 0
