@@ -3,6 +3,7 @@
 use crate::allocation::{address_of, memory_of};
 use crate::array::GPUArray;
 use crate::current_device::{self, current_device};
+use crate::entries::Entries;
 use crate::errors::{OrRaise, to_python};
 use crate::integer::argument;
 use crate::numpy_array;
@@ -146,10 +147,10 @@ pub(crate) fn copy_to_device(
 pub(crate) fn gather_to_device(
     py: Python<'_>,
     dest: &Bound<'_, PyAny>,
-    ranges: Vec<(u64, usize)>,
+    ranges: Entries<(u64, usize)>,
 ) -> PyResult<()> {
     let ranges: Vec<_> =
-        ranges.into_iter().map(|(address, bytes)| HostRange { address, bytes }).collect();
+        ranges.0.into_iter().map(|(address, bytes)| HostRange { address, bytes }).collect();
     let bytes = ranges.iter().map(|range| range.bytes).sum();
     let to = DeviceAddress::new("dest", dest, bytes)?;
     let stream = stream_argument(None, &current_device()?)?;

@@ -11,6 +11,7 @@ mod current_device;
 mod deferred_drop;
 mod device;
 mod dtypes;
+mod entries;
 mod errors;
 mod event;
 mod exporter;

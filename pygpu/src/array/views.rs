@@ -4,6 +4,7 @@ use super::arguments::{order_argument, parse_new_shape, parse_order, parse_shape
 use super::{GPUArray, run, wrap_like, wrap_view};
 use crate::current_device::current_device;
 use crate::dtypes;
+use crate::entries::Entries;
 use crate::errors::OrRaise;
 use crate::stream::stream_argument;
 use gpuarray::{Array, Layout, Order};
@@ -69,7 +70,7 @@ fn in_memory_order<'py>(slf: &Bound<'py, GPUArray>) -> Object<'py> {
 pub(crate) fn strided_view<'py>(
     a: &Bound<'py, GPUArray>,
     shape: &Bound<'py, PyAny>,
-    strides: Vec<isize>,
+    strides: Entries<isize>,
     offset: isize,
 ) -> Object<'py> {
     let (array, shape) = (a.get().array()?, parse_shape(shape)?);
@@ -77,7 +78,7 @@ pub(crate) fn strided_view<'py>(
     let start = start.checked_add_signed(offset).ok_or_else(|| {
         PyValueError::new_err(format!("offset is {offset}, before the memory of the array"))
     })?;
-    let made = Layout::with_strides(&shape, &strides, start, size).and_then(|layout| {
+    let made = Layout::with_strides(&shape, &strides.0, start, size).and_then(|layout| {
         let (memory, stream) = (array.memory().clone(), array.stream().clone());
         Array::from_memory(memory, layout, array.dtype(), stream)
     });

@@ -2,6 +2,7 @@
 
 use super::{ArrowArray, ArrowDeviceArray, ArrowSchema, DEPTH_LIMIT, new_capsule, pointers};
 use crate::array::GPUArray;
+use crate::entries::Entries;
 use pyo3::exceptions::{PyBufferError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -107,20 +108,27 @@ fn text(name: &str, value: String) -> PyResult<CString> {
 }
 
 /// Format, name, metadata, flags, children, dictionary.
-type SchemaParts<'py> =
-    (String, String, Option<Vec<u8>>, i64, Vec<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>);
+type SchemaParts<'py> = (
+    String,
+    String,
+    Option<Entries<u8>>,
+    i64,
+    Entries<Bound<'py, PyAny>>,
+    Option<Bound<'py, PyAny>>,
+);
 
 fn build_schema(tree: &Bound<'_, PyAny>, depth: usize) -> PyResult<ArrowSchema> {
     if depth == 0 {
         return Err(too_deep());
     }
-    let (format, name, metadata, flags, children, dictionary): SchemaParts<'_> = tree.extract()?;
+    let (format, name, metadata, flags, Entries(children), dictionary): SchemaParts<'_> =
+        tree.extract()?;
     let (format, name) = (text("the format", format)?, text("the field's name", name)?);
     let dictionary = dictionary.map(|tree| build_schema(&tree, depth - 1)).transpose()?;
     let mut content = Box::new(SchemaContent {
         format,
         name,
-        metadata,
+        metadata: metadata.map(|Entries(bytes)| bytes),
         children: Vec::with_capacity(children.len()),
         dictionary: dictionary.map_or(null_mut(), |schema| Box::into_raw(Box::new(schema))),
     });
@@ -142,7 +150,7 @@ fn build_schema(tree: &Bound<'_, PyAny>, depth: usize) -> PyResult<ArrowSchema> 
 
 /// Length, null count, offset, addresses of the buffers, children, dictionary.
 type ArrayParts<'py> =
-    (i64, i64, i64, Vec<usize>, Vec<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>);
+    (i64, i64, i64, Entries<usize>, Entries<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>);
 
 fn build_array(
     tree: &Bound<'_, PyAny>,
@@ -153,8 +161,9 @@ fn build_array(
     if depth == 0 {
         return Err(too_deep());
     }
-    let (length, null_count, offset, buffers, children, dictionary): ArrayParts<'_> =
-        tree.extract()?;
+    let (length, null_count, offset, Entries(buffers), Entries(children), dictionary): ArrayParts<
+        '_,
+    > = tree.extract()?;
     let dictionary = dictionary.map(|tree| build_array(&tree, keeper, 0, depth - 1)).transpose()?;
     let mut content = Box::new(ArrayContent {
         buffers: buffers.into_iter().map(|address| address as *const c_void).collect(),
