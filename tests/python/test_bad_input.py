@@ -168,7 +168,7 @@ def test_a_numpy_array_is_no_operand_in_place():
 
 
 @pytest.mark.parametrize("op", [operator.add, operator.mul, operator.lt])
-@pytest.mark.parametrize("operand", ["x", None, [1, 2, 3], object(), b"x"])
+@pytest.mark.parametrize("operand", ["x", None, ["x"], object(), b"x"])
 def test_operands_that_are_no_numbers(op, operand):
     with pytest.raises(TypeError):
         op(gpuarray.zeros(3), operand)

@@ -290,6 +290,10 @@ def array_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[s
                 "latter to the device (gpuarray.to_gpu) or copy the former to the host (a.get())"
             )
     if method == "__call__":
+        # Lists are arrays to numpy.
+        listed = (list, tuple)
+        made = (gpuarray.to_gpu(np.asarray(it)) if isinstance(it, listed) else it for it in inputs)
+        inputs = tuple(made)
         known: dict[str, Any] = {k: kwargs.pop(k) for k in ("out", "where") if k in kwargs}
         _check_nothing_left(name, kwargs)
         return _apply(name, inputs, known)

@@ -100,6 +100,18 @@ fn rounded(array: &Array, decimals: i32) -> gpuarray::Result<Array> {
     if dtype.is_integer() { copy.astype(dtype) } else { Ok(copy) }
 }
 
+/// The element of an array of one, for Python's conversions to numbers.
+fn only_element<'py>(slf: &Bound<'py, GPUArray>) -> Object<'py> {
+    let array = slf.get().array()?;
+    if array.size() != 1 {
+        return Err(PyTypeError::new_err(format!(
+            "only length-1 arrays can be converted to Python scalars; this one has shape {}",
+            shape_text(array.shape())
+        )));
+    }
+    GPUArray::item(slf, &PyTuple::empty(slf.py()))
+}
+
 #[pymethods]
 impl GPUArray {
     /// Returns one element as a Python number. Waits for it.
@@ -209,16 +221,15 @@ impl GPUArray {
     }
 
     fn __int__<'py>(slf: &Bound<'py, Self>) -> Object<'py> {
-        Self::item(slf, &PyTuple::empty(slf.py()))?.call_method0("__int__")
+        only_element(slf)?.call_method0("__int__")
     }
 
     fn __float__<'py>(slf: &Bound<'py, Self>) -> Object<'py> {
-        Self::item(slf, &PyTuple::empty(slf.py()))?.call_method0("__float__")
+        only_element(slf)?.call_method0("__float__")
     }
 
     fn __complex__<'py>(slf: &Bound<'py, Self>) -> Object<'py> {
-        let item = Self::item(slf, &PyTuple::empty(slf.py()))?;
-        slf.py().get_type::<PyComplex>().call1((item,))
+        slf.py().get_type::<PyComplex>().call1((only_element(slf)?,))
     }
 
     fn __index__<'py>(slf: &Bound<'py, Self>) -> Object<'py> {

@@ -9,7 +9,7 @@ use gpuarray::{Array, DType, Number, Scalar};
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyInt;
+use pyo3::types::{PyInt, PyList, PyTuple};
 
 type Object<'py> = PyResult<Bound<'py, PyAny>>;
 
@@ -22,7 +22,10 @@ fn binary<'py>(
 ) -> Object<'py> {
     let py = slf.py();
     let Some(other) = parse_value(other)? else {
-        return Ok(py.NotImplemented().into_bound(py));
+        return match sequence(other)? {
+            Some(array) => binary(slf, &array, function, reflected),
+            None => Ok(py.NotImplemented().into_bound(py)),
+        };
     };
     let this = Value::Array(slf);
     let elements = this.elements().max(other.elements());
@@ -30,6 +33,21 @@ fn binary<'py>(
     let (left, right) = (left.argument()?, right.argument()?);
     let array = run(py, elements, || Array::binary(function, left, right))?;
     wrap_like(slf, array, None)
+}
+
+/// The array that numpy makes of a list or a tuple of numbers, on the device; `None` for any other object.
+#[cold]
+fn sequence<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    if !value.is_instance_of::<PyList>() && !value.is_instance_of::<PyTuple>() {
+        return Ok(None);
+    }
+    let py = value.py();
+    let array = py.import("numpy")?.call_method1("asarray", (value,))?;
+    // Texts and objects of any kind are on no device.
+    if matches!(array.getattr("dtype")?.getattr("kind")?.extract()?, 'O' | 'S' | 'U') {
+        return Ok(None);
+    }
+    py.import("pygpu.gpuarray")?.call_method1("to_gpu", (array,)).map(Some)
 }
 
 /// `slf = slf function other`, in place.
@@ -40,6 +58,9 @@ fn in_place(
 ) -> PyResult<()> {
     let py = slf.py();
     let Some(other) = parse_value(other)? else {
+        if let Some(array) = sequence(other)? {
+            return in_place(slf, &array, function);
+        }
         return Err(PyTypeError::new_err(format!(
             "operand is of type {}; a GPUArray or a number is needed",
             other.get_type().name()?
@@ -180,6 +201,15 @@ impl GPUArray {
             .first()
             .copied()
             .ok_or_else(|| PyTypeError::new_err("len() of unsized object"))
+    }
+
+    /// As numpy has it: true if any element equals the value.
+    fn __contains__(slf: &Bound<'_, Self>, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let equal = slf.rich_compare(value, CompareOp::Eq)?;
+        match equal.is_instance_of::<GPUArray>() {
+            true => equal.call_method0("any")?.is_truthy(),
+            false => equal.is_truthy(),
+        }
     }
 
     fn __bool__(slf: &Bound<'_, Self>) -> PyResult<bool> {
