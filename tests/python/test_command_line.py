@@ -341,3 +341,18 @@ def test_the_alias_comes_before_an_installed_pycuda(folder):
     paths = [str(folder), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
     done = pygpu("run", "program.py", cwd=folder, PYTHONPATH=os.pathsep.join(filter(None, paths)))
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_module_may_empty_its_arguments(folder):
+    text = "import sys\nsys.argv.clear()\nprint(__name__, __spec__.name, __package__, __file__)\n"
+    for name in ("emptying.py", "emptied/__init__.py", "emptied/__main__.py"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text if name != "emptied/__init__.py" else "")
+    for name in ("emptying", "emptied", "emptied.__main__"):
+        done = pygpu("run", "-m", name, cwd=folder)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout == python("-m", name, cwd=folder).stdout
+    (folder / "emptied" / "__main__.py").unlink()
+    missing = pygpu("run", "-m", "emptied", cwd=folder)
+    assert missing.returncode == python("-m", "emptied", cwd=folder).returncode == 1
+    assert "'emptied' is a package and cannot be directly executed" in missing.stderr

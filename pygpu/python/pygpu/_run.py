@@ -97,13 +97,29 @@ def _run_module(name: str, arguments: Sequence[str]) -> int:
         if error.name is None or not f"{name}.".startswith(f"{error.name}."):
             raise
         found = None
+    if found is not None and found.submodule_search_locations is not None:
+        package, found = name, importlib.util.find_spec(f"{name}.__main__")
+        if found is None:
+            what = f"{package!r} is a package and cannot be directly executed"
+            return _refuse(f"No module named {package}.__main__; {what}", status=1)
     if found is None:
         return _refuse(f"No module named {name}", status=1)
-    return _start(
-        [found.origin or name, *arguments],
-        None,
-        lambda: runpy.run_module(name, run_name="__main__", alter_sys=True),
+    code = getattr(found.loader, "get_code", lambda name: None)(found.name)
+    if code is None:
+        return _refuse(f"No code object available for {name}", status=1)
+    main_module = _fresh_main()
+    main_module.__dict__.update(
+        __spec__=found,
+        __file__=found.origin,
+        __cached__=found.cached,
+        __loader__=found.loader,
+        __package__=found.parent,
     )
+
+    def body() -> None:
+        exec(code, main_module.__dict__)
+
+    return _start([found.origin or name, *arguments], None, body, main_module)
 
 
 def _run_text(source: str | bytes, name: str, argv: Sequence[str]) -> int:
