@@ -1,7 +1,7 @@
 //! Which backends there are, and how one is chosen.
 
 use crate::embedded::{self, PREFERRED};
-use hal::{Backend, DeviceProperties, Error, Result};
+use hal::{Backend, DeviceProperties, Error, ErrorKind, Result};
 use std::env;
 use std::fmt;
 use std::str::FromStr;
@@ -169,7 +169,10 @@ fn open_one_of(entries: &[Entry], preferred: Choice, choice: Choice) -> Result<A
         }
         match entry.get() {
             Ok(backend) => return Ok(backend),
-            Err(error) if choice != Choice::Auto => return Err(error),
+            // A setting that cannot be read is not a backend that is missing.
+            Err(error) if choice != Choice::Auto || error.kind() == ErrorKind::InvalidArgument => {
+                return Err(error);
+            }
             Err(error) => reasons.push(format!("{}: {}", entry.choice, error.detail())),
         }
     }
