@@ -26,6 +26,11 @@ def has_fractions(dtype: np.dtype[Any]) -> bool:
     return dtype.kind in "fc" or dtype.name == "bfloat16"
 
 
+def ordinals(count: int) -> str:
+    """Which numbers devices have, as errors say it."""
+    return "the only device is number 0" if count == 1 else f"devices are numbers 0 to {count - 1}"
+
+
 def address(name: str, value: Any) -> int:
     """The address of device memory: an array, an allocation or a whole number."""
     if isinstance(value, GPUArray):

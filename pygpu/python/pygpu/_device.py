@@ -63,7 +63,7 @@ class Device:
             ) from None
         count = _core.device_count()
         if not 0 <= ordinal < count:
-            raise LogicError(f"device number is {ordinal}; there are {count} devices, from 0")
+            raise LogicError(f"device number is {ordinal}; {_arguments.ordinals(count)}")
         self._ordinal = ordinal
 
     @staticmethod

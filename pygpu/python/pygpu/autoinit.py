@@ -12,7 +12,8 @@ device = context.get_device()
 
 def _finish() -> None:
     global context
-    if context is not None:
+    # The program may have ended it.
+    if context is not None and context._uses:
         context.detach()
         context = None
 

@@ -399,7 +399,7 @@ def open(
     count = _core.device_count()
     for name, ordinal in (("device of the descriptor", descriptor.device), ("device", device)):
         if ordinal is not None and not 0 <= ordinal < count:
-            raise InvalidArgument(f"{name} is {ordinal}; there are {count} devices")
+            raise InvalidArgument(f"{name} is {ordinal}; {_arguments.ordinals(count)}")
     with on_device(descriptor.device):
         opened = _open_here(descriptor)
     if device is None or device == descriptor.device:

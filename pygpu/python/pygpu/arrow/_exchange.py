@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from .._arguments import ordinals
 from .._core import Event, GPUArray, Stream
 from .._exchange import _CPU, _LEGACY, _kind, _wait, host_memory
 from ._buffer import CudaBuffer
@@ -226,7 +227,7 @@ def from_device_array(obj: Any, /, *, copy: bool | None = None) -> DeviceColumn:
         )
     number = _core.current_ordinal() if device_type == _CPU else device_id
     if not 0 <= number < _core.device_count():
-        raise BufferError(f"obj is on device {number}; there are {_core.device_count()}")
+        raise BufferError(f"obj is on device {number}; {ordinals(_core.device_count())}")
     context = Context(number)
     with on_device(number):
         if event and device_type != _CPU:

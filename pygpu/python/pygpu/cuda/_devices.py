@@ -36,7 +36,7 @@ class _Devices:
             return devices[devnum]
         number = _arguments.whole("devnum", devnum)
         if not -len(devices) <= number < len(devices):
-            raise IndexError(f"devnum is {number}; there are {len(devices)} devices, from 0")
+            raise IndexError(f"devnum is {number}; {_arguments.ordinals(len(devices))}")
         return devices[number]
 
     def __iter__(self) -> Iterator[Device]:
