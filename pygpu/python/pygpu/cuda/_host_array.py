@@ -56,6 +56,8 @@ class DeviceVisibleNDArray(np.ndarray):
             The array is a copy in ordinary memory.
         """
         memory = self.gpu_data
+        if memory is not None and not self.size:
+            return DeviceAddress(0)
         offset = None if memory is None else self.ctypes.data - memory.ctypes.data
         if offset is None or not 0 <= offset <= memory.size or not memory.size:
             raise AttributeError("the array does not lie in memory that a device uses")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from .._arguments import whole
 from .._core import GPUArray
 
 BYTE = np.dtype(np.uint8)
@@ -45,7 +46,7 @@ class MemoryPointer:
     ----------
     context : Context
         The context that the memory belongs to.
-    pointer : int or ctypes.c_void_p
+    pointer : int or number of ctypes
         The base address.
     size : int
         The number of bytes.
@@ -80,8 +81,9 @@ class MemoryPointer:
         finalizer: Callable[[], Any] | None = None,
     ) -> None:
         self.context = context
-        address = pointer.value if isinstance(pointer, ctypes.c_void_p) else pointer
-        self.handle = int(address or 0)
+        # Numbers of ctypes, whose null pointer has the value None.
+        address = getattr(pointer, "value", pointer)
+        self.handle = 0 if address is None else whole("pointer", address)
         self.size = size
         self.is_managed = finalizer is not None
         self._owner = owner

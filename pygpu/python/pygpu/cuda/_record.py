@@ -35,8 +35,12 @@ class DeviceRecord(DeviceNDArrayBase):
     np.int32(7)
     """
 
-    def __init__(self, dtype: Any, stream: Any = 0, gpu_data: Any = None, **_: Any) -> None:  # type: ignore[override]
-        self._set_up((), (), dtype, stream, gpu_data)
+    def __init__(self, dtype: Any, stream: Any = 0, gpu_data: Any = None, **options: Any) -> None:  # type: ignore[override]
+        # Copies and pickles are made by the core, with the arguments of its own class.
+        if isinstance(stream, np.dtype):
+            super().__init__(dtype, stream, **options)
+        else:
+            self._set_up((), (), dtype, stream, gpu_data)
 
     def _field(self, name: Any) -> tuple[np.dtype[Any], int]:
         try:
