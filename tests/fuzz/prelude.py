@@ -165,6 +165,76 @@ class Thrower:
     __cuda_stream__ = __eq__ = __repr__ = raising
 
 
+class Sequence:
+    """A sequence of three entries that says another length, or fails at an entry."""
+
+    def __init__(self, length, entries=(1, 2, 3), fails_at=None):
+        self.length, self.entries, self.fails_at = length, entries, fails_at
+
+    def __len__(self):
+        return self.length
+
+    def __length_hint__(self):
+        return self.length
+
+    def __getitem__(self, index):
+        if index == self.fails_at:
+            raise KeyError("raised by the program's own sequence")
+        return self.entries[index]
+
+
+class LongList(list):
+    """A list that says that it is as long as any."""
+
+    def __len__(self):
+        return 2**63 - 1
+
+
+class LongTuple(tuple):
+    """A tuple that says that it is as long as any."""
+
+    __slots__ = ()
+
+    def __len__(self):
+        return 2**63 - 1
+
+
+class Hinted:
+    """An iterator that says that it has as many entries as any."""
+
+    def __init__(self, entries=(1, 2, 3)):
+        self.rest = iter(entries)
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        return next(self.rest)
+
+    def __length_hint__(self):
+        return 2**63 - 1
+
+
+class Index:
+    """Stands for a whole number, another one each time."""
+
+    def __init__(self, *numbers):
+        self.numbers = list(numbers)
+
+    def __index__(self):
+        number = self.numbers.pop(0) if len(self.numbers) > 1 else self.numbers[0]
+        return number() if callable(number) else number
+
+
+class Interface:
+    """Says of itself what arrays say, all but one part of it right."""
+
+    def __init__(self, **parts):
+        right = {"shape": (3,), "typestr": "<f4", "data": (int(kept), False), "version": 3}
+        self.__cuda_array_interface__ = {**right, **parts}
+        self.__array_interface__ = {**right, "data": None, **parts}
+
+
 class Streamlike:
     """An object of another library that says which stream it is."""
 

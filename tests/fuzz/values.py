@@ -31,6 +31,39 @@ NO_NUMBERS += ["raising", "Liar()", "Thrower()", "np.datetime64('2020')", "np.st
 NO_NUMBERS += ["np.void(b'1234')", "memoryview(bytearray(8))", "ga.GPUArray", "KeyError()"]
 NO_NUMBERS += ["[[1], [2, 3]]", "'x' * 10000", "np.dtype('f4')", "type('T', (), {})()"]
 
+# What lies: lengths, entries, numbers and descriptions of arrays.
+LIARS = [
+    "Sequence(2**63 - 1)",
+    "Sequence(2**40)",
+    "Sequence(-1)",
+    "Sequence(1)",
+    "Sequence(3, 'abc')",
+]
+LIARS += ["Sequence(3, fails_at=1)", "Sequence('x')", "LongList([1, 2])", "LongTuple((1, 2))"]
+LIARS += ["Sequence(2**63 - 1, [gpu('f4', 3)] * 2)", "LongList([gpu('f4', 3)] * 2)", "Hinted()"]
+LIARS += ["Hinted([gpu('f4', 3)] * 2)", "Sequence(2**63 - 1, ['f4', 'i4'])", "LongTuple('Pf')"]
+LIARS += ["Index(2**70)", "Index(-1)", "Index(raising)", "Index(1, 2**62)", "Index(3, -9)"]
+LIARS += [
+    "Index('x')",
+    "Index(True)",
+    "Interface()",
+    "Interface(shape=(-1,))",
+    "Interface(shape=3)",
+]
+LIARS += ["Interface(shape=(2**62,))", "Interface(shape=LongTuple((3,)))", "Interface(typestr=3)"]
+LIARS += ["Interface(typestr='<f3')", "Interface(typestr='|O')", "Interface(strides=(2**62,))"]
+LIARS += [
+    "Interface(strides=(1, 2))",
+    "Interface(strides=Sequence(2**63 - 1))",
+    "Interface(data=1)",
+]
+LIARS += [
+    "Interface(version='x')",
+    "Interface(stream=0)",
+    "Interface(stream='x')",
+    "Interface(mask=1)",
+]
+LIARS += ["Interface(descr=[('', 3)])", "Interface(descr=LongList([('', '<f4')]))"]
 STREAMS = ["None", "None", "drv.Stream()", "drv.Stream()", "drv.Stream(1)", "drv.Stream(0, -1)"]
 STREAMS += ["capturing()", "Streamlike(0, kept_stream.handle)", "Streamlike()"]
 STREAMS += ["Streamlike(0, 'x')", "Streamlike('x', 0)", "Streamlike(0, -1)", "Streamlike(0, 2**64)"]
@@ -153,7 +186,7 @@ class Values:
             "range(3)",
             "(6, -1)",
         ]
-        return self.pick(SHAPES if self.random.random() < 0.75 else odd)
+        return self.pick(SHAPES if self.random.random() < 0.75 else odd + LIARS[:9] + LIARS[15:22])
 
     def _host(self) -> str:
         random = self.random
@@ -210,6 +243,7 @@ class Values:
     def _arrays(self) -> str:
         count = self.pick([0, 1, 2, 2, 3])
         odd = ["()", "None", "gpu('f4', (2, 3))", "[None]", "['x']", "3", "iter([gpu('f4', 3)])"]
+        odd += LIARS[9:13]
         if self.random.random() < 0.15:
             return self.pick(odd)
         return f"[{', '.join(self._array() for _ in range(count))}]"
@@ -263,7 +297,11 @@ class Values:
     def _anything(self) -> str:
         kinds = ["array", "host", "memory", "number", "dtype", "shape", "stream", "allocator"]
         kinds += ["index", "text", "event", "nothing", "nothing", "number", "arrays"]
+        kinds += ["liar"] * 6
         return self.draw(self.pick(kinds))
+
+    def _liar(self) -> str:
+        return self.pick(LIARS)
 
     def _nothing(self) -> str:
         return self.pick(NO_NUMBERS)
