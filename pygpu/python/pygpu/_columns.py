@@ -334,10 +334,10 @@ def open_column(
     """
     from .ipc import open
 
-    column = in_any_form(Column, "column", column)
-    data = open(column.data, device)
+    source: Column = in_any_form(Column, "column", column)
+    data = open(source.data, device)
     try:
-        mask = None if column.mask is None else open(column.mask, device)
+        mask = None if source.mask is None else open(source.mask, device)
     except BaseException:
         data.close()
         raise

@@ -390,19 +390,19 @@ def open(
     ...     b
     array([0, 2, 4], dtype=int32)
     """
-    descriptor = in_any_form(Descriptor, "descriptor", descriptor)
+    source: Descriptor = in_any_form(Descriptor, "descriptor", descriptor)
     own = _core.choose_backend()
-    if descriptor.vendor != own:
+    if source.vendor != own:
         raise InvalidArgument(
-            f"vendor is {descriptor.vendor}; this process uses {own}, which opens no other's memory"
+            f"vendor is {source.vendor}; this process uses {own}, which opens no other's memory"
         )
     count = _core.device_count()
-    for name, ordinal in (("device of the descriptor", descriptor.device), ("device", device)):
+    for name, ordinal in (("device of the descriptor", source.device), ("device", device)):
         if ordinal is not None and not 0 <= ordinal < count:
             raise InvalidArgument(f"{name} is {ordinal}; {_arguments.ordinals(count)}")
-    with on_device(descriptor.device):
-        opened = _open_here(descriptor)
-    if device is None or device == descriptor.device:
+    with on_device(source.device):
+        opened = _open_here(source)
+    if device is None or device == source.device:
         return opened
     with opened:
         return _copy_to(opened, device)
