@@ -379,10 +379,19 @@ def test_keywords_of_numpys_functions_are_taken_or_refused_by_name():
     out = gpuarray.empty(4, np.int64)
     assert np.sum(a_gpu, axis=0, out=out) is out
     check(out, a.sum(0))
+    check(np.sum(a_gpu, where=a_gpu > 3, initial=5), np.sum(a, where=a > 3, initial=5))
+    check(np.max(a_gpu, axis=1, initial=9), np.max(a, axis=1, initial=9))
+    check(np.min(a_gpu[:0], axis=0, initial=3), np.min(a[:0], axis=0, initial=3))
+    small = gpuarray.empty((3, 4), np.int8)
+    assert np.multiply(a_gpu, 30, out=small, casting="unsafe") is small
+    check(small, np.multiply(a, 30).astype(np.int8))
+    with pytest.raises(ValueError, match="initial"):
+        np.max(a_gpu, where=a_gpu > 3)
+    with pytest.raises(TypeError, match="safe"):
+        np.add(a_gpu, 1, out=small, casting="safe")
     for name, call in (
-        ("where", lambda: np.sum(a_gpu, where=a_gpu > 3)),
-        ("initial", lambda: np.max(a_gpu, initial=3)),
-        ("casting", lambda: np.add(a_gpu, 1, casting="unsafe")),
+        ("where", lambda: np.var(a_gpu, where=a_gpu > 3)),
+        ("casting", lambda: np.add(a_gpu, 1, casting="no")),
         ("dtype", lambda: np.add(a_gpu, 1, dtype="f8")),
     ):
         with pytest.raises(TypeError, match=name):

@@ -144,6 +144,40 @@ def _stand_in(value: Any) -> Any:
     return value
 
 
+# Reductions with numpy's `where` and `initial`: what counts for an element that is left out, and
+# how the initial value is combined with the others.
+_OF_SOME = {
+    "all": (True, "logical_and"),
+    "any": (False, "logical_or"),
+    "max": (None, "maximum"),
+    "min": (None, "minimum"),
+    "prod": (1, "multiply"),
+    "sum": (0, "add"),
+}
+
+
+def _reduce_some(
+    name: str, a: Any, where: Any = True, initial: Any = None, **rest: Any
+) -> GPUArray:
+    """Combines the elements where a mask is true, and an initial value."""
+    neutral, combine = _OF_SOME[name]
+    has_least = neutral is not None
+    if where is not True:
+        neutral = neutral if has_least else initial
+        if neutral is None:
+            raise ValueError(f"{name} of no elements has no value: with where, initial is needed")
+        a = _core.select(_mask(where), a, a.dtype.type(neutral), False)
+    if initial is None:
+        return getattr(a, name)(**rest)
+    out = rest.pop("out", None)
+    if a.size or has_least:
+        result = getattr(a, name)(**rest)
+    else:
+        result = _core.full(np.sum(_stand_in(a), **rest).shape, a.dtype, initial)
+    one = result.dtype.type(initial)
+    return _core.universal_functions[combine](result, one, out=result if out is None else out)
+
+
 def array_function(func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Serves `GPUArray.__array_function__`.
 
@@ -166,6 +200,11 @@ def array_function(func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[st
         counterpart = _counterpart(_ALIASES.get(func.__name__, func.__name__))
     if counterpart is None:
         raise _refusal(name)
+    reduction = {"amax": "max", "amin": "min"}.get(func.__name__, func.__name__)
+    if reduction in _OF_SOME and not {"where", "initial"}.isdisjoint(kwargs):
+        given = _signature(func).bind(*args, **kwargs).arguments
+        unset = getattr(np, "_NoValue", None)
+        return _reduce_some(reduction, **{k: v for k, v in given.items() if v is not unset})
     if func is np.where and len(args) == 1:
         counterpart = gpuarray.nonzero
     if func is np.sum:
@@ -200,12 +239,17 @@ def _frexp(x: GPUArray) -> tuple[GPUArray, GPUArray]:
     return significands, exponents.astype(np.int32)
 
 
-def _masked(function: Any, operands: Any, out: Any, where: Any) -> GPUArray:
-    """Returns the values where a mask is true; elsewhere `out` keeps its elements."""
+def _mask(where: Any) -> GPUArray:
     if not isinstance(where, GPUArray) or where.dtype != np.bool_:
         raise TypeError(
             f"where is of type {type(where).__name__}; a GPUArray of truth values is needed"
         )
+    return where
+
+
+def _masked(function: Any, operands: Any, out: Any, where: Any) -> GPUArray:
+    """Returns the values where a mask is true; elsewhere `out` keeps its elements."""
+    where = _mask(where)
     if out is None:
         values = function(*operands)
         shape = np.broadcast_shapes(values.shape, where.shape)
@@ -234,6 +278,21 @@ def _apply(name: str, operands: Any, kwargs: dict[str, Any]) -> Any:
     if where is True:
         return function(*operands, out=out)
     return _masked(function, operands, out, where)
+
+
+def _cast(name: str, casting: str, operands: Any, outputs: Any) -> Any:
+    """Calls a function whose result becomes an element of `out` by one of numpy's other rules."""
+    result = _apply(name, operands, {})
+    if outputs is None:
+        return result
+    (out,) = outputs
+    if not np.can_cast(result.dtype, out.dtype, casting):
+        raise TypeError(
+            f"numpy.{name} has a result of {result.dtype}, which does not become {out.dtype} with "
+            f"casting {casting!r}"
+        )
+    out[...] = result
+    return out
 
 
 def _combine(name: str, method: str, a: Any, kwargs: dict[str, Any]) -> Any:
@@ -295,6 +354,10 @@ def array_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[s
         made = (gpuarray.to_gpu(np.asarray(it)) if isinstance(it, listed) else it for it in inputs)
         inputs = tuple(made)
         known: dict[str, Any] = {k: kwargs.pop(k) for k in ("out", "where") if k in kwargs}
+        if kwargs.get("casting") in ("safe", "unsafe") and known.get("where", True) is True:
+            casting = kwargs.pop("casting")
+            _check_nothing_left(name, kwargs)
+            return _cast(name, casting, inputs, known.get("out"))
         _check_nothing_left(name, kwargs)
         return _apply(name, inputs, known)
     if method in ("reduce", "accumulate"):
