@@ -18,6 +18,10 @@ template <bool condition, class T> struct pygpu_if {};
 template <class T> struct pygpu_if<true, T> {
     typedef T type;
 };
+// What the compiler says of a type, in names of functions, too.
+template <class T> struct pygpu_is {
+    static constexpr bool integer = __is_integral(T), structure = __is_class(T);
+};
 
 // Extremes of two integers. Those of up to 32 bits are an int or an unsigned int, as in an expression; of two
 // larger ones, of which one has no sign, neither has the result.
@@ -81,10 +85,10 @@ PYGPU_OVERLOAD void sincospi(float x, float* sine, float* cosine) { sincospif(x,
 // A float and integers stay floats.
 #define PYGPU_FLOAT(are_integers) typename pygpu_if<are_integers, float>::type
 #define PYGPU_WITH_INTEGER(name)                                                                \
-    template <class T> __device__ inline PYGPU_FLOAT(__is_integral(T)) name(T x, float y) {     \
+    template <class T> __device__ inline PYGPU_FLOAT(pygpu_is<T>::integer) name(T x, float y) { \
         return name##f((float)x, y);                                                            \
     }                                                                                           \
-    template <class T> __device__ inline PYGPU_FLOAT(__is_integral(T)) name(float x, T y) {     \
+    template <class T> __device__ inline PYGPU_FLOAT(pygpu_is<T>::integer) name(float x, T y) { \
         return name##f(x, (float)y);                                                            \
     }
 PYGPU_WITH_INTEGER(atan2)
@@ -99,11 +103,11 @@ PYGPU_WITH_INTEGER(remainder)
 #undef PYGPU_WITH_INTEGER
 #define PYGPU_FMA_OF_TWO(T, U, V)                                                               \
     template <class I, class J>                                                                 \
-    __device__ inline PYGPU_FLOAT(__is_integral(I) && __is_integral(J)) fma(T x, U y, V z) {    \
+    __device__ inline PYGPU_FLOAT(pygpu_is<I>::integer && pygpu_is<J>::integer) fma(T x, U y, V z) { \
         return fmaf((float)x, (float)y, (float)z);                                              \
     }
 #define PYGPU_FMA_OF_ONE(T, U, V)                                                               \
-    template <class I> __device__ inline PYGPU_FLOAT(__is_integral(I)) fma(T x, U y, V z) {     \
+    template <class I> __device__ inline PYGPU_FLOAT(pygpu_is<I>::integer) fma(T x, U y, V z) { \
         return fmaf((float)x, (float)y, (float)z);                                              \
     }
 PYGPU_FMA_OF_TWO(I, J, float)
@@ -145,7 +149,7 @@ PYGPU_OVERLOAD unsigned short atomicCAS(unsigned short* place, unsigned short ex
 // That of integers has no sign in ROCm 5.
 __device__ inline int pygpu_hadd(int x, int y) { return (int)(((long long)x + y) >> 1); }
 template <class T>
-__device__ inline typename pygpu_if<__is_class(T), T>::type pygpu_hadd(T x, T y) {
+__device__ inline typename pygpu_if<pygpu_is<T>::structure, T>::type pygpu_hadd(T x, T y) {
     return __hadd(x, y);
 }
 #define __hadd pygpu_hadd
