@@ -22,7 +22,7 @@ fn binary<'py>(
 ) -> Object<'py> {
     let py = slf.py();
     let Some(other) = parse_value(other)? else {
-        return match sequence(other)? {
+        return match sequence(other, function)? {
             Some(array) => binary(slf, &array, function, reflected),
             None => Ok(py.NotImplemented().into_bound(py)),
         };
@@ -37,15 +37,24 @@ fn binary<'py>(
 
 /// The array that numpy makes of a list or a tuple of numbers, on the device; `None` for any other object.
 #[cold]
-fn sequence<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+fn sequence<'py>(
+    value: &Bound<'py, PyAny>,
+    function: BinaryFunction,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
     if !value.is_instance_of::<PyList>() && !value.is_instance_of::<PyTuple>() {
         return Ok(None);
     }
     let py = value.py();
     let array = py.import("numpy")?.call_method1("asarray", (value,))?;
-    // Texts and objects of any kind are on no device.
-    if matches!(array.getattr("dtype")?.getattr("kind")?.extract()?, 'O' | 'S' | 'U') {
-        return Ok(None);
+    // Texts and objects of any kind are on no device, and equal no number.
+    let dtype = array.getattr("dtype")?;
+    if matches!(dtype.getattr("kind")?.extract()?, 'O' | 'S' | 'U') {
+        return match function {
+            BinaryFunction::Equal | BinaryFunction::NotEqual => Ok(None),
+            _ => Err(PyTypeError::new_err(format!(
+                "operand has elements of dtype {dtype}; numbers are needed"
+            ))),
+        };
     }
     py.import("pygpu.gpuarray")?.call_method1("to_gpu", (array,)).map(Some)
 }
@@ -58,7 +67,7 @@ fn in_place(
 ) -> PyResult<()> {
     let py = slf.py();
     let Some(other) = parse_value(other)? else {
-        if let Some(array) = sequence(other)? {
+        if let Some(array) = sequence(other, function)? {
             return in_place(slf, &array, function);
         }
         return Err(PyTypeError::new_err(format!(

@@ -55,6 +55,11 @@ class MemoryPointer:
     finalizer : callable, optional
         Called without arguments once this object is gone, or by :meth:`free`.
 
+    Raises
+    ------
+    TypeError
+        ``pointer`` is no whole number.
+
     Examples
     --------
     >>> from pygpu import cuda
