@@ -113,11 +113,11 @@ pub(crate) fn error_of<T>(result: Result<T>) -> Error {
     }
 }
 
-/// Checks the kind of an error and that its text names everything in `named`.
+/// Checks the kind of an error, and that its call, its text or its status names everything in `named`.
 #[track_caller]
 pub(crate) fn expect_error<T>(result: Result<T>, kind: ErrorKind, named: &[&str]) -> Outcome {
     let error = error_of(result);
-    let text = error.to_string();
+    let text = format!("{}: {error} [{}]", error.call(), error.status());
     assert_eq!(error.kind(), kind, "{text}");
     assert!(!error.status().is_success(), "an error has a status: {text}");
     for word in named {

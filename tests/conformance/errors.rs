@@ -238,7 +238,7 @@ fn an_index_outside_its_axis_is_named_with_the_extent(context: &Context) -> Outc
 fn wrong_slices_and_axes_are_named(context: &Context) -> Outcome {
     let array = context.counting(&[3, 5])?;
     let still = IndexItem::Slice(SliceBounds { step: Some(0), ..Default::default() });
-    expect_error(array.index(&[still]), ErrorKind::InvalidArgument, &["step", "0"])?;
+    expect_error(array.index(&[still]), ErrorKind::InvalidArgument, &["step", "zero"])?;
     let twice = [IndexItem::Ellipsis, IndexItem::Ellipsis];
     expect_error(array.index(&twice), ErrorKind::IndexOutOfRange, &["ellipsis"])?;
     for axes in [&[0usize][..], &[0, 0], &[0, 2], &[0, 1, 2]] {
@@ -293,7 +293,7 @@ fn records_are_not_calculated_with(context: &Context) -> Outcome {
     let kind = ErrorKind::InvalidType;
     expect_error(add(&records, &records), kind, &["record of 12 bytes"])?;
     expect_error(add(&records, bytes.untyped()), kind, &["record"])?;
-    expect_error(records.unary(UnaryFunction::Negative), kind, &["Negative", "record"])?;
+    expect_error(records.unary(UnaryFunction::Negative), kind, &["negative", "record"])?;
     expect_error(records.astype(DType::Float32), kind, &["float32", "record"])?;
     expect_error(records.fill(Scalar::new(1u8)), kind, &["record"])?;
     let sum = records.reduce(Reduction::Sum, DType::Float32, None, false);
@@ -305,8 +305,8 @@ fn functions_are_refused_for_types_that_lack_them(context: &Context) -> Outcome 
     let kind = ErrorKind::InvalidType;
     let truth = DeviceArray::<bool>::ones(&context.device, &[2])?;
     let (t, subtract) = (truth.untyped(), BinaryFunction::Subtract);
-    expect_error(Array::binary(subtract, t.into(), t.into()), kind, &["Subtract", "bool"])?;
-    expect_error(t.unary(UnaryFunction::Negative), kind, &["Negative", "bool"])?;
+    expect_error(Array::binary(subtract, t.into(), t.into()), kind, &["subtract", "bool"])?;
+    expect_error(t.unary(UnaryFunction::Negative), kind, &["negative", "bool"])?;
     let complex = DeviceArray::<Complex<f32>>::ones(&context.device, &[2])?;
     let (c, remainder) = (complex.untyped(), BinaryFunction::Remainder);
     expect_error(Array::binary(remainder, c.into(), c.into()), kind, &["Remainder", "complex64"])?;
