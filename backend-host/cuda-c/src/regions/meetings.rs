@@ -33,6 +33,8 @@ enum Kind {
 /// An access to an element of an array, or to a shared variable.
 #[derive(Clone, Debug)]
 struct Access {
+    /// Where it is.
+    at: usize,
     name: String,
     is_shared: bool,
     kind: Kind,
@@ -63,6 +65,7 @@ pub(super) fn place(lexemes: &Lexemes<'_, '_>, body: &mut Body) -> Vec<usize> {
         places: BTreeSet::new(),
         alone: None,
         who: Who::All,
+        loops: 0,
     };
     walk.list(&body.nodes);
     let places = walk.places;
@@ -103,10 +106,14 @@ struct Walk<'w, 't, 'a> {
     places: BTreeSet<usize>,
     alone: Option<(String, Test)>,
     who: Who,
+    /// How many loops are around a statement.
+    loops: usize,
 }
 
+/// Loops within more loops are read once.
+const DEEPEST: usize = 4;
 /// More accesses of a kernel between two barriers are not compared.
-const MOST: usize = 400;
+const MOST: usize = 100;
 
 impl Walk<'_, '_, '_> {
     fn list(&mut self, nodes: &[Node]) {
@@ -158,7 +165,7 @@ impl Walk<'_, '_, '_> {
                     self.inside(other);
                 }
                 self.who = outer;
-                self.since.extend(then);
+                self.add(then);
             }
             What::Loop(it) => {
                 let is_common = self.indices.test(it.condition.clone()) == Test::Uniform;
@@ -174,11 +181,13 @@ impl Walk<'_, '_, '_> {
                 self.statement(it.condition.clone(), whole.start, may_part);
                 let before = self.since.clone();
                 // What the end of an iteration leaves meets the beginning of the next.
-                for _ in 0..2 {
+                self.loops += 1;
+                for _ in 0..if self.loops > DEEPEST { 1 } else { 2 } {
                     self.inside(&it.body);
                     self.statement(it.step.clone(), whole.start, false);
                 }
-                self.since.extend(before);
+                self.loops -= 1;
+                self.add(before);
             }
             What::Switch(_) => self.statement(whole.clone(), whole.start, may_part),
         }
@@ -198,8 +207,16 @@ impl Walk<'_, '_, '_> {
     /// Accesses of a range, which is a part of the statement that begins at `start`.
     fn statement(&mut self, range: Range<usize>, start: usize, may_part: bool) {
         let accesses = self.part(range, start, may_part);
-        if self.since.len() < MOST {
-            self.since.extend(accesses);
+        self.add(accesses);
+    }
+
+    /// Adds what statements access to what those before them do.
+    fn add(&mut self, accesses: Vec<Access>) {
+        for access in accesses {
+            let is_known = |it: &Access| (it.at, it.kind) == (access.at, access.kind);
+            if self.since.len() < MOST && !self.since.iter().any(is_known) {
+                self.since.push(access);
+            }
         }
     }
 
@@ -315,7 +332,7 @@ impl Walk<'_, '_, '_> {
         let mut add = |kind| {
             let alone = self.alone.as_ref().map(|it| it.0.clone());
             let (name, indices) = (name.clone(), indices.clone());
-            found.push(Access { name, is_shared: local.is_shared, kind, indices, alone });
+            found.push(Access { at, name, is_shared: local.is_shared, kind, indices, alone });
         };
         if atomic {
             return add(Kind::Atomic);

@@ -199,3 +199,19 @@ fn kernels_that_lack_barriers_have_meetings() {
         assert_eq!(meetings(kernel), count, "{kernel}");
     }
 }
+
+#[test]
+fn deep_and_long_kernels_are_read_in_time() {
+    let deep = format!(
+        "__global__ void k(int *x, int n) {{ __shared__ int s[64]; {} {{ s[threadIdx.x] = n; }} x[0] = s[0]; }}",
+        "for (int i = 0; i < n; ++i)".repeat(150)
+    );
+    let long = format!(
+        "__global__ void k(int *x, int n) {{ __shared__ int s[64]; {} x[0] = s[0]; }}",
+        "if (n > 3) { s[threadIdx.x] += x[n + threadIdx.x]; } else { x[2 * threadIdx.x] = s[threadIdx.x]; }"
+            .repeat(1000)
+    );
+    for kernel in [deep, long] {
+        assert!(meetings(&kernel) < 3000);
+    }
+}
