@@ -86,10 +86,14 @@ impl CheckedCode {
         if self.text.is_none() {
             return false;
         }
+        self.launches.lock().get(kernel).is_none_or(|&count| count < FIRST_LAUNCHES)
+    }
+
+    /// A launch of a kernel that is checked begins.
+    fn count(&self, kernel: &str) {
         let mut launches = self.launches.lock();
         let count = launches.entry(kernel.to_owned()).or_default();
         *count = count.saturating_add(1);
-        *count <= FIRST_LAUNCHES
     }
 
     /// The library with checks of a module whose own has none.
@@ -136,6 +140,9 @@ pub(crate) unsafe fn run(
     let is_own = code.library.is_checked();
     let library = if is_own { &code.library } else { code.checked().library()? };
     let name = kernel.name();
+    if !launch.checks.are_lasting() {
+        code.checked().count(name);
+    }
     let found = cuda_c::Kernel::find(library, name);
     let kernel = found.ok_or_else(|| {
         Error::unsupported("launch", format!("kernel {name} is not in the module's text"))

@@ -168,7 +168,15 @@ impl Read<'_, '_> {
         {
             return Vec::new();
         }
-        let places = meetings::place(&self.lexemes, &mut self.body);
+        // Of lanes that exchange values, other warps know nothing.
+        let meets = |word: &str| {
+            let is_of_lanes = |it| word.starts_with(it);
+            word == "sync"
+                || (program.waits(word)
+                    && (!word.starts_with("__")
+                        || ["__sync", "__barrier_sync"].into_iter().any(is_of_lanes)))
+        };
+        let places = meetings::place(&self.lexemes, &mut self.body, &meets);
         let lexemes = &self.lexemes;
         let first = |at: usize| {
             let declared = self.body.locals.iter().find(|it| it.declarator.start == at);

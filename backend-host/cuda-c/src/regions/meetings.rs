@@ -56,9 +56,15 @@ enum Who {
 }
 
 /// Puts meetings in front of statements, and returns where these begin.
-pub(super) fn place(lexemes: &Lexemes<'_, '_>, body: &mut Body) -> Vec<usize> {
+/// `meets` is true for the names of functions by which threads of a block or of a warp meet.
+pub(super) fn place(
+    lexemes: &Lexemes<'_, '_>,
+    body: &mut Body,
+    meets: &dyn Fn(&str) -> bool,
+) -> Vec<usize> {
     let mut walk = Walk {
         lexemes,
+        meets,
         body,
         indices: Indices::of(lexemes, body),
         since: Vec::new(),
@@ -99,6 +105,7 @@ fn inner(node: &mut Node, places: &BTreeSet<usize>) {
 
 struct Walk<'w, 't, 'a> {
     lexemes: &'w Lexemes<'t, 'a>,
+    meets: &'w dyn Fn(&str) -> bool,
     body: &'w Body,
     indices: Indices<'w, 't, 'a>,
     /// What the statements since the last barrier or meeting access.
@@ -206,7 +213,11 @@ impl Walk<'_, '_, '_> {
 
     /// Accesses of a range, which is a part of the statement that begins at `start`.
     fn statement(&mut self, range: Range<usize>, start: usize, may_part: bool) {
-        let accesses = self.part(range, start, may_part);
+        let accesses = self.part(range.clone(), start, may_part);
+        let is_call = |it: &usize| self.lexemes.is_word(*it) && self.lexemes.at(it + 1) == "(";
+        if range.filter(is_call).any(|it| (self.meets)(self.lexemes.at(it))) {
+            return self.since.clear();
+        }
         self.add(accesses);
     }
 

@@ -132,6 +132,15 @@ fn kernels_that_are_right_have_no_meetings() {
             x[2 * blockIdx.x + n] = x[n + 2 * blockIdx.x + 1];
             x[2 * blockIdx.x + 1 + n] = v;
         }",
+        // Lanes that meet.
+        "__global__ void k(int *x) {
+            __shared__ int s[32];
+            int t = threadIdx.x, y = s[t];
+            __syncwarp();
+            s[31 - t] = y;
+            __syncwarp();
+            x[t] = s[(t + 1) % 32];
+        }",
         // One thread's work.
         "__global__ void k(int *x, int n) {
             __shared__ int s[64];
