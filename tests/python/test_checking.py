@@ -359,7 +359,15 @@ def test_the_first_launches_of_each_kernel_alone_are_checked():
     ran = [f"{it.split()[0]} ran" for it in expected]
     assert run_python(program, PYGPU_CHECK="first,arithmetic").stdout.splitlines() == ran
     assert run_python(program).stdout.splitlines() == ran
-    command = [sys.executable, "-m", "pygpu", "run", "--check-first", "-c", textwrap.dedent(program)]
+    command = [
+        sys.executable,
+        "-m",
+        "pygpu",
+        "run",
+        "--check-first",
+        "-c",
+        textwrap.dedent(program),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=True)
     assert done.stdout.splitlines() == expected
 

@@ -456,7 +456,7 @@ class Context:
         """The driver's handle of the context, for other libraries (``CUcontext``, ``hipCtx_t``).
 
         It is that of the device's primary context, which the libraries of the process share, and it
-        ends with a reset of the device. On the host, which has no driver, it is a number that is the
-        device's alone.
+        ends with a reset of the device. On the host, which has no driver, it is a number of the
+        device's own.
         """
         return _core.context_handle(self._device.ordinal)

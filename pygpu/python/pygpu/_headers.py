@@ -178,9 +178,7 @@ def _is_of_vendor(name: str) -> bool:
         return False
     if name.startswith("thrust/"):
         return vendor_folder(name) is not None
-    return (
-        name in _header_names.OF_STD_HERE and vendor_folder(f"cuda/std/{name}") is not None
-    )
+    return name in _header_names.OF_STD_HERE and vendor_folder(f"cuda/std/{name}") is not None
 
 
 def _file(folder: Path, name: str) -> str | None:

@@ -188,7 +188,9 @@ __global__ void f(double *x) {
 @pytest.mark.parametrize("no_extern_c", [False, True])
 def test_a_program_defines_macros_of_unasked_headers(no_extern_c):
     # Warnings are errors here.
-    source = OWN_MACROS.replace("__global__", 'extern "C" __global__') if no_extern_c else OWN_MACROS
+    source = (
+        OWN_MACROS.replace("__global__", 'extern "C" __global__') if no_extern_c else OWN_MACROS
+    )
     x = np.zeros(6)
     module = SourceModule(source, no_extern_c=no_extern_c)
     module.get_function("f")(driver.Out(x), block=(1, 1, 1))
