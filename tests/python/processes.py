@@ -47,6 +47,7 @@ def run_python(
     *arguments: str,
     check: bool = True,
     libraries: Path | None = None,
+    limit: int = LIMIT,
     **environment: str,
 ) -> subprocess.CompletedProcess[str]:
     """Runs `code`, with the libraries of a folder that was fetched; asserts, with `check`, that it
@@ -56,7 +57,7 @@ def run_python(
         [*command, "-c", textwrap.dedent(code), *arguments],
         capture_output=True,
         text=True,
-        timeout=LIMIT,
+        timeout=limit,
         env=os.environ | variables | environment,
         check=False,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
-from processes import fetched, run_python
+from processes import LIMIT, fetched, run_python
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,6 +33,7 @@ def run_with_compiler(generation: str, target: str, cache: Path, *arguments: str
     return run_python(
         *arguments,
         libraries=folder,
+        limit=5 * LIMIT,
         DOUBLE_TARGET=target,
         PYGPU_HIPRTC=str(folder / f"lib/{library}.{generation}"),
         PYGPU_CACHE_DIR=str(cache),

@@ -92,7 +92,7 @@ ORDERED += ["exclusive_scan({}, v, cg::greater<{}>())"]
 
 def cases():
     """Pairs of a type and what is done with a value of it."""
-    for of in ("int", "unsigned", "long long", "float", "double"):
+    for of in ("int", "long long", "double"):
         yield from ((of, use) for use in OF_NUMBERS)
         for group in ("warp", "tile", "here"):
             yield from ((of, f"{group}.{use}") for use in MOVED)
