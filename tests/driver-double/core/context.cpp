@@ -20,6 +20,7 @@ bool valid_flags(unsigned flags) {
 // Gives a context what it has from the start; a primary one can start again.
 void start(const Ref<Context>& context) {
     context->alive = true;
+    context->number = ++state().context_numbers;
     context->legacy = std::make_shared<Stream>();
     context->legacy->context = context;
     context->legacy->legacy = true;
@@ -185,6 +186,16 @@ int cuCtxGetApiVersion(Handle handle, unsigned* version) {
     if (!context) return INVALID_CONTEXT;
     if (!version) return INVALID_VALUE;
     *version = 3020;
+    return 0;
+}
+
+int cuCtxGetId(Handle handle, unsigned long long* number) {
+    if (!number) return INVALID_VALUE;
+    const Ref<Context> context =
+        handle == 0 ? current_context() : state().contexts.find_or_gone(handle);
+    if (!context) return handle == 0 ? INVALID_CONTEXT : CONTEXT_IS_DESTROYED;
+    if (!context->alive) return CONTEXT_IS_DESTROYED;
+    *number = context->number;
     return 0;
 }
 

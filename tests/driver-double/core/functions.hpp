@@ -34,6 +34,7 @@
     X(cuCtxGetDevice, INIT, (CUdevice* device), (device)) \
     X(cuCtxSynchronize, CONTEXT | UNSAFE, (), ()) \
     X(cuCtxGetApiVersion, INIT, (Handle context, unsigned* version), (context, version)) \
+    X(cuCtxGetId, INIT, (Handle context, unsigned long long* number), (context, number)) \
     X(cuCtxGetLimit, CONTEXT, (size_t* value, int limit), (value, limit)) \
     X(cuCtxSetLimit, CONTEXT | UNSAFE, (int limit, size_t value), (limit, value)) \
     X(cuCtxGetCacheConfig, CONTEXT, (int* config), (config)) \

@@ -190,7 +190,12 @@ Ref<Memory> allocate_at_once(size_t bytes, Kind kind) {
 
 void release(const Ref<Memory>& memory) {
     if (memory->state == Memory::Freed || memory->state == Memory::Reserved) return;
-    decommit(*memory);
+    if (memory->kind == Kind::Managed) {
+        munmap(pointer(memory->address), up(memory->size, PAGE) + PAGE);
+        memory->state = Memory::Freed;
+    } else {
+        decommit(*memory);
+    }
     memory->freeing = false;
     if (memory->pool) {
         pool_gives_back(*memory->pool, memory->size);
@@ -264,9 +269,21 @@ int cuMemAllocPitch_v2(CUdeviceptr* address, size_t* pitch, size_t width, size_t
     return status;
 }
 
+// The host has it as an ordinary mapping, which a reset takes.
 int cuMemAllocManaged(CUdeviceptr* address, size_t bytes, unsigned flags) {
-    if (flags != 1 && flags != 2) return INVALID_VALUE;
-    return allocate(address, bytes, Kind::Managed);
+    if ((flags != 1 && flags != 2) || !address || bytes == 0) return INVALID_VALUE;
+    const Ref<Context> context = current_context();
+    if (bytes > size_t(1) << 50 || !take(context->device, rounded(bytes))) return OUT_OF_MEMORY;
+    void* start = mmap(nullptr, up(bytes, PAGE) + PAGE, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (start == MAP_FAILED) {
+        give(context->device, rounded(bytes));
+        return OUT_OF_MEMORY;
+    }
+    mprotect(static_cast<char*>(start) + up(bytes, PAGE), PAGE, PROT_NONE);
+    std::memset(start, FRESH, up(bytes, PAGE));
+    *address = adopt(reinterpret_cast<uintptr_t>(start), bytes, Kind::Managed, context)->address;
+    return 0;
 }
 
 int cuMemFree_v2(CUdeviceptr address) {

@@ -242,6 +242,7 @@ struct Context {
     Handle handle = 0;
     int device = 0;
     bool primary = false, alive = true;
+    unsigned long long number = 0; // of this life of it
     unsigned flags = 0;
     Ref<Stream> legacy;
     std::map<std::thread::id, Ref<Stream>> per_thread;
@@ -282,7 +283,7 @@ struct State {
     Registry<UserObject> user_objects{"user object"};
     Registry<Array> arrays{"array"};
     std::map<uint64_t, TextureObject> texture_objects;
-    uint64_t memory_numbers = 0, capture_numbers = 0, overruns = 0;
+    uint64_t memory_numbers = 0, capture_numbers = 0, context_numbers = 0, overruns = 0;
 };
 
 // Never destroyed: calls come as late as the process lives.

@@ -152,11 +152,13 @@ class DriverTest(unittest.TestCase):
         assert call(name, *arguments) == status, name
 
     def ends(self, kind, name, *arguments):
-        """The call ends the process, and says of which kind the handle is: in a child that the double takes for
-        this process, for no handler of a fork runs."""
+        """The call ends the process, and says of which kind the handle is: in a child that the
+        double takes for this process, for no handler of a fork runs."""
         reader, writer = os.pipe()
         clone = {"x86_64": 56}.get(os.uname().machine, 220)
-        child = ctypes.CDLL(None).syscall(clone, ctypes.c_long(signal.SIGCHLD), None, None, None, None)
+        child = ctypes.CDLL(None).syscall(
+            clone, ctypes.c_long(signal.SIGCHLD), None, None, None, None
+        )
         if child == 0:
             os.dup2(writer, 2)
             call(name, *arguments)
@@ -165,7 +167,8 @@ class DriverTest(unittest.TestCase):
         with os.fdopen(reader) as said:
             text = said.read()
         ended = os.waitpid(child, 0)[1]
-        assert os.WIFSIGNALED(ended) and os.WTERMSIG(ended) == signal.SIGABRT, (name, ended, text)
+        assert os.WIFSIGNALED(ended), (name, ended, text)
+        assert os.WTERMSIG(ended) == signal.SIGABRT, (name, ended, text)
         assert f"{name}: {kind} " in text, text
 
     def allocate(self, size):

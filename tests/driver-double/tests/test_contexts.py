@@ -81,6 +81,41 @@ class Contexts(DriverTest):
         self.fails(1, "cuMemFree_v2", memory)
         self.fails(201, "cuCtxSetCurrent", context)
 
+    def test_a_context_that_begins_anew_has_another_number(self):
+        def number_of(context):
+            number = ctypes.c_uint64()
+            self.ok("cuCtxGetId", context, number)
+            return number.value
+
+        number = number_of(self.context)
+        assert number_of(0) == number
+        self.ok("cuDevicePrimaryCtxReset_v2", 0)
+        self.fails(709, "cuCtxGetId", 0, ctypes.c_uint64())
+        assert make("cuCtxGetCurrent") == self.context
+        assert make("cuDevicePrimaryCtxRetain", 0) == self.context
+        assert number_of(0) > number
+        context = make("cuCtxCreate_v2", 0, 0)
+        self.ok("cuCtxDestroy_v2", context)
+        self.fails(709, "cuCtxGetId", context, ctypes.c_uint64())
+        self.ok("cuCtxSetCurrent", None)
+        self.fails(201, "cuCtxGetId", 0, ctypes.c_uint64())
+
+    def test_a_reset_takes_the_pages_of_host_memory_and_leaves_registered_ones(self):
+        # As a driver does: maps says what is mapped where.
+        def is_mapped(address):
+            with open("/proc/self/maps") as maps:
+                ranges = [line.split()[0].split("-") for line in maps if " rw" in line]
+            return any(int(first, 16) <= address < int(last, 16) for first, last in ranges)
+
+        taken = [self.pinned(100), make("cuMemAllocManaged", 100, 1)]
+        kept = ctypes.create_string_buffer(4096)
+        self.ok("cuMemHostRegister_v2", kept, 4096, 0)
+        assert all(map(is_mapped, taken))
+        self.ok("cuDevicePrimaryCtxReset_v2", 0)
+        assert not any(map(is_mapped, taken))
+        assert make("cuDevicePrimaryCtxRetain", 0) == self.context
+        self.fails(713, "cuMemHostUnregister", kept)
+
     def test_objects_of_another_context(self):
         stream, event = self.stream(), self.event()
         context = make("cuCtxCreate_v2", 0, 0)

@@ -1,4 +1,5 @@
-"""A handle of an object that is gone, or that was never made, ends the process, as with drivers that follow it."""
+"""A handle of an object that is gone, or that was never made, ends the process, as with drivers
+that follow it."""
 
 import ctypes
 

@@ -152,7 +152,9 @@ class Textures(DriverTest):
         self.ok("cuArrayDestroy", array)
         self.fails(1, "cuTexObjectDestroy", texture)
         self.ends("array", "cuArrayDestroy", array)
-        self.ends("array", "cuTexObjectCreate", ctypes.c_uint64(), Resource(0, array), Texture(), None)
+        self.ends(
+            "array", "cuTexObjectCreate", ctypes.c_uint64(), Resource(0, array), Texture(), None
+        )
 
     def test_what_does_not_exist_is_refused(self):
         for shape in (
