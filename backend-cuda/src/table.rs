@@ -123,6 +123,7 @@ hal::driver_calls! {
     optional {
         error_name: cuGetErrorName(_: c_int, _: *mut *const c_char) -> c_int;
         error_string: cuGetErrorString(_: c_int, _: *mut *const c_char) -> c_int;
+        number: cuCtxGetId(_: Handle, _: *mut u64) -> c_int;
         enable_peer: cuCtxEnablePeerAccess(_: Handle, _: c_uint) -> c_int;
         disable_peer: cuCtxDisablePeerAccess(_: Handle) -> c_int;
         link_create: cuLinkCreate_v2(_: c_uint, _: *mut c_int, _: *mut *mut c_void, _: *mut Handle) -> c_int;

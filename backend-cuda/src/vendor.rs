@@ -122,6 +122,15 @@ impl Vendor for Cuda {
         (code, context)
     }
 
+    #[inline]
+    fn number_of(&self, context: Handle) -> (c_int, u64) {
+        let mut number = 0;
+        // SAFETY: the handle is the driver's; the number is written before the call returns.
+        let code =
+            self.calls.number.map_or(NO_SYMBOL, |read| unsafe { read(context, &mut number) });
+        (code, number)
+    }
+
     fn set_current(&self, context: Handle) -> c_int {
         // SAFETY: the handle is the driver's.
         unsafe { (self.calls.set_current)(context) }

@@ -80,6 +80,11 @@ unsafe impl Device for Decorated<dyn Device> {
         self.call(Call::Allocate, |d| d.allocate_managed(bytes))
     }
 
+    unsafe fn free_detached(&self, address: u64) {
+        // SAFETY: the caller's promise is passed on.
+        unsafe { self.inner.free_detached(address) }
+    }
+
     fn allocate_pinned(&self, bytes: usize, options: PinnedOptions) -> Result<*mut u8> {
         self.call(Call::AllocatePinned, |d| d.allocate_pinned(bytes, options))
     }

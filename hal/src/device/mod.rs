@@ -93,6 +93,14 @@ pub unsafe trait Device: Send + Sync + Debug {
     /// work that uses the memory is queued from now on.
     unsafe fn free(&self, address: u64, bytes: usize) -> Result<()>;
 
+    /// Frees the ordinary memory that [`Device::reset`] has put in the place of managed memory, for the host.
+    ///
+    /// # Safety
+    /// Nobody uses the memory any longer, which [`Device::allocate_managed`] returned before the reset.
+    unsafe fn free_detached(&self, address: u64) {
+        let _ = address;
+    }
+
     /// Returns true if the device can access the whole range, as far as the driver can tell without
     /// touching it. Raw addresses that a program passes in are checked with this. A backend that
     /// knows its allocations accepts only ranges inside one of them, or inside page-locked host
@@ -100,13 +108,14 @@ pub unsafe trait Device: Send + Sync + Debug {
     fn can_access(&self, address: u64, bytes: usize) -> bool;
 
     /// Allocates `bytes` bytes of page-locked host memory, aligned to a page, and returns the
-    /// address (`cuMemHostAlloc`, `hipHostMalloc`).
+    /// address. The pages are the process's, page-locked as by [`Device::register_host`]: after a reset of the device,
+    /// whoever does it, they are ordinary memory with the same bytes.
     ///
     /// # Errors
     /// `OutOfMemory` if the host has too little memory; else the driver's.
     fn allocate_pinned(&self, bytes: usize, options: PinnedOptions) -> Result<*mut u8>;
 
-    /// Frees page-locked memory of [`Device::allocate_pinned`] (`cuMemFreeHost`, `hipHostFree`).
+    /// Frees page-locked memory of [`Device::allocate_pinned`], before or after a reset.
     /// The call may wait for all work that is queued on the device.
     ///
     /// # Errors

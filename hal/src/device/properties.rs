@@ -214,8 +214,8 @@ pub struct PinnedOptions {
     /// [`Device::pinned_address`](super::Device::pinned_address) returns
     /// (`CU_MEMHOSTALLOC_DEVICEMAP`).
     pub mapped: bool,
-    /// True for write-combined memory, which the device reads faster and the host reads slowly
-    /// (`CU_MEMHOSTALLOC_WRITECOMBINED`).
+    /// True where write-combined memory would do (`CU_MEMHOSTALLOC_WRITECOMBINED`), which the host reads slowly. No
+    /// backend makes any: the memory is the process's, which a reset leaves.
     pub write_combined: bool,
 }
 

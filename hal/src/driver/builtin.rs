@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::ffi::CString;
 use std::ptr::null_mut;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, PoisonError, RwLock};
 
 /// The kernels of a specification, in the order of their names.
 pub(super) type Kernels = SmallVec<[Handle; 3]>;
@@ -31,6 +31,8 @@ pub(super) struct Builtins {
 
 #[derive(Debug, Default)]
 struct LoadedKernels {
+    /// The context's when they were loaded: another epoch has none of them.
+    epoch: u64,
     kernels: FxHashMap<KernelSpec, Kernels>,
     /// The modules of embedded objects, each with kernels of many specifications; `None` for
     /// those that the driver refused.
@@ -47,25 +49,24 @@ impl Builtins {
     /// The kernels of a specification, compiled if need be.
     #[inline]
     pub(super) fn get(&self, spec: KernelSpec) -> Result<Kernels> {
-        let loaded = self.read();
-        if let Some(kernels) = loaded.kernels.get(&spec) {
-            return Ok(kernels.clone());
+        match self.known(|loaded| loaded.kernels.get(&spec).cloned()) {
+            Some(kernels) => Ok(kernels),
+            None => self.load(spec),
         }
-        drop(loaded);
-        self.load(spec)
     }
 
+    /// What is found among the kernels of this epoch.
     #[inline]
-    fn read(&self) -> RwLockReadGuard<'_, LoadedKernels> {
-        self.loaded.read().unwrap_or_else(PoisonError::into_inner)
+    fn known<T>(&self, find: impl FnOnce(&LoadedKernels) -> Option<T>) -> Option<T> {
+        let loaded = self.loaded.read().unwrap_or_else(PoisonError::into_inner);
+        if loaded.epoch == self.context.epoch() { find(&loaded) } else { None }
     }
 
     #[cold]
     fn load(&self, spec: KernelSpec) -> Result<Kernels> {
         attempt::before_waiting()?;
         let _loading = self.loading.lock();
-        let known = self.read().kernels.get(&spec).cloned();
-        if let Some(kernels) = known {
+        if let Some(kernels) = self.known(|loaded| loaded.kernels.get(&spec).cloned()) {
             return Ok(kernels);
         }
         let context = &self.context;
@@ -87,8 +88,7 @@ impl Builtins {
         let Some(found) = EmbeddedObject::best(context.target()?, source) else {
             return Ok(None);
         };
-        let known = self.read().embedded.get(&found.id).copied();
-        if let Some(known) = known {
+        if let Some(known) = self.known(|loaded| loaded.embedded.get(&found.id).copied()) {
             return Ok(known);
         }
         let (epoch, name) = (context.epoch(), found.target.name());
@@ -114,14 +114,11 @@ impl Builtins {
     fn keep<T>(&self, epoch: u64, enter: impl FnOnce(&mut LoadedKernels) -> T) -> Result<()> {
         let mut loaded = self.loaded.write().unwrap_or_else(PoisonError::into_inner);
         self.context.check_epoch(epoch)?;
+        if loaded.epoch != epoch {
+            *loaded = LoadedKernels { epoch, ..LoadedKernels::default() };
+        }
         enter(&mut loaded);
         Ok(())
-    }
-
-    /// Forgets everything: the device is being reset. Waits for nobody who could wait for a
-    /// reset.
-    pub(super) fn forget(&self) {
-        *self.loaded.write().unwrap_or_else(PoisonError::into_inner) = LoadedKernels::default();
     }
 }
 

@@ -4,6 +4,7 @@
 use super::calls::Handle;
 use super::capture_state::{CaptureState, capture_of};
 use super::errors::Driver;
+use super::memory::DeviceAllocator;
 use super::query_support::QuerySupport;
 use super::vendor::Lasting;
 use crate::device::DeviceId;
@@ -16,7 +17,10 @@ use crate::status::{Status, meaning};
 use std::cell::Cell;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+
+/// `CUDA_ERROR_INVALID_CONTEXT` and `_CONTEXT_IS_DESTROYED`.
+const GONE: [c_int; 2] = [201, 709];
 
 /// Locks; what the locks protect is valid after every step, so a panic elsewhere spoils
 /// nothing.
@@ -35,6 +39,11 @@ pub(super) struct Context {
     pub(super) architecture: String,
     /// The context once it is retained, else 0.
     handle: AtomicUsize,
+    /// Its number; 0 if it is not retained, or the driver has no numbers. A context that somebody has reset, and that
+    /// was retained again, has the same handle and another number.
+    number: AtomicU64,
+    /// What forgets memory when another library has reset the device.
+    memory: OnceLock<Weak<DeviceAllocator>>,
     opening: Ranked<(), OPENING>,
     /// Raised by a reset when it begins and when it ends: what is made meanwhile is of neither time.
     epoch: AtomicU64,
@@ -94,6 +103,8 @@ impl Context {
             device,
             architecture,
             handle: AtomicUsize::new(0),
+            number: AtomicU64::new(0),
+            memory: OnceLock::new(),
             opening: Ranked::new(()),
             epoch: AtomicU64::new(0),
             lost: AtomicU64::new(0),
@@ -126,6 +137,14 @@ impl Context {
         // Drivers allow no call in a function that a stream runs, and do not all refuse it.
         outside_functions("device")?;
         ENTERED.set((std::ptr::from_ref(self) as usize, self.epoch()));
+        let number = self.number.load(Ordering::Acquire);
+        if number != 0 {
+            let (code, current) = self.driver.vendor.number_of(0);
+            if current == number && code == Status::SUCCESS {
+                return Ok(Scope { driver: &self.driver, previous: None });
+            }
+            return self.switch_from_another();
+        }
         let mut handle = self.handle.load(Ordering::Acquire);
         if handle == 0 {
             handle = self.open()?;
@@ -135,6 +154,57 @@ impl Context {
             return Ok(Scope { driver: &self.driver, previous: None });
         }
         self.switch(code, current, handle)
+    }
+
+    /// Makes the context current where that of the thread has another number, or none.
+    #[cold]
+    fn switch_from_another(&self) -> Result<Scope<'_>> {
+        let vendor = &self.driver.vendor;
+        let (handle, (code, current)) = (self.handle()?, vendor.current());
+        let scope = match code == Status::SUCCESS && current == handle {
+            true => Scope { driver: &self.driver, previous: None },
+            false => self.switch(code, current, handle)?,
+        };
+        let known = self.number.load(Ordering::Acquire);
+        let is_another = match vendor.number_of(0) {
+            (Status::SUCCESS, number) => number != known,
+            // Any other failure is one of work, which the call behind this one reports.
+            (code, _) => GONE.contains(&code),
+        };
+        if known != 0 && is_another { Err(self.taken(known)) } else { Ok(scope) }
+    }
+
+    /// Another library has reset the device, or released its context: what was made before is of an earlier epoch.
+    #[cold]
+    fn taken(&self, number: u64) -> Error {
+        // Whoever else opens or resets the context finds the same.
+        if let Some(_opening) = self.opening.try_lock()
+            && self.number.load(Ordering::Acquire) == number
+        {
+            self.epoch.fetch_add(2, Ordering::AcqRel);
+            self.lost.store(0, Ordering::Release);
+            self.number.store(0, Ordering::Release);
+            self.handle.store(0, Ordering::Release);
+            // The use that was counted stays so: where somebody has released it, another use would be ended.
+            self.capture_state.forget();
+            if let Some(memory) = self.memory.get().and_then(Weak::upgrade) {
+                memory.forget();
+            }
+        }
+        Error::handle(
+            "device",
+            format!(
+                "device {}:{} was reset by another library of this process, which took all that was on it; \
+                 create arrays, streams and events again",
+                self.driver.vendor.name(),
+                self.ordinal
+            ),
+        )
+    }
+
+    /// Sets what forgets memory when another library has reset the device.
+    pub(super) fn on_loss(&self, memory: Weak<DeviceAllocator>) {
+        let _ = self.memory.set(memory);
     }
 
     /// As [`Context::enter`], for an object made in `epoch`.
@@ -190,9 +260,14 @@ impl Context {
         if known != 0 {
             return Ok(known);
         }
-        let (code, handle) = self.driver.vendor.retain_context(self.device);
+        let vendor = &self.driver.vendor;
+        let (code, handle) = vendor.retain_context(self.device);
         self.check("retain_context", code)?;
         self.handle.store(handle, Ordering::Release);
+        let (code, number) = vendor.number_of(handle);
+        if code == Status::SUCCESS {
+            self.number.store(number, Ordering::Release);
+        }
         Ok(handle)
     }
 
@@ -323,7 +398,7 @@ impl Context {
         Error::handle(
             "device",
             format!(
-                "the object was made before device {}:{} was reset, and is gone",
+                "the object is from before device {}:{} was reset, which took it; create it again",
                 self.driver.vendor.name(),
                 self.ordinal
             ),
@@ -341,6 +416,7 @@ impl Context {
             // From here on nothing made before is handed to the driver again.
             self.epoch.fetch_add(1, Ordering::AcqRel);
             let afterwards = end();
+            self.number.store(0, Ordering::Release);
             let retained = self.handle.swap(0, Ordering::AcqRel) != 0;
             let code = self.driver.vendor.reset_context(self.device);
             if retained {

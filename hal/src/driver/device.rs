@@ -7,6 +7,7 @@ use super::event::DriverEvent;
 use super::features::features;
 use super::memory::pool::out_of_memory;
 use super::module::DriverModule;
+use super::pages::{Block, Pages};
 use super::state::DeviceState;
 use super::stream::DriverStream;
 use super::texture::{ArrayDescription, TextureCalls};
@@ -16,11 +17,12 @@ use crate::device::{
     Device, DeviceAttribute, DeviceId, DeviceProperties, IpcHandle, MemoryInfo, PinnedOptions,
     check_pitched,
 };
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, EventOptions};
 use crate::features::Features;
 use crate::memory::settle_dropped;
 use crate::module::{LinkInput, LoadOptions, Module, ModuleSource};
+use crate::status::Status;
 use crate::stream::{Stream, StreamOptions};
 use crate::texture::{ArrayShape, Sampling, TextureHandle, TextureResource};
 use std::any::Any;
@@ -28,8 +30,9 @@ use std::ffi::{c_int, c_uint};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-/// Bytes of a page of the host's memory.
-const PAGE: usize = 4096;
+/// `CU_MEMHOSTREGISTER_PORTABLE` and `CU_MEMHOSTREGISTER_DEVICEMAP`; HIP's are the same.
+const PORTABLE: c_uint = 1;
+const MAPPED: c_uint = 2;
 
 /// One GPU.
 pub(super) struct DriverDevice {
@@ -37,6 +40,7 @@ pub(super) struct DriverDevice {
     context: Arc<Context>,
     properties: DeviceProperties,
     default_stream: OnceLock<Arc<dyn Stream>>,
+    pages: Pages,
 }
 
 impl fmt::Debug for DriverDevice {
@@ -61,7 +65,8 @@ pub(super) fn own<'a>(device: &'a dyn Device, context: &Context) -> Result<&'a D
 impl DriverDevice {
     pub(super) fn new(state: Arc<DeviceState>, properties: DeviceProperties) -> DriverDevice {
         let context = state.context.clone();
-        DriverDevice { state, context, properties, default_stream: OnceLock::new() }
+        let pages = Pages::new(&context);
+        DriverDevice { state, context, properties, default_stream: OnceLock::new(), pages }
     }
 
     pub(super) fn state(&self) -> &Arc<DeviceState> {
@@ -91,9 +96,30 @@ impl DriverDevice {
         }
     }
 
+    /// Frees a block that nobody uses any longer.
+    fn unlock(&self, block: Block) -> Result<()> {
+        let context = &self.context;
+        let entered = context.enter();
+        // Asked after that: another library may have reset the device.
+        if block.epoch == context.epoch() {
+            let _scope = entered?;
+            let start = std::ptr::with_exposed_provenance_mut(block.start);
+            // SAFETY: the block was registered in this epoch, once.
+            let unregister = || unsafe { (context.driver.calls.unregister_host)(start) };
+            match context.outside_captures(unregister) {
+                Status::HOST_MEMORY_NOT_REGISTERED => {}
+                // After a failure that lasts the driver goes on using it.
+                code => context.check("free_pinned", code)?,
+            }
+        }
+        // SAFETY: the driver, or a reset, has ended the page-locking, and nobody uses the block.
+        unsafe { block.free() };
+        Ok(())
+    }
+
     fn pinned_flags(options: PinnedOptions) -> c_uint {
-        let PinnedOptions { portable, mapped, write_combined } = options;
-        c_uint::from(portable) | c_uint::from(mapped) << 1 | c_uint::from(write_combined) << 2
+        let flag = |wanted, flag| if wanted { flag } else { 0 };
+        flag(options.portable, PORTABLE) | flag(options.mapped, MAPPED)
     }
 }
 
@@ -151,9 +177,14 @@ unsafe impl Device for DriverDevice {
     unsafe fn free(&self, address: u64, _bytes: usize) -> Result<()> {
         let context = &self.context;
         let _scope = context.enter()?;
+        self.state.managed.remove(address);
         // SAFETY: the caller's promise.
         let code = context.outside_captures(|| unsafe { (context.driver.calls.free)(address) });
         context.check("free", code)
+    }
+
+    unsafe fn free_detached(&self, address: u64) {
+        self.state.managed.free_detached(address);
     }
 
     fn can_access(&self, address: u64, bytes: usize) -> bool {
@@ -165,30 +196,57 @@ unsafe impl Device for DriverDevice {
         self.context.driver.vendor.knows(address)
     }
 
-    fn allocate_pinned(&self, bytes: usize, options: PinnedOptions) -> Result<*mut u8> {
-        let mut pointer = std::ptr::null_mut();
-        let flags = Self::pinned_flags(options);
-        // CUDA's driver takes small allocations from a common block, each behind the end of the one
-        // before: whole pages leave the next at the beginning of a page.
-        let whole_pages = bytes.checked_next_multiple_of(PAGE).unwrap_or(bytes);
-        // SAFETY: the pointer is written before the call returns.
-        self.allocate_with("allocate_pinned", bytes, || unsafe {
-            (self.context.driver.calls.allocate_pinned)(&mut pointer, whole_pages, flags)
+    fn allocate_pinned(&self, bytes: usize, _options: PinnedOptions) -> Result<*mut u8> {
+        let pages = &self.pages;
+        if let Some(part) = pages.take(bytes) {
+            return Ok(part);
+        }
+        let mut made = None;
+        self.allocate_with("allocate_pinned", bytes, || {
+            let Some(block) = Block::allocate(bytes, &self.context) else {
+                return Status::OUT_OF_MEMORY;
+            };
+            let start = std::ptr::with_exposed_provenance_mut(block.start);
+            // SAFETY: the block stays allocated until it is unregistered, or a reset has done that.
+            let code = unsafe {
+                (self.context.driver.calls.register_host)(start, block.bytes, PORTABLE | MAPPED)
+            };
+            match code {
+                Status::SUCCESS => made = Some(block),
+                // SAFETY: the driver did not take it, and nobody else knows it.
+                _ => unsafe { block.free() },
+            }
+            code
         })?;
-        Ok(pointer.cast())
+        made.map(|block| pages.add(block, bytes)).ok_or_else(|| {
+            Error::invalid("allocate_pinned", "the driver did not page-lock the memory")
+        })
     }
 
-    unsafe fn free_pinned(&self, pointer: *mut u8, _bytes: usize) -> Result<()> {
+    unsafe fn free_pinned(&self, pointer: *mut u8, bytes: usize) -> Result<()> {
         let context = &self.context;
-        let _scope = context.enter()?;
-        // SAFETY: the caller's promise.
-        let code = context
-            .outside_captures(|| unsafe { (context.driver.calls.free_pinned)(pointer.cast()) });
-        context.check("free_pinned", code)
+        let is_locked = |block: Block| block.epoch == context.epoch();
+        if self.pages.block_of(pointer).is_some_and(is_locked) {
+            // Queued copies may still use the memory; a device that is lost, or was reset by others, has none.
+            match context.enter().and_then(|_scope| self.state.memory.pool.settle()) {
+                Err(error)
+                    if error.kind() != ErrorKind::DeviceLost
+                        && self.pages.block_of(pointer).is_some_and(is_locked) =>
+                {
+                    return Err(error);
+                }
+                _ => {}
+            }
+        }
+        let Some(block) = self.pages.give_back(pointer, bytes) else { return Ok(()) };
+        self.unlock(block)
     }
 
     fn pinned_address(&self, pointer: *mut u8) -> Result<u64> {
         let _scope = self.context.enter()?;
+        if let Some(block) = self.pages.block_of(pointer) {
+            self.context.check_epoch(block.epoch)?;
+        }
         let mut address = 0;
         // SAFETY: the driver looks the pointer up; the result is written before it returns.
         let code =
@@ -204,8 +262,7 @@ unsafe impl Device for DriverDevice {
         options: PinnedOptions,
     ) -> Result<()> {
         let _scope = self.context.enter()?;
-        // Write-combined memory is made so, it cannot become so.
-        let flags = Self::pinned_flags(PinnedOptions { write_combined: false, ..options });
+        let flags = Self::pinned_flags(options);
         // SAFETY: the caller's promise.
         let register =
             || unsafe { (self.context.driver.calls.register_host)(pointer.cast(), bytes, flags) };
@@ -308,6 +365,7 @@ unsafe impl Device for DriverDevice {
         self.allocate_with("allocate_managed", bytes, || unsafe {
             allocate(&mut address, bytes, 1)
         })?;
+        self.state.managed.add(address, bytes);
         Ok(address)
     }
 
@@ -373,7 +431,8 @@ unsafe impl Device for DriverDevice {
     }
 
     fn trim_memory(&self, keep: usize) -> Result<()> {
-        self.state.trim(keep)
+        self.state.trim(keep)?;
+        self.pages.take_empty().into_iter().try_for_each(|block| self.unlock(block))
     }
 
     fn set_release_threshold(&self, bytes: usize) -> Result<()> {

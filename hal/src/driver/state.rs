@@ -3,6 +3,7 @@
 use super::blas::BlasHandle;
 use super::builtin::Builtins;
 use super::context::Context;
+use super::managed::ManagedRanges;
 use super::memory::DeviceAllocator;
 use super::staging::Staging;
 use super::stream::open_captures::OpenCaptures;
@@ -18,6 +19,7 @@ pub(super) struct DeviceState {
     /// [`Stream::id`](crate::Stream::id) of the default stream.
     pub(super) default_stream_id: u64,
     pub(super) memory: Arc<DeviceAllocator>,
+    pub(super) managed: ManagedRanges,
     pub(super) builtins: Builtins,
     pub(super) blas: BlasHandle,
     pub(super) staging: Staging,
@@ -29,9 +31,11 @@ impl DeviceState {
     pub(super) fn new(context: Context) -> Arc<DeviceState> {
         let context = Arc::new(context);
         let memory = Arc::new(DeviceAllocator::new(&context));
+        context.on_loss(Arc::downgrade(&memory));
         Arc::new(DeviceState {
             builtins: Builtins::new(&context),
             blas: BlasHandle::default(),
+            managed: ManagedRanges::default(),
             staging: Staging::new(&context),
             open_captures: OpenCaptures::new(&context, &memory),
             memory,
@@ -57,9 +61,13 @@ impl DeviceState {
         self.context.reset(|| {
             let left = self.memory.end();
             self.staging.close();
-            self.builtins.forget();
             forgotten = Some(self.open_captures.forget());
-            move || self.memory.pool.free_left(&left)
+            let managed = self.managed.save();
+            move || {
+                // At once, before something else is mapped there.
+                self.managed.restore(managed);
+                self.memory.pool.free_left(&left);
+            }
         })
     }
 }

@@ -101,6 +101,13 @@ pub trait Vendor: Send + Sync + Debug {
     /// Returns the calling thread's context; 0 for none.
     fn current(&self) -> (c_int, Handle);
 
+    /// Returns the number of a context, which no other one has or had, unlike its handle; with 0 that of the calling
+    /// thread's. Without such numbers the status is [`NO_SYMBOL`].
+    fn number_of(&self, context: Handle) -> (c_int, u64) {
+        let _ = context;
+        (NO_SYMBOL, 0)
+    }
+
     /// Makes a context the calling thread's current one; 0 for none.
     fn set_current(&self, context: Handle) -> c_int;
 

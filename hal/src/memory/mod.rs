@@ -327,6 +327,17 @@ impl DeviceMemory {
         !self.usage.is_retired()
     }
 
+    /// Checks that the memory can still be used.
+    ///
+    /// # Errors
+    /// `InvalidHandle` if it was freed, or a reset of the device took it.
+    pub fn check(&self) -> Result<()> {
+        if self.is_gone() {
+            return Err(usage::lost(self));
+        }
+        if self.usage.is_retired() { Err(usage::freed(self)) } else { Ok(()) }
+    }
+
     /// True if a reset of the device took the memory.
     #[inline]
     fn is_gone(&self) -> bool {

@@ -9,13 +9,13 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-/// Page-locked host memory, zeroed when it is allocated.
+/// Page-locked host memory, zeroed when it is allocated. After a reset of the device it is ordinary memory, with
+/// the same bytes.
 pub struct PinnedMemory {
     device: Arc<dyn Device>,
     pointer: *mut u8,
     bytes: usize,
     generation: u32,
-    epoch: u64,
 }
 
 // SAFETY: the object owns the bytes it points to; shared references only read them.
@@ -50,8 +50,7 @@ impl PinnedMemory {
             unsafe { pointer.write_bytes(0, bytes) };
             pointer
         };
-        let epoch = device.epoch();
-        Ok(PinnedMemory { device: device.clone(), pointer, bytes, generation, epoch })
+        Ok(PinnedMemory { device: device.clone(), pointer, bytes, generation })
     }
 
     /// Returns the device that the memory was allocated for.
@@ -92,7 +91,6 @@ impl Drop for PinnedMemory {
         if self.bytes == 0
             || process::is_exiting()
             || self.generation != process::generation()
-            || self.device.epoch() != self.epoch
             || is_left(self.device.id(), || PinnedMemory { device: self.device.clone(), ..*self })
         {
             return;

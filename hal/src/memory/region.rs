@@ -53,10 +53,14 @@ impl Range {
         if !self.open.swap(false, Ordering::AcqRel) {
             return Err(Error::handle("free", "the memory was freed already"));
         }
-        if process::is_exiting()
-            || self.generation != process::generation()
-            || self.epoch != self.device.epoch()
-        {
+        if process::is_exiting() || self.generation != process::generation() {
+            return Ok(());
+        }
+        if self.epoch != self.device.epoch() {
+            if self.origin == Origin::Managed {
+                // SAFETY: the range ends once.
+                unsafe { self.device.free_detached(self.address) };
+            }
             return Ok(());
         }
         match self.origin {
@@ -214,7 +218,8 @@ impl Pitched {
 }
 
 /// Memory that host and device share, and that moves to whoever touches it:
-/// `cuMemAllocManaged`, `hipMallocManaged`.
+/// `cuMemAllocManaged`, `hipMallocManaged`. After [`Device::reset`] its addresses hold the same bytes, in ordinary
+/// memory, for the host alone (on Linux).
 #[derive(Debug)]
 pub struct Managed {
     region: Region,

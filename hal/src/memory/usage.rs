@@ -351,7 +351,9 @@ pub(super) fn freed(memory: &DeviceMemory) -> Error {
 #[cold]
 pub(super) fn lost(memory: &DeviceMemory) -> Error {
     let (address, device) = (memory.address(), memory.device.id());
-    let detail = format!("the memory at {address:#x} went when device {device} was reset");
+    let detail = format!(
+        "the memory at {address:#x} is from before device {device} was reset, which took it; allocate it again"
+    );
     Error::handle("memory", detail)
 }
 

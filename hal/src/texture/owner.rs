@@ -27,7 +27,7 @@ impl Handle {
     /// Checks that neither a reset nor a fork has taken what it stands for.
     fn check(&self, call: &'static str) -> Result<u64> {
         if self.epoch != self.device.epoch() || self.generation != process::generation() {
-            let detail = "a reset of the device, or a fork, has taken the array or object";
+            let detail = "the array or object is from before a reset of the device, or a fork; create it again";
             return Err(Error::handle(call, detail));
         }
         Ok(self.value)

@@ -4,7 +4,7 @@ use super::{backend, check_error, check_works, device};
 use crate::backends::is_double;
 use crate::harness::Outcome;
 use crate::programs::{ONE, grid};
-use gpuarray::memory::{DeviceMemory, PinnedMemory, RegisteredMemory, last_failed_free};
+use gpuarray::memory::{DeviceMemory, Managed, PinnedMemory, RegisteredMemory, last_failed_free};
 use gpuarray::{
     CaptureMode, Device, DeviceArray, ErrorKind, Event, EventOptions, Graph, Kernel, LoadOptions,
     Module, ModuleSource, Result, Status, Stream, StreamOptions,
@@ -215,7 +215,16 @@ pub(super) fn reset() -> Outcome {
     let device = device()?;
     let mut bytes = vec![0u8; 8192];
     for round in 1..=2 {
-        let objects = Objects::new(&device)?;
+        let mut objects = Objects::new(&device)?;
+        objects.pinned.fill(round as u8);
+        // Small ranges may share a page. Not every runtime has managed memory.
+        let sizes = [100, 1000, 3 << 20];
+        let managed = |bytes| Managed::new(&device, bytes).ok().map(|memory| (memory, bytes));
+        let managed: Vec<_> = sizes.into_iter().filter_map(managed).collect();
+        for (memory, bytes) in &managed {
+            // SAFETY: the host may write the memory, which no work uses.
+            unsafe { memory.pointer().write_bytes(round as u8, *bytes) };
+        }
         // SAFETY: the object is dropped before the bytes are.
         let registered = unsafe { RegisteredMemory::new(&device, &mut bytes)? };
         objects.launch_set()?;
@@ -226,6 +235,20 @@ pub(super) fn reset() -> Outcome {
         let error = unused.synchronize();
         check_error("another stream", error, ErrorKind::InvalidHandle, &["reset"]);
         check_works(&device)?;
+        // The host has its bytes, and may go on with them.
+        assert!(objects.pinned.iter().all(|&byte| u64::from(byte) == round));
+        objects.pinned.fill(9);
+        let error = device.pinned_address(objects.pinned.pointer());
+        check_error("page-locked memory", error, ErrorKind::InvalidHandle, &["reset"]);
+        for (memory, bytes) in managed {
+            // SAFETY: a reset leaves the bytes, and nobody else has them.
+            let bytes = unsafe { std::slice::from_raw_parts_mut(memory.pointer(), bytes) };
+            assert!(bytes.iter().all(|&byte| u64::from(byte) == round));
+            bytes.fill(9);
+            let error = memory.region().memory().check();
+            check_error("managed memory", error, ErrorKind::InvalidHandle, &["reset"]);
+            memory.region().free()?;
+        }
         // New objects beside the old ones, which go in any order.
         let new = Objects::new(&device)?;
         new.launch_set()?;

@@ -111,6 +111,12 @@ impl DeviceAllocator {
         lists + self.pool.unused()
     }
 
+    /// Forgets what there was before another library has reset the device. Called under any locks but the last ones.
+    pub(super) fn forget(&self) {
+        self.lists().iter().for_each(|list| list.forget());
+        self.pool.leave();
+    }
+
     /// Forgets everything, since the device is about to be reset. Returns what the driver may
     /// still hold afterwards, for [`Pool::free_left`].
     pub(super) fn end(&self) -> Vec<u64> {

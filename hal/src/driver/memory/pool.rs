@@ -2,13 +2,14 @@
 
 use crate::driver::calls::{Handle, PER_THREAD, PoolAccess, PoolProperties};
 use crate::driver::context::Context;
+use crate::driver::errors::Driver;
 use crate::error::{Error, Result};
 use crate::locks::{LEAF, POOL, Ranked};
 use crate::status::Status;
 use rustc_hash::FxHashSet;
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// `CU_MEMPOOL_ATTR_RELEASE_THRESHOLD`, `_RESERVED_MEM_CURRENT`, `_USED_MEM_CURRENT`; HIP's
 /// are the same.
@@ -30,6 +31,9 @@ pub(in crate::driver) struct Pool {
     /// What the driver's pool has given and not got back. CUDA keeps a pool and its memory over a
     /// reset of the context.
     taken: Ranked<FxHashSet<u64>, LEAF>,
+    /// The same from before a reset by another library, to be freed with the next request.
+    left: Ranked<Vec<u64>, LEAF>,
+    has_left: AtomicBool,
     /// The release threshold of the next driver's pool.
     threshold: AtomicU64,
 }
@@ -42,6 +46,8 @@ impl Pool {
             handle: Ranked::default(),
             known: AtomicU64::new(0),
             taken: Ranked::default(),
+            left: Ranked::default(),
+            has_left: AtomicBool::new(false),
             threshold: AtomicU64::new(u64::MAX),
         }
     }
@@ -144,6 +150,9 @@ impl Pool {
 
     /// Memory from the driver, with its status. The context is current.
     pub(in crate::driver) fn take(&self, stream: Handle, bytes: usize) -> Result<(u64, c_int)> {
+        if self.has_left.load(Ordering::Acquire) && !self.context.capture_state.are_possible() {
+            self.free_behind(&self.take_left());
+        }
         if let Some(pool) = self.handle()? {
             let (address, code) = self.take_from(pool, stream, bytes);
             if code == Status::SUCCESS {
@@ -155,6 +164,18 @@ impl Pool {
             self.give_up(pool);
         }
         Ok(self.take_plain(bytes))
+    }
+
+    /// Leaves what the driver's pool has given to the next request, which frees it.
+    pub(super) fn leave(&self) {
+        let taken = std::mem::take(&mut *self.taken.lock());
+        self.left.lock().extend(taken);
+        self.has_left.store(true, Ordering::Release);
+    }
+
+    fn take_left(&self) -> Vec<u64> {
+        self.has_left.store(false, Ordering::Release);
+        std::mem::take(&mut *self.left.lock())
     }
 
     /// Does without a pool: some runtimes have the calls and refuse the work.
@@ -325,32 +346,42 @@ impl Pool {
         if let Some(pool) = handle.filter(|_| scope.is_some()) {
             self.destroy(pool);
         }
-        std::mem::take(&mut *self.taken.lock()).into_iter().collect()
+        let mut left = self.take_left();
+        left.extend(std::mem::take(&mut *self.taken.lock()));
+        left
     }
 
     /// Frees what a reset has left of a pool, as CUDA's driver does. The context is not open, and
     /// nobody can open it: no address is anybody else's.
     pub(in crate::driver) fn free_left(&self, addresses: &[u64]) {
         let (calls, vendor) = (&self.context.driver.calls, &self.context.driver.vendor);
-        let Some(free) = calls.free_async.filter(|_| !addresses.is_empty()) else { return };
+        if calls.free_async.is_none() || addresses.is_empty() {
+            return;
+        }
         let ((_, previous), (code, handle)) =
             (vendor.current(), vendor.retain_context(self.context.device));
         if code != Status::SUCCESS || vendor.set_current(handle) != Status::SUCCESS {
             // Whoever uses the device next is told.
             return;
         }
+        self.free_behind(addresses);
+        // SAFETY: no argument.
+        unsafe { (calls.synchronize)() };
+        vendor.set_current(previous);
+        vendor.release_context(self.context.device);
+    }
+
+    /// Frees what a reset has left. The context is current.
+    fn free_behind(&self, addresses: &[u64]) {
+        let Driver { calls, vendor, .. } = &*self.context.driver;
         for &address in addresses {
             // SAFETY: the driver refuses an address that the reset took.
-            let code = unsafe { free(address, 0) };
+            let code = calls.free_async.map_or(Status::SUCCESS, |free| unsafe { free(address, 0) });
             if code != Status::SUCCESS {
                 vendor.forget_failure();
                 log::debug!("{address:#x} went with the reset: status {code}");
             }
         }
-        // SAFETY: no argument.
-        unsafe { (calls.synchronize)() };
-        vendor.set_current(previous);
-        vendor.release_context(self.context.device);
     }
 
     fn destroy(&self, pool: Handle) {

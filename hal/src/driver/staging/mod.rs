@@ -74,6 +74,10 @@ impl Staging {
         if self.unstaged.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) < WORTH {
             return Ok(None);
         }
+        if let Some(former) = workers.take() {
+            // Another library has reset the device: what they made is gone.
+            former.close(false);
+        }
         Ok(Some(workers.insert(Workers::start(&context.driver, handle, epoch, sizes)).clone()))
     }
 
@@ -98,7 +102,9 @@ impl Staging {
         }
         let mut workers = lock(&self.workers);
         if let Some(workers) = workers.take() {
-            workers.close(!context.is_lost());
+            // While the device is being reset here they still have what they made, one epoch later.
+            let is_there = context.epoch() - workers.epoch < 2;
+            workers.close(is_there && !context.is_lost());
         }
     }
 
