@@ -61,15 +61,15 @@ SAME   := $(addprefix --skip ,::dtypes:: ::elementwise:: ::indexed:: ::reduction
   ::programs:: ::views:: ::sorting::)
 # Python tests that are about drivers; the others are about arrays.
 IN_FOLDERS   := $(addprefix tests/python/,kernels status_style)
-DRIVER_TESTS := $(IN_FOLDERS) $(patsubst %,tests/python/test_%.py,driver captures pools rows process faults \
+DRIVER_TESTS := $(IN_FOLDERS) $(patsubst %,tests/python/test_%.py,after_reset driver captures pools rows process faults \
   lifetimes memory transfer waiting modules multiprocessing ownership collector kept_memory \
   raw_addresses host_buffers capabilities forged_exchange rocm status \
   numba_memory numba_plugin arrow arrow_columns dask blas)
-HIP_TESTS    := $(IN_FOLDERS) $(patsubst %,tests/python/test_%.py,driver captures pools rows process \
+HIP_TESTS    := $(IN_FOLDERS) $(patsubst %,tests/python/test_%.py,after_reset driver captures pools rows process \
   lifetimes rocm status arrow blas)
 CUDA_TESTS   := tests/python/status_style \
   $(patsubst %,tests/python/kernels/test_%.py,textures texture_references cubemaps) \
-  $(patsubst %,tests/python/test_%.py,driver captures faults lifetimes status numba_plugin forged_exchange arrow_columns dask blas)
+  $(patsubst %,tests/python/test_%.py,after_reset driver captures faults lifetimes status numba_plugin forged_exchange arrow_columns dask blas)
 
 # What a runtime of ROCm may lack, or have and not support.
 HIDDEN  := hipMallocFromPoolAsync,hipMemPoolCreate,hipLaunchHostFunc,hipMallocManaged,$\

@@ -73,15 +73,10 @@ impl Drop for DeviceAllocation {
 }
 
 impl DeviceAllocation {
-    /// The address of memory that has not been freed.
+    /// The address of memory that has not been freed, and that no reset took.
     fn address(&self) -> PyResult<u64> {
-        if self.memory.is_allocated() {
-            return Ok(self.memory.address());
-        }
-        Err(to_python(Error::handle(
-            "memory",
-            format!("the memory at {:#x} has been freed", self.memory.address()),
-        )))
+        self.memory.check().or_raise()?;
+        Ok(self.memory.address())
     }
 
     /// Ends the use of the memory by the device, while the host keeps it until this object goes.

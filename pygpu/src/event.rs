@@ -57,12 +57,14 @@ pub(crate) struct PyEvent {
 struct Content {
     event: Arc<dyn Event>,
     device: Arc<dyn Device>,
+    /// The device's when the event was made.
+    epoch: u64,
     status: AtomicStatus,
 }
 
 impl Content {
     fn new(event: Arc<dyn Event>, device: Arc<dyn Device>) -> Content {
-        Content { event, device, status: AtomicStatus::new() }
+        Content { event, epoch: device.epoch(), device, status: AtomicStatus::new() }
     }
 
     fn note<T>(&self, result: gpuarray::Result<T>) -> PyResult<T> {
@@ -289,10 +291,18 @@ impl PyEvent {
         Ok(PyEvent { content: OnceCell::with_value(Content::new(event, device)) })
     }
 
-    /// The driver's handle.
+    /// The driver's handle; LogicError after a reset of the device, which takes the event.
     #[getter]
     fn handle(&self) -> PyResult<u64> {
-        Ok(self.event()?.handle())
+        let Content { event, device, epoch, .. } = self.content()?;
+        if device.epoch() != *epoch {
+            let detail = format!(
+                "the event is from before device {} was reset, which took it; create it again",
+                device.id()
+            );
+            return Err(to_python(Error::handle("event", detail)));
+        }
+        Ok(event.handle())
     }
 
     /// The status of the last call.

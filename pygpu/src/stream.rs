@@ -90,6 +90,12 @@ impl PyStream {
         self.status.note(result).or_raise()
     }
 
+    /// The driver's handle, for other libraries and for calls that find the stream by it.
+    fn checked_handle(&self) -> PyResult<u64> {
+        self.note(self.stream.check_epoch())?;
+        Ok(self.stream.handle())
+    }
+
     /// Ends a capture of the stream.
     pub(crate) fn finish_capture(&self, py: Python<'_>) -> PyResult<Arc<dyn Graph>> {
         self.note(py.detach(|| self.stream.end_capture()))
@@ -181,8 +187,8 @@ impl PyStream {
     }
 
     /// Version of the protocol, and the handle, as other libraries ask for them.
-    fn __cuda_stream__(&self) -> (u32, u64) {
-        (0, self.stream.handle())
+    fn __cuda_stream__(&self) -> PyResult<(u32, u64)> {
+        Ok((0, self.checked_handle()?))
     }
 
     /// Waits until all work queued so far has run.
@@ -323,10 +329,10 @@ impl PyStream {
         self.note(self.stream.is_capturing())
     }
 
-    /// The driver's handle.
+    /// The driver's handle; LogicError after a reset of the device, which takes the stream.
     #[getter]
-    fn handle(&self) -> u64 {
-        self.stream.handle()
+    fn handle(&self) -> PyResult<u64> {
+        self.checked_handle()
     }
 
     /// Smaller numbers run first where the device distinguishes them.
@@ -416,6 +422,16 @@ pub(crate) fn by_handle(
             external.0.keep(owner);
         }
         return Ok(stream);
+    }
+    if owner.is_none() && stream_registry::was_taken(device.as_ref(), handle) {
+        return Err(to_python(Error::handle(
+            "stream",
+            format!(
+                "stream is {handle:#x}, the handle of a stream from before device {} was reset; create the \
+                 stream again, or pass the object of a new one that has this handle",
+                device.id()
+            ),
+        )));
     }
     // SAFETY: whoever passes a handle vouches for it, as with every GPU library; an owner is
     // kept with it.

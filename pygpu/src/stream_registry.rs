@@ -102,11 +102,20 @@ type LiveStream = (Arc<dyn Stream>, Option<Arc<Layered<ExternalStream>>>);
 
 /// Returns the live stream of a device with a handle.
 pub(crate) fn find(device: &dyn Device, handle: u64) -> Option<LiveStream> {
-    let (id, epoch) = (device.id(), device.epoch());
+    with_handle(device, handle, |epoch| epoch == device.epoch())
+}
+
+/// True if the handle is that of a stream that a reset has taken, and whose object is still there.
+pub(crate) fn was_taken(device: &dyn Device, handle: u64) -> bool {
+    with_handle(device, handle, |epoch| epoch != device.epoch()).is_some()
+}
+
+fn with_handle(device: &dyn Device, handle: u64, of: impl Fn(u64) -> bool) -> Option<LiveStream> {
+    let id = device.id();
     // Searched after the lock is released: the last reference to a stream drops its owner, too.
     let live: Vec<LiveStream> = {
         let streams = STREAMS.lock();
-        let own = streams.iter().filter(|entry| entry.device == id && entry.epoch == epoch);
+        let own = streams.iter().filter(|entry| entry.device == id && of(entry.epoch));
         own.filter_map(|entry| {
             Some((entry.stream.upgrade()?, entry.external.as_ref().and_then(Weak::upgrade)))
         })

@@ -194,7 +194,10 @@ impl GPUArray {
         let (py, array) = (slf.py(), slf.get());
         let (address, stream) = match array.size()? {
             0 => (0, None),
-            _ => (array.ptr()?, Some(Self::stream_for_others(slf)?)),
+            _ => {
+                array.content()?.array.memory().check().or_raise()?;
+                (array.ptr()?, Some(Self::stream_for_others(slf)?))
+            }
         };
         let hold = stream.map(|_| hold_memory(slf)).transpose()?;
         let describe = py.import("pygpu._exchange")?.getattr("describe")?;

@@ -62,7 +62,10 @@ class Stream:
         return self._stream.__cuda_stream__()
 
     def __repr__(self) -> str:
-        return self._name or f"<CUDA stream {self.handle}>"
+        try:
+            return self._name or f"<CUDA stream {self.handle}>"
+        except Error:
+            return "<CUDA stream from before a reset>"
 
     def synchronize(self) -> None:
         """Waits until all work queued so far has run.
