@@ -164,8 +164,9 @@ impl PagelockedHostAllocation {
     }
 }
 
-/// Returns a numpy array, its elements undefined, in page-locked memory (`cuMemHostAlloc`,
-/// `hipHostMalloc`), from and to which devices copy at full speed while the host does other work.
+/// Returns a numpy array, its elements undefined, in page-locked memory (`cuMemHostRegister`,
+/// `hipHostRegister`), from and to which devices copy at full speed while the host does other work.
+/// A reset of the device leaves the memory, no longer page-locked.
 ///
 /// Parameters
 /// ----------

@@ -57,7 +57,7 @@ def pagelocked_zeros(
 
     Notes
     -----
-    The driver's function is ``cuMemHostAlloc``.
+    The memory is the process's own, registered with the driver: a reset of the device leaves it.
 
     Examples
     --------
