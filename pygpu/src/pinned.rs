@@ -298,7 +298,7 @@ impl RegisteredHostMemory {
             return Err(to_python(Error::handle(
                 "unregister",
                 format!(
-                    "{arrays} arrays on the device use the page-locked memory; drop them first"
+                    "arrays on the device ({arrays}) use the page-locked memory; drop them first"
                 ),
             )));
         }

@@ -345,7 +345,7 @@ def test_memory_is_not_unregistered_under_an_array_on_the_device():
     locked = driver.register_host_memory(host, driver.mem_host_register_flags.DEVICEMAP)
     owner = locked.base
     array = gpuarray.GPUArray(4096, np.uint8, gpudata=owner.get_device_pointer(), base=owner)[:10]
-    with pytest.raises(driver.LogicError, match="1 arrays on the device"):
+    with pytest.raises(driver.LogicError, match="arrays on the device"):
         owner.unregister()
     np.testing.assert_array_equal(array.get(), host[:10])
     del array

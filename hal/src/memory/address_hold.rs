@@ -50,8 +50,8 @@ impl DeviceMemory {
             Err(holds) => Err(Error::handle(
                 "free",
                 format!(
-                    "the memory at {:#x} is still used by its address: {holds} exports of it (buffers, arrays of \
-                     other libraries, handles for other processes) live; drop them first",
+                    "the memory at {:#x} is still used by its address: drop its exports first (buffers, arrays of \
+                     other libraries, handles for other processes; {holds} in all)",
                     self.address
                 ),
             )),
