@@ -321,7 +321,7 @@ impl Walk<'_, '_, '_> {
             lexemes.before(at) == operator && !has_operand
         };
         let atomic = self.is_atomic_argument(at);
-        if indices.is_empty() && !(local.is_shared && !is_array) {
+        if indices.is_empty() && (is_array || !local.is_shared) {
             // `*p`, and `p + i` for an atomic operation.
             if atomic {
                 indices.push(Index::unknown());
