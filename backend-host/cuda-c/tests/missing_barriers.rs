@@ -156,14 +156,14 @@ fn expected(name: &str) -> (Vec<i32>, Vec<i32>) {
                 for k in 0..3 {
                     mine = mine.wrapping_mul(3).wrapping_add(k);
                 }
-                if t % 32 == 0 {
+                if t.is_multiple_of(32) {
                     state[i / 32] = mine.wrapping_add(1000);
                 }
                 mine.wrapping_add(t32 % 32)
             }
             "state_behind_a_bound" if i < 250 => {
                 let mine = first[i / 32].wrapping_mul(3).wrapping_add(1);
-                if t % 32 == 0 {
+                if t.is_multiple_of(32) {
                     state[i / 32] = mine.wrapping_add(1000);
                 }
                 mine

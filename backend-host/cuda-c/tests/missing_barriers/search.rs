@@ -75,7 +75,7 @@ fn statement(random: &mut Random, one: Option<One>, depth: usize) -> Statement {
         array => array,
     };
     match random.below(if one.is_some() { 6 } else { 12 }) {
-        0 | 1 | 2 => Statement::Read(variable, array_of(&read, array), read),
+        0..=2 => Statement::Read(variable, array_of(&read, array), read),
         3 | 4 => Statement::Write(array_of(&own, array), own, variable),
         5 => Statement::Mix(variable, random.below(VARIABLES)),
         6 => Statement::Barrier,
