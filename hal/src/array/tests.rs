@@ -82,8 +82,7 @@ fn every_method_that_may_fail_notes_its_status() {
         let more = methods.iter().find(|method| {
             let is_known = noting.iter().any(|it| it.place == method.place);
             !is_known
-                && delegates(&method.body, &methods)
-                    .is_some_and(|it| it.iter().all(|name| is_noted(&name)))
+                && delegates(&method.body, &methods).is_some_and(|it| it.iter().all(&is_noted))
         });
         let Some(more) = more else { break };
         noting.push(more);
