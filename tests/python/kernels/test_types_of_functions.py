@@ -178,7 +178,8 @@ __global__ void use(int *x, unsigned n, unsigned long many, float f) {
     x[min(threadIdx.x, n - 1)] = max(blockDim.x, x[0]) % 7 + (min(green, n) & 3);
     x[max(n, threadIdx.x)] = 2.0f * (__popc(n) - 3) < 0 ? min(byte, n) << 1 : (max(x[3], byte) | 4);
     x[5] = min(1.5f, f) + min(2.5, f) + __ffs(many) + __ffsll(x[2]) + __popcll(many) - 64;
-    x[6] = atan2(n, f) + pow(x[7], f) + fmax(f, many) + fma(n, f, x[4]) + fma(f, n, many) + fma(f, f, n);
+    x[6] = atan2(n, f) + pow(x[7], f) + fmax(f, many) + fma(n, f, x[4]) + fma(f, n, many);
+    x[6] += fma(f, f, n);
     x[7] = __hadd(x[1], x[2]) + __fns(n, 0, 3) + __umul24(n, 7) + jn(x[6], f) + exp10(f) + rsqrt(f);
     sincos(f, &f, &f);
     atomicMin((long long *)x, (long long)n);
