@@ -92,7 +92,8 @@ fn compiles_and_prints() {
             if let Ok(file) = nvrtc.file(compilation.target) {
                 assert!(live_programs(&file) == 0, "a program is left");
             }
-            format!("{:?} {} {error}", error.kind(), error.status().code)
+            let (kind, status) = (error.kind(), error.status().code);
+            format!("{kind:?} {status} {}: {}", error.call(), error.detail())
         }
     };
     println!("\nresult: {result}");

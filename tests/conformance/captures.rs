@@ -39,7 +39,7 @@ fn captures_are_refused_by_name(context: &Context) -> Outcome {
     }
     let stream = context.stream()?;
     let kind = ErrorKind::Unsupported;
-    expect_error(stream.begin_capture(CaptureMode::default()), kind, &["begin a capture"])?;
+    expect_error(stream.begin_capture(CaptureMode::default()), kind, &["begin_capture"])?;
     expect_error(stream.end_capture(), kind, &["end_capture"])?;
     assert!(!stream.is_capturing()?);
     Ok(())

@@ -204,9 +204,9 @@ fn memory_that_is_held_is_not_freed(context: &Context) -> Outcome {
     let memory = Arc::new(DeviceMemory::plain(&context.device, 256)?);
     let (first, second) = (memory.hold()?, memory.hold()?);
     let kind = ErrorKind::InvalidHandle;
-    expect_error(memory.release(), kind, &["still used", "2 exports"])?;
+    expect_error(memory.release(), kind, &["still used", "2 in all"])?;
     drop(first);
-    expect_error(memory.reissue(), kind, &["still used", "1 exports"])?;
+    expect_error(memory.reissue(), kind, &["still used", "1 in all"])?;
     assert!(memory.is_allocated());
     drop(second);
     memory.release()?;

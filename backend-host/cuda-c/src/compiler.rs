@@ -341,7 +341,8 @@ impl Compiler {
     fn compile_text(&self, source: &Preprocessed, text: &str) -> Result<Compiled> {
         let names: Vec<&str> = source.names.iter().map(String::as_str).collect();
         let has_forms = self.regions && !self.language.checked && !source.options.debug;
-        let meets = !self.language.checked;
+        // The driver doubles have neither: a missing barrier shows there.
+        let meets = self.regions && !self.language.checked;
         let mut without = has_forms.then(HashSet::new);
         loop {
             let unit = declarations::unit(text, &names, without.as_ref(), meets, source.is_hip);

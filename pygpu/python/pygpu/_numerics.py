@@ -60,6 +60,11 @@ def clip(
         raise ValueError("a bound is given twice; use either a_min and a_max or min and max")
     low, high = (a_min if min is None else min), (a_max if max is None else max)
     gpu_array("a", a)
+    if a.dtype.kind in "iu":
+        # Integers that no element can reach bound nothing.
+        limits = np.iinfo(a.dtype)
+        low = None if type(low) is int and low < limits.min else low
+        high = None if type(high) is int and high > limits.max else high
     if low is None and high is None:
         return _ufuncs["positive"](a, out=out)
     if low is None:

@@ -95,7 +95,7 @@ impl<'py> Arguments<'py> {
         }
     }
 
-    /// Adds positional arguments: PyCUDA's, or numpy's where the first is an axis.
+    /// Adds positional arguments: PyCUDA's, or numpy's where the first is an axis (or None, in methods that PyCUDA lacks).
     ///
     /// Raises `TypeError` for too many of them, and for one that is there by keyword, too.
     pub(super) fn with_positional(
@@ -108,7 +108,10 @@ impl<'py> Arguments<'py> {
         if positional.is_empty() {
             return Ok(self);
         }
-        let names = if is_axis(&positional.get_item(0)?) { numpy } else { pycuda };
+        let first = positional.get_item(0)?;
+        // `any` and `all` alone are methods of PyCUDA's arrays.
+        let is_numpys = first.is_none() && !matches!(method, "any" | "all");
+        let names = if is_numpys || is_axis(&first) { numpy } else { pycuda };
         if positional.len() > names.len() {
             return Err(PyTypeError::new_err(format!(
                 "{method}() takes the positional arguments {}; {} were given",
