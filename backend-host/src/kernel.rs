@@ -242,7 +242,8 @@ impl Kernel for HostKernel {
                 Status::host(Status::COOPERATIVE_LAUNCH_TOO_LARGE),
                 "launch_cooperative",
                 format!(
-                    "grid is {:?} for kernel {}, {blocks} blocks; at most {most} run at once",
+                    "grid is {:?} for kernel {}, {blocks} blocks; at most {most} run at once, as those \
+                     of a cooperative launch must",
                     config.grid,
                     self.name()
                 ),

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from . import _core
 from ._core import GPUArray
 
 
@@ -22,8 +23,8 @@ def whole(name: str, value: Any) -> int:
 
 def has_fractions(dtype: np.dtype[Any]) -> bool:
     """Whether numbers of the dtype have fractions, and so can be NaN."""
-    # numpy counts bfloat16 among the records.
-    return dtype.kind in "fc" or dtype.name == "bfloat16"
+    # numpy counts dtypes of other packages among the records, and gives them no fields.
+    return dtype.kind in "fc" or dtype.name in _core.extension_dtypes()
 
 
 def ordinals(count: int) -> str:

@@ -158,6 +158,16 @@ class Out(ArgumentHandler):
         ------
         TypeError
             The array does not say how many bytes it has.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from pygpu import autoinit, driver
+        >>> handler = driver.Out(np.ones(3, np.float32))
+        >>> handler.pre_call(None)
+        >>> handler.post_call(None)
+        >>> handler.array
+        array([0., 0., 0.], dtype=float32)
         """
         memory = self.get_device_alloc()
         _core.fill_memory(memory, 0, 1, self.array.nbytes, stream)

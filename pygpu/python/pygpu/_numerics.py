@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -156,9 +157,9 @@ def nan_to_num(
         # The parts lie side by side.
         numbers = numbers.view(np.empty(0, x.dtype).real.dtype)
     scalar = numbers.dtype.type
-    # numpy knows no limits of bfloat16.
-    bfloat16 = numbers.dtype.kind == "V"
-    most = np.uint16(0x7F7F).view(scalar) if bfloat16 else np.finfo(scalar).max
+    # numpy knows no limits of another package's dtypes.
+    package = sys.modules[scalar.__module__] if numbers.dtype.kind == "V" else np
+    most = package.finfo(scalar).max
     # Which ones they are, before one is replaced by another.
     replaced = (
         (_ufuncs["isnan"](numbers), nan),

@@ -80,4 +80,4 @@ def test_a_fault_stops_at_its_line(tmp_path):
     assert "kernel.cu:10" in shown, shown
     assert "x[*where] = 1;" in shown
     assert "$1 = (int *) 0x0" in shown
-    assert "the program has launch: kernel lost failed in block (0, 0, 0)" in shown
+    assert "the program has kernel lost failed in block (0, 0, 0)" in shown

@@ -229,7 +229,8 @@ UNDER_LOCKS = """
 
     def handler(number, frame):
         reads, writes = lambda: np.from_dlpack(a), lambda: a.on(stream).fill(1)
-        for call in (reads, a.ipc_handle, a.gpudata.free, writes):
+        shares = lambda: a.ipc_handle(copy=True)
+        for call in (reads, shares, a.gpudata.free, writes):
             try:
                 call()
             except driver.LogicError as error:
