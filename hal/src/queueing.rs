@@ -52,7 +52,7 @@ impl Drop for MayCapture {
 /// The number of [`Announcement`]s.
 static ANNOUNCED: AtomicUsize = AtomicUsize::new(0);
 
-/// Says that a stream captures, or is about to. A backend makes it before [`begin_alone`], and keeps it
+/// Says that a stream captures, or is about to. A backend makes it before [`begin_when_settled`], and keeps it
 /// until the capture has ended.
 #[derive(Debug)]
 pub struct Announcement {

@@ -43,6 +43,7 @@ __all__ = [
     "TextureArray",
     "TextureObject",
     "UniversalFunction",
+    "YieldingProperty",
     "__version__",
     "address_as_buffer",
     "arrow_device_array",
@@ -714,9 +715,10 @@ class Linker:
 
 @final
 class YieldingProperty:
-    def __init__(self, function: Any) -> None: ...
-    def __get__(self, object: Any, owner: Any = None) -> Any: ...
+    def __new__(cls, function: Any) -> YieldingProperty: ...
+    def __get__(self, instance: Any, owner: Any = None, /) -> Any: ...
 
+@final
 class PagelockedHostAllocation:
     size: int
     def free(self) -> None: ...

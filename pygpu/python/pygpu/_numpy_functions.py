@@ -280,7 +280,7 @@ def _apply(name: str, operands: Any, kwargs: dict[str, Any]) -> Any:
     return _masked(function, operands, out, where)
 
 
-def _cast(name: str, casting: str, operands: Any, outputs: Any) -> Any:
+def _cast(name: str, casting: Any, operands: Any, outputs: Any) -> Any:
     """Calls a function whose result becomes an element of `out` by one of numpy's other rules."""
     result = _apply(name, operands, {})
     if outputs is None:

@@ -214,7 +214,8 @@ def _triangle(m: GPUArray, k: int, is_lower: bool) -> GPUArray:
     rows = _core.sequence(0, 1, height, dtype, m)[:, None]
     columns = _core.sequence(0, 1, width, dtype, m)
     inside = columns <= rows + k if is_lower else columns >= rows + k
-    return _core.select(inside, m, np.zeros((), m.dtype)[()], False)
+    zero: Any = np.zeros((), m.dtype)[()]
+    return _core.select(inside, m, zero, False)
 
 
 def tril(m: GPUArray, k: int = 0) -> GPUArray:
