@@ -127,3 +127,14 @@ def test_powers_of_truth_values_have_the_type_of_numpy():
     a = np.array([True, False])
     for exponent in (0, 1, 2, 3, 2.0, True, np.int8(2), np.uint8(2), np.int64(2)):
         check(gpuarray.to_gpu(a) ** exponent, a**exponent)
+
+
+@pytest.mark.parametrize("name", ["sort", "fmin", "fmax", "minimum", "logical_xor"])
+def test_results_of_truth_values_are_0_and_1(name):
+    numbers = np.array([0, 1, 2, 7, 128, 255, 0, 3], np.uint8)
+    operands = [numbers] if name == "sort" else [numbers, numbers[::-1].copy()]
+    truths = [gpuarray.to_gpu(it).view(np.bool_) for it in operands]
+    result = gpuarray.sort(*truths) if name == "sort" else getattr(np, name)(*truths)
+    expected = getattr(np, name)(*(it.astype(bool) for it in operands))
+    assert result.dtype == np.bool_
+    assert result.view(np.uint8).get().tolist() == expected.astype(np.uint8).tolist()

@@ -250,9 +250,8 @@ impl Array {
         self.during(|| Ok(self.with_layout(self.layout.broadcast_to(shape)?)))
     }
 
-    /// Returns the same bytes as elements of another type. A bool of any byte but 0 is true; operations that move
-    /// elements or choose among them, such as [`Array::sort`] and `Fmin`, keep its byte, and copies to the
-    /// host of [`DeviceArray`] make it 1.
+    /// Returns the same bytes as elements of another type. A bool of any byte but 0 is true; operations that only move
+    /// elements keep its byte, and copies to the host of [`DeviceArray`] make it 1.
     ///
     /// # Errors
     /// `InvalidArgument` if the bytes of the fastest axis are no whole number of the new

@@ -48,6 +48,12 @@ pub(super) fn resolve<'a>(
             return Ok(resolved);
         }
     }
+    // Of truth values they are the same, and these make 1 of each byte but 0.
+    let function = match function {
+        BinaryFunction::Fmin if common == DType::Bool => BinaryFunction::Minimum,
+        BinaryFunction::Fmax if common == DType::Bool => BinaryFunction::Maximum,
+        other => other,
+    };
     let signature = function.signature(common)?;
     let compute = signature.compute;
     if function == BinaryFunction::Power {

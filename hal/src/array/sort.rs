@@ -1,8 +1,10 @@
 //! Sorting along an axis.
 
 use super::Array;
+use super::promote::Number;
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::function::BinaryFunction;
 use crate::operation::{Operation, Shape, Sort, Strides};
 use smallvec::SmallVec;
 
@@ -38,7 +40,12 @@ impl Array {
             // What is moved to the end comes back from there.
             let mut back: SmallVec<[usize; 4]> = (0..last).collect();
             back.insert(axis, last);
-            let input = self.transpose(Some(&order))?.in_c_order()?;
+            let mut input = self.transpose(Some(&order))?.in_c_order()?;
+            if self.dtype == DType::Bool && !indices {
+                // Truth values are sorted by their bytes, which may be others than 0 and 1.
+                let zero = Number::Bool(false).into();
+                input = Array::binary(BinaryFunction::NotEqual, (&input).into(), zero)?;
+            }
             let length = self.shape()[axis];
             let output =
                 input.new_result(input.shape(), if indices { DType::Int64 } else { self.dtype })?;
