@@ -9,7 +9,7 @@ use gpuarray::{Array, DType, Number, Scalar};
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyInt, PyList, PyTuple};
+use pyo3::types::{PyByteArray, PyBytes, PyInt, PyList, PyString, PyTuple};
 
 type Object<'py> = PyResult<Bound<'py, PyAny>>;
 
@@ -41,6 +41,17 @@ fn sequence<'py>(
     value: &Bound<'py, PyAny>,
     function: BinaryFunction,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let is_equality = matches!(function, BinaryFunction::Equal | BinaryFunction::NotEqual);
+    let is_text = value.is_instance_of::<PyString>()
+        || value.is_instance_of::<PyBytes>()
+        || value.is_instance_of::<PyByteArray>();
+    if is_text && !is_equality {
+        // Python would take the array for the number of repetitions.
+        return Err(PyTypeError::new_err(format!(
+            "operand is of type {}; a GPUArray or a number is needed",
+            value.get_type().name()?
+        )));
+    }
     if !value.is_instance_of::<PyList>() && !value.is_instance_of::<PyTuple>() {
         return Ok(None);
     }
@@ -49,9 +60,9 @@ fn sequence<'py>(
     // Texts and objects of any kind are on no device, and equal no number.
     let dtype = array.getattr("dtype")?;
     if matches!(dtype.getattr("kind")?.extract()?, 'O' | 'S' | 'U') {
-        return match function {
-            BinaryFunction::Equal | BinaryFunction::NotEqual => Ok(None),
-            _ => Err(PyTypeError::new_err(format!(
+        return match is_equality {
+            true => Ok(None),
+            false => Err(PyTypeError::new_err(format!(
                 "operand has elements of dtype {dtype}; numbers are needed"
             ))),
         };
