@@ -161,8 +161,8 @@ def test_elements_of_another_dtype_of_the_same_size_are_refused_or_converted():
     seconds = np.arange(6).astype("M8[s]")
     a, b = gpuarray.to_gpu(seconds), gpuarray.to_gpu(seconds.astype("M8[ms]"))
     mask, indices = gpuarray.to_gpu(MASK), gpuarray.to_gpu(np.arange(6))
-    a[:] = (seconds + 1).astype("M8[ms]")
-    _same(a, seconds + 1)
+    a[:] = (seconds + np.timedelta64(1, "s")).astype("M8[ms]")
+    _same(a, seconds + np.timedelta64(1, "s"))
     for move in (
         lambda: a.__setitem__(slice(None), b),
         lambda: a.fill(b[0]),
@@ -175,7 +175,7 @@ def test_elements_of_another_dtype_of_the_same_size_are_refused_or_converted():
     ):
         with pytest.raises((TypeError, ValueError), match="datetime64"):
             move()
-    _same(a, seconds + 1)
+    _same(a, seconds + np.timedelta64(1, "s"))
     _same(b, seconds.astype("M8[ms]"))
 
 
