@@ -267,8 +267,10 @@ def test_pycudas_function_keeps_the_dtype_and_the_method_is_numpys():
     stream = driver.Stream()
     for result in (gpuarray.sum(a_gpu), gpuarray.sum(a_gpu, None, stream)):
         check(result, a.sum(dtype="i2"))
-    for result in (a_gpu.sum(), a_gpu.sum(None, stream), np.sum(a_gpu)):
+    for result in (a_gpu.sum(), a_gpu.sum(stream=stream), a_gpu.sum(None), np.sum(a_gpu)):
         check(result, a.sum())
+    check(a_gpu.sum(None, np.float32), a.sum(None, np.float32))
+    check(a_gpu.prod(None, np.float64), a.prod(None, np.float64))
     check((a_gpu == a_gpu).sum(), 6)
     check(gpuarray.full((100, 100), 200, np.uint8).sum(), np.uint64(2_000_000))
     check(a_gpu.sum(np.float32), a.sum(dtype="f4"))
