@@ -3,9 +3,7 @@
 //! Backends that run kernels on the host can do it. The setting is the process's, and holds for all
 //! launches that are asked for while it is set.
 
-use crate::array::Array;
 use crate::error::{Error, Result};
-use crate::layout::shape_text;
 use crate::process::ProcessMutex;
 use crate::setting;
 use std::collections::{BTreeMap, VecDeque};
@@ -270,14 +268,12 @@ pub fn freed(address: u64, bytes: usize) {
     }
 }
 
-/// Notes what the memory of a new array is, and where the program is; the first array on an allocation is the
-/// one that it was made for.
-pub fn note_array(array: &Array) {
+/// Notes what the memory at `address` is for, `array of shape (3,) and dtype int32` for example; the first note on an
+/// allocation is kept.
+pub fn note_content(address: u64, content: impl FnOnce() -> String) {
     let mut notes = NOTES.lock();
-    if let Some(note) = notes.by_address.get_mut(&array.memory().address()) {
-        note.array.get_or_insert_with(|| {
-            format!("array of shape {} and dtype {}", shape_text(array.shape()), array.dtype())
-        });
+    if let Some(note) = notes.by_address.get_mut(&address) {
+        note.array.get_or_insert_with(content);
     }
 }
 

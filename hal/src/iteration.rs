@@ -1,7 +1,6 @@
 //! Simplification of an iteration over several operands: axes in the output's memory order,
 //! adjacent axes merged, so that most operations become a walk along one axis.
 
-use crate::layout::memory_order;
 use crate::operation::{Shape, Strides};
 use smallvec::SmallVec;
 
@@ -61,6 +60,46 @@ pub fn simplify(shape: &[usize], strides: &mut [Strides]) -> (Shape, Moves) {
         *place = list;
     }
     (axes, moved)
+}
+
+/// Returns the axes from the slowest to the fastest (numpy's order "K"): an axis lies outside another unless
+/// every operand that moves along both has the smaller stride there; the C order wins where operands disagree.
+pub fn memory_order(shape: &[usize], operands: &[&Strides]) -> SmallVec<[usize; 4]> {
+    let mut axes: SmallVec<[usize; 4]> = (0..shape.len()).collect();
+    // None: no operand moves along both; Some(true): `inner` should lie outside `outer`.
+    let should_swap = |outer: usize, inner: usize| {
+        let mut verdict = None;
+        if shape[outer] == 1 || shape[inner] == 1 {
+            return verdict;
+        }
+        for strides in operands {
+            // An operand does not move along an axis that it has no stride for.
+            let step = |axis: usize| strides.get(axis).map_or(0, |stride| stride.unsigned_abs());
+            let (a, b) = (step(outer), step(inner));
+            if a == 0 || b == 0 {
+                continue;
+            }
+            if a >= b {
+                return Some(false);
+            }
+            verdict = Some(true);
+        }
+        verdict
+    };
+    for from in (0..axes.len()).rev() {
+        // Move the axis inwards past every axis that should lie outside it.
+        let moving = axes[from];
+        let mut target = from;
+        for place in from + 1..axes.len() {
+            match should_swap(moving, axes[place]) {
+                Some(true) => target = place,
+                Some(false) => break,
+                None => {}
+            }
+        }
+        axes[from..=target].rotate_left(1);
+    }
+    axes
 }
 
 #[cfg(test)]

@@ -349,3 +349,14 @@ pub trait Kernel: Send + Sync + Debug {
     /// Returns the backend's own object, inside all decorators.
     fn as_any(&self) -> &dyn Any;
 }
+
+/// Code for a device, and what the compiler had to say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Compiled {
+    /// A cubin, PTX text with a zero behind it, or a code object.
+    pub code: Vec<u8>,
+    /// Warnings; empty without any.
+    pub log: String,
+    /// The names in the code of the compilation's `names`, in that order.
+    pub lowered: Vec<String>,
+}

@@ -56,8 +56,6 @@ pub(crate) fn note_allocation(address: u64) {
 
 /// As [`note_allocation`], for the memory of an array.
 pub(crate) fn note_array(array: &Array) {
-    if !checking::current().is_none() {
-        checking::note_array(array);
-        note_allocation(array.memory().address());
-    }
+    array.note_for_checks();
+    note_allocation(array.memory().address());
 }

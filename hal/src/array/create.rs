@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::function::{Function, UnaryFunction};
 use crate::layout::{Layout, Order};
 use crate::memory::{Access, AccessGuard, DeviceMemory, same_device};
-use crate::operation::{Operation, Sequence, Strides};
+use crate::operation::{Operation, Sequence, Strides, shape_text};
 use crate::scalar::Scalar;
 use crate::setting;
 use crate::stream::Stream;
@@ -74,10 +74,18 @@ impl Array {
     /// The array, of which reports of checks know what it is.
     #[inline]
     fn noted(self) -> Array {
-        if !checking::current().is_none() {
-            checking::note_array(&self);
-        }
+        self.note_for_checks();
         self
+    }
+
+    /// Tells the reports of checks, while something is looked for, what the array's memory holds.
+    #[inline]
+    pub fn note_for_checks(&self) {
+        if !checking::current().is_none() {
+            checking::note_content(self.memory.address(), || {
+                format!("array of shape {} and dtype {}", shape_text(self.shape()), self.dtype)
+            });
+        }
     }
 
     /// Returns a new array, its elements undefined, on the device's default stream.

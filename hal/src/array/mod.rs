@@ -4,6 +4,7 @@
 //! safe, statically typed form over it. Arguments are checked here, before anything is
 //! allocated or queued; backends rely on that.
 
+mod argument;
 mod create;
 mod elementwise;
 mod indexed;

@@ -1,8 +1,9 @@
 //! A run-time compiler with the on-disk cache in front of it.
 
 use super::cache::{CodeCache, CodeKey};
-use super::compiler::{Compilation, Compiled, Compiler};
+use super::compiler::{Compilation, Compiler};
 use crate::error::Result;
+use crate::module::Compiled;
 use std::ffi::OsString;
 
 /// Compiles, unless the cache has the result of the same compilation. Text that includes

@@ -1,6 +1,7 @@
 //! Compilers of CUDA C that are present at run time.
 
 use crate::error::Result;
+use crate::module::Compiled;
 use std::fmt::Debug;
 
 /// What is to be compiled, and for what.
@@ -19,17 +20,6 @@ pub struct Compilation<'a> {
     pub names: &'a [&'a str],
     /// True if the vendor's headers are to be found, as far as they are installed.
     pub headers: bool,
-}
-
-/// Code for a device, and what the compiler had to say.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Compiled {
-    /// A cubin, PTX text with a zero behind it, or a code object.
-    pub code: Vec<u8>,
-    /// Warnings; empty without any.
-    pub log: String,
-    /// The names in the code of the compilation's `names`, in that order.
-    pub lowered: Vec<String>,
 }
 
 /// A compiler that is present at run time.

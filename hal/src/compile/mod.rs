@@ -23,8 +23,9 @@ pub(crate) mod lookup;
 pub mod program;
 mod target;
 
+pub use crate::module::Compiled;
 pub use cache::{CodeCache, CodeKey};
 pub use cached::{compile_cached, compile_closed, may_read_files};
-pub use compiler::{Compilation, Compiled, Compiler};
+pub use compiler::{Compilation, Compiler};
 pub use jit::JitOptions;
 pub use target::{TARGETS, Target};

@@ -1,9 +1,10 @@
 //! Compiling with NVRTC or hipRTC: the same functions but for the start of their names, as
 //! `nvrtc.h` and `hip/hiprtc.h` declare them.
 
-use super::compiler::{Compilation, Compiled};
+use super::compiler::Compilation;
 use crate::error::{Error, ErrorKind, Result};
 use crate::library::Symbols;
+use crate::module::Compiled;
 use crate::status::{Api, Status};
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::ptr::{null, null_mut};

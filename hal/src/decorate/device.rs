@@ -1,13 +1,13 @@
 //! The decorated form of devices.
 
 use super::{Call, Decorated};
-use crate::compile::Compiled;
 use crate::device::{
     Device, DeviceAttribute, DeviceId, DeviceProperties, IpcHandle, MemoryInfo, PinnedOptions,
 };
 use crate::error::Result;
 use crate::event::{Event, EventOptions};
 use crate::features::Features;
+use crate::module::Compiled;
 use crate::module::{LinkInput, LoadOptions, Module, ModuleSource};
 use crate::stream::{Stream, StreamOptions};
 use crate::texture::{ArrayShape, Sampling, TextureHandle, TextureResource};

@@ -6,10 +6,10 @@ pub use properties::{
     DeviceAttribute, DeviceId, DeviceProperties, IpcHandle, MemoryInfo, PinnedOptions,
 };
 
-use crate::compile::Compiled;
 use crate::error::{Error, Result};
 use crate::event::{Event, EventOptions};
 use crate::features::Features;
+use crate::module::Compiled;
 use crate::module::{LinkInput, LoadOptions, Module, ModuleSource};
 use crate::stream::{Stream, StreamOptions};
 use crate::texture::{ArrayShape, Sampling, TextureHandle, TextureResource};

@@ -1,16 +1,14 @@
 //! What can be an argument of a launch, and tuples of arguments.
 
 use super::ArgumentList;
-use crate::array::{Array, DeviceArray};
-use crate::dtype::Element;
 use crate::error::Result;
 use crate::memory::{Access, DeviceMemory};
 use crate::scalar::Scalar;
 use std::sync::Arc;
 
 /// What can be an argument of a launch. How it is passed says what the kernel may do with the memory:
-/// what goes as `&DeviceArray` is only read, what goes as `&mut DeviceArray`, [`Array`] or
-/// [`DeviceMemory`] is written.
+/// an array that is borrowed to be read is only read; what goes as `&mut`, or as shared
+/// [`DeviceMemory`], is written.
 pub trait KernelArgument {
     /// Adds itself to the list.
     ///
@@ -49,31 +47,6 @@ sizes!(isize, usize);
 impl KernelArgument for Scalar {
     fn add_to<'a>(&'a self, list: &mut ArgumentList<'a>) -> Result<()> {
         list.scalar(*self);
-        Ok(())
-    }
-}
-
-/// The address of the first element. The kernel must not write the array: other streams may read it
-/// at the same time, and launches with the same argument are not ordered.
-impl<T: Element> KernelArgument for &DeviceArray<T> {
-    fn add_to<'a>(&'a self, list: &mut ArgumentList<'a>) -> Result<()> {
-        let array = self.untyped();
-        list.memory(array.address(), array.memory(), Access::Read);
-        Ok(())
-    }
-}
-
-/// The address of the first element; the kernel reads and writes the array.
-impl<T: Element> KernelArgument for &mut DeviceArray<T> {
-    fn add_to<'a>(&'a self, list: &mut ArgumentList<'a>) -> Result<()> {
-        self.untyped().add_to(list)
-    }
-}
-
-/// The address of the first element; the kernel may read and write the array.
-impl KernelArgument for Array {
-    fn add_to<'a>(&'a self, list: &mut ArgumentList<'a>) -> Result<()> {
-        list.memory(self.address(), self.memory(), Access::Write);
         Ok(())
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{Layout, checked_size, shape_text};
 use crate::error::{Error, Result};
+use crate::iteration::memory_order;
 use crate::operation::{Shape, Strides};
 use smallvec::SmallVec;
 
@@ -85,43 +86,4 @@ pub fn dense_layout(shape: &[usize], operands: &[&Strides], itemsize: usize) -> 
         step *= shape[axis].max(1) as isize;
     }
     Ok(Layout { shape: Shape::from_slice(shape), strides, offset: 0, itemsize })
-}
-
-/// The axes from the slowest to the fastest, by the rule of [`dense_layout`].
-pub(crate) fn memory_order(shape: &[usize], operands: &[&Strides]) -> SmallVec<[usize; 4]> {
-    let mut axes: SmallVec<[usize; 4]> = (0..shape.len()).collect();
-    // None: no operand moves along both; Some(true): `inner` should lie outside `outer`.
-    let should_swap = |outer: usize, inner: usize| {
-        let mut verdict = None;
-        if shape[outer] == 1 || shape[inner] == 1 {
-            return verdict;
-        }
-        for strides in operands {
-            // An operand does not move along an axis that it has no stride for.
-            let step = |axis: usize| strides.get(axis).map_or(0, |stride| stride.unsigned_abs());
-            let (a, b) = (step(outer), step(inner));
-            if a == 0 || b == 0 {
-                continue;
-            }
-            if a >= b {
-                return Some(false);
-            }
-            verdict = Some(true);
-        }
-        verdict
-    };
-    for from in (0..axes.len()).rev() {
-        // Move the axis inwards past every axis that should lie outside it.
-        let moving = axes[from];
-        let mut target = from;
-        for place in from + 1..axes.len() {
-            match should_swap(moving, axes[place]) {
-                Some(true) => target = place,
-                Some(false) => break,
-                None => {}
-            }
-        }
-        axes[from..=target].rotate_left(1);
-    }
-    axes
 }

@@ -9,12 +9,12 @@ mod reshape;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use broadcast::memory_order;
 pub use broadcast::{broadcast_shapes, dense_layout};
 pub use index::{IndexItem, SliceBounds, normalize_axis};
 
 use crate::dtype::DType;
 use crate::error::{Error, Result};
+pub use crate::operation::shape_text;
 use crate::operation::{Shape, Strides};
 use smallvec::SmallVec;
 use std::fmt;
@@ -51,17 +51,6 @@ impl fmt::Debug for Layout {
             self.offset,
             self.itemsize
         )
-    }
-}
-
-/// A shape as Python prints it.
-pub fn shape_text<T: fmt::Display>(shape: &[T]) -> String {
-    match shape {
-        [one] => format!("({one},)"),
-        _ => {
-            let parts: Vec<String> = shape.iter().map(T::to_string).collect();
-            format!("({})", parts.join(", "))
-        }
     }
 }
 

@@ -2,13 +2,12 @@
 
 use super::{
     Description, Elementwise, Epilogue, Gather, Indexed, Input, Mapped, MatrixProduct, Nonzero,
-    Operand, Reduce, Scan, Scatter, Sequence, Sort,
+    Operand, Reduce, Scan, Scatter, Sequence, Sort, shape_text,
 };
 use crate::Complex;
 use crate::dtype::{DType, Kind};
 use crate::error::{Error, Result};
 use crate::function::{Function, Reduction, UnaryFunction};
-use crate::layout::shape_text;
 use crate::scalar::Scalar;
 
 impl Description {

@@ -17,6 +17,7 @@ use crate::error::Result;
 use crate::function::{Function, Reduction};
 use crate::scalar::Scalar;
 use smallvec::SmallVec;
+use std::fmt;
 
 pub use random::{Random, RandomSource};
 
@@ -25,6 +26,17 @@ pub type Shape = SmallVec<[usize; 4]>;
 
 /// The strides of an array in bytes, without an allocation up to four axes.
 pub type Strides = SmallVec<[isize; 4]>;
+
+/// A shape as Python prints it.
+pub fn shape_text<T: fmt::Display>(shape: &[T]) -> String {
+    match shape {
+        [one] => format!("({one},)"),
+        _ => {
+            let parts: Vec<String> = shape.iter().map(T::to_string).collect();
+            format!("({})", parts.join(", "))
+        }
+    }
+}
 
 /// A typed, strided place in device memory.
 #[derive(Clone, Debug, PartialEq)]
