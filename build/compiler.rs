@@ -3,8 +3,8 @@
 
 use super::TARGET_VARIABLE;
 use super::environment::{Environment, is_program};
-use hal::compile::Target;
-use hal::source::{CLANG_OPTIONS, NVRTC_OPTIONS};
+use codegen::compile::Target;
+use codegen::source::{CLANG_OPTIONS, NVRTC_OPTIONS};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;

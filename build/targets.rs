@@ -3,9 +3,9 @@
 use super::compiler::Compiler;
 use super::environment::Environment;
 use super::{Built, TARGET_VARIABLE, units};
-use hal::compile::embedded::{PackedObject, pack};
-use hal::compile::{CodeCache, Target};
-use hal::source::catalogue::catalogue;
+use codegen::compile::embedded::{PackedObject, pack};
+use codegen::compile::{CodeCache, Target};
+use codegen::source::catalogue::catalogue;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;

@@ -3,11 +3,11 @@
 use super::TARGET_VARIABLE;
 use super::compiler::{Compiler, run};
 use super::targets::Embedded;
-use hal::compile::embedded::PackedObject;
-use hal::compile::{CodeCache, CodeKey, Compilation};
+use codegen::compile::embedded::PackedObject;
+use codegen::compile::{CodeCache, CodeKey, Compilation};
+use codegen::source::catalogue::Group;
+use codegen::source::unit;
 use hal::poison::Unpoisoned as _;
-use hal::source::catalogue::Group;
-use hal::source::unit;
 use std::fs;
 use std::path::Path;
 use std::sync::Mutex;

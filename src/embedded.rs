@@ -1,7 +1,7 @@
 //! What this build carries: code compiled ahead of time, and the backend that is tried first.
 
 use crate::Choice;
-use hal::compile::embedded::{self, EmbeddedTarget};
+use codegen::compile::embedded::{self, EmbeddedTarget};
 
 // TARGETS and PREFERRED, by the build script.
 include!(concat!(env!("OUT_DIR"), "/embedded.rs"));

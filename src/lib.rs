@@ -50,8 +50,9 @@
 //!
 //! A backend is opened when it is asked for; a missing driver is an ordinary
 //! [`ErrorKind::BackendUnavailable`], never a panic. Arrays free their memory behind the work
-//! that uses it, on whatever streams that runs. What programs use of the vendor-neutral
-//! layer is re-exported here; the rest of it, for backends and bindings, is in [`hal`].
+//! that uses it, on whatever streams that runs. What programs use is re-exported here.
+//! Backends, decorators and bindings depend on the crates `gpuarray-hal`, `gpuarray-array`, `gpuarray-codegen` and
+//! `gpuarray-driver` themselves.
 //!
 //! # Features
 //!
@@ -66,19 +67,20 @@
 mod embedded;
 mod registry;
 
-pub use ::hal;
+pub use array::{
+    self, Argument, Array, DeviceArray, IndexItem, Inexact, Layout, Number, Order, PendingCopy,
+    PinnedBuffer, SliceBounds, layout,
+};
 pub use embedded::{BuildInfo, build_info};
 pub use hal::dtype::narrow::types::*;
 pub use hal::{
-    Api, Argument, Array, Backend, CaptureMode, Complex, DType, Device, DeviceArray,
-    DeviceAttribute, DeviceId, DeviceProperties, Direction, Element, Error, ErrorKind, Event,
-    EventOptions, Feature, Features, Graph, IndexItem, Inexact, IpcHandle, Kernel, KernelAttribute,
-    Kind, LaunchConfig, Layout, LinkInput, LinkKind, LoadOptions, MemoryInfo, Module, ModuleSource,
-    Number, Order, Parameter, PendingCopy, PinnedBuffer, PinnedOptions, PrefetchTarget, Result,
-    Scalar, SliceBounds, Status, StatusExt, Stream, StreamOptions, Transfer,
+    Api, Backend, CaptureMode, Complex, DType, Device, DeviceAttribute, DeviceId, DeviceProperties,
+    Direction, Element, Error, ErrorKind, Event, EventOptions, Feature, Features, Graph, IpcHandle,
+    Kernel, KernelAttribute, Kind, LaunchConfig, LinkInput, LinkKind, LoadOptions, MemoryInfo,
+    Module, ModuleSource, Parameter, PinnedOptions, PrefetchTarget, Result, Scalar, Status,
+    StatusExt, Stream, StreamOptions, Transfer,
 };
 pub use hal::{
-    array, checking, device, event, function, launch, layout, memory, module, random, status,
-    stream, texture,
+    checking, device, event, function, launch, memory, module, random, status, stream, texture,
 };
 pub use registry::{BACKEND_VARIABLE, BackendInfo, Choice, Opened, backends, open};

@@ -5,13 +5,13 @@
 
 use backend_host::{HostBackend, HostConfig};
 use gpuarray::array::functions;
-use gpuarray::hal::decorate::{Call, Fault, FaultInjector, decorate};
-use gpuarray::hal::interruption;
-use gpuarray::hal::texture::{ArrayShape, ChannelFormat, TexelFormat, TextureArray};
 use gpuarray::memory::{DeviceMemory, PinnedMemory, RegisteredMemory, last_failed_free};
 use gpuarray::{
     Backend, DeviceArray, ErrorKind, EventOptions, MemoryInfo, Result, Status, StreamOptions,
 };
+use hal::decorate::{Call, Fault, FaultInjector, decorate};
+use hal::interruption;
+use hal::texture::{ArrayShape, ChannelFormat, TexelFormat, TextureArray};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;

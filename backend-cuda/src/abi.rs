@@ -2,11 +2,9 @@
 
 use cudarc::driver::sys;
 use cudarc::nvrtc::sys as nvrtc;
+use driver::calls::{HostFunction, PoolAccess, PoolProperties, StreamCallback};
+use driver::texture::{ArrayDescription, ResourceDescription, TextureDescription, ViewDescription};
 use hal::IpcHandle;
-use hal::driver::calls::{HostFunction, PoolAccess, PoolProperties, StreamCallback};
-use hal::driver::texture::{
-    ArrayDescription, ResourceDescription, TextureDescription, ViewDescription,
-};
 use std::ffi::c_int;
 use std::mem::offset_of;
 
@@ -33,7 +31,7 @@ hal::abi_passes! {
     nvrtc::_nvrtcProgram as nvrtc::_nvrtcProgram;
 }
 
-hal::check_pool_layouts!(sys::CUmemPoolProps, sys::CUmemLocation, sys::CUmemAccessDesc);
+driver::check_pool_layouts!(sys::CUmemPoolProps, sys::CUmemLocation, sys::CUmemAccessDesc);
 
 // The fields of the descriptions of textures lie where the driver's structs have them.
 const _: () = {

@@ -2,7 +2,7 @@
 
 use crate::table::OwnCalls;
 use cudarc::driver::sys::{self, CUDA_MEMCPY3D, CUmemorytype};
-use hal::driver::calls::Handle;
+use driver::calls::Handle;
 use hal::texture::{ArrayCopy, CopySide};
 use hal::{Direction, Transfer};
 use std::ffi::{c_int, c_void};

@@ -8,8 +8,8 @@
 
 use crate::LIBRARY_VARIABLE;
 use crate::search::{BLAS_VARIABLE, SearchPaths};
-use hal::driver::blas::{Blas, BlasAbi, BlasLibrary, BlasNames, BlasProduct};
-use hal::driver::calls::Handle;
+use driver::blas::{Blas, BlasAbi, BlasLibrary, BlasNames, BlasProduct};
+use driver::calls::Handle;
 use hal::{DType, Result};
 use std::ffi::{c_int, c_longlong, c_void};
 use std::sync::Arc;

@@ -1,5 +1,5 @@
 //! The CUDA backend: the driver's functions, found at run time, as the table of
-//! [`hal::driver`].
+//! [`driver`].
 //!
 //! Types and signatures are those of `cudarc`; its own loader is not used, because it panics
 //! where a library or a symbol is missing and returns statuses as a closed enumeration.
@@ -12,7 +12,8 @@ mod search;
 mod table;
 mod vendor;
 
-use hal::{Backend, Result, driver, setting};
+use driver::{self};
+use hal::{Backend, Result, setting};
 use std::path::Path;
 use std::sync::Arc;
 use vendor::Cuda;

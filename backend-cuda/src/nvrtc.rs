@@ -9,10 +9,10 @@
 
 use crate::abi::Abi;
 use crate::search::{self, SearchPaths};
+use codegen::compile::program::ProgramCalls;
+use codegen::compile::{Compilation, Compiled, Compiler};
 use cudarc::nvrtc::sys;
-use hal::compile::program::ProgramCalls;
-use hal::compile::{Compilation, Compiled, Compiler};
-use hal::driver::abi::check_function;
+use driver::abi::check_function;
 use hal::library::{Library, Search};
 use hal::poison::Unpoisoned as _;
 use hal::{Api, Error, ErrorKind, Result};
@@ -221,7 +221,7 @@ impl LoadedNvrtc {
 /// `nvrtcGetNumSupportedArchs` and `nvrtcGetSupportedArchs`.
 type Numbers = unsafe extern "C" fn(*mut c_int) -> c_int;
 
-hal::check_program_calls! {
+codegen::check_program_calls! {
     Abi, Program, "Rust";
     version: sys::nvrtcVersion, create: sys::nvrtcCreateProgram,
     destroy: sys::nvrtcDestroyProgram, compile: sys::nvrtcCompileProgram,

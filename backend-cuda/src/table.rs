@@ -2,10 +2,10 @@
 
 use crate::abi::Abi;
 use cudarc::driver::sys::{self, CUDA_MEMCPY3D};
-use hal::driver::calls::Handle;
+use driver::calls::Handle;
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
-hal::driver_names! {
+driver::driver_names! {
     Abi, sys, "Rust";
     checked {
         init: cuInit(_);
@@ -108,7 +108,7 @@ hal::driver_names! {
 }
 
 // The functions of CUDA alone, and those whose types differ from HIP's.
-hal::driver_calls! {
+driver::driver_calls! {
     Abi, sys, "Rust";
     required {
         retain: cuDevicePrimaryCtxRetain(_: *mut Handle, _: c_int) -> c_int;

@@ -10,17 +10,14 @@
     reason = "a module of another crate's tests unwraps, and a skip has its reason printed"
 )]
 
-// The list of operations is that of hal's tests, under the name that it has there.
-extern crate hal as gpuarray_hal;
-
-#[path = "../../hal/tests/source/operations.rs"]
+#[path = "../../hal/codegen/tests/source/operations.rs"]
 mod operations;
 
+use codegen::compile::CodeCache;
+use codegen::compile::format::{Format, examine};
+use codegen::compile::{Compilation, Compiled, Compiler, compile_cached};
+use codegen::source::{NVRTC_OPTIONS, unit};
 use gpuarray_backend_cuda::nvrtc::Nvrtc;
-use hal::compile::CodeCache;
-use hal::compile::format::{Format, examine};
-use hal::compile::{Compilation, Compiled, Compiler, compile_cached};
-use hal::source::{NVRTC_OPTIONS, unit};
 use hal::{Api, ErrorKind, Status};
 use std::collections::HashSet;
 use std::io::Write as _;

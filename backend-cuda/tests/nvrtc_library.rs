@@ -3,8 +3,8 @@
 
 #![cfg(target_os = "linux")]
 
+use codegen::compile::{Compilation, Compiler};
 use gpuarray_backend_cuda::nvrtc::Nvrtc;
-use hal::compile::{Compilation, Compiler};
 use hal::library::{Search, add_search_directory};
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,12 +1,10 @@
 //! Which types of the bindings are passed as which types of the driver layer's tables.
 
 use crate::bindings as sys;
+use driver::abi::Passes;
+use driver::calls::{HostFunction, PoolAccess, PoolProperties, StreamCallback};
+use driver::texture::{ArrayDescription, ResourceDescription, TextureDescription, ViewDescription};
 use hal::IpcHandle;
-use hal::driver::abi::Passes;
-use hal::driver::calls::{HostFunction, PoolAccess, PoolProperties, StreamCallback};
-use hal::driver::texture::{
-    ArrayDescription, ResourceDescription, TextureDescription, ViewDescription,
-};
 use std::ffi::c_void;
 use std::mem::offset_of;
 
@@ -35,7 +33,7 @@ hal::abi_passes! {
     sys::_hiprtcProgram as sys::_hiprtcProgram;
 }
 
-hal::check_pool_layouts!(sys::hipMemPoolProps, sys::hipMemLocation, sys::hipMemAccessDesc);
+driver::check_pool_layouts!(sys::hipMemPoolProps, sys::hipMemLocation, sys::hipMemAccessDesc);
 
 // Of an array, the beginning is all that is read: a surface is never over anything else.
 impl Passes<Abi, sys::hipResourceDesc> for ResourceDescription {}

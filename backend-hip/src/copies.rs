@@ -2,7 +2,7 @@
 
 use crate::bindings as sys;
 use crate::table::OwnCalls;
-use hal::driver::calls::Handle;
+use driver::calls::Handle;
 use hal::texture::{ArrayCopy, CopySide};
 use hal::{Direction, Transfer};
 use std::ffi::{c_int, c_void};

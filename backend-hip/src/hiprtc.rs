@@ -13,8 +13,8 @@ use crate::bindings as sys;
 use crate::comgr::Comgr;
 use crate::options::{translate, unit};
 use crate::search::{COMPILER_VARIABLE, SearchPaths};
-use hal::compile::program::ProgramCalls;
-use hal::compile::{Compilation, Compiled, Compiler};
+use codegen::compile::program::ProgramCalls;
+use codegen::compile::{Compilation, Compiled, Compiler};
 use hal::library::{Library, Search};
 use hal::poison::Unpoisoned as _;
 use hal::{Api, Error, ErrorKind, Result};
@@ -211,7 +211,7 @@ impl LoadedHiprtc {
     }
 }
 
-hal::check_program_calls! {
+codegen::check_program_calls! {
     Abi, Program, "C";
     version: sys::hiprtcVersion, create: sys::hiprtcCreateProgram,
     destroy: sys::hiprtcDestroyProgram, compile: sys::hiprtcCompileProgram,

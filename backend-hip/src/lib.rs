@@ -1,5 +1,5 @@
 //! The HIP backend: the runtime's functions, found at run time, as the table of
-//! [`hal::driver`]. One build runs on ROCm 5, 6 and 7.
+//! [`driver`]. One build runs on ROCm 5, 6 and 7.
 //!
 //! Types and signatures are those of the bindings, which bindgen made of real headers; the
 //! tests hold them against the headers of four versions. What the versions do differently:
@@ -26,7 +26,8 @@ mod search;
 mod table;
 mod vendor;
 
-use hal::{Backend, Result, driver};
+use driver::{self};
+use hal::{Backend, Result};
 use search::{DRIVER_VARIABLE, SearchPaths};
 use std::path::Path;
 use std::sync::Arc;

@@ -11,9 +11,9 @@
 //! (`MessageLen`), and recurses; `rmpv` makes a tree of 40 bytes and more for each value, of which a
 //! damaged note can have one in each byte.
 
+use codegen::compile::format;
+use driver::vendor::KernelParameters;
 use hal::Parameter;
-use hal::compile::format;
-use hal::driver::vendor::KernelParameters;
 
 const EM_AMDGPU: u16 = 224;
 const NT_AMDGPU_METADATA: u32 = 32;

@@ -7,8 +7,8 @@
 //! Types and numbers are those of `rocblas-types.h` and `rocblas-functions.h` of ROCm 5 to 7.
 
 use crate::search::{BLAS_VARIABLE, DRIVER_VARIABLE, SearchPaths};
-use hal::driver::blas::{Blas, BlasAbi, BlasLibrary, BlasNames, BlasProduct};
-use hal::driver::calls::Handle;
+use driver::blas::{Blas, BlasAbi, BlasLibrary, BlasNames, BlasProduct};
+use driver::calls::Handle;
 use hal::{DType, Result};
 use std::ffi::{c_int, c_void};
 use std::path::Path;

@@ -8,10 +8,10 @@
 
 use crate::abi::Abi;
 use crate::bindings as sys;
-use hal::driver::calls::Handle;
+use driver::calls::Handle;
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
-hal::driver_names! {
+driver::driver_names! {
     Abi, sys, "C";
     checked {
         init: hipInit(_);
@@ -114,7 +114,7 @@ hal::driver_names! {
 }
 
 // The functions of HIP alone, and those whose types differ from CUDA's.
-hal::driver_calls! {
+driver::driver_calls! {
     Abi, sys, "C";
     required {
         set_device: hipSetDevice(_: c_int) -> c_int;

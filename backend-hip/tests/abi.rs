@@ -12,7 +12,7 @@ mod fetched;
 mod names;
 
 use bindings as sys;
-use hal::driver::texture::{ArrayDescription, ResourceDescription, TextureDescription};
+use driver::texture::{ArrayDescription, ResourceDescription, TextureDescription};
 use names::{BINDINGS, numbers};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

@@ -15,23 +15,20 @@
 )]
 #![cfg(target_os = "linux")]
 
-// The list of operations is that of hal's tests, under the name that it has there.
-extern crate hal as gpuarray_hal;
-
 mod code_object;
 mod fetched;
-#[path = "../../hal/tests/source/operations.rs"]
+#[path = "../../hal/codegen/tests/source/operations.rs"]
 mod operations;
 
 use code_object::{
     CodeObject, GFX90A, GFX942, GFX1030, GFX1100, MACHINE, SRAMECC_ANY, SRAMECC_ON, XNACK_ANY,
     XNACK_OFF,
 };
+use codegen::compile::CodeCache;
+use codegen::compile::{Compilation, Compiled, Compiler, compile_cached};
+use codegen::source::{HIPRTC_OPTIONS, unit};
 use gpuarray_backend_hip::hiprtc::Hiprtc;
 use gpuarray_backend_hip::metadata;
-use hal::compile::CodeCache;
-use hal::compile::{Compilation, Compiled, Compiler, compile_cached};
-use hal::source::{HIPRTC_OPTIONS, unit};
 use hal::{Api, Error, ErrorKind, Result, Status};
 use std::path::Path;
 

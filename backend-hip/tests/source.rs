@@ -3,13 +3,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a module of another crate's tests unwraps")]
 
-// The list of operations is that of hal's tests, under the name that it has there.
-extern crate hal as gpuarray_hal;
-
-#[path = "../../hal/tests/source/operations.rs"]
+#[path = "../../hal/codegen/tests/source/operations.rs"]
 mod operations;
 
-use hal::source::unit;
+use codegen::source::unit;
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 use std::process::Command;

@@ -2,8 +2,8 @@
 
 use crate::checked::ModuleText;
 use crate::seal::seal;
+use codegen::compile::{self, CodeCache, Compilation, Compiled, compile_closed, may_read_files};
 use cuda_c::{Compiler, Language, Preprocessed, Source};
-use hal::compile::{self, CodeCache, Compilation, Compiled, compile_closed, may_read_files};
 use hal::library::search_directories;
 use hal::{Error, ErrorKind, Result, Status};
 use std::sync::OnceLock;

@@ -115,7 +115,8 @@ impl Backend for HostBackend {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hal::{Array, DType, ErrorKind, Order, Scalar, StreamOptions};
+    use array::{Array, Order};
+    use hal::{DType, ErrorKind, Scalar, StreamOptions};
 
     /// What is freed by one of two devices must not come to the other's memory.
     #[test]

@@ -5,8 +5,8 @@ use crate::compile;
 use crate::device::HostDevice;
 use crate::kernel::HostKernel;
 use crate::seal::unsealed;
+use codegen::compile::format::{Format, examine};
 use cuda_c::Library;
-use hal::compile::format::{Format, examine};
 use hal::module::file_bytes;
 use hal::status::common_kind;
 use hal::{Error, ErrorKind, Kernel, LoadOptions, Module, ModuleSource, Result, Status, checking};
@@ -86,7 +86,6 @@ impl HostModule {
             }
             ModuleSource::Image(bytes) => (Cow::Borrowed(bytes), String::new()),
             ModuleSource::File(path) => (Cow::Owned(file_bytes(path)?), String::new()),
-            _ => return Err(Error::unsupported("load_module", "the host loads no such source")),
         };
         if examine(&image)? != Format::Elf {
             return Err(Error::new(

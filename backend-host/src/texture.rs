@@ -110,7 +110,6 @@ pub(crate) fn create_texture(
         TextureResource::Pitched { address, width, height, pitch, .. } => {
             in_memory(address, width, height, pitch)
         }
-        _ => return Err(Error::unsupported("create_texture", "the host reads no such resource")),
     };
     let texture = Texture {
         address: sampling.address.map(|mode| mode as u32),

@@ -42,7 +42,7 @@
 //! assert_eq!(error.kind(), ErrorKind::OutOfMemory);
 //! ```
 //!
-//! [Arrays](Array::last_status), [streams](Stream::last_status) and [events](Event::last_status)
+//! Arrays, [streams](Stream::last_status) and [events](Event::last_status)
 //! keep the status of their last call:
 //!
 //! ```
@@ -56,15 +56,13 @@
 
 mod enumeration;
 
-pub mod array;
+pub mod abi;
 pub mod attempt;
 pub mod backend;
 pub mod backlog;
 pub mod checking;
-pub mod compile;
 pub mod decorate;
 pub mod device;
-pub mod driver;
 pub mod dtype;
 pub mod error;
 pub mod event;
@@ -74,9 +72,8 @@ pub mod function;
 pub mod interruption;
 pub mod iteration;
 pub mod launch;
-pub mod layout;
 pub mod library;
-mod locks;
+pub mod locks;
 pub mod memory;
 pub mod module;
 pub mod operation;
@@ -86,12 +83,10 @@ pub mod queueing;
 pub mod random;
 pub mod scalar;
 pub mod setting;
-pub mod source;
 pub mod status;
 pub mod stream;
 pub mod texture;
 
-pub use array::{Argument, Array, DeviceArray, Inexact, Number, PendingCopy, PinnedBuffer};
 pub use backend::Backend;
 pub use device::{
     Device, DeviceAttribute, DeviceId, DeviceProperties, IpcHandle, MemoryInfo, PinnedOptions,
@@ -101,7 +96,6 @@ pub use dtype::{DType, Element, Kind};
 pub use error::{Error, ErrorKind, Result};
 pub use event::{Event, EventOptions};
 pub use features::{Feature, Features};
-pub use layout::{IndexItem, Layout, Order, SliceBounds};
 pub use module::{
     Kernel, KernelAttribute, LaunchConfig, LaunchLimits, LinkInput, LinkKind, LoadOptions, Module,
     ModuleSource, Parameter,

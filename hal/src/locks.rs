@@ -11,61 +11,62 @@ use std::ops::{Deref, DerefMut};
 use std::sync::{Mutex, MutexGuard, RwLockReadGuard, RwLockWriteGuard};
 
 /// One launch of a graph at a time.
-pub(crate) const LAUNCHING: u8 = 1;
+pub const LAUNCHING: u8 = 1;
 /// Uses of one shared memory are ordered and queued. An operation on several memories has the locks
 /// of all.
-pub(crate) const ORDERING: u8 = 2;
+pub const ORDERING: u8 = 2;
 /// Streams are made to wait for each other; alone: a capture begins or ends.
-pub(crate) const CAPTURING: u8 = 3;
+pub const CAPTURING: u8 = 3;
 /// A builtin kernel is compiled or loaded; products of matrices are queued by the vendor's library.
-pub(crate) const LOADING: u8 = 4;
+pub const LOADING: u8 = 4;
 /// A stream's freed blocks are given back on the stream.
-pub(crate) const GIVING_BACK: u8 = 5;
+pub const GIVING_BACK: u8 = 5;
 /// A capture begins, or something is done that no capture may begin beside.
-pub(crate) const BEGINNING: u8 = 6;
+pub const BEGINNING: u8 = 6;
 /// A context is opened or reset.
-pub(crate) const OPENING: u8 = 7;
+pub const OPENING: u8 = 7;
 /// The driver's pool is made.
-pub(crate) const POOL: u8 = 8;
+pub const POOL: u8 = 8;
 /// An event is recorded, or a stream made to wait for it.
-pub(crate) const MARKING: u8 = 9;
+pub const MARKING: u8 = 9;
 /// The driver adds something to a capture, or ends one.
-pub(crate) const ADDING: u8 = 10;
+pub const ADDING: u8 = 10;
 /// The driver is asked about a capture, or begins or ends one.
-pub(crate) const ASKING: u8 = 11;
+pub const ASKING: u8 = 11;
 /// The captures under way.
-pub(crate) const CAPTURES: u8 = 12;
+pub const CAPTURES: u8 = 12;
 /// The memory of one capture.
-pub(crate) const KEPT: u8 = 13;
+pub const KEPT: u8 = 13;
 /// Lists and counts, under which nothing else is called.
-pub(crate) const LEAF: u8 = 14;
+pub const LEAF: u8 = 14;
 
 /// A mutex of a rank.
 #[derive(Debug, Default)]
-pub(crate) struct Ranked<T, const RANK: u8>(Mutex<T>);
+pub struct Ranked<T, const RANK: u8>(Mutex<T>);
 
 impl<T, const RANK: u8> Ranked<T, RANK> {
-    pub(crate) const fn new(value: T) -> Self {
+    /// Returns a mutex of the value.
+    pub const fn new(value: T) -> Self {
         Ranked(Mutex::new(value))
     }
 
     /// Locks. What the locks protect is valid after every step, so a panic elsewhere spoils
     /// nothing.
     #[inline]
-    pub(crate) fn lock(&self) -> RankedGuard<'_, T> {
+    pub fn lock(&self) -> RankedGuard<'_, T> {
         self.lock_at(0)
     }
 
     /// Locks, where a thread takes several locks of the rank: each at a greater address than those
     /// that it has.
     #[inline]
-    pub(crate) fn lock_at(&self, address: usize) -> RankedGuard<'_, T> {
+    pub fn lock_at(&self, address: usize) -> RankedGuard<'_, T> {
         let held = Held::new(RANK, address);
         RankedGuard { guard: self.0.lock().unpoisoned(), _held: held }
     }
 
     /// Locks if nobody else has; waits for nobody, so in any order.
-    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+    pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         match self.0.try_lock() {
             Ok(guard) => Some(guard),
             Err(std::sync::TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
@@ -73,14 +74,15 @@ impl<T, const RANK: u8> Ranked<T, RANK> {
         }
     }
 
-    pub(crate) fn get_mut(&mut self) -> &mut T {
+    /// Returns the value, which nobody else can lock.
+    pub fn get_mut(&mut self) -> &mut T {
         self.0.get_mut().unpoisoned()
     }
 }
 
 /// The value, until the guard is dropped.
 #[derive(Debug)]
-pub(crate) struct RankedGuard<'a, T> {
+pub struct RankedGuard<'a, T> {
     guard: MutexGuard<'a, T>,
     _held: Held,
 }
@@ -164,7 +166,7 @@ impl Drop for OfThread {
 /// No stream is made to wait for another meanwhile: what is asked of a stream to order work behind
 /// it would end a capture that had begun in between.
 #[derive(Debug)]
-pub(crate) struct NothingOrdered {
+pub struct NothingOrdered {
     _guard: RwLockWriteGuard<'static, ()>,
     _held: Held,
 }

@@ -13,7 +13,6 @@ use std::sync::Arc;
 
 /// The code that a module is made from.
 #[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
 pub enum ModuleSource<'a> {
     /// CUDA C source for the device's run-time compiler.
     Source {

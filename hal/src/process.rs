@@ -51,7 +51,7 @@ pub fn generation() -> u32 {
 
 /// Returns false if nothing can be read at an address, so that a handle which a driver would follow there is
 /// none. The system reads a word, and tells of a fault as an error; where it may not be asked, true.
-pub(crate) fn may_be_read(address: u64) -> bool {
+pub fn may_be_read(address: u64) -> bool {
     #[cfg(target_os = "linux")]
     {
         let Ok(start) = usize::try_from(address) else { return false };

@@ -28,16 +28,17 @@ static MAY_CAPTURE: AtomicUsize = AtomicUsize::new(0);
 
 /// True if a stream of this process may capture.
 #[inline]
-pub(crate) fn some_may_capture() -> bool {
+pub fn some_may_capture() -> bool {
     MAY_CAPTURE.load(Ordering::Relaxed) > 0
 }
 
 /// Counts a stream that may capture, until the value is dropped.
 #[derive(Debug)]
-pub(crate) struct MayCapture(());
+pub struct MayCapture(());
 
 impl MayCapture {
-    pub(crate) fn new() -> MayCapture {
+    /// Says so from now on.
+    pub fn new() -> MayCapture {
         MAY_CAPTURE.fetch_add(1, Ordering::AcqRel);
         MayCapture(())
     }
@@ -206,7 +207,7 @@ thread_local! {
 
 /// Says that this thread is queueing work on a stream, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Queueing {
+pub struct Queueing {
     /// Where in the cell.
     place: u8,
     /// The cell, where the thread ends and has none of its own any longer: in destructors of its values, which
@@ -269,13 +270,13 @@ impl Queueing {
 }
 
 /// True while this thread queues an operation.
-pub(crate) fn is_inside() -> bool {
+pub fn is_inside() -> bool {
     TAKEN.try_with(|taken| taken.0.holds(|_| true)).unwrap_or(false)
 }
 
 /// True while no capture of a stream can begin for what this thread does: it queues an operation on the stream,
 /// or has [`NoCaptureBegins`].
-pub(crate) fn keeps_captures_from(stream: u64) -> bool {
+pub fn keeps_captures_from(stream: u64) -> bool {
     NoCaptureBegins::is_of_thread()
         || TAKEN.try_with(|taken| taken.0.holds(|it| it == stream)).unwrap_or(false)
 }
@@ -283,7 +284,7 @@ pub(crate) fn keeps_captures_from(stream: u64) -> bool {
 /// Keeps captures of a stream from beginning while the thread looks whether it captures, and then records an
 /// event or queues a function on it. `None` where none can begin ([`keeps_captures_from`]). It waits for calls of
 /// the driver that are short.
-pub(crate) fn beside_captures(stream: u64) -> Option<Queueing> {
+pub fn beside_captures(stream: u64) -> Option<Queueing> {
     if keeps_captures_from(stream) {
         return None;
     }
@@ -328,7 +329,7 @@ fn comes_within(patience: Duration, is_done: impl Fn() -> Result<bool>) -> Resul
 /// # Errors
 /// `InvalidArgument`.
 #[inline]
-pub(crate) fn outside_guards(call: &'static str) -> Result<()> {
+pub fn outside_guards(call: &'static str) -> Result<()> {
     if is_inside() || NoCaptureBegins::is_of_thread() { Err(inside_guard(call)) } else { Ok(()) }
 }
 
@@ -344,7 +345,7 @@ fn inside_guard(call: &'static str) -> Error {
 /// has no lock.
 ///
 /// Threads that go on queueing are held off for longer and longer: none begins to while this has the lock.
-pub(crate) fn begin_alone(concerned: impl Fn(u64) -> bool) -> NothingOrdered {
+pub fn begin_alone(concerned: impl Fn(u64) -> bool) -> NothingOrdered {
     fence(Ordering::SeqCst);
     let own = TAKEN.try_with(|taken| ptr::from_ref(taken.0)).unwrap_or(ptr::null());
     let is_queueing = |cell: &Cell| !ptr::eq(cell, own) && cell.holds(&concerned);
@@ -367,7 +368,7 @@ pub(crate) fn begin_alone(concerned: impl Fn(u64) -> bool) -> NothingOrdered {
 ///
 /// # Errors
 /// Those of what is called.
-pub(crate) fn settle_alone(
+pub fn settle_alone(
     concerned: impl Fn(u64) -> bool,
     has_settled: impl Fn() -> Result<bool>,
     wait: impl Fn() -> Result<()>,

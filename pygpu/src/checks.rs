@@ -3,8 +3,8 @@
 use crate::current_device::backend;
 use crate::errors::{OrRaise, to_python};
 use gpuarray::checking::{self, Checking, Checks};
-use gpuarray::hal::poison::Unpoisoned as _;
 use gpuarray::{Array, Error};
+use hal::poison::Unpoisoned as _;
 use pyo3::prelude::*;
 use std::sync::Mutex;
 

@@ -8,10 +8,10 @@ use crate::errors::{OrRaise, to_python};
 use crate::integer::argument;
 use crate::numpy_array;
 use crate::stream::stream_argument;
-use gpuarray::hal::HostRange;
-use gpuarray::hal::operation::Strides;
 use gpuarray::memory::{Access, AccessGuard, DeviceMemory, GraphObject, Use};
 use gpuarray::{Array, DType, Device, Direction, Error, Layout, Scalar, Stream, Transfer};
+use hal::HostRange;
+use hal::operation::Strides;
 use pyo3::prelude::*;
 use std::sync::Arc;
 

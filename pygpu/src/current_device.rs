@@ -1,8 +1,8 @@
 //! The backend of this process, and the device that each thread works on.
 
 use crate::errors::OrRaise;
-use gpuarray::hal::library::add_search_directory;
 use gpuarray::{Backend, Choice, Device, Feature, Stream};
+use hal::library::add_search_directory;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::cell::RefCell;

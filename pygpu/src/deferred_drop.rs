@@ -6,9 +6,9 @@
 //! thread ends with the last such value.
 
 use crate::stream_registry::live_streams;
-use gpuarray::hal::poison::Unpoisoned as _;
-use gpuarray::hal::process;
 use gpuarray::{Device, ErrorKind, Event, EventOptions, Result, Stream};
+use hal::poison::Unpoisoned as _;
+use hal::process;
 use pyo3::prelude::*;
 use std::any::Any;
 use std::cell::Cell;

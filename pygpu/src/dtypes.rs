@@ -1,7 +1,7 @@
 //! numpy's dtypes and those of the core.
 
-use gpuarray::hal::dtype::Extension;
 use gpuarray::{DType, Kind};
+use hal::dtype::Extension;
 use numpy::npyffi::NPY_TYPES;
 use numpy::{PyArrayDescr, PyArrayDescrMethods};
 use pyo3::exceptions::PyTypeError;

@@ -1,8 +1,8 @@
 //! Streams that other libraries created.
 
 use crate::owner::OwnerObject;
-use gpuarray::hal::decorate::{Layered, StreamLayer};
 use gpuarray::{Device, DeviceId, EventOptions, Stream};
+use hal::decorate::{Layered, StreamLayer};
 use pyo3::prelude::*;
 use std::any::Any;
 use std::fmt;

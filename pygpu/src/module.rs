@@ -9,9 +9,9 @@ use crate::kernel::Function;
 use crate::numpy_array;
 use crate::owner::Filled;
 use crate::texture::{Bindings, PyTextureObject};
-use gpuarray::hal::module::read_regular;
-use gpuarray::hal::poison::Unpoisoned as _;
 use gpuarray::{Error, LinkInput, LinkKind, LoadOptions, Module, ModuleSource};
+use hal::module::read_regular;
+use hal::poison::Unpoisoned as _;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 use pyo3::{PyTraverseError, PyVisit};
@@ -211,7 +211,7 @@ pub(crate) fn compile_source<'py>(
 /// Returns the CUDA C functions that scans are made of, in the namespace `gpuarray`.
 #[pyfunction]
 pub(crate) fn scan_functions() -> String {
-    gpuarray::hal::source::scan_functions()
+    codegen::source::scan_functions()
 }
 
 /// `CU_JIT_MAX_REGISTERS` and the other options that say something to a loader.

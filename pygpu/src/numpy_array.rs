@@ -2,9 +2,9 @@
 
 use crate::dtypes;
 use crate::errors::OrRaise;
-use gpuarray::hal::operation::Strides;
 use gpuarray::layout::dense_layout;
 use gpuarray::{Error, Layout};
+use hal::operation::Strides;
 use numpy::npyffi::{NPY_ARRAY_WRITEABLE, NpyTypes, PY_ARRAY_API, get_type_object, npy_intp};
 use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};

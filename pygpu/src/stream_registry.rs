@@ -4,9 +4,9 @@
 //! to wait for every stream of a device.
 
 use crate::external_stream::ExternalStream;
-use gpuarray::hal::decorate::Layered;
-use gpuarray::hal::process::ProcessMutex;
 use gpuarray::{Device, DeviceId, Stream};
+use hal::decorate::Layered;
+use hal::process::ProcessMutex;
 use pyo3::prelude::*;
 use std::sync::{Arc, Weak};
 

@@ -2,9 +2,9 @@
 
 use crate::errors::{OrRaise, raised_in_python};
 use crate::stream_registry::live_streams;
-use gpuarray::hal::interruption;
 use gpuarray::memory::{AccessGuard, Use};
 use gpuarray::{Device, Event, Result, Stream};
+use hal::interruption;
 use pyo3::prelude::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -2,8 +2,8 @@
 //! do not have.
 
 use crate::current_device::backend;
-use gpuarray::hal::decorate::{Call, Fault, FaultInjector, decorate};
 use gpuarray::{Backend, ErrorKind};
+use hal::decorate::{Call, Fault, FaultInjector, decorate};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use std::sync::{Arc, OnceLock};

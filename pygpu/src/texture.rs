@@ -4,13 +4,13 @@ use crate::copies::DeviceAddress;
 use crate::current_device::current_device;
 use crate::deferred_drop::DeferredDrop;
 use crate::errors::{OrRaise, to_python};
-use gpuarray::hal::poison::Unpoisoned as _;
 use gpuarray::memory::{Access, GraphObject};
 use gpuarray::texture::{
     AddressMode, ArrayShape, ChannelFormat, Sampling, SurfaceObject, TexelFormat, TextureArray,
     TextureObject, TextureResource,
 };
 use gpuarray::{Device, Direction, Error, Feature, Module, Result, Stream, Transfer};
+use hal::poison::Unpoisoned as _;
 use pyo3::prelude::*;
 use std::any::Any;
 use std::collections::HashMap;

@@ -113,10 +113,10 @@ impl Reference for bool {
 /// numbers begin at `first`.
 macro_rules! for_every_type {
     ($function:ident($($argument:expr),*)) => {
-        gpuarray::hal::dtypes!(for_every_type @rows (|_| true, 0) $function [$($argument),*])
+        hal::dtypes!(for_every_type @rows (|_| true, 0) $function [$($argument),*])
     };
     ($context:ident from $first:literal, $function:ident($($argument:expr),*)) => {
-        gpuarray::hal::dtypes!(
+        hal::dtypes!(
             for_every_type @rows (|number| $context.takes(number), $first) $function [$($argument),*]
         )
     };

@@ -4,14 +4,14 @@ use crate::context::{Context, Gate, error_of, expect_error};
 use crate::graphs::{capture, replay};
 use crate::harness::{Outcome, tests};
 use crate::programs::{grid, launch};
-use gpuarray::hal::texture::{
-    AddressMode, ArrayCopy, ArrayShape, ChannelFormat, CopySide, Sampling, SurfaceObject,
-    TexelFormat, TextureArray, TextureObject, TextureResource,
-};
 use gpuarray::memory::PinnedMemory;
 use gpuarray::{
     CaptureMode, DeviceArray, ErrorKind, Feature, Kernel, LoadOptions, ModuleSource, PinnedOptions,
     Result, Stream,
+};
+use hal::texture::{
+    AddressMode, ArrayCopy, ArrayShape, ChannelFormat, CopySide, Sampling, SurfaceObject,
+    TexelFormat, TextureArray, TextureObject, TextureResource,
 };
 use std::sync::Arc;
 

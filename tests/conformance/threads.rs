@@ -4,9 +4,9 @@ use crate::context::{Context, Gate, pause};
 use crate::graphs::capture;
 use crate::harness::{Outcome, tests};
 use gpuarray::array::functions;
-use gpuarray::hal::attempt::attempt;
 use gpuarray::memory::{Access, AccessGuard};
 use gpuarray::{DeviceArray, Result, Status};
+use hal::attempt::attempt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 

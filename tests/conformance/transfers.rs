@@ -3,9 +3,9 @@
 use crate::context::{Context, Gate, expect_error};
 use crate::harness::{Outcome, tests};
 use crate::reference::{Reference, for_every_type, samples};
-use gpuarray::hal::HostRange;
 use gpuarray::memory::{DeviceMemory, PinnedMemory};
 use gpuarray::{DeviceArray, Direction, ErrorKind, Stream, Transfer};
+use hal::HostRange;
 
 tests![
     what_is_sent_comes_back_in_every_type,

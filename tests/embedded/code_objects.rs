@@ -7,12 +7,12 @@ use crate::embed::compiler::{Compiler, run};
 use crate::embed::environment::Environment;
 use crate::embed::units;
 use crate::fetched;
-use hal::compile::CodeCache;
-use hal::compile::Target;
-use hal::compile::embedded::{EmbeddedTarget, pack};
-use hal::compile::format::{Format, examine};
-use hal::source::catalogue::catalogue;
-use hal::source::unit;
+use codegen::compile::CodeCache;
+use codegen::compile::Target;
+use codegen::compile::embedded::{EmbeddedTarget, pack};
+use codegen::compile::format::{Format, examine};
+use codegen::source::catalogue::catalogue;
+use codegen::source::unit;
 use std::path::Path;
 
 /// True where all kernels are compiled, not a part of them.

@@ -4,11 +4,11 @@
 
 use crate::Folder;
 use backend_cuda::nvrtc::Nvrtc;
+use codegen::compile::embedded::{EmbeddedTarget, PackedObject, pack, register};
+use codegen::compile::{Compilation, Compiler};
+use codegen::source::catalogue::catalogue;
+use codegen::source::{KernelSpec, NVRTC_OPTIONS, unit};
 use gpuarray::{Choice, Device, DeviceArray, ErrorKind};
-use hal::compile::embedded::{EmbeddedTarget, PackedObject, pack, register};
-use hal::compile::{Compilation, Compiler};
-use hal::source::catalogue::catalogue;
-use hal::source::{KernelSpec, NVRTC_OPTIONS, unit};
 use std::ffi::{CString, c_char, c_int};
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -4,10 +4,10 @@ use crate::embed::compiler::Compiler;
 use crate::embed::environment::Environment;
 use crate::embed::{self, units};
 use crate::{Folder, environment};
-use hal::compile::CodeCache;
-use hal::compile::Target;
-use hal::compile::embedded::{EmbeddedTarget, pack};
-use hal::source::catalogue::{Group, catalogue};
+use codegen::compile::CodeCache;
+use codegen::compile::Target;
+use codegen::compile::embedded::{EmbeddedTarget, pack};
+use codegen::source::catalogue::{Group, catalogue};
 use std::fs;
 
 /// Writes its arguments to `calls` and makes what it is told to by `-o`.

@@ -29,7 +29,7 @@ ENDINGS = {".rs", ".py", ".pyi", ".cuh"}
 EVERY = {
     "hal/src/dtype/table.rs": "its row, and the package that has its numpy dtype",
     "hal/src/dtype/narrow.rs": "its Rust type, its bits, and how it is rounded",
-    "hal/src/source/cuda/types.cuh": "its format in CUDA C, and how it is rounded there",
+    "hal/codegen/src/source/cuda/types.cuh": "its format in CUDA C, and how it is rounded there",
 }
 VENDORS = {
     "backend-cuda/src/cublas.rs": "cuBLAS's number for it, if it multiplies matrices of it",

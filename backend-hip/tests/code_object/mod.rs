@@ -3,7 +3,7 @@
 
 #![allow(dead_code, reason = "each test that includes this module uses a part of it")]
 
-use hal::source::Plan;
+use codegen::source::Plan;
 use object::elf::{EM_AMDGPU, FileHeader64};
 use object::read::elf::{ElfFile, FileHeader};
 use object::{Endianness, Object, ObjectSymbol};

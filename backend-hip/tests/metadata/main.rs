@@ -12,9 +12,9 @@ mod fetched;
 mod launches;
 mod notes;
 
+use codegen::compile::{Compilation, Compiler};
 use gpuarray_backend_hip::hiprtc::Hiprtc;
 use gpuarray_backend_hip::metadata::parameters;
-use hal::compile::{Compilation, Compiler};
 use notes::bundle;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

@@ -131,6 +131,5 @@ pub fn kernel(function: Function, compute: DType) -> Option<Kernel> {
             let run = with_number!(compute, T => Some(combination_of::<T>()), else None)?;
             Some(Kernel { run, cheap: true, in_place: false })
         }
-        _ => None,
     }
 }

@@ -89,7 +89,6 @@ pub unsafe fn execute(
                 nonzero::run(operation, &workers);
                 Ok(())
             }
-            other => Err(unsupported(format!("{other:?}"))),
         }
     }
 }

@@ -297,6 +297,5 @@ pub(super) unsafe fn run(operation: &Random, workers: &Workers<'_>) -> Result<()
             }
             Ok(())
         }
-        other => Err(unsupported(format!("{other:?}"))),
     }
 }

@@ -2,8 +2,9 @@
 
 use crate::config::HostConfig;
 use crate::device::HostHandle;
+use array::DeviceArray;
 use hal::memory::DeviceMemory;
-use hal::{CaptureMode, Device, DeviceArray, Error, EventOptions, Result, Stream, StreamOptions};
+use hal::{CaptureMode, Device, Error, EventOptions, Result, Stream, StreamOptions};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Weak};
 

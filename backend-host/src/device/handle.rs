@@ -9,7 +9,7 @@ use crate::module::HostModule;
 use crate::sharing::handle::Kind;
 use crate::stream::HostStream;
 use crate::texture;
-use hal::compile::Compiled;
+use codegen::compile::Compiled;
 use hal::interruption;
 use hal::texture::{ArrayShape, Sampling, TextureHandle, TextureResource};
 use hal::{

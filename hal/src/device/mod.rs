@@ -572,7 +572,7 @@ pub unsafe trait Device: Send + Sync + Debug {
 
 /// Returns the bytes of an allocation of `height` rows of `width` bytes for elements of `element`
 /// bytes, for [`Device::allocate_pitched`].
-pub(crate) fn check_pitched(width: usize, height: usize, element: usize) -> Result<usize> {
+pub fn check_pitched(width: usize, height: usize, element: usize) -> Result<usize> {
     if ![4, 8, 16].contains(&element) {
         return Err(Error::invalid(
             "allocate_pitched",

@@ -61,26 +61,6 @@ macro_rules! define {
                     DType::Opaque(_) => self,
                 }
             }
-
-            /// How often programs calculate with the type.
-            pub(crate) const fn frequency(self) -> Frequency {
-                match self {
-                    $(DType::$variant => Frequency::$use,)*
-                    DType::Opaque(_) => Frequency::Seldom,
-                }
-            }
-
-            /// The names in CUDA C. Records become words before any source is written.
-            pub(crate) const fn c_names(self) -> CNames {
-                match self {
-                    $(DType::$variant => CNames {
-                        value: $value,
-                        stored: $stored,
-                        functions: $functions,
-                    },)*
-                    DType::Opaque(_) => DType::UInt8.c_names(),
-                }
-            }
         }
 
         $(
@@ -95,17 +75,6 @@ macro_rules! define {
 }
 dtypes!(define);
 
-/// What generated CUDA C calls a dtype.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct CNames {
-    /// The type of a value in registers.
-    pub(crate) value: &'static str,
-    /// The type of a value in memory and in the arguments of a kernel.
-    pub(crate) stored: &'static str,
-    /// The struct whose members are the functions on the type.
-    pub(crate) functions: &'static str,
-}
-
 /// Where a dtype that numpy lacks is known from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extension {
@@ -113,18 +82,6 @@ pub struct Extension {
     pub package: &'static str,
     /// DLPack's code for the kind of its elements.
     pub dlpack_code: u8,
-}
-
-/// How often programs calculate with a dtype, which decides about the code that is compiled ahead
-/// of time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Frequency {
-    /// Most arrays are of it.
-    Often,
-    /// Less often.
-    Sometimes,
-    /// It is mostly stored, and converted to be calculated with.
-    Seldom,
 }
 
 /// The families of element types, in the order of promotion.

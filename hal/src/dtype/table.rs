@@ -8,9 +8,9 @@
 //!     c("type in registers", "type in memory", "struct of its functions") Working Use;
 //! ```
 //!
-//! `Working` is the dtype in which sums and products are kept until they are stored, `Use` a
-//! variant of `Frequency`. Types in CUDA C are those of
-//! `source/cuda/types.cuh`.
+//! `Working` is the dtype in which sums and products are kept until they are stored, `Use` says
+//! how often programs calculate with the dtype: `Often`, `Sometimes` or `Seldom`. Types in CUDA C are those of
+//! `codegen/src/source/cuda/types.cuh`.
 //!
 //! `EXTENSIONS` has what numpy lacks.
 

@@ -110,7 +110,6 @@ binary_functions!(binary);
 
 /// A function that an element-wise operation applies; its arguments are the inputs in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
 pub enum Function {
     /// One argument.
     Unary(UnaryFunction),
@@ -238,12 +237,6 @@ impl BinaryFunction {
         self.properties().value.of(compute)
     }
 
-    /// Returns true if integers are computed in a floating-point type that holds them, and not in one
-    /// that holds their common type: by numpy's rule this may be narrower.
-    pub(crate) const fn needs_fractions(self) -> bool {
-        matches!(self.properties().compute, rules::Compute::Inexact)
-    }
-
     /// Returns the types for arguments whose common type is `common`, by numpy's rules.
     ///
     /// # Errors
@@ -270,7 +263,6 @@ macro_rules! reduction {
         enumeration! {
             /// How the elements of an array are combined into one.
             #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-            #[non_exhaustive]
             pub enum Reduction { $($(#[doc = $doc])+ $variant,)* }
         }
 

@@ -48,7 +48,10 @@ fn is_settled(stream: &dyn Stream) -> Result<bool> {
 /// Waits for the work of a stream before a copy of pageable memory is queued on it. CUDA's driver
 /// makes such copies one at a time, whatever their streams: one that waited in the driver for its
 /// stream would hold up all others, and the making of streams.
-pub(crate) fn settle(stream: &dyn Stream) -> Result<()> {
+///
+/// # Errors
+/// A failure of the stream's work.
+pub fn settle(stream: &dyn Stream) -> Result<()> {
     if stream.is_capturing()? { Ok(()) } else { stream.synchronize() }
 }
 
@@ -243,11 +246,7 @@ impl<'a> AccessGuard<'a> {
     /// # Errors
     /// The driver's, if it cannot tell whether the stream captures.
     #[inline]
-    pub(crate) fn keep_new(
-        &self,
-        stream: &Arc<dyn Stream>,
-        memory: &Arc<DeviceMemory>,
-    ) -> Result<()> {
+    pub fn keep_new(&self, stream: &Arc<dyn Stream>, memory: &Arc<DeviceMemory>) -> Result<()> {
         if queueing::some_may_capture() {
             stream.keep_for_graph(&[(memory, Access::Write)])?;
         }

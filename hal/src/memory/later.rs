@@ -32,7 +32,7 @@ thread_local! {
 /// Leaves a value of a device to a thread that may wait, if this one may not: in
 /// [`call_in_stream`](crate::interruption::call_in_stream). Elsewhere it returns false, and makes no value.
 #[inline]
-pub(crate) fn is_left<T: Send + 'static>(device: DeviceId, value: impl FnOnce() -> T) -> bool {
+pub fn is_left<T: Send + 'static>(device: DeviceId, value: impl FnOnce() -> T) -> bool {
     let is_left = is_in_function();
     if is_left {
         leave(device, value());

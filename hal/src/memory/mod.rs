@@ -12,13 +12,12 @@ pub mod pool;
 mod region;
 mod usage;
 
-pub(crate) use access::settle;
-pub use access::{AccessGuard, Use};
+pub use access::{AccessGuard, Use, settle};
 pub use address_hold::AddressHold;
 pub use captured::{BlockOwner, CapturedMemory, GraphBlocks, GraphObject, GraphUses};
 pub use hold::GraphHold;
-pub use later::settle_dropped;
-pub(crate) use later::{is_left, leave};
+pub(crate) use later::leave;
+pub use later::{is_left, settle_dropped};
 pub use order::Access;
 pub use pinned::{PinnedMemory, RegisteredMemory};
 pub use pool::{DevicePool, PinnedPool, PooledPinned};
@@ -124,12 +123,19 @@ impl DeviceMemory {
         bytes: usize,
     ) -> Result<DeviceMemory> {
         same_device(device, stream.as_ref())?;
-        Self::on_own_stream(device, stream, bytes)
+        // SAFETY: the line before.
+        unsafe { Self::on_own_stream(device, stream, bytes) }
     }
 
-    /// As [`DeviceMemory::for_stream`], for a stream known to be of the device.
+    /// Does what [`DeviceMemory::for_stream`] documents, for a stream known to be of the device.
+    ///
+    /// # Errors
+    /// Those of [`DeviceMemory::for_stream`].
+    ///
+    /// # Safety
+    /// The stream is one of `device`.
     #[inline]
-    pub(crate) fn on_own_stream(
+    pub unsafe fn on_own_stream(
         device: &Arc<dyn Device>,
         stream: &Arc<dyn Stream>,
         bytes: usize,
@@ -138,8 +144,15 @@ impl DeviceMemory {
         Ok(Self::new(device, stream, address, bytes, Owner::Stream))
     }
 
-    /// As [`DeviceMemory::for_stream`], its bytes zero; `None` where the stream would have to fill it.
-    pub(crate) fn zeroed(
+    /// Does what [`DeviceMemory::on_own_stream`] documents, and the bytes are zero; `None` where the stream would
+    /// have to fill them.
+    ///
+    /// # Errors
+    /// Those of [`DeviceMemory::for_stream`].
+    ///
+    /// # Safety
+    /// As for [`DeviceMemory::on_own_stream`].
+    pub unsafe fn zeroed(
         device: &Arc<dyn Device>,
         stream: &Arc<dyn Stream>,
         bytes: usize,
@@ -429,6 +442,9 @@ impl Drop for DeviceMemory {
 }
 
 /// Checks that a stream belongs to the device.
-pub(crate) fn same_device(device: &Arc<dyn Device>, stream: &dyn Stream) -> Result<()> {
+///
+/// # Errors
+/// `InvalidArgument` that names both devices.
+pub fn same_device(device: &Arc<dyn Device>, stream: &dyn Stream) -> Result<()> {
     device.id().check_same("stream", "stream", stream.device_id())
 }

@@ -306,7 +306,6 @@ pub struct MatrixProduct {
 
 /// What an operation does, with which memory.
 #[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
 pub enum Description {
     /// A function of corresponding elements: arithmetic, cast, fill, copy, comparison, select.
     Elementwise(Elementwise),

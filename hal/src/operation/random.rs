@@ -9,7 +9,6 @@ use random::distribution::Distribution;
 
 /// Where random numbers come from.
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
 pub enum RandomSource {
     /// The states of a generator: [`Generator::count`] of them, each
     /// [`Generator::state_words`] words of 32 bits, from this address. Drawing advances them.

@@ -12,7 +12,7 @@ macro_rules! of_kernel {
 
 /// What a status number means for the program where the vendors agree; empty where the name
 /// says it all.
-pub(crate) fn meaning(code: i32) -> &'static str {
+pub fn meaning(code: i32) -> &'static str {
     match code {
         Status::INVALID_VALUE => "the driver refused an argument",
         Status::OUT_OF_MEMORY => "there is not enough memory",

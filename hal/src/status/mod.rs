@@ -10,7 +10,7 @@ mod result;
 
 pub use atomic::AtomicStatus;
 pub use meaning::common_kind;
-pub(crate) use meaning::meaning;
+pub use meaning::meaning;
 pub use result::StatusExt;
 
 use crate::enumeration::enumeration;

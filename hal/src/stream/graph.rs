@@ -9,7 +9,6 @@ use std::sync::Arc;
 /// Says which calls the driver refuses while a stream captures: those that a capture cannot
 /// contain, such as plain allocations. The values are those of `CUstreamCaptureMode`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum CaptureMode {
     /// The calls of every thread are refused.
     Global,

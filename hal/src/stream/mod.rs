@@ -44,7 +44,6 @@ pub struct StreamOptions {
 
 /// Names the side that managed memory migrates to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum PrefetchTarget {
     /// The device of the stream.
     Device,

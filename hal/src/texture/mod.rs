@@ -83,7 +83,6 @@ impl Sampling {
 
 /// What a texture reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum TextureResource {
     /// An array, by its handle.
     Array {
@@ -191,7 +190,6 @@ impl TextureResource {
 
 /// What a handle of a device stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum TextureHandle {
     /// An array.
     Array,

@@ -47,7 +47,7 @@ use crate::owner::OwnerReference;
 use crate::pool::Ticket;
 use crate::synchronize::interruptible;
 use gpuarray::Array;
-use gpuarray::hal::attempt::attempt;
+use hal::attempt::attempt;
 use numpy::PyArrayDescr;
 use once_cell::sync::OnceCell;
 use pyo3::exceptions::PyRuntimeError;
@@ -240,7 +240,7 @@ pub(crate) fn run<T: Send>(
     work: impl Fn() -> gpuarray::Result<T> + Send,
 ) -> PyResult<T> {
     if elements < RELEASE_FROM
-        && !gpuarray::hal::backlog::exists()
+        && !hal::backlog::exists()
         && let Some(result) = attempt(&work)
     {
         return result.or_raise();

@@ -330,7 +330,7 @@ macro_rules! unary_rows {
         }
     };
 }
-gpuarray::hal::unary_functions!(unary_rows);
+hal::unary_functions!(unary_rows);
 
 macro_rules! binary_rows {
     ($(
@@ -349,7 +349,7 @@ macro_rules! binary_rows {
         }
     };
 }
-gpuarray::hal::binary_functions!(binary_rows);
+hal::binary_functions!(binary_rows);
 
 /// The functions of the modules `cumath` and `gpuarray`, by the names of module and function.
 pub(crate) fn named_functions(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {

@@ -29,16 +29,13 @@ macro_rules! class {
                 match self { $(PyReduction::$variant => Reduction::$variant,)* }
             }
 
-            pub(super) fn of(reduction: Reduction) -> Option<Self> {
-                match reduction {
-                    $(Reduction::$variant => Some(PyReduction::$variant),)*
-                    _ => None,
-                }
+            pub(super) fn of(reduction: Reduction) -> Self {
+                match reduction { $(Reduction::$variant => PyReduction::$variant,)* }
             }
         }
     };
 }
-gpuarray::hal::reductions!(class);
+hal::reductions!(class);
 
 type Object<'py> = PyResult<Bound<'py, PyAny>>;
 type OptionalAny<'a, 'py> = Option<&'a Bound<'py, PyAny>>;

@@ -93,7 +93,7 @@ fn reduction_by(function: BinaryFunction) -> Option<PyReduction> {
                 let is_logical = matches!(reduction, Reduction::Any | Reduction::All);
                 !is_logical && reduction.combine() == function
             };
-            Reduction::ALL.into_iter().find(combines).and_then(PyReduction::of)
+            Reduction::ALL.into_iter().find(combines).map(PyReduction::of)
         }
     }
 }

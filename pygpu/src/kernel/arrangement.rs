@@ -2,8 +2,8 @@
 
 use super::signature::{Arrays, Signature, Vector};
 use gpuarray::Array;
-use gpuarray::hal::operation::{Shape, Strides};
 use gpuarray::memory::Access;
+use hal::operation::{Shape, Strides};
 use smallvec::SmallVec;
 
 /// Where an array's elements lie in the order in which a kernel counts them.
@@ -124,7 +124,7 @@ impl Arrangement {
         }
         let mut strides: SmallVec<[Strides; 6]> =
             order.iter().map(|&it| Strides::from_slice(arrays[it].1.strides())).collect();
-        let (shape, moves) = gpuarray::hal::iteration::simplify(shape, &mut strides);
+        let (shape, moves) = hal::iteration::simplify(shape, &mut strides);
         for ((&position, strides), moved) in order.iter().zip(strides).zip(moves) {
             let address = &mut self.addresses[position];
             *address = address.wrapping_add_signed(moved as i64);

@@ -3,7 +3,7 @@
 
 use super::Function;
 use crate::stream::{PyStream, stream_argument};
-use gpuarray::hal::poison::caught;
+use hal::poison::caught;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::panic::PanicException;

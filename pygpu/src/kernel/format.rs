@@ -1,7 +1,7 @@
 //! The types of a prepared kernel's arguments, in the format codes of Python's `struct` and of
 //! PyCUDA.
 
-use gpuarray::hal::poison::Unpoisoned as _;
+use hal::poison::Unpoisoned as _;
 use numpy::{PyArrayDescr, PyArrayDescrMethods};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;

@@ -5,13 +5,13 @@ mod queue;
 mod stream;
 
 use gpuarray::device::{DeviceAttribute, DeviceProperties, MemoryInfo};
-use gpuarray::hal::failures::Failures;
-use gpuarray::hal::poison::Unpoisoned as _;
 use gpuarray::memory::settle_dropped;
 use gpuarray::{
     Api, Backend, Device, DeviceId, Error, ErrorKind, Event, EventOptions, Features, PinnedOptions,
     Result, Status, Stream, StreamOptions,
 };
+use hal::failures::Failures;
+use hal::poison::Unpoisoned as _;
 use queue::{Mark, Progress, Queue};
 use std::alloc::Layout;
 use std::any::Any;

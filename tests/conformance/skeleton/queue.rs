@@ -1,9 +1,9 @@
 //! The work of one stream: tasks that a thread runs in order.
 
-use gpuarray::hal::failures::{Cause, Failures};
-use gpuarray::hal::interruption;
-use gpuarray::hal::poison::Unpoisoned as _;
 use gpuarray::{Error, ErrorKind, Result, Status};
+use hal::failures::{Cause, Failures};
+use hal::interruption;
+use hal::poison::Unpoisoned as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, mpsc};

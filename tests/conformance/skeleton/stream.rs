@@ -2,13 +2,13 @@
 
 use super::Shared;
 use super::queue::{Mark, Queue, Task};
-use gpuarray::hal::interruption;
-use gpuarray::hal::operation::Operation;
-use gpuarray::hal::poison::Unpoisoned as _;
-use gpuarray::hal::stream::transfer_overlapping;
 use gpuarray::status::AtomicStatus;
 use gpuarray::stream::call_function;
 use gpuarray::{DeviceId, Error, ErrorKind, Event, EventOptions, Result, Status, Stream, Transfer};
+use hal::interruption;
+use hal::operation::Operation;
+use hal::poison::Unpoisoned as _;
+use hal::stream::transfer_overlapping;
 use std::any::Any;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;

@@ -1,0 +1,465 @@
+//! Element-wise operations.
+
+use super::Array;
+use super::promote::{Argument, check_same_kind, common_dtype};
+use super::resolve::{resolve, selection};
+use crate::layout::{Layout, broadcast_shapes, dense_layout, shape_text};
+use hal::dtype::DType;
+use hal::error::{Error, Result};
+use hal::function::{BinaryFunction, Function, UnaryFunction};
+use hal::iteration::simplify;
+use hal::memory::{Access, AccessGuard, Use};
+use hal::operation::{Description, Elementwise, Input, Operand, Operation, Shape, Strides};
+use hal::status::StatusExt as _;
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+impl Array {
+    /// Returns a function of each element, in a new array.
+    ///
+    /// # Errors
+    /// `InvalidType` where the function is not defined for the dtype; `OutOfMemory`.
+    pub fn unary(&self, function: UnaryFunction) -> Result<Array> {
+        self.during(|| {
+            let compute = function.signature(self.dtype)?.compute;
+            self.apply_new(Function::Unary(function), compute, &[self.into()])
+        })
+    }
+
+    /// Returns a function of each element of `input`, broadcast, stored in this array.
+    ///
+    /// # Errors
+    /// Those of [`Array::unary`]; `InvalidArgument` if the shapes do not fit; `InvalidType` if the
+    /// result's type does not fit this array's within its kind.
+    pub fn set_unary(&self, function: UnaryFunction, input: &Array) -> Result<()> {
+        self.during(|| {
+            let compute = function.signature(input.dtype)?.compute;
+            let function = Function::Unary(function);
+            check_same_kind(function.result(compute), self.dtype)?;
+            self.apply_into(function, compute, &[input.into()])
+        })
+    }
+
+    /// Returns a function of corresponding elements of `left` and `right`, broadcast, in a new
+    /// array on the stream of the first array.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for shapes that do not fit or arrays of different devices;
+    /// `InvalidType` where the function is not defined; `Overflow` for a number outside the
+    /// type that it takes; `OutOfMemory`.
+    pub fn binary(
+        function: BinaryFunction,
+        left: Argument<'_>,
+        right: Argument<'_>,
+    ) -> Result<Array> {
+        let owner = first_array(&[left, right])?;
+        during(&[left, right], || {
+            let (function, arguments, compute) = resolve(function, left, right)?;
+            owner.apply_new(function, compute, &arguments)
+        })
+    }
+
+    /// Returns a function of corresponding elements of `left` and `right`, broadcast, stored in
+    /// this array.
+    ///
+    /// # Errors
+    /// Those of [`Array::binary`], and `InvalidType` if the result's type does not fit this
+    /// array's within its kind.
+    pub fn set_binary(
+        &self,
+        function: BinaryFunction,
+        left: Argument<'_>,
+        right: Argument<'_>,
+    ) -> Result<()> {
+        self.during(|| {
+            let (function, arguments, compute) = resolve(function, left, right)?;
+            check_same_kind(function.result(compute), self.dtype)?;
+            self.apply_into(function, compute, &arguments)
+        })
+    }
+
+    /// Returns `criterion ? then : otherwise`, element by element, in a new array. The criterion
+    /// holds where it is not zero, or greater than zero if `positive`. The shapes are broadcast.
+    ///
+    /// # Errors
+    /// Those of [`Array::binary`].
+    pub fn select(
+        criterion: &Array,
+        then: Argument<'_>,
+        otherwise: Argument<'_>,
+        positive: bool,
+    ) -> Result<Array> {
+        let arguments = [criterion.into(), then, otherwise];
+        during(&arguments, || {
+            let (function, compute) = selection(then, otherwise, positive)?;
+            if let DType::Opaque(_) = compute {
+                let output =
+                    criterion.new_array(result_layout(&arguments, compute.size())?, compute)?;
+                output.set_select(criterion, then, otherwise, positive)?;
+                return Ok(output);
+            }
+            criterion.apply_new(function, compute, &arguments)
+        })
+    }
+
+    /// Stores in this array what [`Array::select`] computes.
+    ///
+    /// # Errors
+    /// Those of [`Array::set_binary`].
+    pub fn set_select(
+        &self,
+        criterion: &Array,
+        then: Argument<'_>,
+        otherwise: Argument<'_>,
+        positive: bool,
+    ) -> Result<()> {
+        self.during(|| {
+            let (function, compute) = selection(then, otherwise, positive)?;
+            check_same_kind(compute, self.dtype)?;
+            if let (Argument::Array(then), Argument::Array(otherwise), DType::Opaque(_)) =
+                (then, otherwise, compute)
+            {
+                // A record is chosen byte by byte, all by the same truth value.
+                let (then, otherwise) = (then.bytes()?, otherwise.bytes()?);
+                let criterion = criterion.with_axis_behind(1, 0, criterion.dtype)?;
+                let bytes = [(&criterion).into(), (&then).into(), (&otherwise).into()];
+                return self.bytes()?.apply_into(function, DType::UInt8, &bytes);
+            }
+            self.apply_into(function, compute, &[criterion.into(), then, otherwise])
+        })
+    }
+
+    /// Returns the view of each element's bytes, along an axis of their own.
+    fn bytes(&self) -> Result<Array> {
+        self.with_axis_behind(self.dtype.size(), 1, DType::UInt8)
+    }
+
+    /// Returns the view with one more axis, behind the others.
+    fn with_axis_behind(&self, extent: usize, stride: isize, dtype: DType) -> Result<Array> {
+        let shape: Shape = self.shape().iter().copied().chain([extent]).collect();
+        let strides: Strides = self.strides().iter().copied().chain([stride]).collect();
+        let layout = Layout::with_strides(&shape, &strides, self.layout.offset(), dtype.size())?;
+        Array::from_memory(self.memory.clone(), layout, dtype, self.stream().clone())
+    }
+
+    /// Returns `a * x + b * y`, element by element, in `output` or in a new array. The shapes are
+    /// broadcast.
+    ///
+    /// # Errors
+    /// Those of [`Array::binary`].
+    pub fn linear_combination(
+        a: Argument<'_>,
+        x: &Array,
+        b: Argument<'_>,
+        y: &Array,
+        output: Option<&Array>,
+    ) -> Result<Array> {
+        let arguments = [a, x.into(), b, y.into()];
+        during(&arguments, || {
+            let compute = common_dtype(&arguments)?;
+            BinaryFunction::Multiply.signature(compute)?;
+            match output {
+                None => x.apply_new(Function::LinearCombination, compute, &arguments),
+                Some(output) => output.during(|| {
+                    check_same_kind(compute, output.dtype)?;
+                    output.apply_into(Function::LinearCombination, compute, &arguments)?;
+                    Ok(output.clone())
+                }),
+            }
+        })
+    }
+
+    /// Applies a function to broadcast arguments; the result is a new array on this array's
+    /// device and stream, its axes in the arguments' memory order.
+    pub(super) fn apply_new(
+        &self,
+        function: Function,
+        compute: DType,
+        arguments: &[Argument<'_>],
+    ) -> Result<Array> {
+        let dtype = function.result(compute);
+        let layout = result_layout(arguments, dtype.size())?;
+        for array in arrays(arguments) {
+            self.check_same_device(array)?;
+        }
+        let output = self.new_array(layout, dtype)?;
+        output.apply_first(function, compute, arguments)?;
+        Ok(output)
+    }
+
+    /// Applies a function to broadcast arguments and stores the values in this array.
+    pub(super) fn apply_into(
+        &self,
+        function: Function,
+        compute: DType,
+        arguments: &[Argument<'_>],
+    ) -> Result<()> {
+        for array in arrays(arguments) {
+            self.check_same_device(array)?;
+            if array.shape() != self.shape() {
+                array.layout.broadcast_to(self.shape()).map_err(|_| self.too_small_for(array))?;
+            }
+        }
+        self.check_writable()?;
+        // An argument that partly overlaps the output would be read after it was written.
+        let conflicts =
+            |array: &Array| array.overlaps(self) && !(array.is_same_view(self) || self.size() == 0);
+        if arrays(arguments).any(conflicts) {
+            let mut copies: SmallVec<[Array; 4]> = SmallVec::new();
+            for array in arrays(arguments).filter(|array| conflicts(array)) {
+                // From the stream: an array's own allocator may return the memory that the
+                // output has, and the copy would need a copy in turn, without end.
+                copies.push(array.on(self.stream())?.with_allocator(None).copy()?);
+            }
+            let mut next = copies.iter();
+            let replaced: SmallVec<[Argument<'_>; 4]> = arguments
+                .iter()
+                .map(|argument| match argument {
+                    Argument::Array(array) if conflicts(array) => {
+                        next.next().map_or(*argument, Argument::Array)
+                    }
+                    other => *other,
+                })
+                .collect();
+            return self.launch(function, compute, &replaced, false);
+        }
+        self.launch(function, compute, arguments, false)
+    }
+
+    /// Refuses an array that names an element twice.
+    pub(super) fn check_writable(&self) -> Result<()> {
+        if !self.layout.may_repeat() {
+            return Ok(());
+        }
+        Err(Error::invalid(
+            "output",
+            format!(
+                "an array of shape {} and strides {:?} names some elements twice; it cannot be \
+                 written",
+                shape_text(self.shape()),
+                self.strides()
+            ),
+        ))
+    }
+
+    #[cold]
+    fn too_small_for(&self, argument: &Array) -> Error {
+        Error::invalid(
+            "output",
+            format!(
+                "an operand of shape {} could not be broadcast to shape {}, that of the output",
+                shape_text(argument.shape()),
+                shape_text(self.shape())
+            ),
+        )
+    }
+
+    /// True if each element of the one is the element of the other with the same indices.
+    fn is_same_view(&self, other: &Array) -> bool {
+        let mut axes = self.shape().iter().zip(self.strides()).zip(other.strides());
+        self.address() == other.address()
+            && self.dtype.size() == other.dtype.size()
+            && self.shape() == other.shape()
+            && axes.all(|((&extent, own), others)| extent == 1 || own == others)
+    }
+
+    pub(super) fn check_same_device(&self, other: &Array) -> Result<()> {
+        if Arc::ptr_eq(self.device(), other.device()) {
+            return Ok(());
+        }
+        let (here, there) = (self.device().id(), other.device().id());
+        if here == there {
+            return Ok(());
+        }
+        Err(Error::invalid(
+            "operands",
+            format!(
+                "operands are on different devices, {} and {}; copy one over first",
+                here.beside(&there),
+                there.beside(&here)
+            ),
+        ))
+    }
+
+    /// Applies a function to arguments of this array's shape, or that broadcast to it, and stores
+    /// the values in this array, which is new: it overlaps nothing and repeats no element.
+    pub(super) fn apply_first(
+        &self,
+        function: Function,
+        compute: DType,
+        arguments: &[Argument<'_>],
+    ) -> Result<()> {
+        // Nobody else knows memory that is not an allocator's. Its first use needs no ordering on the stream that
+        // it counts as allocated on, which that of plain memory is not.
+        let is_own = self.allocator.is_none();
+        let is_new = is_own && self.memory.stream().id() == self.stream().id();
+        if !is_own {
+            self.check_new(arrays(arguments).filter(|array| !array.is_same_view(self)))?;
+        }
+        self.launch(function, compute, arguments, is_new)
+    }
+
+    /// Checks that memory of an allocator is not that of an operand, too.
+    pub(super) fn check_new<'a>(&self, operands: impl Iterator<Item = &'a Array>) -> Result<()> {
+        if self.allocator.is_none() || self.size() == 0 {
+            return Ok(());
+        }
+        for operand in operands {
+            if operand.overlaps(self) {
+                return Err(Error::invalid(
+                    "allocator",
+                    format!(
+                        "the allocator returned memory at {:#x} that an operand of the operation \
+                         lies in",
+                        self.memory.address()
+                    ),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Queues the operation; everything has been checked. `is_new` if only this array knows
+    /// its memory, so that its use needs no ordering.
+    fn launch(
+        &self,
+        function: Function,
+        compute: DType,
+        arguments: &[Argument<'_>],
+        is_new: bool,
+    ) -> Result<()> {
+        if self.size() == 0 {
+            // Without elements, too, a number has to fit.
+            for argument in arguments {
+                if let Argument::Number(number) = argument {
+                    number.to_scalar(compute)?;
+                }
+            }
+            return Ok(());
+        }
+        let mut uses: SmallVec<[Use<'_>; 5]> = SmallVec::new();
+        if !is_new {
+            uses.push((&self.memory, Access::Write));
+        }
+        // What is written may be read, too.
+        let is_other = |array: &&Array| !Arc::ptr_eq(&array.memory, &self.memory);
+        uses.extend(arrays(arguments).filter(is_other).map(|array| (&array.memory, Access::Read)));
+
+        let same_shape = arrays(arguments).all(|array| array.shape() == self.shape());
+        let is_line = same_shape && self.ndim() == 1 && self.strides()[0] > 0;
+        let is_flat = is_line
+            || (same_shape
+                && self.layout.is_c_contiguous()
+                && arrays(arguments).all(|array| array.layout.is_c_contiguous()));
+        let operation = if is_flat {
+            let along = |array: &Array| {
+                let mut strides = Strides::new();
+                let size = array.dtype.size() as isize;
+                strides.push(if is_line { array.strides()[0] } else { size });
+                array.operand(strides, 0)
+            };
+            let mut shape = Shape::new();
+            shape.push(self.size());
+            let inputs = inputs(function, compute, arguments, along)?;
+            Elementwise { function, compute, shape, inputs, output: along(self) }
+        } else {
+            let mut strides: SmallVec<[Strides; 5]> = SmallVec::new();
+            strides.push(Strides::from_slice(self.strides()));
+            for array in arrays(arguments) {
+                let layout = array.layout.broadcast_to(self.shape())?;
+                strides.push(Strides::from_slice(layout.strides()));
+            }
+            let (shape, moved) = simplify(self.shape(), &mut strides);
+            let mut ways = strides.into_iter().zip(moved);
+            let mut along = |array: &Array| {
+                let (strides, moved) = ways.next().unwrap_or_default();
+                array.operand(strides, moved)
+            };
+            let output = along(self);
+            let inputs = inputs(function, compute, arguments, along)?;
+            Elementwise { function, compute, shape, inputs, output }
+        };
+        let mut description = Description::Elementwise(operation);
+        let operation = Operation::seal(&mut description)?;
+        self.stream().wait_for_room();
+        let guard = AccessGuard::acquire(self.stream(), &uses)?;
+        if is_new {
+            guard.keep_new(self.stream(), &self.memory)?;
+        }
+        // SAFETY: layouts lie inside their memories, shapes agree after broadcasting, the
+        // output repeats no element and overlaps no input except as the same view, and the
+        // guard has ordered this work behind all that conflicts with it.
+        unsafe { self.stream().execute(operation) }
+    }
+}
+
+/// The inputs of an operation: arrays as `operand` describes them in turn, numbers without a type in
+/// the one that the function takes.
+#[inline]
+fn inputs(
+    function: Function,
+    compute: DType,
+    arguments: &[Argument<'_>],
+    mut operand: impl FnMut(&Array) -> Operand,
+) -> Result<SmallVec<[Input; 2]>> {
+    let mut inputs = SmallVec::new();
+    for (position, argument) in arguments.iter().enumerate() {
+        inputs.push(match argument {
+            Argument::Array(array) => Input::Array(operand(array)),
+            Argument::Scalar(scalar) => Input::Scalar(*scalar),
+            Argument::Number(number) => {
+                let wanted = function.argument(position, compute).unwrap_or(compute);
+                Input::Scalar(number.to_scalar(wanted)?)
+            }
+        });
+    }
+    Ok(inputs)
+}
+
+fn arrays<'a>(arguments: &'a [Argument<'a>]) -> impl Iterator<Item = &'a Array> + Clone {
+    arguments.iter().filter_map(|argument| match argument {
+        Argument::Array(array) => Some(*array),
+        _ => None,
+    })
+}
+
+/// Makes a call of a function of arrays; each of them remembers its status.
+#[inline]
+fn during<T>(arguments: &[Argument<'_>], call: impl FnOnce() -> Result<T>) -> Result<T> {
+    let result = call();
+    let status = result.status();
+    arrays(arguments).for_each(|array| array.status.store(status));
+    result
+}
+
+fn first_array<'a>(arguments: &[Argument<'a>]) -> Result<&'a Array> {
+    arguments
+        .iter()
+        .find_map(|argument| match argument {
+            Argument::Array(array) => Some(*array),
+            _ => None,
+        })
+        .ok_or_else(|| Error::invalid_type("elementwise", "no argument is an array"))
+}
+
+fn result_layout(arguments: &[Argument<'_>], itemsize: usize) -> Result<Layout> {
+    let mut all = arrays(arguments);
+    let Some(first) = all.next() else {
+        return Ok(Layout::scalar(itemsize));
+    };
+    let is_ordered = |array: &Array| array.ndim() == 1 || array.layout.is_c_contiguous();
+    if all.clone().all(|array| array.shape() == first.shape()) && arrays(arguments).all(is_ordered)
+    {
+        return Layout::contiguous(first.shape(), itemsize, crate::Order::C);
+    }
+    let mut shape = Shape::from_slice(first.shape());
+    for array in all {
+        shape = broadcast_shapes(&shape, array.shape())?;
+    }
+    let mut strides: SmallVec<[Strides; 4]> = SmallVec::new();
+    for array in arrays(arguments) {
+        strides.push(Strides::from_slice(array.layout.broadcast_to(&shape)?.strides()));
+    }
+    let views: SmallVec<[&Strides; 4]> = strides.iter().collect();
+    dense_layout(&shape, &views, itemsize)
+}

@@ -1,0 +1,225 @@
+//! Gather and scatter by arrays of indices.
+
+use super::Array;
+use super::promote::check_same_kind;
+use crate::layout::{Order, shape_text};
+use hal::dtype::DType;
+use hal::error::{Error, Result};
+use hal::function::{BinaryFunction, Reduction};
+use hal::memory::{Access, AccessGuard, settle};
+use hal::operation::{Gather, Input, Nonzero, Operation, Scatter, Shape, Strides};
+use hal::scalar::Scalar;
+use smallvec::SmallVec;
+
+impl Array {
+    /// Returns the elements that `indices` names along `axis`, in a new array: this array's shape
+    /// with that axis replaced by the shape of `indices`.
+    ///
+    /// A negative index counts from the end; one outside the axis reads zero, because a
+    /// device cannot refuse it.
+    ///
+    /// # Errors
+    /// `IndexOutOfRange` for an axis that does not exist; `InvalidType` unless the indices
+    /// are integers; `OutOfMemory`.
+    pub fn take(&self, indices: &Array, axis: isize) -> Result<Array> {
+        self.during(|| {
+            let axis = self.layout.normalize_axis(axis)?;
+            let output = self.new_result(&self.taken_shape(indices, axis), self.dtype)?;
+            self.take_checked(indices, axis, &output)?;
+            Ok(output)
+        })
+    }
+
+    /// Stores the elements that [`Array::take`] picks in `output`, converted to its dtype.
+    ///
+    /// # Errors
+    /// Those of [`Array::take`]; `InvalidArgument` for an output of another shape or one that
+    /// overlaps an input; `InvalidType` if the elements do not fit the output's type within
+    /// its kind.
+    pub fn take_into(&self, indices: &Array, axis: isize, output: &Array) -> Result<()> {
+        self.during(|| {
+            let axis = self.layout.normalize_axis(axis)?;
+            let expected = self.taken_shape(indices, axis);
+            check_same_kind(self.dtype, output.dtype)?;
+            output.check_apart(self)?;
+            output.check_apart(indices)?;
+            if output.shape() != &expected[..] {
+                return Err(Error::invalid(
+                    "out",
+                    format!(
+                        "out has shape {}; the result has shape {}",
+                        shape_text(output.shape()),
+                        shape_text(&expected)
+                    ),
+                ));
+            }
+            self.take_checked(indices, axis, output)
+        })
+    }
+
+    fn taken_shape(&self, indices: &Array, axis: usize) -> Shape {
+        let shape = self.shape();
+        shape[..axis].iter().chain(indices.shape()).chain(&shape[axis + 1..]).copied().collect()
+    }
+
+    fn take_checked(&self, indices: &Array, axis: usize, output: &Array) -> Result<()> {
+        let source = self.indexed(indices, axis)?;
+        if output.size() == 0 {
+            return Ok(());
+        }
+        let operation = Operation::new(Gather {
+            shape: Shape::from_slice(output.shape()),
+            source,
+            output: output.operand(Strides::from_slice(output.strides()), 0),
+        })?;
+        output.queue(&operation, &[self, indices])
+    }
+
+    /// Stores the elements of `values`, broadcast, at the places that `indices` names along
+    /// `axis`. An index outside the axis is passed over; where a place is named more than
+    /// once, one of the values wins.
+    ///
+    /// # Errors
+    /// Those of [`Array::take`]; `InvalidArgument` if the values' shape does not fit or they overlap
+    /// this array; `InvalidType` if they do not fit this array's type within its kind.
+    pub fn put(&self, indices: &Array, values: &Array, axis: isize) -> Result<()> {
+        self.during(|| {
+            let axis = self.layout.normalize_axis(axis)?;
+            let shape = self.taken_shape(indices, axis);
+            check_same_kind(values.dtype, self.dtype)?;
+            self.check_apart(values)?;
+            self.check_apart(indices)?;
+            let from = values.layout.broadcast_to(&shape)?;
+            let target = self.indexed(indices, axis)?;
+            if shape.contains(&0) {
+                return Ok(());
+            }
+            let operation = Operation::new(Scatter {
+                shape,
+                input: Input::Array(values.operand(Strides::from_slice(from.strides()), 0)),
+                target,
+            })?;
+            let uses: SmallVec<[_; 3]> = SmallVec::from_slice(&[
+                (&self.memory, Access::Write),
+                (&values.memory, Access::Read),
+                (&indices.memory, Access::Read),
+            ]);
+            self.stream().wait_for_room();
+            let _guard = AccessGuard::acquire(self.stream(), &uses)?;
+            // SAFETY: layouts lie inside their memories and overlap not, shapes agree, indices
+            // are checked by the operation, and the guard orders the work.
+            unsafe { self.stream().execute(&operation) }
+        })
+    }
+
+    /// Returns the indices of the elements that are not zero, of the array read as one-dimensional
+    /// in C order, in ascending order and as `dtype`: int32 or int64.
+    ///
+    /// The elements are counted first, and the call waits for their number. If another thread writes the array
+    /// meanwhile, the result may have places for which no index was found; what is in them is undefined.
+    ///
+    /// # Errors
+    /// `InvalidType` for records, for another dtype, and for int32 where an index may not fit;
+    /// `OutOfMemory`; a failure of queued work.
+    pub fn nonzero(&self, dtype: DType) -> Result<Array> {
+        self.during(|| {
+            let mask = match self.dtype {
+                DType::Bool => self.in_c_order()?,
+                _ => {
+                    let zero = Scalar::new(false).cast(self.dtype)?;
+                    Array::binary(BinaryFunction::NotEqual, self.into(), zero.into())?
+                        .in_c_order()?
+                }
+            };
+            self.found(&mask, None, dtype)
+        })
+    }
+
+    /// Returns the elements at which `mask` is true, in C order, along one axis.
+    ///
+    /// The true elements are counted first, and the call waits for their number. If another thread writes the
+    /// mask meanwhile, the result may have places for which no element was found; what is in them is
+    /// undefined.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a mask of another shape; `InvalidType` for one of another dtype than bool;
+    /// `OutOfMemory`; a failure of queued work.
+    pub fn compress(&self, mask: &Array) -> Result<Array> {
+        self.during(|| {
+            if mask.shape() != self.shape() {
+                return Err(Error::invalid(
+                    "mask",
+                    format!(
+                        "mask has shape {}; the array has shape {}",
+                        shape_text(mask.shape()),
+                        shape_text(self.shape())
+                    ),
+                ));
+            }
+            if mask.dtype != DType::Bool {
+                let detail = format!("mask is of dtype {}; it has to be of bool", mask.dtype);
+                return Err(Error::invalid_type("mask", detail));
+            }
+            if matches!(self.dtype, DType::Opaque(_)) {
+                let narrow = i32::try_from(self.size()).is_ok();
+                let indices = mask.nonzero(if narrow { DType::Int32 } else { DType::Int64 })?;
+                return self.in_c_order()?.reshape(&[-1], Order::C)?.take(&indices, 0);
+            }
+            self.found(&mask.in_c_order()?, Some(&self.in_c_order()?), self.dtype)
+        })
+    }
+
+    /// Returns the indices of the true elements of a mask, or the values at them, all in C order without
+    /// gaps, as a result of this array's.
+    fn found(&self, mask: &Array, values: Option<&Array>, dtype: DType) -> Result<Array> {
+        let most = mask.count()?;
+        let output = self.new_result(&[most], dtype)?;
+        let run =
+            |array: &Array| array.operand(Strides::from_slice(&[array.dtype.size() as isize]), 0);
+        let operation = Operation::new(Nonzero {
+            length: mask.size(),
+            most,
+            mask: run(mask),
+            values: values.map(run),
+            output: run(&output),
+        })?;
+        if most > 0 {
+            let inputs: SmallVec<[&Array; 2]> = std::iter::once(mask).chain(values).collect();
+            output.queue(&operation, &inputs)?;
+        }
+        Ok(output)
+    }
+
+    /// Returns the number of true elements, for which the call waits.
+    fn count(&self) -> Result<usize> {
+        let total = self.reduce(Reduction::Sum, DType::Int64, None, false)?;
+        settle(total.stream().as_ref())?;
+        let mut count = 0_i64;
+        // SAFETY: the variable has the size of the array's one element, and the call waits until
+        // the number is there.
+        unsafe { total.download((&raw mut count).cast(), true)? };
+        Ok(count as usize)
+    }
+
+    fn check_apart(&self, other: &Array) -> Result<()> {
+        self.check_same_device(other)?;
+        if self.layout.may_repeat() {
+            return Err(Error::invalid(
+                "out",
+                format!(
+                    "out has shape {} and strides {:?}, which name some elements twice; each must be \
+                     written once",
+                    shape_text(self.shape()),
+                    self.strides()
+                ),
+            ));
+        }
+        if self.overlaps(other) {
+            return Err(Error::invalid(
+                "out",
+                "the output overlaps an input; copy one of them first",
+            ));
+        }
+        Ok(())
+    }
+}

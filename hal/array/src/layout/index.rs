@@ -1,0 +1,239 @@
+//! Views by indices and slices, with Python's rules.
+
+use super::{Layout, MAX_AXES, shape_text};
+use hal::error::{Error, Result};
+use hal::operation::{Shape, Strides};
+
+/// `start:stop:step` as Python writes it; `None` is what is left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SliceBounds {
+    /// The first index; counts from the end if negative.
+    pub start: Option<isize>,
+    /// The index behind the last; counts from the end if negative.
+    pub stop: Option<isize>,
+    /// The distance; 1 if left out, not zero.
+    pub step: Option<isize>,
+}
+
+/// One entry of an index expression.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum IndexItem {
+    /// One index, which removes the axis; counts from the end if negative.
+    At(isize),
+    /// A range of an axis.
+    Slice(SliceBounds),
+    /// A new axis of extent 1.
+    NewAxis,
+    /// All axes that the other entries leave; at most once.
+    Ellipsis,
+}
+
+impl From<isize> for IndexItem {
+    fn from(index: isize) -> Self {
+        IndexItem::At(index)
+    }
+}
+
+impl From<std::ops::Range<isize>> for IndexItem {
+    fn from(range: std::ops::Range<isize>) -> Self {
+        IndexItem::Slice(SliceBounds {
+            start: Some(range.start),
+            stop: Some(range.end),
+            step: None,
+        })
+    }
+}
+
+impl From<std::ops::RangeFrom<isize>> for IndexItem {
+    fn from(range: std::ops::RangeFrom<isize>) -> Self {
+        IndexItem::Slice(SliceBounds { start: Some(range.start), ..SliceBounds::default() })
+    }
+}
+
+impl From<std::ops::RangeTo<isize>> for IndexItem {
+    fn from(range: std::ops::RangeTo<isize>) -> Self {
+        IndexItem::Slice(SliceBounds { stop: Some(range.end), ..SliceBounds::default() })
+    }
+}
+
+impl From<std::ops::RangeFull> for IndexItem {
+    fn from(_: std::ops::RangeFull) -> Self {
+        IndexItem::Slice(SliceBounds::default())
+    }
+}
+
+impl SliceBounds {
+    /// Returns the first index, the number of indices and the step on an axis of `extent` elements.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a step of zero, `Overflow` for an extent that no array has.
+    pub fn resolve(self, extent: usize) -> Result<(usize, usize, isize)> {
+        let step = self.step.unwrap_or(1);
+        if step == 0 {
+            return Err(Error::invalid("slice", "slice step cannot be zero"));
+        }
+        // Extents of arrays fit in isize, so the sums below do too, except for bounds far outside.
+        let n = isize::try_from(extent).map_err(|_| {
+            let what = format!("an axis of {extent} elements is larger than the address space");
+            Error::overflow("slice", what)
+        })?;
+        let clamp = |bound: isize, low: isize, high: isize| {
+            let bound = if bound < 0 { bound.saturating_add(n) } else { bound };
+            bound.clamp(low, high)
+        };
+        let (start, stop) = if step > 0 {
+            (self.start.map_or(0, |b| clamp(b, 0, n)), self.stop.map_or(n, |b| clamp(b, 0, n)))
+        } else {
+            (
+                self.start.map_or(n - 1, |b| clamp(b, -1, n - 1)),
+                self.stop.map_or(-1, |b| clamp(b, -1, n - 1)),
+            )
+        };
+        let distance = if step > 0 { stop - start } else { start - stop };
+        let count =
+            if distance <= 0 { 0 } else { 1 + (distance as usize - 1) / step.unsigned_abs() };
+        Ok((if count == 0 { 0 } else { start as usize }, count, step))
+    }
+}
+
+impl Layout {
+    /// Returns the view that an index expression names; axes that it leaves out stay whole.
+    ///
+    /// # Errors
+    /// `IndexOutOfRange` for too many entries, a second ellipsis, an index outside its axis or
+    /// more than [`MAX_AXES`] axes; `InvalidArgument` for a slice step of zero.
+    pub fn index(&self, items: &[IndexItem]) -> Result<Layout> {
+        let consumed =
+            items.iter().filter(|i| matches!(i, IndexItem::At(_) | IndexItem::Slice(_))).count();
+        if consumed > self.ndim() {
+            return Err(Error::index(
+                "index",
+                format!(
+                    "too many indices: the array has {} axes, {consumed} were indexed",
+                    self.ndim()
+                ),
+            ));
+        }
+        let whole = self.ndim() - consumed;
+        let mut shape = Shape::new();
+        let mut strides = Strides::new();
+        // Strides of an empty array may be anything; then the sum is not used.
+        let mut offset = self.offset as isize;
+        let mut axis = 0;
+        let mut seen_ellipsis = false;
+        for item in items {
+            match *item {
+                IndexItem::At(index) => {
+                    offset = offset.wrapping_add(self.element_offset(axis, index)?);
+                    axis += 1;
+                }
+                IndexItem::Slice(bounds) => {
+                    let (start, count, step) = bounds.resolve(self.shape[axis])?;
+                    // With one element or none the stride is never walked.
+                    let stride = self.strides[axis].saturating_mul(step);
+                    let moved = self.strides[axis].wrapping_mul(start as isize);
+                    offset = offset.wrapping_add(moved);
+                    shape.push(count);
+                    strides.push(stride);
+                    axis += 1;
+                }
+                IndexItem::NewAxis => {
+                    shape.push(1);
+                    strides.push(0);
+                }
+                IndexItem::Ellipsis => {
+                    if seen_ellipsis {
+                        return Err(Error::index("index", "more than one ellipsis in an index"));
+                    }
+                    seen_ellipsis = true;
+                    shape.extend_from_slice(&self.shape[axis..axis + whole]);
+                    strides.extend_from_slice(&self.strides[axis..axis + whole]);
+                    axis += whole;
+                }
+            }
+        }
+        shape.extend_from_slice(&self.shape[axis..]);
+        strides.extend_from_slice(&self.strides[axis..]);
+        if shape.len() > MAX_AXES {
+            return Err(Error::index(
+                "index",
+                format!("the index makes {} axes; at most {MAX_AXES} are allowed", shape.len()),
+            ));
+        }
+        let empty = shape.contains(&0);
+        Ok(Layout {
+            shape,
+            strides,
+            offset: if empty { self.offset } else { offset as usize },
+            itemsize: self.itemsize,
+        })
+    }
+
+    fn element_offset(&self, axis: usize, index: isize) -> Result<isize> {
+        let extent = self.shape[axis];
+        let wrapped = if index < 0 { index.saturating_add(extent as isize) } else { index };
+        if wrapped < 0 || wrapped as usize >= extent {
+            return Err(Error::index(
+                "index",
+                format!("index {index} is out of bounds for axis {axis} with size {extent}"),
+            ));
+        }
+        Ok(wrapped.wrapping_mul(self.strides[axis]))
+    }
+
+    /// Returns the axis that `axis` names, which counts from the end if negative.
+    ///
+    /// # Errors
+    /// `IndexOutOfRange` if there is no such axis.
+    pub fn normalize_axis(&self, axis: isize) -> Result<usize> {
+        normalize_axis(axis, self.ndim())
+    }
+
+    /// Returns the view with its axes in another order.
+    ///
+    /// # Errors
+    /// `InvalidArgument` unless `axes` names every axis once.
+    pub fn permute(&self, axes: &[usize]) -> Result<Layout> {
+        let mut seen = [false; MAX_AXES];
+        let fits = axes.len() == self.ndim()
+            && axes.iter().all(|&a| a < self.ndim() && !std::mem::replace(&mut seen[a], true));
+        if !fits {
+            return Err(Error::invalid(
+                "transpose",
+                format!(
+                    "axes {} don't match an array of shape {}",
+                    shape_text(axes),
+                    shape_text(&self.shape)
+                ),
+            ));
+        }
+        Ok(Layout {
+            shape: axes.iter().map(|&a| self.shape[a]).collect(),
+            strides: axes.iter().map(|&a| self.strides[a]).collect(),
+            offset: self.offset,
+            itemsize: self.itemsize,
+        })
+    }
+
+    /// Returns the view with its axes in reverse order.
+    pub fn reversed_axes(&self) -> Layout {
+        Layout {
+            shape: self.shape.iter().rev().copied().collect(),
+            strides: self.strides.iter().rev().copied().collect(),
+            offset: self.offset,
+            itemsize: self.itemsize,
+        }
+    }
+}
+
+/// Returns the axis that `axis` names among `ndim`, which counts from the end if negative.
+///
+/// # Errors
+/// `IndexOutOfRange` if there is no such axis.
+pub fn normalize_axis(axis: isize, ndim: usize) -> Result<usize> {
+    let wrapped = if axis < 0 { axis.saturating_add(ndim as isize) } else { axis };
+    usize::try_from(wrapped).ok().filter(|&a| a < ndim).ok_or_else(|| {
+        Error::index("axis", format!("axis {axis} is out of bounds for an array of {ndim} axes"))
+    })
+}

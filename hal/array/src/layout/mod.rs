@@ -1,0 +1,382 @@
+//! Where the elements of an array lie: shape, signed strides in bytes, offset.
+//!
+//! All arithmetic is checked: a layout that exists has extents whose product, and addresses
+//! whose distance, fit in `isize`.
+
+mod broadcast;
+mod index;
+mod reshape;
+#[cfg(test)]
+mod tests;
+
+pub use broadcast::{broadcast_shapes, dense_layout};
+pub use index::{IndexItem, SliceBounds, normalize_axis};
+
+use hal::dtype::DType;
+use hal::error::{Error, Result};
+pub use hal::operation::shape_text;
+use hal::operation::{Shape, Strides};
+use smallvec::SmallVec;
+use std::fmt;
+use std::ops::Range;
+
+/// The largest number of axes, that of numpy.
+pub const MAX_AXES: usize = 64;
+
+/// In which order axes follow each other in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Row-major: the last axis is the fastest.
+    C,
+    /// Column-major: the first axis is the fastest.
+    F,
+}
+
+/// Shape, strides and offset of an array's elements in its memory.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Layout {
+    shape: Shape,
+    strides: Strides,
+    offset: usize,
+    itemsize: usize,
+}
+
+impl fmt::Debug for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "Layout(shape={}, strides={:?}, offset={}, itemsize={})",
+            shape_text(&self.shape),
+            &self.strides[..],
+            self.offset,
+            self.itemsize
+        )
+    }
+}
+
+/// The number of elements of a shape.
+///
+/// # Errors
+/// `Overflow` if the number of bytes exceeds `isize::MAX`, `InvalidArgument` for more than
+/// [`MAX_AXES`] axes.
+pub fn checked_size(shape: &[usize], itemsize: usize) -> Result<usize> {
+    if shape.len() > MAX_AXES {
+        return Err(Error::invalid(
+            "layout",
+            format!("shape has {} axes; at most {MAX_AXES} are allowed", shape.len()),
+        ));
+    }
+    let too_large = || {
+        Error::overflow(
+            "layout",
+            format!(
+                "shape {} of {itemsize}-byte elements is larger than the address space",
+                shape_text(shape)
+            ),
+        )
+    };
+    let fits = |bytes: &usize| isize::try_from(*bytes).is_ok();
+    // numpy refuses a product that overflows even where another extent is zero.
+    let mut bytes = Some(itemsize.max(1)).filter(fits).ok_or_else(too_large)?;
+    for &extent in shape {
+        bytes = bytes.checked_mul(extent.max(1)).filter(fits).ok_or_else(too_large)?;
+    }
+    Ok(shape.iter().product())
+}
+
+impl Layout {
+    /// A layout without gaps.
+    ///
+    /// # Errors
+    /// As [`checked_size`].
+    pub fn contiguous(shape: &[usize], itemsize: usize, order: Order) -> Result<Layout> {
+        checked_size(shape, itemsize)?;
+        Ok(Self::contiguous_unchecked(Shape::from_slice(shape), itemsize, order))
+    }
+
+    fn contiguous_unchecked(shape: Shape, itemsize: usize, order: Order) -> Layout {
+        let mut strides: Strides = SmallVec::from_elem(0, shape.len());
+        let mut step = itemsize as isize;
+        let mut place = |axis: usize| {
+            strides[axis] = step;
+            step *= shape[axis].max(1) as isize;
+        };
+        match order {
+            Order::C => (0..shape.len()).rev().for_each(&mut place),
+            Order::F => (0..shape.len()).for_each(&mut place),
+        }
+        Layout { shape, strides, offset: 0, itemsize }
+    }
+
+    /// A layout with the strides (in bytes) and the offset given.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if there are not as many strides as axes or if the elements reach
+    /// below address zero of the memory; `Overflow` if a distance does not fit.
+    pub fn with_strides(
+        shape: &[usize],
+        strides: &[isize],
+        offset: usize,
+        itemsize: usize,
+    ) -> Result<Layout> {
+        checked_size(shape, itemsize)?;
+        if shape.len() != strides.len() {
+            return Err(Error::invalid(
+                "layout",
+                format!("strides {strides:?} has not as many axes as shape {}", shape_text(shape)),
+            ));
+        }
+        let layout = Layout {
+            shape: Shape::from_slice(shape),
+            strides: Strides::from_slice(strides),
+            offset,
+            itemsize,
+        };
+        layout.checked_extent()?;
+        Ok(layout)
+    }
+
+    /// The layout of an array with one element and no axes, for the elements of a dtype.
+    pub(crate) fn scalar(itemsize: usize) -> Layout {
+        Self::contiguous_unchecked(Shape::new(), itemsize, Order::C)
+    }
+
+    /// A layout without gaps whose axes follow each other in memory as those of `self` do
+    /// (numpy's order "K"), for elements of `itemsize` bytes.
+    ///
+    /// # Errors
+    /// `Overflow` if the larger elements do not fit the address space.
+    pub fn dense_like(&self, itemsize: usize) -> Result<Layout> {
+        // Strides of an array without elements say nothing to the test of contiguity.
+        if self.ndim() == 1 || (self.size() > 0 && self.is_c_contiguous()) {
+            return Self::contiguous(&self.shape, itemsize, Order::C);
+        }
+        dense_layout(&self.shape, &[&self.strides], itemsize)
+    }
+
+    /// Extents.
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    /// Strides in bytes.
+    pub fn strides(&self) -> &[isize] {
+        &self.strides
+    }
+
+    /// Bytes from the start of the memory to the element whose indices are all zero.
+    pub fn offset(&self) -> usize {
+        self.offset
+    }
+
+    /// Bytes per element.
+    pub fn itemsize(&self) -> usize {
+        self.itemsize
+    }
+
+    /// Number of axes.
+    pub fn ndim(&self) -> usize {
+        self.shape.len()
+    }
+
+    /// Number of elements.
+    pub fn size(&self) -> usize {
+        self.shape.iter().product()
+    }
+
+    /// Bytes of all elements, gaps not counted.
+    pub fn nbytes(&self) -> usize {
+        self.size() * self.itemsize
+    }
+
+    fn checked_extent(&self) -> Result<Range<usize>> {
+        let too_far = || {
+            Error::overflow(
+                "layout",
+                format!(
+                    "strides {:?} of shape {} reach further than the address space",
+                    &self.strides[..],
+                    shape_text(&self.shape)
+                ),
+            )
+        };
+        if self.shape.contains(&0) {
+            return Ok(self.offset..self.offset);
+        }
+        let (mut low, mut high) =
+            (self.offset as i128, self.offset as i128 + self.itemsize as i128);
+        for (&extent, &stride) in self.shape.iter().zip(&self.strides) {
+            let reach = (extent as i128 - 1) * stride as i128;
+            if reach < 0 { low += reach } else { high += reach }
+        }
+        if high - low > isize::MAX as i128 || high > isize::MAX as i128 {
+            return Err(too_far());
+        }
+        if low < 0 {
+            return Err(Error::invalid(
+                "layout",
+                format!(
+                    "strides {:?} of shape {} with offset {} reach {} bytes below the start of \
+                     the memory",
+                    &self.strides[..],
+                    shape_text(&self.shape),
+                    self.offset,
+                    -low
+                ),
+            ));
+        }
+        Ok(low as usize..high as usize)
+    }
+
+    /// The bytes of the memory that the elements reach: empty if there are none.
+    pub fn extent(&self) -> Range<usize> {
+        if self.shape.contains(&0) {
+            return self.offset..self.offset;
+        }
+        // A layout is only made with an extent that fits; so does each part of it.
+        let (mut low, mut high) = (self.offset, self.offset.wrapping_add(self.itemsize));
+        for (&extent, &stride) in self.shape.iter().zip(&self.strides) {
+            let reach = (extent as isize).wrapping_sub(1).wrapping_mul(stride);
+            let end = if reach < 0 { &mut low } else { &mut high };
+            *end = end.wrapping_add_signed(reach);
+        }
+        low..high
+    }
+
+    /// Checks that every element lies inside a memory of `bytes` bytes.
+    ///
+    /// # Errors
+    /// `InvalidArgument` that names strides, shape and size if one does not.
+    pub fn check_within(&self, bytes: usize) -> Result<()> {
+        let extent = self.checked_extent()?;
+        if extent.end > bytes && !extent.is_empty() {
+            return Err(Error::invalid(
+                "layout",
+                format!(
+                    "strides {:?} of shape {} with offset {} need {} bytes; the memory has {bytes}",
+                    &self.strides[..],
+                    shape_text(&self.shape),
+                    self.offset,
+                    extent.end
+                ),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Checks that elements of `dtype` have this layout's item size, and that each is aligned.
+    ///
+    /// # Errors
+    /// `InvalidArgument` that names the item size, or the stride or offset that is not a multiple of
+    /// the alignment.
+    pub fn check_dtype(&self, dtype: DType) -> Result<()> {
+        if self.itemsize != dtype.size() {
+            return Err(Error::invalid(
+                "layout",
+                format!("a layout of {}-byte elements does not fit {dtype}", self.itemsize),
+            ));
+        }
+        let align = dtype.alignment();
+        if align == 1 {
+            return Ok(());
+        }
+        if !self.offset.is_multiple_of(align) {
+            return Err(Error::invalid(
+                "layout",
+                format!(
+                    "offset {} is not a multiple of {align}, the alignment of {dtype}",
+                    self.offset
+                ),
+            ));
+        }
+        let moves = self.shape.iter().zip(&self.strides).filter(|(extent, _)| **extent > 1);
+        for (_, &stride) in moves {
+            if stride % align as isize != 0 {
+                return Err(Error::invalid(
+                    "layout",
+                    format!(
+                        "stride {stride} is not a multiple of {align}, the alignment of {dtype}"
+                    ),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// True if the elements follow each other without gaps, the last axis fastest.
+    #[inline]
+    pub fn is_c_contiguous(&self) -> bool {
+        // Every operation asks this of every operand, most of which have one axis.
+        match (&self.shape[..], &self.strides[..]) {
+            (&[extent], &[stride]) => extent <= 1 || stride == self.itemsize as isize,
+            _ => self.is_dense((0..self.ndim()).rev()),
+        }
+    }
+
+    /// True if the elements follow each other without gaps, the first axis fastest.
+    pub fn is_f_contiguous(&self) -> bool {
+        self.is_dense(0..self.ndim())
+    }
+
+    /// True if the elements follow each other without gaps in the order asked for.
+    pub fn is_contiguous(&self, order: Order) -> bool {
+        match order {
+            Order::C => self.is_c_contiguous(),
+            Order::F => self.is_f_contiguous(),
+        }
+    }
+
+    fn is_dense(&self, axes: impl Iterator<Item = usize>) -> bool {
+        let mut expected = self.itemsize as isize;
+        let mut dense = true;
+        for axis in axes {
+            match self.shape[axis] {
+                0 => return true,
+                1 => {}
+                extent => {
+                    dense &= self.strides[axis] == expected;
+                    expected = expected.wrapping_mul(extent as isize);
+                }
+            }
+        }
+        dense
+    }
+
+    /// True if the elements fill one block of memory without gaps or repeats, in any order
+    /// of axes, with the lowest address first.
+    pub fn is_packed(&self) -> bool {
+        if self.is_c_contiguous() {
+            return true;
+        }
+        let mut axes: SmallVec<[usize; 8]> =
+            (0..self.ndim()).filter(|&a| self.shape[a] != 1).collect();
+        axes.sort_by_key(|&axis| self.strides[axis]);
+        self.is_dense(axes.into_iter())
+    }
+
+    /// True if two different indices name the same element.
+    pub fn may_repeat(&self) -> bool {
+        if self.is_c_contiguous() || self.shape.contains(&0) {
+            return false;
+        }
+        let mut axes: SmallVec<[usize; 8]> =
+            (0..self.ndim()).filter(|&a| self.shape[a] > 1).collect();
+        axes.sort_by_key(|&axis| self.strides[axis].unsigned_abs());
+        let mut reach = self.itemsize;
+        for axis in axes {
+            let step = self.strides[axis].unsigned_abs();
+            if step < reach {
+                return true;
+            }
+            reach += step * (self.shape[axis] - 1);
+        }
+        false
+    }
+
+    /// True if elements of both layouts, in the same memory, may share bytes. Decided on the
+    /// ranges that they span, so interleaved layouts count as overlapping.
+    pub fn overlaps(&self, other: &Layout) -> bool {
+        let (a, b) = (self.extent(), other.extent());
+        !a.is_empty() && !b.is_empty() && a.start < b.end && b.start < a.end
+    }
+}

@@ -1,0 +1,203 @@
+//! The types that an operation works in, decided from its arguments.
+
+use super::Array;
+use hal::dtype::{DType, Kind};
+use hal::error::{Error, Result};
+use hal::scalar::Scalar;
+use hal::{Complex, ErrorKind, Status};
+use std::fmt;
+
+/// A number without a size, as programs write it: it takes the size of the array that it
+/// meets (numpy's rule since 2.0).
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Number {
+    /// A truth value.
+    Bool(bool),
+    /// A whole number.
+    Integer(i128),
+    /// A whole number beyond those, as the nearest float: an infinity stands for one beyond
+    /// all finite floats.
+    Huge(f64),
+    /// A number with a fraction.
+    Float(f64),
+    /// A complex number.
+    Complex(Complex<f64>),
+}
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Number::Bool(value) => write!(f, "{value}"),
+            Number::Integer(value) => write!(f, "{value}"),
+            Number::Huge(value) if value.is_infinite() => f.write_str("of more than 308 digits"),
+            Number::Huge(value) => write!(f, "near {value:e}"),
+            Number::Float(value) => write!(f, "{value:?}"),
+            Number::Complex(value) => write!(f, "({value})"),
+        }
+    }
+}
+
+impl Number {
+    /// Returns the kind of the number: boolean, integer, floating-point or complex.
+    pub fn kind(self) -> Kind {
+        match self {
+            Number::Bool(_) => Kind::Bool,
+            Number::Integer(_) | Number::Huge(_) => Kind::Signed,
+            Number::Float(_) => Kind::Float,
+            Number::Complex(_) => Kind::Complex,
+        }
+    }
+
+    /// Returns the number as an element of `dtype`.
+    ///
+    /// # Errors
+    /// `Overflow` for a whole number outside an integer type, and for one beyond all finite
+    /// floats; `InvalidType` for a record,
+    /// for a complex number and a real type, and for a fraction and an integer type.
+    pub fn to_scalar(self, dtype: DType) -> Result<Scalar> {
+        let refused = || {
+            Err(Error::invalid_type(
+                "scalar",
+                format!("{self} cannot become an element of {dtype}"),
+            ))
+        };
+        match (self, dtype.kind()) {
+            (_, Kind::Opaque) => refused(),
+            (Number::Bool(value), _) => Scalar::new(value).cast(dtype),
+            (Number::Integer(value), Kind::Bool) => Ok(Scalar::new(value != 0)),
+            (Number::Huge(value), kind) => {
+                let is_float = matches!(kind, Kind::Float | Kind::Complex);
+                if is_float && value.is_finite() {
+                    return Scalar::new(value).cast(dtype);
+                }
+                Err(Error::overflow("scalar", format!("integer {self} out of bounds for {dtype}")))
+            }
+            (Number::Integer(value), Kind::Signed | Kind::Unsigned) => {
+                let bits = 8 * dtype.size() as u32;
+                let (low, high) = match dtype.kind() {
+                    Kind::Signed => (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1),
+                    _ => (0, (1i128 << bits) - 1),
+                };
+                if !(low..=high).contains(&value) {
+                    return Err(Error::overflow(
+                        "scalar",
+                        format!("integer {value} out of bounds for {dtype} ({low} to {high})"),
+                    ));
+                }
+                if value < 0 {
+                    Scalar::new(value as i64).cast(dtype)
+                } else {
+                    Scalar::new(value as u64).cast(dtype)
+                }
+            }
+            (Number::Integer(value), _) => Scalar::new(value as f64).cast(dtype),
+            (Number::Float(value), Kind::Float | Kind::Complex) => Scalar::new(value).cast(dtype),
+            (Number::Complex(value), Kind::Complex) => Scalar::new(value).cast(dtype),
+            (Number::Float(_) | Number::Complex(_), _) => refused(),
+        }
+    }
+
+    /// Returns the type that the number has on its own, as in numpy.
+    pub fn default_dtype(self) -> DType {
+        match self {
+            Number::Bool(_) => DType::Bool,
+            Number::Integer(value) if i64::try_from(value).is_err() => DType::UInt64,
+            Number::Integer(_) | Number::Huge(_) => DType::Int64,
+            Number::Float(_) => DType::Float64,
+            Number::Complex(_) => DType::Complex128,
+        }
+    }
+}
+
+/// An argument of an operation.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Argument<'a> {
+    /// Elements of an array.
+    Array(&'a Array),
+    /// A value with a type of its own.
+    Scalar(Scalar),
+    /// A number that takes the type of the arrays that it meets.
+    Number(Number),
+}
+
+impl<'a> From<&'a Array> for Argument<'a> {
+    fn from(array: &'a Array) -> Self {
+        Argument::Array(array)
+    }
+}
+
+impl From<Scalar> for Argument<'_> {
+    fn from(scalar: Scalar) -> Self {
+        Argument::Scalar(scalar)
+    }
+}
+
+impl From<Number> for Argument<'_> {
+    fn from(number: Number) -> Self {
+        Argument::Number(number)
+    }
+}
+
+impl Argument<'_> {
+    /// The type that the argument has of its own.
+    pub(super) fn dtype(&self) -> Option<DType> {
+        match self {
+            Argument::Array(array) => Some(array.dtype()),
+            Argument::Scalar(scalar) => Some(scalar.dtype()),
+            Argument::Number(_) => None,
+        }
+    }
+}
+
+/// The common type of arguments, by numpy's rules.
+///
+/// # Errors
+/// `InvalidType` if they have none.
+pub(super) fn common_dtype(arguments: &[Argument<'_>]) -> Result<DType> {
+    let mut common: Option<DType> = None;
+    for dtype in arguments.iter().filter_map(Argument::dtype) {
+        common = Some(match common {
+            None => dtype,
+            Some(so_far) => so_far.promote(dtype)?,
+        });
+    }
+    for argument in arguments {
+        if let Argument::Number(number) = argument {
+            common = Some(match common {
+                None => number.default_dtype(),
+                Some(so_far) => so_far.promote_python(number.kind()),
+            });
+        }
+    }
+    common.ok_or_else(|| {
+        Error::invalid("promote", "arguments is empty; a common type needs at least one")
+    })
+}
+
+/// Refuses to store values of type `from` in an array of `to` where that loses more than
+/// precision (numpy's casting rule `same_kind`).
+///
+/// # Errors
+/// `InvalidType` that names both types.
+pub(super) fn check_same_kind(from: DType, to: DType) -> Result<()> {
+    let allowed = from == to
+        || match (from.kind(), to.kind()) {
+            (Kind::Opaque, _) | (_, Kind::Opaque) => false,
+            (Kind::Signed, Kind::Unsigned) => false,
+            (a, b) => a <= b,
+        };
+    if allowed {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::InvalidType,
+        Status::host(Status::INVALID_VALUE),
+        "elementwise",
+        format!(
+            "cannot cast the result from {from} to {to}, the dtype of the output (numpy's rule \
+             'same_kind')"
+        ),
+    ))
+}

@@ -1,0 +1,394 @@
+//! Reductions.
+
+use super::Array;
+use super::promote::check_same_kind;
+use crate::layout::{Layout, Order, shape_text};
+use hal::dtype::{DType, Kind};
+use hal::error::{Error, Result};
+use hal::function::{BinaryFunction, Reduction};
+use hal::iteration::{Moves, simplify};
+use hal::memory::{Access, AccessGuard, Use};
+use hal::operation::{Description, Epilogue, Indexed, Mapped, Operation, Reduce, Shape, Strides};
+use smallvec::{SmallVec, smallvec};
+
+/// What a reduction combines: the array's elements, or what is made of them and of another array.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Combined<'a> {
+    Elements,
+    /// Products with the elements of an array of the same shape.
+    Products(&'a Array),
+    /// Squares of the distances from the mean.
+    SquaredDeviations,
+    /// Indices along the one reduced axis of the first elements that the reduction returns.
+    Positions,
+}
+
+impl Array {
+    /// Combines the elements along `axes` (all axes without it) in the type `compute`, into
+    /// a new array without those axes, or with extent 1 there if `keep_axes`.
+    ///
+    /// # Errors
+    /// `IndexOutOfRange` or `InvalidArgument` for axes that do not exist or repeat;
+    /// `InvalidArgument` for the minimum or maximum of no elements; `InvalidType` where the
+    /// reduction is not defined for `compute`; `OutOfMemory`.
+    pub fn reduce(
+        &self,
+        reduction: Reduction,
+        compute: DType,
+        axes: Option<&[isize]>,
+        keep_axes: bool,
+    ) -> Result<Array> {
+        self.during(|| {
+            check_numeric(self.dtype, compute)?;
+            let reduced = self.reduced_axes(axes)?;
+            self.check_not_empty(reduction, &reduced)?;
+            let shape = self.shape_without(&reduced, keep_axes);
+            let output = self.new_result(&shape, reduction.result(compute))?;
+            self.queue_reduction((reduction, compute), &reduced, Combined::Elements, &output)?;
+            Ok(output)
+        })
+    }
+
+    /// Returns the indices along `axis` of the first elements that `reduction` returns, the minimum or the
+    /// maximum along that axis, in a new array of `Int64` without the axis, or with extent 1
+    /// there if `keep_axes`. Of elements among which some are no numbers it is the first of these.
+    ///
+    /// # Errors
+    /// `IndexOutOfRange` for an axis that does not exist; `InvalidArgument` for another reduction, and for an
+    /// axis without elements; `InvalidType` for records; `OutOfMemory`.
+    pub fn position(&self, reduction: Reduction, axis: isize, keep_axes: bool) -> Result<Array> {
+        self.during(|| {
+            check_numeric(self.dtype, self.dtype)?;
+            if !matches!(reduction, Reduction::Minimum | Reduction::Maximum) {
+                return Err(Error::invalid(
+                    "position",
+                    format!("reduction is {reduction:?}; allowed are Minimum and Maximum"),
+                ));
+            }
+            let axes = [axis];
+            let reduced = self.reduced_axes(Some(&axes))?;
+            self.check_not_empty(reduction, &reduced)?;
+            let output = self.new_result(&self.shape_without(&reduced, keep_axes), DType::Int64)?;
+            let how = (reduction, self.dtype);
+            self.queue_reduction(how, &reduced, Combined::Positions, &output)?;
+            Ok(output)
+        })
+    }
+
+    /// Stores in `output`, on its stream, what [`Array::reduce`] returns.
+    ///
+    /// # Errors
+    /// Those of [`Array::reduce`]; `InvalidArgument` unless `output` has the shape of the result, is
+    /// on this array's device and names each of its elements once; `InvalidType` if the result's
+    /// type does not fit that of `output` within its kind.
+    pub fn reduce_into(
+        &self,
+        reduction: Reduction,
+        compute: DType,
+        axes: Option<&[isize]>,
+        keep_axes: bool,
+        output: &Array,
+    ) -> Result<()> {
+        self.during(|| {
+            check_numeric(self.dtype, compute)?;
+            let reduced = self.reduced_axes(axes)?;
+            self.check_not_empty(reduction, &reduced)?;
+            check_same_kind(reduction.result(compute), output.dtype)?;
+            let shape = self.shape_without(&reduced, keep_axes);
+            output.check_receives(&shape, self)?;
+            if output.overlaps(self) {
+                let result = self.on(output.stream())?.with_allocator(None);
+                return output.assign(&result.reduce(reduction, compute, axes, keep_axes)?);
+            }
+            self.queue_reduction((reduction, compute), &reduced, Combined::Elements, output)
+        })
+    }
+
+    /// Queues a reduction of this array's elements, or of what is made of them. The axes of `output` are the
+    /// ones that are kept, or all. All has been checked.
+    pub(super) fn queue_reduction(
+        &self,
+        how: (Reduction, DType),
+        reduced: &[bool],
+        combined: Combined<'_>,
+        output: &Array,
+    ) -> Result<()> {
+        self.queue_reduction_with(Epilogue::Identity, how, reduced, combined, output)
+    }
+
+    /// As [`Array::queue_reduction`], and stores what the epilogue makes of the values.
+    pub(super) fn queue_reduction_with(
+        &self,
+        epilogue: Epilogue,
+        (reduction, compute): (Reduction, DType),
+        reduced: &[bool],
+        combined: Combined<'_>,
+        output: &Array,
+    ) -> Result<()> {
+        if output.size() == 0 {
+            return Ok(());
+        }
+        let second = match combined {
+            Combined::Products(second) => Some(second),
+            Combined::Elements | Combined::SquaredDeviations | Combined::Positions => None,
+        };
+        let inputs: SmallVec<[&Array; 2]> = [Some(self), second].into_iter().flatten().collect();
+        let is_flat = reduced.iter().all(|&is_reduced| is_reduced)
+            && inputs.iter().all(|array| array.layout.is_c_contiguous());
+        let (shape, strides, moved) = if is_flat {
+            let along = |array: &&Array| smallvec![array.dtype.size() as isize];
+            let strides = std::iter::once(smallvec![0]).chain(inputs.iter().map(along)).collect();
+            (smallvec![self.size()], strides, smallvec![0; inputs.len() + 1])
+        } else {
+            self.reduction_axes(reduced, &inputs, combined, output)
+        };
+        let mut ways = strides.into_iter().zip(moved);
+        let mut operand = |array: &Array| {
+            let (strides, moved) = ways.next().unwrap_or_default();
+            array.operand(strides, moved)
+        };
+        let output_operand = operand(output);
+        let elements = operand(self);
+        let input = match combined {
+            Combined::Elements => Mapped::Identity(elements),
+            Combined::Products(factor) => Mapped::Product(elements, operand(factor)),
+            Combined::SquaredDeviations => Mapped::SquaredDeviation(elements),
+            Combined::Positions => Mapped::Position(elements),
+        };
+        let reduce = Reduce { reduction, compute, shape, input, output: output_operand, epilogue };
+        output.queue(Operation::seal(&mut Description::Reduce(reduce))?, &inputs)
+    }
+
+    /// Returns the extents of a reduction, and the strides and the move of the output and of each
+    /// input, simplified.
+    fn reduction_axes(
+        &self,
+        reduced: &[bool],
+        inputs: &[&Array],
+        combined: Combined<'_>,
+        output: &Array,
+    ) -> (Shape, SmallVec<[Strides; 3]>, Moves) {
+        // Strides of the output along the axes of the input.
+        let keeps_axes = output.ndim() == self.ndim();
+        let mut along = output.strides().iter();
+        let mut stride = |is_reduced: bool| {
+            let own = if is_reduced && !keeps_axes { None } else { along.next() };
+            if is_reduced { 0 } else { own.copied().unwrap_or(0) }
+        };
+        let mut strides: SmallVec<[Strides; 3]> = SmallVec::new();
+        strides.push(reduced.iter().map(|&is_reduced| stride(is_reduced)).collect());
+        strides.extend(inputs.iter().map(|array| Strides::from_slice(array.strides())));
+        if let Combined::Positions = combined {
+            // Positions count from the first element: the axis is not walked backwards.
+            strides.push(reduced.iter().map(|&is_reduced| isize::from(is_reduced)).collect());
+        }
+        let (shape, moved) = simplify(self.shape(), &mut strides);
+        (shape, strides, moved)
+    }
+
+    /// Stores the elements in `output`, on its stream.
+    ///
+    /// # Errors
+    /// `InvalidArgument` unless `output` has the same shape, is on the same device and names each of
+    /// its elements once; `InvalidType` if the elements do not fit its type within their kind.
+    pub fn copy_into(&self, output: &Array) -> Result<()> {
+        self.during(|| {
+            check_same_kind(self.dtype, output.dtype)?;
+            output.check_receives(self.shape(), self)?;
+            output.assign(self)
+        })
+    }
+
+    /// Refuses to receive a result of `shape` that is computed from `input`.
+    pub(super) fn check_receives(&self, shape: &[usize], input: &Array) -> Result<()> {
+        self.check_same_device(input)?;
+        if self.shape() != shape {
+            return Err(Error::invalid(
+                "output",
+                format!(
+                    "the output has shape {}; the result has shape {}",
+                    shape_text(self.shape()),
+                    shape_text(shape)
+                ),
+            ));
+        }
+        self.check_writable()
+    }
+
+    /// Returns the sum of the products of corresponding elements, computed in `compute`, as an
+    /// array without axes.
+    ///
+    /// # Errors
+    /// `InvalidArgument` unless the shapes are the same and the device too; `OutOfMemory`.
+    pub fn dot(&self, other: &Array, compute: DType) -> Result<Array> {
+        self.during(|| {
+            check_numeric(self.dtype, compute)?;
+            check_numeric(other.dtype, compute)?;
+            self.check_same_device(other)?;
+            if self.shape() != other.shape() {
+                return Err(Error::invalid(
+                    "dot",
+                    format!(
+                        "shapes {} and {} are not the same",
+                        shape_text(self.shape()),
+                        shape_text(other.shape())
+                    ),
+                ));
+            }
+            let reduced = self.reduced_axes(None)?;
+            let output = self.new_result(&[], compute)?;
+            let products = Combined::Products(other);
+            self.queue_reduction((Reduction::Sum, compute), &reduced, products, &output)?;
+            Ok(output)
+        })
+    }
+
+    /// Combines the elements that `subset`, a one-dimensional array of integers, names in
+    /// this array read as one-dimensional, into an array without axes. An index outside the
+    /// array names zero.
+    ///
+    /// # Errors
+    /// Those of [`Array::reduce`] and [`Array::take`].
+    pub fn reduce_subset(
+        &self,
+        reduction: Reduction,
+        compute: DType,
+        subset: &Array,
+    ) -> Result<Array> {
+        self.during(|| {
+            check_numeric(self.dtype, compute)?;
+            let flat = self.reshape(&[-1], Order::C)?;
+            let source = flat.indexed(subset, 0)?;
+            subset.check_not_empty(
+                reduction,
+                &SmallVec::<[bool; 8]>::from_elem(true, subset.ndim()),
+            )?;
+            let output = self.new_result(&[], reduction.result(compute))?;
+            let operation = Operation::new(Reduce {
+                reduction,
+                compute,
+                shape: Shape::from_slice(subset.shape()),
+                input: Mapped::Indexed(source),
+                output: output.operand(SmallVec::from_elem(0, subset.ndim()), 0),
+                epilogue: Epilogue::Identity,
+            })?;
+            output.queue(&operation, &[&flat, subset])?;
+            Ok(output)
+        })
+    }
+
+    pub(super) fn reduced_axes(&self, axes: Option<&[isize]>) -> Result<SmallVec<[bool; 8]>> {
+        let Some(axes) = axes else {
+            return Ok(SmallVec::from_elem(true, self.ndim()));
+        };
+        let mut reduced: SmallVec<[bool; 8]> = SmallVec::from_elem(false, self.ndim());
+        for &axis in axes {
+            let place = &mut reduced[self.layout.normalize_axis(axis)?];
+            if std::mem::replace(place, true) {
+                return Err(Error::invalid(
+                    "axis",
+                    format!("duplicate value in axis: {axis} is named twice"),
+                ));
+            }
+        }
+        Ok(reduced)
+    }
+
+    /// The shape without the reduced axes, or with extent 1 there.
+    pub(super) fn shape_without(&self, reduced: &[bool], keep_axes: bool) -> Shape {
+        let axes = reduced.iter().zip(self.shape());
+        axes.filter(|(is_reduced, _)| keep_axes || !**is_reduced)
+            .map(|(&is_reduced, &extent)| if is_reduced { 1 } else { extent })
+            .collect()
+    }
+
+    /// The number of elements that are combined into one.
+    pub(super) fn combined(&self, axes: Option<&[isize]>) -> Result<usize> {
+        let reduced = self.reduced_axes(axes)?;
+        Ok(reduced
+            .iter()
+            .zip(self.shape())
+            .filter(|(r, _)| **r)
+            .map(|(_, extent)| extent)
+            .product())
+    }
+
+    fn check_not_empty(&self, reduction: Reduction, reduced: &[bool]) -> Result<()> {
+        if self.size() == 0
+            && !self.shape_without(reduced, false).contains(&0)
+            && !reduction.has_identity()
+        {
+            return Err(Error::invalid(
+                "reduce",
+                format!(
+                    "zero-size array of shape {} to reduction operation {} which has \
+                     no identity",
+                    shape_text(self.shape()),
+                    reduction.name()
+                ),
+            ));
+        }
+        Ok(())
+    }
+
+    pub(super) fn new_result(&self, shape: &[usize], dtype: DType) -> Result<Array> {
+        let layout = Layout::contiguous(shape, dtype.size(), Order::C)?;
+        self.new_array(layout, dtype)
+    }
+
+    /// Queues an operation that reads `inputs` and writes this array; all has been checked.
+    pub(super) fn queue(&self, operation: &Operation, inputs: &[&Array]) -> Result<()> {
+        self.check_new(inputs.iter().copied())?;
+        let mut uses: SmallVec<[Use<'_>; 5]> = SmallVec::new();
+        uses.push((&self.memory, Access::Write));
+        uses.extend(inputs.iter().map(|array| (&array.memory, Access::Read)));
+        self.stream().wait_for_room();
+        let _guard = AccessGuard::acquire(self.stream(), &uses)?;
+        // SAFETY: the callers in this module build operations from layouts that lie inside
+        // their memories, with outputs apart from the inputs; the guard orders the work.
+        unsafe { self.stream().execute(operation) }
+    }
+}
+
+/// Refuses records, and a complex input for a real computation.
+pub(super) fn check_numeric(dtype: DType, compute: DType) -> Result<()> {
+    let allowed = dtype.kind() != Kind::Opaque && compute.kind() != Kind::Opaque;
+    if allowed {
+        return BinaryFunction::Multiply.signature(compute).map(|_| ());
+    }
+    Err(Error::invalid_type(
+        "reduce",
+        format!("elements of {dtype} cannot be combined as {compute}"),
+    ))
+}
+
+impl Array {
+    /// This array seen through an array of indices along `axis`: the iteration has this
+    /// array's axes, with `axis` replaced by those of `indices`.
+    pub(super) fn indexed(&self, indices: &Array, axis: usize) -> Result<Indexed> {
+        self.check_same_device(indices)?;
+        if !indices.dtype.is_integer() {
+            return Err(Error::invalid_type(
+                "indices",
+                format!("indices have dtype {}; an integer dtype is needed", indices.dtype),
+            ));
+        }
+        let (before, after) = (axis, self.ndim() - axis - 1);
+        let zeros = |count: usize| std::iter::repeat_n(0isize, count);
+        let strides = self.strides();
+        let base: Strides = strides[..before]
+            .iter()
+            .copied()
+            .chain(zeros(indices.ndim()))
+            .chain(strides[axis + 1..].iter().copied())
+            .collect();
+        let along: Strides =
+            zeros(before).chain(indices.strides().iter().copied()).chain(zeros(after)).collect();
+        Ok(Indexed {
+            base: self.operand(base, 0),
+            indices: indices.operand(along, 0),
+            axis_length: self.shape()[axis],
+            axis_stride: strides[axis],
+        })
+    }
+}

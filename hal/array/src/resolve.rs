@@ -1,0 +1,166 @@
+//! Which function with which arguments carries out what a program asked for.
+
+use super::promote::{Argument, Number, common_dtype};
+use hal::dtype::{DType, Kind};
+use hal::error::{Error, Result};
+use hal::function::{BinaryFunction, Compute, Function, UnaryFunction};
+use hal::scalar::Scalar;
+use smallvec::SmallVec;
+
+/// The function and the computing type of a selection.
+pub(super) fn selection(
+    then: Argument<'_>,
+    otherwise: Argument<'_>,
+    positive: bool,
+) -> Result<(Function, DType)> {
+    let compute = common_dtype(&[then, otherwise])?;
+    Ok((if positive { Function::SelectPositive } else { Function::Select }, compute))
+}
+
+/// True if integers are computed in a floating-point type that holds them, and not in one that holds their
+/// common type: by numpy's rule this may be narrower.
+const fn has_fractions(function: BinaryFunction) -> bool {
+    matches!(function.properties().compute, Compute::Inexact)
+}
+
+/// A function, its arguments and the type that it computes in.
+pub(super) type Resolved<'a> = (Function, SmallVec<[Argument<'a>; 2]>, DType);
+
+/// The function, its arguments and the computing type of a binary operation; common powers
+/// become the cheaper function that has the same value.
+pub(super) fn resolve<'a>(
+    function: BinaryFunction,
+    left: Argument<'a>,
+    right: Argument<'a>,
+) -> Result<Resolved<'a>> {
+    let common = match function {
+        // A whole exponent has no say in the type of the value, as in numpy.
+        BinaryFunction::Ldexp if is_whole(right) => common_dtype(&[left])?,
+        _ => {
+            let common = common_dtype(&[left, right])?;
+            match (left.dtype(), right.dtype()) {
+                (Some(a), Some(b)) if !common.is_inexact() && has_fractions(function) => {
+                    a.inexact().promote(b.inexact())?
+                }
+                _ => common,
+            }
+        }
+    };
+    if function.is_comparison() {
+        if let Some(resolved) = resolve_whole(function, left, right, common) {
+            return Ok(resolved);
+        }
+        if let Some(resolved) = resolve_mixed(function, left, right, common) {
+            return Ok(resolved);
+        }
+    }
+    // Of truth values they are the same, and these make 1 of each byte but 0.
+    let function = match function {
+        BinaryFunction::Fmin if common == DType::Bool => BinaryFunction::Minimum,
+        BinaryFunction::Fmax if common == DType::Bool => BinaryFunction::Maximum,
+        other => other,
+    };
+    let signature = function.signature(common)?;
+    let compute = signature.compute;
+    if function == BinaryFunction::Power {
+        let exponent = match right {
+            Argument::Array(_) => None,
+            Argument::Scalar(scalar) => Some(scalar.cast(compute)?),
+            Argument::Number(number) => Some(number.to_scalar(compute)?),
+        };
+        if let Some(exponent) = exponent {
+            return resolve_power(left, exponent, compute);
+        }
+    }
+    Ok((Function::Binary(function), SmallVec::from_slice(&[left, right]), compute))
+}
+
+/// True for an argument of whole numbers or truth values.
+fn is_whole(argument: Argument<'_>) -> bool {
+    match argument {
+        Argument::Number(number) => matches!(number, Number::Bool(_) | Number::Integer(_)),
+        _ => argument.dtype().is_some_and(|dtype| dtype.is_integer() || dtype == DType::Bool),
+    }
+}
+
+fn resolve_power<'a>(left: Argument<'a>, exponent: Scalar, compute: DType) -> Result<Resolved<'a>> {
+    let value = exponent.as_f64();
+    if compute.kind() == Kind::Signed && value < 0.0 {
+        return Err(Error::invalid(
+            "power",
+            format!("integers to negative integer powers are not allowed (exponent {value})"),
+        ));
+    }
+    let is_real = exponent == Scalar::new(value).cast(compute)?;
+    let unary = |function| Ok((Function::Unary(function), SmallVec::from_slice(&[left]), compute));
+    let is_bool = matches!(left, Argument::Array(array) if array.dtype == DType::Bool);
+    match value {
+        1.0 if is_real => unary(UnaryFunction::Copy),
+        // 0 and 1 are their own powers.
+        1.0.. if is_real && is_bool => unary(UnaryFunction::Copy),
+        0.5 if is_real && compute.is_inexact() => unary(UnaryFunction::Sqrt),
+        2.0 if is_real => Ok((
+            Function::Binary(BinaryFunction::Multiply),
+            SmallVec::from_slice(&[left, left]),
+            compute,
+        )),
+        _ => Ok((
+            Function::Binary(BinaryFunction::Power),
+            SmallVec::from_slice(&[left, exponent.into()]),
+            compute,
+        )),
+    }
+}
+
+/// A comparison of whole numbers of a signed type with those of `UInt64`: their common type,
+/// `Float64`, would take neighbours above 2^53 for equal.
+fn resolve_mixed<'a>(
+    function: BinaryFunction,
+    left: Argument<'a>,
+    right: Argument<'a>,
+    common: DType,
+) -> Option<Resolved<'a>> {
+    let (Some(a), Some(b)) = (left.dtype(), right.dtype()) else { return None };
+    if common != DType::Float64 || !a.is_integer() || !b.is_integer() {
+        return None;
+    }
+    let (function, arguments) = match a.kind() {
+        Kind::Signed => (function, [left, right]),
+        _ => (function.swapped(), [right, left]),
+    };
+    Some((Function::CompareMixed(function), SmallVec::from_slice(&arguments), DType::Int64))
+}
+
+/// A comparison of integers. A whole number that the array's type cannot hold has an answer, though
+/// arithmetic with it has none: that of an infinity of the same sign.
+fn resolve_whole<'a>(
+    function: BinaryFunction,
+    left: Argument<'a>,
+    right: Argument<'a>,
+    common: DType,
+) -> Option<Resolved<'a>> {
+    // With truth values the common type is the number's own, and it has to fit (numpy's rule).
+    let is_typed = |argument: &Argument<'a>| argument.dtype().is_none_or(DType::is_integer);
+    if !common.is_integer() || ![left, right].iter().all(is_typed) {
+        return None;
+    }
+    let mut compute = common;
+    let mut convert = |argument: Argument<'a>| {
+        let Argument::Number(number) = argument else { return argument };
+        let is_negative = match number {
+            Number::Integer(value) => value < 0,
+            Number::Huge(value) => value < 0.0,
+            _ => return argument,
+        };
+        match number.to_scalar(common) {
+            Ok(value) => Argument::Scalar(value),
+            Err(_) => {
+                compute = DType::Float64;
+                let side = if is_negative { f64::NEG_INFINITY } else { f64::INFINITY };
+                Argument::Number(Number::Float(side))
+            }
+        }
+    };
+    let arguments = [convert(left), convert(right)];
+    Some((Function::Binary(function), SmallVec::from_slice(&arguments), compute))
+}

@@ -1,0 +1,70 @@
+//! Sorting along an axis.
+
+use super::Array;
+use super::promote::Number;
+use hal::dtype::DType;
+use hal::error::Result;
+use hal::function::BinaryFunction;
+use hal::operation::{Operation, Shape, Sort, Strides};
+use smallvec::SmallVec;
+
+impl Array {
+    /// Returns the elements in ascending order along an axis, in a new array. Equal elements keep
+    /// their order; NaN is last.
+    ///
+    /// Complex numbers are ordered by their real parts, then by their imaginary ones; of those with
+    /// NaN the ones whose real part is a number come first.
+    ///
+    /// # Errors
+    /// `IndexOutOfRange` for an axis that does not exist; `InvalidType` for records; `OutOfMemory`.
+    pub fn sort(&self, axis: isize) -> Result<Array> {
+        self.sorted(axis, false)
+    }
+
+    /// Returns the indices along an axis that sort it as [`Array::sort`] does, in a new array of
+    /// dtype int64.
+    ///
+    /// # Errors
+    /// Those of [`Array::sort`].
+    pub fn argsort(&self, axis: isize) -> Result<Array> {
+        self.sorted(axis, true)
+    }
+
+    fn sorted(&self, axis: isize, indices: bool) -> Result<Array> {
+        self.during(|| {
+            let axis = self.layout.normalize_axis(axis)?;
+            let last = self.ndim() - 1;
+            let mut order: SmallVec<[usize; 4]> =
+                (0..self.ndim()).filter(|&it| it != axis).collect();
+            order.push(axis);
+            // What is moved to the end comes back from there.
+            let mut back: SmallVec<[usize; 4]> = (0..last).collect();
+            back.insert(axis, last);
+            let mut input = self.transpose(Some(&order))?.in_c_order()?;
+            if self.dtype == DType::Bool && !indices {
+                // Truth values are sorted by their bytes, which may be others than 0 and 1.
+                let zero = Number::Bool(false).into();
+                input = Array::binary(BinaryFunction::NotEqual, (&input).into(), zero)?;
+            }
+            let length = self.shape()[axis];
+            let output =
+                input.new_result(input.shape(), if indices { DType::Int64 } else { self.dtype })?;
+            let rows = |array: &Array| {
+                let size = array.dtype.size() as isize;
+                array.operand(Strides::from_slice(&[size * length as isize, size]), 0)
+            };
+            let outer: Shape = input.shape()[..last].into();
+            let operation = Operation::new(Sort {
+                rows: outer.iter().product(),
+                length,
+                indices,
+                input: rows(&input),
+                output: rows(&output),
+            })?;
+            if output.size() > 0 {
+                output.queue(&operation, &[&input])?;
+            }
+            output.transpose(Some(&back))
+        })
+    }
+}

@@ -1,0 +1,145 @@
+//! Mean, variance and counts along axes.
+
+use super::Array;
+use super::reduce::{Combined, check_numeric};
+use crate::Number;
+use hal::Scalar;
+use hal::dtype::DType;
+use hal::error::{Error, Result};
+use hal::function::{BinaryFunction, Reduction, UnaryFunction};
+use hal::operation::Epilogue;
+
+/// The type that a mean of elements of `input` is computed in, and that of the result, by numpy's
+/// rule: integers and truth values in `Float64`, numbers of 16 bits in `Float32`.
+fn mean_types(input: DType, dtype: Option<DType>) -> (DType, DType) {
+    match (dtype, input.is_inexact()) {
+        (Some(dtype), _) => (dtype.working(), dtype),
+        (None, true) => (input.working(), input),
+        (None, false) => (DType::Float64, DType::Float64),
+    }
+}
+
+impl Array {
+    /// Returns the mean of the elements along `axes` (all axes without it), in a new array without
+    /// those axes, or with extent 1 there if `keep_axes`. The result has the type `dtype`; without
+    /// one, that of the array if it is inexact, else `Float64`. The mean of no elements is NaN.
+    ///
+    /// # Errors
+    /// Those of [`Array::reduce`] for a sum.
+    pub fn mean(
+        &self,
+        dtype: Option<DType>,
+        axes: Option<&[isize]>,
+        keep_axes: bool,
+    ) -> Result<Array> {
+        let (compute, result) = mean_types(self.dtype, dtype);
+        let count = self.combined(axes)? as f64;
+        if !compute.is_inexact() {
+            let sum = self.reduce(Reduction::Sum, compute, axes, keep_axes)?;
+            let by = Scalar::new(count).into();
+            return Array::binary(BinaryFunction::Divide, (&sum).into(), by)?.astype(result);
+        }
+        let (quotient, along) = (Epilogue::Quotient(count), (axes, keep_axes));
+        self.during(|| self.sum_with(quotient, compute, along, Combined::Elements, result))
+    }
+
+    /// Returns the variance of the elements along `axes` (all axes without it): the sum of the
+    /// squared distances from their mean, divided by their number less `degrees`. Axes and types
+    /// are those of [`Array::mean`]; of complex numbers the variance is real. Without more than `degrees` elements the result is NaN or infinite.
+    ///
+    /// # Errors
+    /// Those of [`Array::mean`]; `InvalidType` if `dtype` is no inexact type.
+    pub fn variance(
+        &self,
+        dtype: Option<DType>,
+        axes: Option<&[isize]>,
+        keep_axes: bool,
+        degrees: f64,
+    ) -> Result<Array> {
+        self.deviation(Epilogue::Quotient, dtype, (axes, keep_axes), degrees)
+    }
+
+    /// Returns the square root of [`Array::variance`].
+    ///
+    /// # Errors
+    /// Those of [`Array::variance`].
+    pub fn standard_deviation(
+        &self,
+        dtype: Option<DType>,
+        axes: Option<&[isize]>,
+        keep_axes: bool,
+        degrees: f64,
+    ) -> Result<Array> {
+        self.deviation(Epilogue::RootOfQuotient, dtype, (axes, keep_axes), degrees)
+    }
+
+    /// Returns the number of elements along `axes` (all axes without it) that are not zero, in a new
+    /// array of `Int64`. Elements that are no truth values are compared first, which needs a byte
+    /// each.
+    ///
+    /// # Errors
+    /// Those of [`Array::reduce`] for a sum.
+    pub fn count_nonzero(&self, axes: Option<&[isize]>, keep_axes: bool) -> Result<Array> {
+        self.during(|| {
+            if self.dtype == DType::Bool {
+                return self.reduce(Reduction::Sum, DType::Int64, axes, keep_axes);
+            }
+            let zero = Number::Bool(false).into();
+            let differ = Array::binary(BinaryFunction::NotEqual, self.into(), zero)?;
+            differ.reduce(Reduction::Sum, DType::Int64, axes, keep_axes)
+        })
+    }
+
+    /// What an epilogue makes of the sum of the squares of the elements' deviations from their mean, and of
+    /// their number less `degrees`.
+    fn deviation(
+        &self,
+        epilogue: fn(f64) -> Epilogue,
+        dtype: Option<DType>,
+        (axes, keep_axes): (Option<&[isize]>, bool),
+        degrees: f64,
+    ) -> Result<Array> {
+        self.during(|| {
+            if let Some(dtype) = dtype.filter(|dtype| !dtype.is_inexact()) {
+                return Err(Error::invalid_type(
+                    "variance",
+                    format!("dtype is {dtype}; a floating-point or complex dtype is needed"),
+                ));
+            }
+            let (compute, result) = mean_types(self.dtype, dtype);
+            let (compute, result) = (compute.real(), result.real());
+            let divisor = (self.combined(axes)? as f64 - degrees).max(0.0);
+            let along = (axes, keep_axes);
+            let squares = Combined::SquaredDeviations;
+            if !self.dtype.is_complex() {
+                return self.sum_with(epilogue(divisor), compute, along, squares, result);
+            }
+            let quotient = Epilogue::Quotient(divisor);
+            let [sum, other] = [self.real_view(), self.imaginary_view()?]
+                .map(|part| part.sum_with(quotient, compute, along, squares, compute));
+            let sum = sum?;
+            sum.set_binary(BinaryFunction::Add, (&sum).into(), (&other?).into())?;
+            if epilogue(divisor) != quotient {
+                sum.set_unary(UnaryFunction::Sqrt, &sum)?;
+            }
+            if compute == result { Ok(sum) } else { sum.astype(result) }
+        })
+    }
+
+    /// What an epilogue makes of sums in `compute`, in a new array of `result`.
+    fn sum_with(
+        &self,
+        epilogue: Epilogue,
+        compute: DType,
+        (axes, keep_axes): (Option<&[isize]>, bool),
+        combined: Combined<'_>,
+        result: DType,
+    ) -> Result<Array> {
+        check_numeric(self.dtype, compute)?;
+        let reduced = self.reduced_axes(axes)?;
+        let output = self.new_result(&self.shape_without(&reduced, keep_axes), result)?;
+        let how = (Reduction::Sum, compute);
+        self.queue_reduction_with(epilogue, how, &reduced, combined, &output)?;
+        Ok(output)
+    }
+}

@@ -1,0 +1,110 @@
+//! Copies between host and device.
+
+use super::Array;
+use crate::layout::shape_text;
+use hal::error::{Error, Result};
+use hal::memory::{Access, AccessGuard, GraphObject};
+use hal::stream::{Direction, Transfer};
+
+impl Array {
+    /// Copies as many bytes as the array has elements for from host memory, in the memory
+    /// order of this array. With `wait` the call returns when they have arrived, else when
+    /// the copy is queued on the array's stream.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if the array has gaps.
+    ///
+    /// # Safety
+    /// The bytes can be read, and stay so and unchanged until the copy has run.
+    pub unsafe fn upload(&self, source: *const u8, wait: bool) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.upload_from(source, wait, None) }
+    }
+
+    /// Does what [`Array::upload`] documents. Where the copy is captured, its graphs keep `owner`.
+    ///
+    /// # Errors
+    /// As for [`Array::upload`].
+    ///
+    /// # Safety
+    /// As for [`Array::upload`].
+    pub unsafe fn upload_from(
+        &self,
+        source: *const u8,
+        wait: bool,
+        owner: Option<&GraphObject>,
+    ) -> Result<()> {
+        // SAFETY: the caller's promise.
+        self.during(|| unsafe {
+            self.transfer(Direction::HostToDevice, source as u64, wait, owner)
+        })
+    }
+
+    /// Copies the array's bytes to host memory, in the memory order of this array.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if the array has gaps.
+    ///
+    /// # Safety
+    /// The bytes can be written, stay so until the copy has run, and nobody else accesses
+    /// them until then.
+    pub unsafe fn download(&self, destination: *mut u8, wait: bool) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.download_to(destination, wait, None) }
+    }
+
+    /// Does what [`Array::download`] documents. Where the copy is captured, its graphs keep `owner`.
+    ///
+    /// # Errors
+    /// As for [`Array::download`].
+    ///
+    /// # Safety
+    /// As for [`Array::download`].
+    pub unsafe fn download_to(
+        &self,
+        destination: *mut u8,
+        wait: bool,
+        owner: Option<&GraphObject>,
+    ) -> Result<()> {
+        let destination = destination as u64;
+        // SAFETY: the caller's promise.
+        self.during(|| unsafe { self.transfer(Direction::DeviceToHost, destination, wait, owner) })
+    }
+
+    /// # Safety
+    /// As for `upload` and `download`.
+    unsafe fn transfer(
+        &self,
+        direction: Direction,
+        host: u64,
+        wait: bool,
+        owner: Option<&GraphObject>,
+    ) -> Result<()> {
+        if !self.layout.is_packed() {
+            return Err(Error::invalid(
+                "transfer",
+                format!(
+                    "an array of shape {} and strides {:?} has gaps; copy it first",
+                    shape_text(self.shape()),
+                    self.strides()
+                ),
+            ));
+        }
+        let bytes = self.layout.nbytes();
+        if bytes == 0 {
+            return Ok(());
+        }
+        let (destination, source, access) = match direction {
+            Direction::HostToDevice => (self.address(), host, Access::Write),
+            _ => (host, self.address(), Access::Read),
+        };
+        let transfer = Transfer::linear(direction, destination, source, bytes, wait);
+        self.stream().wait_for_room();
+        let _guard =
+            AccessGuard::acquire_for_transfer(self.stream(), &[(&self.memory, access)], &transfer)?;
+        owner.map_or(Ok(()), |owner| self.stream().keep_object(owner))?;
+        // SAFETY: the array's bytes are one block inside its memory, the guard orders the
+        // work, and the caller vouches for the host's bytes.
+        unsafe { self.stream().transfer(&transfer) }
+    }
+}

@@ -1,0 +1,231 @@
+//! Operators of typed arrays. They return a `Result`, because memory can run out and shapes can
+//! disagree: `let c = (&a + &b)?;`.
+//!
+//! Operands are arrays or references to them, and numbers on either side. Rust's `a += b` has no
+//! place for a failure, so [`DeviceArray::add_assign`] and its family are methods.
+//!
+//! ```
+//! # use {gpuarray_array::DeviceArray, hal::Result};
+//! fn blend(a: &DeviceArray<f32>, b: DeviceArray<f32>) -> Result<DeviceArray<f32>> {
+//!     let mut sum = ((2.0 * a)? + b)?;
+//!     sum.mul_assign(0.5)?;
+//!     1.0 - sum
+//! }
+//! ```
+//!
+//! An operator that an element type lacks does not compile:
+//!
+//! ```compile_fail,E0369
+//! # use {gpuarray_array::DeviceArray, hal::Result};
+//! fn difference(a: &DeviceArray<bool>, b: &DeviceArray<bool>) -> Result<DeviceArray<bool>> {
+//!     a - b
+//! }
+//! ```
+//!
+//! ```compile_fail,E0369
+//! # use {gpuarray_array::DeviceArray, hal::Result};
+//! fn quotient(a: &DeviceArray<i32>, b: &DeviceArray<i32>) -> Result<DeviceArray<i32>> {
+//!     a / b
+//! }
+//! ```
+//!
+//! ```compile_fail,E0600
+//! # use {gpuarray_array::DeviceArray, hal::Result};
+//! fn inverted(a: &DeviceArray<f64>) -> Result<DeviceArray<f64>> {
+//!     !a
+//! }
+//! ```
+
+use super::DeviceArray;
+use super::elements::{Arithmetic, Bits, Inexact, Integer, Numeric, Real};
+use super::functions::{self, BinaryOf};
+use crate::{Argument, Array};
+use hal::dtype::Element;
+use hal::dtypes;
+use hal::error::Result;
+use hal::scalar::Scalar;
+use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Rem, Shl, Shr, Sub};
+
+/// The right operand of an update: an array or a number.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Operand<'a, T: Element> {
+    /// Corresponding elements, broadcast.
+    Array(&'a DeviceArray<T>),
+    /// The same number for all.
+    Value(T),
+}
+
+impl<'a, T: Element> From<&'a DeviceArray<T>> for Operand<'a, T> {
+    fn from(array: &'a DeviceArray<T>) -> Self {
+        Operand::Array(array)
+    }
+}
+
+impl<T: Element> From<T> for Operand<'_, T> {
+    fn from(value: T) -> Self {
+        Operand::Value(value)
+    }
+}
+
+/// `left` and `right` combined, in a new array.
+fn combine<T: Element, F: BinaryOf<T>>(
+    _: F,
+    left: Argument<'_>,
+    right: Argument<'_>,
+) -> Result<DeviceArray<F::Value>> {
+    DeviceArray::from_untyped(Array::binary(F::FUNCTION, left, right)?)
+}
+
+macro_rules! operator {
+    (arrays $trait:ident $method:ident $function:ident $bound:ident, $left:ty, $right:ty) => {
+        impl<T: $bound> $trait<$right> for $left {
+            type Output = Result<DeviceArray<T>>;
+
+            fn $method(self, other: $right) -> Self::Output {
+                self.zip(functions::$function, &other)
+            }
+        }
+    };
+    (number $trait:ident $method:ident $function:ident $bound:ident, $left:ty) => {
+        impl<T: $bound> $trait<T> for $left {
+            type Output = Result<DeviceArray<T>>;
+
+            fn $method(self, other: T) -> Self::Output {
+                combine::<T, _>(
+                    functions::$function,
+                    self.untyped().into(),
+                    Scalar::new(other).into(),
+                )
+            }
+        }
+    };
+    (reversed $trait:ident $method:ident $function:ident, $number:ty, $right:ty) => {
+        impl $trait<$right> for $number {
+            type Output = Result<DeviceArray<$number>>;
+
+            fn $method(self, other: $right) -> Self::Output {
+                combine::<$number, _>(
+                    functions::$function,
+                    Scalar::new(self).into(),
+                    other.untyped().into(),
+                )
+            }
+        }
+    };
+}
+
+macro_rules! operators {
+    ($($trait:ident $method:ident $assign:ident $function:ident $bound:ident;)*) => {
+        $(
+            operator!(arrays $trait $method $function $bound, &DeviceArray<T>, &DeviceArray<T>);
+            operator!(arrays $trait $method $function $bound, &DeviceArray<T>, DeviceArray<T>);
+            operator!(arrays $trait $method $function $bound, DeviceArray<T>, &DeviceArray<T>);
+            operator!(arrays $trait $method $function $bound, DeviceArray<T>, DeviceArray<T>);
+            operator!(number $trait $method $function $bound, &DeviceArray<T>);
+            operator!(number $trait $method $function $bound, DeviceArray<T>);
+        )*
+
+        impl<T: Element> DeviceArray<T> {
+            $(
+                #[doc = concat!(
+                    "Stores [`", stringify!($function), "`](functions::", stringify!($function),
+                    ") of each element and the corresponding one of `other`, an array or a number."
+                )]
+                ///
+                /// # Errors
+                /// `InvalidArgument` if an array's shape does not broadcast to this one's.
+                pub fn $assign<'a>(&mut self, other: impl Into<Operand<'a, T>>) -> Result<()>
+                where
+                    T: $bound,
+                {
+                    match other.into() {
+                        Operand::Array(other) => self.update(functions::$function, other),
+                        Operand::Value(value) => self.update_scalar(functions::$function, value),
+                    }
+                }
+            )*
+        }
+    };
+}
+
+operators! {
+    Add add add_assign Add Arithmetic;
+    Sub sub sub_assign Subtract Numeric;
+    Mul mul mul_assign Multiply Arithmetic;
+    Div div div_assign Divide Inexact;
+    Rem rem rem_assign Remainder Real;
+    BitAnd bitand bitand_assign BitwiseAnd Bits;
+    BitOr bitor bitor_assign BitwiseOr Bits;
+    BitXor bitxor bitxor_assign BitwiseXor Bits;
+    Shl shl shl_assign LeftShift Integer;
+    Shr shr shr_assign RightShift Integer;
+}
+
+/// Implements the operators of a number and an array for the rows of the table of dtypes, by their
+/// kinds.
+macro_rules! reversed {
+    ($(
+        $(#[doc = $doc:literal])+
+        $variant:ident $name:literal $kind:ident $rust:ty [$zero:expr, $one:expr]
+            c($value:literal, $stored:literal, $functions:literal) $working:ident $use:ident;
+    )*) => {
+        $(reversed!(@ $kind $rust);)*
+    };
+    (@ Bool $number:ty) => { reversed!(@arithmetic @bits $number); };
+    (@ Signed $number:ty) => { reversed!(@arithmetic @numeric @real @bits @integer $number); };
+    (@ Unsigned $number:ty) => { reversed!(@arithmetic @numeric @real @bits @integer $number); };
+    (@ Float $number:ty) => { reversed!(@arithmetic @numeric @real @inexact $number); };
+    (@ Complex $number:ty) => { reversed!(@arithmetic @numeric @inexact $number); };
+    (@arithmetic $(@ $rest:ident)* $number:ty) => {
+        reversed!(Add add Add, Mul mul Multiply; $number);
+        reversed!($(@ $rest)* $number);
+    };
+    (@numeric $(@ $rest:ident)* $number:ty) => {
+        reversed!(Sub sub Subtract; $number);
+        reversed!($(@ $rest)* $number);
+    };
+    (@real $(@ $rest:ident)* $number:ty) => {
+        reversed!(Rem rem Remainder; $number);
+        reversed!($(@ $rest)* $number);
+    };
+    (@inexact $(@ $rest:ident)* $number:ty) => {
+        reversed!(Div div Divide; $number);
+        reversed!($(@ $rest)* $number);
+    };
+    (@bits $(@ $rest:ident)* $number:ty) => {
+        reversed!(BitAnd bitand BitwiseAnd, BitOr bitor BitwiseOr, BitXor bitxor BitwiseXor; $number);
+        reversed!($(@ $rest)* $number);
+    };
+    (@integer $(@ $rest:ident)* $number:ty) => {
+        reversed!(Shl shl LeftShift, Shr shr RightShift; $number);
+        reversed!($(@ $rest)* $number);
+    };
+    ($($trait:ident $method:ident $function:ident),+; $number:ty) => {
+        $(
+            operator!(reversed $trait $method $function, $number, &DeviceArray<$number>);
+            operator!(reversed $trait $method $function, $number, DeviceArray<$number>);
+        )+
+    };
+    ($number:ty) => {};
+}
+dtypes!(reversed);
+
+macro_rules! prefixes {
+    ($($trait:ident $method:ident $function:ident $bound:ident, $operand:ty;)*) => {$(
+        impl<T: $bound> $trait for $operand {
+            type Output = Result<DeviceArray<T>>;
+
+            fn $method(self) -> Self::Output {
+                self.map(functions::$function)
+            }
+        }
+    )*};
+}
+
+prefixes! {
+    Neg neg Negative Numeric, &DeviceArray<T>;
+    Neg neg Negative Numeric, DeviceArray<T>;
+    Not not Invert Bits, &DeviceArray<T>;
+    Not not Invert Bits, DeviceArray<T>;
+}

@@ -1,0 +1,165 @@
+//! What code is compiled for, and which devices run it.
+
+use hal::error::{Error, Result};
+use std::fmt;
+use std::str::FromStr;
+
+#[cfg(test)]
+mod tests;
+
+/// What code is compiled for, or what a device is: `sm_90`, `gfx90a:xnack-`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Target {
+    /// An NVIDIA GPU.
+    Cuda {
+        /// The compute capability.
+        major: u32,
+        /// The number behind the point.
+        minor: u32,
+        /// The letter of code that uses what one architecture (`a`) or family (`f`) alone has.
+        suffix: Option<char>,
+    },
+    /// An AMD GPU.
+    Hip {
+        /// Its name to compilers: `gfx90a`.
+        processor: String,
+        /// Features that are on or off, in alphabetical order; code runs with either setting
+        /// of one that is not named.
+        features: Vec<(String, bool)>,
+    },
+}
+
+/// What is read as a target.
+pub const TARGETS: &str =
+    "sm_ and a compute capability (sm_90), gfx and a processor with its features (gfx90a:xnack-)";
+
+/// Features of AMD's processors that code depends on.
+const FEATURES: [&str; 2] = ["sramecc", "xnack"];
+
+/// NVIDIA's integrated GPUs, whose code no other runs and which run no other's: "binary
+/// compatibility is not supported between desktop and Tegra" (CUDA C++ Programming Guide).
+const TEGRA: [(u32, u32); 6] = [(5, 3), (6, 2), (7, 2), (8, 7), (10, 1), (11, 0)];
+
+impl FromStr for Target {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Target> {
+        let target = match text.split_at_checked(3) {
+            Some(("sm_", capability)) => cuda(capability),
+            Some(("gfx", _)) => hip(text),
+            _ => None,
+        };
+        target.ok_or_else(|| {
+            Error::invalid("target", format!("target is {text:?}; allowed are {TARGETS}"))
+        })
+    }
+}
+
+fn cuda(capability: &str) -> Option<Target> {
+    let digits = capability.trim_end_matches(['a', 'f']);
+    let (major, minor) = digits.split_at_checked(digits.len().checked_sub(1)?)?;
+    let known = (1..=2).contains(&major.len()) && digits.bytes().all(|it| it.is_ascii_digit());
+    let mut letters = capability[digits.len()..].chars();
+    match (known, letters.next(), letters.next()) {
+        (true, suffix, None) => {
+            Some(Target::Cuda { major: major.parse().ok()?, minor: minor.parse().ok()?, suffix })
+        }
+        _ => None,
+    }
+}
+
+fn hip(text: &str) -> Option<Target> {
+    let mut parts = text.split(':');
+    let processor = parts.next()?;
+    // Generation in decimal, then minor version and stepping of one hexadecimal digit each.
+    let (generation, stepping) = processor.split_at_checked(processor.len().checked_sub(2)?)?;
+    let generation = generation.strip_prefix("gfx")?;
+    let hexadecimal = |it: u8| matches!(it, b'0'..=b'9' | b'a'..=b'f');
+    if !(1..=2).contains(&generation.len())
+        || !generation.bytes().all(|it| it.is_ascii_digit())
+        || !stepping.bytes().all(hexadecimal)
+    {
+        return None;
+    }
+    let mut features = Vec::new();
+    for part in parts {
+        let (name, sign) = part.split_at_checked(part.len().checked_sub(1)?)?;
+        let on = match sign {
+            "+" => true,
+            "-" => false,
+            _ => return None,
+        };
+        if !FEATURES.contains(&name) || features.iter().any(|(known, _)| known == name) {
+            return None;
+        }
+        features.push((name.to_owned(), on));
+    }
+    features.sort();
+    Some(Target::Hip { processor: processor.to_owned(), features })
+}
+
+impl fmt::Display for Target {
+    /// As compilers read it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Target::Cuda { major, minor, suffix: None } => write!(f, "sm_{major}{minor}"),
+            Target::Cuda { major, minor, suffix: Some(letter) } => {
+                write!(f, "sm_{major}{minor}{letter}")
+            }
+            Target::Hip { processor, features } => {
+                f.write_str(processor)?;
+                features
+                    .iter()
+                    .try_for_each(|(name, on)| write!(f, ":{name}{}", if *on { '+' } else { '-' }))
+            }
+        }
+    }
+}
+
+impl Target {
+    /// The targets in a list with commas, semicolons or blanks between, each once.
+    ///
+    /// # Errors
+    /// `InvalidArgument` that names the one that is not read, and what is.
+    pub fn parse_list(list: &str) -> Result<Vec<Target>> {
+        let mut targets = Vec::new();
+        let separates = |it: char| it == ',' || it == ';' || it.is_whitespace();
+        for text in list.split(separates).filter(|text| !text.is_empty()) {
+            let target = text.parse()?;
+            if !targets.contains(&target) {
+                targets.push(target);
+            }
+        }
+        Ok(targets)
+    }
+
+    /// How well code for this target suits a device, the more the better; `None` if the
+    /// device does not run it.
+    ///
+    /// NVIDIA's devices run code for the same major and no newer minor version. AMD's run
+    /// code for their processor whose features are all set as theirs ("Target ID" in LLVM's
+    /// User Guide for AMDGPU Backend).
+    pub fn fit(&self, device: &Target) -> Option<u32> {
+        match (self, device) {
+            (
+                Target::Cuda { major, minor, suffix },
+                Target::Cuda { major: device_major, minor: device_minor, .. },
+            ) => {
+                let (code, device) = ((*major, *minor), (*device_major, *device_minor));
+                let alone = suffix.is_some() || TEGRA.contains(&code) || TEGRA.contains(&device);
+                let runs = code == device || (!alone && code.0 == device.0 && code.1 < device.1);
+                runs.then(|| 2 * minor + u32::from(suffix.is_some()))
+            }
+            (
+                Target::Hip { processor, features },
+                Target::Hip { processor: device_processor, features: device_features },
+            ) => {
+                let runs = processor == device_processor
+                    && features.iter().all(|feature| device_features.contains(feature));
+                runs.then_some(features.len() as u32)
+            }
+            _ => None,
+        }
+    }
+}

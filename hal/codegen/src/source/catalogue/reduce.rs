@@ -1,0 +1,110 @@
+//! Reductions and scans of the catalogue.
+
+use super::dtypes::{INDICES, is_main, is_rare};
+use super::operands::{indexed, number, operand};
+use hal::dtype::DType;
+use hal::dtype::DType::{Bool, UInt8};
+use hal::function::Reduction;
+use hal::operation::{Description, Epilogue, Mapped, Reduce, Scan};
+
+/// Lengths below 4096 that are reduced in a way of their own each.
+const FEW: [usize; 4] = [1000, 100, 8, 5];
+
+/// Returns a reduction of the elements of an operand with these extents and strides, along the axes
+/// of which the output has stride 0.
+fn reduction(
+    reduction: Reduction,
+    compute: DType,
+    shape: &[usize],
+    input: Mapped,
+    output: &[isize],
+) -> Description {
+    let output = operand(reduction.result(compute), output);
+    Description::Reduce(Reduce {
+        reduction,
+        compute,
+        shape: shape.into(),
+        input,
+        output,
+        epilogue: Epilogue::Identity,
+    })
+}
+
+/// Returns the reductions of arrays of a dtype.
+pub(super) fn reduce(function: Reduction, dtype: DType) -> Vec<Description> {
+    let of = |shape: &[usize], input: &[isize], output: &[isize]| {
+        let input = Mapped::Identity(operand(dtype, input));
+        reduction(function, dtype, shape, input, output)
+    };
+    let main = is_main(dtype);
+    let defined = match function {
+        Reduction::Sum => true,
+        Reduction::Product => main || dtype.is_complex(),
+        Reduction::Minimum | Reduction::Maximum => main || dtype == UInt8,
+        Reduction::Any | Reduction::All => main || matches!(dtype, Bool | UInt8),
+    };
+    if !defined || is_rare(dtype) {
+        return Vec::new();
+    }
+    // A vector: long, short; the rows of a matrix are like the latter.
+    let mut operations = vec![of(&[1 << 24], &[1], &[0]), of(&[4096], &[1], &[0])];
+    let often = match function {
+        Reduction::Sum => main || dtype.is_complex(),
+        Reduction::Any | Reduction::All => dtype == Bool,
+        _ => main,
+    };
+    if often {
+        // Vectors of fewer elements, the rows of matrices, and their columns.
+        operations.extend(FEW.map(|length| of(&[length], &[1], &[0])));
+        operations.extend(
+            [4096, 1000, 100].map(|length| of(&[1000, length], &[length as isize, 1], &[1, 0])),
+        );
+        for (rows, columns) in [(1000, 1000), (1 << 20, 16), (100, 100), (8, 1 << 20)] {
+            operations.push(of(&[rows, columns], &[columns as isize, 1], &[0, 1]));
+        }
+    }
+    if main && !matches!(function, Reduction::Product | Reduction::Any | Reduction::All) {
+        for indices in INDICES {
+            for length in [4096, 1 << 24] {
+                let input = Mapped::Indexed(indexed(dtype, indices, 1));
+                operations.push(reduction(function, dtype, &[length], input, &[0]));
+            }
+        }
+    }
+    if function == Reduction::Sum && (main || dtype.is_complex()) {
+        for length in [1 << 24, 4096].into_iter().chain(FEW) {
+            let input = Mapped::Product(operand(dtype, &[1]), operand(dtype, &[1]));
+            operations.push(reduction(function, dtype, &[length], input, &[0]));
+        }
+    }
+    operations
+}
+
+/// Returns the scans of arrays of a dtype.
+pub(super) fn scans(reduction: Reduction, dtype: DType) -> Vec<Description> {
+    let of = |shape: &[usize], strides: &[isize], axis: usize, exclusive: bool| {
+        Description::Scan(Scan {
+            reduction,
+            compute: dtype,
+            shape: shape.into(),
+            axis,
+            exclusive,
+            initial: number(dtype),
+            input: operand(dtype, strides),
+            output: operand(dtype, strides),
+        })
+    };
+    let mut operations = Vec::new();
+    for length in [4096, 1 << 24] {
+        operations.push(of(&[length], &[1], 0, false));
+    }
+    if reduction == Reduction::Sum {
+        for length in [4096, 1 << 24] {
+            operations.push(of(&[length], &[1], 0, true));
+        }
+        operations.push(of(&[1000, 1000], &[1000, 1], 0, false));
+        operations.push(of(&[1 << 20, 64], &[64, 1], 1, false));
+        operations.push(of(&[1 << 20, 64], &[64, 1], 0, false));
+    }
+    operations
+}

@@ -1,0 +1,192 @@
+//! The source of products of matrices.
+
+use super::key::Key;
+use crate::source::ctype;
+use crate::source::iteration_space::type_name;
+use crate::source::kernel_key::KernelKey;
+use crate::source::launches::THREADS;
+use crate::source::prelude::Prelude;
+use hal::dtype::{DType, Kind};
+
+impl KernelKey for Key {
+    fn name(&self) -> String {
+        let nearest = self.along_terms.map(|it| if it { "terms" } else { "lines" });
+        format!(
+            "product_{}_{}_{}_to_{}_{}_{}_{}x{}{}_{}_{}",
+            ctype::value(self.compute),
+            ctype::value(self.left),
+            ctype::value(self.right),
+            ctype::value(self.output),
+            nearest[0],
+            nearest[1],
+            self.thread[0],
+            self.thread[1],
+            if self.split { "_split" } else { "" },
+            self.rank,
+            if self.wide { 64 } else { 32 },
+        )
+    }
+
+    fn suffixes(&self) -> &'static [&'static str] {
+        if self.split { &["_parts", "_total"] } else { &[""] }
+    }
+
+    fn prelude(&self) -> Prelude {
+        let types = [self.compute, self.compute.working(), self.left, self.right, self.output];
+        let prelude = types.map(ctype::prelude).into_iter().fold(Prelude::NONE, Prelude::with);
+        prelude.with(Prelude::PRODUCT)
+    }
+
+    fn kernels(&self, name: &str) -> String {
+        let mut text = self.element(name, "left", self.left);
+        text += &self.element(name, "right", self.right);
+        text += &self.write(name);
+        text += &self.product(name);
+        if self.split {
+            text += &self.total(name);
+        }
+        text
+    }
+}
+
+impl Key {
+    fn working(&self) -> &'static str {
+        ctype::value(self.compute.working())
+    }
+
+    /// How terms are added.
+    fn sum(&self) -> String {
+        let working = self.compute.working();
+        let value = ctype::value(working);
+        match working.kind() {
+            Kind::Float => format!("RealSum<{value}>"),
+            Kind::Complex => format!("ComplexSum<{}>", ctype::value(working.real())),
+            _ => format!("WholeSum<{}, {value}>", ctype::functions(working)),
+        }
+    }
+
+    /// The functor that reads an element of a factor.
+    fn element(&self, name: &str, side: &str, dtype: DType) -> String {
+        let (working, compute) = (self.working(), ctype::value(self.compute));
+        let value = ctype::value(dtype);
+        format!(
+            "struct {name}_{side} {{
+    static METHOD {working} get(const char* address) {{
+        return convert<{working}>(convert<{compute}>(load<{value}>(address)));
+    }}
+}};
+"
+        )
+    }
+
+    /// The functors that store an element of the result: in its place, or as a part of it.
+    fn write(&self, name: &str) -> String {
+        let (working, compute) = (self.working(), ctype::value(self.compute));
+        let output = ctype::value(self.output);
+        format!(
+            "struct {name}_write {{
+    char* out;
+    i64 row_stride;
+    i64 column_stride;
+    METHOD void operator()(u64 row, u64 column, {working} x) const {{
+        store<{output}>(out + (i64)row * row_stride + (i64)column * column_stride,
+                        convert<{output}>(convert<{compute}>(x)));
+    }}
+}};
+struct {name}_part {{
+    {working}* out;
+    u64 columns;
+    METHOD void operator()(u64 row, u64 column, {working} x) const {{ out[row * columns + column] = x; }}
+}};
+"
+        )
+    }
+
+    fn product(&self, name: &str) -> String {
+        let (working, sum) = (self.working(), self.sum());
+        let (index, offset) = ctype::index(self.wide);
+        let space = type_name(self.rank, 3, self.wide);
+        let [rows, columns] = self.thread;
+        let [left_along, right_along] = self.along_terms;
+        let (suffix, workspace, write) = if self.split {
+            (
+                "_parts",
+                format!(", {working}* parts"),
+                format!(
+                    "        {name}_part write;
+        write.out = parts + (split * batch.count + matrix) * rows * columns;
+        write.columns = columns;
+"
+                ),
+            )
+        } else {
+            (
+                "",
+                String::new(),
+                format!(
+                    "        {name}_write write;
+        write.out = out + offset[0];
+        write.row_stride = row_stride;
+        write.column_stride = column_stride;
+"
+                ),
+            )
+        };
+        format!(
+            "extern \"C\" __global__ void GPUARRAY_TILE_BOUNDS {name}{suffix}({space} batch, u64 rows, \
+             u64 terms, u64 columns, u64 tile_rows, u64 tile_columns, u64 part, u64 splits, \
+             i64 row_stride, i64 column_stride, i64 left_row, i64 left_term, i64 right_term, \
+             i64 right_column, char* out, const char* left, const char* right{workspace}) {{
+    const u64 tiles = tile_rows * tile_columns;
+    const u64 works = tiles * splits * batch.count;
+    for (u64 work = blockIdx.x; work < works; work += gridDim.x) {{
+        const TilePlace tile(work % tiles, tile_rows, tile_columns);
+        const u64 split = work / tiles % splits;
+        const u64 matrix = work / tiles / splits;
+        const u64 first = split * part;
+        const u64 own = terms - first < part ? terms - first : part;
+        const u64 row = tile.row * {tile_height}, column = tile.column * {tile_width};
+        {offset} offset[3];
+        batch.locate(({index})matrix, offset);
+{write}        LineReader<{working}, {name}_left, {left_along}, {rows}> left_lines(
+            left + offset[1] + (i64)first * left_term, left_row, left_term, row, rows);
+        LineReader<{working}, {name}_right, {right_along}, {columns}> right_lines(
+            right + offset[2] + (i64)first * right_term, right_column, right_term, column, columns);
+        multiply_tile<{sum}, {rows}, {columns}>(left_lines, right_lines, own, row, rows, column, columns,
+                                                write);
+    }}
+}}
+",
+            tile_height = 16 * u32::from(rows),
+            tile_width = 16 * u32::from(columns),
+        )
+    }
+
+    /// The kernel that adds the parts of each sum, in their order.
+    fn total(&self, name: &str) -> String {
+        let (index, offset) = ctype::index(self.wide);
+        let space = type_name(self.rank, 3, self.wide);
+        let (working, functions) = (self.working(), ctype::functions(self.compute.working()));
+        format!(
+            "extern \"C\" __global__ void __launch_bounds__({THREADS}) {name}_total({space} batch, u64 rows, \
+             u64 columns, u64 splits, i64 row_stride, i64 column_stride, char* out, const {working}* parts) {{
+    const u64 size = rows * columns, count = size * batch.count;
+    for (u64 i = (u64)blockIdx.x * {THREADS} + threadIdx.x; i < count; i += (u64)gridDim.x * {THREADS}) {{
+        {working} sum = parts[i];
+        for (u64 split = 1; split < splits; ++split) {{
+            sum = {functions}::add(sum, parts[split * count + i]);
+        }}
+        const u64 matrix = i / size, row = i % size / columns;
+        {offset} offset[3];
+        batch.locate(({index})matrix, offset);
+        {name}_write write;
+        write.out = out + offset[0];
+        write.row_stride = row_stride;
+        write.column_stride = column_stride;
+        write(row, i % columns, sum);
+    }}
+}}
+"
+        )
+    }
+}

@@ -1,0 +1,326 @@
+//! The parts of a reduction's source that read an output's elements, and what is made of each.
+
+use super::key::{Access, Key, MappedTypes};
+use crate::source::ctype;
+use crate::source::iteration_space::type_name;
+use hal::dtype::DType;
+use smallvec::SmallVec;
+
+/// What kernels have beside one input.
+#[derive(Default)]
+pub(super) struct Extra {
+    /// Fields of a source and of a row, and of a row alone.
+    fields: &'static str,
+    row: String,
+    /// Parameters of a kernel, and what puts them into a source.
+    pub(super) parameters: &'static str,
+    pub(super) arguments: &'static str,
+    /// What fills a row's fields from a source.
+    copies: String,
+}
+
+/// Elements of which positions and deviations are found at once.
+const LEAVES: u64 = 32;
+
+impl Key {
+    pub(super) fn types(&self) -> SmallVec<[DType; 2]> {
+        match self.input {
+            MappedTypes::Identity(a)
+            | MappedTypes::SquaredDeviation(a)
+            | MappedTypes::Position(a) => SmallVec::from_slice(&[a]),
+            MappedTypes::Product(a, b) | MappedTypes::Indexed(a, b) => {
+                SmallVec::from_slice(&[a, b])
+            }
+        }
+    }
+
+    /// What a second input and an indexed axis add.
+    pub(super) fn extra(&self) -> Extra {
+        match self.input {
+            MappedTypes::Identity(_) | MappedTypes::Position(_) => Extra::default(),
+            // Squares are about as far from an element of the output's as elements are from each other.
+            MappedTypes::SquaredDeviation(a) => {
+                let outputs = match self.access {
+                    Access::Columns(_) => self.input.columns().unwrap_or(1),
+                    Access::Packs(_) | Access::Elements => 1,
+                };
+                let value = self.value_type();
+                let first = self.computed(&format!("load<{}>(row.a)", ctype::value(a)));
+                let other = self.computed(&format!("load<{}>(a + offset[1])", ctype::value(a)));
+                Extra {
+                    row: format!("    {value} pivot[{outputs}];\n"),
+                    copies: format!(
+                        "row.pivot[0] = reduced->count == 0 ? ({value})0 : {first};
+#pragma unroll
+        for (int k = 1; k < {outputs}; ++k) {{
+            kept->locate(output + k, offset);
+            row.pivot[k] = reduced->count == 0 ? ({value})0 : {other};
+        }}"
+                    ),
+                    ..Extra::default()
+                }
+            }
+            MappedTypes::Product(..) => Extra {
+                fields: "    const char* b;\n",
+                parameters: ", const char* b",
+                arguments: "source.b = b;",
+                copies: "row.b = b + offset[2];".to_owned(),
+                ..Extra::default()
+            },
+            MappedTypes::Indexed(..) => Extra {
+                fields: "    const char* b;\n    i64 length;\n    i64 stride;\n",
+                parameters: ", const char* b, i64 length, i64 stride",
+                arguments: "source.b = b; source.length = length; source.stride = stride;",
+                copies: "row.b = b + offset[2]; row.length = length; row.stride = stride;"
+                    .to_owned(),
+                ..Extra::default()
+            },
+        }
+    }
+
+    /// The structs that read an output's elements one by one, anywhere.
+    pub(super) fn elements(&self, name: &str) -> String {
+        let (index, offset) = ctype::index(self.wide);
+        let (partial, inputs) = (self.partial(), self.input.strided());
+        let element = self.element("offset[0]", "offset[1]");
+        let methods = format!(
+            "    METHOD {partial} operator()({index} i) const {{
+        {offset} offset[{inputs}];
+        reduced->locate(i, offset);
+{element}    }}
+"
+        );
+        self.row_and_source(name, &methods)
+    }
+
+    /// The structs that read packs, of one output's elements or of one of each output.
+    pub(super) fn packs(&self, name: &str) -> String {
+        let (index, offset) = ctype::index(self.wide);
+        let (partial, inputs) = (self.partial(), self.input.strided());
+        let varying = self.input.varying();
+        let columns = matches!(self.access, Access::Columns(_));
+        let pack = if columns { self.input.columns() } else { self.input.pack() }.unwrap_or(1);
+        // Packs of one axis are neighbours, and need not be aligned.
+        let run = !columns && self.ranks.1 == 1;
+        let (mut arrays, mut fetches, mut aligned) = (String::new(), String::new(), Vec::new());
+        for (position, (input, dtype)) in
+            ["a", "b"].into_iter().zip(self.types()).take(varying).enumerate()
+        {
+            let kind = format!("{}, {pack}", ctype::stored(dtype));
+            arrays += &format!("        Pack<{kind}> pack_{input}[COUNT];\n");
+            if run {
+                arrays += &format!(
+                    "        const char* from_{input} = {input} + (u64)i * sizeof(Pack<{kind}>);\n"
+                );
+                fetches += &format!(
+                    "            pack_{input}[j] = fetch<ALIGNED, {kind}>(from_{input} + j * STEP * sizeof(Pack<{kind}>));\n"
+                );
+                aligned.push(format!("packable<{kind}>({input})"));
+            } else {
+                fetches += &format!(
+                    "            pack_{input}[j] = fetch<true, {kind}>({input} + offset[{position}]);\n"
+                );
+            }
+        }
+        let locate = match run {
+            true => String::new(),
+            false => format!(
+                "            {offset} offset[{inputs}];
+            reduced->locate(i + ({index})j * STEP, offset);
+"
+            ),
+        };
+        let item_of = |input: &str, pack: &str, dtype: DType| {
+            format!("Stored<{}>::get(pack_{input}[{pack}].item[k])", ctype::value(dtype))
+        };
+        let item = |input: &str, dtype: DType| item_of(input, "j", dtype);
+        let body = match (self.input, columns) {
+            (MappedTypes::SquaredDeviation(a) | MappedTypes::Position(a), _) => {
+                let item = item_of("a", "group * GROUP + j", a);
+                self.whole_gather(name, pack, &self.leaf(&item, columns))
+            }
+            (_, true) => format!(
+                "        Beside<{name}_operator, {pack}>::value folded[COUNT];
+#pragma unroll
+        for (int j = 0; j < COUNT; ++j) {{
+            for (int k = 0; k < {pack}; ++k) {{
+                folded[j].item[k] = {value};
+            }}
+        }}
+        return fold<Beside<{name}_operator, {pack}>, COUNT>(folded);
+",
+                value = self.value(item),
+            ),
+            (_, false) => format!(
+                "        {partial} folded[COUNT];
+#pragma unroll
+        for (int j = 0; j < COUNT; ++j) {{
+            {partial} leaf[{pack}];
+#pragma unroll
+            for (int k = 0; k < {pack}; ++k) {{
+                leaf[k] = {value};
+            }}
+            folded[j] = fold<{name}_operator, {pack}>(leaf);
+        }}
+        return fold<{name}_operator, COUNT>(folded);
+",
+                value = self.value(item),
+            ),
+        };
+        let result = match columns {
+            true => format!("Beside<{name}_operator, {pack}>::value"),
+            false => partial.clone(),
+        };
+        let size = |dtype: DType| format!("i * sizeof({})", ctype::stored(dtype));
+        let sizes: SmallVec<[String; 2]> = self.types().into_iter().map(size).collect();
+        let element = self.element(&sizes[0], sizes.last().unwrap_or(&sizes[0]));
+        let methods = format!(
+            "    METHOD bool aligned() const {{ return {aligned}; }}
+    METHOD {partial} element({index} i) const {{
+{element}    }}
+    template <bool ALIGNED, int COUNT, u32 STEP>
+    METHOD {result} gather({index} i) const {{
+{arrays}#pragma unroll
+        for (int j = 0; j < COUNT; ++j) {{
+{locate}{fetches}        }}
+{body}    }}
+",
+            aligned = if run { aligned.join(" && ") } else { "true".to_owned() },
+        );
+        self.row_and_source(name, &methods)
+    }
+
+    /// Statements that return what a gather's packs are together, of many elements at once: `leaf` is
+    /// number `k` of pack `j`.
+    fn whole_gather(&self, name: &str, pack: u64, leaf: &str) -> String {
+        let value = self.value_type();
+        let columns = matches!(self.access, Access::Columns(_));
+        let (operator, of_one, at) = match columns {
+            true => (format!("Beside<{name}_operator, {pack}>"), 1, "k * GROUP + j"),
+            false => (format!("{name}_operator"), pack, "j * PACK + k"),
+        };
+        // More would need more registers than let enough threads run.
+        let most = (LEAVES / pack).max(1);
+        format!(
+            "        constexpr int PACK = {pack};
+        constexpr int GROUP = COUNT < {most} ? COUNT : {most};
+        {operator}::value part[COUNT / GROUP];
+#pragma unroll
+        for (int group = 0; group < COUNT / GROUP; ++group) {{
+            {value} leaf[GROUP * PACK];
+#pragma unroll
+            for (int j = 0; j < GROUP; ++j) {{
+#pragma unroll
+                for (int k = 0; k < PACK; ++k) {{
+                    leaf[{at}] = {leaf};
+                }}
+            }}
+            part[group] = {operator}::template gathered<GROUP, {of_one}, STEP>(leaf, (i + group * GROUP * STEP) * {of_one});
+        }}
+        return fold<{operator}, COUNT / GROUP>(part);
+"
+        )
+    }
+
+    /// The struct of an output's elements, with these methods, and the one that finds it.
+    fn row_and_source(&self, name: &str, methods: &str) -> String {
+        let (index, offset) = ctype::index(self.wide);
+        let inputs = self.input.strided();
+        let kept = type_name(self.ranks.0, 1 + inputs, self.wide);
+        let reduced = type_name(self.ranks.1, inputs, self.wide);
+        let Extra { fields, row, copies, .. } = self.extra();
+        format!(
+            "struct {name}_row {{
+    const {reduced}* reduced;
+    const char* a;
+{fields}{row}{methods}}};
+struct {name}_source {{
+    typedef {name}_row Row;
+    const {kept}* kept;
+    const {reduced}* reduced;
+    const char* a;
+{fields}    METHOD Row at({index} output) const {{
+        {offset} offset[{}];
+        kept->locate(output, offset);
+        Row row;
+        row.reduced = reduced;
+        row.a = a + offset[1];
+        {copies}
+        return row;
+    }}
+}};
+",
+            1 + inputs
+        )
+    }
+
+    /// An element of the input, as `read` reads it, in the type that elements are computed in.
+    fn computed(&self, read: &str) -> String {
+        format!(
+            "convert<{}>(convert<{}>({read}))",
+            ctype::value(self.compute.working()),
+            ctype::value(self.compute)
+        )
+    }
+
+    /// What positions and deviations are of, of an element of the only input.
+    fn leaf(&self, read: &str, columns: bool) -> String {
+        let value = format!("convert<{}>({})", self.value_type(), self.computed(read));
+        match self.input {
+            MappedTypes::SquaredDeviation(_) if columns => format!("{value} - pivot[k]"),
+            MappedTypes::SquaredDeviation(_) => format!("{value} - pivot[0]"),
+            _ => value,
+        }
+    }
+
+    /// What is combined, of the inputs' elements as `read` returns them, of which the output has number `i`.
+    fn value(&self, read: impl Fn(&str, DType) -> String) -> String {
+        let value = self.value_type();
+        let load = |input: &str, dtype: DType| self.computed(&read(input, dtype));
+        match self.input {
+            MappedTypes::Identity(a) | MappedTypes::Indexed(a, _) => {
+                format!("convert<{value}>({})", load("a", a))
+            }
+            MappedTypes::Product(a, b) => {
+                let product = format!(
+                    "convert<{value}>({}::multiply({}, {}))",
+                    ctype::functions(self.compute.working()),
+                    load("a", a),
+                    load("b", b)
+                );
+                let is_byte = self.compute.is_integer() && self.compute.size() == 1;
+                if is_byte { format!("apart({product})") } else { product }
+            }
+            MappedTypes::SquaredDeviation(a) => {
+                format!("moments_of_one({})", self.leaf(&read("a", a), false))
+            }
+            MappedTypes::Position(a) => {
+                let index = ctype::index(self.wide).0;
+                format!("placed({}, ({index})i)", self.leaf(&read("a", a), false))
+            }
+        }
+    }
+
+    /// Statements that return the element at these offsets, and index `i`.
+    fn element(&self, a: &str, b: &str) -> String {
+        let MappedTypes::Indexed(_, at) = self.input else {
+            let value = self.value(|input, dtype| {
+                let offset = if input == "a" { a } else { b };
+                format!("load<{}>({input} + {offset})", ctype::value(dtype))
+            });
+            return format!("        return {value};\n");
+        };
+        let value = self
+            .value(|_, dtype| format!("load<{}>(a + {a} + place * stride)", ctype::value(dtype)));
+        format!(
+            "        i64 place;
+        if (!resolve(load<{}>(b + {b}), length, &place)) {{
+            return convert<{}>((i32)0);
+        }}
+        return {value};
+",
+            ctype::value(at),
+            self.partial()
+        )
+    }
+}

@@ -1,0 +1,79 @@
+//! The generated source: that it exists for every operation, and that it computes what the
+//! operations say, by running it on the host and, where there is one, on a GPU.
+//!
+//! The cases are the same on both, with the same references and tolerances. The GPU is held
+//! to them exactly where IEEE 754 says what the result is: arithmetic, division, square
+//! root, rounding, conversions and integers, as the options forbid contraction and NVRTC's
+//! defaults neither flush subnormal numbers nor approximate. Transcendental functions may
+//! differ by a few units in the last place, for the device's mathematical functions are not
+//! the host's. Real ones are compared within 1e-14, which is 45 units of f64; complex ones,
+//! made of several, within 1e-14 of f64 and 4e-6, 34 units, of f32, relative to the number or
+//! to 1.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::type_complexity,
+    clippy::needless_range_loop,
+    clippy::print_stderr,
+    clippy::duplicate_mod,
+    reason = "tests fail by panicking, compare arrays index by index, and run twice"
+)]
+
+// As backends name it, whose tests share modules with these.
+extern crate gpuarray_codegen as codegen;
+
+#[path = "source/cuda.rs"]
+mod cuda;
+#[path = "source/gpu.rs"]
+mod gpu;
+#[path = "source/harness.rs"]
+mod harness;
+#[path = "source/operations.rs"]
+mod operations;
+#[path = "source/text.rs"]
+mod text;
+
+/// The cases, run on the host.
+#[path = "source"]
+mod on_host {
+    use crate::harness::run;
+    mod bfloat16;
+    mod complex;
+    mod edges;
+    mod elementwise;
+    mod functions;
+    mod movement;
+    mod moves;
+    mod packs;
+    mod product;
+    mod sort;
+    mod structure;
+}
+
+/// Those of kernels whose threads share memory, with checks that no GPU gives.
+#[path = "source"]
+mod checked {
+    fn run(operations: &[hal::operation::Description]) -> bool {
+        crate::harness::run_as(crate::harness::Runs::Checked, operations)
+    }
+    mod product;
+    mod sort;
+    mod structure;
+}
+
+/// The same cases, run on the GPU.
+#[path = "source"]
+mod on_gpu {
+    use crate::gpu::run;
+    mod bfloat16;
+    mod complex;
+    mod edges;
+    mod elementwise;
+    mod functions;
+    mod movement;
+    mod moves;
+    mod packs;
+    mod product;
+    mod sort;
+    mod structure;
+}

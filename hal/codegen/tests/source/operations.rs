@@ -1,0 +1,353 @@
+//! Operations for the tests: without memory, to see their source.
+
+use codegen::source::{KernelSpec, Plan};
+use hal::DType;
+use hal::Scalar;
+use hal::function::{BinaryFunction, Function, Reduction, UnaryFunction};
+use hal::operation::*;
+use std::collections::HashSet;
+
+/// Plans an operation that a test describes.
+pub(crate) fn plan(description: &Description) -> Plan {
+    Plan::new(&Operation::new(description.clone()).unwrap()).unwrap()
+}
+
+/// An operand at `address`.
+pub(crate) fn operand(address: u64, dtype: DType, strides: &[isize]) -> Operand {
+    Operand { address, dtype, strides: strides.into() }
+}
+
+/// Strides of an array in C order.
+pub(crate) fn c_order(shape: &[usize], dtype: DType) -> Vec<isize> {
+    let mut strides = vec![dtype.size() as isize; shape.len()];
+    for axis in (1..shape.len()).rev() {
+        strides[axis - 1] = strides[axis] * shape[axis] as isize;
+    }
+    strides
+}
+
+/// Zero of any type.
+pub(crate) fn zero(dtype: DType) -> Scalar {
+    Scalar::from_bytes(dtype, &vec![0; dtype.size()]).unwrap()
+}
+
+/// Every function with every dtype that it computes in, results in their own type.
+pub(crate) fn functions() -> Vec<(Function, DType)> {
+    let mut list = Vec::new();
+    for dtype in DType::ALL {
+        for function in UnaryFunction::ALL {
+            if function.signature(dtype).is_ok_and(|s| s.compute == dtype) {
+                list.push((Function::Unary(function), dtype));
+            }
+        }
+        for function in BinaryFunction::ALL {
+            if function.signature(dtype).is_ok_and(|s| s.compute == dtype) {
+                list.push((Function::Binary(function), dtype));
+            }
+            if function.is_comparison() && dtype == DType::Int64 {
+                list.push((Function::CompareMixed(function), dtype));
+            }
+        }
+        for function in [Function::Select, Function::SelectPositive, Function::LinearCombination] {
+            list.push((function, dtype));
+        }
+    }
+    list
+}
+
+/// `function` over arrays of `shape` in C order, all of type `dtype`.
+pub(crate) fn elementwise(function: Function, dtype: DType, shape: &[usize]) -> Elementwise {
+    let strides = c_order(shape, dtype);
+    let result = function.result(dtype);
+    Elementwise {
+        function,
+        compute: dtype,
+        shape: shape.into(),
+        inputs: (0..function.arity())
+            .map(|i| Input::Array(operand(0x10000 * (i as u64 + 2), dtype, &strides)))
+            .collect(),
+        output: operand(0x10000, result, &c_order(shape, result)),
+    }
+}
+
+/// One of every family of kernels, for every dtype.
+pub(crate) fn all() -> Vec<Description> {
+    let mut list = Vec::new();
+    for (function, dtype) in functions() {
+        let contiguous = elementwise(function, dtype, &[1 << 12]);
+        // No whole packs along the last axis.
+        let mut strided = elementwise(function, dtype, &[3, 40, 71]);
+        strided.output.strides[0] += 64;
+        list.push(Description::Elementwise(strided));
+        list.push(Description::Elementwise(contiguous));
+    }
+    for dtype in DType::ALL {
+        let size = dtype.size() as isize;
+        let add = Function::Binary(BinaryFunction::Add);
+        for side in [64, 40] {
+            let mut tiled = elementwise(add, dtype, &[side, side]);
+            if let Input::Array(input) = &mut tiled.inputs[1] {
+                input.strides.reverse();
+            }
+            list.push(Description::Elementwise(tiled));
+        }
+        let mut rows = elementwise(add, dtype, &[3, 40, 64]);
+        rows.output.strides[0] += 64;
+        list.push(Description::Elementwise(rows));
+        for to in DType::ALL {
+            let mut cast = elementwise(Function::Unary(UnaryFunction::Copy), dtype, &[1 << 12]);
+            cast.output.dtype = to;
+            cast.output.strides[0] = to.size() as isize;
+            list.push(Description::Elementwise(cast));
+        }
+        for (rank, extent) in [(6, 3), (12, 2)] {
+            let mut folded = elementwise(add, dtype, &vec![extent; rank]);
+            for stride in &mut folded.output.strides {
+                *stride *= 2;
+            }
+            folded.output.strides[rank - 1] = size;
+            folded.inputs[0] = Input::Scalar(zero(dtype));
+            list.push(Description::Elementwise(folded));
+        }
+        list.extend(compared(dtype));
+        for reduction in Reduction::ALL {
+            let result = reduction.result(dtype);
+            for (shape, kept) in [(vec![100], false), (vec![1 << 20], false), (vec![40, 90], true)]
+            {
+                let strides = c_order(&shape, dtype);
+                let mut output = vec![0; shape.len()];
+                if kept {
+                    output[0] = result.size() as isize;
+                }
+                for product in [false, true] {
+                    let input = operand(0x10000, dtype, &strides);
+                    list.push(Description::Reduce(Reduce {
+                        reduction,
+                        compute: dtype,
+                        shape: shape[..].into(),
+                        input: if product {
+                            Mapped::Product(input.clone(), input)
+                        } else {
+                            Mapped::Identity(input)
+                        },
+                        output: operand(0x20000, result, &output),
+                        epilogue: Epilogue::Identity,
+                    }));
+                }
+            }
+            // Elements with gaps, columns, and rows with gaps.
+            for (shape, strides, kept) in [
+                ([1, 100], [0, 2], None),
+                ([1, 1 << 20], [0, 2], None),
+                ([64, 96], [96, 1], Some(1)),
+                ([1 << 20, 96], [96, 1], Some(1)),
+                ([1 << 14, 64], [96, 1], None),
+            ] {
+                let mut output = [0; 2];
+                if let Some(axis) = kept {
+                    output[axis] = result.size() as isize;
+                }
+                list.push(Description::Reduce(Reduce {
+                    reduction,
+                    compute: dtype,
+                    shape: shape[..].into(),
+                    input: Mapped::Identity(operand(0x10000, dtype, &strides.map(|it| it * size))),
+                    output: operand(0x20000, result, &output),
+                    epilogue: Epilogue::Identity,
+                }));
+            }
+            list.push(Description::Reduce(Reduce {
+                reduction,
+                compute: dtype,
+                shape: [100][..].into(),
+                input: Mapped::Indexed(indexed(dtype, DType::Int64)),
+                output: operand(0x20000, result, &[0]),
+                epilogue: Epilogue::Identity,
+            }));
+            if matches!(reduction, Reduction::Any | Reduction::All) {
+                continue;
+            }
+            for (shape, axis) in
+                [([8192, 32], 0), ([100, 60], 1), ([100, 5000], 1), ([2, 1 << 20], 1)]
+            {
+                for exclusive in [false, true] {
+                    let place = operand(0x20000, dtype, &c_order(&shape, dtype));
+                    list.push(Description::Scan(Scan {
+                        reduction,
+                        compute: dtype,
+                        shape: shape[..].into(),
+                        axis,
+                        exclusive,
+                        initial: zero(dtype),
+                        input: place.clone(),
+                        output: place,
+                    }));
+                }
+            }
+        }
+        let gaps = operand(0x20000, dtype, &[2 * size]);
+        list.push(Description::Scan(Scan {
+            reduction: Reduction::Sum,
+            compute: dtype,
+            shape: [3000][..].into(),
+            axis: 0,
+            exclusive: false,
+            initial: zero(dtype),
+            input: gaps.clone(),
+            output: gaps,
+        }));
+        let mut rows = indexed(dtype, DType::Int64);
+        rows.base.strides = [0, size][..].into();
+        rows.indices.strides = [8, 0][..].into();
+        rows.axis_stride = 64 * size;
+        let output = operand(0x20000, dtype, &[64 * size, size]);
+        list.push(Description::Gather(Gather {
+            shape: [100, 64][..].into(),
+            source: rows,
+            output,
+        }));
+        for index in DType::ALL.into_iter().filter(|dtype| dtype.is_integer()) {
+            let source = indexed(dtype, index);
+            list.push(Description::Gather(Gather {
+                shape: [100][..].into(),
+                source: source.clone(),
+                output: operand(0x20000, dtype, &[size]),
+            }));
+            list.push(Description::Scatter(Scatter {
+                shape: [100][..].into(),
+                input: Input::Array(operand(0x20000, DType::Float16, &[2])),
+                target: source.clone(),
+            }));
+            list.push(Description::Scatter(Scatter {
+                shape: [100][..].into(),
+                input: Input::Scalar(zero(dtype)),
+                target: source,
+            }));
+        }
+        for (indices, length) in [
+            (false, 1 << 20),
+            (true, 1 << 20),
+            (false, 1 << 31),
+            (true, 1 << 31),
+            (false, 999),
+            (true, 999),
+        ] {
+            let out = if indices { DType::Int64 } else { dtype };
+            list.push(Description::Sort(Sort {
+                rows: 1,
+                length: length as usize,
+                indices,
+                input: operand(0x10000, dtype, &[size * length, size]),
+                output: operand(0x20000, out, &[out.size() as isize * length, out.size() as isize]),
+            }));
+        }
+        for (batch, extents) in [(1, [20, 20, 20]), (1, [40, 2000, 40]), (400, [300, 30, 300])] {
+            let [rows, terms, columns] = extents;
+            let of = |address, matrix: [usize; 2]| {
+                operand(address, dtype, &c_order(&[batch, matrix[0], matrix[1]], dtype))
+            };
+            list.push(Description::MatrixProduct(MatrixProduct {
+                compute: dtype,
+                batch: [batch][..].into(),
+                rows,
+                terms,
+                columns,
+                left: of(0x10000, [rows, terms]),
+                right: of(0x20000, [terms, columns]),
+                output: of(0x30000, [rows, columns]),
+            }));
+        }
+        list.push(Description::Sequence(Sequence {
+            length: 100,
+            start: zero(dtype),
+            step: zero(dtype),
+            output: operand(0x10000, dtype, &[size]),
+        }));
+    }
+    for (length, out) in [(4096, DType::Int32), (1 << 24, DType::Int32), (1 << 33, DType::Int64)] {
+        list.push(Description::Nonzero(Nonzero {
+            length,
+            most: length,
+            mask: operand(0x10000, DType::Bool, &[1]),
+            values: None,
+            output: operand(0x20000, out, &[out.size() as isize]),
+        }));
+    }
+    // A space too large for 32-bit indices.
+    let mut large = elementwise(Function::Binary(BinaryFunction::Add), DType::Float32, &[1 << 33]);
+    list.push(Description::Elementwise(large.clone()));
+    large.output.strides[0] = 8;
+    list.push(Description::Elementwise(large));
+    list
+}
+
+/// A thousand elements along the axis, and indices one after the other.
+/// Reductions of positions and of squared distances: along rows and columns, whole and in parts, with gaps.
+fn compared(dtype: DType) -> Vec<Description> {
+    let size = dtype.size() as isize;
+    let real = if dtype.size() > 4 { DType::Float64 } else { DType::Float32 };
+    let mut list = Vec::new();
+    for (shape, strides, axis) in [
+        ([40, 90], [90, 1], 1),
+        ([4, 1 << 20], [1 << 20, 1], 1),
+        ([64, 96], [96, 1], 0),
+        ([1 << 16, 96], [96, 1], 0),
+        ([40, 90], [180, 2], 1),
+    ] {
+        let along = |dtype: DType| {
+            let mut kept = [0; 2];
+            kept[1 - axis] = dtype.size() as isize;
+            kept
+        };
+        let elements = || operand(0x10000, dtype, &strides.map(|it| it * size));
+        let mut reduce = |reduction, compute, input, output: DType| {
+            let output = operand(0x20000, output, &along(output));
+            let shape = shape[..].into();
+            list.push(Description::Reduce(Reduce {
+                reduction,
+                compute,
+                shape,
+                input,
+                output,
+                epilogue: Epilogue::Identity,
+            }));
+        };
+        reduce(Reduction::Minimum, dtype, Mapped::Position(elements()), DType::Int64);
+        if !dtype.is_complex() {
+            reduce(Reduction::Sum, real, Mapped::SquaredDeviation(elements()), real);
+        }
+    }
+    list
+}
+
+fn indexed(dtype: DType, index: DType) -> Indexed {
+    Indexed {
+        base: operand(0x10000, dtype, &[0]),
+        indices: operand(0x30000, index, &[index.size() as isize]),
+        axis_length: 1000,
+        axis_stride: dtype.size() as isize,
+    }
+}
+
+/// What the vendors' compilers are tried with: a plan for each specification of [`all`] where
+/// `PYGPU_EVERY_KERNEL=1` (minutes for each target), else for one in 37, which meets every function,
+/// every dtype and every family, though not each with each.
+#[allow(dead_code, reason = "the tests of hal itself look at all")]
+pub(crate) fn plans() -> Vec<(KernelSpec, Plan)> {
+    let every = std::env::var("PYGPU_EVERY_KERNEL").is_ok_and(|it| it == "1");
+    let mut seen = HashSet::new();
+    let plans = all().into_iter().map(|operation| plan(&operation));
+    let distinct = plans.map(|plan| (plan.spec(), plan)).filter(|(spec, _)| seen.insert(*spec));
+    let step = if every { 1 } else { 37 };
+    // What has ended a compiler is tried each time.
+    let known = |spec: &KernelSpec| {
+        spec.kernel_names().iter().any(|name| {
+            name.contains("_products_i8_i8_to_i8") || name.contains("_products_u8_u8_to_u8")
+        })
+    };
+    let distinct =
+        distinct.enumerate().filter(|(place, (spec, _))| place % step == 0 || known(spec));
+    let chosen: Vec<_> = distinct.map(|(_, plan)| plan).collect();
+    assert!(chosen.len() > if every { 1500 } else { 40 }, "{}", chosen.len());
+    chosen
+}

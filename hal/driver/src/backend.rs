@@ -1,0 +1,178 @@
+//! A vendor's backend: its driver, initialised, and its devices.
+
+use super::calls::Calls;
+use super::context::{Context, lock};
+use super::device::DriverDevice;
+use super::errors::{Driver, optional};
+use super::state::DeviceState;
+use super::vendor::Vendor;
+use hal::backend::Backend;
+use hal::device::{Device, DeviceAttribute, DeviceProperties};
+use hal::error::{Error, ErrorKind, Result};
+use hal::process;
+use hal::status::{Api, Status};
+use std::collections::BTreeMap;
+use std::ffi::{CStr, c_char, c_int};
+use std::sync::{Arc, Mutex};
+
+/// The devices of one vendor.
+#[derive(Debug)]
+struct DriverBackend {
+    driver: Arc<Driver>,
+    count: usize,
+    devices: Mutex<BTreeMap<usize, Arc<DriverDevice>>>,
+}
+
+/// Initialises a driver and returns its backend. Makes no context and touches no device.
+///
+/// # Errors
+/// `BackendUnavailable` with the driver's status if it cannot be initialised or has no device.
+///
+/// # Safety
+/// The functions of the table do what the vendor documents of those that bear their names, with
+/// the parameters of [`Calls`]; the vendor's part returns what the driver returned. Everything else
+/// of this crate trusts their answers: addresses, sizes, handles.
+pub(super) unsafe fn open(vendor: Box<dyn Vendor>, calls: Calls) -> Result<Arc<dyn Backend>> {
+    process::watch();
+    let driver = Arc::new(Driver::new(vendor, calls));
+    let unavailable = |code: c_int, what: &str| {
+        // A driver without devices says so in its first call with either number.
+        let none = matches!(code, Status::NO_DEVICE | Status::INVALID_DEVICE);
+        let error = match none {
+            true => driver.error_with("open", code, "there is no device that it can use"),
+            false => driver.error("open", code),
+        };
+        Error::new(
+            ErrorKind::BackendUnavailable,
+            error.status(),
+            "open",
+            format!("{what}: {}", error.detail()),
+        )
+    };
+    // SAFETY: 0 is the only value that the flags may have.
+    match unsafe { (driver.calls.init)(0) } {
+        Status::SUCCESS => {}
+        code => return Err(unavailable(code, "the driver could not be initialised")),
+    }
+    let mut count = 0;
+    // SAFETY: the number is written before the call returns.
+    match unsafe { (driver.calls.device_count)(&mut count) } {
+        Status::SUCCESS if count > 0 => {}
+        Status::SUCCESS => return Err(unavailable(Status::NO_DEVICE, "the driver has no device")),
+        code => return Err(unavailable(code, "the driver does not list its devices")),
+    }
+    let devices = Mutex::new(BTreeMap::new());
+    Ok(Arc::new(DriverBackend { driver, count: count as usize, devices }))
+}
+
+/// Text that a driver writes to a buffer.
+fn text(write: impl FnOnce(*mut c_char, c_int) -> c_int) -> (c_int, String) {
+    let mut buffer = [0_u8; 256];
+    let code = write(buffer.as_mut_ptr().cast(), buffer.len() as c_int - 1);
+    let text = CStr::from_bytes_until_nul(&buffer).map(CStr::to_string_lossy);
+    (code, text.unwrap_or_default().into_owned())
+}
+
+impl DriverBackend {
+    fn open_device(&self, ordinal: usize) -> Result<DriverDevice> {
+        let calls = &self.driver.calls;
+        let check = |call, code| self.driver.check(call, code);
+        let mut device = 0;
+        // SAFETY: here and below, results are written before a call returns, and the device
+        // is one that the driver returned.
+        check("device", unsafe { (calls.device_get)(&mut device, ordinal as c_int) })?;
+        // SAFETY: the buffer has so many bytes.
+        let name = |buffer, bytes| unsafe { (calls.device_name)(buffer, bytes, device) };
+        let (code, name) = text(name);
+        check("device_name", code)?;
+        // SAFETY: as above.
+        let bus = |buffer, bytes| unsafe { (calls.device_pci_bus_id)(buffer, bytes, device) };
+        let (code, bus) = text(bus);
+        check("device_pci_bus_id", code)?;
+        let mut memory = 0;
+        // SAFETY: the number is written before the call returns.
+        check("device_total_memory", unsafe { (calls.device_total_memory)(&mut memory, device) })?;
+        let architecture = self.driver.vendor.architecture(calls, device)?;
+        let context = Context::new(self.driver.clone(), ordinal, device, architecture);
+        let number = |attribute| context.attribute(attribute).map(|value| value.max(0) as u32);
+        let capability = (
+            number(DeviceAttribute::COMPUTE_CAPABILITY_MAJOR)?,
+            number(DeviceAttribute::COMPUTE_CAPABILITY_MINOR)?,
+        );
+        let mut properties = DeviceProperties::new(name, bus, capability, memory);
+        properties.architecture = context.architecture.clone();
+        if let Some(read) = calls.device_uuid {
+            let mut uuid = [0; 16];
+            // SAFETY: a UUID has 16 bytes.
+            match unsafe { read(&mut uuid, device) } {
+                Status::SUCCESS => properties.uuid = Some(uuid),
+                _ => self.driver.vendor.forget_failure(),
+            }
+        }
+        Ok(DriverDevice::new(DeviceState::new(context), properties))
+    }
+}
+
+impl Backend for DriverBackend {
+    fn name(&self) -> &'static str {
+        self.driver.vendor.name()
+    }
+
+    fn api(&self) -> Api {
+        self.driver.vendor.api()
+    }
+
+    fn version(&self) -> Result<i32> {
+        let mut version = 0;
+        // SAFETY: the number is written before the call returns.
+        let code = unsafe { (self.driver.calls.driver_version)(&mut version) };
+        self.driver.check("version", code)?;
+        Ok(self.driver.vendor.version(version))
+    }
+
+    fn device_count(&self) -> Result<usize> {
+        Ok(self.count)
+    }
+
+    fn device(&self, ordinal: usize) -> Result<Arc<dyn Device>> {
+        if ordinal >= self.count {
+            return Err(Error::new(
+                ErrorKind::InvalidArgument,
+                Status::new(self.api(), Status::INVALID_DEVICE),
+                "device",
+                format!(
+                    "device number is {ordinal}; {} has devices 0 to {}",
+                    self.name(),
+                    self.count - 1
+                ),
+            ));
+        }
+        let mut devices = lock(&self.devices);
+        if let Some(known) = devices.get(&ordinal) {
+            return Ok(known.clone());
+        }
+        let opened = Arc::new(self.open_device(ordinal)?);
+        devices.insert(ordinal, opened.clone());
+        Ok(opened)
+    }
+
+    fn profiler_start(&self) -> Result<()> {
+        let start = optional!(self.driver, profiler_start, "profiler_start")?;
+        // SAFETY: no argument.
+        self.driver.check("profiler_start", unsafe { start() })
+    }
+
+    fn profiler_stop(&self) -> Result<()> {
+        let stop = optional!(self.driver, profiler_stop, "profiler_stop")?;
+        // SAFETY: no argument.
+        self.driver.check("profiler_stop", unsafe { stop() })
+    }
+
+    fn status_name(&self, code: i32) -> Option<&'static str> {
+        self.driver.vendor.status_name(code)
+    }
+
+    fn status_message(&self, code: i32) -> Option<&'static str> {
+        self.driver.vendor.status_message(code)
+    }
+}

@@ -1,0 +1,168 @@
+//! Builtin operations: code from the program itself, from the on-disk cache or compiled from
+//! generated source, loaded once per device and kept.
+
+use super::calls::Handle;
+use super::context::Context;
+use codegen::compile::Compilation;
+use codegen::compile::embedded::{EmbeddedObject, ObjectId};
+use codegen::compile::format::examine;
+use codegen::compile::lookup::{self, would_fail_again};
+use codegen::source::KernelSpec;
+use hal::attempt;
+use hal::error::{Error, Result};
+use hal::locks::{LOADING, Ranked};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+use std::ffi::CString;
+use std::ptr::null_mut;
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// The kernels of a specification, in the order of their names.
+pub(super) type Kernels = SmallVec<[Handle; 3]>;
+
+/// The loaded builtin kernels of one device.
+#[derive(Debug)]
+pub(super) struct Builtins {
+    context: Arc<Context>,
+    loaded: RwLock<LoadedKernels>,
+    /// Held while one is compiled or loaded, so that no two threads do the same.
+    loading: Ranked<(), LOADING>,
+}
+
+#[derive(Debug, Default)]
+struct LoadedKernels {
+    /// The context's when they were loaded: another epoch has none of them.
+    epoch: u64,
+    kernels: FxHashMap<KernelSpec, Kernels>,
+    /// The modules of embedded objects, each with kernels of many specifications; `None` for
+    /// those that the driver refused.
+    embedded: FxHashMap<ObjectId, Option<Handle>>,
+}
+
+impl Builtins {
+    /// No kernels yet.
+    pub(super) fn new(context: &Arc<Context>) -> Builtins {
+        let (loaded, loading) = (RwLock::default(), Ranked::new(()));
+        Builtins { context: context.clone(), loaded, loading }
+    }
+
+    /// The kernels of a specification, compiled if need be.
+    #[inline]
+    pub(super) fn get(&self, spec: KernelSpec) -> Result<Kernels> {
+        match self.known(|loaded| loaded.kernels.get(&spec).cloned()) {
+            Some(kernels) => Ok(kernels),
+            None => self.load(spec),
+        }
+    }
+
+    /// What is found among the kernels of this epoch.
+    #[inline]
+    fn known<T>(&self, find: impl FnOnce(&LoadedKernels) -> Option<T>) -> Option<T> {
+        let loaded = self.loaded.read().unwrap_or_else(PoisonError::into_inner);
+        if loaded.epoch == self.context.epoch() { find(&loaded) } else { None }
+    }
+
+    #[cold]
+    fn load(&self, spec: KernelSpec) -> Result<Kernels> {
+        attempt::before_waiting()?;
+        let _loading = self.loading.lock();
+        if let Some(kernels) = self.known(|loaded| loaded.kernels.get(&spec).cloned()) {
+            return Ok(kernels);
+        }
+        let context = &self.context;
+        let epoch = context.epoch();
+        let (source, names) = (spec.source(), spec.kernel_names());
+        let module = match self.embedded_module(&source)? {
+            Some(module) => module,
+            None => compiled_module(context, &source, &names)?,
+        };
+        let kernels = find_kernels(context, module, &names)?;
+        self.keep(epoch, |loaded| loaded.kernels.insert(spec, kernels.clone()))?;
+        Ok(kernels)
+    }
+
+    /// The module with the kernels of a source that is part of the program, if there is one
+    /// that the driver takes.
+    fn embedded_module(&self, source: &str) -> Result<Option<Handle>> {
+        let context = &self.context;
+        let Some(found) = EmbeddedObject::best(context.target()?, source) else {
+            return Ok(None);
+        };
+        if let Some(known) = self.known(|loaded| loaded.embedded.get(&found.id).copied()) {
+            return Ok(known);
+        }
+        let (epoch, name) = (context.epoch(), found.target.name());
+        let module = match found.code().map(|code| load_module(context, &code)) {
+            Some(Ok(module)) => Some(module),
+            Some(Err(error)) if would_fail_again(&error) => return Err(error),
+            // Made by a compiler that is too new for this driver, for example. Drivers have
+            // many statuses for it.
+            Some(Err(error)) => {
+                log::warn!("embedded code for {name} is not used: {error}");
+                None
+            }
+            None => {
+                log::warn!("embedded code for {name} is not used: it is damaged");
+                None
+            }
+        };
+        self.keep(epoch, |loaded| loaded.embedded.insert(found.id, module))?;
+        Ok(module)
+    }
+
+    /// Enters what was loaded, unless a reset has taken it since `epoch`.
+    fn keep<T>(&self, epoch: u64, enter: impl FnOnce(&mut LoadedKernels) -> T) -> Result<()> {
+        let mut loaded = self.loaded.write().unwrap_or_else(PoisonError::into_inner);
+        self.context.check_epoch(epoch)?;
+        if loaded.epoch != epoch {
+            *loaded = LoadedKernels { epoch, ..LoadedKernels::default() };
+        }
+        enter(&mut loaded);
+        Ok(())
+    }
+}
+
+/// The module with the kernels of a source from the on-disk cache, else compiled.
+fn compiled_module(context: &Context, source: &str, names: &[String]) -> Result<Handle> {
+    let driver = &context.driver;
+    let compilation = Compilation {
+        text: source,
+        name: names.first().map_or("gpuarray", String::as_str),
+        target: context.target()?,
+        options: driver.vendor.builtin_options(),
+        ..Compilation::default()
+    };
+    let load = |code: &[u8]| load_module(context, code);
+    lookup::find(&compilation, driver.cache()?, driver.vendor.compiler(), load)
+}
+
+/// Loads code. Builtin kernels stay loaded.
+fn load_module(context: &Context, code: &[u8]) -> Result<Handle> {
+    examine(code)?;
+    let _scope = context.enter()?;
+    let mut module = 0;
+    // SAFETY: the code was examined, and a compiler ends its text with a zero; the handle is
+    // written before the call returns.
+    let status = context.outside_captures(|| unsafe {
+        let load = context.driver.calls.module_load;
+        load(&mut module, code.as_ptr().cast(), 0, null_mut(), null_mut())
+    });
+    context.check("load_module", status)?;
+    Ok(module)
+}
+
+fn find_kernels(context: &Context, module: Handle, names: &[String]) -> Result<Kernels> {
+    let _scope = context.enter()?;
+    let find = context.driver.calls.module_function;
+    let kernel = |name: &String| {
+        let text = CString::new(name.as_str()).map_err(|_| {
+            Error::invalid("execute", format!("name is {name:?}, with a zero in it"))
+        })?;
+        let mut function = 0;
+        // SAFETY: module and name are valid; the handle is written before the call returns.
+        let status = unsafe { find(&mut function, module, text.as_ptr()) };
+        context.check("kernel", status)?;
+        Ok(function)
+    };
+    names.iter().map(kernel).collect()
+}

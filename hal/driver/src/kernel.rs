@@ -1,0 +1,336 @@
+//! Kernels of a driver.
+
+use super::calls::Handle;
+use super::context::{Context, lock};
+use super::errors::optional;
+use super::features::COOPERATIVE_LAUNCH;
+use super::launch::launch;
+use super::module::LoadedCode;
+use super::stream::DriverStream;
+use super::vendor::Lasting;
+use hal::device::DeviceAttribute;
+use hal::error::{Error, ErrorKind, Result};
+use hal::memory::GraphObject;
+use hal::module::{Kernel, KernelAttribute, LaunchConfig, LaunchLimits, Parameter};
+use hal::queueing::some_may_capture;
+use hal::status::Status;
+use hal::stream::Stream;
+use std::any::Any;
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+
+/// The attributes of a kernel that can be set: shared memory, its share of the on-chip
+/// memory, and the extents of clusters.
+const SETTABLE: std::ops::RangeInclusive<i32> = 8..=15;
+
+/// Dynamic shared memory that a kernel has without being asked.
+const DEFAULT_SHARED: u32 = 48 << 10;
+
+/// A function that the device runs.
+#[derive(Debug)]
+pub(super) struct DriverKernel {
+    module: Arc<LoadedCode>,
+    handle: Handle,
+    name: String,
+    parameters: OnceLock<Option<Vec<Parameter>>>,
+    /// Dynamic shared memory that the kernel may have.
+    shared_limit: AtomicU32,
+    raising: Mutex<()>,
+}
+
+impl DriverKernel {
+    /// The kernel of a function in loaded code.
+    pub(super) fn new(module: Arc<LoadedCode>, handle: Handle, name: &str) -> DriverKernel {
+        DriverKernel {
+            module,
+            handle,
+            name: name.to_owned(),
+            parameters: OnceLock::new(),
+            shared_limit: AtomicU32::new(DEFAULT_SHARED),
+            raising: Mutex::new(()),
+        }
+    }
+
+    fn context(&self) -> &Arc<Context> {
+        &self.module.context
+    }
+
+    /// Lets the kernel have more dynamic shared memory than it has without being asked.
+    #[cold]
+    fn raise_shared_limit(&self, bytes: u32) -> Result<()> {
+        let context = self.context();
+        let _raising = lock(&self.raising);
+        if bytes <= self.shared_limit.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let Some(set) = context.driver.calls.function_set_attribute else { return Ok(()) };
+        let attribute = KernelAttribute::MAX_DYNAMIC_SHARED_SIZE_BYTES.0;
+        // SAFETY: the function is live.
+        let code = unsafe { set(self.handle, attribute, bytes as c_int) };
+        if code != Status::SUCCESS {
+            return Err(self.refused(code, bytes));
+        }
+        self.shared_limit.store(bytes, Ordering::Release);
+        Ok(())
+    }
+
+    fn refused(&self, code: c_int, bytes: u32) -> Error {
+        // `CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN`.
+        let most = self.context().attribute(DeviceAttribute(97)).unwrap_or(0);
+        let fixed = self.attribute(KernelAttribute::SHARED_SIZE_BYTES).unwrap_or(0);
+        self.context().driver.error_with(
+            "launch",
+            code,
+            &format!(
+                "shared_bytes is {bytes} for kernel {}, which has {fixed} bytes of its own; a \
+                 block can have {most} bytes in all",
+                self.name
+            ),
+        )
+    }
+
+    /// Has the graph of a capture that the stream is part of keep the code.
+    #[inline]
+    fn keep_code(&self, stream: &DriverStream) -> Result<()> {
+        if !some_may_capture() {
+            return Ok(());
+        }
+        let code: GraphObject = self.module.clone();
+        stream.keep_object(&code)
+    }
+
+    /// The error of a launch, with what is too large if that is the reason.
+    #[cold]
+    fn launch_error(&self, code: c_int, config: &LaunchConfig) -> Error {
+        let context = self.context();
+        let lasting = context.driver.vendor.lasting(code);
+        if lasting == Lasting::Yes {
+            return context.failed("launch", code);
+        }
+        match self.excess(config) {
+            Some(detail) => {
+                // Drivers have several numbers for a launch that no device could run.
+                let kind = match context.driver.kind(code) {
+                    ErrorKind::Driver => ErrorKind::InvalidArgument,
+                    _ if lasting == Lasting::Unclear => ErrorKind::InvalidArgument,
+                    kind => kind,
+                };
+                Error::new(kind, Status::new(context.driver.vendor.api(), code), "launch", detail)
+            }
+            None => {
+                let error = context.failed("launch", code);
+                if context.is_lost() {
+                    return error;
+                }
+                let detail = format!(
+                    "kernel {} with grid {:?}, block {:?} and {} bytes of dynamic shared \
+                     memory: {}",
+                    self.name,
+                    config.grid,
+                    config.block,
+                    config.shared_bytes,
+                    error.detail()
+                );
+                Error::new(error.kind(), error.status(), "launch", detail)
+            }
+        }
+    }
+
+    /// The error of a cooperative launch, which some devices cannot do at all.
+    #[cold]
+    fn cooperative_launch_error(&self, code: c_int, config: &LaunchConfig) -> Error {
+        let context = self.context();
+        if context.attribute(COOPERATIVE_LAUNCH).is_ok_and(|it| it == 0) {
+            let (vendor, ordinal) = (context.driver.vendor.name(), context.ordinal);
+            let detail = format!("device {vendor}:{ordinal} has no cooperative launches");
+            let error = context.driver.error_with("launch_cooperative", code, &detail);
+            let detail = error.detail().to_owned();
+            return Error::new(
+                ErrorKind::Unsupported,
+                error.status(),
+                "launch_cooperative",
+                detail,
+            );
+        }
+        self.launch_error(code, config)
+    }
+
+    /// What of a launch is more than the device or the kernel allows.
+    fn excess(&self, config: &LaunchConfig) -> Option<String> {
+        let limit = |attribute| self.context().attribute(attribute).ok().map(|it| it.max(0) as u64);
+        let axes = |DeviceAttribute(first)| {
+            let [x, y, z] = [first, first + 1, first + 2].map(|it| limit(DeviceAttribute(it)));
+            Some([x?, y?, z?])
+        };
+        let own = |attribute| self.attribute(attribute).ok().map(|it| it.max(0) as u64);
+        let limits = LaunchLimits {
+            grid: axes(DeviceAttribute::MAX_GRID_DIM_X)?,
+            block: axes(DeviceAttribute::MAX_BLOCK_DIM_X)?,
+            threads: limit(DeviceAttribute::MAX_THREADS_PER_BLOCK)?,
+            kernel_threads: own(KernelAttribute::MAX_THREADS_PER_BLOCK)?,
+            static_shared: own(KernelAttribute::SHARED_SIZE_BYTES)?,
+            shared: limit(DeviceAttribute(97)).filter(|most| *most > 0),
+        };
+        limits.excess(&self.name, config)
+    }
+
+    fn read_parameters(&self) -> Option<Vec<Parameter>> {
+        let Some(read) = self.context().driver.calls.function_parameter else {
+            return self.module.parameters.as_ref()?.get(&self.name).cloned();
+        };
+        let mut all = Vec::new();
+        loop {
+            let (mut offset, mut size) = (0, 0);
+            // SAFETY: the function is live; past the last parameter the call fails.
+            match unsafe { read(self.handle, all.len(), &mut offset, &mut size) } {
+                Status::SUCCESS => all.push(Parameter { offset, size, is_pointer: None }),
+                Status::INVALID_VALUE => return Some(all),
+                // Old code does not tell.
+                _ => return None,
+            }
+        }
+    }
+}
+
+impl Kernel for DriverKernel {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    #[inline]
+    unsafe fn launch_raw(
+        &self,
+        stream: &dyn Stream,
+        config: &LaunchConfig,
+        arguments: &[*mut c_void],
+    ) -> Result<()> {
+        let context = self.context();
+        let stream = DriverStream::own(stream, context)?;
+        let _scope = context.enter_for(self.module.epoch)?;
+        if config.shared_bytes > self.shared_limit.load(Ordering::Acquire) {
+            self.raise_shared_limit(config.shared_bytes)?;
+        }
+        self.keep_code(stream)?;
+        let adding = stream.adding()?;
+        // SAFETY: function and stream are live; the caller's promise covers the arguments.
+        let code = unsafe {
+            let arguments = arguments.as_ptr().cast_mut();
+            launch(&context.driver.calls, self.handle, stream.raw(), config, arguments)
+        };
+        drop(adding);
+        if code == Status::SUCCESS { Ok(()) } else { Err(self.launch_error(code, config)) }
+    }
+
+    unsafe fn launch_cooperative(
+        &self,
+        stream: &dyn Stream,
+        config: &LaunchConfig,
+        arguments: &[*mut c_void],
+    ) -> Result<()> {
+        let context = self.context();
+        let cooperative = optional!(context.driver, launch_cooperative, "launch_cooperative")?;
+        let stream = DriverStream::own(stream, context)?;
+        let _scope = context.enter_for(self.module.epoch)?;
+        if config.shared_bytes > self.shared_limit.load(Ordering::Acquire) {
+            self.raise_shared_limit(config.shared_bytes)?;
+        }
+        self.keep_code(stream)?;
+        let adding = stream.adding()?;
+        let ([gx, gy, gz], [bx, by, bz]) = (config.grid, config.block);
+        // SAFETY: as for `launch_raw`.
+        let code = unsafe {
+            cooperative(
+                self.handle,
+                gx,
+                gy,
+                gz,
+                bx,
+                by,
+                bz,
+                config.shared_bytes,
+                stream.raw(),
+                arguments.as_ptr().cast_mut(),
+            )
+        };
+        drop(adding);
+        match code {
+            Status::SUCCESS => Ok(()),
+            code => Err(self.cooperative_launch_error(code, config)),
+        }
+    }
+
+    fn parameters(&self) -> Result<Option<&[Parameter]>> {
+        if let Some(known) = self.parameters.get() {
+            return Ok(known.as_deref());
+        }
+        let _scope = self.context().enter_for(self.module.epoch)?;
+        Ok(self.parameters.get_or_init(|| self.read_parameters()).as_deref())
+    }
+
+    fn attribute(&self, attribute: KernelAttribute) -> Result<i32> {
+        let context = self.context();
+        let _scope = context.enter_for(self.module.epoch)?;
+        let mut value = 0;
+        // SAFETY: the function is live; the result is written before the call returns.
+        let code = unsafe {
+            (context.driver.calls.function_attribute)(&mut value, attribute.0, self.handle)
+        };
+        context.check("attribute", code)?;
+        Ok(value)
+    }
+
+    fn set_attribute(&self, attribute: KernelAttribute, value: i32) -> Result<()> {
+        let context = self.context();
+        // A driver was seen to read past its table for a number that it does not know.
+        if !SETTABLE.contains(&attribute.0) {
+            return Err(Error::invalid(
+                "set_attribute",
+                format!(
+                    "attribute is {}; those that can be set are {} to {}",
+                    attribute.0,
+                    SETTABLE.start(),
+                    SETTABLE.end()
+                ),
+            ));
+        }
+        let _scope = context.enter_for(self.module.epoch)?;
+        let is_permission = attribute == KernelAttribute::MAX_DYNAMIC_SHARED_SIZE_BYTES;
+        if is_permission && context.driver.calls.function_set_attribute.is_none() {
+            // Without a call that sets the limit, none needs setting.
+            let granted = self.attribute(attribute)?;
+            return match (0..=granted).contains(&value) {
+                true => Ok(()),
+                false => Err(Error::invalid(
+                    "set_attribute",
+                    format!(
+                        "value is {value} for kernel {}; allowed are 0 to {granted}",
+                        self.name
+                    ),
+                )),
+            };
+        }
+        let set = optional!(context.driver, function_set_attribute, "set_attribute")?;
+        // SAFETY: the function is live, and the attribute one that the driver knows.
+        context.check("set_attribute", unsafe { set(self.handle, attribute.0, value) })?;
+        if is_permission {
+            self.shared_limit.store(value.max(0) as u32, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    fn active_blocks(&self, threads: u32, shared_bytes: usize) -> Result<u32> {
+        let context = self.context();
+        let read = optional!(context.driver, active_blocks, "active_blocks")?;
+        let _scope = context.enter_for(self.module.epoch)?;
+        let mut blocks = 0;
+        // SAFETY: the function is live; the result is written before the call returns.
+        let code = unsafe { read(&mut blocks, self.handle, threads as c_int, shared_bytes, 0) };
+        context.check("active_blocks", code)?;
+        Ok(blocks.max(0) as u32)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}

@@ -1,0 +1,229 @@
+//! Large copies between the device and pageable host memory, through page-locked chunks.
+//!
+//! The driver copies pageable memory on one thread, at a fraction of what the bus carries.
+//! Here several threads fill or empty chunks while the device copies from or to others. A
+//! device's threads and chunks are made when they are first needed, and shared by all callers.
+//!
+//! Before anything is copied the caller waits for the work that was queued on its stream, as
+//! the drivers do for such copies, and it returns when the last byte has arrived. So no
+//! thread or chunk ever waits for a caller's work, which may itself wait for another copy.
+
+mod buffers;
+mod part;
+mod sizes;
+#[cfg(test)]
+mod tests;
+mod workers;
+
+use crate::calls::Handle;
+use crate::context::{Context, lock};
+use crate::event::DriverEvent;
+use hal::error::{Error, ErrorKind, Result};
+use hal::event::{Event, EventOptions};
+use hal::status::Status;
+use hal::stream::{Direction, HostRange, Transfer};
+use part::{Failure, HostSide, Part, PlacedRange};
+use sizes::Sizes;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+use workers::Workers;
+
+/// The least copies for which threads are worth waking; the driver is slower to write pages
+/// than to read them.
+const LEAST_UP: usize = 4 << 20;
+const LEAST_DOWN: usize = 1 << 20;
+/// So many bytes are copied by the driver first: by then the threads are worth making.
+const WORTH: usize = 16 << 20;
+const HUGE_PAGE: usize = 2 << 20;
+
+/// A device's threads and chunks.
+#[derive(Debug)]
+pub(crate) struct Staging {
+    context: Arc<Context>,
+    sizes: OnceLock<Result<Sizes>>,
+    /// Bytes that the driver copied for want of threads.
+    unstaged: AtomicUsize,
+    workers: Mutex<Option<Arc<Workers>>>,
+}
+
+impl Staging {
+    /// The staging of a device, without threads yet.
+    pub(crate) fn new(context: &Arc<Context>) -> Staging {
+        Staging {
+            context: context.clone(),
+            sizes: OnceLock::new(),
+            unstaged: AtomicUsize::new(0),
+            workers: Mutex::default(),
+        }
+    }
+
+    fn sizes(&self) -> Result<Sizes> {
+        self.sizes.get_or_init(|| Sizes::from_variables(|name| std::env::var_os(name))).clone()
+    }
+
+    /// The threads of the context's epoch, for a copy of `bytes` bytes; none if they are not
+    /// worth making yet. The context is current.
+    fn workers(&self, sizes: Sizes, bytes: usize) -> Result<Option<Arc<Workers>>> {
+        let context = &self.context;
+        // Before the lock: a reset has these in the other order.
+        let (handle, epoch) = (context.handle()?, context.epoch());
+        let mut workers = lock(&self.workers);
+        if let Some(workers) = workers.as_ref().filter(|workers| workers.epoch == epoch) {
+            return Ok(Some(workers.clone()));
+        }
+        if self.unstaged.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) < WORTH {
+            return Ok(None);
+        }
+        if let Some(former) = workers.take() {
+            // Another library has reset the device: what they made is gone.
+            former.close(false);
+        }
+        Ok(Some(workers.insert(Workers::start(&context.driver, handle, epoch, sizes)).clone()))
+    }
+
+    /// Forgets threads that are of no use.
+    fn discard(&self, useless: &Arc<Workers>) {
+        lock(&self.workers).take_if(|workers| Arc::ptr_eq(workers, useless));
+    }
+
+    /// Ends the threads and frees the chunks, after the copies under way; a later copy makes
+    /// new ones. While a stream captures, all stays as it is.
+    pub(crate) fn release(&self) {
+        if !self.context.capture_state.any() {
+            self.close();
+        }
+    }
+
+    /// As [`Staging::release`], at the end of the context: it is still there.
+    pub(crate) fn close(&self) {
+        let context = &self.context;
+        if !context.is_alive(context.epoch()) {
+            return;
+        }
+        let mut workers = lock(&self.workers);
+        if let Some(workers) = workers.take() {
+            // While the device is being reset here they still have what they made, one epoch later.
+            let is_there = context.epoch() - workers.epoch < 2;
+            workers.close(is_there && !context.is_lost());
+        }
+    }
+
+    /// Copies one row through the device's chunks if that is the better way, behind the work of
+    /// the stream. The bytes have arrived then; else the result is false, and nothing was copied.
+    /// The context is current.
+    ///
+    /// # Safety
+    /// As for [`hal::Stream::transfer`].
+    pub(crate) unsafe fn copy(&self, stream: Handle, transfer: &Transfer) -> Result<bool> {
+        let context = &self.context;
+        let (host, device) = match transfer.direction {
+            Direction::HostToDevice => (transfer.source, transfer.destination),
+            Direction::DeviceToHost => (transfer.destination, transfer.source),
+            Direction::DeviceToDevice => return Ok(false),
+        };
+        if context.driver.vendor.knows(host) {
+            return Ok(false);
+        }
+        let (direction, bytes) = (transfer.direction, transfer.width);
+        if direction == Direction::DeviceToHost {
+            advise_huge_pages(host as usize, bytes);
+        }
+        let part = Part { direction, device, host: HostSide::Row(host), bytes, job: 0 };
+        // SAFETY: the caller's promise.
+        unsafe { self.run(stream, part) }
+    }
+
+    /// Copies ranges of host memory to the device as [`Staging::copy`] does one row.
+    ///
+    /// # Safety
+    /// As for [`hal::Stream::gather`].
+    pub(crate) unsafe fn gather(
+        &self,
+        stream: Handle,
+        destination: u64,
+        ranges: &[HostRange],
+    ) -> Result<bool> {
+        let placed = PlacedRange::all(ranges);
+        let part = Part {
+            direction: Direction::HostToDevice,
+            device: destination,
+            host: HostSide::Ranges(&raw const *placed, 0),
+            bytes: ranges.iter().map(|range| range.bytes).sum(),
+            job: 0,
+        };
+        // SAFETY: the caller's promise; the placed ranges live until the call returns.
+        unsafe { self.run(stream, part) }
+    }
+
+    /// # Safety
+    /// As for [`Staging::copy`].
+    unsafe fn run(&self, stream: Handle, part: Part) -> Result<bool> {
+        let context = &self.context;
+        let sizes = self.sizes()?;
+        if sizes.threads == 0 || context.capture_state.any() {
+            return Ok(false);
+        }
+        // A library that shares the stream may capture it.
+        if stream != 0 && !matches!(context.capture_of(stream), Ok(None)) {
+            return Ok(false);
+        }
+        let Some(workers) = self.workers(sizes, part.bytes)? else { return Ok(false) };
+        // An event is queued work, which waits for what the stream waits for; to wait for the
+        // stream itself is not.
+        let before = DriverEvent::new(context, EventOptions::ORDERING)?;
+        before.record_on(context, stream, false)?;
+        before.synchronize()?;
+        // SAFETY: the caller's promise; the work before has run.
+        match unsafe { workers.run(part) } {
+            Ok(()) => Ok(true),
+            Err(Failure::Code(code)) => Err(context.failed("transfer", code)),
+            Err(Failure::Panicked) => Err(Error::new(
+                ErrorKind::Driver,
+                Status::host(Status::UNKNOWN),
+                "transfer",
+                "a thread that copies panicked",
+            )),
+            Err(Failure::NoThreads) => {
+                self.discard(&workers);
+                Ok(false)
+            }
+        }
+    }
+}
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// True if so many bytes may be worth [`Staging::gather`].
+pub(crate) fn is_large_gather(bytes: usize) -> bool {
+    bytes >= LEAST_UP
+}
+
+/// True if a copy of one row may be one for [`Staging::copy`].
+#[inline]
+pub(crate) fn is_large(transfer: &Transfer) -> bool {
+    match transfer.direction {
+        Direction::HostToDevice => transfer.width >= LEAST_UP,
+        Direction::DeviceToHost => transfer.width >= LEAST_DOWN,
+        Direction::DeviceToDevice => false,
+    }
+}
+
+/// Asks for pages of 2 MiB inside the range, because most of the time of a copy to fresh
+/// memory goes to its page faults. Advice changes no byte and no page that is there, only how
+/// pages are made that are touched for the first time, and all of these will be; a system
+/// that does not have such pages, or not for this memory, refuses it.
+fn advise_huge_pages(address: usize, bytes: usize) {
+    let start = address.next_multiple_of(HUGE_PAGE);
+    let end = (address + bytes) / HUGE_PAGE * HUGE_PAGE;
+    #[cfg(target_os = "linux")]
+    if start < end {
+        // SAFETY: the caller's range is allocated; the advice leaves what it holds alone.
+        unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_HUGEPAGE) };
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (start, end);
+}

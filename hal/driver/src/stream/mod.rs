@@ -1,0 +1,341 @@
+//! Streams of a driver: whose they are, and how they go. What they do is in `queue`.
+
+mod capture;
+mod execute;
+mod graph;
+mod graph_memory;
+pub(super) mod open_captures;
+mod queue;
+mod transfer;
+
+use crate::calls::{Handle, NON_BLOCKING, PER_THREAD};
+use crate::context::Context;
+use crate::memory::free_list::FreeList;
+use crate::state::DeviceState;
+use hal::device::DeviceId;
+use hal::error::{Error, Result};
+use hal::locks::RankedGuard;
+use hal::memory::BlockOwner;
+use hal::process;
+use hal::queueing::{MayCapture, keeps_captures_from, some_may_capture};
+use hal::status::{AtomicStatus, Status};
+use hal::stream::{Stream, StreamOptions, unique_id};
+use open_captures::Unattached;
+use std::ffi::c_int;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::thread::{self, ThreadId};
+
+/// Whose a handle is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ownership {
+    /// The default stream: it survives resets and is never destroyed.
+    Default,
+    /// Made here, and destroyed with the object.
+    Own(StreamOptions),
+    /// Another library's.
+    External,
+}
+
+/// A queue of work of a device.
+#[derive(Debug)]
+pub(crate) struct DriverStream {
+    device: Arc<DeviceState>,
+    /// The device's, one step nearer.
+    context: Arc<Context>,
+    pub(crate) epoch: u64,
+    id: u64,
+    handle: Handle,
+    ownership: Ownership,
+    /// Whose default stream it is, if the handle means another one on each thread.
+    thread: Option<ThreadId>,
+    blocks: Arc<FreeList>,
+    /// Set once others know the handle, or work of theirs was waited for: they may capture on the
+    /// stream, so from then on the driver is asked.
+    exposed: OnceLock<MayCapture>,
+    unattached: Unattached,
+    /// How many host functions have been queued.
+    functions: AtomicU64,
+    status: AtomicStatus,
+}
+
+impl DriverStream {
+    fn over(device: &Arc<DeviceState>, handle: Handle, ownership: Ownership) -> DriverStream {
+        DriverStream {
+            epoch: device.context.epoch(),
+            id: unique_id(),
+            handle,
+            ownership,
+            thread: (handle == PER_THREAD).then(|| thread::current().id()),
+            blocks: device.memory.new_list(handle),
+            exposed: OnceLock::new(),
+            unattached: Mutex::default(),
+            functions: AtomicU64::new(0),
+            status: AtomicStatus::new(),
+            context: device.context.clone(),
+            device: device.clone(),
+        }
+    }
+
+    /// The default stream. Makes no context.
+    pub(crate) fn default_of(device: &Arc<DeviceState>) -> DriverStream {
+        let mut stream = Self::over(device, 0, Ownership::Default);
+        stream.id = device.default_stream_id;
+        stream
+    }
+
+    /// A new stream.
+    pub(crate) fn create(
+        device: &Arc<DeviceState>,
+        options: StreamOptions,
+    ) -> Result<DriverStream> {
+        let context = &device.context;
+        let _scope = context.enter()?;
+        let flags = if options.non_blocking { NON_BLOCKING } else { 0 };
+        let mut handle = 0;
+        // SAFETY: the handle is written before the call returns.
+        let code = unsafe {
+            (context.driver.calls.stream_create)(&mut handle, flags, options.priority as c_int)
+        };
+        context.check("create_stream", code)?;
+        Ok(Self::over(device, handle, Ownership::Own(options)))
+    }
+
+    /// The stream of another library's handle.
+    pub(crate) fn external(device: &Arc<DeviceState>, handle: u64) -> Result<DriverStream> {
+        drop(device.context.enter()?);
+        // Drivers follow a handle before they refuse it.
+        if handle as Handle != PER_THREAD && !process::may_be_read(handle) {
+            let detail = format!("handle is {handle:#x}, where no stream can be");
+            return Err(Error::handle("stream_from_handle", detail));
+        }
+        let stream = Self::over(device, handle as Handle, Ownership::External);
+        stream.expose();
+        if stream.handle != PER_THREAD {
+            // The driver refuses most handles that are none.
+            stream.options()?;
+        }
+        Ok(stream)
+    }
+
+    /// The stream of this layer behind a trait object, if it is of the context's device.
+    #[inline]
+    pub(crate) fn own<'a>(stream: &'a dyn Stream, context: &Arc<Context>) -> Result<&'a Self> {
+        match stream.as_any().downcast_ref::<DriverStream>() {
+            Some(own) if Arc::ptr_eq(&own.context, context) => Ok(own),
+            _ => Err(wrong_device(stream, context.device_id())),
+        }
+    }
+
+    /// The driver's handle.
+    #[inline]
+    pub(crate) fn raw(&self) -> Handle {
+        self.handle
+    }
+
+    #[inline]
+    pub(crate) fn context(&self) -> &Arc<Context> {
+        &self.context
+    }
+
+    #[inline]
+    pub(crate) fn device(&self) -> &Arc<DeviceState> {
+        &self.device
+    }
+
+    /// Makes the context current, if the stream is not of a time before a reset.
+    #[inline]
+    pub(crate) fn enter(&self) -> Result<crate::context::Scope<'_>> {
+        if self.is_elsewhere() {
+            return Err(elsewhere());
+        }
+        self.enter_anywhere()
+    }
+
+    #[inline]
+    fn enter_anywhere(&self) -> Result<crate::context::Scope<'_>> {
+        match self.ownership {
+            Ownership::Default => self.context.enter(),
+            _ => self.context.enter_for(self.epoch),
+        }
+    }
+
+    /// True if the handle means another stream on this thread: what orders work behind this one
+    /// waits on the host then, and nothing is queued.
+    #[inline]
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        self.handle == PER_THREAD && self.thread != Some(thread::current().id())
+    }
+
+    /// Waits for the device, and with it for a stream that only another thread can name.
+    fn synchronize_device(&self) -> Result<()> {
+        let _scope = self.context.enter_for(self.epoch)?;
+        // SAFETY: no argument.
+        let code = unsafe { (self.context.driver.calls.synchronize)() };
+        self.context.check("synchronize", code)
+    }
+
+    /// Waits for the work of the stream; while it captures, that is an error, which ends the capture.
+    fn wait(&self, captures: bool) -> Result<()> {
+        if self.is_elsewhere() {
+            return self.synchronize_device();
+        }
+        let _scope = self.enter()?;
+        let context = &self.context;
+        // SAFETY: the handle is a live stream.
+        let wait = || unsafe { (context.driver.calls.stream_synchronize)(self.handle) };
+        if some_may_capture() && !keeps_captures_from(self.id) && self.supports_queries() {
+            return self.poll(|| {
+                let refused = captures || self.capture_number()?.is_some() || self.is_barred()?;
+                // SAFETY: as above.
+                let query = || unsafe { (context.driver.calls.stream_query)(self.handle) };
+                let code = if refused {
+                    let _adding = self.adding()?;
+                    wait()
+                } else {
+                    context.outside_captures(query)
+                };
+                if code == Status::NOT_READY {
+                    return Ok(false);
+                }
+                context.check("synchronize", code).map(|()| true)
+            });
+        }
+        let code = if captures { wait() } else { context.outside_captures(wait) };
+        context.check("synchronize", code)
+    }
+
+    /// True if the handle is one of the default streams, which cannot capture.
+    pub(crate) fn is_default(&self) -> bool {
+        self.handle == 0
+    }
+
+    /// True for the default stream while a stream that it waits for captures.
+    fn is_barred(&self) -> Result<bool> {
+        if !self.is_default() {
+            return Ok(false);
+        }
+        let _scope = self.enter()?;
+        Ok(self.context.default_is_barred())
+    }
+
+    /// Others can reach the stream from now on, and may capture on it. The default stream cannot
+    /// capture.
+    pub(crate) fn expose(&self) {
+        if !self.is_default() && self.context.is_of_this_process() {
+            self.exposed.get_or_init(|| {
+                self.context.capture_state.expose(self.id, self.handle, self.epoch);
+                MayCapture::new()
+            });
+        }
+    }
+
+    /// True for a stream that was made here and that the default stream does not wait for. Of others only the driver
+    /// knows, and to ask it about a stream that captures ends the capture.
+    fn is_surely_non_blocking(&self) -> bool {
+        matches!(self.ownership, Ownership::Own(options) if options.non_blocking)
+    }
+
+    /// True if others can reach the stream.
+    fn is_exposed(&self) -> bool {
+        self.exposed.get().is_some()
+    }
+
+    /// False if the stream cannot capture now, which is known without the driver.
+    #[inline]
+    pub(crate) fn may_capture(&self) -> bool {
+        !self.is_default() && (self.exposed.get().is_some() || self.context.capture_state.any())
+    }
+
+    /// The lock under which captures change, while the stream captures: for each call that queues, which adds to the
+    /// capture. So too for the default stream while a capture bars it, which the driver then ends.
+    #[inline]
+    pub(crate) fn adding(&self) -> Result<Option<RankedGuard<'_, ()>>> {
+        // No stream captures in most programs.
+        if self.exposed.get().is_some() || self.context.capture_state.any() {
+            self.adding_where_captures_are()
+        } else {
+            Ok(None)
+        }
+    }
+
+    #[cold]
+    fn adding_where_captures_are(&self) -> Result<Option<RankedGuard<'_, ()>>> {
+        let changes =
+            if self.is_default() { self.is_barred()? } else { self.capture_number()?.is_some() };
+        Ok(changes.then(|| self.context.capture_state.adding()))
+    }
+
+    /// Reports the failure of a host function, once.
+    pub(crate) fn take_failure(&self) -> Result<()> {
+        self.context.failures.take(self.id)
+    }
+}
+
+#[cold]
+fn elsewhere() -> Error {
+    Error::handle(
+        "stream",
+        "stream is the default stream of the thread that took it by handle 2; on another thread \
+         the handle means another stream, which has to be taken there",
+    )
+}
+
+#[cold]
+fn wrong_device(stream: &dyn Stream, device: DeviceId) -> Error {
+    let refused = device.check_same("stream", "stream", stream.device_id());
+    refused.err().unwrap_or_else(|| Error::invalid("stream", "stream is none of the backend's"))
+}
+
+impl Drop for DriverStream {
+    fn drop(&mut self) {
+        let context = &self.context;
+        context.failures.forget(self.id);
+        if self.exposed.get().is_some() && context.is_of_this_process() {
+            context.capture_state.conceal(self.id);
+        }
+        let epoch = match self.ownership {
+            Ownership::Default => context.epoch(),
+            _ => self.epoch,
+        };
+        if !context.is_alive(epoch) || !context.is_open() {
+            return;
+        }
+        if context.is_lost() {
+            context.capture_state.withdraw(self.id);
+            return;
+        }
+        let destroy = || {
+            self.drop_capture()?;
+            match self.capture_number()? {
+                // The blocks' last uses may be under way, and the stream cannot be waited for.
+                Some(capture) => {
+                    let captures = &self.device.open_captures;
+                    for (address, bytes) in self.blocks.take() {
+                        // SAFETY: the blocks are allocations that only the stream had, to use again.
+                        let is_kept = unsafe {
+                            captures.keep(self.handle, &self.unattached, capture, address, bytes)?
+                        };
+                        if !is_kept {
+                            // SAFETY: as above.
+                            unsafe { self.device.memory.free_block(address, bytes)? };
+                        }
+                    }
+                }
+                None => self.blocks.close(&self.device.memory.pool)?,
+            }
+            if let Ownership::Own(_) = self.ownership {
+                let _scope = context.enter()?;
+                let _adding = self.adding()?;
+                // SAFETY: the handle is live and nobody can reach it any longer; the driver
+                // lets queued work finish first, without a wait here.
+                let code = unsafe { (context.driver.calls.stream_destroy)(self.handle) };
+                return context.check("destroy_stream", code);
+            }
+            Ok(())
+        };
+        if let Err(error) = destroy() {
+            log::warn!("destroying a stream failed: {error}");
+        }
+    }
+}

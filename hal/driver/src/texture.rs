@@ -1,0 +1,230 @@
+//! Arrays for textures, texture objects and surface objects: the descriptions that both vendors'
+//! drivers take, and what a driver and a device need for them.
+
+use super::calls::Handle;
+use super::context::Context;
+use super::errors::optional;
+use super::vendor::NO_SYMBOL;
+use hal::error::{Error, Result};
+use hal::texture::{ArrayShape, Sampling, TextureHandle, TextureResource};
+use std::ffi::{c_int, c_uint};
+
+/// The shape of an array: `CUDA_ARRAY3D_DESCRIPTOR` and `HIP_ARRAY3D_DESCRIPTOR`.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct ArrayDescription {
+    /// Texels of a row.
+    pub width: usize,
+    /// Rows; 0 for an array with one axis.
+    pub height: usize,
+    /// Slices or layers; 0 for an array without.
+    pub depth: usize,
+    /// The type of a channel.
+    pub format: c_uint,
+    /// Channels of a texel.
+    pub channels: c_uint,
+    /// What the array is for.
+    pub flags: c_uint,
+}
+
+/// What an object reads: `CUDA_RESOURCE_DESC` and `HIP_RESOURCE_DESC`, whose unions have common
+/// beginnings; and the beginning of `hipResourceDesc`, if it is an array.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct ResourceDescription {
+    /// 0: an array, 2: memory without rows, 3: rows of memory.
+    pub kind: c_uint,
+    /// The array's handle, or the memory's address.
+    pub object: u64,
+    /// The type of a channel, of memory.
+    pub format: c_uint,
+    /// Channels of a texel, of memory.
+    pub channels: c_uint,
+    /// Of memory without rows its bytes; of rows the texels of one, the rows, and the bytes from
+    /// one row to the next.
+    pub extent: [usize; 3],
+    /// Zeros.
+    pub reserved: [u64; 11],
+    /// 0.
+    pub flags: c_uint,
+}
+
+/// How a texture reads: `CUDA_TEXTURE_DESC` and `HIP_TEXTURE_DESC`.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct TextureDescription {
+    /// What is read outside of the bounds, along x, y and z.
+    pub address: [c_uint; 3],
+    /// 1 for interpolation.
+    pub filter: c_uint,
+    /// Those of [`Sampling::flags`].
+    pub flags: c_uint,
+    /// 0.
+    pub anisotropy: c_uint,
+    /// Zeros: there are no mipmaps.
+    pub mipmaps: [u32; 4],
+    /// What is read outside of the bounds, with `AddressMode::Border`.
+    pub border: [f32; 4],
+    /// Zeros.
+    pub reserved: [c_int; 12],
+}
+
+/// Another view of an array's texels: `CUDA_RESOURCE_VIEW_DESC` and `HIP_RESOURCE_VIEW_DESC`. None is
+/// made: a null pointer is passed.
+#[derive(Debug)]
+#[repr(C)]
+pub struct ViewDescription([u64; 14]);
+
+impl ArrayDescription {
+    pub(super) fn of(shape: &ArrayShape) -> ArrayDescription {
+        ArrayDescription {
+            width: shape.width,
+            height: shape.height,
+            depth: shape.depth,
+            format: shape.format.channel.number(),
+            channels: shape.format.channels(),
+            flags: shape.flags(),
+        }
+    }
+}
+
+impl ResourceDescription {
+    fn of_array(array: u64) -> ResourceDescription {
+        ResourceDescription { object: array, ..ResourceDescription::default() }
+    }
+
+    fn of(resource: &TextureResource) -> ResourceDescription {
+        let format = resource.format();
+        let of_memory = |kind, object, extent| ResourceDescription {
+            kind,
+            object,
+            format: format.channel.number(),
+            channels: format.channels(),
+            extent,
+            ..ResourceDescription::default()
+        };
+        match *resource {
+            TextureResource::Array { array, .. } => ResourceDescription::of_array(array),
+            TextureResource::Linear { address, bytes, .. } => of_memory(2, address, [bytes, 0, 0]),
+            TextureResource::Pitched { address, width, height, pitch, .. } => {
+                of_memory(3, address, [width, height, pitch])
+            }
+        }
+    }
+}
+
+impl TextureDescription {
+    fn of(sampling: &Sampling) -> TextureDescription {
+        TextureDescription {
+            address: sampling.address.map(|mode| mode as c_uint),
+            filter: sampling.linear.into(),
+            flags: sampling.flags(),
+            ..TextureDescription::default()
+        }
+    }
+}
+
+/// The functions of a driver for textures, on a device that has them.
+pub(super) struct TextureCalls<'a> {
+    context: &'a Context,
+    pub(super) array_create: unsafe extern "C" fn(*mut Handle, *const ArrayDescription) -> c_int,
+    array_destroy: unsafe extern "C" fn(Handle) -> c_int,
+    texture_create: unsafe extern "C" fn(
+        *mut u64,
+        *const ResourceDescription,
+        *const TextureDescription,
+        *const ViewDescription,
+    ) -> c_int,
+    texture_destroy: unsafe extern "C" fn(u64) -> c_int,
+}
+
+impl<'a> TextureCalls<'a> {
+    /// The functions, for `call`. Makes no context.
+    ///
+    /// # Errors
+    /// `Unsupported` that names a function that the driver lacks, or says that the device has no
+    /// hardware for textures.
+    pub(super) fn of(context: &'a Context, call: &'static str) -> Result<TextureCalls<'a>> {
+        let driver = &*context.driver;
+        macro_rules! all {
+            ($($name:ident),*) => {
+                TextureCalls {
+                    context,
+                    $($name: driver.calls.$name.ok_or_else(|| {
+                        driver.missing(call, driver.calls.names.$name)
+                    })?),*
+                }
+            };
+        }
+        let calls = all!(array_create, array_destroy, texture_create, texture_destroy);
+        match driver.vendor.texture_attribute() {
+            Some((attribute, name)) if context.attribute(attribute).is_ok_and(|it| it == 0) => {
+                let device = format!("{}:{}", driver.vendor.name(), context.ordinal);
+                let what = format!(
+                    "device {device} ({}) has no hardware for textures and surfaces: {name} is 0",
+                    context.architecture
+                );
+                Err(Error::unsupported(call, what))
+            }
+            _ => Ok(calls),
+        }
+    }
+
+    /// True if there are surface objects, too.
+    pub(super) fn has_surfaces(&self) -> bool {
+        let calls = &self.context.driver.calls;
+        calls.surface_create.is_some() && calls.surface_destroy.is_some()
+    }
+
+    /// Makes a texture object. The context is current.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub(super) fn create_texture(
+        &self,
+        resource: &TextureResource,
+        sampling: &Sampling,
+    ) -> Result<u64> {
+        let (resource, texture) =
+            (ResourceDescription::of(resource), TextureDescription::of(sampling));
+        let mut object = 0;
+        // SAFETY: the object is written before the call returns, which reads the descriptions.
+        let code =
+            unsafe { (self.texture_create)(&mut object, &resource, &texture, std::ptr::null()) };
+        self.context.check("create_texture", code)?;
+        Ok(object)
+    }
+
+    /// Makes a surface object over an array. The context is current.
+    ///
+    /// # Errors
+    /// `Unsupported` where the driver has no surfaces; the driver's.
+    pub(super) fn create_surface(&self, array: u64) -> Result<u64> {
+        let driver = &self.context.driver;
+        let create = optional!(driver, surface_create, "create_surface")?;
+        optional!(driver, surface_destroy, "create_surface")?;
+        let mut object = 0;
+        // SAFETY: as for textures.
+        let code = unsafe { create(&mut object, &ResourceDescription::of_array(array)) };
+        self.context.check("create_surface", code)?;
+        Ok(object)
+    }
+
+    /// Ends an array or an object. The context is current.
+    ///
+    /// # Safety
+    /// As for [`Device::destroy_texture`](hal::Device::destroy_texture).
+    pub(super) unsafe fn destroy(&self, kind: TextureHandle, handle: u64) -> c_int {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match kind {
+                TextureHandle::Array => (self.array_destroy)(handle as Handle),
+                TextureHandle::Texture => (self.texture_destroy)(handle),
+                TextureHandle::Surface => {
+                    let destroy = self.context.driver.calls.surface_destroy;
+                    destroy.map_or(NO_SYMBOL, |destroy| destroy(handle))
+                }
+            }
+        }
+    }
+}
