@@ -69,10 +69,11 @@ mod registry;
 
 pub use array::{
     self, Argument, Array, DeviceArray, IndexItem, Inexact, Layout, Number, Order, PendingCopy,
-    PinnedBuffer, SliceBounds, layout,
+    PinnedBuffer, SliceBounds, Strided, layout, s,
 };
 pub use embedded::{BuildInfo, build_info};
 pub use hal::dtype::narrow::types::*;
+pub use hal::record;
 pub use hal::{
     Api, Backend, CaptureMode, Complex, DType, Device, DeviceAttribute, DeviceId, DeviceProperties,
     Direction, Element, Error, ErrorKind, Event, EventOptions, Feature, Features, Graph, IpcHandle,

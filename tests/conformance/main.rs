@@ -57,6 +57,7 @@ mod textures;
 mod threads;
 mod transfers;
 mod typed;
+mod typed_methods;
 mod views;
 
 use std::process::ExitCode;
@@ -69,6 +70,7 @@ fn main() -> ExitCode {
     let tables = [
         ("identity", identity::TESTS),
         ("typed", typed::TESTS),
+        ("typed_methods", typed_methods::TESTS),
         ("memory", memory::TESTS),
         ("sorting", sorting::TESTS),
         ("streams", streams::TESTS),

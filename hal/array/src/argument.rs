@@ -1,32 +1,70 @@
 //! Arrays as arguments of launches.
 
 use super::{Array, DeviceArray};
+use crate::layout::shape_text;
 use hal::dtype::Element;
-use hal::error::Result;
+use hal::error::{Error, Result};
 use hal::launch::{ArgumentList, KernelArgument};
 use hal::memory::Access;
 
-/// The address of the first element. The kernel must not write the array: other streams may read it
-/// at the same time, and launches with the same argument are not ordered.
+/// An array of any strides as an argument of a launch, for a kernel that is told where its elements lie. What
+/// [`DeviceArray`] and [`Array`] are as arguments, this is, too: `Strided(&x)`, `Strided(&mut y)`.
+#[derive(Clone, Copy, Debug)]
+pub struct Strided<A>(pub A);
+
+/// Adds the address of the first element, if the kernel finds the others behind it.
+fn add<'a>(array: &'a Array, access: Access, list: &mut ArgumentList<'a>) -> Result<()> {
+    let layout = array.layout();
+    if !layout.is_c_contiguous() && !layout.is_f_contiguous() {
+        return Err(Error::invalid(
+            "launch",
+            format!(
+                "argument {} is a view of shape {} and strides {} in bytes; a kernel is given the first element's \
+                 address only: pass a copy(), or Strided(..) if it knows the strides",
+                list.len(),
+                shape_text(array.shape()),
+                shape_text(array.strides())
+            ),
+        ));
+    }
+    list.memory(array.address(), array.memory(), access);
+    Ok(())
+}
+
+/// The address of the first element of an array without gaps, in C or Fortran order. The kernel must not write the
+/// array: other streams may read it at the same time, and launches with the same argument are not ordered.
 impl<T: Element> KernelArgument for &DeviceArray<T> {
     fn add_to<'a>(&'a self, list: &mut ArgumentList<'a>) -> Result<()> {
-        let array = self.untyped();
+        add(self.untyped(), Access::Read, list)
+    }
+}
+
+/// The address of the first element of an array without gaps; the kernel reads and writes the array.
+impl<T: Element> KernelArgument for &mut DeviceArray<T> {
+    fn add_to<'a>(&'a self, list: &mut ArgumentList<'a>) -> Result<()> {
+        add(self.untyped(), Access::Write, list)
+    }
+}
+
+/// The address of the first element of an array without gaps; the kernel may read and write the array.
+impl KernelArgument for Array {
+    fn add_to<'a>(&'a self, list: &mut ArgumentList<'a>) -> Result<()> {
+        add(self, Access::Write, list)
+    }
+}
+
+impl<T: Element> KernelArgument for Strided<&DeviceArray<T>> {
+    fn add_to<'a>(&'a self, list: &mut ArgumentList<'a>) -> Result<()> {
+        let array = self.0.untyped();
         list.memory(array.address(), array.memory(), Access::Read);
         Ok(())
     }
 }
 
-/// The address of the first element; the kernel reads and writes the array.
-impl<T: Element> KernelArgument for &mut DeviceArray<T> {
+impl<T: Element> KernelArgument for Strided<&mut DeviceArray<T>> {
     fn add_to<'a>(&'a self, list: &mut ArgumentList<'a>) -> Result<()> {
-        self.untyped().add_to(list)
-    }
-}
-
-/// The address of the first element; the kernel may read and write the array.
-impl KernelArgument for Array {
-    fn add_to<'a>(&'a self, list: &mut ArgumentList<'a>) -> Result<()> {
-        list.memory(self.address(), self.memory(), Access::Write);
+        let array = self.0.untyped();
+        list.memory(array.address(), array.memory(), Access::Write);
         Ok(())
     }
 }

@@ -8,6 +8,7 @@ mod argument;
 mod create;
 mod elementwise;
 mod indexed;
+mod join;
 pub mod layout;
 mod matmul;
 mod promote;
@@ -20,6 +21,7 @@ mod statistics;
 mod transfer;
 pub mod typed;
 
+pub use argument::Strided;
 pub use layout::{IndexItem, Layout, Order, SliceBounds};
 pub use promote::{Argument, Number};
 pub use typed::functions;

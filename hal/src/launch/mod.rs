@@ -6,11 +6,13 @@
 //! PyCUDA packs them ([`ArgumentList::launch`]).
 
 mod arguments;
+mod builder;
 mod list;
 mod packing;
 mod place;
 
 pub use arguments::{KernelArgument, KernelArguments};
+pub use builder::Launcher;
 pub use list::ArgumentList;
 
 use crate::error::Result;

@@ -3,6 +3,7 @@
 use super::{Layout, MAX_AXES, shape_text};
 use hal::error::{Error, Result};
 use hal::operation::{Shape, Strides};
+use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 
 /// `start:stop:step` as Python writes it; `None` is what is left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,38 +30,88 @@ pub enum IndexItem {
     Ellipsis,
 }
 
-impl From<isize> for IndexItem {
-    fn from(index: isize) -> Self {
-        IndexItem::At(index)
+impl IndexItem {
+    /// Returns the range with another step; an entry that is no range stays.
+    #[must_use]
+    pub fn step_by(self, step: isize) -> IndexItem {
+        match self {
+            IndexItem::Slice(bounds) => {
+                IndexItem::Slice(SliceBounds { step: Some(step), ..bounds })
+            }
+            other => other,
+        }
     }
 }
 
-impl From<std::ops::Range<isize>> for IndexItem {
-    fn from(range: std::ops::Range<isize>) -> Self {
-        IndexItem::Slice(SliceBounds {
-            start: Some(range.start),
-            stop: Some(range.end),
-            step: None,
-        })
+impl From<SliceBounds> for IndexItem {
+    fn from(bounds: SliceBounds) -> Self {
+        IndexItem::Slice(bounds)
     }
 }
 
-impl From<std::ops::RangeFrom<isize>> for IndexItem {
-    fn from(range: std::ops::RangeFrom<isize>) -> Self {
-        IndexItem::Slice(SliceBounds { start: Some(range.start), ..SliceBounds::default() })
-    }
-}
-
-impl From<std::ops::RangeTo<isize>> for IndexItem {
-    fn from(range: std::ops::RangeTo<isize>) -> Self {
-        IndexItem::Slice(SliceBounds { stop: Some(range.end), ..SliceBounds::default() })
-    }
-}
-
-impl From<std::ops::RangeFull> for IndexItem {
-    fn from(_: std::ops::RangeFull) -> Self {
+impl From<RangeFull> for IndexItem {
+    fn from(_: RangeFull) -> Self {
         IndexItem::Slice(SliceBounds::default())
     }
+}
+
+/// An index as the layout has it. One that does not fit lies outside every axis, and so does the largest `isize`.
+trait Place: Copy {
+    fn place(self) -> isize;
+}
+
+/// Indices and ranges of integer types. Those of `i32` are what literals without a type are.
+macro_rules! indices {
+    ($($index:ty),*) => {$(
+        impl Place for $index {
+            fn place(self) -> isize {
+                isize::try_from(self).unwrap_or(isize::MAX)
+            }
+        }
+
+        impl From<$index> for IndexItem {
+            fn from(index: $index) -> Self {
+                IndexItem::At(index.place())
+            }
+        }
+
+        indices!(@ $index: Range |it| Some(it.start), Some(it.end));
+        indices!(@ $index: RangeInclusive |it| Some(*it.start()), behind(*it.end()));
+        indices!(@ $index: RangeFrom |it| Some(it.start), None::<$index>);
+        indices!(@ $index: RangeTo |it| None::<$index>, Some(it.end));
+        indices!(@ $index: RangeToInclusive |it| None::<$index>, behind(it.end));
+    )*};
+    (@ $index:ty: $range:ident |$it:ident| $start:expr, $stop:expr) => {
+        impl From<$range<$index>> for IndexItem {
+            fn from($it: $range<$index>) -> Self {
+                let (start, stop) = ($start.map(Place::place), $stop.map(Place::place));
+                IndexItem::Slice(SliceBounds { start, stop, step: None })
+            }
+        }
+    };
+}
+indices!(i32, isize, usize);
+
+/// The index behind an inclusive end; none behind the last element, which is -1.
+fn behind(end: impl Place) -> Option<isize> {
+    Some(end.place()).filter(|it| *it != -1).map(|it| it.saturating_add(1))
+}
+
+/// Returns the entries of an index expression: indices, ranges with a step behind `;` where it is not 1, and
+/// [`IndexItem`]s.
+///
+/// ```
+/// use gpuarray_array::{IndexItem, s};
+///
+/// let rows = 1_usize..=4;
+/// assert_eq!(s![rows, ..;2, -1].len(), 3);
+/// assert_eq!(s![2..8;3], [IndexItem::from(2..8).step_by(3)]);
+/// ```
+#[macro_export]
+macro_rules! s {
+    ($($item:expr $(; $step:expr)?),* $(,)?) => {
+        [$($crate::IndexItem::from($item) $(.step_by($step))?),*]
+    };
 }
 
 impl SliceBounds {

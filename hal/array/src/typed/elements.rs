@@ -19,6 +19,8 @@ use sealed::{Known, Parts};
 pub trait Arithmetic: Element + Known {
     /// The type of the real parts; of a real type the type itself.
     type Real: Arithmetic;
+    /// The type of means: of an inexact type the type itself, else `f64`.
+    type Mean: Inexact;
 }
 
 /// Numbers: every element type but truth values and records.
@@ -52,17 +54,18 @@ macro_rules! elements {
     )*) => {
         $(elements!(@ $kind $rust);)*
     };
-    (@ Bool $element:ty) => { elements!(@ $element, $element: Bits); };
-    (@ Signed $element:ty) => { elements!(@ $element, $element: Numeric Real Integer Bits); };
-    (@ Unsigned $element:ty) => { elements!(@ $element, $element: Numeric Real Integer Bits); };
-    (@ Float $element:ty) => { elements!(@ $element, $element: Numeric Real Inexact Float); };
+    (@ Bool $element:ty) => { elements!(@ $element, $element, f64: Bits); };
+    (@ Signed $element:ty) => { elements!(@ $element, $element, f64: Numeric Real Integer Bits); };
+    (@ Unsigned $element:ty) => { elements!(@ $element, $element, f64: Numeric Real Integer Bits); };
+    (@ Float $element:ty) => { elements!(@ $element, $element, $element: Numeric Real Inexact Float); };
     (@ Complex $element:ty) => {
-        elements!(@ $element, <$element as Parts>::Part: Numeric Inexact);
+        elements!(@ $element, <$element as Parts>::Part, $element: Numeric Inexact);
     };
-    (@ $element:ty, $real:ty: $($trait:ident)*) => {
+    (@ $element:ty, $real:ty, $mean:ty: $($trait:ident)*) => {
         impl Known for $element {}
         impl Arithmetic for $element {
             type Real = $real;
+            type Mean = $mean;
         }
         $(impl $trait for $element {})*
     };

@@ -3,6 +3,7 @@
 mod create;
 mod elements;
 pub mod functions;
+mod methods;
 mod operators;
 mod transfer;
 
@@ -34,6 +35,8 @@ pub struct DeviceArray<T: Element> {
     element: PhantomData<T>,
 }
 
+/// A clone shares the memory, as an `Arc` does: what is written through one is seen through the other.
+/// [`DeviceArray::copy`] returns new memory.
 impl<T: Element> Clone for DeviceArray<T> {
     fn clone(&self) -> Self {
         Self::wrap(self.array.clone())
