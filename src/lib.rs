@@ -1,5 +1,10 @@
 //! GPU arrays on NVIDIA, on AMD and on no GPU at all, chosen when the program starts.
 //!
+//! # Arrays
+//!
+//! [`open`] finds a backend and returns its devices. A [`DeviceArray`] lies in the memory of one. Operators,
+//! functions and reductions queue work on the array's stream, and what returns values to the program waits for it:
+//!
 //! ```
 //! use gpuarray::{Choice, DeviceArray};
 //!
@@ -14,7 +19,31 @@
 //! ```
 //!
 //! A function is there for the element types that have it, with the type of its value; what could
-//! never succeed does not compile. Copies that are not waited for own a page-locked buffer, which
+//! never succeed does not compile. Views are made by indices and ranges, and share the memory:
+//!
+//! ```
+//! use gpuarray::{Choice, DeviceArray, s};
+//!
+//! fn main() -> gpuarray::Result<()> {
+//!     let device = gpuarray::open(Choice::Auto)?.device(0)?;
+//!     let mut table = DeviceArray::<f32>::zeros(&device, &[3, 4])?;
+//!     table.index(&s![1..=2, ..;2])?.fill(1.0)?;
+//!     assert_eq!(table.sum_along(&[1])?.to_vec()?, [0.0, 2.0, 2.0]);
+//!     table.mul_assign(0.5)?;
+//!     assert_eq!(table.mean()?, 1.0 / 6.0);
+//!     Ok(())
+//! }
+//! ```
+//!
+//! # Kernels, streams, graphs
+//!
+//! Kernels in CUDA C are compiled when the program runs, for the host's processor, too. Streams and events are those
+//! of CUDA; arrays that several streams use order the work by themselves. [`coming_from_cudarc`] has a program for
+//! each, and a table of calls. Structs become elements and arguments of kernels by [`record!`]. A library that
+//! exists already is called with an array's address and stream under an [`AccessGuard`](memory::AccessGuard), as
+//! `examples/glue.rs` shows.
+//!
+//! Copies that are not waited for own a page-locked buffer, which
 //! comes back when they are done:
 //!
 //! ```
@@ -35,7 +64,10 @@
 //! }
 //! ```
 //!
-//! Every result is also a value and a status, for programs that check numbers as C does:
+//! # Errors
+//!
+//! A call that fails returns an [`Error`]: a [kind](ErrorKind) to decide on, the driver's number, the call and a
+//! sentence. Every result is also a value and a status, for programs that check numbers as C does:
 //!
 //! ```
 //! use gpuarray::{Choice, Status, StatusExt};
@@ -63,6 +95,9 @@
 //! - `aot`: the build script can compile builtin operations ahead of time, for the devices that
 //!   `PYBIND_GPU_TARGET` names. Without it the build compiles no copy of the core for the script,
 //!   and setting that variable is an error.
+
+#[doc = include_str!("../docs/coming-from-cudarc.md")]
+pub mod coming_from_cudarc {}
 
 mod embedded;
 mod registry;
