@@ -269,6 +269,7 @@ lint: $(MODULE)
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --workspace --exclude gpuarray-benches --quiet
+	$(PY) scripts/public-items
 	$(PY) -m ruff check
 	$(PY) -m ruff format --check
 	cd tests && $(abspath $(PY)) -m mypy.stubtest pygpu PybindGPU PyGPU \

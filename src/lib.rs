@@ -102,9 +102,9 @@ pub mod coming_from_cudarc {}
 mod embedded;
 mod registry;
 
-pub use array::{
-    self, Argument, Array, DeviceArray, IndexItem, Inexact, Layout, Number, Order, PendingCopy,
-    PinnedBuffer, SliceBounds, Strided, layout, s,
+pub use ::array::{
+    Argument, Array, DeviceArray, IndexItem, Inexact, Layout, Number, Order, PendingCopy,
+    PinnedBuffer, SliceBounds, Strided, s,
 };
 pub use embedded::{BuildInfo, build_info};
 pub use hal::dtype::narrow::types::*;
@@ -112,11 +112,60 @@ pub use hal::record;
 pub use hal::{
     Api, Backend, CaptureMode, Complex, DType, Device, DeviceAttribute, DeviceId, DeviceProperties,
     Direction, Element, Error, ErrorKind, Event, EventOptions, Feature, Features, Graph, IpcHandle,
-    Kernel, KernelAttribute, Kind, LaunchConfig, LinkInput, LinkKind, LoadOptions, MemoryInfo,
-    Module, ModuleSource, Parameter, PinnedOptions, PrefetchTarget, Result, Scalar, Status,
-    StatusExt, Stream, StreamOptions, Transfer,
-};
-pub use hal::{
-    checking, device, event, function, launch, memory, module, random, status, stream, texture,
+    Kernel, KernelAttribute, Kind, LaunchConfig, LaunchLimits, LinkInput, LinkKind, LoadOptions,
+    MemoryInfo, Module, ModuleSource, Parameter, PinnedOptions, PrefetchTarget, Result, Scalar,
+    Status, StatusExt, Stream, StreamOptions, Transfer,
 };
 pub use registry::{BACKEND_VARIABLE, BackendInfo, Choice, Opened, backends, open};
+
+/// Functions of typed arrays, and the traits of element types that have them.
+pub mod array {
+    pub use array::functions;
+    pub use array::typed::Operand;
+    pub use array::{Arithmetic, Bits, Float, Inexact, Integer, Numeric, Real};
+}
+
+/// Looking for faults of kernels while they run on the host.
+pub mod checking {
+    pub use hal::checking::{Checking, Checks, current};
+}
+
+/// The functions that untyped arrays are told to compute.
+pub mod function {
+    pub use hal::function::{BinaryFunction, Function, Reduction, UnaryFunction};
+}
+
+/// Arguments of launches.
+pub mod launch {
+    pub use hal::launch::{ArgumentList, KernelArgument, KernelArguments, Launcher};
+}
+
+/// Where the elements of an array lie.
+pub mod layout {
+    pub use array::layout::{
+        IndexItem, Layout, MAX_AXES, Order, SliceBounds, broadcast_shapes, checked_size,
+        dense_layout, normalize_axis, shape_text,
+    };
+}
+
+/// Memory as objects: allocations that free themselves, in the order of the work that uses them.
+pub mod memory {
+    pub use hal::memory::{
+        Access, AccessGuard, AddressHold, Allocator, DeviceMemory, DevicePool, GraphObject,
+        Imported, Managed, PinnedMemory, PinnedPool, Pitched, PooledPinned, Region,
+        RegisteredMemory, Use, last_failed_free,
+    };
+}
+
+/// Generators of random numbers, and what they draw.
+pub mod random {
+    pub use hal::random::{DIMENSIONS, Distribution, Generator, Jump, sobol};
+}
+
+/// Arrays of texels, texture and surface objects.
+pub mod texture {
+    pub use hal::texture::{
+        AddressMode, ArrayCopy, ArrayShape, ChannelFormat, CopySide, Sampling, SurfaceObject,
+        TexelFormat, TextureArray, TextureObject, TextureResource,
+    };
+}

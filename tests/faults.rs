@@ -51,7 +51,7 @@ fn program(backend: &dyn Backend) -> Result<f64> {
     a.update(functions::Add, &c)?;
     a.index(&[(1..).into()])?.update(functions::Add, &a.index(&[(..511).into()])?)?;
 
-    let stream = device.create_stream(StreamOptions { non_blocking: true, priority: 0 })?;
+    let stream = device.create_stream(StreamOptions::default().non_blocking(true))?;
     let other = device.create_stream(StreamOptions::default())?;
     let options = EventOptions::default();
     let (start, end) = (device.create_event(options)?, device.create_event(options)?);
@@ -223,7 +223,7 @@ fn what_cannot_be_waited_for_stays() {
     // Queued work may use the array still: its memory is lost, and nothing is written into another's.
     bench.injector.arm(None);
     *FREED_INSIDE.lock().unwrap() = Some(array());
-    let stream = device.create_stream(StreamOptions { non_blocking: true, priority: 0 }).unwrap();
+    let stream = device.create_stream(StreamOptions::default().non_blocking(true)).unwrap();
     let (open, gate) = mpsc::channel::<()>();
     let gate = Mutex::new(gate);
     let wait = move || {

@@ -8,7 +8,7 @@ use std::hint::black_box;
 #[ignore = "a data race, for ThreadSanitizer to find"]
 fn a_race() -> Result<()> {
     let device = gpuarray::open(Choice::Host)?.device(0)?;
-    let options = StreamOptions { non_blocking: true, priority: 0 };
+    let options = StreamOptions::default().non_blocking(true);
     let streams = [device.create_stream(options)?, device.create_stream(options)?];
     let bytes = 1 << 20;
     let address = device.allocate(bytes)?;

@@ -45,7 +45,7 @@ struct Worker<'a> {
 }
 
 fn stream(device: &Arc<dyn Device>) -> Result<Arc<dyn Stream>> {
-    device.create_stream(StreamOptions { non_blocking: true, priority: 0 })
+    device.create_stream(StreamOptions::default().non_blocking(true))
 }
 
 impl Worker<'_> {

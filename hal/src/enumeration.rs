@@ -1,4 +1,4 @@
-//! Enumerations that know all their values.
+//! Enumerations that know all their values, and options that are set one by one.
 
 /// Defines an enumeration whose list of all values cannot miss one.
 macro_rules! enumeration {
@@ -13,3 +13,20 @@ macro_rules! enumeration {
     };
 }
 pub(crate) use enumeration;
+
+/// Defines a method for each option of a struct, which returns the options with another value of it.
+macro_rules! setters {
+    ($name:ident: $($option:ident: $value:ty;)*) => {
+        impl $name {
+            $(
+                #[doc = concat!("Returns these with another [`", stringify!($option), "`](field@Self::", stringify!($option), ").")]
+                #[must_use]
+                pub const fn $option(mut self, $option: $value) -> Self {
+                    self.$option = $option;
+                    self
+                }
+            )*
+        }
+    };
+}
+pub(crate) use setters;

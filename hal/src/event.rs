@@ -1,6 +1,7 @@
 //! Events: markers in a stream's work that can be queried, waited for and timed.
 
 use crate::device::DeviceId;
+use crate::enumeration::setters;
 use crate::error::Result;
 use crate::status::Status;
 use crate::stream::Stream;
@@ -9,6 +10,7 @@ use std::fmt::Debug;
 
 /// Options of a new event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct EventOptions {
     /// True if the event has a time for [`Event::elapsed_since`], which costs a little.
     pub timing: bool,
@@ -16,6 +18,11 @@ pub struct EventOptions {
     pub blocking: bool,
     /// True if other processes can open the event. Such an event has no timing.
     pub interprocess: bool,
+}
+
+setters! {
+    EventOptions:
+    timing: bool; blocking: bool; interprocess: bool;
 }
 
 impl EventOptions {

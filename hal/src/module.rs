@@ -1,5 +1,6 @@
 //! Modules: loaded code, and the kernels in it.
 
+use crate::enumeration::setters;
 use crate::error::{Error, Result};
 use crate::status::{Status, common_kind};
 use crate::stream::Stream;
@@ -72,6 +73,7 @@ pub fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
 /// Options of the driver's compiler and loader, for code that is not yet in the device's own form
 /// (`CUjit_option`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct LoadOptions {
     /// The largest number of registers of a thread; `None` for the driver's choice.
     pub max_registers: Option<u32>,
@@ -83,6 +85,11 @@ pub struct LoadOptions {
     pub line_info: bool,
     /// True for a verbose log.
     pub verbose: bool,
+}
+
+setters! {
+    LoadOptions:
+    max_registers: Option<u32>; optimization_level: Option<u32>; debug: bool; line_info: bool; verbose: bool;
 }
 
 /// One input of [`Device::link`](crate::Device::link).
@@ -140,6 +147,7 @@ pub trait Module: Send + Sync + Debug {
 
 /// The launch configuration of a kernel: grid, blocks and dynamic shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct LaunchConfig {
     /// The number of blocks along x, y and z.
     pub grid: [u32; 3],
@@ -149,7 +157,17 @@ pub struct LaunchConfig {
     pub shared_bytes: u32,
 }
 
+setters! {
+    LaunchConfig:
+    grid: [u32; 3]; block: [u32; 3]; shared_bytes: u32;
+}
+
 impl LaunchConfig {
+    /// Returns a launch configuration without dynamic shared memory.
+    pub const fn new(grid: [u32; 3], block: [u32; 3]) -> Self {
+        LaunchConfig { grid, block, shared_bytes: 0 }
+    }
+
     /// Returns a launch configuration along x with at least `count` threads, in blocks of `block`
     /// threads. A launch refuses one without threads or with blocks of none, as any other.
     pub const fn linear(count: u32, block: u32) -> Self {

@@ -275,7 +275,7 @@ pub fn is_inside() -> bool {
 }
 
 /// True while no capture of a stream can begin for what this thread does: it queues an operation on the stream,
-/// or has [`NoCaptureBegins`].
+/// or has the lock against captures.
 pub fn keeps_captures_from(stream: u64) -> bool {
     NoCaptureBegins::is_of_thread()
         || TAKEN.try_with(|taken| taken.0.holds(|it| it == stream)).unwrap_or(false)

@@ -2,8 +2,8 @@
 
 use crate::current_device::backend;
 use crate::errors::{OrRaise, to_python};
-use gpuarray::checking::{self, Checking, Checks};
 use gpuarray::{Array, Error};
+use hal::checking::{self, Checking, Checks};
 use hal::poison::Unpoisoned as _;
 use pyo3::prelude::*;
 use std::sync::Mutex;

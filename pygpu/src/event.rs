@@ -7,8 +7,8 @@ use crate::ipc;
 use crate::numpy_array::type_name;
 use crate::status;
 use crate::stream::stream_argument;
-use gpuarray::status::AtomicStatus;
 use gpuarray::{Device, Error, Event, EventOptions};
+use hal::status::AtomicStatus;
 use once_cell::sync::OnceCell;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -111,11 +111,10 @@ impl PyEvent {
                  (interprocess)"
             )));
         }
-        let options = EventOptions {
-            timing: flags & DISABLE_TIMING == 0,
-            blocking: flags & BLOCKING_SYNC != 0,
-            interprocess: flags & INTERPROCESS != 0,
-        };
+        let options = EventOptions::default()
+            .timing(flags & DISABLE_TIMING == 0)
+            .blocking(flags & BLOCKING_SYNC != 0)
+            .interprocess(flags & INTERPROCESS != 0);
         if options.interprocess && options.timing {
             return Err(to_python(Error::invalid(
                 "Event",

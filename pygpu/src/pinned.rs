@@ -35,11 +35,10 @@ fn options(name: &str, flags: u32, allowed: u32) -> PyResult<PinnedOptions> {
             ),
         )));
     }
-    Ok(PinnedOptions {
-        portable: flags & PORTABLE != 0,
-        mapped: flags & MAPPED != 0,
-        write_combined: flags & WRITE_COMBINED != 0,
-    })
+    Ok(PinnedOptions::default()
+        .portable(flags & PORTABLE != 0)
+        .mapped(flags & MAPPED != 0)
+        .write_combined(flags & WRITE_COMBINED != 0))
 }
 
 /// What `host_alloc_flags` mean.

@@ -10,8 +10,8 @@ use crate::owner::{Filled, OwnerReference};
 use crate::status;
 use crate::stream_registry::{self, CaptureGuard};
 use crate::synchronize::interruptible;
-use gpuarray::status::AtomicStatus;
 use gpuarray::{CaptureMode, Error, Graph, Stream, StreamOptions};
+use hal::status::AtomicStatus;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
@@ -126,7 +126,8 @@ impl PyStream {
                 "flags is {flags}; allowed are 0 and 1 (non-blocking)"
             )));
         }
-        let options = StreamOptions { non_blocking: flags & NON_BLOCKING != 0, priority };
+        let options =
+            StreamOptions::default().non_blocking(flags & NON_BLOCKING != 0).priority(priority);
         let device = current_device()?.device;
         let stream = device.create_stream(options).or_raise()?;
         let capture_guard = stream_registry::register_own(device.as_ref(), &stream);

@@ -70,16 +70,11 @@ impl PyTextureArray {
             )));
         }
         let device = current_device()?.device;
-        let shape = ArrayShape {
-            width,
-            height,
-            depth,
-            layered: flags & ArrayShape::LAYERED != 0,
-            surface: flags & ArrayShape::SURFACE != 0,
-            cubemap: flags & ArrayShape::CUBEMAP != 0,
-            gather: flags & ArrayShape::GATHER != 0,
-            format: texel_format(format, num_channels)?,
-        };
+        let shape = ArrayShape::new(width, height, depth, texel_format(format, num_channels)?)
+            .layered(flags & ArrayShape::LAYERED != 0)
+            .surface(flags & ArrayShape::SURFACE != 0)
+            .cubemap(flags & ArrayShape::CUBEMAP != 0)
+            .gather(flags & ArrayShape::GATHER != 0);
         let array = py.detach(|| TextureArray::new(&device, shape)).or_raise()?;
         Ok(PyTextureArray { array: DeferredDrop::new(&device, array) })
     }
@@ -112,12 +107,11 @@ fn sampling((modes, filter, flags): Modes) -> PyResult<Sampling> {
             ),
         )));
     }
-    Ok(Sampling {
-        address,
-        linear: filter == 1,
-        normalized: flags & Sampling::NORMALIZED != 0,
-        as_integer: flags & Sampling::READ_AS_INTEGER != 0,
-    })
+    Ok(Sampling::default()
+        .address(address)
+        .linear(filter == 1)
+        .normalized(flags & Sampling::NORMALIZED != 0)
+        .as_integer(flags & Sampling::READ_AS_INTEGER != 0))
 }
 
 /// What a module's variable stands for: a texture object or a surface object.

@@ -106,7 +106,7 @@ impl Program {
 
     fn add_stream(&mut self, device: usize) -> Result<()> {
         let non_blocking = self.random.below(2) == 0;
-        let options = StreamOptions { non_blocking, priority: 0 };
+        let options = StreamOptions::default().non_blocking(non_blocking);
         let stream = self.devices[device].create_stream(options)?;
         self.streams.push(TestStream { device, stream, behind: Functions::new() });
         Ok(())

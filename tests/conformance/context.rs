@@ -74,7 +74,7 @@ impl Context {
 
     /// A stream that the default stream and it do not wait for each other.
     pub(crate) fn stream(&self) -> Result<Arc<dyn Stream>> {
-        self.device.create_stream(StreamOptions { non_blocking: true, priority: 0 })
+        self.device.create_stream(StreamOptions::default().non_blocking(true))
     }
 
     /// A stream that waits for the default stream, and the default stream for it.

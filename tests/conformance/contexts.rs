@@ -34,7 +34,7 @@ fn every_call(
     device: &Arc<dyn Device>,
     check: &dyn Fn(&str) -> Outcome,
 ) -> Outcome {
-    let options = StreamOptions { non_blocking: true, priority: 0 };
+    let options = StreamOptions::default().non_blocking(true);
     let stream = device.create_stream(options)?;
     check("create_stream")?;
     let event = device.create_event(EventOptions::default())?;
@@ -362,7 +362,7 @@ fn a_stream_taken_by_its_handle_is_not_destroyed(context: &Context) -> Outcome {
 
 fn streams_tell_how_they_were_made(context: &Context) -> Outcome {
     for non_blocking in [false, true] {
-        let options = StreamOptions { non_blocking, priority: 0 };
+        let options = StreamOptions::default().non_blocking(non_blocking);
         let stream = context.device.create_stream(options)?;
         if context.can(Feature::ExternalStreams) {
             assert_eq!(stream.options()?, options);
@@ -378,7 +378,7 @@ fn priorities_are_within_their_range(context: &Context) -> Outcome {
     assert!(greatest <= least, "smaller numbers run first");
     assert!((greatest..=least).contains(&0));
     for priority in [least, greatest] {
-        let options = StreamOptions { non_blocking: true, priority };
+        let options = StreamOptions::default().non_blocking(true).priority(priority);
         let stream = context.device.create_stream(options)?;
         if context.can(Feature::ExternalStreams) {
             assert_eq!(stream.options()?.priority, priority);

@@ -160,7 +160,7 @@ fn elapsed_time_of_unfinished_work_is_not_ready(context: &Context) -> Outcome {
 fn elapsed_time_needs_recorded_events_with_timing(context: &Context) -> Outcome {
     let stream = context.stream()?;
     let (recorded, never) = (event(context)?, event(context)?);
-    let options = EventOptions { blocking: true, ..EventOptions::ORDERING };
+    let options = EventOptions::ORDERING.blocking(true);
     let untimed = context.device.create_event(options)?;
     stream.record(recorded.as_ref())?;
     stream.record(untimed.as_ref())?;

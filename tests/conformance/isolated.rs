@@ -202,7 +202,7 @@ fn two_processes_share_memory(context: &Context) -> Outcome {
 }
 
 fn two_processes_share_an_event(context: &Context) -> Outcome {
-    let options = EventOptions { interprocess: true, ..EventOptions::ORDERING };
+    let options = EventOptions::ORDERING.interprocess(true);
     let event = context.device.create_event(options)?;
     let handle = hexadecimal(&context.device.export_event(event.as_ref())?);
     let stream = context.stream()?;

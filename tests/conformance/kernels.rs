@@ -61,7 +61,7 @@ fn attributes_that_can_be_set_are_kept(context: &Context) -> Outcome {
     kernel.set_attribute(KernelAttribute::MAX_DYNAMIC_SHARED_SIZE_BYTES, 1024)?;
     let stream = context.stream()?;
     let mut out = DeviceArray::<i32>::zeros(&context.device, &[1])?;
-    let config = LaunchConfig { shared_bytes: 8192, ..grid(1, 64) };
+    let config = grid(1, 64).shared_bytes(8192);
     launch(&kernel, config, &stream, (&mut out, 2048))?;
     assert_eq!(out.item()?, 2047 * 1024);
     Ok(())
@@ -74,7 +74,7 @@ fn all_shared_memory_of_a_block_can_be_asked_for(context: &Context) -> Outcome {
     kernel.set_attribute(KernelAttribute::MAX_DYNAMIC_SHARED_SIZE_BYTES, most)?;
     let stream = context.stream()?;
     let mut out = DeviceArray::<i32>::zeros(&context.device, &[1])?;
-    let config = LaunchConfig { shared_bytes: most as u32, ..grid(1, 64) };
+    let config = grid(1, 64).shared_bytes(most as u32);
     launch(&kernel, config, &stream, (&mut out, most / 4))?;
     let last = i64::from(most / 4) - 1;
     assert_eq!(i64::from(out.item()?), last * (last + 1) / 2);
@@ -181,7 +181,7 @@ fn a_kernel_is_used_by_many_threads_at_first_use(context: &Context) -> Outcome {
                     let stream = context.stream()?;
                     let mut out = DeviceArray::<i32>::zeros(&context.device, &[1])?;
                     // Each asks for more shared memory than the one before may have had.
-                    let config = LaunchConfig { shared_bytes: (49 + number) << 10, ..grid(1, 256) };
+                    let config = grid(1, 256).shared_bytes((49 + number) << 10);
                     launch(kernel, config, &stream, (&mut out, 1000))?;
                     assert_eq!(out.item()?, 999 * 500);
                     Ok(())

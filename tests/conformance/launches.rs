@@ -133,7 +133,7 @@ fn a_structure_is_given_by_its_components(context: &Context) -> Outcome {
 fn blocks_and_threads_have_three_axes(context: &Context) -> Outcome {
     let kernel = programs::kernel(context, "places")?;
     let stream = context.stream()?;
-    let config = LaunchConfig { grid: [2, 3, 4], block: [4, 3, 2], shared_bytes: 0 };
+    let config = LaunchConfig::new([2, 3, 4], [4, 3, 2]);
     let mut out = DeviceArray::<i32>::zeros(&context.device, &[24 * 24])?;
     launch(&kernel, config, &stream, (&mut out,))?;
     let mut expected = Vec::new();
@@ -240,7 +240,7 @@ fn extents_beyond_the_limits_are_refused_with_the_limit(context: &Context) -> Ou
     let threads = limit(DeviceAttribute::MAX_THREADS_PER_BLOCK)?;
     let grid_y = limit(DeviceAttribute::MAX_GRID_DIM_Y)?;
     let block_z = limit(DeviceAttribute::MAX_BLOCK_DIM_Z)?;
-    let config = |grid, block| LaunchConfig { grid, block, shared_bytes: 0 };
+    let config = |grid, block| LaunchConfig::new(grid, block);
     for (config, what, most) in [
         (config([1; 3], [threads as u32 + 1, 1, 1]), "block", threads),
         (config([1; 3], [threads as u32, 2, 1]), "block", threads),
@@ -286,7 +286,7 @@ fn shared_memory_goes_up_to_what_the_device_allows(context: &Context) -> Outcome
     let most = device.attribute(SHARED_MEMORY_OPTIN).unwrap_or(0).max(usual) as u32;
     let mut out = DeviceArray::<i32>::zeros(device, &[1])?;
     let mut run = |kernel: &Arc<dyn Kernel>, bytes: u32| -> Result<i32> {
-        let config = LaunchConfig { shared_bytes: bytes, ..grid(1, 256) };
+        let config = grid(1, 256).shared_bytes(bytes);
         launch(kernel, config, &stream, (&mut out, (bytes / 4) as i32))?;
         out.item()
     };

@@ -323,19 +323,13 @@ fn options_of_the_loader_are_taken(context: &Context) -> Outcome {
         Ok((count, module.log().to_owned()))
     };
     let (free, _) = registers(&LoadOptions::default())?;
-    let limited = LoadOptions {
-        max_registers: Some(32),
-        verbose: true,
-        line_info: true,
-        ..Default::default()
-    };
+    let limited = LoadOptions::default().max_registers(Some(32)).verbose(true).line_info(true);
     let (few, log) = registers(&limited)?;
     assert!(free > 32 && few <= 32, "{free} and {few} registers");
     assert!(log.contains("hungry"), "a verbose log names the kernel: {log:?}");
-    for options in [
-        LoadOptions { optimization_level: Some(0), ..Default::default() },
-        LoadOptions { debug: true, ..Default::default() },
-    ] {
+    for options in
+        [LoadOptions::default().optimization_level(Some(0)), LoadOptions::default().debug(true)]
+    {
         assert!(registers(&options)?.0 > 0);
     }
     Ok(())

@@ -4,12 +4,12 @@
 use crate::context::{Context, error_of, expect_error};
 use crate::harness::{Outcome, tests};
 use crate::programs::{self, ONE};
-use gpuarray::memory::pool::{DevicePool, PinnedPool};
 use gpuarray::memory::{Access, AccessGuard, Allocator, DeviceMemory};
 use gpuarray::{
     CaptureMode, Device, DeviceArray, ErrorKind, EventOptions, Feature, PinnedBuffer,
     PinnedOptions, Stream, StreamOptions,
 };
+use hal::memory::pool::{DevicePool, PinnedPool};
 use std::sync::Arc;
 
 tests![
@@ -31,7 +31,8 @@ const KIND: ErrorKind = ErrorKind::InvalidArgument;
 
 /// Streams of each kind.
 fn streams(device: &Arc<dyn Device>) -> gpuarray::Result<[Arc<dyn Stream>; 3]> {
-    let stream = |non_blocking| device.create_stream(StreamOptions { non_blocking, priority: 0 });
+    let stream =
+        |non_blocking| device.create_stream(StreamOptions::default().non_blocking(non_blocking));
     Ok([device.default_stream(), stream(false)?, stream(true)?])
 }
 
@@ -102,7 +103,7 @@ fn another_devices_capture_is_not_joined(context: &Context) -> Outcome {
         if !other.features().contains(Feature::Graphs) {
             continue;
         }
-        let capturing = other.create_stream(StreamOptions { non_blocking: true, priority: 0 })?;
+        let capturing = other.create_stream(StreamOptions::default().non_blocking(true))?;
         let mut array = DeviceArray::<i32>::zeros(&other, &[64])?.on(&capturing)?;
         array.fill(1)?;
         capturing.begin_capture(CaptureMode::Relaxed)?;
@@ -164,7 +165,7 @@ fn another_devices_kernel_is_not_launched(context: &Context) -> Outcome {
 }
 
 fn another_devices_event_is_not_shared(context: &Context) -> Outcome {
-    let options = EventOptions { interprocess: true, ..EventOptions::ORDERING };
+    let options = EventOptions::ORDERING.interprocess(true);
     for other in context.other_devices()? {
         let Ok(event) = other.create_event(options) else { continue };
         expect_error(context.device.export_event(event.as_ref()), KIND, &["event"])?;

@@ -110,7 +110,7 @@ fn copies_between_devices_need_no_access(context: &Context) -> Outcome {
     let (first, second) = (&context.device, &context.second_device()?);
     let values: Vec<i32> = (0..COUNT as i32).collect();
     for owner in [first, second] {
-        let stream = owner.create_stream(StreamOptions { non_blocking: true, priority: 0 })?;
+        let stream = owner.create_stream(StreamOptions::default().non_blocking(true))?;
         for pooled in [false, true] {
             let memory = |device: &Arc<dyn Device>| match pooled {
                 false => DeviceMemory::plain(device, 4 * COUNT),

@@ -27,10 +27,11 @@ tests![
 ];
 
 fn every_option() -> impl Iterator<Item = PinnedOptions> {
-    (0..8).map(|bits| PinnedOptions {
-        portable: bits & 1 != 0,
-        mapped: bits & 2 != 0,
-        write_combined: bits & 4 != 0,
+    (0..8).map(|bits| {
+        PinnedOptions::default()
+            .portable(bits & 1 != 0)
+            .mapped(bits & 2 != 0)
+            .write_combined(bits & 4 != 0)
     })
 }
 
@@ -86,12 +87,14 @@ fn numbers(bytes: &[u8]) -> Vec<i32> {
     chunks.iter().map(|chunk| i32::from_ne_bytes(*chunk)).collect()
 }
 
-const MAPPED: PinnedOptions = PinnedOptions { portable: true, mapped: true, write_combined: false };
+fn mapped() -> PinnedOptions {
+    PinnedOptions::default().portable(true).mapped(true)
+}
 
 fn kernels_see_mapped_memory_under_its_address(context: &Context) -> Outcome {
     let kernel = programs::kernel(context, "add")?;
     let stream = context.stream()?;
-    let mut memory = PinnedMemory::with_options(&context.device, 4000, MAPPED)?;
+    let mut memory = PinnedMemory::with_options(&context.device, 4000, mapped())?;
     for (index, chunk) in memory.as_chunks_mut::<4>().0.iter_mut().enumerate() {
         *chunk = (index as i32).to_ne_bytes();
     }
@@ -103,7 +106,7 @@ fn kernels_see_mapped_memory_under_its_address(context: &Context) -> Outcome {
 }
 
 fn an_address_inside_pinned_memory_is_found(context: &Context) -> Outcome {
-    let memory = PinnedMemory::with_options(&context.device, 8192, MAPPED)?;
+    let memory = PinnedMemory::with_options(&context.device, 8192, mapped())?;
     let start = context.device.pinned_address(memory.pointer())?;
     let inside = context.device.pinned_address(memory.pointer().wrapping_add(5000))?;
     assert_eq!(inside, start + 5000);
@@ -124,7 +127,7 @@ fn kernels_see_registered_memory(context: &Context) -> Outcome {
     {
         // SAFETY: the vector outlives the object.
         let registered =
-            unsafe { RegisteredMemory::from_raw(&context.device, start, bytes.len(), MAPPED)? };
+            unsafe { RegisteredMemory::from_raw(&context.device, start, bytes.len(), mapped())? };
         let address = context.device.pinned_address(registered.pointer())?;
         add_at(&kernel, &stream, address, 3, 3 * 1024)?;
         stream.synchronize()?;

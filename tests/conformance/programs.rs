@@ -123,7 +123,7 @@ pub(crate) fn launch(
 
 /// Blocks and threads along x, without dynamic shared memory.
 pub(crate) const fn grid(blocks: u32, threads: u32) -> LaunchConfig {
-    LaunchConfig { grid: [blocks, 1, 1], block: [threads, 1, 1], shared_bytes: 0 }
+    LaunchConfig::new([blocks, 1, 1], [threads, 1, 1])
 }
 
 /// One thread.

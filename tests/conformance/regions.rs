@@ -2,11 +2,11 @@
 
 use crate::context::{Context, expect_error};
 use crate::harness::{Outcome, tests};
-use gpuarray::memory::pool::{DevicePool, PinnedPool};
 use gpuarray::memory::{Access, AccessGuard, DeviceMemory, Managed, Pitched};
 use gpuarray::{
     Direction, ErrorKind, Feature, PinnedOptions, PrefetchTarget, Result, Stream, Transfer,
 };
+use hal::memory::pool::{DevicePool, PinnedPool};
 use std::sync::Arc;
 
 tests![

@@ -1,11 +1,11 @@
 //! A backend whose device has another number: the second device of backends that have one.
 
-use gpuarray::device::{DeviceAttribute, DeviceProperties, MemoryInfo};
 use gpuarray::{
     Api, Backend, Device, DeviceId, Event, EventOptions, Features, PinnedOptions, Result, Stream,
     StreamOptions,
 };
 use hal::decorate::{Layered, StreamLayer};
+use hal::device::{DeviceAttribute, DeviceProperties, MemoryInfo};
 use std::any::Any;
 use std::sync::Arc;
 

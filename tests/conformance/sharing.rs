@@ -15,7 +15,7 @@ tests![
     handles_that_are_none_are_refused needs [Sharing],
 ];
 
-const INTERPROCESS: EventOptions = EventOptions { interprocess: true, ..EventOptions::ORDERING };
+const INTERPROCESS: EventOptions = EventOptions::ORDERING.interprocess(true);
 
 fn sharing_is_refused_by_name(context: &Context) -> Outcome {
     if context.can(Feature::Sharing) {
@@ -36,7 +36,7 @@ fn sharing_is_refused_by_name(context: &Context) -> Outcome {
 }
 
 fn an_event_is_either_shared_or_timed(context: &Context) -> Outcome {
-    let both = EventOptions { timing: true, ..INTERPROCESS };
+    let both = INTERPROCESS.timing(true);
     let refused = context.device.create_event(both);
     expect_error(refused, ErrorKind::InvalidArgument, &["interprocess", "timing"])
 }

@@ -174,7 +174,7 @@ fn a_device_without_textures_says_so_by_name(context: &Context) -> Outcome {
 }
 
 fn a_device_without_surfaces_says_so_by_name(context: &Context) -> Outcome {
-    let array = TextureArray::new(&context.device, ArrayShape { surface: true, ..shape(3, 2) })?;
+    let array = TextureArray::new(&context.device, shape(3, 2).surface(true))?;
     let surface = SurfaceObject::new(&array);
     if context.can(Feature::Surfaces) {
         assert_ne!(surface?.value(), 0);
@@ -192,12 +192,11 @@ fn kernels_read_arrays_between_their_texels(context: &Context) -> Outcome {
     let array = counting(context, shape(4, 3))?;
     let nearest = TextureObject::of_array(&array, &Sampling::default())?;
     assert_eq!(row(context, &nearest, (1.5, 1.0), 6)?, [4.0, 5.0, 6.0, 7.0, 7.0, 7.0]);
-    let linear = Sampling { linear: true, ..Sampling::default() };
+    let linear = Sampling::default().linear(true);
     let linear = TextureObject::of_array(&array, &linear)?;
     // Between the rows, and at edges between texels.
     assert_eq!(row(context, &linear, (1.0, 1.0), 4)?, [2.0, 2.5, 3.5, 4.5]);
-    let repeated =
-        Sampling { address: [AddressMode::Wrap; 3], normalized: true, ..Sampling::default() };
+    let repeated = Sampling::default().address([AddressMode::Wrap; 3]).normalized(true);
     let repeated = TextureObject::of_array(&array, &repeated)?;
     let twice = row(context, &repeated, (0.5, 0.25), 8)?;
     assert_eq!(twice, [4.0, 5.0, 6.0, 7.0, 4.0, 5.0, 6.0, 7.0]);
@@ -205,7 +204,7 @@ fn kernels_read_arrays_between_their_texels(context: &Context) -> Outcome {
 }
 
 fn kernels_read_layers(context: &Context) -> Outcome {
-    let layers = ArrayShape { depth: 3, layered: true, ..shape(2, 2) };
+    let layers = shape(2, 2).depth(3).layered(true);
     let array = counting(context, layers)?;
     let texture = TextureObject::of_array(&array, &Sampling::default())?;
     let read = kernel(context, "read_layer")?;
@@ -249,7 +248,7 @@ fn kernels_read_memory_as_textures(context: &Context) -> Outcome {
 fn axes_have_modes_of_their_own_or_are_refused(context: &Context) -> Outcome {
     use AddressMode::{Border, Clamp, Wrap};
     let array = counting(context, shape(4, 3))?;
-    let sampling = |address| Sampling { address, ..Sampling::default() };
+    let sampling = |address| Sampling::default().address(address);
     let texture = TextureObject::of_array(&array, &sampling([Border, Clamp, Clamp]));
     if context.device.id().backend == "hip" {
         expect_error(texture, ErrorKind::Unsupported, &["Border", "one mode"])?;
@@ -264,7 +263,7 @@ fn axes_have_modes_of_their_own_or_are_refused(context: &Context) -> Outcome {
 }
 
 fn surfaces_are_read_and_written(context: &Context) -> Outcome {
-    let array = counting(context, ArrayShape { surface: true, ..shape(4, 2) })?;
+    let array = counting(context, shape(4, 2).surface(true))?;
     let surface = SurfaceObject::new(&array)?;
     let stream = context.device.default_stream();
     launch(&kernel(context, "shift")?, grid(1, 4), &stream, (surface.value(),))?;
@@ -289,7 +288,7 @@ fn parts_are_copied_between_arrays_and_memory(context: &Context) -> Outcome {
     copy(&stream, (of_array(&to, [8, 0, 0])?, gaps), [8, 2, 1], true)?;
     assert_eq!(texels(context, &to)?[..8], [0.0, 1.0, 1.0, 2.0, 4.0, 13.0, 6.0, 7.0]);
     // Slices, of which a part is copied.
-    let deep = ArrayShape { depth: 3, ..shape(2, 2) };
+    let deep = shape(2, 2).depth(3);
     let deep = counting(context, deep)?;
     let mut part = [0.0_f32; 4];
     let to = of_memory(part.as_mut_ptr() as u64, 4, 2, true);
@@ -358,7 +357,7 @@ fn graphs_copy_to_arrays(context: &Context) -> Outcome {
 
 fn memory_runs_out_for_arrays(context: &Context) -> Outcome {
     let format = TexelFormat::new(ChannelFormat::Float, 4)?;
-    let large = ArrayShape { format, ..shape(16384, 16384) };
+    let large = shape(16384, 16384).format(format);
     let mut all = Vec::new();
     let bytes = large.bytes()?;
     let total = context.device.memory_info()?.total;

@@ -13,7 +13,7 @@ fn device() -> Arc<dyn Device> {
 }
 
 fn stream(device: &Arc<dyn Device>) -> Result<Arc<dyn Stream>> {
-    device.create_stream(StreamOptions { non_blocking: true, priority: 0 })
+    device.create_stream(StreamOptions::default().non_blocking(true))
 }
 
 fn used(device: &Arc<dyn Device>) -> Result<usize> {

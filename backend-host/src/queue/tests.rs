@@ -90,7 +90,7 @@ fn a_queue_that_waits_for_another_that_is_full_drains() {
 #[test]
 fn nobody_waits_for_room_while_a_function_of_the_program_may_wait_for_him() {
     let device = HostHandle::new(HostConfig { memory: 1 << 24, cache: 1 << 20, threads: 1 });
-    let options = StreamOptions { non_blocking: true, ..StreamOptions::default() };
+    let options = StreamOptions::default().non_blocking(true);
     let (full, other) = (
         device.create_stream(options).expect("the host does it"),
         device.create_stream(options).expect("the host does it"),

@@ -399,7 +399,7 @@ unsafe impl Stream for HostStream {
 
     fn options(&self) -> Result<StreamOptions> {
         let non_blocking = matches!(self.kind, Kind::Own { blocking: false, .. });
-        Ok(StreamOptions { non_blocking, ..StreamOptions::default() })
+        Ok(StreamOptions::default().non_blocking(non_blocking))
     }
 
     fn last_status(&self) -> Status {

@@ -1,6 +1,7 @@
 //! What a device is: its identity, properties, attributes and memory sizes, and the options and
 //! handles of its memory.
 
+use crate::enumeration::setters;
 use crate::error::{Error, Result};
 use std::fmt::{self, Debug};
 use std::hash::{Hash, Hasher};
@@ -206,6 +207,7 @@ pub struct MemoryInfo {
 
 /// Options of page-locked host memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PinnedOptions {
     /// True if the memory is page-locked for the contexts of all devices
     /// (`CU_MEMHOSTALLOC_PORTABLE`).
@@ -217,6 +219,11 @@ pub struct PinnedOptions {
     /// True where write-combined memory would do (`CU_MEMHOSTALLOC_WRITECOMBINED`), which the host reads slowly. No
     /// backend makes any: the memory is the process's, which a reset leaves.
     pub write_combined: bool,
+}
+
+setters! {
+    PinnedOptions:
+    portable: bool; mapped: bool; write_combined: bool;
 }
 
 /// A handle with which another process opens memory or an event: 64 bytes that only the driver

@@ -228,11 +228,11 @@ impl fmt::Display for DType {
     }
 }
 
-/// A Rust type that is the element of a [`DeviceArray`](crate::DeviceArray).
+/// A Rust type that is the element of a `DeviceArray`.
 ///
 /// A record of the program's own has the dtype [`DType::Opaque`] of its size. Its arrays are made
 /// from slices, copied and viewed. An array of one value, as
-/// [`DeviceArray::zeros`](crate::DeviceArray::zeros) makes it, needs elements of at most 16 bytes,
+/// `DeviceArray::zeros` makes it, needs elements of at most 16 bytes,
 /// which is checked at compile time.
 ///
 /// # Safety

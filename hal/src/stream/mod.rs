@@ -14,6 +14,7 @@ pub(crate) use transfer::unrepeatable;
 pub use transfer::{Direction, HostRange, Transfer};
 
 use crate::device::{Device, DeviceId};
+use crate::enumeration::setters;
 use crate::error::{Error, Result};
 use crate::event::{Event, EventOptions};
 use crate::memory::{Access, DeviceMemory, GraphObject, Use};
@@ -34,12 +35,18 @@ pub fn unique_id() -> u64 {
 
 /// Options of a new stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct StreamOptions {
     /// True if the stream and the default stream do not wait for each other.
     pub non_blocking: bool,
     /// The priority, in the range of [`Device::priority_range`]; streams with smaller numbers run
     /// first.
     pub priority: i32,
+}
+
+setters! {
+    StreamOptions:
+    non_blocking: bool; priority: i32;
 }
 
 /// Names the side that managed memory migrates to.

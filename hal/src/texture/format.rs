@@ -1,7 +1,7 @@
 //! What a texel is, and the shapes of arrays.
 
 use super::Sampling;
-use crate::enumeration::enumeration;
+use crate::enumeration::{enumeration, setters};
 use crate::error::{Error, Result};
 
 enumeration! {
@@ -104,6 +104,7 @@ impl TexelFormat {
 
 /// The shape of an array, and what it is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ArrayShape {
     /// Texels of a row.
     pub width: usize,
@@ -122,6 +123,11 @@ pub struct ArrayShape {
     pub gather: bool,
     /// The type of the texels.
     pub format: TexelFormat,
+}
+
+setters! {
+    ArrayShape:
+    width: usize; height: usize; depth: usize; format: TexelFormat; layered: bool; cubemap: bool; surface: bool; gather: bool;
 }
 
 impl ArrayShape {

@@ -17,6 +17,7 @@ pub use copy::{ArrayCopy, CopySide};
 pub use format::{ArrayShape, ChannelFormat, TexelFormat};
 pub use owner::{SurfaceObject, TextureArray, TextureObject};
 
+use crate::enumeration::setters;
 use crate::error::{Error, Result};
 
 /// What a texture reads outside of its bounds. The numbers are those of `CUaddress_mode`.
@@ -45,6 +46,7 @@ impl AddressMode {
 
 /// How a texture reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Sampling {
     /// What is read outside of the bounds, along x, y and z.
     pub address: [AddressMode; 3],
@@ -55,6 +57,11 @@ pub struct Sampling {
     /// True to read integers as they are; false to read those of 8 and 16 bits as fractions, from
     /// 0 to 1 if they have no sign and from -1 to 1 if they have.
     pub as_integer: bool,
+}
+
+setters! {
+    Sampling:
+    address: [AddressMode; 3]; linear: bool; normalized: bool; as_integer: bool;
 }
 
 impl Sampling {

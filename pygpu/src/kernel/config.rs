@@ -14,7 +14,7 @@ pub(super) fn config(
     shared_bytes: u32,
 ) -> PyResult<LaunchConfig> {
     let grid = grid.map_or(Ok([1; 3]), |grid| extents("grid", grid))?;
-    Ok(LaunchConfig { grid, block: extents("block", block)?, shared_bytes })
+    Ok(LaunchConfig::new(grid, extents("block", block)?).shared_bytes(shared_bytes))
 }
 
 /// One to three extents; those left out are 1.

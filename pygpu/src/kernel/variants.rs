@@ -21,7 +21,7 @@ const MOST_BLOCKS: u64 = 1 << 20;
 /// A launch of a block for each `THREADS` pieces of work, as far as a grid reaches.
 pub(super) fn config(work: u64, most_blocks: u64) -> LaunchConfig {
     let blocks = work.div_ceil(u64::from(THREADS)).clamp(1, most_blocks.min(MOST_BLOCKS));
-    LaunchConfig { grid: [blocks as u32, 1, 1], block: [THREADS, 1, 1], shared_bytes: 0 }
+    LaunchConfig::new([blocks as u32, 1, 1], [THREADS, 1, 1])
 }
 
 /// Elements of a thread of the host: as many as are worth handing out.
@@ -35,7 +35,7 @@ pub(super) fn elementwise_config(work: u64, on_host: bool) -> LaunchConfig {
 /// A launch on the host, where a block is one thread, which takes neighbours.
 pub(super) fn host_config(work: u64, most_blocks: u64) -> LaunchConfig {
     let blocks = work.div_ceil(HOST_ELEMENTS).clamp(1, most_blocks);
-    LaunchConfig { grid: [blocks as u32, 1, 1], block: [1; 3], shared_bytes: 0 }
+    LaunchConfig::new([blocks as u32, 1, 1], [1; 3])
 }
 
 /// What decides which code serves a call.

@@ -9,7 +9,7 @@ use crate::errors::{OrRaise, to_python};
 use crate::integer::argument;
 use gpuarray::Error;
 use gpuarray::memory::DeviceMemory;
-use gpuarray::memory::pool::{DevicePool, PoolCounts};
+use hal::memory::pool::{DevicePool, PoolCounts};
 use pyo3::prelude::*;
 use std::sync::Arc;
 

@@ -7,7 +7,7 @@ pub(crate) use device::{DeviceMemoryPool, PooledDeviceAllocation, Ticket};
 pub(crate) use pinned::{PageLockedAllocator, PageLockedMemoryPool, PooledHostAllocation};
 
 use gpuarray::Error;
-use gpuarray::memory::pool;
+use hal::memory::pool;
 use pyo3::prelude::*;
 
 /// Returns the position of the highest bit that is set.
@@ -95,7 +95,7 @@ macro_rules! pool_members {
                 &self,
                 #[pyo3(from_py_with = crate::integer::argument::size)] size: usize,
             ) -> u32 {
-                gpuarray::memory::pool::bin_number(size)
+                hal::memory::pool::bin_number(size)
             }
 
             /// Returns how large the blocks of a bin are.

@@ -11,8 +11,8 @@ use crate::numpy_array::{self, HostArray};
 use crate::pinned;
 use crate::weak_array::WeakArray;
 use gpuarray::memory::PinnedMemory;
-use gpuarray::memory::pool::{PinnedPool, PoolCounts, PooledPinned};
 use gpuarray::{Error, ErrorKind, Layout, PinnedOptions};
+use hal::memory::pool::{PinnedPool, PoolCounts, PooledPinned};
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -48,7 +48,7 @@ impl PageLockedAllocator {
     }
 
     fn __repr__(&self) -> String {
-        let PinnedOptions { portable, mapped, write_combined } = self.options;
+        let PinnedOptions { portable, mapped, write_combined, .. } = self.options;
         format!(
             "<PageLockedAllocator(portable={}, mapped={}, write_combined={})>",
             u8::from(portable),

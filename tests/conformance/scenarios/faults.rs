@@ -37,7 +37,7 @@ struct Objects {
 
 impl Objects {
     fn new(device: &Arc<dyn Device>) -> Result<Objects> {
-        let stream = device.create_stream(StreamOptions { non_blocking: true, priority: 0 })?;
+        let stream = device.create_stream(StreamOptions::default().non_blocking(true))?;
         let event = device.create_event(EventOptions::default())?;
         let mut array = DeviceArray::<i32>::zeros(device, &[100])?.on(&stream)?.copy()?;
         array.update_scalar(gpuarray::array::functions::Add, 0)?;
@@ -264,7 +264,7 @@ pub(super) fn reset() -> Outcome {
 /// A reset releases all memory, also of pools, of objects that live on, and of captures.
 pub(super) fn reset_gives_back() -> Outcome {
     let device = device()?;
-    let options = StreamOptions { non_blocking: true, priority: 0 };
+    let options = StreamOptions::default().non_blocking(true);
     let mut kept = Vec::new();
     let mut free = Vec::new();
     for _ in 0..4 {
@@ -297,7 +297,7 @@ pub(super) fn reset_gives_back() -> Outcome {
 /// afterwards: large copies are staged, and streams wait for each other.
 pub(super) fn reset_in_a_capture() -> Outcome {
     let device = device()?;
-    let options = StreamOptions { non_blocking: false, priority: 0 };
+    let options = StreamOptions::default().non_blocking(false);
     let captured = device.create_stream(options)?;
     captured.begin_capture(CaptureMode::Relaxed)?;
     assert!(captured.is_capturing()?);

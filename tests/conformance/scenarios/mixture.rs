@@ -50,7 +50,7 @@ struct Worker<'a> {
 
 impl Worker<'_> {
     fn new(shared: &Shared, random: Random) -> Result<Worker<'_>> {
-        let options = StreamOptions { non_blocking: true, priority: 0 };
+        let options = StreamOptions::default().non_blocking(true);
         let streams: Vec<_> =
             (0..3).map(|_| shared.device.create_stream(options)).collect::<Result<_>>()?;
         let array = DeviceArray::full(&shared.device, &[SIZE], 0)?.on(&streams[0])?.copy()?;
@@ -139,7 +139,7 @@ impl Worker<'_> {
 
     fn renew_stream(&mut self) -> Result<()> {
         let position = self.random.below(self.streams.len());
-        let options = StreamOptions { non_blocking: true, priority: 0 };
+        let options = StreamOptions::default().non_blocking(true);
         self.streams[position] = self.shared.device.create_stream(options)?;
         Ok(())
     }
@@ -196,7 +196,7 @@ impl Worker<'_> {
 
 pub(super) fn mixture() -> Outcome {
     let device = device()?;
-    let options = StreamOptions { non_blocking: true, priority: 0 };
+    let options = StreamOptions::default().non_blocking(true);
     let stream = device.create_stream(options)?;
     let has_graphs = stream.begin_capture(CaptureMode::default()).is_ok();
     if has_graphs {

@@ -9,7 +9,7 @@ use gpuarray::{DeviceArray, ErrorKind, EventOptions, LoadOptions, ModuleSource, 
 /// Queries that never say yes: what orders work does not rely on them, and says so.
 pub(super) fn queries() -> Outcome {
     let device = device()?;
-    let stream = device.create_stream(StreamOptions { non_blocking: true, priority: 0 })?;
+    let stream = device.create_stream(StreamOptions::default().non_blocking(true))?;
     let event = device.create_event(EventOptions::default())?;
     assert!(!stream.supports_queries() && !event.supports_queries());
     assert!(event.query()?, "an event that was never recorded counts as complete");

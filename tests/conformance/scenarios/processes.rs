@@ -36,7 +36,7 @@ fn start_work(device: &Arc<dyn Device>) -> Result<Busy> {
     let pinned = PinnedMemory::new(device, 4 * 4 * count)?;
     let (mut streams, mut arrays) = (Vec::new(), Vec::new());
     for number in 0..4 {
-        let options = StreamOptions { non_blocking: number % 2 == 0, priority: 0 };
+        let options = StreamOptions::default().non_blocking(number % 2 == 0);
         let stream = device.create_stream(options)?;
         let mut array = DeviceArray::<f32>::zeros(device, &[count])?.on(&stream)?.copy()?;
         for _ in 0..50 {
@@ -59,7 +59,7 @@ fn start_work(device: &Arc<dyn Device>) -> Result<Busy> {
 pub(super) fn exit(how: &str) -> Outcome {
     let device = device()?;
     if how == "forever" {
-        let stream = device.create_stream(StreamOptions { non_blocking: true, priority: 0 })?;
+        let stream = device.create_stream(StreamOptions::default().non_blocking(true))?;
         let source = ModuleSource::Source { text: FOREVER, name: "forever.cu", options: &[] };
         // SAFETY: the text has functions only.
         let module = unsafe { device.load_module(&source, &LoadOptions::default()) }?;
@@ -147,7 +147,7 @@ fn queue_on_a_thread(device: &Arc<dyn Device>) -> Result<mpsc::Sender<()>> {
 pub(super) fn fork_after_use(handlers: bool) -> Outcome {
     let device = device()?;
     let host = device.id().backend == "host";
-    let stream = device.create_stream(StreamOptions { non_blocking: true, priority: 0 })?;
+    let stream = device.create_stream(StreamOptions::default().non_blocking(true))?;
     let event = device.create_event(EventOptions::default())?;
     let array = DeviceArray::<i32>::ones(&device, &[1000])?.on(&stream)?.copy()?;
     let plain = DeviceMemory::plain(&device, 4096)?;
@@ -229,7 +229,7 @@ fn handle() -> Result<IpcHandle> {
 
 pub(super) fn share_memory() -> Outcome {
     let device = device()?;
-    let stream = device.create_stream(StreamOptions { non_blocking: true, priority: 0 })?;
+    let stream = device.create_stream(StreamOptions::default().non_blocking(true))?;
     let address = device.import_memory(&handle()?)?;
     assert!(device.can_access(address, 4000));
     let mut seen = vec![0i32; 1000];
@@ -260,7 +260,7 @@ pub(super) fn share_memory() -> Outcome {
 
 pub(super) fn share_event() -> Outcome {
     let device = device()?;
-    let stream = device.create_stream(StreamOptions { non_blocking: true, priority: 0 })?;
+    let stream = device.create_stream(StreamOptions::default().non_blocking(true))?;
     let event = device.import_event(&handle()?)?;
     assert!(!event.query()?, "the other process's work is held back");
     stream.wait_event(event.as_ref())?;

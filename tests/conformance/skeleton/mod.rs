@@ -4,13 +4,13 @@
 mod queue;
 mod stream;
 
-use gpuarray::device::{DeviceAttribute, DeviceProperties, MemoryInfo};
-use gpuarray::memory::settle_dropped;
 use gpuarray::{
     Api, Backend, Device, DeviceId, Error, ErrorKind, Event, EventOptions, Features, PinnedOptions,
     Result, Status, Stream, StreamOptions,
 };
+use hal::device::{DeviceAttribute, DeviceProperties, MemoryInfo};
 use hal::failures::Failures;
+use hal::memory::settle_dropped;
 use hal::poison::Unpoisoned as _;
 use queue::{Mark, Progress, Queue};
 use std::alloc::Layout;
@@ -40,7 +40,7 @@ pub(crate) fn open() -> Result<Arc<dyn Backend>> {
         properties: DeviceProperties::new("Skeleton", "0000:00:00.0", (0, 0), CAPACITY),
         default_queue: Queue::new(&failures)?,
         failures,
-        default_id: gpuarray::stream::unique_id(),
+        default_id: hal::stream::unique_id(),
         queues: Mutex::default(),
         memory: Mutex::default(),
         pinned: Mutex::default(),
@@ -223,7 +223,7 @@ unsafe impl Device for SkeletonDevice {
     fn create_stream(&self, options: StreamOptions) -> Result<Arc<dyn Stream>> {
         let (queue, blocking) = (Queue::new(&self.0.failures)?, !options.non_blocking);
         self.0.queues.lock().unpoisoned().push((Arc::downgrade(queue.progress()), blocking));
-        let id = gpuarray::stream::unique_id();
+        let id = hal::stream::unique_id();
         Ok(Arc::new(SkeletonStream::new(&self.0, id, queue, blocking)))
     }
 

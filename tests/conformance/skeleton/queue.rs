@@ -73,7 +73,7 @@ pub(super) struct Queue {
 impl Queue {
     pub(super) fn new(failures: &Arc<Failures>) -> Result<Arc<Queue>> {
         let (sender, tasks) = mpsc::channel::<Task>();
-        let (failures, number) = (failures.clone(), gpuarray::stream::unique_id());
+        let (failures, number) = (failures.clone(), hal::stream::unique_id());
         let progress = Arc::new(Progress { failures, number, ..Progress::default() });
         let told = progress.clone();
         let work = move || {

@@ -2,12 +2,12 @@
 
 use super::Shared;
 use super::queue::{Mark, Queue, Task};
-use gpuarray::status::AtomicStatus;
-use gpuarray::stream::call_function;
 use gpuarray::{DeviceId, Error, ErrorKind, Event, EventOptions, Result, Status, Stream, Transfer};
 use hal::interruption;
 use hal::operation::Operation;
 use hal::poison::Unpoisoned as _;
+use hal::status::AtomicStatus;
+use hal::stream::call_function;
 use hal::stream::transfer_overlapping;
 use std::any::Any;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -234,7 +234,7 @@ pub(super) struct SkeletonEvent {
 
 impl SkeletonEvent {
     pub(super) fn new(device: &Shared, options: EventOptions) -> SkeletonEvent {
-        let (id, timing) = (gpuarray::stream::unique_id(), options.timing);
+        let (id, timing) = (hal::stream::unique_id(), options.timing);
         let (recorded, status) = (Mutex::default(), AtomicStatus::new());
         SkeletonEvent { device: device.id, id, timing, recorded, status }
     }

@@ -273,7 +273,7 @@ macro_rules! reductions {
                 )]
                 ///
                 /// # Errors
-                /// Those of [`Array::reduce`](hal::Array::reduce).
+                /// Those of [`Array::reduce`](crate::Array::reduce).
                 pub fn $along(&self, axes: &[isize]) -> Result<DeviceArray<$value>> {
                     self.reduce($reduction, Some(axes))
                 }

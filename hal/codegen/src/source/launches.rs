@@ -182,8 +182,7 @@ fn pair(low: u64, high: u64) -> u64 {
 
 impl Drop for LaunchBuilder<'_> {
     fn drop(&mut self) {
-        let config =
-            LaunchConfig { grid: [self.blocks, 1, 1], block: [THREADS, 1, 1], shared_bytes: 0 };
+        let config = LaunchConfig::new([self.blocks, 1, 1], [THREADS, 1, 1]);
         let arguments = (self.first, self.launches.offsets.len() as u16);
         let LaunchBuilder { kernel, workspace, .. } = *self;
         self.launches.launches.push(Launch { kernel, config, arguments, workspace });

@@ -386,7 +386,7 @@ unsafe impl Stream for DriverStream {
             let code = unsafe { read(self.handle, &mut priority) };
             self.context.check("stream_priority", code)?;
         }
-        Ok(StreamOptions { non_blocking: flags & NON_BLOCKING != 0, priority })
+        Ok(StreamOptions::default().non_blocking(flags & NON_BLOCKING != 0).priority(priority))
     }
 
     unsafe fn execute(&self, operation: &Operation) -> Result<()> {
