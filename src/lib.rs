@@ -151,7 +151,7 @@ pub mod layout {
 /// Memory as objects: allocations that free themselves, in the order of the work that uses them.
 pub mod memory {
     pub use hal::memory::{
-        Access, AccessGuard, AddressHold, Allocator, DeviceMemory, DevicePool, GraphObject,
+        Access, AccessGuard, AddressLease, Allocator, DeviceMemory, DevicePool, GraphObject,
         Imported, Managed, PinnedMemory, PinnedPool, Pitched, PooledPinned, Region,
         RegisteredMemory, Use, last_failed_free,
     };

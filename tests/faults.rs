@@ -9,8 +9,8 @@ use gpuarray::memory::{DeviceMemory, PinnedMemory, RegisteredMemory, last_failed
 use gpuarray::{
     Backend, DeviceArray, ErrorKind, EventOptions, MemoryInfo, Result, Status, StreamOptions,
 };
-use hal::decorate::{Call, Fault, FaultInjector, decorate};
 use hal::interruption;
+use hal::layers::{Call, Fault, FaultInjector, decorate};
 use hal::texture::{ArrayShape, ChannelFormat, TexelFormat, TextureArray};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, mpsc};

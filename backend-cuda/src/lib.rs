@@ -13,7 +13,7 @@ mod table;
 mod vendor;
 
 use driver::{self};
-use hal::{Backend, Result, setting};
+use hal::{Backend, Result, environment};
 use std::path::Path;
 use std::sync::Arc;
 use vendor::Cuda;
@@ -34,7 +34,7 @@ const LIBRARIES: &[&str] = &["nvcuda.dll"];
 /// cannot be initialised or has no device.
 pub fn open() -> Result<Arc<dyn Backend>> {
     let search = driver::search::<Cuda>()
-        .explicit(LIBRARY_VARIABLE, setting::trusted(LIBRARY_VARIABLE))
+        .explicit(LIBRARY_VARIABLE, environment::trusted(LIBRARY_VARIABLE))
         .candidates(LIBRARIES.iter().copied())
         .advice("it comes with NVIDIA's GPU driver");
     // SAFETY: the names are those of NVIDIA's driver, or the user chose the file.

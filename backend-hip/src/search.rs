@@ -35,7 +35,7 @@ pub(crate) struct SearchPaths {
 
 impl SearchPaths {
     pub(crate) fn of_environment() -> SearchPaths {
-        SearchPaths::new(hal::setting::trusted, search_directories(), loaded(&maps(), DRIVER))
+        SearchPaths::new(hal::environment::trusted, search_directories(), loaded(&maps(), DRIVER))
     }
 
     fn new(

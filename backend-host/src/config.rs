@@ -1,7 +1,7 @@
 //! Settings of the host backend, read from the environment once.
 
 use hal::Result;
-use hal::setting::{BYTES, bytes, parse};
+use hal::environment::{BYTES, bytes, parse};
 use std::env;
 
 /// Memory and threads that the host device may use.

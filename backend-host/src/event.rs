@@ -278,7 +278,7 @@ unsafe impl Event for HostEvent {
         })
     }
 
-    fn settle(&self) -> Result<()> {
+    fn drain(&self) -> Result<()> {
         self.status.during(|| self.wait())
     }
 

@@ -3,9 +3,9 @@
 //! Backends that run kernels on the host can do it. The setting is the process's, and holds for all
 //! launches that are asked for while it is set.
 
+use crate::environment;
 use crate::error::{Error, Result};
 use crate::process::ProcessMutex;
-use crate::setting;
 use std::collections::{BTreeMap, VecDeque};
 use std::env;
 use std::ops::{BitOr, Range};
@@ -88,7 +88,7 @@ impl Checks {
     }
 
     fn read(text: &str) -> Option<Checks> {
-        if let Some(is_on) = setting::switch(text) {
+        if let Some(is_on) = environment::switch(text) {
             return Some(if is_on { Checks::ALL } else { Checks::NONE });
         }
         let set =
@@ -105,7 +105,11 @@ impl Checks {
 
     fn allowed() -> String {
         let names: Vec<_> = Self::NAMES.iter().map(|(name, _)| *name).collect();
-        format!("{}, with commas between; all; first; none; {}", names.join(", "), setting::SWITCH)
+        format!(
+            "{}, with commas between; all; first; none; {}",
+            names.join(", "),
+            environment::SWITCH
+        )
     }
 }
 
@@ -191,7 +195,7 @@ impl Drop for Checking {
 
 /// What `PYGPU_CHECK` asks for, if it is set.
 fn of_environment() -> Result<Option<Checks>> {
-    setting::parse(VARIABLE, env::var_os(VARIABLE), &Checks::allowed(), Checks::read)
+    environment::parse(VARIABLE, env::var_os(VARIABLE), &Checks::allowed(), Checks::read)
 }
 
 /// Looks for what `PYGPU_CHECK` asks for, if it is set. Backends that can look for faults call it when they are

@@ -86,7 +86,7 @@ pub unsafe trait Event: Send + Sync + Debug {
     ///
     /// # Errors
     /// The driver's, where it cannot wait.
-    fn settle(&self) -> Result<()> {
+    fn drain(&self) -> Result<()> {
         self.synchronize()
     }
 

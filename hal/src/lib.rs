@@ -57,13 +57,12 @@
 mod enumeration;
 
 pub mod abi;
-pub mod attempt;
 pub mod backend;
 pub mod backlog;
 pub mod checking;
-pub mod decorate;
 pub mod device;
 pub mod dtype;
+pub mod environment;
 pub mod error;
 pub mod event;
 pub mod failures;
@@ -72,19 +71,20 @@ pub mod function;
 pub mod interruption;
 pub mod iteration;
 pub mod launch;
+pub mod layers;
 pub mod library;
 pub mod locks;
 pub mod memory;
 pub mod module;
+pub mod nonblocking;
 pub mod operation;
 pub mod poison;
 pub mod process;
-pub mod queueing;
 pub mod random;
 pub mod scalar;
-pub mod setting;
 pub mod status;
 pub mod stream;
+pub mod submission;
 pub mod texture;
 
 pub use backend::Backend;

@@ -35,7 +35,7 @@ extern "C" fn at_exit() {
 #[cfg(unix)]
 unsafe extern "C" fn in_child() {
     GENERATION.fetch_add(1, Ordering::Relaxed);
-    crate::queueing::forget_threads_of_parent();
+    crate::submission::forget_threads_of_parent();
 }
 
 /// Returns true once the process runs its exit handlers: nothing may be freed any longer.

@@ -6,7 +6,7 @@ use crate::owner::OwnerObject;
 use crate::pool::{DeviceMemoryPool, PooledDeviceAllocation};
 use gpuarray::memory::{Allocator, DeviceMemory, DevicePool};
 use gpuarray::{Device, Error, Result, Stream};
-use hal::attempt::before_waiting;
+use hal::nonblocking::before_waiting;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;

@@ -2,7 +2,7 @@
 
 use crate::owner::OwnerObject;
 use gpuarray::{Device, DeviceId, EventOptions, Stream};
-use hal::decorate::{Layered, StreamLayer};
+use hal::layers::{Layered, StreamLayer};
 use pyo3::prelude::*;
 use std::any::Any;
 use std::fmt;

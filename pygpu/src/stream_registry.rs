@@ -5,7 +5,7 @@
 
 use crate::external_stream::ExternalStream;
 use gpuarray::{Device, DeviceId, Stream};
-use hal::decorate::Layered;
+use hal::layers::Layered;
 use hal::process::ProcessMutex;
 use pyo3::prelude::*;
 use std::sync::{Arc, Weak};

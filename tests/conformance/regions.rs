@@ -180,7 +180,7 @@ fn a_block_whose_memory_was_released_is_not_handed_out(context: &Context) -> Out
     drop(other);
     let again = pool.find(&context.device, 700)?.expect("the other block is free");
     fill(&stream, &again, 2)?;
-    pool.settle(again.address());
+    pool.drain(again.address());
     drop(again);
     pool.free_held();
     assert_eq!(pool.counts(), Default::default());

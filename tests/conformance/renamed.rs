@@ -4,8 +4,8 @@ use gpuarray::{
     Api, Backend, Device, DeviceId, Event, EventOptions, Features, PinnedOptions, Result, Stream,
     StreamOptions,
 };
-use hal::decorate::{Layered, StreamLayer};
 use hal::device::{DeviceAttribute, DeviceProperties, MemoryInfo};
+use hal::layers::{Layered, StreamLayer};
 use std::any::Any;
 use std::sync::Arc;
 

@@ -6,7 +6,7 @@ use crate::harness::{Outcome, tests};
 use gpuarray::array::functions;
 use gpuarray::memory::{Access, AccessGuard};
 use gpuarray::{DeviceArray, Result, Status};
-use hal::attempt::attempt;
+use hal::nonblocking::attempt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 

@@ -13,7 +13,7 @@ use crate::engine::Engine;
 use hal::memory::{Access, CapturedMemory, DeviceMemory, GraphBlocks, Use};
 use hal::poison::Unpoisoned as _;
 use hal::process::ProcessMutex;
-use hal::queueing::Announcement;
+use hal::submission::Announcement;
 use hal::{CaptureMode, Error, Result};
 use std::collections::HashMap;
 use std::fmt;

@@ -306,11 +306,11 @@ unsafe impl Device for HostHandle {
         interruption::before_waiting("synchronize")?;
         self.engine().captures.check_device("synchronize")?;
         self.wait()?;
-        hal::memory::settle_dropped(self.id());
+        hal::memory::drain_dropped(self.id());
         self.engine().failures.take_any()
     }
 
-    fn settle(&self) -> Result<()> {
+    fn drain(&self) -> Result<()> {
         self.wait()
     }
 }

@@ -5,8 +5,8 @@ use crate::capture::{Capture, CaptureSlot, CapturedMark, Node, Refusal};
 use crate::event::HostEvent;
 use crate::graph::{GraphWork, HostGraph};
 use crate::transfer;
-use hal::queueing::{begin_when_settled, end_unordered};
-use hal::{CaptureMode, Error, Result, Transfer, attempt, interruption};
+use hal::submission::{begin_when_settled, end_unordered};
+use hal::{CaptureMode, Error, Result, Transfer, interruption, nonblocking};
 use std::sync::Arc;
 
 impl HostStream {
@@ -250,7 +250,7 @@ impl HostStream {
         self.status.during(|| {
             if let Some(_turn) = self.at_once() {
                 // Its kernels take as long as their program wants.
-                attempt::before_waiting()?;
+                nonblocking::before_waiting()?;
                 return work.run();
             }
             let work = work.clone();

@@ -7,7 +7,7 @@ use crate::kernel::{self, Arguments};
 use crate::module::LoadedCode;
 use crate::queue::{Mark, Queue};
 use cuda_c::Shape;
-use hal::{Parameter, Result, attempt, interruption};
+use hal::{Parameter, Result, interruption, nonblocking};
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ impl HostStream {
         self.status.during(|| {
             if let Some(_turn) = self.at_once() {
                 // A kernel takes as long as its program wants.
-                attempt::before_waiting()?;
+                nonblocking::before_waiting()?;
                 // SAFETY: the caller's promise.
                 return unsafe { kernel::run(&self.device, kernel, &shape, arguments) };
             }
@@ -80,7 +80,7 @@ impl HostStream {
         self.status.during(|| {
             let is_default = matches!(self.kind, Kind::Default);
             if is_default {
-                attempt::before_waiting()?;
+                nonblocking::before_waiting()?;
             }
             if let Some(_turn) = self.at_once() {
                 // SAFETY: the caller's promise.
@@ -97,7 +97,7 @@ impl HostStream {
                 let result =
                     unsafe { checked::run(&code, &kernel, &launch, &arguments.pointers()) };
                 match &of_task {
-                    Some(outcome) => outcome.settle(result),
+                    Some(outcome) => outcome.drain(result),
                     None => result,
                 }
             })?;

@@ -199,7 +199,7 @@ unsafe impl Stream for HostStream {
         })
     }
 
-    fn settle(&self) -> Result<()> {
+    fn drain(&self) -> Result<()> {
         self.status.during(|| self.wait())
     }
 

@@ -21,7 +21,7 @@ enum State {
 
 impl Outcome {
     /// Called by the task. Returns what is to be reported in the usual way.
-    pub(super) fn settle(&self, result: Result<()>) -> Result<()> {
+    pub(super) fn drain(&self, result: Result<()>) -> Result<()> {
         let mut state = self.0.lock().unpoisoned();
         match (&*state, result) {
             (State::Waited, Err(error)) => {
@@ -52,10 +52,10 @@ mod tests {
     #[test]
     fn a_failure_is_reported_once() {
         let waited = Outcome::default();
-        assert!(waited.settle(failure()).is_ok());
+        assert!(waited.drain(failure()).is_ok());
         assert!(waited.leave().is_some() && waited.leave().is_none());
         let left = Outcome::default();
         assert!(left.leave().is_none());
-        assert!(left.settle(failure()).is_err());
+        assert!(left.drain(failure()).is_err());
     }
 }

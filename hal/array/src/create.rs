@@ -5,12 +5,12 @@ use crate::layout::{Layout, Order};
 use hal::checking;
 use hal::device::Device;
 use hal::dtype::DType;
+use hal::environment;
 use hal::error::{Error, Result};
 use hal::function::{Function, UnaryFunction};
 use hal::memory::{Access, AccessGuard, DeviceMemory, same_device};
 use hal::operation::{Operation, Sequence, Strides, shape_text};
 use hal::scalar::Scalar;
-use hal::setting;
 use hal::stream::Stream;
 use std::sync::{Arc, OnceLock};
 
@@ -25,7 +25,7 @@ fn is_plain_asked() -> Result<bool> {
         return Ok(asked);
     }
     let value = std::env::var_os(ARRAY_MEMORY);
-    let asked = setting::parse(ARRAY_MEMORY, value, "stream and plain", |text| match text {
+    let asked = environment::parse(ARRAY_MEMORY, value, "stream and plain", |text| match text {
         "plain" => Some(true),
         "stream" => Some(false),
         _ => None,

@@ -8,9 +8,9 @@ use codegen::compile::embedded::{EmbeddedObject, ObjectId};
 use codegen::compile::format::examine;
 use codegen::compile::lookup::{self, would_fail_again};
 use codegen::source::KernelSpec;
-use hal::attempt;
 use hal::error::{Error, Result};
 use hal::locks::{LOADING, Ranked};
+use hal::nonblocking;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::ffi::CString;
@@ -64,7 +64,7 @@ impl Builtins {
 
     #[cold]
     fn load(&self, spec: KernelSpec) -> Result<Kernels> {
-        attempt::before_waiting()?;
+        nonblocking::before_waiting()?;
         let _loading = self.loading.lock();
         if let Some(kernels) = self.known(|loaded| loaded.kernels.get(&spec).cloned()) {
             return Ok(kernels);

@@ -4,8 +4,8 @@
 use super::calls::Handle;
 use super::errors::Driver;
 use hal::locks::{ADDING, ASKING, BEGINNING, LEAF, Ranked, RankedGuard};
-use hal::queueing::Announcement;
 use hal::status::Status;
+use hal::submission::Announcement;
 use std::collections::HashMap;
 use std::ffi::c_int;
 use std::sync::Arc;

@@ -20,7 +20,7 @@ use hal::device::{
 use hal::error::{Error, ErrorKind, Result};
 use hal::event::{Event, EventOptions};
 use hal::features::Features;
-use hal::memory::settle_dropped;
+use hal::memory::drain_dropped;
 use hal::module::{LinkInput, LoadOptions, Module, ModuleSource};
 use hal::status::Status;
 use hal::stream::{Stream, StreamOptions};
@@ -228,7 +228,7 @@ unsafe impl Device for DriverDevice {
         let is_locked = |block: Block| block.epoch == context.epoch();
         if self.pages.block_of(pointer).is_some_and(is_locked) {
             // Queued copies may still use the memory; a device that is lost, or was reset by others, has none.
-            match context.enter().and_then(|_scope| self.state.memory.pool.settle()) {
+            match context.enter().and_then(|_scope| self.state.memory.pool.drain()) {
                 Err(error)
                     if error.kind() != ErrorKind::DeviceLost
                         && self.pages.block_of(pointer).is_some_and(is_locked) =>
@@ -309,13 +309,13 @@ unsafe impl Device for DriverDevice {
             let code = unsafe { (self.context.driver.calls.synchronize)() };
             self.context.check("synchronize", code)?;
         }
-        settle_dropped(self.id());
+        drain_dropped(self.id());
         self.context.failures.take_any()
     }
 
-    fn settle(&self) -> Result<()> {
+    fn drain(&self) -> Result<()> {
         let _scope = self.context.enter()?;
-        self.state.memory.pool.settle()
+        self.state.memory.pool.drain()
     }
 
     fn shares_streams(&self) -> bool {

@@ -238,7 +238,7 @@ unsafe impl Event for DriverEvent {
         })
     }
 
-    fn settle(&self) -> Result<()> {
+    fn drain(&self) -> Result<()> {
         self.status.during(|| self.wait())
     }
 

@@ -216,7 +216,7 @@ pub unsafe trait Device: Send + Sync + Debug {
     ///
     /// # Errors
     /// The driver's, where it cannot wait.
-    fn settle(&self) -> Result<()> {
+    fn drain(&self) -> Result<()> {
         self.synchronize()
     }
 

@@ -16,7 +16,7 @@
 //!
 //! **Captures.** No capture begins or ends while streams are made to wait for each other
 //! ([`NoCaptureBegins`]). Many threads can hold that lock at once. No capture of the guard's stream
-//! begins while the guard lives ([`Queueing`]): the work is queued as the guard found the stream, and
+//! begins while the guard lives ([`SubmissionGuard`]): the work is queued as the guard found the stream, and
 //! the memory of captured work is kept for the graph.
 //!
 //! **Destructors.** Code of other libraries never runs under the locks: streams that are no longer
@@ -25,12 +25,12 @@
 use super::DeviceMemory;
 use super::order::Access;
 use super::usage::{ReleasedStreams, SharedUses, Usage, WaitedUses, lost};
-use crate::attempt;
 use crate::error::Result;
 use crate::interruption;
 use crate::locks::{NoCaptureBegins, RankedGuard};
-use crate::queueing::{self, Queueing};
+use crate::nonblocking;
 use crate::stream::{Direction, Stream, Transfer};
+use crate::submission::{self, SubmissionGuard};
 use smallvec::SmallVec;
 use std::fmt;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ const MOST_WAITS: u32 = 4;
 /// Returns false if the stream has work that can be waited for. What a capture cannot contain is
 /// refused where it is queued. A failure of the stream's work is the caller's to report: only the
 /// first call that notices one says what it was.
-fn is_settled(stream: &dyn Stream) -> Result<bool> {
+fn is_drained(stream: &dyn Stream) -> Result<bool> {
     Ok(stream.is_capturing()? || stream.has_run()?)
 }
 
@@ -51,7 +51,7 @@ fn is_settled(stream: &dyn Stream) -> Result<bool> {
 ///
 /// # Errors
 /// A failure of the stream's work.
-pub fn settle(stream: &dyn Stream) -> Result<()> {
+pub fn drain(stream: &dyn Stream) -> Result<()> {
     if stream.is_capturing()? { Ok(()) } else { stream.synchronize() }
 }
 
@@ -155,7 +155,7 @@ enum GuardState<'a> {
 /// other operations on them be ordered behind that work.
 pub struct AccessGuard<'a> {
     /// No capture of the stream begins.
-    _queueing: Queueing,
+    _queueing: SubmissionGuard,
     state: GuardState<'a>,
 }
 
@@ -227,13 +227,16 @@ impl<'a> AccessGuard<'a> {
         // Not a guard yet: dropping a guard reports that work was queued.
         let mut fast = FastPath::default();
         let guard = if fast.enter(stream, uses)? {
-            AccessGuard { _queueing: Queueing::on(stream.id())?, state: GuardState::Fast(fast) }
+            AccessGuard {
+                _queueing: SubmissionGuard::on(stream.id())?,
+                state: GuardState::Fast(fast),
+            }
         } else {
             // It is left before this waits for a lock: the holder of that lock may wait for it.
             drop(fast);
             Self::acquire_ordered(stream, uses, by_graph, is_waited_for)?
         };
-        if queueing::some_may_capture() {
+        if submission::some_may_capture() {
             // A graph uses the memory of its captured work for as long as it lives.
             stream.keep_for_graph(uses)?;
         }
@@ -247,7 +250,7 @@ impl<'a> AccessGuard<'a> {
     /// The driver's, if it cannot tell whether the stream captures.
     #[inline]
     pub fn keep_new(&self, stream: &Arc<dyn Stream>, memory: &Arc<DeviceMemory>) -> Result<()> {
-        if queueing::some_may_capture() {
+        if submission::some_may_capture() {
             stream.keep_for_graph(&[(memory, Access::Write)])?;
         }
         Ok(())
@@ -261,9 +264,9 @@ impl<'a> AccessGuard<'a> {
         by_graph: bool,
         is_waited_for: impl FnOnce() -> bool,
     ) -> Result<AccessGuard<'a>> {
-        attempt::before_waiting()?;
+        nonblocking::before_waiting()?;
         interruption::before_waiting("memory")?;
-        queueing::outside_guards("memory")?;
+        submission::outside_guards("memory")?;
         // Before the memory refers to the stream: the next use of the memory would wait for it.
         stream.check_epoch()?;
         for &(memory, _) in uses {
@@ -287,11 +290,11 @@ impl<'a> AccessGuard<'a> {
         loop {
             let mut locked = LockedUses::lock(uses);
             // What orders the stream is part of its work, and its captures wait from here on.
-            let queueing = Queueing::under_lock(stream.id());
+            let queueing = SubmissionGuard::under_lock(stream.id());
             let mut first = locked.order(stream, uses, by_graph, &mut waited)?;
             if first.is_none() && is_waited_for {
                 let most = if stream.supports_queries() { MOST_WAITS } else { 1 };
-                if waits < most && !is_settled(stream.as_ref())? {
+                if waits < most && !is_drained(stream.as_ref())? {
                     waits += 1;
                     first = Some(stream.clone());
                 }
@@ -308,14 +311,14 @@ impl<'a> AccessGuard<'a> {
             };
             drop((queueing, locked));
             // Of the operation's own stream the call reports a failure.
-            if first.id() == stream.id() { first.synchronize()? } else { first.settle()? }
+            if first.id() == stream.id() { first.synchronize()? } else { first.drain()? }
         }
     }
 }
 
 impl Drop for AccessGuard<'_> {
     fn drop(&mut self) {
-        attempt::queued();
+        nonblocking::queued();
     }
 }
 

@@ -4,7 +4,7 @@
 //! allocated or freed on a capturing stream, stays until the graph is gone. A backend keeps a
 //! [`CapturedMemory`] for each capture under way, and a [`GraphUses`] in each graph.
 
-use super::{Access, AccessGuard, DeviceMemory, GraphHold, Use};
+use super::{Access, AccessGuard, DeviceMemory, GraphLease, Use};
 use crate::error::Result;
 use crate::locks::{KEPT, LAUNCHING, LEAF, Ranked};
 use crate::process::ProcessMutex;
@@ -116,7 +116,7 @@ pub struct CapturedMemory {
     blocks: Ranked<Vec<u64>, LEAF>,
     /// What its operations use, by the object's address; `None` once the capture is over. A thread that has
     /// looked before then adds nothing: it has locks, under which nothing may be dropped again.
-    uses: Ranked<Option<HashMap<usize, GraphHold>>, KEPT>,
+    uses: Ranked<Option<HashMap<usize, GraphLease>>, KEPT>,
     objects: Ranked<Option<Objects>, LEAF>,
 }
 
@@ -161,7 +161,7 @@ impl CapturedMemory {
         for &(memory, access) in uses {
             match all.entry(Arc::as_ptr(memory) as usize) {
                 Entry::Occupied(mut known) => known.get_mut().add(access),
-                Entry::Vacant(new) => drop(new.insert(GraphHold::new(memory, access))),
+                Entry::Vacant(new) => drop(new.insert(GraphLease::new(memory, access))),
             }
         }
     }
@@ -212,7 +212,7 @@ impl Drop for CapturedMemory {
 pub struct GraphUses {
     /// Held while the graph is launched, which drivers do not allow on two threads at once.
     launching: Ranked<(), LAUNCHING>,
-    holds: Vec<GraphHold>,
+    holds: Vec<GraphLease>,
     #[allow(dead_code, reason = "held for the captured work")]
     objects: Objects,
 }
@@ -238,7 +238,7 @@ impl GraphUses {
         queue: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
         let _launching = self.launching.lock();
-        let uses: Vec<_> = self.holds.iter().map(GraphHold::as_use).collect();
+        let uses: Vec<_> = self.holds.iter().map(GraphLease::as_use).collect();
         let _guard = AccessGuard::acquire_for(stream, &uses, true, || false)?;
         queue()
     }

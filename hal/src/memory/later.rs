@@ -81,7 +81,7 @@ fn drop_all(device: DeviceId) {
 
 /// Waits until what functions of streams have dropped until now has been freed: for backends, when they wait for
 /// the device's work, behind that.
-pub fn settle_dropped(device: DeviceId) {
+pub fn drain_dropped(device: DeviceId) {
     if !EXISTS.load(Ordering::Acquire) || DROPS.get() || is_in_function() {
         return;
     }

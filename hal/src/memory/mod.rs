@@ -2,26 +2,26 @@
 //! them.
 
 mod access;
-mod address_hold;
+mod address_lease;
 mod captured;
-mod hold;
 mod later;
+mod lease;
 mod order;
 mod pinned;
 pub mod pool;
 mod region;
 mod usage;
 
-pub use access::{AccessGuard, Use, settle};
-pub use address_hold::AddressHold;
+pub use access::{AccessGuard, Use, drain};
+pub use address_lease::AddressLease;
 pub use captured::{BlockOwner, CapturedMemory, GraphBlocks, GraphObject, GraphUses};
-pub use hold::GraphHold;
 pub(crate) use later::leave;
-pub use later::{is_left, settle_dropped};
+pub use later::{drain_dropped, is_left};
+pub use lease::GraphLease;
 pub use order::Access;
 pub use pinned::{PinnedMemory, RegisteredMemory};
 pub use pool::{DevicePool, PinnedPool, PooledPinned};
-pub(crate) use region::settle_for_end;
+pub(crate) use region::drain_for_end;
 pub use region::{Imported, Managed, Pitched, Region};
 
 use crate::device::Device;
@@ -97,7 +97,7 @@ pub struct DeviceMemory {
     bytes: usize,
     owner: Owner,
     generation: u32,
-    /// The number of [`AddressHold`]s, or [`RELEASED`].
+    /// The number of [`AddressLease`]s, or [`RELEASED`].
     holds: AtomicU32,
     /// [`Device::epoch`] when the memory was allocated.
     epoch: u64,
@@ -242,7 +242,7 @@ impl DeviceMemory {
     /// freed with the graph.
     ///
     /// # Errors
-    /// `InvalidHandle` if it was freed already, or while an [`AddressHold`] lives; the driver's
+    /// `InvalidHandle` if it was freed already, or while an [`AddressLease`] lives; the driver's
     /// error if the free failed.
     pub fn release(&self) -> Result<()> {
         self.usage.before_retiring()?;
@@ -279,7 +279,7 @@ impl DeviceMemory {
     /// uses the memory: then it is freed with the graph.
     ///
     /// # Errors
-    /// `InvalidHandle` if it was freed already, or while an [`AddressHold`] lives; `Unsupported`
+    /// `InvalidHandle` if it was freed already, or while an [`AddressLease`] lives; `Unsupported`
     /// for memory that another library allocated.
     pub fn reissue(&self) -> Result<Option<DeviceMemory>> {
         let owner = match self.owner {

@@ -17,9 +17,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 ///
 /// # Errors
 /// The device's refusal to wait: as inside a kernel, whose work may go on. What the work uses has to stay.
-pub(crate) fn settle_for_end(device: &dyn Device) -> Result<Result<()>> {
+pub(crate) fn drain_for_end(device: &dyn Device) -> Result<Result<()>> {
     // A failure of the work is reported once; then the device waits, or is lost.
-    match device.settle().or_else(|_| device.settle()) {
+    match device.drain().or_else(|_| device.drain()) {
         Err(error) if error.kind() != ErrorKind::DeviceLost => Err(error),
         waited => Ok(waited),
     }
@@ -70,7 +70,7 @@ impl Range {
                 self.device.free(self.address, self.bytes)
             },
             Origin::Imported => {
-                let waited = settle_for_end(self.device.as_ref())
+                let waited = drain_for_end(self.device.as_ref())
                     .inspect_err(|_| self.open.store(true, Ordering::Release))?;
                 // SAFETY: the address is that of one import, which ends once; no work is left.
                 let closed = unsafe { self.device.close_imported(self.address) };
@@ -138,7 +138,7 @@ impl Region {
     ///
     /// # Errors
     /// `InvalidHandle` if it was retired already, or while an
-    /// [`AddressHold`](super::AddressHold) lives.
+    /// [`AddressLease`](super::AddressLease) lives.
     pub fn retire(&self) -> Result<()> {
         self.memory.release()
     }

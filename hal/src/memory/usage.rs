@@ -9,8 +9,8 @@ use crate::event::EventOptions;
 use crate::interruption;
 use crate::locks::{NoCaptureBegins, ORDERING, Ranked, RankedGuard};
 use crate::process::ProcessCondition;
-use crate::queueing::{Queueing, is_inside, outside_guards, some_may_capture};
 use crate::stream::Stream;
+use crate::submission::{SubmissionGuard, is_inside, outside_guards, some_may_capture};
 use smallvec::SmallVec;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -87,7 +87,7 @@ pub(super) struct Usage {
     uses: Ranked<SharedUses, ORDERING>,
     /// How many have been added to `uses`; changed under its lock.
     count: AtomicU64,
-    /// The number of [`GraphHold`](super::GraphHold)s.
+    /// The number of [`GraphLease`](super::GraphLease)s.
     graphs: AtomicU32,
 }
 
@@ -365,16 +365,16 @@ fn wait_for_all(
 ) -> Result<()> {
     for stream in earlier {
         let no_capture_begins = NoCaptureBegins::lock();
-        let queueing = Queueing::under_lock(later.id());
+        let queueing = SubmissionGuard::under_lock(later.id());
         let queued = queue_wait(memory, Access::Write, later, stream);
         drop((queueing, no_capture_begins));
         match queued {
             Ok(true) => {}
-            Ok(false) => stream.settle()?,
+            Ok(false) => stream.drain()?,
             Err(error) => {
                 // Without an event the host has to wait: freeing early would be worse.
                 log::warn!("ordering a free behind a stream failed, waiting for it: {error}");
-                stream.settle()?;
+                stream.drain()?;
             }
         }
     }
@@ -382,7 +382,7 @@ fn wait_for_all(
 }
 
 /// Makes `later`, which uses the memory, wait for the work queued on `earlier` so far. False if only the
-/// host can wait for it. The caller has [`NoCaptureBegins`], and its [`Queueing`].
+/// host can wait for it. The caller has [`NoCaptureBegins`], and its [`SubmissionGuard`].
 fn queue_wait(
     memory: &DeviceMemory,
     access: Access,

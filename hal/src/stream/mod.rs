@@ -123,7 +123,7 @@ pub unsafe trait Stream: Send + Sync + Debug {
     ///
     /// # Errors
     /// The driver's, where it cannot wait.
-    fn settle(&self) -> Result<()> {
+    fn drain(&self) -> Result<()> {
         if self.is_capturing()? { Ok(()) } else { self.synchronize() }
     }
 

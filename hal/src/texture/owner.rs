@@ -3,7 +3,7 @@
 use super::{ArrayShape, Sampling, TextureHandle, TextureResource};
 use crate::device::Device;
 use crate::error::{Error, Result};
-use crate::memory::{is_left, settle_for_end};
+use crate::memory::{drain_for_end, is_left};
 use crate::process;
 use std::any::Any;
 use std::fmt;
@@ -40,7 +40,7 @@ impl Drop for Handle {
         if process::is_exiting() || self.check("free").is_err() || is_left(self.device.id(), same) {
             return;
         }
-        let ended = settle_for_end(self.device.as_ref()).and_then(|waited| {
+        let ended = drain_for_end(self.device.as_ref()).and_then(|waited| {
             // SAFETY: the handle is live, nobody has it any longer, and no work is left.
             waited.and(unsafe { self.device.destroy_texture(self.kind, self.value) })
         });

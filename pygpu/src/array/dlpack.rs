@@ -9,7 +9,7 @@ use crate::errors::OrRaise;
 use crate::synchronize::{synchronize_stream, wait_before_copy};
 use array::layout::MAX_AXES;
 use gpuarray::memory::Access;
-use hal::memory::AddressHold;
+use hal::memory::AddressLease;
 use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -82,7 +82,7 @@ struct Kept {
     _shape: Vec<i64>,
     _strides: Vec<i64>,
     /// The consumer knows the memory by its address: as long as it does, `free` is an error.
-    _hold: AddressHold,
+    _hold: AddressLease,
     array: Py<GPUArray>,
 }
 

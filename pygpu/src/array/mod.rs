@@ -47,7 +47,7 @@ use crate::owner::OwnerReference;
 use crate::pool::Ticket;
 use crate::synchronize::interruptible;
 use gpuarray::Array;
-use hal::attempt::attempt;
+use hal::nonblocking::attempt;
 use numpy::PyArrayDescr;
 use once_cell::sync::OnceCell;
 use pyo3::exceptions::PyRuntimeError;

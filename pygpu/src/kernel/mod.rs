@@ -26,7 +26,7 @@ pub(crate) use fast::install;
 use format::{Format, Formats, struct_error};
 use gpuarray::launch::ArgumentList;
 use gpuarray::{Device, Error, Event, EventOptions, Kernel, KernelAttribute, LaunchConfig, Stream};
-use hal::attempt::attempt;
+use hal::nonblocking::attempt;
 use pyo3::exceptions::{PyAssertionError, PyAttributeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};

@@ -38,7 +38,7 @@ impl Ticket {
 impl Drop for Ticket {
     fn drop(&mut self) {
         if let Some(pool) = &self.pool {
-            pool.settle(self.address);
+            pool.drain(self.address);
         }
         if let Some(memory) = self.waits.take()
             && Arc::strong_count(&memory) == 1

@@ -10,7 +10,7 @@ use gpuarray::{
 };
 use hal::device::{DeviceAttribute, DeviceProperties, MemoryInfo};
 use hal::failures::Failures;
-use hal::memory::settle_dropped;
+use hal::memory::drain_dropped;
 use hal::poison::Unpoisoned as _;
 use queue::{Mark, Progress, Queue};
 use std::alloc::Layout;
@@ -297,7 +297,7 @@ unsafe impl Device for SkeletonDevice {
 
     fn synchronize(&self) -> Result<()> {
         self.0.wait()?;
-        settle_dropped(self.0.id);
+        drain_dropped(self.0.id);
         self.0.failures.take_any()
     }
 

@@ -10,7 +10,7 @@ use hal::device::Device;
 use hal::dtype::{DType, Element};
 use hal::error::{Error, ErrorKind, Result};
 use hal::event::{Event, EventOptions};
-use hal::memory::{PinnedMemory, is_left, settle};
+use hal::memory::{PinnedMemory, drain, is_left};
 use hal::status::Status;
 use std::fmt;
 use std::marker::PhantomData;
@@ -59,7 +59,7 @@ impl<T: Element> DeviceArray<T> {
     unsafe fn copy_to(&self, values: *mut T) -> Result<()> {
         let packed = self.array.in_c_order()?;
         if self.size() > 0 {
-            settle(packed.stream().as_ref())?;
+            drain(packed.stream().as_ref())?;
         }
         // SAFETY: the caller's promise, and the call waits until the elements are there.
         unsafe { packed.download(values.cast(), true) }
@@ -90,7 +90,7 @@ impl<T: Element> DeviceArray<T> {
         self.array.during(|| {
             self.check_length(values.len())?;
             if !values.is_empty() {
-                settle(self.stream().as_ref())?;
+                drain(self.stream().as_ref())?;
             }
             if self.layout().is_c_contiguous() {
                 // SAFETY: the slice has as many elements, and the call waits until they are read.
@@ -268,7 +268,7 @@ impl<T: Element> PendingCopy<T> {
     /// A failure of queued work, that of a host function before the copy among them. The buffer is freed then if
     /// the copy has run, and never if the device may still use it.
     pub fn wait(mut self) -> Result<PinnedBuffer<T>> {
-        self.settle()?;
+        self.drain()?;
         let buffer = self.buffer.take();
         buffer.ok_or_else(|| Error::handle("copy", "the buffer has been returned already"))
     }
@@ -279,7 +279,7 @@ impl<T: Element> PendingCopy<T> {
         PendingCopy { buffer: self.buffer.take(), event, is_marked: self.is_marked, array }
     }
 
-    fn settle(&self) -> Result<()> {
+    fn drain(&self) -> Result<()> {
         match self.is_marked {
             true => self.event.synchronize()?,
             // Recording the event failed, or the copy: a part may be queued.
@@ -307,8 +307,8 @@ impl<T: Element> Drop for PendingCopy<T> {
         }
         let buffer = self.buffer.take();
         let settled = match self.is_marked {
-            true => self.event.settle(),
-            false => self.array.stream().settle(),
+            true => self.event.drain(),
+            false => self.array.stream().drain(),
         };
         if let Err(error) = settled {
             // The device may still write it.

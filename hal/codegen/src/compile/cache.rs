@@ -6,8 +6,8 @@
 //! again.
 
 use super::compiler::Compilation;
+use hal::environment;
 use hal::error::{Error, Result};
-use hal::setting;
 use sha2::{Digest, Sha256};
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
@@ -109,13 +109,15 @@ impl CodeCache {
     /// # Errors
     /// `InvalidArgument` that names the variable and its value if one cannot be read.
     pub fn from_environment() -> Result<CodeCache> {
-        CodeCache::from_variables(setting::trusted)
+        CodeCache::from_variables(environment::trusted)
     }
 
     fn from_variables(variable: impl Fn(&str) -> Option<OsString>) -> Result<CodeCache> {
         let [on, folder, size] = ["PYGPU_CACHE", "PYGPU_CACHE_DIR", "PYGPU_CACHE_SIZE"];
-        let enabled = setting::parse(on, variable(on), setting::SWITCH, setting::switch)?;
-        let limit = setting::parse(size, variable(size), setting::BYTES, setting::bytes)?;
+        let enabled =
+            environment::parse(on, variable(on), environment::SWITCH, environment::switch)?;
+        let limit =
+            environment::parse(size, variable(size), environment::BYTES, environment::bytes)?;
         let path = |name| variable(name).map(PathBuf::from).filter(|it| !it.as_os_str().is_empty());
         let chosen = path(folder);
         if let Some(chosen) = chosen.as_ref().filter(|it| !it.is_absolute()) {

@@ -3,9 +3,9 @@
 use super::Gemm;
 use crate::calls::Handle;
 use hal::dtype::DType;
+use hal::environment;
 use hal::error::Result;
 use hal::library::{Library, Search};
-use hal::setting;
 use hal::status::Status;
 use num_complex::Complex;
 use std::ffi::{OsString, c_int, c_void};
@@ -210,7 +210,7 @@ impl BlasLibrary {
             let (named, candidates) = files();
             let is_off = named.as_ref().is_some_and(|it| it == "off");
             let is_other_drivers =
-                named.is_none() && setting::trusted(abi.driver_variable).is_some();
+                named.is_none() && environment::trusted(abi.driver_variable).is_some();
             if is_off || is_other_drivers {
                 return Ok(None);
             }

@@ -9,9 +9,9 @@ mod library;
 use super::calls::Handle;
 use super::context::Context;
 use super::stream::DriverStream;
-use hal::attempt;
 use hal::error::{Error, ErrorKind, Result};
 use hal::locks::{LOADING, Ranked};
+use hal::nonblocking;
 use hal::operation::MatrixProduct;
 use hal::status::Status;
 use hal::stream::Stream;
@@ -51,7 +51,7 @@ fn handle(
 ) -> Result<Option<Handle>> {
     let epoch = context.epoch();
     if made.is_none_or(|(of, _)| of != epoch) {
-        attempt::before_waiting()?;
+        nonblocking::before_waiting()?;
         let mut handle = 0;
         // SAFETY: the handle is written before the call returns; the context is current.
         let code = context.outside_captures(|| unsafe { (blas.calls().create)(&mut handle) });

@@ -227,7 +227,7 @@ impl Pool {
     }
 
     /// Waits for the work of the device, while captures go on. The context is current.
-    pub(crate) fn settle(&self) -> Result<()> {
+    pub(crate) fn drain(&self) -> Result<()> {
         let context = &self.context;
         let none_begins = context.capture_state.beginning.lock();
         if !context.has_captures() {
@@ -252,7 +252,7 @@ impl Pool {
         let calls = &self.context.driver.calls;
         if self.taken.lock().remove(&address) {
             // Freeing a pool's memory waits for nothing, unlike freeing plain memory.
-            self.settle()?;
+            self.drain()?;
         }
         // SAFETY: the caller's promise.
         let code = self.context.outside_captures(|| unsafe { (calls.free)(address) });

@@ -1,7 +1,7 @@
 //! How many threads copy, and how they share a copy.
 
+use hal::environment;
 use hal::error::Result;
-use hal::setting;
 use std::ffi::OsString;
 use std::thread::available_parallelism;
 
@@ -46,12 +46,12 @@ impl Sizes {
     /// `InvalidArgument` that names the variable and its value if one cannot be read.
     pub(super) fn from_variables(variable: impl Fn(&str) -> Option<OsString>) -> Result<Sizes> {
         let allowed = "whole numbers from 0 to 256";
-        let threads = setting::parse(THREADS, variable(THREADS), allowed, |text| {
+        let threads = environment::parse(THREADS, variable(THREADS), allowed, |text| {
             text.parse().ok().filter(|threads| *threads <= MOST_THREADS)
         })?;
         let allowed = "whole numbers from 128K, with K, M, G or T behind";
-        let bytes = setting::parse(BYTES, variable(BYTES), allowed, |text| {
-            setting::bytes(text).filter(|bytes| *bytes >= SLOTS * LEAST_CHUNK)
+        let bytes = environment::parse(BYTES, variable(BYTES), allowed, |text| {
+            environment::bytes(text).filter(|bytes| *bytes >= SLOTS * LEAST_CHUNK)
         })?;
         let half = || (available_parallelism().map_or(1, |cores| cores.get()) / 2).clamp(2, 8);
         Ok(Sizes::new(threads.unwrap_or_else(half), bytes.unwrap_or(64 << 20)))

@@ -38,7 +38,7 @@ impl Device {
     }
 
     /// Waits until all threads have their chunks: one that is not needed may be late.
-    fn settle(&self) {
+    fn drain(&self) {
         let start = Instant::now();
         while self.fake.pinned_bytes() < PINNED {
             assert!(start.elapsed() < Duration::from_secs(60), "a thread is missing");
@@ -48,9 +48,9 @@ impl Device {
     }
 
     /// The same, with the threads made by a copy.
-    fn settle_after(&self, stream: &DriverStream) {
+    fn drain_after(&self, stream: &DriverStream) {
         round(stream, HostToDevice, LEAST);
-        self.settle();
+        self.drain();
     }
 
     fn stream(&self) -> DriverStream {
@@ -179,7 +179,7 @@ fn every_byte_arrives_and_none_beside() {
         }
     }
     assert_eq!(device.fake.count("direct"), 0);
-    device.settle();
+    device.drain();
 }
 
 #[test]
@@ -306,7 +306,7 @@ fn a_failure_in_the_middle_ends_the_copy_and_no_more() {
             round(&stream, direction, bytes);
         }
     }
-    device.settle();
+    device.drain();
     assert_eq!(device.fake.count("allocate_pinned"), SIZES.threads, "one set of workers for all");
 }
 
@@ -315,7 +315,7 @@ fn a_failure_before_the_copy_is_that_of_the_wait() {
     let device = Device::new();
     let stream = device.stream();
     for call in ["event_create", "event_record", "event_synchronize"] {
-        device.settle_after(&stream);
+        device.drain_after(&stream);
         let copies = device.fake.count("to_device");
         device.fake.fail(call, device.fake.count(call) + 1, 304);
         let (mut to, from) = (vec![0; LEAST], vec![1; LEAST]);
@@ -380,7 +380,7 @@ fn copies_of_several_threads_share_the_ring() {
         }
     });
     assert_eq!(device.fake.count("direct"), 0);
-    device.settle();
+    device.drain();
 }
 
 #[test]
@@ -411,7 +411,7 @@ fn what_is_released_is_made_anew() {
     let mut next = || {
         round(&stream, HostToDevice, 9 << 20);
         rings += 1;
-        device.settle();
+        device.drain();
         assert_eq!(device.fake.count("allocate_pinned"), rings * SIZES.threads);
     };
     next();

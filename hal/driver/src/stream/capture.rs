@@ -8,11 +8,11 @@ use crate::event::DriverEvent;
 use hal::error::{Error, Result};
 use hal::locks::NothingOrdered;
 use hal::memory::{CapturedMemory, GraphUses};
-use hal::queueing::{
-    Announcement, begin_alone, beside_captures, is_inside, outside_guards, settle_alone,
-};
 use hal::status::Status;
 use hal::stream::{CaptureMode, Stream};
+use hal::submission::{
+    Announcement, begin_alone, beside_captures, drain_alone, is_inside, outside_guards,
+};
 use smallvec::SmallVec;
 use std::ffi::c_int;
 use std::sync::Arc;
@@ -75,7 +75,7 @@ impl DriverStream {
         let context = self.context();
         let blocking = !self.options()?.non_blocking;
         let mut announced = context.capture_state.announce();
-        let alone = self.settle_alone("begin_capture")?;
+        let alone = self.drain_alone("begin_capture")?;
         let beginning = context.capture_state.beginning.lock();
         // Another thread may have been faster.
         refuse()?;
@@ -108,7 +108,7 @@ impl DriverStream {
     /// if that waits for it: captured work cannot wait for work outside, nor can the default stream meanwhile.
     /// Returns the lock under which nobody queues more on them. The caller has announced the capture, and looks
     /// under the lock whether the stream captures by now: then nothing was waited for.
-    fn settle_alone(&self, call: &'static str) -> Result<NothingOrdered> {
+    fn drain_alone(&self, call: &'static str) -> Result<NothingOrdered> {
         let (_scope, concerned) = (self.enter()?, self.and_those_that_wait());
         let wait = || self.wait_for(&concerned, call);
         let has_settled = || {
@@ -121,7 +121,7 @@ impl DriverStream {
                 false => wait().map(|()| true),
             }
         };
-        settle_alone(|stream| concerned.contains(&stream), has_settled, wait)
+        drain_alone(|stream| concerned.contains(&stream), has_settled, wait)
     }
 
     /// The driver's handles of this stream and the default stream, as far as they may have work: while another
@@ -205,7 +205,7 @@ impl DriverStream {
         // The default stream cannot join, which the driver says.
         let joins = !self.is_default();
         let _announced = joins.then(Announcement::new);
-        let alone = joins.then(|| self.settle_alone("wait_event")).transpose()?;
+        let alone = joins.then(|| self.drain_alone("wait_event")).transpose()?;
         let beginning = context.capture_state.beginning.lock();
         event.wait_on(context, self.raw(), (true, true))?;
         self.device().open_captures.join(&self.and_those_that_wait());

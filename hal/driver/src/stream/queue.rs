@@ -12,12 +12,12 @@ use hal::event::{Event, EventOptions};
 use hal::failures::{Cause, Failures};
 use hal::memory::{Access, DeviceMemory, GraphObject, Use};
 use hal::operation::Operation;
-use hal::queueing::beside_captures;
 use hal::status::Status;
 use hal::stream::{
     CaptureMode, Direction, Graph, HostRange, PrefetchTarget, Stream, StreamOptions, Transfer,
     call_function, copy_array_overlapping, gather_by_transfers, transfer_overlapping,
 };
+use hal::submission::beside_captures;
 use hal::texture::ArrayCopy;
 use std::any::Any;
 use std::ffi::{c_int, c_void};
@@ -103,7 +103,7 @@ unsafe impl Stream for DriverStream {
         })
     }
 
-    fn settle(&self) -> Result<()> {
+    fn drain(&self) -> Result<()> {
         self.status.during(|| {
             // While another capture bars it, the default stream has no work.
             if self.capture_number()?.is_some() || self.is_barred()? {
@@ -146,7 +146,7 @@ unsafe impl Stream for DriverStream {
                 return Ok(());
             }
             if self.is_elsewhere() {
-                return event.settle();
+                return event.drain();
             }
             let _scope = self.enter()?;
             let queueing = beside_captures(self.id);

@@ -1,5 +1,5 @@
 //! The protocol of locks as a model: a few threads, each with an operation on some memories, in every
-//! order of their steps. The steps are those of `AccessGuard::acquire_for`, `Queueing`,
+//! order of their steps. The steps are those of `AccessGuard::acquire_for`, `SubmissionGuard`,
 //! `Usage::retire` and of a capture's beginning, the order of the locks is that of [`lock_order`].
 
 use super::lock_order;

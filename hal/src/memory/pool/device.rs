@@ -233,7 +233,7 @@ impl DevicePool {
 
     /// Takes the block at a base address back if nobody refers to it any longer. A block that is
     /// not taken back so is found when a later request looks for one.
-    pub fn settle(&self, address: u64) {
+    pub fn drain(&self, address: u64) {
         let mut state = self.lock();
         let unused = state
             .active

@@ -1,6 +1,6 @@
 //! How streams begin, join and end captures, as a model: a few threads with a call each on the same streams, in
 //! every order of their steps. The steps are those of `DriverStream::{begin, join, end}`, `record` and `wait_event`,
-//! and of an operation as `AccessGuard` and `Queueing` have them; the driver is a few rules.
+//! and of an operation as `AccessGuard` and `SubmissionGuard` have them; the driver is a few rules.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -109,9 +109,9 @@ fn steps(call: Call) -> Vec<Step> {
         Call::Wait(stream) => {
             let mark = [LockEvent, IfMarked(12), Wait(stream), UnlockEvent, ClearCell, Go(END)];
             let join = [UnlockEvent, ClearCell, Announce, LockAlone];
-            let settle = [RetryWhileQueueing(stream, 15), RetryWhileBusy(stream, 15)];
+            let drain = [RetryWhileQueueing(stream, 15), RetryWhileBusy(stream, 15)];
             let wait = [LockEvent, Wait(stream), UnlockEvent, Unlock, Withdraw];
-            [&enter(stream)[..], &mark, &join, &settle, &wait].concat()
+            [&enter(stream)[..], &mark, &join, &drain, &wait].concat()
         }
     }
 }

@@ -12,9 +12,9 @@ const RELEASED: u32 = u32::MAX;
 /// Keeps memory for a use by its address, which no stream knows of. As long as it lives, the memory
 /// is neither freed nor handed out anew.
 #[derive(Debug)]
-pub struct AddressHold(Arc<DeviceMemory>);
+pub struct AddressLease(Arc<DeviceMemory>);
 
-impl Drop for AddressHold {
+impl Drop for AddressLease {
     fn drop(&mut self) {
         self.0.holds.fetch_sub(1, Ordering::Release);
     }
@@ -26,7 +26,7 @@ impl DeviceMemory {
     ///
     /// # Errors
     /// `InvalidHandle` if it was freed already, or is plain memory of a parent process.
-    pub fn hold(self: &Arc<Self>) -> Result<AddressHold> {
+    pub fn hold(self: &Arc<Self>) -> Result<AddressLease> {
         if self.is_inherited() {
             self.check_inherited()?;
         }
@@ -34,7 +34,7 @@ impl DeviceMemory {
         self.holds
             .fetch_update(Ordering::Acquire, Ordering::Relaxed, more)
             .map_err(|_| usage::freed(self))?;
-        Ok(AddressHold(self.clone()))
+        Ok(AddressLease(self.clone()))
     }
 
     /// Lets no hold be taken from now on.

@@ -160,8 +160,8 @@ unsafe impl Device for Decorated<dyn Device> {
         self.call(Call::Synchronize, |d| d.synchronize())
     }
 
-    fn settle(&self) -> Result<()> {
-        self.call(Call::Synchronize, |d| d.settle())
+    fn drain(&self) -> Result<()> {
+        self.call(Call::Synchronize, |d| d.drain())
     }
 
     fn shares_streams(&self) -> bool {

@@ -123,8 +123,8 @@ unsafe impl<L: StreamLayer> Stream for Layered<L> {
         self.0.call(Call::Synchronize, |s| s.synchronize())
     }
 
-    fn settle(&self) -> Result<()> {
-        self.0.call(Call::Synchronize, |s| s.settle())
+    fn drain(&self) -> Result<()> {
+        self.0.call(Call::Synchronize, |s| s.drain())
     }
 
     fn create_event(&self, options: EventOptions) -> Result<Arc<dyn Event>> {

@@ -18,9 +18,9 @@ fn is_queueing(stream: u64) -> bool {
 fn a_thread_has_one_cell_and_leaves_it_to_the_next() {
     let _alone = alone();
     let (first, second) = (unique_id(), unique_id());
-    let outer = Queueing::on(first).expect("a cell");
+    let outer = SubmissionGuard::on(first).expect("a cell");
     assert!(is_queueing(first));
-    drop(Queueing::on(second).expect("a cell"));
+    drop(SubmissionGuard::on(second).expect("a cell"));
     assert!(is_queueing(first) && !is_queueing(second));
     drop(outer);
     assert!(!is_queueing(first));
@@ -35,7 +35,7 @@ fn a_thread_has_one_cell_and_leaves_it_to_the_next() {
 fn work_on_one_stream_keeps_no_capture_from_another() {
     let _alone = alone();
     let (first, second) = (unique_id(), unique_id());
-    let _queueing = Queueing::on(first).expect("a cell");
+    let _queueing = SubmissionGuard::on(first).expect("a cell");
     assert!(keeps_captures_from(first) && beside_captures(first).is_none());
     let beside = beside_captures(second);
     assert!(beside.is_some() && is_queueing(second) && is_queueing(first));
@@ -50,7 +50,7 @@ fn a_thread_that_ends_is_seen_too() {
     impl Drop for Late {
         fn drop(&mut self) {
             let has_cell = TAKEN.try_with(|_| ()).is_ok();
-            let queueing = Queueing::on(self.1).expect("a cell");
+            let queueing = SubmissionGuard::on(self.1).expect("a cell");
             let seen = is_queueing(self.1);
             drop(queueing);
             let _ = self.0.send(!has_cell && seen && !is_queueing(self.1));
@@ -63,7 +63,7 @@ fn a_thread_that_ends_is_seen_too() {
     let ends = std::thread::spawn(move || {
         // Made before the cell, so dropped after it.
         LATE.with_borrow_mut(|late| *late = Some(Late(told, unique_id())));
-        drop(Queueing::on(unique_id()).expect("a cell"));
+        drop(SubmissionGuard::on(unique_id()).expect("a cell"));
     });
     ends.join().expect("a thread");
     assert!(tells.recv().expect("a destructor"));
@@ -74,7 +74,7 @@ fn guards_end_in_any_order() {
     let _alone = alone();
     // Every order of beginning and ending: a thread is queueing on exactly the streams that have a guard, and
     // maybe on all where there are more than it has places for.
-    fn end_all(guards: &mut Vec<(u64, Queueing)>, streams: &[u64]) {
+    fn end_all(guards: &mut Vec<(u64, SubmissionGuard)>, streams: &[u64]) {
         let any = guards.iter().any(|guard| usize::from(guard.1.place) == PLACES);
         for &stream in streams {
             let has = guards.iter().any(|guard| guard.0 == stream);
@@ -84,14 +84,14 @@ fn guards_end_in_any_order() {
             let (stream, guard) = guards.remove(index);
             drop(guard);
             end_all(guards, streams);
-            guards.insert(index, (stream, Queueing::on(stream).expect("a cell")));
+            guards.insert(index, (stream, SubmissionGuard::on(stream).expect("a cell")));
         }
     }
     let streams: Vec<u64> = (0..3).map(|_| unique_id()).collect();
     let mut guards = Vec::new();
     for index in 0..PLACES + 1 {
         let stream = streams[index % streams.len()];
-        guards.push((stream, Queueing::on(stream).expect("a cell")));
+        guards.push((stream, SubmissionGuard::on(stream).expect("a cell")));
         end_all(&mut guards, &streams);
     }
     drop(guards);
@@ -102,8 +102,8 @@ fn guards_end_in_any_order() {
 fn a_capture_begins_when_nobody_queues_on_its_stream() {
     let _alone = alone();
     let (stream, other) = (unique_id(), unique_id());
-    let beside = Queueing::on(other).expect("a cell");
-    let queueing = Queueing::on(stream).expect("a cell");
+    let beside = SubmissionGuard::on(other).expect("a cell");
+    let queueing = SubmissionGuard::on(stream).expect("a cell");
     std::thread::scope(|scope| {
         let (announced, seen) = channel();
         let capture = scope.spawn(move || {
@@ -121,6 +121,6 @@ fn a_capture_begins_when_nobody_queues_on_its_stream() {
         assert!(capture.join().expect("a capture"), "the work was queued before");
     });
     // A thread does not wait for itself.
-    let _queueing = Queueing::on(stream).expect("a cell");
+    let _queueing = SubmissionGuard::on(stream).expect("a cell");
     drop(begin_alone(|it| it == stream));
 }

@@ -14,9 +14,9 @@
 //!
 //! This costs an operation two stores and a fence, and no lock of another thread.
 
-use crate::attempt;
 use crate::error::{Error, Result};
 use crate::locks::{NoCaptureBegins, NothingOrdered};
+use crate::nonblocking;
 use std::marker::PhantomData;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence};
@@ -207,7 +207,7 @@ thread_local! {
 
 /// Says that this thread is queueing work on a stream, until it is dropped.
 #[derive(Debug)]
-pub struct Queueing {
+pub struct SubmissionGuard {
     /// Where in the cell.
     place: u8,
     /// The cell, where the thread ends and has none of its own any longer: in destructors of its values, which
@@ -217,29 +217,29 @@ pub struct Queueing {
     _thread: PhantomData<*const ()>,
 }
 
-impl Queueing {
+impl SubmissionGuard {
     /// Stores the stream in the thread's cell.
     #[inline]
-    fn store(stream: u64) -> Queueing {
+    fn store(stream: u64) -> SubmissionGuard {
         match TAKEN.try_with(|taken| taken.0.enter(stream)) {
-            Ok(place) => Queueing { place, last: None, _thread: PhantomData },
-            Err(_) => Queueing::store_last(stream),
+            Ok(place) => SubmissionGuard { place, last: None, _thread: PhantomData },
+            Err(_) => SubmissionGuard::store_last(stream),
         }
     }
 
     #[cold]
-    fn store_last(stream: u64) -> Queueing {
+    fn store_last(stream: u64) -> SubmissionGuard {
         let cell = Taken::new();
-        Queueing { place: cell.0.enter(stream), last: Some(cell), _thread: PhantomData }
+        SubmissionGuard { place: cell.0.enter(stream), last: Some(cell), _thread: PhantomData }
     }
 
     /// Starts to queue on a stream. Captures of it that have not begun wait from now on.
     ///
     /// # Errors
-    /// Those of [`attempt::before_waiting`], if a capture is just beginning or ending.
+    /// Those of [`nonblocking::before_waiting`], if a capture is just beginning or ending.
     #[inline]
-    pub(crate) fn on(stream: u64) -> Result<Queueing> {
-        let queueing = Queueing::store(stream);
+    pub(crate) fn on(stream: u64) -> Result<SubmissionGuard> {
+        let queueing = SubmissionGuard::store(stream);
         // [`begin_alone`] has its fence between the announcement and the look into the cells.
         fence(Ordering::SeqCst);
         if ANNOUNCED.load(Ordering::Relaxed) == 0 {
@@ -250,22 +250,22 @@ impl Queueing {
     }
 
     #[cold]
-    fn announced(self, stream: u64) -> Result<Queueing> {
+    fn announced(self, stream: u64) -> Result<SubmissionGuard> {
         // No thread waits for the lock with its stream in the cell: whoever has the lock looks there.
         drop(self);
         let _lock = match NoCaptureBegins::try_lock() {
             Some(lock) => lock,
             None => {
-                attempt::before_waiting()?;
+                nonblocking::before_waiting()?;
                 NoCaptureBegins::lock()
             }
         };
-        Ok(Queueing::under_lock(stream))
+        Ok(SubmissionGuard::under_lock(stream))
     }
 
     /// Starts to queue on a stream. The caller has [`NoCaptureBegins`].
-    pub(crate) fn under_lock(stream: u64) -> Queueing {
-        Queueing::store(stream)
+    pub(crate) fn under_lock(stream: u64) -> SubmissionGuard {
+        SubmissionGuard::store(stream)
     }
 }
 
@@ -284,21 +284,21 @@ pub fn keeps_captures_from(stream: u64) -> bool {
 /// Keeps captures of a stream from beginning while the thread looks whether it captures, and then records an
 /// event or queues a function on it. `None` where none can begin ([`keeps_captures_from`]). It waits for calls of
 /// the driver that are short.
-pub fn beside_captures(stream: u64) -> Option<Queueing> {
+pub fn beside_captures(stream: u64) -> Option<SubmissionGuard> {
     if keeps_captures_from(stream) {
         return None;
     }
-    let queueing = Queueing::store(stream);
+    let queueing = SubmissionGuard::store(stream);
     fence(Ordering::SeqCst);
     if ANNOUNCED.load(Ordering::Relaxed) == 0 {
         return Some(queueing);
     }
     drop(queueing);
     let _lock = NoCaptureBegins::lock();
-    Some(Queueing::under_lock(stream))
+    Some(SubmissionGuard::under_lock(stream))
 }
 
-impl Drop for Queueing {
+impl Drop for SubmissionGuard {
     #[inline]
     fn drop(&mut self) {
         match &self.last {
@@ -368,7 +368,7 @@ pub fn begin_alone(concerned: impl Fn(u64) -> bool) -> NothingOrdered {
 ///
 /// # Errors
 /// Those of what is called.
-pub fn settle_alone(
+pub fn drain_alone(
     concerned: impl Fn(u64) -> bool,
     has_settled: impl Fn() -> Result<bool>,
     wait: impl Fn() -> Result<()>,
@@ -401,7 +401,7 @@ pub fn begin_when_settled<T>(
     begin: impl FnOnce() -> Result<T>,
 ) -> Result<T> {
     outside_guards(call)?;
-    let _alone = settle_alone(concerned, has_settled, wait)?;
+    let _alone = drain_alone(concerned, has_settled, wait)?;
     begin()
 }
 
@@ -417,5 +417,5 @@ pub fn end_unordered<T>(call: &'static str, end: impl FnOnce() -> T) -> Result<T
 }
 
 #[cfg(test)]
-#[path = "queueing/tests.rs"]
+#[path = "submission/tests.rs"]
 mod tests;

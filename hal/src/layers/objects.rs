@@ -83,8 +83,8 @@ unsafe impl Event for Decorated<dyn Event> {
         self.call(Call::Synchronize, |e| e.synchronize())
     }
 
-    fn settle(&self) -> Result<()> {
-        self.call(Call::Synchronize, |e| e.settle())
+    fn drain(&self) -> Result<()> {
+        self.call(Call::Synchronize, |e| e.drain())
     }
 
     fn elapsed_since(&self, start: &dyn Event) -> Result<f32> {

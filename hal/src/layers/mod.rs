@@ -57,13 +57,13 @@ pub enum Call {
     WaitEvent,
     /// Reading the time between events.
     ElapsedTime,
-    /// Queueing a function of the host.
+    /// SubmissionGuard a function of the host.
     HostFunction,
-    /// Queueing a copy.
+    /// SubmissionGuard a copy.
     Transfer,
-    /// Queueing a fill.
+    /// SubmissionGuard a fill.
     Fill,
-    /// Queueing a builtin operation.
+    /// SubmissionGuard a builtin operation.
     Execute,
     /// Launching a kernel or a graph.
     Launch,

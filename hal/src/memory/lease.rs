@@ -6,22 +6,22 @@ use std::sync::Arc;
 
 /// A use of memory by captured work: as long as it lives, the memory stays allocated at its
 /// address, whatever becomes of the arrays over it.
-pub struct GraphHold {
+pub struct GraphLease {
     memory: Arc<DeviceMemory>,
     access: Access,
 }
 
-impl fmt::Debug for GraphHold {
+impl fmt::Debug for GraphLease {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "GraphHold({:?})", self.memory)
+        write!(f, "GraphLease({:?})", self.memory)
     }
 }
 
-impl GraphHold {
+impl GraphLease {
     /// Holds memory whose [`AccessGuard`] the caller has, so that nobody frees it meanwhile.
-    pub(crate) fn new(memory: &Arc<DeviceMemory>, access: Access) -> GraphHold {
+    pub(crate) fn new(memory: &Arc<DeviceMemory>, access: Access) -> GraphLease {
         memory.usage.enter_graph();
-        GraphHold { memory: memory.clone(), access }
+        GraphLease { memory: memory.clone(), access }
     }
 
     /// Remembers a further use.
@@ -48,13 +48,13 @@ impl GraphHold {
     }
 }
 
-impl Drop for GraphHold {
+impl Drop for GraphLease {
     fn drop(&mut self) {
         // In a forked child a thread of the parent may have had the lock.
         if self.memory.is_out_of_reach() {
             return;
         }
-        let same = || GraphHold { memory: self.memory.clone(), access: self.access };
+        let same = || GraphLease { memory: self.memory.clone(), access: self.access };
         if !super::is_left(self.memory.device.id(), same) && self.memory.usage.leave_graph() {
             self.memory.free_deferred();
         }
