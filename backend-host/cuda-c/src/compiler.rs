@@ -342,7 +342,7 @@ impl Compiler {
         let names: Vec<&str> = source.names.iter().map(String::as_str).collect();
         let has_forms = self.regions && !self.language.checked && !source.options.debug;
         // The driver doubles have neither: a missing barrier shows there.
-        let meets = self.regions && !self.language.checked;
+        let mut meets = self.regions && !self.language.checked;
         let mut without = has_forms.then(HashSet::new);
         loop {
             let unit = declarations::unit(text, &names, without.as_ref(), meets, source.is_hip);
@@ -358,6 +358,11 @@ impl Compiler {
                     let named = regions::named_in(&log);
                     let is_first = without.is_some_and(|it| it.is_empty());
                     without = Some(named).filter(|it| is_first && !it.is_empty());
+                }
+                // A type that takes no value later: the program's own text may compile.
+                Err(Error::Refused(log)) if unit.is_parted => {
+                    log::debug!("compiled again without meetings of threads: {log}");
+                    meets = false;
                 }
                 compiled => return compiled,
             }

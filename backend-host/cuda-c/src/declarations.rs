@@ -9,7 +9,7 @@ mod reader;
 mod refused;
 
 use crate::ptx;
-use crate::regions::Forms;
+use crate::regions::{self, Forms};
 use crate::tokens::Tokens;
 use crate::{known_names, qualifiers, shared_pointers, unnamed_classes, volatile_writes};
 pub(crate) use constants::{OF_FUNCTION as CONSTANT_OF_FUNCTION, PREFIX as CONSTANT_PREFIX};
@@ -25,6 +25,8 @@ pub(crate) struct Unit {
     pub(crate) text: String,
     /// True if kernels have second forms in it, which the compiler may refuse.
     pub(crate) has_forms: bool,
+    /// True if statements of kernels are parted in it, for which the compiler may refuse what it would take whole.
+    pub(crate) is_parted: bool,
 }
 
 /// Returns a preprocessed text without CUDA's qualifiers, and with the entries
@@ -73,6 +75,11 @@ fn unit_of(
     meetings.extend(shared_pointers::edits(tokens));
     let described = constants::of_functions(tokens);
     let is_plain = meetings.is_empty() && !uses_alloca;
+    let is_parted = tokens.text.contains(regions::PARTED);
+    let reads_in_step = meets && is_plain && !is_parted;
+    if let Some(text) = reads_in_step.then(|| regions::in_step(tokens, &all, without)).flatten() {
+        return unit_of(&Tokens::of(&text), names, without, meets, is_hip);
+    }
     let mut forms = match meets && is_plain {
         true => Forms::of(tokens, &all, without),
         false => Forms::default(),
@@ -129,7 +136,7 @@ fn unit_of(
         let _ = writeln!(text, "::gpuarray_abi::entry<(&{address}){form}>({{{bounds}}});");
     }
     constants::append(&mut text, &constants);
-    Ok(Unit { text, has_forms })
+    Ok(Unit { text, has_forms, is_parted })
 }
 
 /// The declarations of a preprocessed text outside of classes and functions.

@@ -35,11 +35,15 @@ use crate::declarations::Declared;
 use crate::tokens::Tokens;
 use classes::Context;
 use lexemes::Lexemes;
+use meetings::in_step;
 use program::Program;
+use statements::What;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::ops::Range;
 use writer::Writer;
+
+pub(crate) use meetings::in_step::PARTED;
 
 /// What the name of a second form begins with; the kernel's own follows.
 pub(crate) const PREFIX: &str = "gpuarray_regions_";
@@ -81,13 +85,18 @@ impl Forms {
             let places = read.meet(&program);
             forms.texts.extend(places.iter().map(|it| (it - 1, MEETING.to_owned())));
             if has_form(name)
-                && let Some(text) = form(tokens, kernel, &program, &read, !places.is_empty())
+                && let Some(text) = form(tokens, kernel, &program, &read)
             {
                 forms.texts.push((kernel.range.end - 1, text));
                 forms.names.insert(name.to_owned());
             }
         }
         forms
+    }
+
+    /// True if kernels of these names all have a second form.
+    fn has(&self, name: &str) -> bool {
+        self.names.contains(name)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -103,6 +112,61 @@ impl Forms {
         let is_known = !own.is_empty() && self.names.contains(own);
         is_known.then(|| format!("{}{PREFIX}{own}{}", &kernel[..start], &kernel[template..]))
     }
+}
+
+/// A text whose statements are parted where threads read and write in one of them (`meetings/in_step.rs`), which all threads
+/// do in step on a GPU; `None` without any. Those that may be right as they are stay so in kernels without a second form.
+pub(crate) fn in_step(
+    tokens: &Tokens<'_>,
+    declared: &[Declared],
+    without: Option<&HashSet<String>>,
+) -> Option<String> {
+    let program = Program::of(tokens, declared);
+    let is_pure = |it: &str| program.is_pure_function(it);
+    let kernels = || declared.iter().filter(|it| it.is_kernel && it.body.is_some());
+    let mut plain: HashSet<&str> = HashSet::new();
+    loop {
+        let (mut edits, mut doubts) = (Vec::new(), Vec::new());
+        for kernel in kernels() {
+            let name = name(tokens, kernel);
+            let Some(read) = read(tokens, kernel, &program) else { continue };
+            if read.may_meet(&program) {
+                let doubted = !plain.contains(name);
+                let meets = |it: &str| meets(&program, it);
+                let Read { lexemes, body, .. } = &read;
+                let parted = in_step::part(lexemes, body, &meets, &is_pure, doubted);
+                edits.extend(parted.edits);
+                doubts.extend(parted.has_doubts.then_some(name));
+            }
+        }
+        if edits.is_empty() {
+            return None;
+        }
+        let text = edited(tokens.text, edits);
+        if doubts.is_empty() {
+            return Some(text);
+        }
+        let parted = Tokens::of(&text);
+        let forms = Forms::of(&parted, &crate::declarations::of(&parted), without);
+        let known = plain.len();
+        plain.extend(doubts.into_iter().filter(|it| !forms.has(it)));
+        if plain.len() == known {
+            return Some(text);
+        }
+    }
+}
+
+/// A text with edits in it, those of one place in their order.
+fn edited(text: &str, mut edits: Vec<in_step::Edit>) -> String {
+    edits.sort_by_key(|it| it.0);
+    let (mut made, mut done) = (String::with_capacity(text.len() + 4096), 0);
+    for (start, end, new) in edits {
+        made.push_str(&text[done..start]);
+        made.push_str(&new);
+        done = end;
+    }
+    made.push_str(&text[done..]);
+    made
 }
 
 /// The names of kernels whose second forms a compiler's messages are about.
@@ -158,24 +222,20 @@ impl Read<'_, '_> {
         words.map(|it| self.lexemes.at(it))
     }
 
-    /// Lets threads meet where the kernel lets them race, and returns in front of which tokens. Where a thread may wait
-    /// for another one in a loop, the other one might wait for it.
-    fn meet(&mut self, program: &Program<'_>) -> Vec<usize> {
+    /// False where a thread may wait for another one in a loop: the other one might wait for it.
+    fn may_meet(&self, program: &Program<'_>) -> bool {
         let may_spin = |node: &statements::Node| spins::may_spin(&self.lexemes, &self.body, node);
-        if program.orders_elsewhere()
+        !(program.orders_elsewhere()
             || self.words().any(|it| it.contains("volatile") || it.contains("asm"))
-            || self.body.nodes.iter().any(may_spin)
-        {
+            || self.body.nodes.iter().any(may_spin))
+    }
+
+    /// Lets threads meet where the kernel lets them race, and returns in front of which tokens.
+    fn meet(&mut self, program: &Program<'_>) -> Vec<usize> {
+        if !self.may_meet(program) {
             return Vec::new();
         }
-        // Of lanes that exchange values, other warps know nothing.
-        let meets = |word: &str| {
-            let is_of_lanes = |it| word.starts_with(it);
-            word == "sync"
-                || (program.waits(word)
-                    && (!word.starts_with("__")
-                        || ["__sync", "__barrier_sync"].into_iter().any(is_of_lanes)))
-        };
+        let meets = |word: &str| meets(program, word);
         let places = meetings::place(&self.lexemes, &mut self.body, &meets);
         let lexemes = &self.lexemes;
         let first = |at: usize| {
@@ -187,13 +247,21 @@ impl Read<'_, '_> {
     }
 }
 
+/// True for a function by which the threads of a block or a warp meet. Of lanes that exchange values, other warps know nothing.
+fn meets(program: &Program<'_>, word: &str) -> bool {
+    let is_of_lanes = |it| word.starts_with(it);
+    let is_plain = !word.starts_with("__");
+    word == "sync"
+        || (program.waits(word)
+            && (is_plain || ["__sync", "__barrier_sync"].into_iter().any(is_of_lanes)))
+}
+
 /// The text of a kernel's second form.
 fn form(
     tokens: &Tokens<'_>,
     kernel: &Declared,
     program: &Program<'_>,
     read: &Read<'_, '_>,
-    meets: bool,
 ) -> Option<String> {
     let (open, end) = (kernel.parameters?, kernel.range.end);
     let name = tokens.at(open - 1);
@@ -208,8 +276,11 @@ fn form(
         return None;
     }
     let values = template_values(tokens, header.clone())?;
+    let count = |of: fn(&What) -> bool| -> usize {
+        statements.nodes.iter().map(|node| node.count(&of)).sum()
+    };
     let barriers = words.clone().filter(|it| *it == "__syncthreads").count();
-    if barriers != statements.nodes.iter().map(barriers_of).sum::<usize>() {
+    if barriers != count(|it| matches!(it, What::Barrier)) {
         return None;
     }
     let keeps_order = program.has_order(words);
@@ -226,7 +297,7 @@ fn form(
     let classes = classes::classes(lexemes, statements, &context)?;
     let layout = layout::layout(lexemes, statements, &classes)?;
     // Without barriers and rounds there is nothing to gain but threads that skip statements together.
-    let is_plain = barriers == 0 && !meets;
+    let is_plain = barriers + count(|it| matches!(it, What::Meeting)) == 0;
     if is_plain && classes.strided.is_empty() && !layout.has_guards_alone() {
         return None;
     }
@@ -263,20 +334,6 @@ fn form(
     let _ = write!(text, ") {{\n# {line} \"{file}\" 1 3\n{body}}}\n");
     let _ = writeln!(text, "# 2 \"{PREFIX}{name}\" 2 3\n# {line} \"{file}\" 2");
     Some(text)
-}
-
-fn barriers_of(node: &statements::Node) -> usize {
-    use statements::What;
-    match &node.what {
-        What::Barrier => 1,
-        What::Block(nodes) => nodes.iter().map(barriers_of).sum(),
-        What::If { then, other, .. } => {
-            barriers_of(then) + other.as_ref().map_or(0, |it| barriers_of(it))
-        }
-        What::Loop(it) => barriers_of(&it.body),
-        What::Switch(body) => barriers_of(body),
-        _ => 0,
-    }
 }
 
 /// The tokens `template <...>` at the head of a kernel; empty where it is no template.

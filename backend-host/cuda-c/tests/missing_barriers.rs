@@ -124,6 +124,122 @@ extern "C" __global__ void last_warp(int *out, int *data) {
 }
 "#;
 
+/// Likewise: each reads in one statement what another thread writes in it. They work on the block's part of the data in
+/// shared memory, which is in `s` before and is left in `out`, or on the data itself.
+const STATEMENTS: [(&str, &str, fn(&mut [i32], &[usize])); 19] = [
+    ("divided_by_the_first", "s[t] = s[t] / (s[0] | 1);", |s, all| {
+        each(s, all, |s, t| s[t].wrapping_div(s[0] | 1));
+    }),
+    ("exchanged", "s[t] += s[t ^ 1];", |s, all| {
+        each(s, all, |s, t| s[t].wrapping_add(s[t ^ 1]));
+    }),
+    ("reversed", "s[t] = s[95 - t];", |s, all| each(s, all, |s, t| s[95 - t])),
+    ("behind_a_bound", "if (t < 80) s[t] = s[t] - s[0] * 3;", |s, all| {
+        each(s, &all[..80], |s, t| s[t].wrapping_sub(s[0].wrapping_mul(3)));
+    }),
+    ("behind_a_value", "if (s[t] & 1) { s[t] -= s[95 - t]; }", |s, all| {
+        let odd: Vec<usize> = all.iter().copied().filter(|&t| s[t] & 1 == 1).collect();
+        each(s, &odd, |s, t| s[t].wrapping_sub(s[95 - t]));
+    }),
+    ("by_a_pointer", "int *p = s + 32; if (t < 64) p[t] = p[t] - p[0];", |s, all| {
+        each(&mut s[32..], &all[..64], |s, t| s[t].wrapping_sub(s[0]));
+    }),
+    ("by_a_pointer_and_a_name", "int *const p = &s[1]; if (t < 95) p[t] = s[t] ^ 5;", |s, all| {
+        let before = s.to_vec();
+        all[..95].iter().for_each(|&t| s[t + 1] = before[t] ^ 5);
+    }),
+    ("by_an_address", "*(s + t) ^= *s;", |s, all| each(s, all, |s, t| s[t] ^ s[0])),
+    ("in_rounds", "for (int i = t; i < 80; i += blockDim.x) s[i] -= s[0];", |s, all| {
+        each(s, &all[..80], |s, t| s[t].wrapping_sub(s[0]));
+    }),
+    (
+        "in_more_rounds",
+        "__shared__ int u[192]; u[t] = s[t]; u[t + 96] = s[95 - t]; __syncthreads(); \
+      for (int i = t; i < 2 * n; i += blockDim.x) { u[i] -= u[i ^ 1]; } \
+      __syncthreads(); s[t] = u[t] ^ u[t + 96];",
+        |s, all| {
+            let mut u: Vec<i32> = s.iter().chain(s.iter().rev()).copied().collect();
+            let whole: Vec<usize> = (0..192).collect();
+            each(&mut u, &whole, |u, t| u[t].wrapping_sub(u[t ^ 1]));
+            all.iter().for_each(|&t| s[t] = u[t] ^ u[t + 96]);
+        },
+    ),
+    ("a_function_reads", "s[t] = from_the_first(s, t);", |s, all| {
+        each(s, all, |s, t| s[t].wrapping_sub(s[0]));
+    }),
+    (
+        "steps_of_a_scan",
+        "for (int d = 1; d < 96; d *= 2) if (t >= d) s[t] += s[t - d];",
+        |s, all| {
+            for d in [1, 2, 4, 8, 16, 32, 64] {
+                each(s, &all[d..], |s, t| s[t].wrapping_add(s[t - d]));
+            }
+        },
+    ),
+    ("shifted", "s[t] = s[(t + 1) % 96];", |s, all| each(s, all, |s, t| s[(t + 1) % 96])),
+    ("all_lanes_of_a_row", "s[t / 32] = s[t / 32] * 3 + 1;", |s, all| {
+        each(s, &all[..3], |s, t| s[t].wrapping_mul(3).wrapping_add(1));
+    }),
+    ("counted_up", "s[7]++;", |s, _| s[7] = s[7].wrapping_add(1)),
+    ("by_a_table", "s[t] = s[(s[t] & 0xff) % 96];", |s, all| {
+        each(s, all, |s, t| s[(s[t] & 0xff) as usize % 96]);
+    }),
+    ("of_data", "mine[t] = mine[t] - mine[0];", |s, all| {
+        each(s, all, |s, t| s[t].wrapping_sub(s[0]));
+    }),
+    ("of_data_behind_a_bound", "if (t < n - 5) mine[t] -= mine[1] + mine[t ^ 1];", |s, all| {
+        each(s, &all[..91], |s, t| s[t].wrapping_sub(s[1].wrapping_add(s[t ^ 1])));
+    }),
+    (
+        "of_data_at_the_rest",
+        "if (t < n - 5) { int k = t * 3; mine[t] -= mine[1] + k; }",
+        |s, all| {
+            each(s, &all[..91], |s, t| s[t].wrapping_sub(s[1].wrapping_add(t as i32 * 3)));
+        },
+    ),
+];
+
+/// Sets the elements of some threads to what each computes of those before.
+fn each(s: &mut [i32], threads: &[usize], value: impl Fn(&[i32], usize) -> i32) {
+    let before = s.to_vec();
+    threads.iter().for_each(|&t| s[t] = value(&before, t));
+}
+
+#[test]
+fn statements_read_before_they_write() {
+    let mut text = String::from(
+        "__device__ int from_the_first(const int *x, int i) { return x[i] - x[0]; }\n",
+    );
+    for (name, statement, _) in STATEMENTS {
+        let work = "__shared__ int s[96]; int t = threadIdx.x, n = 96; \
+                    int *mine = data + blockIdx.x * 96; s[t] = mine[t]; __syncthreads();";
+        let last = match name.starts_with("of_data") {
+            true => "",
+            false => "__syncthreads(); out[blockIdx.x * 96 + t] = s[t];",
+        };
+        let work = if last.is_empty() {
+            "int t = threadIdx.x, n = 96; int *mine = data + blockIdx.x * 96;"
+        } else {
+            work
+        };
+        text += &format!(
+            "extern \"C\" __global__ void {name}(int *out, int *data) {{ {work}\n{statement}\n{last} }}\n"
+        );
+    }
+    let library = units::load(&text);
+    let all: Vec<usize> = (0..THREADS).collect();
+    for (name, statement, step) in STATEMENTS {
+        let kernel = Kernel::find(&library, name).expect(name);
+        assert!(kernel.has_regions(), "{name}");
+        let (mut right, mut left) = (data(), data());
+        right.chunks_mut(THREADS).for_each(|it| step(it, &all));
+        if name.starts_with("of_data") {
+            left = std::mem::replace(&mut right, vec![0; THREADS * BLOCKS]);
+        }
+        check(&kernel, statement, &right, &left);
+    }
+}
+
 fn data() -> Vec<i32> {
     (0..(THREADS * BLOCKS) as i32).map(|it| it.wrapping_mul(0x9e37_79b1_u32 as i32) >> 7).collect()
 }
@@ -205,7 +321,7 @@ fn what_works_on_gpus_without_barriers_works() {
     let names = KERNELS.split("__global__ void ").skip(1).filter_map(|it| it.split('(').next());
     for name in names {
         let kernel = Kernel::find(&library, name).expect(name);
-        let without = ["shuffles", "votes", "last_warp", "bound"];
+        let without = ["shuffles", "votes", "last_warp"];
         let has_form = without.iter().all(|it| !name.contains(it));
         assert_eq!(kernel.has_regions(), has_form, "{name}");
         let (right, left) = expected(name);

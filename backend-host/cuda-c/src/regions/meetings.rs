@@ -11,6 +11,8 @@
 //! thread's own in both statements. What one thread does alone, as behind `if (thread == 0)`, is one statement, and
 //! so is what depends on what is in memory.
 
+mod aliases;
+pub(super) mod in_step;
 mod index;
 #[cfg(test)]
 mod tests;
@@ -19,6 +21,7 @@ use super::access::Access as Use;
 use super::facts::facts;
 use super::lexemes::{Lexemes, is_assignment};
 use super::statements::{Body, Node, What};
+use aliases::Array;
 use index::{Index, Indices, Test};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -33,9 +36,13 @@ enum Kind {
 /// An access to an element of an array, or to a shared variable.
 #[derive(Clone, Debug)]
 struct Access {
-    /// Where it is.
+    /// Where its name is, and what of the text is the element.
     at: usize,
+    range: Range<usize>,
     name: String,
+    /// The array that a pointer points into, and the indices in it.
+    root: String,
+    whole: Vec<Index>,
     is_shared: bool,
     kind: Kind,
     /// The indices between its brackets.
@@ -62,17 +69,7 @@ pub(super) fn place(
     body: &mut Body,
     meets: &dyn Fn(&str) -> bool,
 ) -> Vec<usize> {
-    let mut walk = Walk {
-        lexemes,
-        meets,
-        body,
-        indices: Indices::of(lexemes, body),
-        since: Vec::new(),
-        places: BTreeSet::new(),
-        alone: None,
-        who: Who::All,
-        loops: 0,
-    };
+    let mut walk = Walk::new(lexemes, body, meets);
     walk.list(&body.nodes);
     let places = walk.places;
     if !places.is_empty() {
@@ -122,7 +119,25 @@ const DEEPEST: usize = 4;
 /// More accesses of a kernel between two barriers are not compared.
 const MOST: usize = 100;
 
-impl Walk<'_, '_, '_> {
+impl<'w, 't, 'a> Walk<'w, 't, 'a> {
+    fn new(
+        lexemes: &'w Lexemes<'t, 'a>,
+        body: &'w Body,
+        meets: &'w dyn Fn(&str) -> bool,
+    ) -> Walk<'w, 't, 'a> {
+        Walk {
+            lexemes,
+            meets,
+            body,
+            indices: Indices::of(lexemes, body),
+            since: Vec::new(),
+            places: BTreeSet::new(),
+            alone: None,
+            who: Who::All,
+            loops: 0,
+        }
+    }
+
     fn list(&mut self, nodes: &[Node]) {
         for node in nodes {
             self.node(node, true);
@@ -253,6 +268,7 @@ impl Walk<'_, '_, '_> {
             || is_alike
             || is_alone
             || self.indices.are_own(&old.indices, &new.indices)
+            || self.indices.are_of_slices(&old.indices, &new.indices)
         {
             return false;
         }
@@ -274,32 +290,19 @@ impl Walk<'_, '_, '_> {
         let mut found = Vec::new();
         let mut at = range.start;
         while at < range.end {
-            if let Some(id) = self.array_at(at) {
-                self.access(at, id, &mut found);
+            if let Some(array) = self.array_at(at) {
+                self.access(at, array, &mut found);
             }
             at += 1;
         }
         found
     }
 
-    /// The local at a place, if it is an array, a pointer or shared.
-    fn array_at(&self, at: usize) -> Option<usize> {
-        let uses = &self.body.uses;
-        let found = uses.binary_search_by_key(&at, |it| it.at).ok()?;
-        let id = uses[found].local;
-        let local = &self.body.locals[id];
-        let mut declarator = local.declarator.clone();
-        let is_pointer = local.is_parameter && declarator.any(|it| self.lexemes.at(it) == "[")
-            || local.specifiers.clone().any(|it| self.lexemes.at(it) == "*");
-        (local.is_shared || (local.is_parameter && is_pointer)).then_some(id)
-    }
-
-    fn access(&self, at: usize, id: usize, found: &mut Vec<Access>) {
+    fn access(&self, at: usize, array: Array, found: &mut Vec<Access>) {
         let lexemes = self.lexemes;
-        let local = &self.body.locals[id];
         let (mut behind, mut before, mut indices) = (at + 1, at, Vec::new());
-        let mut name = local.name.clone();
-        let is_array = lexemes.at(local.at + 1) == "[";
+        let mut name = array.name.clone();
+        let Array { is_shared, is_pointer, .. } = array;
         while lexemes.at(behind) == "." && indices.is_empty() && lexemes.at(behind + 2) == "[" {
             name = format!("{name}.{}", lexemes.at(behind + 1));
             behind += 2;
@@ -321,16 +324,22 @@ impl Walk<'_, '_, '_> {
             lexemes.before(at) == operator && !has_operand
         };
         let atomic = self.is_atomic_argument(at);
-        if indices.is_empty() && (is_array || !local.is_shared) {
-            // `*p`, and `p + i` for an atomic operation.
+        if indices.is_empty() && is_pointer {
+            // `*p`, `*(p + i)`, and `p + i` for an atomic operation.
+            let open = (lexemes.before(at) == "(").then(|| at - 1);
+            let close = open.and_then(|it| lexemes.partner(it));
             if atomic {
                 indices.push(Index::unknown());
-            } else if !local.is_shared
-                && is_prefixed(at, "*")
-                && !matches!(lexemes.at(behind), "+" | "-")
-            {
+            } else if is_prefixed(at, "*") && !matches!(lexemes.at(behind), "+" | "-") {
                 before -= 1;
                 indices.push(self.indices.zero());
+            } else if let (Some(open), Some(close)) = (open, close)
+                && is_prefixed(open, "*")
+                && matches!(lexemes.at(behind), "+" | "-")
+            {
+                let is_sum = lexemes.at(behind) == "+";
+                indices.push(self.indices.index(behind + usize::from(is_sum)..close));
+                (before, behind) = (open - 1, close + 1);
             } else {
                 return;
             }
@@ -340,10 +349,17 @@ impl Walk<'_, '_, '_> {
         }
         let operator = lexemes.at(behind);
         let steps = |it: &str| matches!(it, "++" | "--");
+        let (whole, is_known) = array.whole(&indices);
+        let root = if name == array.name { array.root } else { name.clone() };
+        if is_known {
+            (name, indices) = (root.clone(), whole.clone());
+        }
+        let range = before..behind;
         let mut add = |kind| {
             let alone = self.alone.as_ref().map(|it| it.0.clone());
-            let (name, indices) = (name.clone(), indices.clone());
-            found.push(Access { at, name, is_shared: local.is_shared, kind, indices, alone });
+            let (name, indices, root) = (name.clone(), indices.clone(), root.clone());
+            let (range, whole) = (range.clone(), whole.clone());
+            found.push(Access { at, range, name, root, whole, is_shared, kind, indices, alone });
         };
         if atomic {
             return add(Kind::Atomic);

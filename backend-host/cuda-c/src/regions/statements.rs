@@ -7,6 +7,13 @@ use super::lexemes::Lexemes;
 use super::words::is_keyword;
 use std::ops::Range;
 
+/// What the driver writes where threads meet that a program lets race.
+const MEETING: [&str; 7] = ["::", "gpuarray_abi", "::", "together", "(", ")", ";"];
+
+fn is_meeting(lexemes: &Lexemes<'_, '_>, at: usize) -> bool {
+    MEETING.iter().enumerate().all(|(number, word)| lexemes.at(at + number) == *word)
+}
+
 /// Scopes inside of each other that are read.
 const DEEPEST: usize = 200;
 
@@ -17,10 +24,26 @@ pub(super) struct Node {
     pub(super) range: Range<usize>,
 }
 
+impl Node {
+    /// How many statements of a kind are in it.
+    pub(super) fn count(&self, is_one: &dyn Fn(&What) -> bool) -> usize {
+        let inner = match &self.what {
+            What::Block(nodes) => nodes.iter().map(|it| it.count(is_one)).sum(),
+            What::If { then, other, .. } => {
+                then.count(is_one) + other.as_ref().map_or(0, |it| it.count(is_one))
+            }
+            What::Loop(it) => it.body.count(is_one),
+            What::Switch(body) => body.count(is_one),
+            _ => 0,
+        };
+        inner + usize::from(is_one(&self.what))
+    }
+}
+
 #[derive(Debug)]
 pub(super) enum What {
     Barrier,
-    /// Not in the text: threads meet that a program lets race.
+    /// Not in the program: threads meet that it lets race.
     Meeting,
     Empty,
     Expression,
@@ -221,6 +244,7 @@ impl Parser<'_, '_, '_> {
                 let is_plain = (1..4).map(|it| lexemes.at(at + it)).eq(["(", ")", ";"]);
                 is_plain.then(|| add(What::Barrier, at + 4))?
             }
+            "::" if is_meeting(lexemes, at) => add(What::Meeting, at + MEETING.len()),
             _ => self.simple(at, end, nodes),
         }
     }

@@ -47,15 +47,82 @@ impl Index {
         Index { tokens: vec![token] }
     }
 
+    /// A number or an operator.
+    pub(super) fn of_text(text: &str) -> Index {
+        let text = text.to_owned();
+        Index { tokens: vec![Token { text, axes: 0, is_open: false, is_free: false }] }
+    }
+
+    /// The thread's along x.
+    pub(super) fn of_thread() -> Index {
+        let text = "threadIdx.x".to_owned();
+        Index { tokens: vec![Token { text, axes: 1, is_open: false, is_free: false }] }
+    }
+
+    /// The text of what is added to the thread's index along x, if nothing else is done with it.
+    pub(super) fn without_thread(&self) -> Option<String> {
+        let sum = Sum::of(self);
+        (sum.own == ["threadIdx.x"] && !self.is_free()).then_some(())?;
+        let offset = sum.offset.to_string();
+        let words = sum.others.iter().map(String::as_str).chain([offset.as_str()]);
+        let text = words.collect::<Vec<_>>().join(" + ");
+        // Without the numbers of locals.
+        let names = text.split(' ').map(|it| it.split('#').next().unwrap_or(it));
+        Some(names.collect::<Vec<_>>().join(" "))
+    }
+
+    /// A value that is the same in all threads, and not always.
+    pub(super) fn of_round() -> Index {
+        let text = "round".to_owned();
+        Index { tokens: vec![Token { text, axes: 0, is_open: true, is_free: false }] }
+    }
+
+    fn grouped(&self) -> Vec<Token> {
+        let [open, close] = ["(", ")"].map(|it| Index::of_text(it).tokens);
+        match self.tokens.len() {
+            1 => self.tokens.clone(),
+            _ => [open, self.tokens.clone(), close].concat(),
+        }
+    }
+
+    /// The sum of two indices.
+    pub(super) fn plus(&self, other: &Index) -> Index {
+        let part = |index: &Index| {
+            let binds_less = |it: &Token| {
+                matches!(it.text.as_str(), "?" | "<<" | ">>" | "&" | "|" | "^" | "<" | ">" | "==")
+            };
+            match index.tokens.iter().any(binds_less) {
+                true => index.grouped(),
+                false => index.tokens.clone(),
+            }
+        };
+        Index { tokens: [part(self), Index::of_text("+").tokens, part(other)].concat() }
+    }
+
+    /// True if it differs between threads, as far as is known.
+    pub(super) fn is_of_thread(&self) -> bool {
+        self.axes() != 0 && !self.is_free()
+    }
+
+    /// True if it is the same in all threads, and no number.
+    pub(super) fn is_offset(&self) -> bool {
+        self.axes() == 0 && !self.is_free() && !self.is_number()
+    }
+
+    fn is_number(&self) -> bool {
+        let sum = Sum::of(self);
+        sum.own.is_empty() && sum.others.is_empty()
+    }
+
     fn axes(&self) -> Axes {
         self.tokens.iter().fold(0, |axes, it| axes | it.axes)
     }
 
-    fn is_free(&self) -> bool {
+    pub(super) fn is_free(&self) -> bool {
         self.tokens.iter().any(|it| it.is_free)
     }
 
-    fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         self.tokens.iter().map(|it| it.text.as_str()).collect::<Vec<_>>().join(" ")
     }
 }
@@ -69,6 +136,8 @@ pub(super) struct Indices<'i, 't, 'a> {
     axes: Axes,
     /// Locals that may differ between threads.
     varies: Vec<bool>,
+    /// The counter of a loop whose iterations are spread over the threads, and what it is.
+    counter: Option<(usize, Index)>,
 }
 
 fn axis(name: &str) -> Axes {
@@ -85,7 +154,7 @@ impl<'i, 't, 'a> Indices<'i, 't, 'a> {
         let named = (0..lexemes.len()).filter(|&it| lexemes.at(it) == "threadIdx");
         let axes = named.fold(0, |axes, it| axes | axis(lexemes.at(it + 2)));
         let varies = vec![false; body.locals.len()];
-        let mut indices = Indices { lexemes, body, axes, varies };
+        let mut indices = Indices { lexemes, body, axes, varies, counter: None };
         while let Some(id) =
             (0..body.locals.len()).find(|&id| !indices.varies[id] && indices.values_vary(id))
         {
@@ -138,9 +207,18 @@ impl<'i, 't, 'a> Indices<'i, 't, 'a> {
         }
     }
 
+    /// From now on a local stands for an index; of another one, nothing is known any more.
+    pub(super) fn count(&mut self, counter: Option<(usize, Index)>) {
+        self.counter = counter;
+    }
+
+    /// True if the kernel asks for the thread's index.
+    pub(super) fn knows_threads(&self) -> bool {
+        self.axes != 0
+    }
+
     pub(super) fn zero(&self) -> Index {
-        let token = Token { text: "0".to_owned(), axes: 0, is_open: false, is_free: false };
-        Index { tokens: vec![token] }
+        Index::of_text("0")
     }
 
     pub(super) fn text(&self, range: Range<usize>) -> String {
@@ -157,6 +235,11 @@ impl<'i, 't, 'a> Indices<'i, 't, 'a> {
             let mut text = lexemes.at(at).to_owned();
             let (mut axes, mut is_open, mut is_free) = (0, false, false);
             if let Some(id) = self.used(at) {
+                if let Some((_, index)) = self.counter.as_ref().filter(|it| it.0 == id) {
+                    tokens.extend(index.grouped());
+                    at += 1;
+                    continue;
+                }
                 let local = &self.body.locals[id];
                 let is_value = local.init.start != NONE && local.is_assigned;
                 if is_value && !local.is_parameter && is_fixed(self.body, id) {
@@ -300,6 +383,22 @@ impl<'i, 't, 'a> Indices<'i, 't, 'a> {
         axes == 0 || axes & self.axes != self.axes || is_part
     }
 
+    /// True for indices in a part of an array that belongs to one thread as far as one can tell: those that begin with
+    /// the same product of the thread's index.
+    pub(super) fn are_of_slices(&self, old: &[Index], new: &[Index]) -> bool {
+        let ([old], [new]) = (old, new) else { return false };
+        let is_shared = self.axes == 0 || old.axes() & self.axes != self.axes;
+        if is_shared || old.is_free() || new.is_free() || self.parts(old)[..2] != [0, 0] {
+            return false;
+        }
+        let (first, second) = (Sum::of(old), Sum::of(new));
+        let is_product = |it: &String| it.split(' ').any(|word| matches!(word, "*" | "<<"));
+        let has_others = !first.others.is_empty() || !second.others.is_empty();
+        (has_others || first.factor() == 0)
+            && first.own == second.own
+            && first.own.iter().all(is_product)
+    }
+
     /// What a condition asks.
     pub(super) fn test(&self, range: Range<usize>) -> Test {
         let index = self.index(range);
@@ -345,6 +444,26 @@ impl<'i, 't, 'a> Indices<'i, 't, 'a> {
 /// True for indices that are the same in all threads, and written in two ways.
 pub(super) fn may_differ(old: &[Index], new: &[Index]) -> bool {
     old != new && old.iter().chain(new).all(|it| it.axes() == 0)
+}
+
+/// True if a thread reads an element in front of that which it writes: a later thread's, which it has not written yet if
+/// threads run in their order.
+pub(super) fn is_ahead(read: &[Index], write: &[Index]) -> bool {
+    let differs = |(read, write): &(&Index, &Index)| read != write;
+    let mut pairs = read.iter().zip(write).filter(differs);
+    let (Some((read, write)), None) = (pairs.next(), pairs.next()) else { return false };
+    let (first, second) = (Sum::of(read), Sum::of(write));
+    let mut more = first.others.clone();
+    for term in &second.others {
+        match more.iter().position(|it| it == term) {
+            Some(at) => drop(more.remove(at)),
+            None => return false,
+        }
+    }
+    !(read.is_free() || write.is_free() || first.own.is_empty())
+        && first.own == second.own
+        && first.offset >= second.offset
+        && more.iter().all(|it| !it.split(' ').any(|word| word == "-" || word == "~"))
 }
 
 /// True for two numbers, or what is the same in all threads plus two numbers.

@@ -1,0 +1,122 @@
+//! Pointers into arrays: `float *p = s + 32;`, `float *row = tile[threadIdx.y];`.
+
+use super::index::Index;
+use super::{Walk, is_fixed};
+use std::ops::Range;
+
+/// An array, or a pointer that always points to one place of it.
+#[derive(Clone, Debug)]
+pub(super) struct Array {
+    /// Its name; of a pointer to a place that is the same in all threads, this place too.
+    pub(super) name: String,
+    /// The array that it points into.
+    pub(super) root: String,
+    pub(super) is_shared: bool,
+    /// False for a variable, which is no array.
+    pub(super) is_pointer: bool,
+    /// The indices of the row that it is, and what its own are added to.
+    row: Vec<Index>,
+    from: Option<Index>,
+}
+
+impl Array {
+    fn of(name: &str, is_shared: bool, is_pointer: bool) -> Array {
+        let (name, root) = (name.to_owned(), name.to_owned());
+        Array { name, root, is_shared, is_pointer, row: Vec::new(), from: None }
+    }
+
+    /// The indices in the array of an element of the pointer; true if they are known so well that names do
+    /// not count.
+    pub(super) fn whole(&self, indices: &[Index]) -> (Vec<Index>, bool) {
+        let mut own = indices.to_vec();
+        if let (Some(from), Some(first)) = (&self.from, own.first_mut()) {
+            *first = from.plus(first);
+        }
+        let is_offset = self.from.as_ref().is_some_and(Index::is_offset);
+        let is_alias = self.from.is_some() || !self.row.is_empty();
+        ([self.row.clone(), own].concat(), is_alias && !is_offset)
+    }
+
+    /// A place of it, so far from where it points to.
+    fn at(mut self, row: Vec<Index>, from: Option<Index>) -> Array {
+        if let Some(index) = &from
+            && index.is_offset()
+        {
+            self.name = format!("{}@{}", self.name, index.text());
+        }
+        // Of a row the first index counts on from where the pointer is.
+        let mut row = row.into_iter();
+        if let Some(first) = self.from.take_if(|_| row.len() > 0) {
+            self.row.extend(row.next().map(|it| first.plus(&it)));
+        }
+        self.row.extend(row);
+        self.from = match (self.from, from) {
+            (Some(first), Some(second)) => Some(first.plus(&second)),
+            (first, second) => first.or(second),
+        };
+        self
+    }
+}
+
+impl Walk<'_, '_, '_> {
+    /// The local at a place, if it is an array, a pointer to one, or shared.
+    pub(super) fn array_at(&self, at: usize) -> Option<Array> {
+        let uses = &self.body.uses;
+        let found = uses.binary_search_by_key(&at, |it| it.at).ok()?;
+        self.array(uses[found].local, 0)
+    }
+
+    fn array(&self, id: usize, depth: usize) -> Option<Array> {
+        let local = &self.body.locals[id];
+        let mut words = local.declarator.clone().chain(local.specifiers.clone());
+        if local.is_shared {
+            let is_pointer = self.lexemes.at(local.at + 1) == "[";
+            return Some(Array::of(&local.name, true, is_pointer));
+        }
+        if local.is_parameter {
+            let is_pointer = words.any(|it| matches!(self.lexemes.at(it), "*" | "["));
+            return is_pointer.then(|| Array::of(&local.name, false, true));
+        }
+        let is_pointer = local.is_assigned
+            && local.declarator.clone().all(|it| self.lexemes.at(it) != "[")
+            && words.any(|it| self.lexemes.at(it) == "*");
+        (is_pointer && depth < 8 && is_fixed(self.body, id)).then_some(())?;
+        let (array, is_cast) = self.pointed(local.init.clone(), depth + 1)?;
+        // Of other elements the indices have nothing to do with those.
+        let own = || Array { is_pointer: true, ..Array::of(&local.name, array.is_shared, true) };
+        Some(if is_cast { own() } else { Array { is_pointer: true, ..array } })
+    }
+
+    /// What an expression points to, and whether it is cast.
+    fn pointed(&self, range: Range<usize>, depth: usize) -> Option<(Array, bool)> {
+        let lexemes = self.lexemes;
+        let (mut start, end) = (range.start, range.end);
+        if lexemes.at(start) == "(" {
+            let close = lexemes.partner(start)?;
+            if close + 1 == end {
+                return self.pointed(start + 1..close, depth);
+            }
+            let is_value = |it: usize| self.body.uses.iter().any(|used| used.at == it);
+            let is_cast = lexemes.is_cast(close, is_value);
+            return is_cast.then(|| Some((self.pointed(close + 1..end, depth)?.0, true)))?;
+        }
+        let takes_address = lexemes.at(start) == "&";
+        start += usize::from(takes_address);
+        let found = self.body.uses.binary_search_by_key(&start, |it| it.at).ok()?;
+        let array = self.array(self.body.uses[found].local, depth)?;
+        let (mut at, mut indices) = (start + 1, Vec::new());
+        while lexemes.at(at) == "[" && at < end {
+            let close = lexemes.partner(at)?;
+            indices.push(self.indices.index(at + 1..close));
+            at = close + 1;
+        }
+        let from = match lexemes.at(at) {
+            _ if at == end && takes_address => Some(indices.pop()?),
+            _ if at == end => None,
+            "+" if !takes_address => Some(self.indices.index(at + 1..end)),
+            "-" if !takes_address => Some(self.indices.index(at..end)),
+            _ => return None,
+        };
+        Some((array.at(indices, from), false))
+    }
+}

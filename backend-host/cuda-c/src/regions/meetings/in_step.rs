@@ -1,0 +1,579 @@
+//! Statements whose threads read before one of them writes: `s[t] = s[t] / s[0];`.
+//!
+//! On a GPU the lanes of a warp execute a statement together: all have read when the first writes. So a statement that
+//! writes an element which another thread may read in it is parted in the text: a variable takes the value, the threads
+//! meet, and each writes. Behind a condition, a statement that stands alone takes the condition with it, and the last
+//! statement of a kernel behind a bound becomes the rest of the kernel for the threads below the bound, so that threads
+//! meet outside of branches, which the second form needs.
+//!
+//! Where threads go through an array in their order, an element in front of one's own is read before it is written anyway.
+
+use super::super::access::Access as Use;
+use super::super::facts::facts;
+use super::super::lexemes::{Lexemes, NONE, is_assignment};
+use super::super::statements::{Body, Loop, Node, What};
+use super::super::words::{is_integer, is_keyword, is_specifier, is_type};
+use super::index::{Index, Test, is_ahead};
+use super::{Access, Kind, Walk, is_fixed};
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+/// Bytes of the text, and what takes their place.
+pub(crate) type Edit = (usize, usize, String);
+
+/// What the names of variables begin with that take the values.
+pub(crate) const PARTED: &str = "parted_by_gpuarray_";
+const MEET: &str = " ::gpuarray_abi::together();";
+
+/// What a kernel's parted statements are.
+#[derive(Debug, Default)]
+pub(crate) struct Parted {
+    pub(crate) edits: Vec<Edit>,
+    /// True if some of them may be right as they were, and are parted where that costs little.
+    pub(crate) has_doubts: bool,
+}
+
+/// How sure it is that threads read what others write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Race {
+    /// It may be that the elements are others.
+    Doubtful,
+    /// They are elements of threads, as far as one can tell others than those that are read.
+    Sure,
+    /// All threads read one element.
+    Common,
+}
+
+/// Where a statement is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// All threads come there.
+    Top,
+    /// Some do, by a condition: there a meeting is dear.
+    Branch,
+}
+
+/// Parts the statements of a kernel. Without `doubts` those that may be right stay whole.
+pub(crate) fn part(
+    lexemes: &Lexemes<'_, '_>,
+    body: &Body,
+    meets: &dyn Fn(&str) -> bool,
+    is_pure_function: &dyn Fn(&str) -> bool,
+    doubts: bool,
+) -> Parted {
+    let walk = Walk::new(lexemes, body, meets);
+    if !walk.indices.knows_threads() {
+        return Parted::default();
+    }
+    let mut placed = Walk::new(lexemes, body, meets);
+    placed.list(&body.nodes);
+    let (parted, places) = (Parted::default(), placed.places);
+    let mut parter = Parter { lexemes, body, walk, places, is_pure_function, doubts, parted };
+    parter.rest(&body.nodes);
+    parter.parted
+}
+
+struct Parter<'w, 't, 'a> {
+    lexemes: &'w Lexemes<'t, 'a>,
+    body: &'w Body,
+    walk: Walk<'w, 't, 'a>,
+    /// Where threads meet between statements.
+    places: BTreeSet<usize>,
+    is_pure_function: &'w dyn Fn(&str) -> bool,
+    doubts: bool,
+    parted: Parted,
+}
+
+/// An assignment to an element.
+struct Assignment {
+    left: Range<usize>,
+    /// What the variable that takes its value is declared as.
+    declaration: String,
+    name: String,
+    /// True if it is of a number's type.
+    is_number: bool,
+    /// True if it takes the element's value first.
+    is_compound: bool,
+}
+
+impl Parter<'_, '_, '_> {
+    /// Statements up to the end of the kernel.
+    fn rest(&mut self, nodes: &[Node]) {
+        let is_empty = |it: &&Node| matches!(it.what, What::Empty);
+        let count = nodes.len() - nodes.iter().rev().take_while(is_empty).count();
+        let Some((last, others)) = nodes[..count].split_last() else { return };
+        self.list(others, Place::Top);
+        match &last.what {
+            What::Block(nodes) => self.rest(nodes),
+            What::If { condition, then, other: None }
+                if !facts(last).waits
+                    && only_expression(then).is_none()
+                    && matches!(self.walk.indices.test(condition.clone()), Test::Bound { .. }) =>
+            {
+                let known = self.parted.edits.len();
+                self.rest(std::slice::from_ref(then));
+                let meets = |it: &usize| *it > last.range.start && last.range.contains(it);
+                if self.parted.edits.len() > known || self.places.iter().any(meets) {
+                    let text = self.negated(condition);
+                    self.replace(condition.clone(), &text);
+                    self.append(condition.end + 1, " return;".to_owned());
+                }
+            }
+            _ => self.node(last, Place::Top),
+        }
+    }
+
+    /// The condition of the others, as comparisons where it consists of some.
+    fn negated(&self, condition: &Range<usize>) -> String {
+        let lexemes = self.lexemes;
+        let (mut parts, mut start) = (Vec::new(), condition.start);
+        while start <= condition.end {
+            let end = lexemes.find(start, condition.end, &["&&"]).unwrap_or(condition.end);
+            let operators = ["<", "<=", ">", ">=", "||", "?", "&", "|", "^", "==", "!="];
+            let found = lexemes.find(start, end, &operators);
+            let other = match found.map(|it| lexemes.at(it)) {
+                Some("<") => ">=",
+                Some("<=") => ">",
+                Some(">") => "<=",
+                Some(">=") => "<",
+                _ => return format!("!({})", self.text(condition.clone())),
+            };
+            let Some(at) = found.filter(|it| lexemes.find(it + 1, end, &operators).is_none())
+            else {
+                return format!("!({})", self.text(condition.clone()));
+            };
+            parts.push(format!("{} {other} {}", self.text(start..at), self.text(at + 1..end)));
+            start = end + 1;
+        }
+        parts.join(" || ")
+    }
+
+    fn list(&mut self, nodes: &[Node], place: Place) {
+        nodes.iter().for_each(|it| self.node(it, place));
+    }
+
+    fn node(&mut self, node: &Node, place: Place) {
+        match &node.what {
+            What::Expression => self.statement(&node.range, place),
+            What::Block(nodes) => self.list(nodes, place),
+            What::If { condition, then, other } => {
+                let test = self.walk.indices.test(condition.clone());
+                if test == Test::Uniform || facts(node).waits {
+                    self.node(then, place);
+                    other.iter().for_each(|it| self.node(it, place));
+                    return;
+                }
+                // One thread alone, or one of each warp.
+                if test == Test::One {
+                    return;
+                }
+                if let (Some(only), None) = (only_expression(then), other)
+                    && self.branch(node, condition, only)
+                {
+                    return;
+                }
+                self.node(then, Place::Branch);
+                other.iter().for_each(|it| self.node(it, Place::Branch));
+            }
+            What::Loop(it) => {
+                let test = self.walk.indices.test(it.condition.clone());
+                match test == Test::Uniform || facts(node).waits {
+                    true => self.node(&it.body, place),
+                    false if place == Place::Top => self.strided(node, it),
+                    false => {}
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A statement on its own.
+    fn statement(&mut self, range: &Range<usize>, place: Place) {
+        let Some(assignment) = self.assignment(range) else { return };
+        let race = self.race(range, &assignment, None);
+        if place == Place::Branch && race != Some(Race::Common) || !self.counts(race) {
+            return;
+        }
+        let Assignment { left, declaration, name, is_number, is_compound } = assignment;
+        let element = self.text(left.clone());
+        let begin = match (is_compound, is_number) {
+            (true, _) => format!("{{ {declaration} = {element}; "),
+            (false, true) => format!("{{ {declaration}; "),
+            (false, false) => format!("{{ {declaration} = {{ }}; "),
+        };
+        self.insert(range.start, begin);
+        self.replace(left, &name);
+        self.append(range.end, format!("{MEET} {element} = {name}; }}"));
+    }
+
+    /// The only statement behind a condition; true if it is parted, or need not be.
+    fn branch(&mut self, node: &Node, condition: &Range<usize>, only: &Range<usize>) -> bool {
+        let Some(assignment) = self.assignment(only) else { return false };
+        let race = self.race(only, &assignment, Some(condition));
+        if !self.counts(race) {
+            return true;
+        }
+        let Assignment { left, declaration, name, is_compound, .. } = assignment;
+        let element = self.text(left.clone());
+        let (start, end) = (node.range.start, node.range.end);
+        let test = match self.is_repeatable(condition, &node.range) {
+            true => {
+                self.insert(start, format!("{{ {declaration} = {{ }};"));
+                self.text(condition.clone())
+            }
+            false => {
+                let test = format!("{name}_is_met");
+                self.insert(start, format!("{{ {declaration} = {{ }}; bool {test} ="));
+                self.replace(start..start + 1, "");
+                self.append(condition.end + 1, format!("; if ({test})"));
+                test
+            }
+        };
+        if is_compound {
+            self.insert(only.start, format!("{{ {name} = {element};"));
+        }
+        self.replace(left, &name);
+        if is_compound {
+            self.append(only.end, " }".to_owned());
+        }
+        self.append(end, format!("{MEET} if ({test}) {element} = {name}; }}"));
+        true
+    }
+
+    /// A loop whose iterations are spread over the threads, with one statement: in rounds of all threads.
+    fn strided(&mut self, node: &Node, it: &Loop) {
+        let lexemes = self.lexemes;
+        let ([init], Some(only)) = (&it.init[..], only_expression(&it.body)) else { return };
+        let What::Declaration(counter) = init.what else { return };
+        let local = &self.body.locals[counter];
+        let (condition, step) = (it.condition.clone(), it.step.clone());
+        let is_counter =
+            |at: usize| self.body.uses.iter().any(|used| used.at == at && used.local == counter);
+        let is_loop = is_counter(condition.start)
+            && lexemes.at(condition.start + 1) == "<"
+            && is_counter(step.start)
+            && lexemes.at(step.start + 1) == "+="
+            && lexemes.find(step.start, step.end, &[","]).is_none()
+            && local
+                .specifiers
+                .clone()
+                .all(|it| is_integer(lexemes.at(it)) || is_specifier(lexemes.at(it)))
+            && local.declarator.len() == 1;
+        let (end, by) = (condition.start + 2..condition.end, step.start + 2..step.end);
+        let lowest = ["<", ">", "<=", ">=", "==", "!=", "&", "^", "|", "&&", "||", "?", ","];
+        let is_common = |range: &Range<usize>| {
+            !range.is_empty()
+                && self.walk.indices.test(range.clone()) == Test::Uniform
+                && self.is_repeatable(range, &node.range)
+        };
+        let writes = |at: usize| at == local.at || at == step.start;
+        let is_counted = self
+            .body
+            .uses
+            .iter()
+            .all(|used| used.local != counter || used.access == Use::Read || writes(used.at));
+        if !is_loop
+            || !is_counted
+            || !is_common(&end)
+            || !is_common(&by)
+            || lexemes.find(end.start, end.end, &lowest).is_some()
+            || lexemes.find(by.start, by.end, &lowest).is_some()
+            || !self.is_repeatable(&local.init, &node.range)
+        {
+            return;
+        }
+        let first = self.walk.indices.index(local.init.clone());
+        let Some(rest) = first.without_thread() else { return };
+        let Some(assignment) = self.assignment(only) else { return };
+        let index = Index::of_thread().plus(&Index::of_round());
+        self.walk.indices.count(Some((counter, index)));
+        let race = self.race(only, &assignment, None);
+        self.walk.indices.count(None);
+        if !self.counts(race) {
+            return;
+        }
+        let Assignment { left, declaration, name, is_compound, .. } = assignment;
+        let (element, round) = (self.text(left.clone()), format!("{name}_round"));
+        let kind = self.text(local.specifiers.clone());
+        let (end, by) = (self.text(end), self.text(by));
+        let counter = local.name.clone();
+        let (start, close) = (node.range.start, it.step.end);
+        // The loop's head is replaced, what it has of lines stays.
+        self.replace(
+            start..close + 1,
+            &format!(
+                "for ({kind} {round} = {rest}; {round} < {end}; {round} += {by}) {{ \
+                 const {kind} {counter} = {round} + threadIdx.x; {declaration} = {{ }}; if ({counter} < {end})"
+            ),
+        );
+        if is_compound {
+            self.insert(only.start, format!("{{ {name} = {element};"));
+        }
+        self.replace(left, &name);
+        if is_compound {
+            self.append(only.end, " }".to_owned());
+        }
+        let text = format!("{MEET} if ({counter} < {end}) {element} = {name}; }}");
+        self.append(node.range.end, text);
+    }
+
+    /// True for a race that is parted, and notes doubts.
+    fn counts(&mut self, race: Option<Race>) -> bool {
+        let counts = race.is_some_and(|it| self.doubts || it > Race::Doubtful);
+        self.parted.has_doubts |= counts && race == Some(Race::Doubtful);
+        counts
+    }
+
+    /// The assignment that a statement is, if its left side is an element whose type is known.
+    fn assignment(&self, range: &Range<usize>) -> Option<Assignment> {
+        let lexemes = self.lexemes;
+        let (mut start, end) = (range.start, range.end - 1);
+        let steps = |at: usize| matches!(lexemes.at(at), "++" | "--");
+        start += usize::from(steps(start));
+        let accesses = self.walk.accesses(start..end);
+        let left = accesses.iter().find(|it| it.kind == Kind::Write && it.range.start == start)?;
+        let Range { end: behind, .. } = left.range;
+        let operator = lexemes.at(behind);
+        let is_step = start > range.start && behind == end || steps(behind) && behind + 1 == end;
+        let is_assigned = is_assignment(operator) && start == range.start;
+        let has_comma = lexemes.find(start, end, &[","]).is_some();
+        // What it is to be written to is asked for twice.
+        let is_plain = |at: usize| {
+            let is_call = lexemes.is_word(at)
+                && lexemes.at(at + 1) == "("
+                && !(self.is_pure_function)(lexemes.at(at));
+            !(steps(at) || is_assignment(lexemes.at(at)) || is_call || lexemes.at(at) == "{")
+        };
+        if !(is_step || is_assigned) || has_comma || !left.range.clone().all(is_plain) {
+            return None;
+        }
+        let (kind, is_number) = self.kind(left)?;
+        let name = format!("{PARTED}{}", range.start);
+        let declaration = format!("{kind} {name}");
+        let is_compound = operator != "=";
+        Some(Assignment { left: left.range.clone(), declaration, name, is_number, is_compound })
+    }
+
+    /// The type of an element, and whether it is a number.
+    fn kind(&self, element: &Access) -> Option<(String, bool)> {
+        let lexemes = self.lexemes;
+        let used = self.body.uses.iter().find(|it| it.at == element.at)?;
+        let local = &self.body.locals[used.local];
+        // `*p` and `*(p + i)` have as many levels as `p[i]`.
+        let stars = element.range.clone().take_while(|&it| it < element.at);
+        let mut levels = stars.filter(|&it| lexemes.at(it) == "*").count();
+        let (mut at, mut members) = (element.at + 1, Vec::new());
+        while at < element.range.end {
+            match lexemes.at(at) {
+                "[" => {
+                    levels += 1;
+                    at = lexemes.partner(at)? + 1;
+                }
+                "." => {
+                    members.push(lexemes.at(at + 1));
+                    at += 2;
+                }
+                // The rest of `*(p + i)`.
+                _ => break,
+            }
+        }
+        let words = match local.is_shared {
+            true => self.shared_words(local.at)?,
+            false => local.specifiers.clone().chain(local.declarator.start..local.at).collect(),
+        };
+        let extents = (local.at + 1..lexemes.len())
+            .scan(local.at + 1, |next, at| {
+                if at != *next || lexemes.at(at) != "[" {
+                    return (at < *next).then_some(0);
+                }
+                *next = lexemes.partner(at)? + 1;
+                Some(1)
+            })
+            .sum::<usize>();
+        let pointers = words.iter().filter(|&&it| lexemes.at(it) == "*").count();
+        let is_left = |word: &str| {
+            matches!(word, "*" | "const" | "volatile" | "constexpr" | "register" | "extern")
+                || word.starts_with("__restrict")
+        };
+        let words: Vec<&str> =
+            words.into_iter().map(|it| lexemes.at(it)).filter(|it| !is_left(it)).collect();
+        let is_name =
+            |it: &&str| *it == "::" || it.starts_with(|it: char| it.is_alphabetic() || it == '_');
+        if levels != extents + pointers || words.is_empty() || !words.iter().all(is_name) {
+            return None;
+        }
+        let is_number = |words: &[&str]| words.iter().all(|it| is_type(it) || is_integer(it));
+        match members[..] {
+            [] => Some((words.join(" "), is_number(&words))),
+            ["x" | "y" | "z" | "w"] => of_vector(words.last()?).map(|it| (it.to_owned(), true)),
+            _ => None,
+        }
+    }
+
+    /// The words of the type in the declaration of shared memory that a name is in.
+    fn shared_words(&self, at: usize) -> Option<Vec<usize>> {
+        let lexemes = self.lexemes;
+        let begins = |it: usize| matches!(lexemes.before(it), "" | ";" | "{" | "}");
+        let start = (0..=at).rev().find(|&it| begins(it))?;
+        let declared = self.body.locals.iter().map(|it| it.at).filter(|it| *it >= start);
+        let (end, mut word, mut words) = (declared.min()?, start, Vec::new());
+        while word < end {
+            match lexemes.at(word) {
+                "(" => word = lexemes.partner(word)?,
+                "thread_local" | "__attribute__" | "alignas" | "extern" | "static" => {}
+                _ => words.push(word),
+            }
+            word += 1;
+        }
+        Some(words)
+    }
+
+    /// Whether a thread may read, in a statement or its condition, what another one writes in it.
+    fn race(
+        &self,
+        range: &Range<usize>,
+        assignment: &Assignment,
+        condition: Option<&Range<usize>>,
+    ) -> Option<Race> {
+        let mut accesses = self.walk.accesses(range.clone());
+        accesses.extend(condition.into_iter().flat_map(|it| self.walk.accesses(it.clone())));
+        let is_write = |it: &&Access| it.kind == Kind::Write && it.range == assignment.left;
+        let write = accesses.iter().find(is_write)?.clone();
+        let reads = accesses.iter().filter(|it| it.kind == Kind::Read);
+        let found = reads.filter_map(|read| self.race_of(read, &write));
+        let passed = self.passed(range, &write).then_some(match write.is_shared {
+            true => Race::Sure,
+            false => Race::Doubtful,
+        });
+        found.chain(passed).max()
+    }
+
+    fn race_of(&self, read: &Access, write: &Access) -> Option<Race> {
+        if read.root != write.root {
+            return None;
+        }
+        let indices = &self.walk.indices;
+        let (from, to) = (&read.whole[..], &write.whole[..]);
+        let is_of_thread = to.iter().any(Index::is_of_thread);
+        if from == to {
+            return indices.are_common(to).then_some(Race::Common);
+        }
+        let is_free = |it: &[Index]| it.iter().any(Index::is_free);
+        if indices.are_own(from, to) || indices.are_of_slices(from, to) || is_ahead(from, to) {
+            return None;
+        }
+        let is_common = !is_free(from) && from.iter().all(|it| !it.is_of_thread());
+        match write.is_shared {
+            true if is_common && is_of_thread => Some(Race::Common),
+            true => Some(Race::Sure),
+            false if is_free(from) || !is_of_thread => None,
+            false if is_common || indices.are_common(from) => Some(Race::Common),
+            false => Some(Race::Doubtful),
+        }
+    }
+
+    /// True if a function gets the array that is written, as a pointer.
+    fn passed(&self, range: &Range<usize>, write: &Access) -> bool {
+        let lexemes = self.lexemes;
+        range.clone().any(|at| {
+            let is_called = |open: usize| {
+                let name = open.checked_sub(1).filter(|&it| lexemes.is_word(it));
+                lexemes.at(open) == "(" && name.is_some_and(|it| !is_keyword(lexemes.at(it)))
+            };
+            // Of elements the function gets the value.
+            let is_bare = matches!(lexemes.at(at + 1), "," | ")" | "+")
+                && matches!(lexemes.before(at), "," | "(")
+                || lexemes.before(at) == "&" && matches!(lexemes.before(at - 1), "," | "(");
+            is_bare
+                && lexemes.opener(at).is_some_and(is_called)
+                && self.walk.array_at(at).is_some_and(|it| it.is_pointer && it.root == write.root)
+        })
+    }
+
+    /// True for a condition that has the same value whenever it is asked in a statement.
+    fn is_repeatable(&self, range: &Range<usize>, statement: &Range<usize>) -> bool {
+        let lexemes = self.lexemes;
+        range.clone().all(|at| {
+            let word = lexemes.at(at);
+            let used = self.body.uses.iter().find(|it| it.at == at).map(|it| it.local);
+            if let Some(id) = used {
+                let mut uses = self.body.uses.iter().filter(|it| it.local == id);
+                return !self.body.locals[id].is_shared
+                    && uses.all(|it| it.access == Use::Read || !statement.contains(&it.at))
+                    && (is_fixed(self.body, id) || self.body.locals[id].init.start != NONE);
+            }
+            match lexemes.is_word(at) {
+                true if lexemes.at(at + 1) == "(" => {
+                    (self.is_pure_function)(word) || is_type(word) || is_integer(word)
+                }
+                true => true,
+                false => {
+                    !matches!(word, "[" | "->" | "++" | "--" | "{" | "?")
+                        && !is_assignment(word)
+                        && !(word == "*" && !(at > 0 && lexemes.ends_operand(at - 1)))
+                }
+            }
+        })
+    }
+
+    /// A part of the kernel in one line.
+    fn text(&self, range: Range<usize>) -> String {
+        range.map(|it| self.lexemes.at(it)).collect::<Vec<_>>().join(" ")
+    }
+
+    fn bytes(&self, lexeme: usize) -> Range<usize> {
+        let Range { start, end } = self.lexemes.tokens_of(lexeme);
+        let tokens = self.lexemes.tokens;
+        tokens.all[start].start..tokens.all[end - 1].end
+    }
+
+    fn insert(&mut self, lexeme: usize, text: String) {
+        let at = self.bytes(lexeme).start;
+        self.parted.edits.push((at, at, format!("{text} ")));
+    }
+
+    /// Behind the lexeme in front of another one.
+    fn append(&mut self, behind: usize, text: String) {
+        let at = self.bytes(behind - 1).end;
+        self.parted.edits.push((at, at, text));
+    }
+
+    /// Lines keep their numbers.
+    fn replace(&mut self, range: Range<usize>, text: &str) {
+        let (start, end) = (self.bytes(range.start).start, self.bytes(range.end - 1).end);
+        let lines = self.lexemes.tokens.text[start..end].matches('\n').count();
+        self.parted.edits.push((start, end, format!("{text}{}", "\n".repeat(lines))));
+    }
+}
+
+/// The expression that a statement is, in braces or not.
+fn only_expression(node: &Node) -> Option<&Range<usize>> {
+    match &node.what {
+        What::Expression => Some(&node.range),
+        What::Block(nodes) => match &nodes[..] {
+            [only] => only_expression(only),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The type of a member of one of the language's vectors.
+fn of_vector(word: &str) -> Option<&'static str> {
+    let base = word.strip_suffix(['1', '2', '3', '4'])?;
+    Some(match base {
+        "char" => "signed char",
+        "uchar" => "unsigned char",
+        "short" => "short",
+        "ushort" => "unsigned short",
+        "int" => "int",
+        "uint" => "unsigned int",
+        "long" => "long",
+        "ulong" => "unsigned long",
+        "longlong" => "long long",
+        "ulonglong" => "unsigned long long",
+        "float" => "float",
+        "double" => "double",
+        _ => return None,
+    })
+}
