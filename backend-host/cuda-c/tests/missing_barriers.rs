@@ -126,7 +126,7 @@ extern "C" __global__ void last_warp(int *out, int *data) {
 
 /// Likewise: each reads in one statement what another thread writes in it. They work on the block's part of the data in
 /// shared memory, which is in `s` before and is left in `out`, or on the data itself.
-const STATEMENTS: [(&str, &str, fn(&mut [i32], &[usize])); 19] = [
+const STATEMENTS: [(&str, &str, fn(&mut [i32], &[usize])); 23] = [
     ("divided_by_the_first", "s[t] = s[t] / (s[0] | 1);", |s, all| {
         each(s, all, |s, t| s[t].wrapping_div(s[0] | 1));
     }),
@@ -187,6 +187,25 @@ const STATEMENTS: [(&str, &str, fn(&mut [i32], &[usize])); 19] = [
     ("of_data", "mine[t] = mine[t] - mine[0];", |s, all| {
         each(s, all, |s, t| s[t].wrapping_sub(s[0]));
     }),
+    (
+        "of_data_by_the_block",
+        "int i = blockIdx.x * blockDim.x + t, row = blockIdx.x; data[i] = data[i] - data[row * n];",
+        |s, all| each(s, all, |s, t| s[t].wrapping_sub(s[0])),
+    ),
+    (
+        "of_data_by_the_row",
+        "int i = blockIdx.x * blockDim.x + t, row = i / n; \
+      if (row < 3) data[i] -= data[row * n];",
+        |s, all| each(s, all, |s, t| s[t].wrapping_sub(s[0])),
+    ),
+    (
+        "of_data_in_rounds",
+        "for (int i = t; i < 60; i += blockDim.x) mine[i] /= mine[0] | 1;",
+        |s, all| {
+            each(s, &all[..60], |s, t| s[t].wrapping_div(s[0] | 1));
+        },
+    ),
+    ("of_data_backwards", "mine[t] = mine[n - 1 - t];", |s, all| each(s, all, |s, t| s[95 - t])),
     ("of_data_behind_a_bound", "if (t < n - 5) mine[t] -= mine[1] + mine[t ^ 1];", |s, all| {
         each(s, &all[..91], |s, t| s[t].wrapping_sub(s[1].wrapping_add(s[t ^ 1])));
     }),
@@ -359,8 +378,8 @@ fn search(optimization: Optimization, seed: u64, [few, all]: [usize; 2], kernels
     let texts = setting("PYGPU_FUZZ_ROUNDS").unwrap_or(if is_long { all } else { few });
     for _ in 0..texts {
         let made: Vec<_> = (0..kernels).map(|_| search::list(&mut random, None, 0)).collect();
-        let text: String =
-            made.iter().enumerate().map(|(number, it)| search::text(number, it)).collect();
+        let kernels = made.iter().enumerate().map(|(number, it)| search::text(number, it));
+        let text = search::FUNCTION.to_owned() + &kernels.collect::<String>();
         let compiler = units::compiler().optimizing_for(optimization).with_regions(true);
         let source = Source { text: &text, name: "kernel.cu", ..Source::default() };
         let compiled = compiler.compile(&source).unwrap_or_else(|error| panic!("{error}\n{text}"));

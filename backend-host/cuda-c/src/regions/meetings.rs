@@ -319,8 +319,12 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
             let open = lexemes.partner(close).filter(|_| lexemes.at(close) == ")");
             open.is_some_and(|open| matches!(lexemes.before(open), "if" | "for" | "while"))
         };
+        let is_value = |it: usize| self.is_local(it);
         let is_prefixed = |at: usize, operator: &str| {
-            let has_operand = at > 1 && lexemes.ends_operand(at - 2) && !is_behind_test(at - 2);
+            let has_operand = at > 1
+                && lexemes.ends_operand(at - 2)
+                && !is_behind_test(at - 2)
+                && !lexemes.is_cast(at - 2, is_value);
             lexemes.before(at) == operator && !has_operand
         };
         let atomic = self.is_atomic_argument(at);
@@ -375,6 +379,10 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
         if writes {
             add(Kind::Write);
         }
+    }
+
+    fn is_local(&self, at: usize) -> bool {
+        self.body.uses.binary_search_by_key(&at, |it| it.at).is_ok()
     }
 
     /// True for what is in the first argument of a call of an atomic operation.

@@ -12,6 +12,33 @@ pub(crate) enum Index {
     Next(usize),
     Constant(usize),
     Warp,
+    /// That of the thread as far from the end.
+    Mirrored,
+    /// That of a thread whose number differs in one bit.
+    Paired(usize),
+}
+
+/// How a statement names the element that it reads beside its own.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum By {
+    Name,
+    /// By a pointer to a later element.
+    Pointer(usize),
+    Address,
+    Function,
+}
+
+/// What a statement is behind.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Behind {
+    Nothing,
+    Bound(usize),
+    /// An odd value of a variable.
+    Odd(usize),
+    /// A comparison of the two elements.
+    Less,
+    /// A loop over more elements than threads, for as many of them.
+    Rounds(usize),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +63,8 @@ pub(crate) enum Statement {
     Read(usize, Array, Index),
     /// Writes a variable to an element: no two threads to the same.
     Write(Array, Index, usize),
+    /// Reads an element, and the thread's own, and writes that.
+    Update(Array, Index, By, Behind, usize),
     /// Adds to an element of shared memory.
     Add(Index, usize),
     Mix(usize, usize),
@@ -43,6 +72,10 @@ pub(crate) enum Statement {
     Below(usize, Box<Statement>),
     Repeated(usize, Vec<Statement>),
 }
+
+/// What kernels call.
+pub(crate) const FUNCTION: &str =
+    "__device__ int element(const int *all, int at) { return all[at]; }\n";
 
 pub(crate) const VARIABLES: usize = 3;
 
@@ -74,7 +107,7 @@ fn statement(random: &mut Random, one: Option<One>, depth: usize) -> Statement {
         Array::Data if !is_known(index) && !matches!(index, Index::Own) => Array::Shared,
         array => array,
     };
-    match random.below(if one.is_some() { 6 } else { 12 }) {
+    match random.below(if one.is_some() { 6 } else { 15 }) {
         0..=2 => Statement::Read(variable, array_of(&read, array), read),
         3 | 4 => Statement::Write(array_of(&own, array), own, variable),
         5 => Statement::Mix(variable, random.below(VARIABLES)),
@@ -94,9 +127,29 @@ fn statement(random: &mut Random, one: Option<One>, depth: usize) -> Statement {
             };
             Statement::Below(1 + random.below(THREADS), Box::new(inner))
         }
-        _ if depth < 2 => Statement::Repeated(1 + random.below(3), list(random, None, depth + 1)),
-        _ => Statement::Barrier,
+        11 if depth < 2 => Statement::Repeated(1 + random.below(3), list(random, None, depth + 1)),
+        11 => Statement::Barrier,
+        _ => update(random, array, variable),
     }
+}
+
+fn update(random: &mut Random, array: Array, variable: usize) -> Statement {
+    let index = [
+        Index::Next(1 + random.below(THREADS - 1)),
+        Index::Constant(random.below(THREADS)),
+        Index::Warp,
+        Index::Mirrored,
+        Index::Paired(1 << random.below(5)),
+    ][random.below(5)];
+    let behind = [
+        Behind::Nothing,
+        Behind::Bound(1 + random.below(THREADS)),
+        Behind::Odd(variable),
+        Behind::Less,
+        Behind::Rounds(1 + random.below(2 * THREADS)),
+    ][random.below(5)];
+    let by = [By::Name, By::Pointer(random.below(8)), By::Address, By::Function][random.below(4)];
+    Statement::Update(array, index, by, behind, random.below(3))
 }
 
 impl Index {
@@ -106,6 +159,8 @@ impl Index {
             Index::Next(by) => format!("(t + {by}) % {THREADS}"),
             Index::Constant(at) => at.to_string(),
             Index::Warp => "t / 32".to_owned(),
+            Index::Mirrored => format!("{} - t", THREADS - 1),
+            Index::Paired(by) => format!("(t ^ {by})"),
         }
     }
 
@@ -115,6 +170,8 @@ impl Index {
             Index::Next(by) => (thread + by) % THREADS,
             Index::Constant(at) => at,
             Index::Warp => thread / 32,
+            Index::Mirrored => THREADS - 1 - thread,
+            Index::Paired(by) => thread ^ by,
         }
     }
 }
@@ -126,14 +183,67 @@ fn element(array: Array, index: Index) -> String {
     }
 }
 
+/// The text of an update. With a loop in rounds, `u` stands for shared memory, and the thread's index is that in it.
+fn update_text(array: Array, index: Index, by: By, behind: Behind, operation: usize) -> String {
+    let (name, own) = match (array, behind) {
+        (_, Behind::Rounds(_)) => ("u".to_owned(), "u[i]".to_owned()),
+        (Array::Shared, _) => ("s".to_owned(), "s[t]".to_owned()),
+        (Array::Data, _) => ("mine".to_owned(), "mine[t]".to_owned()),
+    };
+    let mut at = index.text();
+    if let Behind::Rounds(_) = behind {
+        at = match index {
+            Index::Next(by) => format!("(i + {by}) % {}", 2 * THREADS),
+            Index::Mirrored => format!("{} - i", 2 * THREADS - 1),
+            Index::Paired(by) => format!("(i ^ {by})"),
+            Index::Own | Index::Constant(_) | Index::Warp => at,
+        };
+    }
+    let mut before = String::new();
+    let other = match by {
+        By::Name => format!("{name}[{at}]"),
+        By::Pointer(on) => {
+            before = format!("int *const p = {name} + {on};");
+            format!("p[{at} - {on}]")
+        }
+        By::Address => format!("*({name} + ({at}))"),
+        By::Function => format!("element({name}, {at})"),
+    };
+    let work = match operation {
+        0 => format!("{own} = {own} * 3 - {other};"),
+        1 => format!("{own} += {other};"),
+        _ => format!("{own} = {other} ^ 5;"),
+    };
+    let whole = match behind {
+        Behind::Nothing => work,
+        Behind::Bound(bound) => format!("if (t < {bound}) {work}"),
+        Behind::Odd(variable) => format!("if (v{variable} & 1) {{ {work} }}"),
+        Behind::Less => format!("if ({own} < {other}) {work}"),
+        Behind::Rounds(count) => {
+            format!("for (int i = t; i < {count}; i += blockDim.x) {{ {work} }}")
+        }
+    };
+    match behind {
+        Behind::Rounds(_) => format!(
+            "{{ __syncthreads(); u[t] = s[t]; u[t + {THREADS}] = s[{} - t]; __syncthreads(); {before} {whole} \
+             __syncthreads(); s[t] = u[t] ^ u[t + {THREADS}]; }}",
+            THREADS - 1
+        ),
+        // Of other elements of global memory, threads read in order behind barriers alone.
+        _ => format!("{{ __syncthreads(); {before} {whole} __syncthreads(); }}"),
+    }
+}
+
 /// The text of a kernel.
 pub(crate) fn text(number: usize, statements: &[Statement]) -> String {
     let mut text = format!(
         "extern \"C\" __global__ void kernel_{number}(int *out, int *data) {{\n\
-         __shared__ int s[{THREADS}];\n\
+         __shared__ int s[{THREADS}], u[{}];\n\
+         int *const mine = data + blockIdx.x * {THREADS};\n\
          const int t = threadIdx.x;\n\
          int v0 = t, v1 = 7, v2 = t * 3;\n\
-         s[t] = t;\n__syncthreads();\n"
+         s[t] = t;\n__syncthreads();\n",
+        2 * THREADS
     );
     write(&mut text, statements, 0);
     let _ = writeln!(text, "out[blockIdx.x * {THREADS} + t] = v0 ^ v1 * 5 ^ v2 * 7;\n}}");
@@ -149,6 +259,9 @@ fn write(text: &mut String, statements: &[Statement], depth: usize) {
             }
             Statement::Write(array, index, from) => {
                 writeln!(text, "{} = v{from} + t;", element(*array, *index))
+            }
+            Statement::Update(array, index, by, behind, operation) => {
+                writeln!(text, "{}", update_text(*array, *index, *by, *behind, *operation))
             }
             Statement::Add(index, from) => {
                 writeln!(text, "atomicAdd(&{}, v{from});", element(Array::Shared, *index))
@@ -212,6 +325,52 @@ impl Model<'_> {
         }
     }
 
+    /// All threads read before one writes.
+    fn update(
+        &mut self,
+        array: Array,
+        index: Index,
+        behind: Behind,
+        operation: usize,
+        threads: &[usize],
+    ) {
+        let compute = |own: i32, other: i32| match operation {
+            0 => own.wrapping_mul(3).wrapping_sub(other),
+            1 => own.wrapping_add(other),
+            _ => other ^ 5,
+        };
+        if let Behind::Rounds(count) = behind {
+            let mut both: Vec<i32> = self.shared.clone();
+            both.extend(self.shared.iter().rev());
+            let at = |i: usize| match index {
+                Index::Next(by) => (i + by) % (2 * THREADS),
+                Index::Mirrored => 2 * THREADS - 1 - i,
+                Index::Paired(by) => i ^ by,
+                other => other.of(i % THREADS),
+            };
+            for round in 0..count.div_ceil(THREADS) {
+                let before = both.clone();
+                for i in (0..THREADS).map(|t| round * THREADS + t).filter(|i| *i < count) {
+                    both[i] = compute(before[i], before[at(i)]);
+                }
+            }
+            return (0..THREADS).for_each(|t| self.shared[t] = both[t] ^ both[t + THREADS]);
+        }
+        let before = self.array(array).to_vec();
+        for &thread in threads {
+            let (own, other) = (before[thread], before[index.of(thread)]);
+            let comes = match behind {
+                Behind::Nothing | Behind::Rounds(_) => true,
+                Behind::Bound(bound) => thread < bound,
+                Behind::Odd(variable) => self.variables[thread][variable] & 1 == 1,
+                Behind::Less => own < other,
+            };
+            if comes {
+                self.array(array)[thread] = compute(own, other);
+            }
+        }
+    }
+
     fn one(&mut self, statement: &Statement, threads: &[usize]) {
         match statement {
             Statement::Barrier => {}
@@ -225,6 +384,9 @@ impl Model<'_> {
                     let value = self.variables[thread][*from].wrapping_add(thread as i32);
                     self.array(*array)[index.of(thread)] = value;
                 }
+            }
+            Statement::Update(array, index, _, behind, operation) => {
+                self.update(*array, *index, *behind, *operation, threads);
             }
             Statement::Add(index, from) => {
                 for &thread in threads {

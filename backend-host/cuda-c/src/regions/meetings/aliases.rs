@@ -32,16 +32,15 @@ impl Array {
         if let (Some(from), Some(first)) = (&self.from, own.first_mut()) {
             *first = from.plus(first);
         }
-        let is_offset = self.from.as_ref().is_some_and(Index::is_offset);
+        let mut places = self.row.iter().chain(&self.from);
         let is_alias = self.from.is_some() || !self.row.is_empty();
+        let is_offset = places.any(Index::is_offset);
         ([self.row.clone(), own].concat(), is_alias && !is_offset)
     }
 
     /// A place of it, so far from where it points to.
     fn at(mut self, row: Vec<Index>, from: Option<Index>) -> Array {
-        if let Some(index) = &from
-            && index.is_offset()
-        {
+        for index in row.iter().chain(&from).filter(|it| it.is_offset()) {
             self.name = format!("{}@{}", self.name, index.text());
         }
         // Of a row the first index counts on from where the pointer is.
@@ -96,8 +95,7 @@ impl Walk<'_, '_, '_> {
             if close + 1 == end {
                 return self.pointed(start + 1..close, depth);
             }
-            let is_value = |it: usize| self.body.uses.iter().any(|used| used.at == it);
-            let is_cast = lexemes.is_cast(close, is_value);
+            let is_cast = lexemes.is_cast(close, |it| self.is_local(it));
             return is_cast.then(|| Some((self.pointed(close + 1..end, depth)?.0, true)))?;
         }
         let takes_address = lexemes.at(start) == "&";

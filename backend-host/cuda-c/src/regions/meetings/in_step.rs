@@ -13,7 +13,7 @@ use super::super::facts::facts;
 use super::super::lexemes::{Lexemes, NONE, is_assignment};
 use super::super::statements::{Body, Loop, Node, What};
 use super::super::words::{is_integer, is_keyword, is_specifier, is_type};
-use super::index::{Index, Test, is_ahead};
+use super::index::{Index, Test, are_of_parts, is_ahead};
 use super::{Access, Kind, Walk, is_fixed};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -167,9 +167,13 @@ impl Parter<'_, '_, '_> {
                 if test == Test::One {
                     return;
                 }
-                if let (Some(only), None) = (only_expression(then), other)
+                if let (Some(only), None, Place::Top) = (only_expression(then), other, place)
                     && self.branch(node, condition, only)
                 {
+                    return;
+                }
+                // The thread whose elements all read does not write them.
+                if self.excludes_one(condition) {
                     return;
                 }
                 self.node(then, Place::Branch);
@@ -190,7 +194,7 @@ impl Parter<'_, '_, '_> {
     /// A statement on its own.
     fn statement(&mut self, range: &Range<usize>, place: Place) {
         let Some(assignment) = self.assignment(range) else { return };
-        let race = self.race(range, &assignment, None);
+        let race = self.race(range, &assignment, None, place == Place::Top);
         if place == Place::Branch && race != Some(Race::Common) || !self.counts(race) {
             return;
         }
@@ -209,7 +213,8 @@ impl Parter<'_, '_, '_> {
     /// The only statement behind a condition; true if it is parted, or need not be.
     fn branch(&mut self, node: &Node, condition: &Range<usize>, only: &Range<usize>) -> bool {
         let Some(assignment) = self.assignment(only) else { return false };
-        let race = self.race(only, &assignment, Some(condition));
+        let is_bound = matches!(self.walk.indices.test(condition.clone()), Test::Bound { .. });
+        let race = self.race(only, &assignment, Some(condition), is_bound);
         if !self.counts(race) {
             return true;
         }
@@ -287,7 +292,7 @@ impl Parter<'_, '_, '_> {
         let Some(assignment) = self.assignment(only) else { return };
         let index = Index::of_thread().plus(&Index::of_round());
         self.walk.indices.count(Some((counter, index)));
-        let race = self.race(only, &assignment, None);
+        let race = self.race(only, &assignment, None, true);
         self.walk.indices.count(None);
         if !self.counts(race) {
             return;
@@ -428,18 +433,65 @@ impl Parter<'_, '_, '_> {
         Some(words)
     }
 
-    /// Whether a thread may read, in a statement or its condition, what another one writes in it.
+    /// True for a condition that all threads meet but one.
+    fn excludes_one(&self, condition: &Range<usize>) -> bool {
+        let lexemes = self.lexemes;
+        let Some(at) = lexemes.find(condition.start, condition.end, &["!="]) else { return false };
+        let sides = [condition.start..at, at + 1..condition.end];
+        let is_of_thread = sides.map(|it| {
+            let index = self.walk.indices.index(it);
+            (index.is_of_thread(), index.is_free())
+        });
+        matches!(is_of_thread, [(true, _), (false, false)] | [(false, false), (true, _)])
+            && lexemes.find(condition.start, condition.end, &["&&", "||", "?"]).is_none()
+    }
+
+    /// What the thread's index is below, by a condition.
+    fn bounds(&self, condition: &Range<usize>) -> Vec<(Index, Index)> {
+        let lexemes = self.lexemes;
+        let (mut found, mut start) = (Vec::new(), condition.start);
+        while start < condition.end {
+            let end = lexemes.find(start, condition.end, &["&&"]).unwrap_or(condition.end);
+            let has = |texts: &[&str]| lexemes.find(start, end, texts);
+            if let (Some(at), None) = (has(&["<"]), has(&["||", "?", "==", "!="])) {
+                let side = |it: Range<usize>| self.walk.indices.index(it);
+                found.push((side(start..at), side(at + 1..end)));
+            }
+            start = end + 1;
+        }
+        found
+    }
+
+    /// Whether a thread may read, in a statement or its condition, what another one writes in it. Without `by_many` only
+    /// one of the threads that share an element may come there.
     fn race(
         &self,
         range: &Range<usize>,
         assignment: &Assignment,
         condition: Option<&Range<usize>>,
+        by_many: bool,
     ) -> Option<Race> {
         let mut accesses = self.walk.accesses(range.clone());
         accesses.extend(condition.into_iter().flat_map(|it| self.walk.accesses(it.clone())));
         let is_write = |it: &&Access| it.kind == Kind::Write && it.range == assignment.left;
         let write = accesses.iter().find(is_write)?.clone();
         let reads = accesses.iter().filter(|it| it.kind == Kind::Read);
+        let is_same = |it: &Access| it.root == write.root && it.whole == write.whole;
+        let reads = reads.filter(|it| by_many || !is_same(it));
+        let bounds = condition.map_or_else(Vec::new, |it| self.bounds(it));
+        let is_excluded = condition.is_some_and(|it| self.excludes_one(it));
+        let counts = |it: &&Access| {
+            let is_common = it.whole.iter().all(|it| !it.is_of_thread() && !it.is_free());
+            // `if (t < k) s[t] += s[t + k];` reads beyond the bound.
+            let is_beyond = bounds.iter().any(|(below, bound)| {
+                let beyond = [below.plus(bound), bound.plus(below)];
+                [below] == [&write.whole[0]]
+                    && write.whole.len() == 1
+                    && beyond.iter().any(|beyond| it.whole == [beyond.clone()])
+            });
+            !(is_excluded && is_common || is_beyond)
+        };
+        let reads = reads.filter(counts);
         let found = reads.filter_map(|read| self.race_of(read, &write));
         let passed = self.passed(range, &write).then_some(match write.is_shared {
             true => Race::Sure,
@@ -459,7 +511,11 @@ impl Parter<'_, '_, '_> {
             return indices.are_common(to).then_some(Race::Common);
         }
         let is_free = |it: &[Index]| it.iter().any(Index::is_free);
-        if indices.are_own(from, to) || indices.are_of_slices(from, to) || is_ahead(from, to) {
+        if indices.are_own(from, to)
+            || indices.are_of_slices(from, to)
+            || is_ahead(from, to)
+            || are_of_parts(from, to)
+        {
             return None;
         }
         let is_common = !is_free(from) && from.iter().all(|it| !it.is_of_thread());
@@ -478,7 +534,11 @@ impl Parter<'_, '_, '_> {
         range.clone().any(|at| {
             let is_called = |open: usize| {
                 let name = open.checked_sub(1).filter(|&it| lexemes.is_word(it));
-                lexemes.at(open) == "(" && name.is_some_and(|it| !is_keyword(lexemes.at(it)))
+                let is_function = |it: usize| {
+                    let word = lexemes.at(it);
+                    !is_keyword(word) && !(self.walk.meets)(word)
+                };
+                lexemes.at(open) == "(" && name.is_some_and(is_function)
             };
             // Of elements the function gets the value.
             let is_bare = matches!(lexemes.at(at + 1), "," | ")" | "+")

@@ -2,6 +2,7 @@
 
 use super::super::lexemes::{Lexemes, NONE};
 use super::super::statements::Body;
+use super::super::words::is_known_function;
 use super::is_fixed;
 use std::ops::Range;
 
@@ -185,7 +186,8 @@ impl<'i, 't, 'a> Indices<'i, 't, 'a> {
             None if lexemes.is_word(at) => {
                 lexemes.at(at) == "threadIdx"
                     || (lexemes.at(at + 1) == "("
-                        && !matches!(lexemes.at(at), "min" | "max" | "int" | "sizeof"))
+                        && !matches!(lexemes.at(at), "int" | "sizeof")
+                        && !is_known_function(lexemes.at(at)))
             }
             None => {
                 let is_star = lexemes.at(at) == "*" && !(at > 0 && lexemes.ends_operand(at - 1));
@@ -323,7 +325,8 @@ impl<'i, 't, 'a> Indices<'i, 't, 'a> {
         if first.own != second.own || first.own.is_empty() {
             return 0;
         }
-        let is_near = first.offset.max(second.offset) < first.factor();
+        let is_near = first.offset.max(second.offset) < first.factor()
+            && first.offset.min(second.offset) >= 0;
         let is_same = first.offset == second.offset || is_near;
         let fits = is_same && [&first, &second].into_iter().all(|it| it.others.is_empty())
             || first.others == second.others && is_same && !first.is_open
@@ -388,7 +391,7 @@ impl<'i, 't, 'a> Indices<'i, 't, 'a> {
     pub(super) fn are_of_slices(&self, old: &[Index], new: &[Index]) -> bool {
         let ([old], [new]) = (old, new) else { return false };
         let is_shared = self.axes == 0 || old.axes() & self.axes != self.axes;
-        if is_shared || old.is_free() || new.is_free() || self.parts(old)[..2] != [0, 0] {
+        if is_shared || self.parts(old)[..2] != [0, 0] {
             return false;
         }
         let (first, second) = (Sum::of(old), Sum::of(new));
@@ -466,6 +469,23 @@ pub(super) fn is_ahead(read: &[Index], write: &[Index]) -> bool {
         && more.iter().all(|it| !it.split(' ').any(|word| word == "-" || word == "~"))
 }
 
+/// True for elements of two parts of an array, each of which begins elsewhere in all threads: `s[from * n + t]` and
+/// `s[to * n + t]`.
+pub(super) fn are_of_parts(old: &[Index], new: &[Index]) -> bool {
+    let has_more = |first: &Sum, second: &Sum| {
+        first.others.iter().any(|it| !it.starts_with('-') && !second.others.contains(it))
+    };
+    old.len() == new.len()
+        && old.iter().zip(new).any(|(old, new)| {
+            let (first, second) = (Sum::of(old), Sum::of(new));
+            let is_known = !old.is_free() && !new.is_free() && first.own == second.own;
+            is_known
+                && !first.own.is_empty()
+                && has_more(&first, &second)
+                && has_more(&second, &first)
+        })
+}
+
 /// True for two numbers, or what is the same in all threads plus two numbers.
 fn are_apart(old: &Index, new: &Index) -> bool {
     if old.is_free() || new.is_free() || old.axes() != 0 || new.axes() != 0 {
@@ -490,6 +510,36 @@ fn split<'t>(tokens: &'t [Token], operator: &str) -> Vec<&'t [Token]> {
         .collect()
 }
 
+/// The terms of a sum, and whether each is taken away.
+fn terms(tokens: &[Token]) -> Vec<(bool, &[Token])> {
+    let (mut found, mut depth, mut start, mut is_less) = (Vec::new(), 0_usize, 0, false);
+    for (at, token) in tokens.iter().enumerate() {
+        match token.text.as_str() {
+            "(" | "[" => depth += 1,
+            ")" | "]" => depth = depth.saturating_sub(1),
+            sign @ ("+" | "-") if depth == 0 => {
+                // Behind an operator it is a sign of its own.
+                let is_term = at > start
+                    && !matches!(
+                        tokens[at - 1].text.as_str(),
+                        "*" | "/" | "%" | "<<" | ">>" | "&" | "|" | "^" | "<" | ">" | "?" | ":"
+                    );
+                if is_term {
+                    found.push((is_less, &tokens[start..at]));
+                }
+                if is_term || at == start {
+                    is_less =
+                        sign == "-" && (is_term || !is_less) || sign == "+" && !is_term && is_less;
+                    start = at + 1;
+                }
+            }
+            _ => {}
+        }
+    }
+    found.push((is_less, &tokens[start..]));
+    found
+}
+
 /// True for a term that is a multiple of a block's size as far as one can tell.
 fn is_of_blocks(term: &str) -> bool {
     let is_large =
@@ -501,7 +551,7 @@ fn is_of_blocks(term: &str) -> bool {
 struct Sum {
     own: Vec<String>,
     others: Vec<String>,
-    offset: u64,
+    offset: i64,
     is_open: bool,
 }
 
@@ -511,22 +561,23 @@ impl Sum {
         while let [first, inner @ .., last] = tokens
             && first.text == "("
             && last.text == ")"
-            && split(tokens, "+").len() == 1
-            && split(inner, "#").len() == 1
             && is_one_group(tokens)
         {
             tokens = inner;
         }
         let mut sum = Sum { own: Vec::new(), others: Vec::new(), offset: 0, is_open: false };
-        for term in split(tokens, "+") {
+        for (is_less, term) in terms(tokens) {
             let text = term.iter().map(|it| it.text.as_str()).collect::<Vec<_>>().join(" ");
+            let number = text.trim_end_matches(['u', 'U', 'l', 'L']).parse::<i64>();
+            let sign = if is_less { "- " } else { "" };
             if term.iter().any(|it| it.axes != 0) {
-                sum.own.push(text);
-            } else if let Ok(number) = text.trim_end_matches(['u', 'U', 'l', 'L']).parse::<u64>() {
-                sum.offset += number;
+                sum.own.push(format!("{sign}{text}"));
+            } else if let Ok(number) = number {
+                let by = if is_less { -number } else { number };
+                sum.offset = sum.offset.saturating_add(by);
                 continue;
             } else {
-                sum.others.push(text);
+                sum.others.push(format!("{sign}{text}"));
             }
             sum.is_open |= term.iter().any(|it| it.is_open);
         }
@@ -536,14 +587,14 @@ impl Sum {
     }
 
     /// The number that the thread's index is multiplied by, if it is one term.
-    fn factor(&self) -> u64 {
+    fn factor(&self) -> i64 {
         let [term] = &self.own[..] else { return 0 };
         let words: Vec<&str> = term.split(' ').collect();
         let number = |it: &str| it.trim_end_matches(['u', 'U', 'l', 'L']).parse().ok();
         match words[..] {
             [first, "*", ..] if number(first).is_some() => number(first).unwrap_or_default(),
             [.., "*", last] => number(last).unwrap_or_default(),
-            [.., "<<", last] => number(last).map_or(0, |it: u64| 1 << it.min(62)),
+            [.., "<<", last] => number(last).map_or(0, |it: i64| 1 << it.clamp(0, 62)),
             _ => 0,
         }
     }
