@@ -21,6 +21,7 @@ use super::access::Access as Use;
 use super::facts::facts;
 use super::lexemes::{Lexemes, is_assignment};
 use super::statements::{Body, Node, What};
+use super::words::{is_keyword, is_known_function};
 use aliases::Array;
 use index::{Index, Indices, Test};
 use std::collections::BTreeSet;
@@ -291,11 +292,42 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
         let mut at = range.start;
         while at < range.end {
             if let Some(array) = self.array_at(at) {
-                self.access(at, array, &mut found);
+                match self.is_passed(at) {
+                    true if array.is_shared && array.is_common() => {
+                        found.push(self.any_element(at, array));
+                    }
+                    true => {}
+                    false => self.access(at, array, &mut found),
+                }
             }
             at += 1;
         }
         found
+    }
+
+    /// True for an array, or the address of an element, that a function of the program gets.
+    fn is_passed(&self, at: usize) -> bool {
+        let lexemes = self.lexemes;
+        let begins = |it: usize| matches!(lexemes.before(it), "," | "(");
+        let is_bare = matches!(lexemes.at(at + 1), "," | ")" | "+") && begins(at);
+        let is_address = lexemes.before(at) == "&" && begins(at - 1);
+        let is_function = |open: usize| {
+            let name = lexemes.before(open);
+            lexemes.at(open) == "("
+                && lexemes.is_word(open - 1)
+                && !(is_keyword(name) || is_known_function(name) || name.starts_with("atomic"))
+                && !(self.meets)(name)
+        };
+        (is_bare || is_address) && lexemes.opener(at).is_some_and(|it| it > 0 && is_function(it))
+    }
+
+    /// The access of a function, to whichever element.
+    fn any_element(&self, at: usize, array: Array) -> Access {
+        let alone = self.alone.as_ref().map(|it| it.0.clone());
+        let (range, kind, is_shared) = (at..at + 1, Kind::Read, array.is_shared);
+        let [indices, whole] = [0, 1].map(|_| vec![Index::unknown()]);
+        let Array { name, root, .. } = array;
+        Access { at, range, name, root, whole, is_shared, kind, indices, alone }
     }
 
     fn access(&self, at: usize, array: Array, found: &mut Vec<Access>) {

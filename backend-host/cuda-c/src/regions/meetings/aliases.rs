@@ -38,6 +38,12 @@ impl Array {
         ([self.row.clone(), own].concat(), is_alias && !is_offset)
     }
 
+    /// True if it points to the same place in all threads, as far as is known.
+    pub(super) fn is_common(&self) -> bool {
+        let is_common = |it: &Index| !it.is_of_thread() && !it.is_free();
+        self.row.iter().chain(&self.from).all(is_common)
+    }
+
     /// A place of it, so far from where it points to.
     fn at(mut self, row: Vec<Index>, from: Option<Index>) -> Array {
         for index in row.iter().chain(&from).filter(|it| it.is_offset()) {

@@ -12,7 +12,7 @@ use super::super::access::Access as Use;
 use super::super::facts::facts;
 use super::super::lexemes::{Lexemes, NONE, is_assignment};
 use super::super::statements::{Body, Loop, Node, What};
-use super::super::words::{is_integer, is_keyword, is_specifier, is_type};
+use super::super::words::{is_integer, is_specifier, is_type};
 use super::index::{Index, Test, are_of_parts, is_ahead};
 use super::{Access, Kind, Walk, is_fixed};
 use std::collections::BTreeSet;
@@ -493,10 +493,12 @@ impl Parter<'_, '_, '_> {
         };
         let reads = reads.filter(counts);
         let found = reads.filter_map(|read| self.race_of(read, &write));
-        let passed = self.passed(range, &write).then_some(match write.is_shared {
-            true => Race::Sure,
-            false => Race::Doubtful,
-        });
+        // A function may read any element.
+        let is_passed = |at: usize| {
+            let array = self.walk.array_at(at).filter(|_| self.walk.is_passed(at));
+            array.is_some_and(|it| it.root == write.root)
+        };
+        let passed = range.clone().any(is_passed).then_some(Race::Doubtful);
         found.chain(passed).max()
     }
 
@@ -526,28 +528,6 @@ impl Parter<'_, '_, '_> {
             false if is_common || indices.are_common(from) => Some(Race::Common),
             false => Some(Race::Doubtful),
         }
-    }
-
-    /// True if a function gets the array that is written, as a pointer.
-    fn passed(&self, range: &Range<usize>, write: &Access) -> bool {
-        let lexemes = self.lexemes;
-        range.clone().any(|at| {
-            let is_called = |open: usize| {
-                let name = open.checked_sub(1).filter(|&it| lexemes.is_word(it));
-                let is_function = |it: usize| {
-                    let word = lexemes.at(it);
-                    !is_keyword(word) && !(self.walk.meets)(word)
-                };
-                lexemes.at(open) == "(" && name.is_some_and(is_function)
-            };
-            // Of elements the function gets the value.
-            let is_bare = matches!(lexemes.at(at + 1), "," | ")" | "+")
-                && matches!(lexemes.before(at), "," | "(")
-                || lexemes.before(at) == "&" && matches!(lexemes.before(at - 1), "," | "(");
-            is_bare
-                && lexemes.opener(at).is_some_and(is_called)
-                && self.walk.array_at(at).is_some_and(|it| it.is_pointer && it.root == write.root)
-        })
     }
 
     /// True for a condition that has the same value whenever it is asked in a statement.

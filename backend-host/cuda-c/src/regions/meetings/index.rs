@@ -1,7 +1,7 @@
 //! What is known of an index: which threads have it in common.
 
 use super::super::lexemes::{Lexemes, NONE};
-use super::super::statements::Body;
+use super::super::statements::{Body, Node, What};
 use super::super::words::is_known_function;
 use super::is_fixed;
 use std::ops::Range;
@@ -156,10 +156,29 @@ impl<'i, 't, 'a> Indices<'i, 't, 'a> {
         let axes = named.fold(0, |axes, it| axes | axis(lexemes.at(it + 2)));
         let varies = vec![false; body.locals.len()];
         let mut indices = Indices { lexemes, body, axes, varies, counter: None };
-        while let Some(id) =
-            (0..body.locals.len()).find(|&id| !indices.varies[id] && indices.values_vary(id))
-        {
-            indices.varies[id] = true;
+        let mut branches = Vec::new();
+        body.nodes.iter().for_each(|node| add_branches(node, &mut branches));
+        let set_in = |inner: &Range<usize>| -> Vec<usize> {
+            let first = body.uses.partition_point(|it| it.at < inner.start);
+            let uses = body.uses[first..].iter().take_while(|it| it.at < inner.end);
+            uses.filter(|it| it.access != super::Use::Read).map(|it| it.local).collect()
+        };
+        let mut branches: Vec<_> =
+            branches.into_iter().map(|(condition, inner)| (condition, set_in(&inner))).collect();
+        loop {
+            let known = indices.varies.iter().filter(|it| **it).count();
+            for id in 0..body.locals.len() {
+                indices.varies[id] = indices.varies[id] || indices.values_vary(id);
+            }
+            // What some threads alone assign.
+            branches.retain(|(condition, set)| {
+                let is_common = !condition.clone().any(|at| indices.differs(at));
+                set.iter().filter(|_| !is_common).for_each(|&id| indices.varies[id] = true);
+                is_common
+            });
+            if known == indices.varies.iter().filter(|it| **it).count() {
+                break;
+            }
         }
         indices
     }
@@ -447,6 +466,26 @@ impl<'i, 't, 'a> Indices<'i, 't, 'a> {
 /// True for indices that are the same in all threads, and written in two ways.
 pub(super) fn may_differ(old: &[Index], new: &[Index]) -> bool {
     old != new && old.iter().chain(new).all(|it| it.axes() == 0)
+}
+
+/// The conditions of a statement, and what some threads may execute by them.
+fn add_branches(node: &Node, branches: &mut Vec<(Range<usize>, Range<usize>)>) {
+    match &node.what {
+        What::Block(nodes) => nodes.iter().for_each(|it| add_branches(it, branches)),
+        What::If { condition, then, other } => {
+            branches.push((condition.clone(), condition.end..node.range.end));
+            for it in [Some(then), other.as_ref()].into_iter().flatten() {
+                add_branches(it, branches);
+            }
+        }
+        What::Loop(it) => {
+            branches.push((it.condition.clone(), it.step.clone()));
+            branches.push((it.condition.clone(), it.body.range.clone()));
+            add_branches(&it.body, branches);
+        }
+        What::Switch(body) => branches.push((node.range.clone(), body.range.clone())),
+        _ => {}
+    }
 }
 
 /// True if a thread reads an element in front of that which it writes: a later thread's, which it has not written yet if
