@@ -5,6 +5,7 @@
 //! so freed blocks are kept up to a limit, and given back when memory runs short.
 
 mod alone;
+mod arena;
 mod block;
 mod exhausted;
 mod quarantine;
@@ -12,6 +13,7 @@ mod segments;
 #[cfg(test)]
 mod tests;
 
+use arena::{Arena, Shape};
 use block::{HUGE, LARGE, SMALL_SIZES, block_layout, block_size, mark, small_index, small_size};
 use exhausted::{exhausted, refused_by_system};
 use hal::process::{OfProcess, ProcessMutex};
@@ -25,6 +27,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Free small blocks kept per size: at most this many, and at most so many bytes.
 const SMALL_COUNT: usize = 64;
 const SMALL_BYTES: usize = 4 << 20;
+
+/// How many sizes of blocks are those of chunks.
+const ARENAS: usize = match small_index(arena::LARGEST) {
+    Some(last) => last + 1,
+    None => 0,
+};
 
 /// A block of the system's with any bytes. Arrays are read before they are written, too, in which the compiler may
 /// see no memory that was never written: code that it cannot see into has had the address. Zeroing would touch
@@ -54,6 +62,8 @@ type Cache = BTreeMap<usize, Vec<usize>>;
 enum Block {
     /// One with its mark in front of it.
     Small,
+    /// A chunk of smaller ones.
+    Chunk(Shape),
     /// A larger one, and the bytes that its allocation asked for, zero while it is free.
     Large(usize),
 }
@@ -71,6 +81,9 @@ pub(crate) struct Memory {
     cached: OfProcess<AtomicUsize>,
     /// Addresses of free small blocks, one list per size.
     small: [ProcessMutex<Vec<usize>>; SMALL_SIZES],
+    /// Where those of the smallest sizes come from, and how many chunks of them are wide.
+    arenas: [ProcessMutex<Arena>; ARENAS],
+    wide: OfProcess<AtomicUsize>,
     /// All blocks by address, those in use and the free ones that are kept. Only what takes a
     /// block from the system or gives it back comes here, and what is large anyway.
     blocks: ProcessMutex<BTreeMap<usize, Block>>,
@@ -89,6 +102,8 @@ impl Memory {
             cache: ProcessMutex::default(),
             cached: OfProcess::new(),
             small: [const { ProcessMutex::new(Vec::new) }; SMALL_SIZES],
+            arenas: [const { ProcessMutex::new(Arena::default) }; ARENAS],
+            wide: OfProcess::new(),
             blocks: ProcessMutex::default(),
             segments: Segments::default(),
             quarantine: Quarantine::new(capacity / 4),
@@ -110,6 +125,25 @@ impl Memory {
 
     fn cached(&self) -> &AtomicUsize {
         self.cached.get(AtomicUsize::default)
+    }
+
+    fn wide(&self) -> &AtomicUsize {
+        self.wide.get(AtomicUsize::default)
+    }
+
+    /// Where blocks of a size come from, if they lie in chunks.
+    fn arena(&self, size: usize) -> Option<&ProcessMutex<Arena>> {
+        small_index(size).and_then(|index| self.arenas.get(index))
+    }
+
+    /// A block of a chunk.
+    fn take_small(&self, index: usize, arena: &ProcessMutex<Arena>) -> Option<usize> {
+        let mut arena = arena.lock();
+        let (address, new) = arena.take(index, self.wide())?;
+        if let Some((chunk, shape)) = new {
+            self.blocks.lock().insert(chunk, Block::Chunk(shape));
+        }
+        Some(address)
     }
 
     fn cached_bytes(&self) -> usize {
@@ -183,10 +217,15 @@ impl Memory {
         let private = || {
             let blocks = self.blocks.lock();
             let (&start, &block) = blocks.range(..=address).next_back()?;
-            let bytes = match block {
-                Block::Large(bytes) => bytes,
+            let (start, bytes) = match block {
+                Block::Large(bytes) => (start, bytes),
                 // SAFETY: a block goes back to the system only after it has left the map.
-                Block::Small => unsafe { mark(start) }.load(Ordering::Relaxed),
+                Block::Small => (start, unsafe { mark(start) }.load(Ordering::Relaxed)),
+                Block::Chunk(shape) => {
+                    let start = shape.block(start, address)?;
+                    // SAFETY: as above.
+                    (start, unsafe { arena::mark(start) }.load(Ordering::Relaxed) as usize)
+                }
             };
             (address - start < bytes).then_some((start as u64, bytes))
         };
@@ -199,7 +238,10 @@ impl Memory {
     /// # Safety
     /// The block is of this size and allocated.
     unsafe fn note(&self, address: usize, size: usize, bytes: usize) {
-        if size < LARGE {
+        if size <= arena::LARGEST {
+            // SAFETY: the caller's promise; the bytes are no more than the size.
+            unsafe { arena::mark(address) }.store(bytes as u32, Ordering::Relaxed);
+        } else if size < LARGE {
             // SAFETY: the caller's promise.
             unsafe { mark(address) }.store(bytes, Ordering::Relaxed);
         } else {
@@ -210,6 +252,15 @@ impl Memory {
     /// # Safety
     /// The block was allocated with the layout of `size` and is used by nobody.
     unsafe fn give_back(&self, address: usize, size: usize) {
+        if let Some(arena) = self.arena(size) {
+            let mut arena = arena.lock();
+            if let Some(chunk) = arena.put_back(address, self.wide()) {
+                self.blocks.lock().remove(&chunk);
+                // SAFETY: the arena has forgotten it, and the map, too.
+                unsafe { arena::end(chunk) };
+            }
+            return;
+        }
         self.blocks.lock().remove(&address);
         if let Some((layout, front)) = block_layout(size) {
             // SAFETY: the caller's promise.
@@ -325,6 +376,15 @@ impl Memory {
         let (layout, front) = block_layout(size)?;
         if let Some(index) = small_index(size) {
             if let Some(address) = self.small[index].lock().pop() {
+                // SAFETY: the block is of its list's size.
+                unsafe { self.note(address, size, bytes) };
+                return Some(address as u64);
+            }
+            if let Some(arena) = self.arenas.get(index) {
+                let address = self.take_small(index, arena).or_else(|| {
+                    self.release();
+                    self.take_small(index, arena)
+                })?;
                 // SAFETY: the block is of its list's size.
                 unsafe { self.note(address, size, bytes) };
                 return Some(address as u64);

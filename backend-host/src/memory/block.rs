@@ -20,8 +20,8 @@ pub(super) const PAGE: usize = 4096;
 /// with eight bytes each, which otherwise would end the process at some later time.
 pub(super) const BEHIND: usize = 8192;
 /// In front of each block, likewise, for what reaches to the left of an array. Its first word, which nothing short
-/// reaches, is the mark of a small block: the bytes that its allocation asked for, zero while it is free. So a
-/// small block and what is known of it share a page, and the margin behind it is not touched.
+/// reaches, is the mark of a small block of no chunk: the bytes that its allocation asked for, zero while it is free. So
+/// such a block and what is known of it share a page, and the margin behind it is not touched.
 pub(super) const FRONT: usize = 1024;
 
 /// The size that a request is rounded up to, so that blocks fit later requests: small ones to
@@ -36,13 +36,13 @@ pub(super) fn block_size(bytes: usize) -> usize {
 }
 
 /// The size of the blocks in a list of small ones.
-pub(super) fn small_size(index: usize) -> usize {
+pub(super) const fn small_size(index: usize) -> usize {
     let magnitude = SMALLEST << (index / 4);
     magnitude + magnitude / 4 * (index % 4)
 }
 
 /// Which list of small blocks a size of [`block_size`] belongs to.
-pub(super) fn small_index(size: usize) -> Option<usize> {
+pub(super) const fn small_index(size: usize) -> Option<usize> {
     if size >= LARGE {
         return None;
     }
@@ -62,7 +62,7 @@ fn with_margins(size: usize, alignment: usize) -> Option<(Layout, usize)> {
     Some((layout.ok()?, front))
 }
 
-/// The mark of a small block.
+/// The mark of a small block of no chunk (`arena.rs`).
 ///
 /// # Safety
 /// The block is a small one, and stays allocated while the mark is used.

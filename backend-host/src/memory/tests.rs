@@ -74,6 +74,49 @@ fn what_is_written_a_little_beside_a_block_harms_no_other_one() -> Result<()> {
     Ok(())
 }
 
+/// The first are as far from each other as large ones, the others nearer.
+#[test]
+fn many_small_blocks_keep_their_distance_and_are_found() -> Result<()> {
+    let memory = Memory::new(1 << 30, 1 << 30);
+    let sizes = |it: usize| [16, 64, 100, 1000, 4096][it % 5];
+    let blocks: Vec<u64> =
+        (0..20_000).map(|it| memory.allocate(sizes(it))).collect::<Result<_>>()?;
+    // SAFETY: of each block, what is nobody's on both sides: the shortest margin on the left, and one on the right,
+    // which in chunks with more blocks others are in, that are written later.
+    let write = |it: usize, by: u8, margins: [usize; 2]| unsafe {
+        let [front, behind] = margins;
+        (blocks[it] as *mut u8).sub(front).write_bytes(by, front + sizes(it) + behind);
+    };
+    let read = |it: usize| {
+        // SAFETY: the allocation has so many bytes.
+        unsafe { std::slice::from_raw_parts(blocks[it] as *const u8, sizes(it)) }
+    };
+    (0..blocks.len()).for_each(|it| write(it, 1, [FRONT - 8, BEHIND]));
+    for it in 0..blocks.len() {
+        let (start, bytes) = (blocks[it], sizes(it));
+        for at in [start, start + bytes as u64 - 1] {
+            assert_eq!(memory.allocation(at), Some((start, bytes)));
+        }
+        assert_eq!([start - 1, start + bytes as u64].map(|at| memory.allocation(at)), [None; 2]);
+        write(it, it as u8, [0, 0]);
+    }
+    // Of half of them: to the right as far as blocks are from each other at least.
+    (0..blocks.len()).step_by(2).for_each(|it| write(it, it as u8, [0, 1000]));
+    for it in 0..blocks.len() {
+        assert!(read(it).iter().all(|byte| *byte == it as u8), "{it}");
+    }
+    for (it, block) in blocks.iter().enumerate() {
+        // SAFETY: the block is that of the allocation above.
+        unsafe { memory.free(*block, sizes(it)) };
+        assert_eq!(memory.allocation(*block), None);
+    }
+    assert!(memory.blocks.lock().len() < 20, "few chunks are left");
+    memory.trim(0);
+    assert!(memory.blocks.lock().is_empty());
+    assert_eq!(memory.wide().load(Ordering::Relaxed), 0);
+    Ok(())
+}
+
 #[test]
 fn large_blocks_are_zero_though_they_were_used() -> Result<()> {
     let memory = Memory::new(1 << 30, 1 << 30);
