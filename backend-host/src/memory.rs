@@ -136,6 +136,13 @@ impl Memory {
         small_index(size).and_then(|index| self.arenas.get(index))
     }
 
+    /// Gives a chunk back that its arena has returned.
+    fn end_chunk(&self, chunk: usize) {
+        self.blocks.lock().remove(&chunk);
+        // SAFETY: the arena has forgotten it, and the map, too.
+        unsafe { arena::end(chunk) };
+    }
+
     /// A block of a chunk.
     fn take_small(&self, index: usize, arena: &ProcessMutex<Arena>) -> Option<usize> {
         let mut arena = arena.lock();
@@ -154,7 +161,8 @@ impl Memory {
     pub(crate) fn kept(&self) -> usize {
         let small = self.small.iter().enumerate();
         let small: usize = small.map(|(index, free)| small_size(index) * free.lock().len()).sum();
-        small + self.cached_bytes() + self.segments.kept() + self.quarantine.bytes()
+        let chunks: usize = self.arenas.iter().map(|it| it.lock().kept()).sum();
+        small + chunks + self.cached_bytes() + self.segments.kept() + self.quarantine.bytes()
     }
 
     /// Gives kept blocks back, the largest first, until at most `keep` bytes are kept; and the
@@ -179,7 +187,7 @@ impl Memory {
         }
     }
 
-    /// Gives the largest kept block back; its size, zero if there is none.
+    /// Gives the largest kept block back, or a chunk; its size, zero if there is none.
     fn release_largest(&self) -> usize {
         let mut cache = self.cache.lock();
         while let Some(mut entry) = cache.last_entry() {
@@ -187,17 +195,24 @@ impl Memory {
             if let Some(address) = address {
                 self.cached().fetch_sub(size, Ordering::Relaxed);
                 // SAFETY: the block is of this size, and only the cache knew it.
-                unsafe { self.give_back(address, size) };
+                unsafe { self.give_back(address, size, false) };
                 return size;
             }
             entry.remove();
         }
         drop(cache);
+        for arena in &self.arenas {
+            let mut arena = arena.lock();
+            if let Some(chunk) = arena.take_empty(self.wide()) {
+                self.end_chunk(chunk);
+                return arena::CHUNK;
+            }
+        }
         for (index, free) in self.small.iter().enumerate().rev() {
             if let Some(address) = free.lock().pop() {
                 let size = small_size(index);
                 // SAFETY: the block is of its list's size, and only the list knew it.
-                unsafe { self.give_back(address, size) };
+                unsafe { self.give_back(address, size, false) };
                 return size;
             }
         }
@@ -249,15 +264,15 @@ impl Memory {
         }
     }
 
+    /// A chunk whose last block it is may be kept where `keeps` is true.
+    ///
     /// # Safety
     /// The block was allocated with the layout of `size` and is used by nobody.
-    unsafe fn give_back(&self, address: usize, size: usize) {
+    unsafe fn give_back(&self, address: usize, size: usize, keeps: bool) {
         if let Some(arena) = self.arena(size) {
             let mut arena = arena.lock();
-            if let Some(chunk) = arena.put_back(address, self.wide()) {
-                self.blocks.lock().remove(&chunk);
-                // SAFETY: the arena has forgotten it, and the map, too.
-                unsafe { arena::end(chunk) };
+            if let Some(chunk) = arena.put_back(address, keeps, self.wide()) {
+                self.end_chunk(chunk);
             }
             return;
         }
@@ -463,7 +478,7 @@ impl Memory {
             }
         }
         // SAFETY: the caller's promise; nothing else knows the block.
-        unsafe { self.give_back(address as usize, size) };
+        unsafe { self.give_back(address as usize, size, true) };
     }
 }
 

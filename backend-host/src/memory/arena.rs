@@ -11,10 +11,10 @@ use std::alloc::{Layout, dealloc};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-/// The largest block of a chunk.
-pub(super) const LARGEST: usize = 4096;
+/// The largest block of a chunk. Larger ones would save little: they fill pages, and margins are not touched.
+pub(super) const LARGEST: usize = 1024;
 /// A chunk is as large, and begins at a multiple of it.
-const CHUNK: usize = 256 << 10;
+pub(super) const CHUNK: usize = 256 << 10;
 /// No two blocks begin in one window; the chunk begins with a mark for each.
 const WINDOW: usize = 1024;
 /// Where the first block begins.
@@ -23,6 +23,9 @@ const FIRST: usize = CHUNK / WINDOW * size_of::<u32>() + FRONT;
 const NARROW: usize = 1024;
 /// So many chunks of a process's device are wide, at most.
 const MOST_WIDE: usize = 80;
+
+/// Chunks of one size without a block in use that are kept, at most.
+const MOST_EMPTY: usize = 16;
 
 /// How the blocks of a chunk lie in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,8 +79,9 @@ struct Chunk {
 #[derive(Debug, Default)]
 pub(super) struct Arena {
     chunks: HashMap<usize, Chunk>,
-    /// Those of them with a block to hand out.
+    /// Those of them with a block to hand out, and how many have no other ones.
     open: Vec<usize>,
+    empty: usize,
 }
 
 fn layout() -> Layout {
@@ -109,6 +113,7 @@ impl Arena {
             }
         };
         let chunk = self.chunks.get_mut(&base)?;
+        self.empty -= usize::from(chunk.live == 0);
         chunk.live += 1;
         let address = chunk.free.pop().unwrap_or_else(|| {
             chunk.fresh -= 1;
@@ -132,33 +137,58 @@ impl Arena {
         let base = pointer as usize;
         self.chunks.insert(base, Chunk { shape, live: 0, fresh: blocks, free: Vec::new() });
         self.open.push(base);
+        self.empty += 1;
         Some(base)
     }
 
-    /// Takes a block back. If it was the last one of its chunk, the chunk is no longer one, and is returned for
-    /// [`end`]. A forked child knows none of its parent's.
-    pub(super) fn put_back(&mut self, address: usize, wide: &AtomicUsize) -> Option<usize> {
+    /// Takes a block back. If it was the last one of its chunk, and that is not to be kept, or some are, the chunk is no
+    /// longer one, and is returned for [`end`]. A forked child knows none of its parent's.
+    pub(super) fn put_back(
+        &mut self,
+        address: usize,
+        keeps: bool,
+        wide: &AtomicUsize,
+    ) -> Option<usize> {
         let base = address - address % CHUNK;
         let chunk = self.chunks.get_mut(&base)?;
-        chunk.live -= 1;
-        if chunk.live == 0 {
-            wide.fetch_sub(usize::from(chunk.shape.is_wide), Ordering::Relaxed);
-            self.chunks.remove(&base);
-            self.open.retain(|it| *it != base);
-            return Some(base);
-        }
         if chunk.fresh == 0 && chunk.free.is_empty() {
             self.open.push(base);
         }
         chunk.free.push(address);
-        None
+        chunk.live -= 1;
+        if chunk.live > 0 {
+            return None;
+        }
+        self.empty += 1;
+        (!keeps || self.empty > MOST_EMPTY).then(|| self.forget(base, wide))
+    }
+
+    /// Bytes of chunks without a block in use.
+    pub(super) fn kept(&self) -> usize {
+        self.empty * CHUNK
+    }
+
+    /// A chunk without a block in use, for [`end`].
+    pub(super) fn take_empty(&mut self, wide: &AtomicUsize) -> Option<usize> {
+        (self.empty > 0).then_some(())?;
+        let base = *self.chunks.iter().find(|(_, chunk)| chunk.live == 0)?.0;
+        Some(self.forget(base, wide))
+    }
+
+    fn forget(&mut self, base: usize, wide: &AtomicUsize) -> usize {
+        let chunk = self.chunks.remove(&base);
+        let is_wide = chunk.is_some_and(|it| it.shape.is_wide);
+        wide.fetch_sub(usize::from(is_wide), Ordering::Relaxed);
+        self.open.retain(|it| *it != base);
+        self.empty -= 1;
+        base
     }
 }
 
 /// Gives a chunk back to the system.
 ///
 /// # Safety
-/// It is one of [`Arena::put_back`], and nobody looks for its blocks any longer.
+/// It is one that an arena has returned for this, and nobody looks for its blocks any longer.
 pub(super) unsafe fn end(chunk: usize) {
     // SAFETY: the caller's promise.
     unsafe { dealloc(chunk as *mut u8, layout()) };
