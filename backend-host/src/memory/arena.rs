@@ -25,7 +25,7 @@ const NARROW: usize = 1024;
 const MOST_WIDE: usize = 80;
 
 /// Chunks of one size without a block in use that are kept, at most.
-const MOST_EMPTY: usize = 16;
+const MOST_EMPTY: usize = 128;
 
 /// How the blocks of a chunk lie in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
