@@ -10,6 +10,9 @@ constexpr unsigned long MOST_KEPT = 96 << 10;
 
 template <class T> struct WithoutConst { typedef T type; };
 template <class T> struct WithoutConst<const T> { typedef T type; };
+// Where threads keep them, one by one, nothing else points.
+template <class T> struct WithoutConst<T* __restrict__> { typedef T* type; };
+template <class T> struct WithoutConst<T* const __restrict__> { typedef T* type; };
 template <class T> using Kept = typename WithoutConst<T>::type;
 
 // True for what may be made in one place and then kept in another: a constructor of the program's might leave a

@@ -13,7 +13,7 @@ use super::super::facts::facts;
 use super::super::lexemes::{Lexemes, NONE, is_assignment};
 use super::super::statements::{Body, Loop, Node, What};
 use super::super::words::{is_integer, is_specifier, is_type};
-use super::index::{Index, Test, are_of_parts, is_ahead};
+use super::index::{Index, Test, are_of_parts, is_ahead, is_of_later_row};
 use super::{Access, Kind, Walk, is_fixed};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -517,6 +517,7 @@ impl Parter<'_, '_, '_> {
             || indices.are_of_slices(from, to)
             || is_ahead(from, to)
             || are_of_parts(from, to)
+            || is_of_later_row(from, to)
         {
             return None;
         }

@@ -508,6 +508,47 @@ pub(super) fn is_ahead(read: &[Index], write: &[Index]) -> bool {
         && more.iter().all(|it| !it.split(' ').any(|word| word == "-" || word == "~"))
 }
 
+/// True for elements of a row that all threads read and of rows behind it: `a[n * k + j]` and `a[n * (i + 1 + k) + j]`.
+pub(super) fn is_of_later_row(read: &[Index], write: &[Index]) -> bool {
+    let ([read], [write]) = (read, write) else { return false };
+    if read.is_free() || write.is_free() {
+        return false;
+    }
+    let (mut from, mut to) = (terms(&read.tokens), terms(&write.tokens));
+    from.retain(|it| to.iter().position(|other| it == other).map(|at| to.remove(at)).is_none());
+    let ([(false, from)], [(false, to)]) = (&from[..], &to[..]) else { return false };
+    let (from, to) = (split(from, "*"), split(to, "*"));
+    let ([a, b], [c, d]) = (&from[..], &to[..]) else { return false };
+    [(a, b, c, d), (b, a, c, d), (a, b, d, c), (b, a, d, c)].into_iter().any(
+        |(common, row, other, later)| {
+            let mut more = terms(inside(later));
+            let is_added = terms(inside(row)).iter().all(|it| {
+                let at = more.iter().position(|other| it == other);
+                at.map(|at| more.remove(at)).is_some()
+            });
+            let is_less = |(is_less, term): &(bool, &[Token])| {
+                *is_less || term.iter().any(|it| matches!(it.text.as_str(), "-" | "~"))
+            };
+            let is_number = |(_, term): &(bool, &[Token])| {
+                matches!(term, [it] if it.text.parse().is_ok_and(|it: u64| it > 0))
+            };
+            common == other && is_added && !more.iter().any(is_less) && more.iter().any(is_number)
+        },
+    )
+}
+
+/// What parentheses are around.
+fn inside(mut tokens: &[Token]) -> &[Token] {
+    while let [first, inner @ .., last] = tokens
+        && first.text == "("
+        && last.text == ")"
+        && is_one_group(tokens)
+    {
+        tokens = inner;
+    }
+    tokens
+}
+
 /// True for elements of two parts of an array, each of which begins elsewhere in all threads: `s[from * n + t]` and
 /// `s[to * n + t]`.
 pub(super) fn are_of_parts(old: &[Index], new: &[Index]) -> bool {
@@ -596,14 +637,7 @@ struct Sum {
 
 impl Sum {
     fn of(index: &Index) -> Sum {
-        let mut tokens: &[Token] = &index.tokens;
-        while let [first, inner @ .., last] = tokens
-            && first.text == "("
-            && last.text == ")"
-            && is_one_group(tokens)
-        {
-            tokens = inner;
-        }
+        let tokens = inside(&index.tokens);
         let mut sum = Sum { own: Vec::new(), others: Vec::new(), offset: 0, is_open: false };
         for (is_less, term) in terms(tokens) {
             let text = term.iter().map(|it| it.text.as_str()).collect::<Vec<_>>().join(" ");

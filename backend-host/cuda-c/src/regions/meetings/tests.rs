@@ -154,6 +154,51 @@ fn kernels_that_are_right_have_no_meetings() {
             if (threadIdx.x == 0) x[0] = s[1];
             if (threadIdx.x == 0) x[0] += s[2];
         }",
+        // Statements whose threads read what no other one writes meanwhile: of the other half of a buffer, elements in
+        // front, rows above, elements of a thread that writes none, a table's.
+        "__global__ void k(int *x, int n) {
+            extern __shared__ int s[];
+            int t = threadIdx.x, to = 0, from = 1;
+            s[t] = x[t];
+            __syncthreads();
+            for (int by = 1; by < n; by *= 2) {
+                to = 1 - to;
+                from = 1 - to;
+                s[to * n + t] = s[from * n + t] + (t >= by ? s[from * n + t - by] : 0);
+                __syncthreads();
+            }
+        }",
+        "__global__ void k(float *x, float *m, int n, int t) {
+            int row = blockIdx.x * blockDim.x + threadIdx.x, column = blockIdx.y * blockDim.y + threadIdx.y;
+            if (row >= n - 1 - t || column >= n - t) return;
+            x[n * (row + 1 + t) + column + t] -= m[n * (row + 1 + t) + t] * x[n * t + column + t];
+        }",
+        "__global__ void k(float *x, int n) {
+            __shared__ float s[256];
+            int t = threadIdx.x;
+            s[t] = x[t];
+            __syncthreads();
+            for (int i = 0; i < n; ++i) {
+                if (t != i) { float f = s[i]; for (int j = 0; j < n; ++j) f += j; s[t] -= f * s[i]; }
+                __syncthreads();
+            }
+            s[t] = s[t + 256 / 2] + s[t];
+            int half = t;
+            __syncthreads();
+            for (half = blockDim.x / 2; half > 0; half >>= 1) {
+                if (t < half) s[t] += s[t + half];
+                __syncthreads();
+            }
+            x[t] += x[t + n];
+        }",
+        "__global__ void k(int *count, const int *key) {
+            __shared__ int h[64];
+            h[threadIdx.x] = 0;
+            __syncthreads();
+            h[key[threadIdx.x]] += 1;
+            __syncthreads();
+            count[threadIdx.x * 4 + 1] = count[threadIdx.x * 4] + 1;
+        }",
         // A thread may wait for another one: a meeting might keep that one from coming.
         "__global__ void k(int *flag, int *x) {
             int v = x[0];
@@ -202,6 +247,34 @@ fn kernels_that_lack_barriers_have_meetings() {
                 x[threadIdx.x] = sum;
             }",
             1,
+        ),
+        // Statements whose threads read what others write.
+        ("__global__ void k(float *x) { x[threadIdx.x] = x[threadIdx.x] / x[0]; }", 1),
+        ("__global__ void k(float4 *x) { x[threadIdx.x].y -= x[0].y; }", 1),
+        (
+            "__global__ void k(float *x, int n) {
+                int i = blockIdx.x * blockDim.x + threadIdx.x, row = i / n;
+                if (i < n * n) x[i] = x[i] - x[row * n];
+            }",
+            1,
+        ),
+        (
+            "template <class T> __global__ void k(T *x) {
+                __shared__ T s[64];
+                T *const p = &s[32];
+                s[threadIdx.x] = x[threadIdx.x];
+                __syncthreads();
+                if (s[threadIdx.x] > x[0]) p[threadIdx.x] += *(p + (threadIdx.x ^ 1));
+            }",
+            1,
+        ),
+        // Between rounds, too.
+        (
+            "__global__ void k(int n) {
+                __shared__ float s[64];
+                for (int i = threadIdx.x; i < n; i += blockDim.x) s[i] /= s[0];
+            }",
+            2,
         ),
     ];
     for (kernel, count) in kernels {
