@@ -292,7 +292,7 @@ impl Parter<'_, '_, '_> {
         let Some(assignment) = self.assignment(only) else { return };
         let index = Index::of_thread().plus(&Index::of_round());
         self.walk.indices.count(Some((counter, index)));
-        let race = self.race(only, &assignment, None, true);
+        let race = self.race(only, &assignment, Some(&it.condition), true);
         self.walk.indices.count(None);
         if !self.counts(race) {
             return;
@@ -482,9 +482,9 @@ impl Parter<'_, '_, '_> {
         let is_excluded = condition.is_some_and(|it| self.excludes_one(it));
         let counts = |it: &&Access| {
             let is_common = it.whole.iter().all(|it| !it.is_of_thread() && !it.is_free());
-            // `if (t < k) s[t] += s[t + k];` reads beyond the bound.
+            // `if (t < k) s[t] += s[t + k];` reads beyond the bound, as `s[k]` is.
             let is_beyond = bounds.iter().any(|(below, bound)| {
-                let beyond = [below.plus(bound), bound.plus(below)];
+                let beyond = [below.plus(bound), bound.plus(below), bound.clone()];
                 [below] == [&write.whole[0]]
                     && write.whole.len() == 1
                     && beyond.iter().any(|beyond| it.whole == [beyond.clone()])

@@ -191,6 +191,10 @@ fn kernels_that_are_right_have_no_meetings() {
             }
             x[t] += x[t + n];
         }",
+        "__global__ void k(float *x, int n) { int t = threadIdx.x; if (t < n) x[t] *= x[n]; }",
+        "__global__ void k(float *x, int n) {
+            for (int i = threadIdx.x; i < n; i += blockDim.x) x[i] /= x[n];
+        }",
         "__global__ void k(int *count, const int *key) {
             __shared__ int h[64];
             h[threadIdx.x] = 0;
