@@ -7,6 +7,7 @@ import os
 import signal
 
 import hypothesis
+import pytest
 
 import pygpu.autoinit  # noqa: F401
 from pygpu import driver
@@ -18,9 +19,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 # On a double each new operation costs a run of the C++ compiler. `make test-all` looks further, and
 # `--hypothesis-profile thorough` further still.
-examples = 10 if driver.Device(0).name() == "Driver Double" else 20
+on_double = driver.Device(0).name() == "Driver Double"
+examples = 10 if on_double else 12
 if os.environ.get("PYGPU_TEST_ALL"):
-    examples *= 15
+    examples = 150 if on_double else 300
 for name, max_examples in (("pygpu", examples), ("thorough", 3000)):
     hypothesis.settings.register_profile(
         name,
@@ -31,7 +33,8 @@ for name, max_examples in (("pygpu", examples), ("thorough", 3000)):
 hypothesis.settings.load_profile("pygpu")
 
 
-def pytest_collection_finish() -> None:
-    """Leaves what stays for the whole run out of garbage collections, of which tests make many."""
+@pytest.fixture(scope="module", autouse=True)
+def survivors_are_frozen() -> None:
+    """Leaves what stays from earlier files out of garbage collections, of which tests make many."""
     gc.collect()
     gc.freeze()
