@@ -155,11 +155,12 @@ test-rust: test-programs $(VENV)/.requirements
 # AMD's headers, compilers and runtime, as Debian has them, take longer to fetch than to use; a part of the
 # builtin operations is compiled by the vendors' compilers, and the generated source run with traps for what C
 # leaves undefined, and with checks for races, as the doubles run it without.
-test-fetched: $(VENV)/.requirements
+test-fetched: $(VENV)/.requirements $(MODULE)
 	$(COMPILERS) $(CARGO) test --workspace $(NO_BENCHES) --no-fail-fast --test abi --test attributes \
 	  --test hiprtc --test metadata --test runtime
 	$(COMPILERS) $(CARGO) test --workspace $(NO_BENCHES) --test nvrtc --test source -- builtin_operations on_host:: checked::
 	$(COMPILERS) $(CARGO) test --workspace $(NO_BENCHES) --test embedded -- code_objects
+	PYGPU_BACKEND=host $(PY) -m pytest tests/python/test_mpi.py
 
 # To be run by hand when a source of kernels has changed: it takes more than half an hour.
 test-kernels: $(VENV)/.requirements
@@ -209,7 +210,7 @@ test-python: $(addprefix test-python-,host hip cuda)
 # The host's compiler has its usual level in PyCUDA's own tests and in those of the crate `gpuarray-cuda-c`;
 # `make test-all` has it here, too.
 test-python-host: $(NEEDED)
-	$(if $(PYGPU_TEST_ALL),,CXX='$(if $(filter default,$(origin CXX)),c++,$(CXX)) -O1') $(PYTEST) tests/python
+	$(if $(filter suites,$(MAKECMDGOALS)),PYGPU_FETCH=0) $(if $(PYGPU_TEST_ALL),,CXX='$(if $(filter default,$(origin CXX)),c++,$(CXX)) -O1') $(PYTEST) tests/python
 
 test-python-hip: $(NEEDED)
 	$(call on_hip,6) PYGPU_BACKEND=hip $(PYTEST) $(HIP_TESTS)
