@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import functools
+import json
 import os
+import signal
+import socket
 import subprocess
 import sys
+import tempfile
 import textwrap
 import threading
 from pathlib import Path
@@ -45,25 +51,107 @@ def with_libraries(folder: Path) -> tuple[list[str], dict[str, str]]:
     return [sys.executable], {"LD_LIBRARY_PATH": str(libraries)}
 
 
+# Has imported the packages, which takes most of a start, and runs each text that it is told in a
+# fork of itself.
+STARTER = """
+import json, os, socket, sys, types
+import numpy, pygpu
+
+server = socket.socket(fileno=int(sys.argv[1]))
+while True:
+    request, files, _, _ = socket.recv_fds(server, 1 << 20, 2)
+    if not request:
+        os._exit(0)
+    child = os.fork()
+    if child == 0:
+        break
+    for file in files:
+        os.close(file)
+    server.send(str(child).encode())
+    server.send(str(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])).encode())
+server.close()
+for place, file in enumerate(files, 1):
+    os.dup2(file, place)
+    os.close(file)
+code, *sys.argv = json.loads(request)
+sys.modules["__main__"] = main = types.ModuleType("__main__")
+exec(compile(code, "<string>", "exec"), vars(main))
+"""
+
+
+def _variables() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
+
+
+class Starter:
+    """A process that starts programs as forks of itself, with the variables of its own start."""
+
+    def __init__(self) -> None:
+        self.variables = _variables()
+        self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            command = [sys.executable, "-c", STARTER, str(theirs.fileno())]
+            self.process = subprocess.Popen(
+                command, env=self.variables, pass_fds=[theirs.fileno()], stderr=subprocess.DEVNULL
+            )
+        atexit.register(self.stop)
+
+    def run(self, code: str, arguments: tuple[str, ...], limit: int) -> tuple[int, str, str]:
+        """Returns the exit status of a program, and what it wrote."""
+        request = json.dumps([code, "-c", *arguments]).encode()
+        with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+            socket.send_fds(self.socket, [request], [out.fileno(), err.fileno()])
+            child = int(self.socket.recv(100))
+            self.socket.settimeout(limit)
+            try:
+                status = self.socket.recv(100)
+            except TimeoutError:
+                os.kill(child, signal.SIGKILL)
+                self.socket.settimeout(None)
+                self.socket.recv(100)
+                raise subprocess.TimeoutExpired(code, limit) from None
+            self.socket.settimeout(None)
+            out.seek(0)
+            err.seek(0)
+            return int(status), out.read(), err.read()
+
+    def stop(self) -> None:
+        self.socket.close()
+        self.process.wait()
+
+
+starter = functools.cache(Starter)
+
+
 def run_python(
     code: str,
     *arguments: str,
     check: bool = True,
     libraries: Path | None = None,
     limit: int = LIMIT,
+    fresh: bool = False,
     **environment: str,
 ) -> subprocess.CompletedProcess[str]:
     """Runs `code`, with the libraries of a folder that was fetched; asserts, with `check`, that it
-    ended well and wrote nothing to stderr."""
-    command, variables = with_libraries(libraries) if libraries else ([sys.executable], {})
-    done = subprocess.run(
-        [*command, "-c", textwrap.dedent(code), *arguments],
-        capture_output=True,
-        text=True,
-        timeout=limit,
-        env=os.environ | variables | environment,
-        check=False,
-    )
+    ended well and wrote nothing to stderr.
+
+    It runs in a new interpreter if `fresh`, or with variables of its own; else in a fork of one
+    that has imported numpy and `pygpu`, and nothing else of it."""
+    code = textwrap.dedent(code)
+    if not (fresh or libraries or environment) and starter().variables == _variables():
+        done = subprocess.CompletedProcess(
+            ["-c", *arguments], *starter().run(code, arguments, limit)
+        )
+    else:
+        command, variables = with_libraries(libraries) if libraries else ([sys.executable], {})
+        done = subprocess.run(
+            [*command, "-c", code, *arguments],
+            capture_output=True,
+            text=True,
+            timeout=limit,
+            env=os.environ | variables | environment,
+            check=False,
+        )
     if check:
         assert (done.returncode, done.stderr) == (0, ""), done.stderr[-3000:]
     return done

@@ -86,7 +86,7 @@ def test_imports_bring_little_of_the_standard_library():
         print(*added - set(sys.argv[1:]))
     """
     # Newer versions of Python import parts of packages that older ones have in one.
-    extra = run_python(code, *LIGHT).stdout.split()
+    extra = run_python(code, *LIGHT, fresh=True).stdout.split()
     assert [name for name in extra if name.partition(".")[0] not in LIGHT] == []
 
 
@@ -98,7 +98,7 @@ def test_imports_leave_kernels_and_enumerations_for_later():
         print(*sorted(name for name in late if f"pygpu.{name}" in sys.modules))
         print(pygpu.driver.device_attribute.WARP_SIZE, "pygpu._enumerations" in sys.modules)
     """
-    assert run_python(code).stdout.splitlines() == ["", "WARP_SIZE True"]
+    assert run_python(code, fresh=True).stdout.splitlines() == ["", "WARP_SIZE True"]
 
 
 def test_import_touches_no_device():
