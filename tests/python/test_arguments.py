@@ -11,6 +11,7 @@ import warnings
 import numpy as np
 import pytest
 from pairs import check
+from tables import each_row
 
 from pygpu import cumath, curandom, driver, gpuarray
 from pygpu._core import ArrayFlags
@@ -89,7 +90,7 @@ def _attempt(function, *args, **kwargs):
     return "no exception"
 
 
-@pytest.mark.parametrize("function", list(_callables()))
+@each_row("function", list(_callables()))
 def test_wrong_arguments_end_in_an_exception(function):
     a_gpu = _array()
     for count in range(9):

@@ -8,6 +8,7 @@ import weakref
 
 import numpy as np
 import pytest
+from tables import each_row
 
 from pygpu import curandom, driver, gpuarray, tools
 from pygpu.compiler import DynamicSourceModule, SourceModule
@@ -172,7 +173,7 @@ def attributes(thing):
     return [it for it in dir(type(thing)) if not it.startswith("_")]
 
 
-@pytest.mark.parametrize("name", OBJECTS)
+@each_row("name", OBJECTS)
 def test_programs_set_what_they_like(name):
     thing = OBJECTS[name]()
     other = OBJECTS[name]()

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from device import settled_memory
 from pairs import check
+from tables import each_row
 
 from pygpu import driver, gpuarray
 
@@ -38,15 +39,15 @@ def test_negative_shape(make, shape):
         make(shape, np.float32)
 
 
-@pytest.mark.parametrize("make", MAKERS)
-@pytest.mark.parametrize("shape", [2**62, (2**40, 2**40), 2**64, (2**63, 1), (2**33, 2**33, 0)])
+@each_row("make", MAKERS)
+@each_row("shape", [2**62, (2**40, 2**40), 2**64, (2**63, 1), (2**33, 2**33, 0)])
 def test_overflowing_shape(make, shape):
     with pytest.raises((ValueError, OverflowError)):
         make(shape, np.float32)
 
 
-@pytest.mark.parametrize("make", MAKERS)
-@pytest.mark.parametrize("shape", ["3", 2.5, (2.5,), None, ("a",), object()])
+@each_row("make", MAKERS)
+@each_row("shape", ["3", 2.5, (2.5,), None, ("a",), object()])
 def test_a_shape_that_is_none(make, shape):
     with pytest.raises((TypeError, AssertionError)):
         make(shape, np.float32)

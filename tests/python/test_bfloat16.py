@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from pairs import DTYPES, check
 from processes import run_python
+from tables import each_row
 
 from pygpu import _core, cumath, gpuarray
 
@@ -108,7 +109,7 @@ def test_promotion(dtype):
             check(got, expected)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "number",
     [True, 3, -300, 1.5, 2j, *(np.dtype(t).type(2) for t in "?bBhHiIqQefdFD"), BF.type(2.5)],
     ids=repr,

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pairs import BOOL, DTYPES, FLOATS, INTEGERS, Pair, check, check_outcome, numbers, pairs
+from tables import each_row
 
 from pygpu import gpuarray
 
@@ -32,9 +33,9 @@ def test_every_place_of_a_shift(op, dtype):
         check(op(gpuarray.to_gpu(values), dtype.type(count)), op(values, dtype.type(count)))
 
 
-@pytest.mark.parametrize("op", [*SHIFTS, operator.mod, operator.floordiv, divmod])
-@pytest.mark.parametrize("left", DTYPES)
-@pytest.mark.parametrize("right", [np.dtype(t) for t in ("?", "i1", "i8", "u8", "f4", "c8")])
+@each_row("op", [*SHIFTS, operator.mod, operator.floordiv, divmod])
+@each_row("left", DTYPES)
+@each_row("right", [np.dtype(t) for t in ("?", "i1", "i8", "u8", "f4", "c8")])
 def test_types_of_shifts_and_quotients(op, left, right):
     a, b = numbers(30, left, 1), numbers(30, right, 2)
     if left.kind in "iub" and right.kind in "iub":
@@ -84,8 +85,8 @@ def test_divmod_with_numbers(dtype):
         divmod(a_gpu, a)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("decimals", [0, 1, 2, -1])
+@each_row("dtype", DTYPES)
+@each_row("decimals", [0, 1, 2, -1])
 def test_round(dtype, decimals):
     a = numbers((40,), dtype, 3)
     if dtype.kind in "iu":

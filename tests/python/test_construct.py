@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from pairs import DTYPES, check, numbers, pairs, same_strides
+from tables import each_row
 
 from pygpu import driver, gpuarray
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", [(), (0,), (5,), (3, 0), (3, 4), (2, 3, 4)])
+@each_row("dtype", DTYPES)
+@each_row("shape", [(), (0,), (5,), (3, 0), (3, 4), (2, 3, 4)])
 def test_attributes_are_numpys(dtype, shape):
     a = np.zeros(shape, dtype)
     a_gpu = gpuarray.GPUArray(shape, dtype)
@@ -65,8 +66,8 @@ def test_keyword_arguments_have_pycudas_names():
     assert gpuarray.ones(shape=3, dtype="f4", allocator=driver.mem_alloc, order="F").shape == (3,)
 
 
-@pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("dtype", DTYPES)
+@each_row("order", ["C", "F"])
+@each_row("dtype", DTYPES)
 def test_zeros_and_ones(order, dtype):
     for ours, theirs in ((gpuarray.zeros, np.zeros), (gpuarray.ones, np.ones)):
         a = theirs((3, 4), dtype, order)
@@ -122,11 +123,11 @@ def test_fill_of_a_view_leaves_the_rest():
 # ---- arange -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     "arguments",
     [(12,), (3, 12), (3, 12, 2), (12, 3, -2), (5, 5), (5, 3), (0, 100_000, 7)],
 )
-@pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "i8"])
+@each_row("dtype", ["f4", "f8", "i4", "i8"])
 def test_arange(arguments, dtype):
     check(gpuarray.arange(*arguments, dtype=dtype), np.arange(*arguments, dtype=dtype))
 

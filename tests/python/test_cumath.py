@@ -7,6 +7,7 @@ import inspect
 import numpy as np
 import pytest
 from pairs import check, ulp
+from tables import each_row
 
 from pygpu import cumath, driver, gpuarray
 
@@ -41,8 +42,8 @@ def argument(dtype, low, high):
     return real.astype(dtype)
 
 
-@pytest.mark.parametrize("dtype", ["f4", "f8"])
-@pytest.mark.parametrize(("ours", "theirs", "low", "high"), FUNCTIONS)
+@each_row("dtype", ["f4", "f8"])
+@each_row(("ours", "theirs", "low", "high"), FUNCTIONS)
 def test_real(ours, theirs, low, high, dtype):
     a = argument(dtype, low, high)
     a_gpu = gpuarray.to_gpu(a)
@@ -51,10 +52,8 @@ def test_real(ours, theirs, low, high, dtype):
     check(getattr(cumath, ours)(a_gpu[::-3]), expected[::-3], ERROR[dtype], ERROR[dtype])
 
 
-@pytest.mark.parametrize("dtype", ["c8", "c16"])
-@pytest.mark.parametrize(
-    ("ours", "theirs", "low", "high"), [row for row in FUNCTIONS if row[0] not in REAL_ONLY]
-)
+@each_row("dtype", ["c8", "c16"])
+@each_row(("ours", "theirs", "low", "high"), [row for row in FUNCTIONS if row[0] not in REAL_ONLY])
 def test_complex(ours, theirs, low, high, dtype):
     a = argument(dtype, low, high)
     expected = getattr(np, theirs)(a)
@@ -87,8 +86,8 @@ def test_fmod_modf_frexp_ldexp(dtype):
     np.testing.assert_array_equal(cumath.ldexp(significand, exponent).get(), a)
 
 
-@pytest.mark.parametrize("exponents", ["b", "h", "i", "q"])
-@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "i1", "i2", "i4"])
+@each_row("exponents", ["b", "h", "i", "q"])
+@each_row("dtype", ["f2", "f4", "f8", "i1", "i2", "i4"])
 def test_ldexp_has_the_type_of_the_significand(dtype, exponents):
     a, b = np.array([1, 3, -5, 0], dtype), np.array([3, -2, 9, 100], exponents)
     with np.errstate(all="ignore"):

@@ -12,7 +12,6 @@ import importlib.util
 import inspect
 import pkgutil
 
-import pytest
 from docstring_rules import (
     examples_name,
     function_of,
@@ -21,6 +20,7 @@ from docstring_rules import (
     lacking_of_class,
     lacking_of_function,
 )
+from tables import each_row
 
 import PybindGPU
 import pygpu
@@ -124,7 +124,7 @@ METHODS = {
 }
 
 
-@pytest.mark.parametrize("name", OBJECTS)
+@each_row("name", OBJECTS)
 def test_a_public_object_is_documented(name):
     value = OBJECTS[name]
     is_class = isinstance(value, type)
@@ -143,7 +143,7 @@ def _is_shown(name, value, item):
     return is_refused or examples_name(inspect.getdoc(value) or "", item)
 
 
-@pytest.mark.parametrize("name", METHODS)
+@each_row("name", METHODS)
 def test_a_public_method_is_documented(name):
     value, _, item, method = METHODS[name]
     shown = item == "__call__" or _is_shown(name, value, item)
@@ -151,7 +151,7 @@ def test_a_public_method_is_documented(name):
     assert not lacks, f"{name} lacks {' and '.join(lacks)}"
 
 
-@pytest.mark.parametrize("name", [it for it in MEMBERS if _is_property(MEMBERS[it][3])])
+@each_row("name", [it for it in MEMBERS if _is_property(MEMBERS[it][3])])
 def test_a_public_property_is_documented(name):
     _, home, _, member = MEMBERS[name]
     assert (inspect.getdoc(member) or "").strip(), f"{name} lacks a docstring"

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from device import BACKEND, IS_DOUBLE
+from tables import each_row
 
 import PybindGPU
 import pygpu
@@ -35,6 +36,12 @@ def examples():
                 yield pytest.param(example, id=example.name.removeprefix("pygpu."))
 
 
+def by_module():
+    """The examples, in a list for each module."""
+    for module, found in itertools.groupby(examples(), lambda it: it.values[0].globs["__name__"]):
+        yield pytest.param(list(found), id=module.removeprefix("pygpu."))
+
+
 class Runner(doctest.DocTestRunner):
     """Skips an example that needs what the backend does not have, such as a compiler of kernels on
     the host, or a package that is not installed. CUDA has everything."""
@@ -49,11 +56,15 @@ class Runner(doctest.DocTestRunner):
         super().report_unexpected_exception(out, test, example, exc_info)
 
 
-@pytest.mark.parametrize("example", list(examples()))
-def test_an_example_runs(example):
-    report: list[str] = []
-    Runner(optionflags=doctest.ELLIPSIS).run(example, out=report.append)
-    assert report == [], "".join(report)
+@pytest.mark.parametrize("found", list(by_module()))
+def test_the_examples_of_a_module_run(found):
+    @each_row("example", found)
+    def run(example):
+        report: list[str] = []
+        Runner(optionflags=doctest.ELLIPSIS).run(example, out=report.append)
+        assert report == [], "".join(report)
+
+    run()
 
 
 def test_examples_are_found():

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from device import BACKEND
 from pairs import check
+from tables import each_row
 
 from pygpu import _core, driver, gpuarray, tools
 
@@ -60,8 +61,8 @@ class Old(Other):
         return self.array.__dlpack__(stream=stream)
 
 
-@pytest.mark.parametrize("other", [Other, Old])
-@pytest.mark.parametrize("dtype", DTYPES)
+@each_row("other", [Other, Old])
+@each_row("dtype", DTYPES)
 def test_there_and_back(dtype, other):
     expected = sample(dtype)
     a = gpuarray.to_gpu(expected)

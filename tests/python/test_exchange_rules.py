@@ -11,6 +11,7 @@ import exchange_rules as rules
 import numpy as np
 import pytest
 from device import BACKEND, DEVICE
+from tables import each_row
 
 import PybindGPU
 from pygpu import arrow, cuda, driver, gpuarray, ipc, tools
@@ -100,7 +101,7 @@ def check_described(interface, host, is_read_only=False, name=None):
     return dtype
 
 
-@pytest.mark.parametrize("name", DTYPES)
+@each_row("name", DTYPES)
 def test_descriptions(name):
     dtype = DTYPES[name]
     for what, host, device in arrays(dtype):
@@ -119,8 +120,8 @@ def test_descriptions(name):
         assert pickle.loads(pickle.dumps(interface)) == copy.deepcopy(interface) == interface
 
 
-@pytest.mark.parametrize("stream", ["none", "default", "own", "per thread"])
-@pytest.mark.parametrize("name", ["f4", "?", "c8", "padded", "bfloat16"])
+@each_row("stream", ["none", "default", "own", "per thread"])
+@each_row("name", ["f4", "?", "c8", "padded", "bfloat16"])
 def test_descriptions_of_arrays_with_a_stream(name, stream):
     if name not in DTYPES:
         pytest.skip("ml_dtypes is not installed")

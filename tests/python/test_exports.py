@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from device import BACKEND, DEVICE, TEST_ALL
 from processes import Peer
+from tables import each_row
 
 import PybindGPU
 from pygpu import _core, arrow, cuda, driver, gpuarray, ipc, tools
@@ -200,7 +201,7 @@ def exported_or_skipped(name, array):
     return found or pytest.skip("the memory cannot be shared with other processes")
 
 
-@pytest.mark.parametrize("make", MEMORIES, ids=lambda make: make.__name__)
+@each_row("make", MEMORIES, ids=lambda make: make.__name__)
 @pytest.mark.parametrize("name", EXPORTS)
 def test_memory_does_not_end_while_an_export_of_it_lives(name, make):
     memory = make()
@@ -224,7 +225,7 @@ def test_memory_does_not_end_while_an_export_of_it_lives(name, make):
         memory.array.get()
 
 
-@pytest.mark.parametrize("make", MEMORIES, ids=lambda make: make.__name__)
+@each_row("make", MEMORIES, ids=lambda make: make.__name__)
 @pytest.mark.parametrize("name", EXPORTS)
 def test_memory_stays_when_only_an_export_refers_to_it(name, make):
     memory = make()
@@ -262,7 +263,7 @@ def test_a_pool_lets_go_of_no_block_that_is_exported(name):
     assert pool.active_blocks == 0
 
 
-@pytest.mark.parametrize("name", EXPORTS)
+@each_row("name", EXPORTS)
 def test_what_was_freed_cannot_be_exported(name):
     for make in MEMORIES:
         memory = make()
@@ -505,8 +506,16 @@ LAST_VIEWS = {
 }
 
 
-@pytest.mark.parametrize("view", LAST_VIEWS)
-@pytest.mark.parametrize("form", FORMS)
+# Each form with some views, so that each view meets many forms, or with all.
+FORMS_AND_VIEWS = [
+    (form, view)
+    for number, form in enumerate(FORMS)
+    for place, view in enumerate(LAST_VIEWS)
+    if TEST_ALL or (number + place) % 3 == 0
+]
+
+
+@each_row(("form", "view"), FORMS_AND_VIEWS)
 def test_an_object_is_kept_until_the_last_view_goes(form, view):
     memory, gone = driver.mem_alloc(NUMBERS.nbytes), []
     driver.memcpy_htod(memory, NUMBERS)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tables import each_row
 
 import PyGPU as gpu
 import pygpu
@@ -47,7 +48,7 @@ def test_the_page_has_its_tables():
         assert sections.count(name) > 9, name
 
 
-@pytest.mark.parametrize("call", list(rows()))
+@each_row("call", list(rows()))
 def test_each_call_is_there(call):
     h = np.arange(6, dtype=np.float32).reshape(2, 3)
     x = np.arange(6)

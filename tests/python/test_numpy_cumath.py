@@ -9,6 +9,7 @@ import math
 import numpy as np
 import pytest
 from pairs import check, ulp
+from tables import each_row
 
 from pygpu import cumath, driver, gpuarray
 
@@ -103,8 +104,8 @@ def compare(got, expected):
         check(got, expected)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(("name", "low", "high"), UNARY)
+@each_row("dtype", DTYPES)
+@each_row(("name", "low", "high"), UNARY)
 def test_function_of_one(name, low, high, dtype):
     if np.dtype(dtype).kind == "c" and name == "sign":
         pytest.skip("numpy 1 and 2 disagree about signs of complex numbers, which are refused")
@@ -119,16 +120,16 @@ def test_function_of_one(name, low, high, dtype):
     compare(function(gpuarray.to_gpu(a)[::-2]), expected[::-2])
 
 
-@pytest.mark.parametrize("dtype", ["e", "f", "d"])
-@pytest.mark.parametrize("name", [row[0] for row in UNARY])
+@each_row("dtype", ["e", "f", "d"])
+@each_row("name", [row[0] for row in UNARY])
 def test_special_values_of_one(name, dtype):
     limits = np.finfo(dtype)
     a = np.array([*SPECIAL, limits.max, limits.tiny, -limits.smallest_subnormal], dtype)
     compare(getattr(cumath, name)(gpuarray.to_gpu(a)), expected_of(name, a))
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", BINARY)
+@each_row("dtype", DTYPES)
+@each_row("name", BINARY)
 def test_function_of_two(name, dtype):
     a = numbers(dtype, -9, 9)
     b = np.roll(a, 5)
@@ -143,8 +144,8 @@ def test_function_of_two(name, dtype):
     compare(function(x, b[3].item()), expected_of(name, a, b[3].item()))
 
 
-@pytest.mark.parametrize("dtype", ["e", "f", "d"])
-@pytest.mark.parametrize("name", [name for name in BINARY if name not in ("gcd", "lcm")])
+@each_row("dtype", ["e", "f", "d"])
+@each_row("name", [name for name in BINARY if name not in ("gcd", "lcm")])
 def test_special_values_of_two(name, dtype):
     limits = np.finfo(dtype)
     values = [*SPECIAL, limits.max, limits.tiny, -limits.smallest_subnormal]
@@ -175,8 +176,8 @@ def by_math(name, x):
         return np.inf
 
 
-@pytest.mark.parametrize("dtype", ["e", "f", "d", "i", "?", "B"])
-@pytest.mark.parametrize("name", ["erf", "erfc", "gamma", "lgamma"])
+@each_row("dtype", ["e", "f", "d", "i", "?", "B"])
+@each_row("name", ["erf", "erfc", "gamma", "lgamma"])
 def test_functions_of_the_standard_library(name, dtype):
     values = [*np.linspace(-5.3, 6.7, 301), *np.linspace(0.01, 30, 100), 1e-8, -1e-8, 170.5]
     values += [0.0, 1.0, 2.0, 27.0] if dtype in "i?B" else [0.0, -0.0, -1.0, -2.0, 1.0, 2.0]

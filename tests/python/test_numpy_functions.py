@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 import pytest
 from pairs import check
+from tables import each_row
 
 from pygpu import gpuarray
 
@@ -135,7 +136,7 @@ def _is_a_setting(function, arguments, result):
     return False
 
 
-@pytest.mark.parametrize(("function", "name"), list(_functions()))
+@each_row(("function", "name"), list(_functions()))
 def test_a_numpy_function_works_on_the_device_or_refuses_in_words(
     function, name, tmp_path, monkeypatch
 ):
@@ -322,7 +323,7 @@ ON_DEVICE = [
 ]
 
 
-@pytest.mark.parametrize("name", ON_DEVICE)
+@each_row("name", ON_DEVICE)
 def test_a_function_of_numpy_that_works_on_the_device(name):
     """Each works for some arguments, with numpy's values and dtypes."""
     function = getattr(np, name)

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from pairs import check, ulp
+from tables import each_row
 
 from pygpu import _core, cumath, gpuarray
 
@@ -107,7 +108,7 @@ def test_the_table_is_read_to_its_end():
     assert min(map(len, (named(UNARY), named(BINARY), named(REDUCTIONS)))) > 5
 
 
-@pytest.mark.parametrize("row", named(UNARY), ids=lambda row: row[1])
+@each_row("row", named(UNARY), ids=lambda row: row[1])
 def test_functions_of_one(row):
     function, theirs = function_of(row), getattr(np, row[1])
     compared = 0
@@ -127,7 +128,7 @@ def test_functions_of_one(row):
     assert compared > 0
 
 
-@pytest.mark.parametrize("row", named(BINARY), ids=lambda row: row[1])
+@each_row("row", named(BINARY), ids=lambda row: row[1])
 def test_functions_of_two(row):
     function, theirs = function_of(row), getattr(np, row[1])
     compared = 0

@@ -28,6 +28,7 @@ from pairs import (
     shapes,
     ulp,
 )
+from tables import each_row
 
 from pygpu import driver, gpuarray
 
@@ -78,8 +79,8 @@ def test_array_with_array(op, operands):
     check_outcome(op, (a, b), (a_gpu, b_gpu), tolerance(op, a, b))
 
 
-@pytest.mark.parametrize("op", ARITHMETIC + COMPARISONS)
-@pytest.mark.parametrize("left", DTYPES)
+@each_row("op", ARITHMETIC + COMPARISONS)
+@each_row("left", DTYPES)
 def test_result_type_of_every_pair_of_types(op, left):
     for right in DTYPES:
         a, b = numbers(7, left, 1), numbers(7, right, 2)
@@ -103,8 +104,8 @@ def test_division_keeps_the_sign_of_zero():
     assert np.array_equal(np.signbit(quotient), np.signbit(a / b))
 
 
-@pytest.mark.parametrize("divide", [operator.truediv, operator.floordiv, operator.mod])
-@pytest.mark.parametrize("dtype", INTEGERS)
+@each_row("divide", [operator.truediv, operator.floordiv, operator.mod])
+@each_row("dtype", INTEGERS)
 def test_integer_division_by_zero(divide, dtype):
     a = np.array([np.iinfo(dtype).min, np.iinfo(dtype).max, 3, 0], dtype)
     for divisor in (0, 1, 2) if dtype.kind == "u" else (0, 1, 2, -1, -2):
@@ -292,8 +293,8 @@ def test_mixed_comparisons_of_many_elements():
 HUGE = [2**64, -(2**64), 2**127, 2**200, -(2**200), 10**400, -(10**400)]
 
 
-@pytest.mark.parametrize("number", HUGE, ids=lambda number: f"{len(str(number))} digits")
-@pytest.mark.parametrize("code", ["?", "u1", "i8", "u8", "f2", "f4", "f8", "c8", "c16"])
+@each_row("number", HUGE, ids=lambda number: f"{len(str(number))} digits")
+@each_row("code", ["?", "u1", "i8", "u8", "f2", "f4", "f8", "c8", "c16"])
 def test_python_integers_beyond_every_type(code, number):
     """numpy's value, or numpy's error."""
     a = np.ones(3, code)

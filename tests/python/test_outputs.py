@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from pairs import DTYPES, check, numbers, outcome
 from processes import run_python
+from tables import each_row
 
 from pygpu import cumath, gpuarray
 
@@ -35,8 +36,8 @@ UNARY = {
 }
 
 
-@pytest.mark.parametrize("name", UNARY)
-@pytest.mark.parametrize("dtype", DTYPES)
+@each_row("name", UNARY)
+@each_row("dtype", DTYPES)
 def test_an_output_that_cannot_hold_the_result_is_refused(name, dtype):
     function, reference = UNARY[name]
     a = np.ones(4, dtype)
@@ -71,8 +72,8 @@ def test_an_output_of_another_shape_is_refused(name):
         check(out, np.zeros(shape))
 
 
-@pytest.mark.parametrize("name", UNARY)
-@pytest.mark.parametrize("out", [np.zeros(4), 3, "x", [0.0] * 4])
+@each_row("name", UNARY)
+@each_row("out", [np.zeros(4), 3, "x", [0.0] * 4])
 def test_an_output_that_is_no_device_array_is_named(name, out):
     function, _ = UNARY[name]
     with pytest.raises(TypeError, match=f"out.*{type(out).__name__}.*GPUArray"):

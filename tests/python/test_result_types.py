@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tables import each_row
 
 from pygpu import _core, cumath, gpuarray
 
@@ -42,7 +43,7 @@ def pairs_of_operands():
             yield from ((a, number), (number, a))
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@each_row("name", FUNCTIONS)
 def test_result_types_are_numpys(name):
     function = getattr(np, name)
     if function.nin == 1:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pairs import DTYPES, REAL, broadcast_shapes, check, numbers, pairs, shapes
+from tables import each_row
 
 from pygpu import driver, gpuarray
 
@@ -106,8 +107,8 @@ def test_logical_with_out():
 # ---- take and put -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("index", [np.int32, np.uint32, np.int64, np.uint64])
-@pytest.mark.parametrize("dtype", DTYPES)
+@each_row("index", [np.int32, np.uint32, np.int64, np.uint64])
+@each_row("dtype", DTYPES)
 def test_take(dtype, index):
     a = numbers(300, dtype, 37)
     indices = np.random.default_rng(38).integers(0, 300, 1000).astype(index)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pairs import DTYPES, check, numbers, pairs, same_strides
+from tables import each_row
 
 from pygpu import gpuarray
 
@@ -43,9 +44,9 @@ def test_bad_axes():
 SHAPES_OF_24 = [(24,), (4, 6), (6, 4), (2, 3, 4), (2, 2, 2, 3), (1, 24), (24, 1), (2, -1), (-1,)]
 
 
-@pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("source", ["C", "F"])
-@pytest.mark.parametrize("shape", SHAPES_OF_24)
+@each_row("order", ["C", "F"])
+@each_row("source", ["C", "F"])
+@each_row("shape", SHAPES_OF_24)
 def test_reshape(order, source, shape):
     a = np.asarray(np.arange(24.0).reshape(2, 3, 4), order=source)
     a_gpu = gpuarray.to_gpu(a)

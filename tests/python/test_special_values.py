@@ -8,8 +8,8 @@ relative to the modulus of the result, as the parts of a product or quotient can
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from functions import ELEMENTARY
+from tables import each_row
 
 from pygpu import cumath, gpuarray
 
@@ -52,8 +52,8 @@ def mismatches(got, expected, z, part, signed):
     return bad
 
 
-@pytest.mark.parametrize("dtype", PARTS)
-@pytest.mark.parametrize("name", ELEMENTARY)
+@each_row("dtype", PARTS)
+@each_row("name", ELEMENTARY)
 def test_complex_at_the_edges(name, dtype):
     z = grid(dtype)
     got = getattr(cumath, name)(gpuarray.to_gpu(z)).get()

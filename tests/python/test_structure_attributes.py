@@ -6,7 +6,7 @@ import ctypes
 import re
 
 import numpy as np
-import pytest
+from tables import each_row
 
 from pygpu import _structure_attributes, gpuarray
 from pygpu.compiler import SourceModule
@@ -63,7 +63,7 @@ OF_VARIABLES = [
 ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("backend", "text", "expected"),
     [("cuda", *it) for it in TEXTS] + [("hip", *it) for it in OF_VARIABLES],
 )

@@ -19,6 +19,7 @@ from groups import (
     some,
     values_of,
 )
+from tables import each_row
 from warps import LANE, THREADS, compiled, ran
 
 from pygpu import gpuarray
@@ -62,8 +63,8 @@ def tile_shuffles():
     return compiled(TILE_SHUFFLES, no_extern_c=True)
 
 
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("kind", TYPES)
+@each_row("size", SIZES)
+@each_row("kind", TYPES)
 def test_tiles_shuffle(tile_shuffles, kind, size):
     x = values_of(TYPES[kind])
     function = tile_shuffles.get_function(f"k_{name_of(kind)}")

@@ -10,6 +10,7 @@ from device import compiled_examples
 from hypothesis import given
 from hypothesis import strategies as st
 from pairs import numbers
+from tables import each_row
 
 from pygpu import driver, gpuarray
 from pygpu.elementwise import (
@@ -246,7 +247,7 @@ def good():
     return [2, *arrays(8)[1]]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("change", "error", "text"),
     [
         (lambda a, x, y, z: ((a, x, 3, y), {}), TypeError, "takes 5 arguments"),

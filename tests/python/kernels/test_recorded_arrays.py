@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from pairs import numbers
+from tables import each_row
 
 from pygpu import curandom, driver, gpuarray
 
@@ -48,8 +49,8 @@ WITH_INDICES = {
 }
 
 
-@pytest.mark.parametrize("flags", [0, 1])
-@pytest.mark.parametrize("name", [*FUNCTIONS, *WITH_INDICES])
+@each_row("flags", [0, 1])
+@each_row("name", [*FUNCTIONS, *WITH_INDICES])
 def test_a_launch_calculates_anew(name, flags):
     data = [numbers((4, 5), "i4", seed) for seed in (1, 2, 3)]
     stream = driver.Stream(flags)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from device import IS_DOUBLE
 from processes import run_python
+from tables import each_row
 from warps import LANE, THREADS, compiled, ran
 
 from pygpu import _warps, choose_backend, driver, gpuarray
@@ -269,7 +270,7 @@ NOT_CUDAS = [
 ]
 
 
-@pytest.mark.parametrize("text", OF_CUDA + NOT_CUDAS)
+@each_row("text", OF_CUDA + NOT_CUDAS)
 def test_what_the_width_is_told_by(text):
     lines = _warps.in_front([text])
     assert _warps.HEADER in lines

@@ -7,6 +7,7 @@ warps, so that some fill a wavefront and the last does not.
 import numpy as np
 import pytest
 from device import BACKEND, IS_DOUBLE
+from tables import each_row
 from warps import LANE, THREADS, WARPS, compiled, ran
 
 from pygpu import gpuarray
@@ -68,8 +69,8 @@ def values_of(dtype):
     return (words / 2**40).astype(dtype) if np.dtype(dtype).kind == "f" else words.astype(dtype)
 
 
-@pytest.mark.parametrize("width", [1, 2, 8, 16, 32, None])
-@pytest.mark.parametrize("kind", TYPES)
+@each_row("width", [1, 2, 8, 16, 32, None])
+@each_row("kind", TYPES)
 def test_shuffles(shuffles, kind, width):
     x = values_of(TYPES[kind])
     wide = width or 32

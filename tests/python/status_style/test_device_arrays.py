@@ -11,6 +11,7 @@ import zlib
 import numpy as np
 import pytest
 from device import BACKEND, IS_DOUBLE, settled_memory
+from tables import each_row
 
 import PyGPU as gpuarray
 
@@ -61,9 +62,9 @@ def over_buffer(dtype, order):
 CONSTRUCTORS = [sized, shaped, at_pointer, at_addresses, over_buffer]
 
 
-@pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("make", CONSTRUCTORS, ids=lambda make: make.__name__)
+@each_row("order", ["C", "F"])
+@each_row("dtype", DTYPES, ids=str)
+@each_row("make", CONSTRUCTORS, ids=lambda make: make.__name__)
 def test_a_round_trip(make, dtype, order):
     it, _keep = make(dtype, order)
     expected = numbers(dtype, order)

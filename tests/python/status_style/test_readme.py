@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from processes import run_python
+from tables import each_row
 
 import PyGPU as gpuarray
 import pygpu
@@ -63,8 +64,8 @@ def test_the_host_side_is_an_alias_that_programs_write_to():
     assert copy.base is None or not np.shares_memory(copy, alias)
 
 
-@pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@each_row("order", ["C", "F"])
+@each_row("dtype", DTYPES, ids=str)
 def test_arrays_of_every_type_and_order(dtype, order):
     expected = numbers((2, 3, 4), dtype, order)
     for array in (
