@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from processes import run_python
 
+from pygpu.__main__ import main
+
 BACKENDS = ["cuda", "hip", "host"]
 
 
@@ -98,11 +100,18 @@ def test_a_program_with_an_unknown_backend():
 # ---- usage --------------------------------------------------------------------------------------
 
 
-def test_help_and_version():
+def status_of(*arguments: str) -> int:
+    """The exit status of a command line that starts no program, in this process."""
+    try:
+        return main(arguments)
+    except SystemExit as ending:
+        return int(ending.code or 0)
+
+
+def test_help_and_version(capsys):
     for arguments in (["--help"], ["-h"], ["info", "--help"], ["run", "--help"]):
-        done = pygpu(*arguments)
-        assert done.returncode == 0
-        assert "usage:" in done.stdout
+        assert status_of(*arguments) == 0
+        assert "usage:" in capsys.readouterr().out
     assert pygpu("--version").stdout.startswith("pygpu ")
 
 
@@ -118,11 +127,11 @@ def test_help_and_version():
         ["run", "-c"],
     ],
 )
-def test_a_command_line_that_makes_no_sense(arguments):
-    done = pygpu(*arguments)
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert done.stderr
+def test_a_command_line_that_makes_no_sense(arguments, capsys):
+    assert status_of(*arguments) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err
 
 
 # ---- run ----------------------------------------------------------------------------------------
@@ -164,8 +173,13 @@ print(beside.__name__)
 """
 
 
-@pytest.mark.parametrize("arguments", [[], ["a", "--help", "-m", "b c", "--"]])
-@pytest.mark.parametrize("way", ["program.py", "sub/../program.py", "link/program.py"])
+ARGUMENTS = ["a", "--help", "-m", "b c", "--"]
+
+
+@pytest.mark.parametrize(
+    ("way", "arguments"),
+    [("program.py", ARGUMENTS), ("sub/../program.py", []), ("link/program.py", ARGUMENTS)],
+)
 def test_the_program_sees_what_plain_python_shows(folder, way, arguments):
     (folder / "sub").mkdir()
     (folder / "link").symlink_to(folder)
@@ -267,7 +281,8 @@ def test_a_module_is_one_under_both_names():
         assert pickle.loads(pickle.dumps(GPUArray)) is GPUArray
         import pycuda.tools, pycuda.characterize, pycuda.compiler, pycuda.autoinit
         assert pycuda.autoinit.context is not None
-        """
+        """,
+        fresh=True,
     )
 
 
@@ -288,7 +303,8 @@ def test_a_module_that_neither_has():
             from pycuda import nothing
         except ImportError as error:
             assert "nothing" in str(error)
-        """
+        """,
+        fresh=True,
     )
 
 
@@ -308,6 +324,7 @@ def test_an_error_inside_a_module_is_not_taken_for_its_absence(folder):
         assert "pycuda.broken" not in sys.modules
         """,
         str(_with_broken_module(folder)),
+        fresh=True,
     )
 
 
@@ -332,6 +349,7 @@ def test_the_real_pycuda_imported_before(folder):
             raise AssertionError
         """,
         str(folder),
+        fresh=True,
     )
 
 

@@ -6,7 +6,6 @@ import importlib.util
 import os
 import subprocess
 import sys
-import textwrap
 
 import pytest
 from device import BACKEND
@@ -46,33 +45,8 @@ def same(array, expected):
 """
 
 
-@pytest.fixture(scope="module")
-def mpi():
-    """Runs a program in three processes of MPI."""
-    folder = fetched("mpi", "mpi")
-    environment = os.environ | {
-        "LD_LIBRARY_PATH": str(folder / "lib"),
-        "MPI4PY_MPIABI": "mpich",
-        "UCX_LOG_LEVEL": "error",
-    }
-
-    def run(program):
-        command = [folder / "bin/mpiexec", "-launcher", "fork", "-n", "3", sys.executable, "-c"]
-        done = subprocess.run(
-            [*command, HEAD + textwrap.dedent(program) + "\nprint('ended')\n"],
-            capture_output=True,
-            text=True,
-            timeout=LIMIT,
-            env=environment,
-            check=False,
-        )
-        assert (done.returncode, done.stdout.count("ended")) == (0, 3), done.stderr[-3000:]
-
-    return run
-
-
-def test_messages_between_two(mpi):
-    mpi("""
+PROGRAMS = {
+    "messages_between_two": """
         to, source = (rank + 1) % size, (rank - 1) % size
         for dtype in ("i1", "u2", "i4", "u8", "f4", "f8", "c8", "c16", "?"):
             for shape in ((7,), (2, 3), (), (0,), (3, 0), (1 << 16,)):
@@ -88,11 +62,8 @@ def test_messages_between_two(mpi):
         # Objects are pickled, and arrive on the receiver's device.
         found = world.sendrecv({"a": gpuarray.arange(3) * rank}, to, source=source)
         same(found["a"], np.arange(3) * source)
-    """)
-
-
-def test_what_is_queued_before_a_message_is_in_it(mpi):
-    mpi("""
+    """,
+    "what_is_queued_before_a_message_is_in_it": """
         count = 1 << 20
         if rank == 0:
             streams = [driver.Stream() for _ in range(4)]
@@ -110,11 +81,8 @@ def test_what_is_queued_before_a_message_is_in_it(mpi):
                 # Work after the message reads what it brought.
                 low, high = gpuarray.min(got), gpuarray.max(got * 2)
                 assert (low.get(), high.get()) == (k, 2 * k), k
-    """)
-
-
-def test_collective_operations(mpi):
-    mpi("""
+    """,
+    "collective_operations": """
         shared = gpuarray.arange(10, dtype="f8") if rank == 1 else gpuarray.zeros(10, "f8")
         world.Bcast(shared, root=1)
         same(shared, np.arange(10.0))
@@ -146,11 +114,8 @@ def test_collective_operations(mpi):
         host = np.zeros(5, "i8")
         world.Allreduce(gpuarray.arange(5, dtype="i8"), host)
         np.testing.assert_array_equal(host, np.arange(5) * 3)
-    """)
-
-
-def test_slices(mpi):
-    mpi("""
+    """,
+    "slices": """
         whole = gpuarray.arange(24, dtype="i4").reshape(4, 6)
         if rank == 0:
             world.Send(whole[1:3], dest=1)
@@ -168,11 +133,8 @@ def test_slices(mpi):
             same(target, expected)
             world.Recv(target, source=0)
             same(target, np.arange(24, dtype="i4").reshape(4, 6))
-    """)
-
-
-def test_what_is_refused(mpi):
-    mpi("""
+    """,
+    "what_is_refused": """
         whole = gpuarray.arange(24, dtype="f4").reshape(4, 6)
         for view in (whole[:, ::2], whole[:, 1:], gpuarray.broadcast_to(whole[0], (2, 6))):
             assert "not contiguous" in refuses(world.Send, view, dest=rank)
@@ -189,4 +151,26 @@ def test_what_is_refused(mpi):
         # Nothing of what was refused is on its way.
         assert not world.Iprobe()
         same(whole, np.arange(24, dtype="f4").reshape(4, 6))
-    """)
+    """,
+}
+
+
+def test_programs_in_three_processes():
+    folder = fetched("mpi", "mpi")
+    environment = os.environ | {
+        "LD_LIBRARY_PATH": str(folder / "lib"),
+        "MPI4PY_MPIABI": "mpich",
+        "UCX_LOG_LEVEL": "error",
+    }
+    # All in one start; a traceback names the program.
+    texts = [f"def {name}():{text}\n{name}()\n" for name, text in PROGRAMS.items()]
+    command = [folder / "bin/mpiexec", "-launcher", "fork", "-n", "3", sys.executable, "-c"]
+    done = subprocess.run(
+        [*command, HEAD + "".join(texts) + "print('ended')\n"],
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
+        env=environment,
+        check=False,
+    )
+    assert (done.returncode, done.stdout.count("ended")) == (0, 3), done.stderr[-3000:]

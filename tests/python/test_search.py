@@ -17,7 +17,9 @@ from processes import LIMIT
 FUZZ = Path(__file__).parents[1] / "fuzz"
 # On a double each new operation costs a run of the C++ compiler. On a GPU that others may use,
 # resets and shared memory are left out, and a process needs more addresses than it has memory.
-CASES = {"calls": 60, "programs": 25} if IS_DOUBLE else {"calls": 1500, "programs": 300}
+CASES = {"calls": 60, "programs": 25} if IS_DOUBLE else {"calls": 750, "programs": 150}
+if TEST_ALL:
+    CASES = {name: 2 * count for name, count in CASES.items()}
 ON_A_GPU = [] if ALONE else ["--no-managed", "--no-resets", "--memory=0"]
 
 

@@ -1,5 +1,7 @@
 """Arrays of texels with numpy's elements, and kernels that read them."""
 
+import functools
+
 import numpy as np
 from texture_reference import CLAMP
 
@@ -55,11 +57,18 @@ def bound(array, **modes):
 
 
 OBJECTS = """
-__global__ void read(%(type)s *out, cudaTextureObject_t texture, const float *at, int count) {
+__global__ void read_%(type)s(
+    %(type)s *out, cudaTextureObject_t texture, const float *at, int count
+) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < count) out[i] = %(read)s;
 }
 """
+TYPES = [
+    f"{name}{channels}"
+    for name in ("uchar", "ushort", "uint", "char", "short", "int", "float")
+    for channels in (1, 2, 4)
+]
 READS = {
     1: "tex1D<%s>(texture, at[3 * i])",
     2: "tex2D<%s>(texture, at[3 * i], at[3 * i + 1])",
@@ -67,12 +76,19 @@ READS = {
 }
 
 
+@functools.cache
+def readers(read, types):
+    """A program with a kernel for each of the types."""
+    texts = [OBJECTS % {"type": it, "read": read.replace("%s", it)} for it in types]
+    return SourceModule("".join(texts))
+
+
 def read_at(reference, axes, type, dtype, channels, points, read=None):
     """What a kernel reads through an object at points, whose first coordinate is x."""
-    read = (read or READS[axes]) % type if "%s" in (read or READS[axes]) else read
-    module = SourceModule(OBJECTS % {"type": type, "read": read})
+    read = read or READS[axes]
+    module = readers(read, tuple(TYPES) if "%s" in read and type in TYPES else (type,))
     out = gpuarray.zeros((len(points), channels), dtype)
-    module.get_function("read")(
+    module.get_function(f"read_{type}")(
         out.gpudata,
         np.uint64(reference.object),
         gpuarray.to_gpu(np.ascontiguousarray(points, np.float32)).gpudata,

@@ -99,16 +99,16 @@ def test_copies_of_a_kernel_are_kernels(make, called):
 
 
 def test_first_calls_of_threads_may_meet():
-    start = threading.Barrier(8)
+    start = threading.Barrier(4)
 
     def work(kernel, x):
         start.wait()
         kernel(x, 3)
         return x.get()
 
-    with ThreadPoolExecutor(8) as pool:
+    with ThreadPoolExecutor(4) as pool:
         for _ in range(20):
             kernel = ElementwiseKernel("int *x, int a", "x[i] = a * i")
-            arrays = [gpuarray.zeros(4, np.int32) for _ in range(8)]
-            for result in pool.map(work, [kernel] * 8, arrays):
+            arrays = [gpuarray.zeros(4, np.int32) for _ in range(4)]
+            for result in pool.map(work, [kernel] * 4, arrays):
                 assert result.tolist() == [0, 3, 6, 9]

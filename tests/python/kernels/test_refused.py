@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from device import BACKEND
+from device import BACKEND, TEST_ALL
 
 from pygpu import driver, gpuarray
 from pygpu.compiler import SourceModule
@@ -59,9 +59,17 @@ BRACES = {
 
 
 @pytest.mark.skipif(BACKEND != "host", reason="the messages are those of the host's compiler")
-@pytest.mark.parametrize("cache", ["", "off"])
-@pytest.mark.parametrize("no_extern_c", [False, True])
-@pytest.mark.parametrize("text", BRACES)
+@pytest.mark.parametrize(
+    ("text", "no_extern_c", "cache"),
+    [
+        (text, no_extern_c, cache)
+        for number, text in enumerate(BRACES)
+        for no_extern_c in (False, True)
+        for cache in ("", "off")
+        # Every pair of two of them.
+        if TEST_ALL or (number + no_extern_c + (cache == "off")) % 2 == 0
+    ],
+)
 def test_a_wrong_brace_is_one_of_the_program(text, no_extern_c, cache, monkeypatch):
     if cache:
         monkeypatch.setenv("PYGPU_CACHE", cache)
