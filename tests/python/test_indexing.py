@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from pairs import DTYPES, check, check_outcome, numbers, pairs, same_strides
+from tables import each_row
 
 from pygpu import driver, gpuarray
 
@@ -243,8 +244,8 @@ LEADING += [((1, 1, 3), (2, 3)), ((1, 1, 2, 1), (2, 3)), ((1, 0), (0,)), ((1, 1,
 LEADING += [((2, 2, 3), (2, 3)), ((1, 2, 2, 3), (2, 3)), ((2, 1), (1,)), ((1, 4), (3,))]
 
 
-@pytest.mark.parametrize(("given_shape", "shape"), LEADING)
-@pytest.mark.parametrize("dtype", ["f8", "i2"])
+@each_row(("given_shape", "shape"), LEADING)
+@each_row("dtype", ["f8", "i2"])
 def test_assignment_passes_over_leading_axes_of_length_1(given_shape, shape, dtype):
     value = np.arange(np.prod(given_shape)).reshape(given_shape).astype(dtype)
 
@@ -287,6 +288,75 @@ def test_a_swap_through_views_is_refused_before_anything_is_stored(shape):
     order = np.random.default_rng(1).permutation(50)
     a[:] = a[order]
     check(a, host[order])
+
+
+def _swap_slices(a):
+    a[0:2], a[2:4] = a[2:4], a[0:2]
+
+
+def _swap_columns(a):
+    a[:, 0], a[:, 1] = a[:, 1], a[:, 0]
+
+
+def _swap_nested(a):
+    a[0][1], a[1][0] = a[1][0], a[0][1]
+
+
+def _swap_parts(a):
+    a[0, 1:], a[1, 1:] = a[1, 1:], a[0, 1:]
+
+
+def _rotate(a):
+    a[0], a[1], a[2] = a[1], a[2], a[0]
+
+
+def _rotate_many(a):
+    a[0], a[1], a[2], a[3], a[4] = a[1], a[2], a[3], a[4], a[0]
+
+
+SWAPS = [_swap_slices, _swap_columns, _swap_nested, _swap_parts, _rotate, _rotate_many]
+
+
+@pytest.mark.parametrize("swap", SWAPS)
+def test_swaps_of_any_views_are_refused_before_anything_is_stored(swap):
+    host = np.arange(25).reshape(5, 5)
+    a = gpuarray.to_gpu(host)
+    with pytest.raises(ValueError, match="would store one of them twice"):
+        swap(a)
+    check(a, host)
+
+
+def test_swaps_of_fields_and_between_arrays_are_refused():
+    record = gpuarray.zeros(3, [("x", "i4"), ("y", "i4")])
+    with pytest.raises(ValueError, match="twice"):
+        record["x"], record["y"] = record["y"], record["x"]
+    a, b = gpuarray.zeros(3), gpuarray.ones(3)
+    with pytest.raises(ValueError, match="twice"):
+        a[1], b[2] = b[2], a[1]
+    check(a, np.zeros(3))
+
+
+def test_views_with_names_are_views_on_purpose():
+    """What a program holds, by a name, in a list or as an argument, it may store where it likes."""
+    host = np.arange(4.0)
+    a = gpuarray.to_gpu(host)
+
+    def store(place, value):
+        a[place] = value
+
+    u, v = a[0], a[1]
+    a[1] = u
+    check(v, np.float64(0))
+    held = [a[2], a[3]]
+    a[3] = held[0]
+    check(held[1], np.float64(2))
+    first, second = a[3], a[0]
+    store(0, first)
+    check(second, np.float64(2))
+    t = a[0]
+    a[0] = a[1]
+    a[1] = t
+    check(a, np.array([0, 0, 2, 2.0]))
 
 
 def test_assignments_of_elements_that_are_no_swaps_are_done():

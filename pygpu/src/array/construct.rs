@@ -35,7 +35,7 @@ impl GPUArray {
         _args: &Bound<'_, PyTuple>,
         _kwargs: Option<&Bound<'_, PyDict>>,
     ) -> GPUArray {
-        GPUArray { content: OnceCell::new(), replaced: OnceCell::new() }
+        GPUArray::of(OnceCell::new())
     }
 
     #[pyo3(signature = (shape, dtype, allocator = None, base = None, gpudata = None, strides = None, order = "C"))]

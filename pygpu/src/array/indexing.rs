@@ -11,9 +11,11 @@ use crate::numpy_array::{self, HostArray};
 use gpuarray::{Array, DType, Error, Kind, Number, Scalar};
 use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyEllipsis, PyInt, PyList, PyString, PyTuple};
 use std::cell::Cell;
+use std::sync::atomic::Ordering;
 
 type Object<'py> = PyResult<Bound<'py, PyAny>>;
 
@@ -131,48 +133,88 @@ struct Made {
     address: u64,
 }
 
+const NONE: Made = Made { object: 0, address: 0 };
+
+/// How many views a thread remembers: a rotation of so many elements is refused.
+const REMEMBERED: usize = 8;
+
 thread_local! {
-    /// The last two views of elements or rows that were made on this thread, as far as they live.
-    static MADE: Cell<[Made; 2]> = const { Cell::new([Made { object: 0, address: 0 }; 2]) };
+    /// The last views that were made on this thread, as far as they live.
+    static MADE: [Cell<Made>; REMEMBERED] = const { [const { Cell::new(NONE) }; REMEMBERED] };
+    /// Where the next one is noted.
+    static NEXT: Cell<u8> = const { Cell::new(0) };
 }
 
+fn identity(view: &GPUArray) -> usize {
+    std::ptr::from_ref(view).addr()
+}
+
+/// Notes a view that `a[i]` has made.
 fn note_made(part: &Bound<'_, PyAny>) -> PyResult<()> {
-    // A subclass may return something else.
-    if let Ok(part) = part.cast::<GPUArray>() {
-        let (object, address) =
-            (std::ptr::from_ref(part.get()).addr(), part.get().array()?.address());
-        let [_, last] = MADE.get();
-        MADE.set([last, Made { object, address }]);
-    }
+    let view = part.cast::<GPUArray>()?.get();
+    let address = view.array()?.address();
+    let place = NEXT.get();
+    NEXT.set((place + 1) % REMEMBERED as u8);
+    MADE.with(|made| made[usize::from(place)].set(Made { object: identity(view), address }));
+    // Zero stands for none.
+    view.noted.store(place + 1, Ordering::Relaxed);
     Ok(())
 }
 
 /// Forgets a view that is dropped.
-pub(super) fn forget_made(array: &GPUArray) {
-    let object = std::ptr::from_ref(array).addr();
-    let made = MADE.get();
-    if made.iter().any(|one| one.object == object) {
-        let kept = |one: Made| if one.object == object { Made { object: 0, ..one } } else { one };
-        MADE.set(made.map(kept));
+pub(super) fn forget_made(view: &GPUArray) {
+    if let Some(place) = usize::from(view.noted.load(Ordering::Relaxed)).checked_sub(1) {
+        MADE.with(|made| {
+            if made[place].get().object == identity(view) {
+                made[place].set(NONE);
+            }
+        });
     }
 }
 
-/// Refuses the first half of `a[i], a[j] = a[j], a[i]`, also as numpy's shuffle does it: both are views, so the
-/// second half would store what the first has written.
+/// Refuses the first half of `a[i], a[j] = a[j], a[i]`, also as numpy's shuffle does it: all are views, so
+/// the second half would store what the first has written.
+///
+/// In a swap nothing but the interpreter refers to the value, and the view that is stored next was made
+/// after it. A value that a program has given a name, or keeps in a list, is a view on purpose.
 fn refuse_swap(target: &Array, value: &Bound<'_, PyAny>) -> PyResult<()> {
-    let [first, last] = MADE.get();
-    let Ok(value) = value.cast::<GPUArray>() else { return Ok(()) };
-    let is_swap = last.object != 0
-        && first.object == std::ptr::from_ref(value.get()).addr()
-        && last.address == target.address()
-        && first.address != last.address;
-    if !is_swap {
+    // SAFETY: the object is alive, and the interpreter's lock is held.
+    if unsafe { ffi::Py_REFCNT(value.as_ptr()) } != 1 {
+        return Ok(());
+    }
+    let Ok(view) = value.cast::<GPUArray>() else { return Ok(()) };
+    let noted = usize::from(view.get().noted.load(Ordering::Relaxed));
+    let is_swap = noted != 0
+        && MADE.with(|made| {
+            let own = made[noted - 1].get();
+            let next = usize::from(NEXT.get());
+            let later =
+                (0..).map(|it| (noted + it) % REMEMBERED).take_while(|&place| place != next);
+            own.object == identity(view.get())
+                && own.address != target.address()
+                && later
+                    .map(|place| made[place].get())
+                    .any(|it| it.object != 0 && it.address == target.address())
+        });
+    if !is_swap || is_local_variable(value)? {
         return Ok(());
     }
     Err(PyValueError::new_err(
         "a[i] = a[j] while a[i] is held: both are views, so a swap would store one of them twice; write \
          a[[i, j]] = a[[j, i]], and a[:] = a[numpy.random.permutation(len(a))] for a shuffle",
     ))
+}
+
+/// Whether a variable of the function that runs holds the value. Since Python 3.14 this adds no reference.
+fn is_local_variable(value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let frame = value.py().import("sys")?.call_method0("_getframe")?;
+    let variables = frame.getattr("f_locals")?.call_method0("values")?;
+    for variable in variables.try_iter()? {
+        if variable?.is(value) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Returns true for an index that names elements by arrays of indices, masks, truth values or lists.
@@ -203,7 +245,9 @@ fn is_first(index: &Bound<'_, PyAny>) -> bool {
 impl GPUArray {
     fn __getitem__<'py>(slf: &Bound<'py, Self>, index: &Bound<'py, PyAny>) -> Object<'py> {
         if let Ok(name) = index.cast::<PyString>() {
-            return field(slf, name);
+            let part = field(slf, name)?;
+            note_made(&part)?;
+            return Ok(part);
         }
         if slf.get().layout()?.shape().is_empty() && is_first(index) {
             return Err(PyTypeError::new_err("an array without axes has no items to iterate over"));
@@ -213,13 +257,8 @@ impl GPUArray {
                 advanced(slf.py())?.getattr("get_elements")?.call1((slf, index))
             }
             items => {
-                let array = slf.get().array()?;
-                let part = array.index(&items?);
-                let has_fewer_axes = part.as_ref().is_ok_and(|part| part.ndim() < array.ndim());
-                let part = view(slf, part)?;
-                if has_fewer_axes {
-                    note_made(&part)?;
-                }
+                let part = view(slf, slf.get().array()?.index(&items?))?;
+                note_made(&part)?;
                 Ok(part)
             }
         }
@@ -245,9 +284,7 @@ impl GPUArray {
         };
         let array = slf.get().array()?;
         let target = array.index(&items).or_raise()?;
-        if target.ndim() < array.ndim() {
-            refuse_swap(&target, value)?;
-        }
+        refuse_swap(&target, value)?;
         let descr = slf.get().content()?.descr.bind(py);
         match value.cast::<PyUntypedArray>() {
             Ok(given) if !matches!(target.dtype(), DType::Opaque(_)) => {

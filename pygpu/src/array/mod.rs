@@ -54,6 +54,7 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
 use replaced::{Replaced, State};
+use std::sync::atomic::AtomicU8;
 use std::sync::{Arc, OnceLock};
 
 /// Operations on more elements than this release Python's lock while they are queued, since
@@ -197,11 +198,17 @@ pub(crate) struct GPUArray {
     content: OnceCell<Content>,
     /// Empty in nearly all objects.
     replaced: OnceCell<Replaced>,
+    /// Where a view that `a[i]` made is noted (see [`indexing::forget_made`]).
+    noted: AtomicU8,
 }
 
 impl GPUArray {
     fn with(content: Content) -> GPUArray {
-        GPUArray { content: OnceCell::with_value(content), replaced: OnceCell::new() }
+        GPUArray::of(OnceCell::with_value(content))
+    }
+
+    fn of(content: OnceCell<Content>) -> GPUArray {
+        GPUArray { content, replaced: OnceCell::new(), noted: AtomicU8::new(0) }
     }
 
     /// The array, unless it has no memory, or a subclass has not called `GPUArray.__init__`.
