@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pairs import DTYPES, Pair, check, numbers, pairs, some_shapes
 from processes import run_python
+from tables import each_row
 
 from pygpu import gpuarray
 
@@ -41,8 +42,8 @@ def test_arrays_of_any_dtype_shape_and_strides(pair, data):
     check(a_gpu, a)
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("length", LENGTHS)
+@each_row("dtype", DTYPES, ids=str)
+@each_row("length", LENGTHS)
 def test_rows_of_many_lengths(dtype, length):
     if IS_DOUBLE and length > 10_000:
         pytest.skip("a long row takes too long on the double")
@@ -85,7 +86,7 @@ def test_bad_arguments_are_refused():
         gpuarray.sort(a_gpu, 2)
     with pytest.raises(ValueError, match="bubble"):
         gpuarray.sort(a_gpu, kind="bubble")
-    with pytest.raises(TypeError, match="record"):
+    with pytest.raises(TypeError, match=r"\[\('x', '<i4'\)\]"):
         gpuarray.sort(gpuarray.zeros(3, np.dtype([("x", "i4")])))
     with pytest.raises(TypeError):
         gpuarray.sort(np.arange(3))

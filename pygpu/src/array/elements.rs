@@ -1,6 +1,6 @@
 //! Elements as Python's numbers, and rounding.
 
-use super::{GPUArray, run, wrap_like};
+use super::{GPUArray, run_on, wrap_like};
 use crate::errors::OrRaise;
 use crate::integer::{argument, integer};
 use gpuarray::function::{BinaryFunction, UnaryFunction};
@@ -210,7 +210,7 @@ impl GPUArray {
                 "decimals is {decimals}; truth values are rounded to 0 decimals only"
             )));
         }
-        let result = run(slf.py(), array.size(), || rounded(array, decimals))?;
+        let result = run_on(slf, array.size(), || rounded(array, decimals))?;
         wrap_like(slf, result, None)
     }
 

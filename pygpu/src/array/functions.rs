@@ -7,7 +7,7 @@ use super::arguments::{
 use super::indexing::fill_with;
 use super::reductions::PyReduction;
 use super::transfer::on_stream;
-use super::{GPUArray, run, wrap_like, wrap_new, wrap_with_allocator};
+use super::{GPUArray, run, run_on, wrap_like, wrap_new, wrap_with_allocator};
 use crate::allocator::ResultAllocator;
 use crate::current_device::{CurrentDevice, current_device};
 use crate::dtypes;
@@ -40,11 +40,11 @@ pub(super) fn unary_into<'py>(
 ) -> Object<'py> {
     if let Some(out) = optional_array("out", out)? {
         let (input, target) = (array.get().array()?, on_stream(out.get().array()?, stream)?);
-        run(array.py(), target.size(), || target.set_unary(function, input))?;
+        run_on(array, target.size(), || target.set_unary(function, input))?;
         return Ok(out.clone().into_any());
     }
     let input = on_stream(array.get().array()?, stream)?;
-    let result = run(array.py(), input.size(), || input.unary(function))?;
+    let result = run_on(array, input.size(), || input.unary(function))?;
     wrap_like(array, result, None)
 }
 
@@ -138,7 +138,7 @@ pub(crate) fn reduce_subset<'py>(
         Some(dtype) => dtypes::parse(dtype)?.1,
         None => array.dtype(),
     };
-    let result = run(a.py(), subset.size(), || array.reduce_subset(reduction, compute, subset))?;
+    let result = run_on(a, subset.size(), || array.reduce_subset(reduction, compute, subset))?;
     wrap_with_allocator(a, result, allocator)
 }
 
@@ -160,7 +160,7 @@ pub(crate) fn dot<'py>(
         Some(dtype) => dtypes::parse(dtype)?.1,
         None => x.dtype().promote(y.dtype()).or_raise()?,
     };
-    let result = run(a.py(), x.size(), || x.dot(y, compute))?;
+    let result = run_on(a, x.size(), || x.dot(y, compute))?;
     wrap_with_allocator(a, result, allocator)
 }
 
@@ -188,14 +188,13 @@ pub(crate) fn scan<'py>(
     };
     if let Some(out) = out {
         let target = on_stream(out.get().array()?, stream)?;
-        run(a.py(), array.size(), || {
+        run_on(a, array.size(), || {
             array.scan_into(reduction, compute, axis, exclusive, None, &target)
         })?;
         return Ok(out.clone().into_any());
     }
     let array = with_allocator(array, allocator)?;
-    let result =
-        run(a.py(), array.size(), || array.scan(reduction, compute, axis, exclusive, None))?;
+    let result = run_on(a, array.size(), || array.scan(reduction, compute, axis, exclusive, None))?;
     wrap_with_allocator(a, result, allocator)
 }
 
@@ -234,12 +233,10 @@ pub(crate) fn take<'py>(
         Some(out) => {
             check_moved("out", a, out)?;
             let target = on_stream(out.get().array()?, stream)?;
-            run(a.py(), names.size(), || {
-                flat.on(target.stream())?.take_into(names, axis, &target)
-            })?;
+            run_on(a, names.size(), || flat.on(target.stream())?.take_into(names, axis, &target))?;
             Ok(out.clone().into_any())
         }
-        None => wrap_like(a, run(a.py(), names.size(), || flat.take(names, axis))?, {
+        None => wrap_like(a, run_on(a, names.size(), || flat.take(names, axis))?, {
             Some(a.get().content()?.descr.clone_ref(a.py()))
         }),
     }
@@ -251,7 +248,7 @@ pub(crate) fn nonzero<'py>(a: &Bound<'py, PyAny>, dtype: &Bound<'py, PyAny>) -> 
     let a = expect_array("a", a)?;
     let (_, dtype) = dtypes::parse(dtype)?;
     let array = a.get().array()?;
-    wrap_like(a, run(a.py(), array.size(), || array.nonzero(dtype))?, None)
+    wrap_like(a, run_on(a, array.size(), || array.nonzero(dtype))?, None)
 }
 
 /// The elements at which a mask of the array's shape is true, in C order.
@@ -259,7 +256,7 @@ pub(crate) fn nonzero<'py>(a: &Bound<'py, PyAny>, dtype: &Bound<'py, PyAny>) -> 
 pub(crate) fn compress<'py>(a: &Bound<'py, PyAny>, mask: &Bound<'py, PyAny>) -> Object<'py> {
     let (a, mask) = (expect_array("a", a)?, expect_array("mask", mask)?);
     let (array, truth) = (a.get().array()?, mask.get().array()?);
-    wrap_like(a, run(a.py(), array.size(), || array.compress(truth))?, {
+    wrap_like(a, run_on(a, array.size(), || array.compress(truth))?, {
         Some(a.get().content()?.descr.clone_ref(a.py()))
     })
 }
@@ -286,7 +283,7 @@ pub(crate) fn put<'py>(
     let names = indices.get().array()?;
     let values = values.get().array()?;
     let (flat, axis) = along(target.py(), &array, axis)?;
-    run(target.py(), names.size(), || flat.put(names, values, axis))
+    run_on(target, names.size(), || flat.put(names, values, axis))
 }
 
 /// The layout of a new array.

@@ -4,7 +4,7 @@
 use super::arguments::{expect_array, optional_array};
 use super::functions::with_allocator;
 use super::transfer::on_stream;
-use super::{GPUArray, run, wrap_with_allocator};
+use super::{GPUArray, run_on, wrap_with_allocator};
 use crate::dtypes;
 use crate::errors::OrRaise;
 use pyo3::prelude::*;
@@ -34,10 +34,10 @@ pub(crate) fn matmul<'py>(
     let elements = left.size().saturating_mul(right.shape().last().copied().unwrap_or(1));
     if let Some(out) = optional_array("out", out)? {
         let target = on_stream(out.get().array()?, stream)?;
-        run(a.py(), elements, || left.matmul_into(right, compute, &target))?;
+        run_on(a, elements, || left.matmul_into(right, compute, &target))?;
         return Ok(out.clone().into_any());
     }
-    let product = run(a.py(), elements, || left.matmul(right, compute))?;
+    let product = run_on(a, elements, || left.matmul(right, compute))?;
     wrap_with_allocator(a, product, allocator)
 }
 

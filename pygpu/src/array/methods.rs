@@ -4,7 +4,7 @@ use super::arguments::{check_records, expect_array, expect_value, optional_array
 use super::functions::unary_into;
 use super::operators::unary;
 use super::transfer::on_stream;
-use super::{GPUArray, run, wrap_like};
+use super::{GPUArray, run_on, wrap_like};
 use crate::dtypes;
 use crate::kernel::CallTime;
 use gpuarray::function::UnaryFunction;
@@ -29,7 +29,7 @@ impl GPUArray {
     /// (8,)
     fn copy<'py>(slf: &Bound<'py, Self>) -> Object<'py> {
         let array = slf.get().array()?;
-        let copy = run(slf.py(), array.size(), || array.copy())?;
+        let copy = run_on(slf, array.size(), || array.copy())?;
         wrap_like(slf, copy, None)
     }
 
@@ -77,7 +77,7 @@ impl GPUArray {
         if let DType::Opaque(_) = dtype {
             check_records("a", &descr, slf.get().content()?.descr.bind(slf.py()))?;
         }
-        let result = run(slf.py(), array.size(), || array.astype(dtype))?;
+        let result = run_on(slf, array.size(), || array.astype(dtype))?;
         wrap_like(slf, result, Some(descr.unbind()))
     }
 
@@ -184,7 +184,7 @@ impl GPUArray {
         let array = on_stream(slf.get().array()?, stream)?;
         let backwards = SliceBounds { step: Some(-1), ..SliceBounds::default() };
         let shape: Vec<isize> = array.shape().iter().map(|&extent| extent as isize).collect();
-        let result = run(slf.py(), array.size(), || {
+        let result = run_on(slf, array.size(), || {
             let flat = array.reshape(&[-1], Order::C)?;
             let copy = flat.index(&[IndexItem::Slice(backwards)])?.contiguous(Order::C)?;
             copy.reshape(&shape, Order::C)
@@ -244,7 +244,7 @@ impl GPUArray {
         let target = out.map(|out| on_stream(out.get().array()?, stream)).transpose()?;
         let elements = x.size().max(y.size());
         let work =
-            || run(slf.py(), elements, || Array::linear_combination(a, &x, b, y, target.as_ref()));
+            || run_on(slf, elements, || Array::linear_combination(a, &x, b, y, target.as_ref()));
         let result = match add_timer.filter(|timer| !timer.is_none()) {
             Some(timer) => {
                 let stream = target.as_ref().unwrap_or(&x).stream();

@@ -46,7 +46,7 @@ use crate::errors::OrRaise;
 use crate::owner::OwnerReference;
 use crate::pool::Ticket;
 use crate::synchronize::interruptible;
-use gpuarray::Array;
+use gpuarray::{Array, DType};
 use hal::nonblocking::attempt;
 use numpy::PyArrayDescr;
 use once_cell::sync::OnceCell;
@@ -237,6 +237,34 @@ impl Drop for GPUArray {
             chain::drop_state(State::Filled(content));
         }
     }
+}
+
+/// Runs work on an array of `elements` elements; see [`run`]. An error names the array's dtype of numpy where
+/// the core knows no more than the size of its elements.
+pub(crate) fn run_on<T: Send>(
+    array: &Bound<'_, GPUArray>,
+    elements: usize,
+    work: impl Fn() -> gpuarray::Result<T> + Send,
+) -> PyResult<T> {
+    run(array.py(), elements, work).map_err(|error| with_name_of_dtype(error, array))
+}
+
+#[cold]
+fn with_name_of_dtype(error: PyErr, array: &Bound<'_, GPUArray>) -> PyErr {
+    let (py, value) = (array.py(), error.value(array.py()));
+    let rename = || -> PyResult<()> {
+        let content = array.get().content()?;
+        let element = content.array.dtype();
+        if matches!(element, DType::Opaque(_)) {
+            let name = content.descr.bind(py).str()?;
+            let text = value.str()?.to_string();
+            value.setattr("args", (text.replace(&element.to_string(), &name.to_string()),))?;
+        }
+        Ok(())
+    };
+    // Without it the message stays what it was.
+    let _ = rename();
+    error
 }
 
 /// Runs work on arrays of `elements` elements, without Python's lock if they are many, or if it

@@ -3,7 +3,7 @@
 use super::arguments::{Value, expect_array, expect_value, optional_array};
 use super::functions::unary_into;
 use super::transfer::on_stream;
-use super::{GPUArray, run, wrap_like};
+use super::{GPUArray, run_on, wrap_like};
 use gpuarray::Array;
 use gpuarray::function::{BinaryFunction, UnaryFunction};
 use pyo3::exceptions::PyTypeError;
@@ -23,14 +23,13 @@ pub(super) fn binary_into<'py>(
     out: OptionalAny<'_, 'py>,
     stream: OptionalAny<'_, 'py>,
 ) -> Object<'py> {
-    let py = a.py();
     let out = optional_array("out", out)?;
     let (left, right) = (expect_value(first, a)?, expect_value(second, b)?);
     let elements = left.elements().max(right.elements());
     if let Some(out) = out {
         let target = on_stream(out.get().array()?, stream)?;
         let (left, right) = (left.argument()?, right.argument()?);
-        run(py, target.size(), || target.set_binary(function, left, right))?;
+        run_on(out, target.size(), || target.set_binary(function, left, right))?;
         return Ok(out.clone().into_any());
     }
     let like = match (&left, &right) {
@@ -44,7 +43,7 @@ pub(super) fn binary_into<'py>(
     let result = match stream.filter(|stream| !stream.is_none()) {
         None => {
             let (left, right) = (left.argument()?, right.argument()?);
-            run(py, elements, || Array::binary(function, left, right))?
+            run_on(&like, elements, || Array::binary(function, left, right))?
         }
         Some(_) => {
             // Results are made on the stream of the first array.
@@ -55,7 +54,7 @@ pub(super) fn binary_into<'py>(
             let (x, y) = (moved(&left)?, moved(&right)?);
             let left = x.as_ref().map_or_else(|| left.argument(), |array| Ok(array.into()))?;
             let right = y.as_ref().map_or_else(|| right.argument(), |array| Ok(array.into()))?;
-            run(py, elements, || Array::binary(function, left, right))?
+            run_on(&like, elements, || Array::binary(function, left, right))?
         }
     };
     wrap_like(&like, result, None)

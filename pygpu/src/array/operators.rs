@@ -2,7 +2,7 @@
 #![allow(unsafe_op_in_unsafe_fn, reason = "PyO3 expands the methods of the macro below")]
 
 use super::arguments::{Value, parse_value};
-use super::{GPUArray, run, wrap_like};
+use super::{GPUArray, run_on, wrap_like};
 use crate::errors::OrRaise;
 use gpuarray::function::{BinaryFunction, UnaryFunction};
 use gpuarray::{Array, DType, Number, Scalar};
@@ -31,7 +31,7 @@ fn binary<'py>(
     let elements = this.elements().max(other.elements());
     let (left, right) = if reflected { (&other, &this) } else { (&this, &other) };
     let (left, right) = (left.argument()?, right.argument()?);
-    let array = run(py, elements, || Array::binary(function, left, right))?;
+    let array = run_on(slf, elements, || Array::binary(function, left, right))?;
     wrap_like(slf, array, None)
 }
 
@@ -76,7 +76,6 @@ fn in_place(
     other: &Bound<'_, PyAny>,
     function: BinaryFunction,
 ) -> PyResult<()> {
-    let py = slf.py();
     let Some(other) = parse_value(other)? else {
         if let Some(array) = sequence(other, function)? {
             return in_place(slf, &array, function);
@@ -88,12 +87,12 @@ fn in_place(
     };
     let target = slf.get().array()?;
     let right = other.argument()?;
-    run(py, target.size(), || target.set_binary(function, target.into(), right))
+    run_on(slf, target.size(), || target.set_binary(function, target.into(), right))
 }
 
 pub(super) fn unary<'py>(slf: &Bound<'py, GPUArray>, function: UnaryFunction) -> Object<'py> {
     let array = slf.get().array()?;
-    let result = run(slf.py(), array.size(), || array.unary(function))?;
+    let result = run_on(slf, array.size(), || array.unary(function))?;
     wrap_like(slf, result, None)
 }
 
@@ -145,7 +144,7 @@ impl GPUArray {
             // The operator's square of truth values is of int8 in numpy, not of int64 as its
             // `power` is.
             let two = Scalar::new(2i8).into();
-            let square = run(slf.py(), array.size(), || {
+            let square = run_on(slf, array.size(), || {
                 Array::binary(BinaryFunction::Power, array.into(), two)
             })?;
             return wrap_like(slf, square, None);

@@ -3,7 +3,7 @@
 use super::arguments::{expect_array, optional_array};
 use super::functions::with_allocator;
 use super::transfer::on_stream;
-use super::{GPUArray, run, wrap_like, wrap_with_allocator};
+use super::{GPUArray, run_on, wrap_like, wrap_with_allocator};
 use crate::dtypes;
 use crate::integer::argument;
 use gpuarray::function::Reduction;
@@ -152,14 +152,14 @@ impl<'py> Arguments<'py> {
         let axes = axes.as_deref();
         if let Some(out) = optional_array("out", self.out.as_ref())? {
             let target = on_stream(out.get().array()?, self.stream.as_ref())?;
-            run(a.py(), array.size(), || {
+            run_on(a, array.size(), || {
                 array.reduce_into(reduction, compute, axes, keeps_axes, &target)
             })?;
             return Ok(out.clone().into_any());
         }
         let array = with_allocator(array, self.allocator.as_ref())?;
         let result =
-            run(a.py(), array.size(), || array.reduce(reduction, compute, axes, keeps_axes))?;
+            run_on(a, array.size(), || array.reduce(reduction, compute, axes, keeps_axes))?;
         wrap_with_allocator(a, result, self.allocator.as_ref())
     }
 
@@ -175,11 +175,11 @@ impl<'py> Arguments<'py> {
         let array = on_stream(a.get().array()?, self.stream.as_ref())?;
         let array = with_allocator(array, self.allocator.as_ref())?;
         let Some(out) = out else {
-            let result = run(a.py(), array.size(), || function(&array, axes, keeps_axes))?;
+            let result = run_on(a, array.size(), || function(&array, axes, keeps_axes))?;
             return wrap_with_allocator(a, result, self.allocator.as_ref());
         };
         let target = on_stream(out.get().array()?, self.stream.as_ref())?;
-        run(a.py(), array.size(), || {
+        run_on(a, array.size(), || {
             function(&array.on(target.stream())?, axes, keeps_axes)?.copy_into(&target)
         })?;
         Ok(out.clone().into_any())
@@ -215,6 +215,6 @@ pub(crate) fn position<'py>(
 ) -> Object<'py> {
     let a = expect_array("a", a)?;
     let (array, reduction) = (a.get().array()?, reduction.get().value());
-    let result = run(a.py(), array.size(), || array.position(reduction, axis, keepdims))?;
+    let result = run_on(a, array.size(), || array.position(reduction, axis, keepdims))?;
     wrap_like(a, result, None)
 }

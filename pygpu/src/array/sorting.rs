@@ -2,7 +2,7 @@
 
 use super::arguments::expect_array;
 use super::indexing::advanced;
-use super::{GPUArray, run, wrap_like};
+use super::{GPUArray, run_on, wrap_like};
 use gpuarray::Order;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -38,7 +38,7 @@ pub(crate) fn sorted<'py>(
     check_kind(kind)?;
     let a = expect_array("a", a)?;
     let array = a.get().array()?;
-    let result = run(a.py(), array.size(), || {
+    let result = run_on(a, array.size(), || {
         // As in numpy, what has no axes has indices along axis 0 or -1, but is not sorted along it.
         let is_flat =
             axis.is_none() || (indices && array.ndim() == 0 && matches!(axis, Some(0 | -1)));
@@ -86,7 +86,7 @@ impl GPUArray {
     ) -> PyResult<()> {
         check_kind(kind)?;
         let array = slf.get().array()?;
-        run(slf.py(), array.size(), || array.assign(&array.sort(axis)?))
+        run_on(slf, array.size(), || array.assign(&array.sort(axis)?))
     }
 
     /// Returns the indices that sort the elements along an axis, as an array of int64.

@@ -1,7 +1,7 @@
 //! The same elements under another shape, order of axes or dtype.
 
 use super::arguments::{order_argument, parse_new_shape, parse_order, parse_shape, refuse_order};
-use super::{GPUArray, run, wrap_like, wrap_view};
+use super::{GPUArray, run_on, wrap_like, wrap_view};
 use crate::current_device::current_device;
 use crate::dtypes;
 use crate::entries::Entries;
@@ -26,7 +26,7 @@ pub(super) fn view<'py>(slf: &Bound<'py, GPUArray>, array: gpuarray::Result<Arra
 fn reshaped<'py>(slf: &Bound<'py, GPUArray>, shape: &[isize], order: Order) -> Object<'py> {
     let array = slf.get().array()?;
     let is_dense = array.layout().is_c_contiguous() || array.layout().is_f_contiguous();
-    let result = run(slf.py(), array.size(), || {
+    let result = run_on(slf, array.size(), || {
         let view = array.reshape(shape, order)?;
         if is_dense && !view.layout().is_contiguous(order) {
             view.contiguous(order)
@@ -58,7 +58,7 @@ fn in_memory_order<'py>(slf: &Bound<'py, GPUArray>) -> Object<'py> {
     let mut axes: Vec<usize> = (0..array.ndim()).collect();
     axes.sort_by_key(|&axis| std::cmp::Reverse(dense.strides()[axis]));
     let sorted = array.transpose(Some(&axes)).or_raise()?;
-    let flat = run(slf.py(), array.size(), || sorted.reshape(&[-1], Order::C))?;
+    let flat = run_on(slf, array.size(), || sorted.reshape(&[-1], Order::C))?;
     if std::sync::Arc::ptr_eq(flat.memory(), array.memory()) {
         return wrap_view(slf, flat, None);
     }
