@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from device import BACKEND
 from shared_arrays import rounds, shared
+from tables import each_row
 
 from pygpu import ipc
 
@@ -18,7 +19,7 @@ from pygpu import ipc
 RECORD = np.dtype([("a", "<i2"), ("b", "<f8", (2, 3)), ("c", [("x", "u1"), ("y", "<f4")])])
 
 
-@pytest.mark.parametrize(
+@each_row(
     "view",
     [
         lambda a: a,
@@ -30,7 +31,7 @@ RECORD = np.dtype([("a", "<i2"), ("b", "<f8", (2, 3)), ("c", [("x", "u1"), ("y",
         lambda a: a[:20].reshape(4, 5)[::-2, ::-1],
     ],
 )
-@pytest.mark.parametrize("dtype", ["<f4", "u1", "<c16", "?"])
+@each_row("dtype", ["<f4", "u1", "<c16", "?"])
 def test_a_descriptor_says_what_the_array_is(view, dtype):
     host = np.arange(24).astype(dtype)
     a = view(shared(host))
@@ -78,7 +79,20 @@ def test_a_descriptor_cannot_be_changed_and_its_parts_are_checked():
             "device": (-1, "0", True, 2**40, 1.0),
             "handle": ([1] * 63, [1] * 65, [256] * 64, [-1] * 64, "ab" * 32, None, [0.5] * 64),
             "nbytes": (47, -1, 2**70, "48", None),
-            "dtype": ("O", "f3", "U4", "float", "", None, 3, [], [["a"]], [["a", "O"]], "<M8[s]"),
+            "dtype": (
+                "O",
+                "f3",
+                "U4",
+                "float",
+                "",
+                None,
+                3,
+                [],
+                [["a"]],
+                [["a", "O"]],
+                "<M8[x]",
+                "<M8[2]",
+            ),
             "shape": ([3, 5], [3], [-3, -4], [2**62, 2**62], [1] * 65, None, "34", [3.0, 4]),
             "strides": ([16, 5], [-16, 4], [2**63, 4], [16], [16, 4, 1], None, [True, 4]),
             "offset": (4, -4, 2**64, None, "0"),
@@ -186,3 +200,9 @@ def descriptor_column(descriptor):
 def test_a_pickle_that_is_no_bytes_is_named(data):
     with pytest.raises(TypeError, match=rf"data is of type {type(data).__name__}"):
         ipc.loads(data)
+
+
+@pytest.mark.parametrize("given", [b"x", "x", "{" * 100])
+def test_what_is_no_json_is_shown(given):
+    with pytest.raises(ValueError, match=r"the descriptor is b?'[x{]{1,60}', which is no JSON"):
+        ipc.open(given)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import pickle
+import re
 
 import numpy as np
 import pytest
+from processes import run_python
+from tables import each_row
 
-from pygpu import cuda, gpuarray, ipc
+import PybindGPU
+from pygpu import cuda, cumath, gpuarray, ipc
 
 DTYPES = {
     "record": np.dtype([("a", "i4"), ("b", "f8")]),
@@ -127,12 +132,12 @@ def _same(result, expected):
     assert repr(result.tolist()) == repr(expected.tolist())
 
 
-@pytest.mark.parametrize("move", MOVES)
+@each_row("move", MOVES)
 def test_elements_are_moved_as_numpy_moves_them(elements, move):
     _same(MOVES[move](gpuarray.to_gpu(elements)), MOVES[move](elements))
 
 
-@pytest.mark.parametrize("name", ["repeat", "roll", "tile", "flip", "ravel", "transpose"])
+@each_row("name", ["repeat", "roll", "tile", "flip", "ravel", "transpose"])
 def test_numpys_functions_move_them_on_the_device(elements, name):
     arguments = (2,) if name in ("repeat", "roll", "tile") else ()
     result = getattr(np, name)(gpuarray.to_gpu(elements), *arguments)
@@ -179,10 +184,68 @@ def test_elements_of_another_dtype_of_the_same_size_are_refused_or_converted():
     _same(b, seconds.astype("M8[ms]"))
 
 
-def test_they_are_shared_between_processes(elements):
-    for array in (gpuarray.to_gpu(elements), gpuarray.to_gpu(elements)[::2]):
-        shared = ipc.share(array)
-        assert (shared.shape, shared.dtype) == (array.shape, array.dtype)
+# Prints the elements of the arrays that descriptors in a file tell of, and turns them round.
+OTHER = """
+import json, sys
+import pygpu.autoinit
+from pygpu import ipc
+
+for text in json.load(open(sys.argv[1])):
+    with ipc.open(text) as array:
+        print(array.dtype.str, array.get().tolist(), sep="=")
+        array[:] = array[::-1].copy()
+"""
+PLAIN = ["?", "i1", "u8", "f2", "f4", "c16"]
+
+
+def test_they_are_shared_between_processes(tmp_path):
+    plain = [np.arange(6).astype(dtype) for dtype in PLAIN]
+    hosts = [view for host in [*map(_elements, DTYPES), *plain] for view in (host, host[::2])]
+    shared = [ipc.share(gpuarray.to_gpu(host)) for host in hosts]
+    descriptors = [array.ipc_handle(copy=False) for array in shared]
+    file = tmp_path / "descriptors"
+    file.write_text(json.dumps([it.to_json() for it in descriptors]))
+    lines = run_python(OTHER, str(file)).stdout.splitlines()
+    for host, array, line in zip(hosts, shared, lines, strict=True):
+        assert line == f"{host.dtype.str}={host.tolist()}"
+        _same(array, host[::-1])
+    for descriptor in descriptors:
+        descriptor.close()
+
+
+@each_row("name", DTYPES)
+def test_what_calculates_refuses_them_by_the_name_of_their_dtype(name):
+    elements = _elements(name)
+    a, dtype = gpuarray.to_gpu(elements), re.escape(str(elements.dtype))
+    refused = [
+        lambda: a < a,
+        lambda: a == a,
+        lambda: a + a,
+        lambda: -a,
+        lambda: a.sum(),
+        lambda: gpuarray.max(a),
+        lambda: a.sort(),
+        lambda: a.astype(np.float32),
+        lambda: cumath.exp(a),
+        lambda: a.argmax(),
+    ]
+    for call in refused:
+        with pytest.raises(TypeError, match=dtype) as caught:
+            call()
+        assert "record of" not in str(caught.value)
+
+
+@each_row("name", DTYPES)
+def test_the_status_style_refuses_them_in_words(name):
+    elements = _elements(name)
+    with pytest.raises(
+        PybindGPU.gpuarray.UnsupportedDataType, match=re.escape(elements.dtype.name)
+    ):
+        PybindGPU.gpuarray.to_gpu(elements)
+    with pytest.raises(
+        PybindGPU.gpuarray.UnsupportedDataType, match=re.escape(elements.dtype.name)
+    ):
+        PybindGPU.gpuarray.GPUArray(shape=(3,), dtype=elements.dtype)
 
 
 def test_numbas_arrays_move_them(elements):

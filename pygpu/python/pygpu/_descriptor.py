@@ -69,6 +69,9 @@ def loads_json(name: str, text: str | bytes) -> Any:
     """
     try:
         return json.loads(text)
+    except ValueError as error:
+        shown = text if len(text) < 60 else text[:60]
+        raise ValueError(f"{name} is {shown!r}, which is no JSON: {error}") from None
     except RecursionError:
         raise ValueError(f"{name} is nested too deep") from None
 

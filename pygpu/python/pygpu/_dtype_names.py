@@ -11,8 +11,10 @@ from . import _core
 
 # Dtypes that numpy lacks, whose names stand for themselves.
 _EXTENSIONS = _core.extension_dtypes()
-# What numpy calls dtypes of plain elements: byte order, kind, bytes.
-_PLAIN = re.compile(r"[<>|=][biufcV][1-9][0-9]{0,5}")
+# What numpy calls dtypes of plain elements: byte order, kind, bytes or characters, a time's unit.
+_PLAIN = re.compile(
+    r"[<>|=]([biufcVSU][1-9][0-9]{0,5}|[mM]8(\[[0-9]{0,6}([YMWDhms]|[munpfa]s)\])?)"
+)
 _FIELD = re.compile(r"[^\x00]{1,200}")
 _DEEPEST = 8
 
