@@ -103,11 +103,21 @@ pub(super) fn explain(
     let Ok(Some(parameters)) = kernel.parameters() else { return error };
     let position = list.misfit(parameters).filter(|_| list.len() == parameters.len());
     let Some(position) = position.filter(|_| given.len() == parameters.len()) else { return error };
-    let remedy = given.get_item(position).ok().and_then(|it| of_size(&it, parameters[position]));
-    match remedy {
-        Some(remedy) => Error::invalid("launch", format!("{}; {remedy}", error.detail())),
-        None => error,
+    let Ok(value) = given.get_item(position) else { return error };
+    let mut detail = error.detail().to_owned();
+    if let Some(name) = scalar_dtype(&value).and_then(|it| it.getattr("name").ok()) {
+        detail = detail.replacen(" has ", &format!(" is {name} of "), 1);
     }
+    if let Some(remedy) = of_size(&value, parameters[position]) {
+        detail = format!("{detail}; {remedy}");
+    }
+    Error::invalid("launch", detail)
+}
+
+/// The dtype of a scalar of numpy.
+fn scalar_dtype<'py>(value: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
+    let dtype = value.getattr("dtype").ok()?;
+    (numpy_array::is_numpy_scalar(value).ok() == Some(true)).then_some(dtype)
 }
 
 /// What to write for a value that the parameter has no room for, or more.
@@ -115,11 +125,7 @@ fn of_size(value: &Bound<'_, PyAny>, parameter: Parameter) -> Option<String> {
     if value.cast::<PyUntypedArray>().is_ok_and(|array| array.ndim() > 0) {
         return (parameter.size == 8).then(|| format!("it is a numpy array: {COPY}"));
     }
-    let dtype = value
-        .getattr("dtype")
-        .ok()
-        .filter(|_| numpy_array::is_numpy_scalar(value).ok() == Some(true));
-    let Some(dtype) = dtype else {
+    let Some(dtype) = scalar_dtype(value) else {
         let memory = value.is_instance_of::<GPUArray>()
             || value.is_instance_of::<DeviceAllocation>()
             || value.is_instance_of::<PooledDeviceAllocation>();

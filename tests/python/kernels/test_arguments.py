@@ -340,3 +340,17 @@ def test_an_integer_may_have_another_size_where_it_arrives_whole():
     for function, arguments in refused:
         with pytest.raises(driver.LogicError, match="bytes; its parameter has"):
             function(*arguments, block=(1, 1, 1))
+
+
+@needs_parameters
+def test_a_scalar_of_a_wrong_size_is_named_with_its_dtype():
+    text = "__global__ void set(float *a, float x, short n) { a[0] = x + n; }"
+    function = SourceModule(text).get_function("set")
+    a = gpuarray.zeros(1, np.float32)
+    for arguments, message in [
+        ((np.float64(1), np.int16(1)), r"1 .* is float64 of 8 bytes; .* 4; np\.float32\(1\.0\)"),
+        ((np.float32(1), np.int64(2**40)), r"2 .* is int64 of 8 bytes; its parameter has 2"),
+    ]:
+        with pytest.raises(driver.LogicError, match=message):
+            function(a, *arguments, block=(1, 1, 1))
+    assert a.get() == 0
