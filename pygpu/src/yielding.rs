@@ -1,14 +1,20 @@
 //! Properties that an object's own attributes take the place of.
 
-use pyo3::intern;
+use pyo3::exceptions::PyTypeError;
+use pyo3::ffi;
 use pyo3::prelude::*;
+use std::ffi::c_void;
 
 /// A property that yields to an attribute of the same name which a program has set on the object.
 ///
 /// PyCUDA's objects take any attribute, so a property that PyCUDA does not have must not be in the way of one. Without
 /// `__set__` Python looks into the object's dictionary first.
 #[pyclass(frozen, name = "YieldingProperty", module = "pygpu._core")]
-pub(crate) struct YieldingProperty(Py<PyAny>);
+pub(crate) struct YieldingProperty {
+    property: Py<PyAny>,
+    /// What its class has as `__get__`: found by name, it would take longer than most properties.
+    get: ffi::descrgetfunc,
+}
 
 #[pymethods]
 impl YieldingProperty {
@@ -17,7 +23,7 @@ impl YieldingProperty {
     fn new(function: &Bound<'_, PyAny>) -> PyResult<YieldingProperty> {
         let builtins = function.py().import("builtins")?;
         let property = builtins.getattr("property")?.call1((function,))?;
-        Ok(YieldingProperty(property.unbind()))
+        YieldingProperty::of(property)
     }
 
     fn __get__(
@@ -26,10 +32,28 @@ impl YieldingProperty {
         object: Option<&Bound<'_, PyAny>>,
         owner: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Py<PyAny>> {
-        match object {
-            Some(object) => self.0.call_method1(py, intern!(py, "__get__"), (object, owner)),
-            None => Ok(self.0.clone_ref(py)),
+        let Some(object) = object else { return Ok(self.property.clone_ref(py)) };
+        let owner = owner.map_or(std::ptr::null_mut(), Bound::as_ptr);
+        // SAFETY: the function is that of the property's class, and the objects are alive; the result is a new
+        // reference, or null with an exception.
+        unsafe {
+            let value = (self.get)(self.property.as_ptr(), object.as_ptr(), owner);
+            Bound::from_owned_ptr_or_err(py, value).map(Bound::unbind)
         }
+    }
+}
+
+impl YieldingProperty {
+    fn of(property: Bound<'_, PyAny>) -> PyResult<YieldingProperty> {
+        let class = property.get_type();
+        // SAFETY: the class is alive; a slot of this number is null or such a function.
+        let get = unsafe {
+            let slot = ffi::PyType_GetSlot(class.as_type_ptr(), ffi::Py_tp_descr_get);
+            std::mem::transmute::<*mut c_void, Option<ffi::descrgetfunc>>(slot)
+        };
+        let get =
+            get.ok_or_else(|| PyTypeError::new_err(format!("{class} is no class of properties")))?;
+        Ok(YieldingProperty { property: property.unbind(), get })
     }
 }
 
@@ -50,8 +74,7 @@ pub(crate) fn install(module: &Bound<'_, PyModule>) -> PyResult<()> {
     for (class, names) in OWN {
         let class = module.getattr(class)?;
         for name in names {
-            let property = class.getattr(*name)?.unbind();
-            class.setattr(*name, YieldingProperty(property))?;
+            class.setattr(*name, YieldingProperty::of(class.getattr(*name)?)?)?;
         }
     }
     Ok(())

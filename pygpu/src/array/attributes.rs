@@ -9,6 +9,7 @@ use crate::stream::PER_THREAD;
 use gpuarray::{Layout, Stream};
 use numpy::PyArrayDescr;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::PyTuple;
 use pyo3::{PyTraverseError, PyVisit};
 use std::time::{Duration, Instant};
@@ -200,8 +201,11 @@ impl GPUArray {
             }
         };
         let hold = stream.map(|_| hold_memory(slf)).transpose()?;
-        let describe = py.import("pygpu._exchange")?.getattr("describe")?;
-        describe.call1((slf, address, stream.flatten(), false, hold))
+        static DESCRIBE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        let describe = DESCRIBE.get_or_try_init(py, || {
+            Ok::<_, PyErr>(py.import("pygpu._exchange")?.getattr("describe")?.unbind())
+        })?;
+        describe.bind(py).call1((slf, address, stream.flatten(), false, hold))
     }
 
     /// The grid of a launch with a thread or more for each element; see `gpuarray.splay`.
