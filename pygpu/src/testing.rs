@@ -3,7 +3,7 @@
 
 use crate::current_device::backend;
 use gpuarray::{Backend, ErrorKind};
-use hal::layers::{Call, Fault, FaultInjector, layers};
+use hal::layers::{Call, Fault, FaultInjector, decorate};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use std::sync::{Arc, OnceLock};
