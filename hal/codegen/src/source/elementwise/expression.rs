@@ -1,6 +1,6 @@
 //! The expression that an element-wise kernel evaluates for each element.
 
-use super::key::Key;
+use super::Key;
 use crate::source::ctype;
 use crate::source::kernel_key::InputType;
 use hal::dtype::DType;

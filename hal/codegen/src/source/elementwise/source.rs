@@ -1,6 +1,6 @@
 //! The source of element-wise kernels.
 
-use super::key::{Access, Key};
+use super::{Access, Key};
 use crate::source::ctype;
 use crate::source::iteration_space::type_name;
 use crate::source::kernel_key::{InputType, KernelKey};

@@ -1,7 +1,7 @@
 //! The source of element-wise kernels that read through tiles in shared memory.
 
-use super::key::{Access, Key};
 use super::tiles::Tiles;
+use super::{Access, Key};
 use crate::source::ctype;
 use crate::source::kernel_key::InputType;
 

@@ -1,8 +1,247 @@
 //! Gather and scatter.
 
-mod key;
-mod plan;
 mod source;
 
-pub(super) use key::{GatherKey, ScatterKey};
-pub(super) use plan::{plan_gather, plan_scatter};
+use crate::source::iteration_space::IterationSpace;
+use crate::source::kernel_key::InputType;
+use crate::source::launches::{Launches, THREADS, blocks};
+use crate::source::machine_word;
+use hal::dtype::DType;
+use hal::error::Result;
+use hal::operation::{Gather, Indexed, Input, Operand, Scatter, Shape};
+use hal::scalar::Scalar;
+use smallvec::SmallVec;
+
+/// Elements whose index, and then value, a thread reads before it stores the first.
+const BATCH: u64 = 4;
+
+/// Everything that changes the code of a gather.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct GatherKey {
+    element: DType,
+    index: DType,
+    output: DType,
+    rank: u8,
+    wide: bool,
+}
+
+/// Everything that changes the code of a scatter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct ScatterKey {
+    input: InputType,
+    index: DType,
+    target: DType,
+    rank: u8,
+    wide: bool,
+}
+
+#[derive(Debug)]
+struct PreparedGather {
+    key: GatherKey,
+    space: IterationSpace,
+    /// Of the output, the elements, the indices.
+    addresses: [u64; 3],
+    axis: (i64, i64),
+}
+
+#[derive(Debug)]
+struct PreparedScatter {
+    key: ScatterKey,
+    space: IterationSpace,
+    /// Of the target, the indices and the input, if that is an array.
+    addresses: SmallVec<[u64; 3]>,
+    axis: (i64, i64),
+    /// The value, or the words of one record.
+    values: SmallVec<[Scalar; 1]>,
+}
+
+/// Indices for records: the same one for every word.
+fn repeat(indices: &Operand) -> Operand {
+    let mut indices = indices.clone();
+    indices.strides.push(0);
+    indices
+}
+
+/// The words that move an element of `indexed` and of the operand beside it.
+fn unit(indexed: &Indexed, other: Option<&Operand>, bytes: u32, shape: &[usize]) -> DType {
+    let other = other.into_iter().flat_map(|operand| machine_word::address_terms(operand, shape));
+    let terms =
+        machine_word::address_terms(&indexed.base, shape).chain([indexed.axis_stride as u64]);
+    machine_word::of_record(bytes, terms.chain(other))
+}
+
+fn records(shape: &Shape, bytes: u32, unit: DType) -> Shape {
+    let mut shape = shape.clone();
+    shape.push(bytes as usize / unit.size());
+    shape
+}
+
+/// Equal types move as words, others convert.
+fn moved(from: DType, to: DType) -> (DType, DType) {
+    if from == to { (machine_word::of(from), machine_word::of(to)) } else { (from, to) }
+}
+
+/// Adds the launches of a gather and returns the key of their kernel.
+pub(super) fn plan_gather(operation: &Gather, launches: &mut Launches) -> Result<GatherKey> {
+    let prepared = PreparedGather::new(operation)?;
+    prepared.launch(launches);
+    Ok(prepared.key)
+}
+
+/// Adds the launches of a scatter and returns the key of their kernel.
+pub(super) fn plan_scatter(operation: &Scatter, launches: &mut Launches) -> Result<ScatterKey> {
+    let prepared = PreparedScatter::new(operation)?;
+    prepared.launch(launches);
+    Ok(prepared.key)
+}
+
+impl PreparedGather {
+    fn new(operation: &Gather) -> Result<Self> {
+        let Gather { shape, source, output } = operation;
+        if let DType::Opaque(bytes) = output.dtype {
+            let unit = unit(source, Some(output), bytes, shape);
+            let (base, output) =
+                (machine_word::unfold(&source.base, unit), machine_word::unfold(output, unit));
+            let indices = repeat(&source.indices);
+            let shape = records(shape, bytes, unit);
+            return Self::assemble(&shape, &output, &base, &indices, source);
+        }
+        Self::assemble(shape, output, &source.base, &source.indices, source)
+    }
+
+    fn assemble(
+        shape: &[usize],
+        output: &Operand,
+        base: &Operand,
+        indices: &Operand,
+        source: &Indexed,
+    ) -> Result<Self> {
+        let mut space =
+            IterationSpace::new(shape, &[&output.strides, &base.strides, &indices.strides])?;
+        let (mut element, mut target) = moved(base.dtype, output.dtype);
+        let addresses =
+            [space.address(0, output), space.address(1, base), space.address(2, indices)];
+        if element == target {
+            let terms = [addresses[0], addresses[1], source.axis_stride as u64];
+            element = machine_word::widen(element, 16, &mut space, &[0, 1], terms.into_iter());
+            target = element;
+        }
+        Ok(PreparedGather {
+            key: GatherKey {
+                element,
+                index: indices.dtype,
+                output: target,
+                rank: space.rank(),
+                wide: space.wide(),
+            },
+            addresses,
+            space,
+            axis: (source.axis_length as i64, source.axis_stride as i64),
+        })
+    }
+
+    fn launch(&self, launches: &mut Launches) {
+        let count = self.space.count();
+        if count == 0 {
+            return;
+        }
+        let mut launch = launches.launch(0, blocks(count.div_ceil(u64::from(THREADS) * BATCH)));
+        self.space.pack(&mut launch, self.key.rank, self.key.wide);
+        for address in self.addresses {
+            launch.address(address);
+        }
+        launch.long(self.axis.0).long(self.axis.1);
+    }
+}
+
+impl PreparedScatter {
+    fn new(operation: &Scatter) -> Result<Self> {
+        let Scatter { shape, input, target } = operation;
+        match (target.base.dtype, input) {
+            (DType::Opaque(bytes), Input::Array(input)) => {
+                let unit = unit(target, Some(input), bytes, shape);
+                let (base, input) =
+                    (machine_word::unfold(&target.base, unit), machine_word::unfold(input, unit));
+                let indices = repeat(&target.indices);
+                let shape = records(shape, bytes, unit);
+                Self::assemble(&shape, &base, &indices, Ok(&input), target)
+            }
+            (DType::Opaque(bytes), Input::Scalar(value)) => {
+                let unit = unit(target, None, bytes, shape);
+                let values = machine_word::split(value, unit).collect::<Result<SmallVec<_>>>()?;
+                let base = machine_word::slice(&target.base, unit, 0);
+                Self::assemble(shape, &base, &target.indices, Err(values), target)
+            }
+            (_, Input::Array(input)) => {
+                Self::assemble(shape, &target.base, &target.indices, Ok(input), target)
+            }
+            (_, Input::Scalar(value)) => {
+                let values = SmallVec::from_slice(&[*value]);
+                Self::assemble(shape, &target.base, &target.indices, Err(values), target)
+            }
+        }
+    }
+
+    fn assemble(
+        shape: &[usize],
+        base: &Operand,
+        indices: &Operand,
+        input: Result<&Operand, SmallVec<[Scalar; 1]>>,
+        target: &Indexed,
+    ) -> Result<Self> {
+        let mut operands: SmallVec<[&Operand; 3]> = SmallVec::from_slice(&[base, indices]);
+        let (mut input_type, mut element, values) = match input {
+            Ok(array) => {
+                operands.push(array);
+                let (from, to) = moved(array.dtype, base.dtype);
+                (InputType::Array(from), to, SmallVec::new())
+            }
+            Err(values) => (InputType::Scalar(base.dtype), base.dtype, values),
+        };
+        let strides: SmallVec<[&[isize]; 3]> =
+            operands.iter().map(|operand| &operand.strides[..]).collect();
+        let mut space = IterationSpace::new(shape, &strides)?;
+        let addresses: SmallVec<[u64; 3]> = operands
+            .iter()
+            .enumerate()
+            .map(|(position, operand)| space.address(position, operand))
+            .collect();
+        if input_type == InputType::Array(element) {
+            let terms = addresses.iter().step_by(2).copied().chain([target.axis_stride as u64]);
+            element = machine_word::widen(element, 16, &mut space, &[0, 2], terms);
+            input_type = InputType::Array(element);
+        }
+        Ok(PreparedScatter {
+            key: ScatterKey {
+                input: input_type,
+                index: indices.dtype,
+                target: element,
+                rank: space.rank(),
+                wide: space.wide(),
+            },
+            space,
+            addresses,
+            axis: (target.axis_length as i64, target.axis_stride as i64),
+            values,
+        })
+    }
+
+    fn launch(&self, launches: &mut Launches) {
+        let count = self.space.count();
+        if count == 0 {
+            return;
+        }
+        for round in 0..self.values.len().max(1) {
+            let mut launch = launches.launch(0, blocks(count.div_ceil(u64::from(THREADS) * BATCH)));
+            self.space.pack(&mut launch, self.key.rank, self.key.wide);
+            let offset = (round * self.key.target.size()) as u64;
+            for (position, address) in self.addresses.iter().enumerate() {
+                launch.address(if position == 0 { address.wrapping_add(offset) } else { *address });
+            }
+            if let Some(value) = self.values.get(round) {
+                launch.scalar(value);
+            }
+            launch.long(self.axis.0).long(self.axis.1);
+        }
+    }
+}

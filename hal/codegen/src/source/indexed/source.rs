@@ -1,6 +1,6 @@
 //! The source of gathers and scatters.
 
-use super::key::{BATCH, GatherKey, ScatterKey};
+use super::{BATCH, GatherKey, ScatterKey};
 use crate::source::ctype;
 use crate::source::iteration_space::type_name;
 use crate::source::kernel_key::{InputType, KernelKey};

@@ -1,6 +1,6 @@
 //! What the kernels of a reduction have of an output until it is whole, and how that is combined.
 
-use super::key::{Key, MappedTypes};
+use super::{Key, MappedTypes};
 use crate::source::ctype;
 use hal::function::Reduction;
 

@@ -1,6 +1,6 @@
 //! The parts of a reduction's source that read an output's elements, and what is made of each.
 
-use super::key::{Access, Key, MappedTypes};
+use super::{Access, Key, MappedTypes};
 use crate::source::ctype;
 use crate::source::iteration_space::type_name;
 use hal::dtype::DType;

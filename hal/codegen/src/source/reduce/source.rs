@@ -1,7 +1,7 @@
 //! The source of reductions.
 
-use super::key::{Access, Key, MappedTypes};
 use super::readers::Extra;
+use super::{Access, Key, MappedTypes};
 use crate::source::ctype;
 use crate::source::iteration_space::type_name;
 use crate::source::kernel_key::KernelKey;

@@ -1,13 +1,6 @@
 //! Scans.
 
-mod key;
-mod plan;
 mod source;
-
-pub(super) use key::Key;
-pub(super) use plan::plan;
-
-use super::prelude::Prelude;
 
 /// Returns the functions that scans are made of, in the namespace `gpuarray`, for kernels around an
 /// operator of a program's own: `scan_range` for one block, and `clear_state` and `scan_tiles` for an
@@ -17,4 +10,196 @@ use super::prelude::Prelude;
 /// first of which is the earlier operand. It has to be associative, and need not be commutative.
 pub fn scan_functions() -> String {
     Prelude::SCAN.enclose("")
+}
+
+use super::prelude::Prelude;
+use crate::source::ctype;
+use crate::source::iteration_space::IterationSpace;
+use crate::source::launches::{Launches, TEAM, THREADS, TILE_BLOCKS, blocks};
+use hal::dtype::DType;
+use hal::error::Result;
+use hal::function::Reduction;
+use hal::operation::{Scan, Shape, Strides};
+use hal::scalar::Scalar;
+
+/// How rows are shared among threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Method {
+    /// A thread for each row.
+    Threads,
+    /// A block for each row.
+    Blocks,
+    /// Totals of chunks, their scan, then a thread for each chunk.
+    ThreadChunks,
+    /// A block for each tile, which takes what precedes it from the blocks before it.
+    Tiles,
+}
+
+/// Everything that changes the code of the kernels of a scan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    reduction: Reduction,
+    compute: DType,
+    input: DType,
+    output: DType,
+    exclusive: bool,
+    method: Method,
+    /// Elements are neighbours along the axis, in both arrays.
+    dense: bool,
+    rank: u8,
+    wide: bool,
+}
+
+#[derive(Debug)]
+struct Prepared {
+    key: Key,
+    rows: IterationSpace,
+    addresses: [u64; 2],
+    /// Of the output and the input along the axis.
+    strides: [isize; 2],
+    length: u64,
+    chunk: u64,
+    chunks: u64,
+    initial: Scalar,
+}
+
+/// The elements of a tile: `Tile` in scan_tile.cuh.
+const fn tile(accumulator: DType) -> u64 {
+    let size = accumulator.size() as u64;
+    let bytes = match size {
+        4 | 8 => 112,
+        0..=8 => 96,
+        _ => 64,
+    };
+    THREADS as u64 * (bytes / if size > 4 { size } else { 4 })
+}
+
+/// Rows of at most so many tiles have a block each.
+const ROW_TILES: u64 = 4;
+
+/// The most chunks of a row, whose totals a thread scans.
+const MOST_CHUNKS: u64 = 4096;
+
+/// So many threads fill a device, and the fewest elements worth one.
+const ENOUGH_THREADS: u64 = 1 << 18;
+const THREAD_ELEMENTS: u64 = 64;
+
+/// Adds the launches of a scan and returns the key of their kernels.
+pub(super) fn plan(operation: &Scan, launches: &mut Launches) -> Result<Key> {
+    let prepared = Prepared::new(operation)?;
+    prepared.launch(launches);
+    Ok(prepared.key)
+}
+
+impl Prepared {
+    fn new(operation: &Scan) -> Result<Self> {
+        let Scan { reduction, compute, shape, axis, exclusive, initial, input, output } = operation;
+        let mut rest: Shape = shape.clone();
+        let length = rest.remove(*axis) as u64;
+        let mut strides = [output.strides.clone(), input.strides.clone()];
+        let along: [isize; 2] = [strides[0].remove(*axis), strides[1].remove(*axis)];
+        let rows = IterationSpace::new(&rest, &[&strides[0], &strides[1]])?;
+        let count = rows.count();
+        let nearest = |list: &Strides| list.iter().map(|stride| stride.unsigned_abs()).min();
+        let across = nearest(&rows.strides[0]).is_some_and(|row| row < along[0].unsigned_abs());
+        let (method, chunk) =
+            method(across, count, length, tile(ctype::accumulator(*reduction, *compute)));
+        let chunks = length.div_ceil(chunk);
+        let reach = |stride: &isize| stride.unsigned_abs() as u128 * u128::from(length);
+        let wide = rows.wide()
+            || u128::from(length) * u128::from(count) >= 1 << 31
+            || along.iter().any(|stride| reach(stride) >= 1 << 31);
+        let key = Key {
+            reduction: *reduction,
+            compute: *compute,
+            input: input.dtype,
+            output: output.dtype,
+            exclusive: *exclusive,
+            method,
+            dense: along == [output, input].map(|operand| operand.dtype.size() as isize),
+            rank: rows.rank(),
+            wide,
+        };
+        Ok(Prepared {
+            key,
+            addresses: [rows.address(0, output), rows.address(1, input)],
+            rows,
+            strides: along,
+            length,
+            chunk,
+            chunks,
+            initial: *initial,
+        })
+    }
+
+    fn launch(&self, launches: &mut Launches) {
+        let rows = self.rows.count();
+        if rows == 0 || self.length == 0 {
+            return;
+        }
+        let (wide, threads) = (self.key.wide, u64::from(THREADS));
+        let accumulator = ctype::accumulator(self.key.reduction, self.key.compute);
+        let parts = rows * self.chunks;
+        match self.key.method {
+            Method::Threads => self.values(launches, 0, rows.div_ceil(threads)),
+            Method::Blocks => self.values(launches, 0, rows),
+            Method::Tiles => {
+                let words =
+                    1 + (rows * self.chunks.div_ceil(TEAM) + parts) * published_words(accumulator);
+                launches.launch(0, blocks(words.div_ceil(threads))).workspace().long(words as i64);
+                self.values(launches, 1, parts.min(TILE_BLOCKS));
+                launches.need_workspace(words as usize * size_of::<u64>());
+            }
+            Method::ThreadChunks => {
+                self.values(launches, 0, parts.div_ceil(threads));
+                let mut launch = launches.launch(1, blocks(rows.div_ceil(threads)));
+                launch.index(rows, wide).index(self.chunks, wide);
+                launch.scalar(&self.initial).workspace();
+                drop(launch);
+                self.values(launches, 2, parts.div_ceil(threads));
+                launches.need_workspace(parts as usize * accumulator.size());
+            }
+        }
+    }
+
+    /// Adds a launch that loops over the rows.
+    fn values(&self, launches: &mut Launches, kernel: usize, work: u64) {
+        let wide = self.key.wide;
+        let mut launch = launches.launch(kernel, blocks(work));
+        self.rows.pack(&mut launch, self.key.rank, wide);
+        for value in [self.length, self.chunk, self.chunks] {
+            launch.index(value, wide);
+        }
+        for stride in self.strides {
+            launch.long(stride as i64);
+        }
+        launch.scalar(&self.initial);
+        for address in self.addresses {
+            launch.address(address);
+        }
+        if matches!(self.key.method, Method::ThreadChunks | Method::Tiles) {
+            launch.workspace();
+        }
+    }
+}
+
+/// Words of 64 bits that publish a value: `Published` in scan.cuh.
+const fn published_words(accumulator: DType) -> u64 {
+    (accumulator.size() as u64).div_ceil(4)
+}
+
+/// The method, and the elements of a chunk. Rows are neighbours in memory if `across`.
+fn method(across: bool, rows: u64, length: u64, tile: u64) -> (Method, u64) {
+    if (across && rows >= 32) || (length <= 64 && rows >= 64) {
+        let wanted = (ENOUGH_THREADS / rows).clamp(1, MOST_CHUNKS);
+        let chunk = length.div_ceil(wanted).max(THREAD_ELEMENTS);
+        return match chunk < length {
+            true => (Method::ThreadChunks, chunk),
+            false => (Method::Threads, length.max(1)),
+        };
+    }
+    if length <= ROW_TILES * tile {
+        return (Method::Blocks, length.max(1));
+    }
+    (Method::Tiles, tile)
 }

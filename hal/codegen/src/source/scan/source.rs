@@ -1,6 +1,6 @@
 //! The source of scans.
 
-use super::key::{Key, Method};
+use super::{Key, Method};
 use crate::source::ctype;
 use crate::source::iteration_space::type_name;
 use crate::source::kernel_key::KernelKey;

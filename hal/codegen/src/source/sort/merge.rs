@@ -1,6 +1,6 @@
 //! Launches of sorts by merges: tiles, of which short rows share one, then merges of runs that double in length.
 
-use super::key::{Key, Method};
+use super::{Key, Method};
 use crate::source::launches::{Launches, THREADS, blocks};
 use hal::operation::Sort;
 

@@ -1,6 +1,6 @@
 //! Launches of sorts by digits: counts of all digits, then a pass for each.
 
-use super::key::{Key, Method};
+use super::{Key, Method};
 use crate::source::launches::{Launches, THREADS, blocks};
 use hal::operation::Sort;
 

@@ -1,6 +1,6 @@
 //! The source of sorts.
 
-use super::key::{Key, Method};
+use super::{Key, Method};
 use crate::source::ctype;
 use crate::source::kernel_key::KernelKey;
 use crate::source::launches::THREADS;
