@@ -126,7 +126,7 @@ extern "C" __global__ void last_warp(int *out, int *data) {
 
 /// Likewise: each reads in one statement what another thread writes in it. They work on the block's part of the data in
 /// shared memory, which is in `s` before and is left in `out`, or on the data itself.
-const STATEMENTS: [(&str, &str, fn(&mut [i32], &[usize])); 23] = [
+const STATEMENTS: [(&str, &str, fn(&mut [i32], &[usize])); 24] = [
     ("divided_by_the_first", "s[t] = s[t] / (s[0] | 1);", |s, all| {
         each(s, all, |s, t| s[t].wrapping_div(s[0] | 1));
     }),
@@ -137,6 +137,19 @@ const STATEMENTS: [(&str, &str, fn(&mut [i32], &[usize])); 23] = [
     ("behind_a_bound", "if (t < 80) s[t] = s[t] - s[0] * 3;", |s, all| {
         each(s, &all[..80], |s, t| s[t].wrapping_sub(s[0].wrapping_mul(3)));
     }),
+    (
+        "behind_a_bound_and_else",
+        "if (t < 48) s[t] += s[47 - t]; else { s[t] -= s[48]; }",
+        |s, all| {
+            let before = s.to_vec();
+            for &t in all {
+                s[t] = match t < 48 {
+                    true => before[t].wrapping_add(before[47 - t]),
+                    false => before[t].wrapping_sub(before[48]),
+                };
+            }
+        },
+    ),
     ("behind_a_value", "if (s[t] & 1) { s[t] -= s[95 - t]; }", |s, all| {
         let odd: Vec<usize> = all.iter().copied().filter(|&t| s[t] & 1 == 1).collect();
         each(s, &odd, |s, t| s[t].wrapping_sub(s[95 - t]));

@@ -16,6 +16,7 @@ use super::super::words::{is_integer, is_specifier, is_type};
 use super::index::{Index, Test, are_of_parts, is_ahead, is_of_later_row};
 use super::{Access, Kind, Walk, is_fixed};
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::ops::Range;
 
 /// Bytes of the text, and what takes their place.
@@ -167,8 +168,10 @@ impl Parter<'_, '_, '_> {
                 if test == Test::One {
                     return;
                 }
-                if let (Some(only), None, Place::Top) = (only_expression(then), other, place)
-                    && self.branch(node, condition, only)
+                let arms = [Some(then), other.as_ref()].into_iter().flatten();
+                let arms: Option<Vec<_>> = arms.map(|it| only_expression(it)).collect();
+                if let (Some(arms), Place::Top) = (arms, place)
+                    && self.branch(node, condition, &arms)
                 {
                     return;
                 }
@@ -185,6 +188,13 @@ impl Parter<'_, '_, '_> {
                     true => self.node(&it.body, place),
                     false if place == Place::Top => self.strided(node, it),
                     false => {}
+                }
+            }
+            What::Switch(body) => {
+                let open = node.range.start + 1;
+                let close = self.lexemes.partner(open).unwrap_or(open);
+                if self.walk.indices.test(open + 1..close) == Test::Uniform {
+                    self.node(body, place);
                 }
             }
             _ => {}
@@ -210,38 +220,49 @@ impl Parter<'_, '_, '_> {
         self.append(range.end, format!("{MEET} {element} = {name}; }}"));
     }
 
-    /// The only statement behind a condition; true if it is parted, or need not be.
-    fn branch(&mut self, node: &Node, condition: &Range<usize>, only: &Range<usize>) -> bool {
-        let Some(assignment) = self.assignment(only) else { return false };
+    /// Statements that stand alone behind a condition and its `else`; true if they are parted, or need not be.
+    fn branch(&mut self, node: &Node, condition: &Range<usize>, arms: &[&Range<usize>]) -> bool {
         let is_bound = matches!(self.walk.indices.test(condition.clone()), Test::Bound { .. });
-        let race = self.race(only, &assignment, Some(condition), is_bound);
-        if !self.counts(race) {
-            return true;
+        let mut parted = Vec::new();
+        for (number, only) in arms.iter().enumerate() {
+            let Some(assignment) = self.assignment(only) else { return false };
+            let behind = (condition, number == 0);
+            let race = self.race(only, &assignment, Some(behind), is_bound);
+            if self.counts(race) {
+                parted.push((number == 0, *only, assignment));
+            }
         }
-        let Assignment { left, declaration, name, is_compound, .. } = assignment;
-        let element = self.text(left.clone());
-        let (start, end) = (node.range.start, node.range.end);
+        let Some((_, _, Assignment { name, .. })) = parted.first() else { return true };
         let test = match self.is_repeatable(condition, &node.range) {
-            true => {
-                self.insert(start, format!("{{ {declaration} = {{ }};"));
-                self.text(condition.clone())
-            }
-            false => {
-                let test = format!("{name}_is_met");
-                self.insert(start, format!("{{ {declaration} = {{ }}; bool {test} ="));
-                self.replace(start..start + 1, "");
-                self.append(condition.end + 1, format!("; if ({test})"));
-                test
-            }
+            true => self.text(condition.clone()),
+            false => format!("{name}_is_met"),
         };
-        if is_compound {
-            self.insert(only.start, format!("{{ {name} = {element};"));
+        let (start, end) = (node.range.start, node.range.end);
+        let variables = parted.iter().map(|it| format!("{} = {{ }};", it.2.declaration));
+        let mut begin = format!("{{ {}", variables.collect::<Vec<_>>().join(" "));
+        let asks = test.ends_with("_is_met");
+        if asks {
+            let _ = write!(begin, " bool {test} =");
         }
-        self.replace(left, &name);
-        if is_compound {
-            self.append(only.end, " }".to_owned());
+        self.insert(start, begin);
+        if asks {
+            self.replace(start..start + 1, "");
+            self.append(condition.end + 1, format!("; if ({test})"));
         }
-        self.append(end, format!("{MEET} if ({test}) {element} = {name}; }}"));
+        let mut behind = MEET.to_owned();
+        for (is_met, only, Assignment { left, name, is_compound, .. }) in parted {
+            let element = self.text(left.clone());
+            if is_compound {
+                self.insert(only.start, format!("{{ {name} = {element};"));
+            }
+            self.replace(left, &name);
+            if is_compound {
+                self.append(only.end, " }".to_owned());
+            }
+            let sign = if is_met { "" } else { "!" };
+            let _ = write!(behind, " if ({sign}({test})) {element} = {name};");
+        }
+        self.append(end, format!("{behind} }}"));
         true
     }
 
@@ -292,7 +313,7 @@ impl Parter<'_, '_, '_> {
         let Some(assignment) = self.assignment(only) else { return };
         let index = Index::of_thread().plus(&Index::of_round());
         self.walk.indices.count(Some((counter, index)));
-        let race = self.race(only, &assignment, Some(&it.condition), true);
+        let race = self.race(only, &assignment, Some((&it.condition, true)), true);
         self.walk.indices.count(None);
         if !self.counts(race) {
             return;
@@ -462,17 +483,19 @@ impl Parter<'_, '_, '_> {
         found
     }
 
-    /// Whether a thread may read, in a statement or its condition, what another one writes in it. Without `by_many` only
+    /// Whether a thread may read, in a statement or the condition that it is behind, met or not, what another one writes in
+    /// it. Without `by_many` only
     /// one of the threads that share an element may come there.
     fn race(
         &self,
         range: &Range<usize>,
         assignment: &Assignment,
-        condition: Option<&Range<usize>>,
+        condition: Option<(&Range<usize>, bool)>,
         by_many: bool,
     ) -> Option<Race> {
         let mut accesses = self.walk.accesses(range.clone());
-        accesses.extend(condition.into_iter().flat_map(|it| self.walk.accesses(it.clone())));
+        accesses.extend(condition.into_iter().flat_map(|it| self.walk.accesses(it.0.clone())));
+        let condition = condition.and_then(|(it, is_met)| is_met.then_some(it));
         let is_write = |it: &&Access| it.kind == Kind::Write && it.range == assignment.left;
         let write = accesses.iter().find(is_write)?.clone();
         let reads = accesses.iter().filter(|it| it.kind == Kind::Read);
