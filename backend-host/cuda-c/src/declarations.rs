@@ -98,7 +98,8 @@ fn unit_of(
         before.checked_sub(1).is_none_or(|it| statements[it].1 <= edit.0)
     });
     edits.extend(statements.into_iter().map(|(start, end, text)| (start, end, text.into())));
-    edits.sort_by_key(|edit| edit.0);
+    // What is put between two tokens precedes what takes the second one's place.
+    edits.sort_by_key(|edit| (edit.0, edit.1));
     let has_forms = !forms.is_empty();
     let mut text = String::with_capacity(preprocessed.len() + 256 * (kernels.len() + names.len()));
     let mut done = 0;

@@ -158,7 +158,7 @@ pub(crate) fn in_step(
 
 /// A text with edits in it, those of one place in their order.
 fn edited(text: &str, mut edits: Vec<in_step::Edit>) -> String {
-    edits.sort_by_key(|it| it.0);
+    edits.sort_by_key(|it| (it.0, it.1));
     let (mut made, mut done) = (String::with_capacity(text.len() + 4096), 0);
     for (start, end, new) in edits {
         made.push_str(&text[done..start]);

@@ -69,6 +69,17 @@ fn kernels_of_known_statements_have_a_second_form() {
 }
 
 #[test]
+fn a_form_has_room_between_kernels_that_touch() {
+    for body in
+        ["__syncthreads(); a[t] = s[n - t];", "a[t] = a[63 - t];", "if (t < n) {a[t]=a[0]+1;}"]
+    {
+        let one = kernel("", body);
+        let text = of(&format!("{}{}", one.trim(), one.trim().replace("void k(", "void l("))).text;
+        assert!(text.contains("gpuarray_regions_k(") && text.contains("gpuarray_regions_l("));
+    }
+}
+
+#[test]
 fn what_is_not_known_for_certain_leaves_a_kernel_as_it_is() {
     for body in [
         // Nothing to divide.
