@@ -124,9 +124,12 @@ extern "C" __global__ void last_warp(int *out, int *data) {
 }
 "#;
 
+/// What a statement does to the block's elements, executed by the threads of a list.
+type Step = fn(&mut [i32], &[usize]);
+
 /// Likewise: each reads in one statement what another thread writes in it. They work on the block's part of the data in
 /// shared memory, which is in `s` before and is left in `out`, or on the data itself.
-const STATEMENTS: [(&str, &str, fn(&mut [i32], &[usize])); 24] = [
+const STATEMENTS: [(&str, &str, Step); 24] = [
     ("divided_by_the_first", "s[t] = s[t] / (s[0] | 1);", |s, all| {
         each(s, all, |s, t| s[t].wrapping_div(s[0] | 1));
     }),

@@ -92,8 +92,8 @@ fn many_small_blocks_keep_their_distance_and_are_found() -> Result<()> {
         unsafe { std::slice::from_raw_parts(blocks[it] as *const u8, sizes(it)) }
     };
     (0..blocks.len()).for_each(|it| write(it, 1, [FRONT - 8, BEHIND]));
-    for it in 0..blocks.len() {
-        let (start, bytes) = (blocks[it], sizes(it));
+    for (it, &start) in blocks.iter().enumerate() {
+        let bytes = sizes(it);
         for at in [start, start + bytes as u64 - 1] {
             assert_eq!(memory.allocation(at), Some((start, bytes)));
         }
