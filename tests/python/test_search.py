@@ -68,9 +68,9 @@ def test_a_planted_fault_is_found(fault):
 
 
 def test_a_planted_crash_is_found_and_cut_down():
-    done = search("calls", "--planted=crash", "--cases=4")
+    done = search("calls", "--planted=crash", "--cases=4", "--seed=3")
     assert (done.returncode, done.stderr) == (1, "")
-    assert "finding: crash SIGSEGV; --seed 1 --only " in done.stdout
+    assert "finding: crash SIGSEGV; --seed 3 --only " in done.stdout
     lines = [line.split(" = ")[1] for line in done.stdout.splitlines() if line.startswith("    ")]
     assert lines[:3] == ["planted.Object()", "object1.arm()", "object1.crash()"]
 

@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from device import BACKEND
 
 from pygpu import _amd_words, _headers, _macros
 
@@ -15,6 +16,7 @@ SOURCE = Path(__file__).with_name("amd_rounding.cpp")
 BATCHES = 20
 
 
+@pytest.mark.skipif(BACKEND != "host", reason="it is about the processor, for all backends once")
 def test_they_round_as_the_processor_does(tmp_path):
     compiler = os.environ.get("CXX", "c++").split()
     options = ["-std=c++17", "-O1", "-frounding-math", "-ffp-contract=off", "-Wall", "-Wextra"]
