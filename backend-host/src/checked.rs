@@ -157,7 +157,7 @@ pub(crate) unsafe fn run(
     let copied = unsafe { Arguments::copy(&launch.parameters, arguments) };
     let pointers = copied.pointers();
     let run = || {
-        kernel::interruptibly(|is_interrupted| {
+        kernel::interruptibly("", |is_interrupted| {
             let is_interrupted = is_interrupted.unwrap_or(&|| false);
             // SAFETY: the caller's promise.
             unsafe { kernel.launch_checked(&launch.shape, &checking, &pointers, is_interrupted) }

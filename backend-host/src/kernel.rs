@@ -160,7 +160,7 @@ pub(crate) unsafe fn run(
 ) -> Result<()> {
     let (schedule, pool) = (Schedule::default(), || device.pool());
     // SAFETY: the caller's promise.
-    interruptibly(|is_interrupted| unsafe {
+    interruptibly(checking::advice(), |is_interrupted| unsafe {
         match is_interrupted {
             None => kernel.launch(shape, &schedule, arguments, &pool),
             Some(is_interrupted) => {
@@ -170,11 +170,13 @@ pub(crate) unsafe fn run(
     })
 }
 
-/// Runs a launch, which ends when the function that it gets returns true, if it gets one.
+/// Runs a launch, which ends when the function that it gets returns true, if it gets one. The message of a fault ends with
+/// the advice.
 ///
 /// # Errors
 /// `LaunchFailed` that names kernel and block; the error of what interrupts.
 pub(crate) fn interruptibly(
+    advice: &str,
     launch: impl FnOnce(Option<&dyn Fn() -> bool>) -> cuda_c::Result<()>,
 ) -> Result<()> {
     let interrupted = Cell::new(None);
@@ -199,7 +201,7 @@ pub(crate) fn interruptibly(
                 FailureKind::Address => (ErrorKind::LaunchFailed, Status::ILLEGAL_ADDRESS),
                 _ => (ErrorKind::LaunchFailed, Status::LAUNCH_FAILED),
             };
-            let advice = if kind == ErrorKind::LaunchFailed { checking::advice() } else { "" };
+            let advice = if kind == ErrorKind::LaunchFailed { advice } else { "" };
             Error::new(kind, Status::host(code), "launch", format!("{}{advice}", failure.message))
         }
         other => {

@@ -52,12 +52,12 @@ impl HostBackend {
             ..config
         };
         process::watch();
-        cuda_c::set_advice(|| match checking::current().is_none() {
-            true => {
+        cuda_c::set_advice(|| match checking::current().are_lasting() {
+            false => {
                 "Kernels have run on the host before this fault. If one of them wrote outside of its arrays, \
                      PYGPU_CHECK=1 names it.\n"
             }
-            false => "",
+            true => "",
         });
         Arc::new(HostBackend { device: HostHandle::new(config) })
     }

@@ -15,12 +15,11 @@ use std::sync::atomic::{AtomicU8, Ordering};
 /// The environment variable that switches checks on.
 const VARIABLE: &str = "PYGPU_CHECK";
 
-/// What the failure of a kernel on the host ends with; empty while something is looked for. A handler of signals may call
-/// it.
+/// What the failure of a kernel on the host ends with that ran without checks; empty while all launches are checked.
 pub fn advice() -> &'static str {
-    match current().is_none() {
-        true => "; PYGPU_CHECK=1 looks at each access of the kernels, and names the faulty one",
-        false => "",
+    match current().are_lasting() {
+        false => "; PYGPU_CHECK=1 looks at each access of the kernels, and names the faulty one",
+        true => "",
     }
 }
 
