@@ -413,6 +413,48 @@ def test_short_overruns_reach_no_other_memory():
     assert [it.get().tolist() for it in others] == [[number] * 4 for number in range(50)]
 
 
+def test_short_overruns_of_shared_memory_reach_no_other_memory():
+    program = """
+        import numpy as np
+        from pygpu import autoinit, gpuarray
+        from pygpu.compiler import SourceModule
+        turn = "{ %s s[threadIdx.x] = a[threadIdx.x]; __syncthreads(); a[threadIdx.x] = s[threadIdx.x] + 1; }"
+        for before, inside in (
+            ("", "__shared__ int s[4];"),
+            ("__shared__ int s[4];", ""),
+            ("", "__shared__ double other[2]; __shared__ int s[2]; other[threadIdx.x % 2] = 1;"),
+            ("", "extern __shared__ int s[];"),
+        ):
+            in_function = f"{before} __device__ void turn(int *a) {turn % inside}"
+            in_function += "__global__ void over(int *a) { turn(a); }"
+            in_kernel = f"{before} __global__ void over(int *a) {turn % inside}"
+            for text in (in_function, in_kernel):
+                over = SourceModule(text).get_function("over")
+                a = gpuarray.to_gpu(np.arange(1024, dtype=np.int32))
+                for _ in range(3):
+                    over(a, block=(1024, 1, 1), shared=16)
+                kept = [bytearray(1000) for _ in range(1000)]
+                print((a.get() == np.arange(3, 1027)).all())
+    """
+    assert run_python(program).stdout.split() == ["True"] * 8
+
+
+def test_launches_behind_the_checked_ones_name_the_checks():
+    program = """
+        import numpy as np
+        from pygpu import autoinit, driver
+        from pygpu.compiler import SourceModule
+        bad = SourceModule("__global__ void bad(int *a) { *a = 1; }").get_function("bad")
+        for _ in range(3):
+            try:
+                bad(np.uintp(8), block=(1, 1, 1))
+            except driver.Error as error:
+                print("PYGPU_CHECK=1" in str(error))
+    """
+    done = run_python(program, PYGPU_CHECK="first")
+    assert done.stdout.split() == ["False", "False", "True"]
+
+
 def test_texture_references_have_constructors_that_run_before_checks():
     texts = """
     texture<float, 2> image;

@@ -37,8 +37,9 @@ extern "C++" {
 // tells it from a thread-local variable of the program's own.
 #define __shared__ __attribute__(()) thread_local
 
-// A variable of the executor's own in the same memory. With checks these lie apart from shared memory, whatever
-// order the compiler puts variables in: among those with a value, behind which the driver links memory of nobody.
+// A variable of the executor's own in the same memory. These lie apart from shared memory, whatever order the compiler
+// puts variables in: among those with a value, behind which the driver links memory of nobody. Without checks, what kernels
+// use begins with another value than 0 therefore: by the name of a section GCC would look for each access anew.
 #ifdef GPUARRAY_CHECK
 #define GPUARRAY_THREAD_LOCAL __attribute__((section(".tdata"))) thread_local
 #else
@@ -69,8 +70,8 @@ struct dim3 {
 // Never take the address of these: while it is unknown to others, the compiler keeps them in registers
 // and vectorises over threadIdx.x. It takes the address itself, for all functions that it compiles later,
 // where it makes one access of those to neighbouring members: hence `apart`.
-static GPUARRAY_THREAD_LOCAL uint3 threadIdx __attribute__((unused)) = {0, 0, 0};
-static GPUARRAY_THREAD_LOCAL uint3 blockIdx __attribute__((unused)) = {0, 0, 0};
+static GPUARRAY_THREAD_LOCAL uint3 threadIdx __attribute__((unused)) = {1, 1, 1};
+static GPUARRAY_THREAD_LOCAL uint3 blockIdx __attribute__((unused)) = {1, 1, 1};
 static GPUARRAY_THREAD_LOCAL dim3 blockDim __attribute__((unused)) = {1, 1, 1};
 static GPUARRAY_THREAD_LOCAL dim3 gridDim __attribute__((unused)) = {1, 1, 1};
 static constexpr int warpSize __attribute__((unused)) = GPUARRAY_WARP_SIZE;
@@ -127,7 +128,7 @@ static const Executor* executor = nullptr;
 
 // True once the loop over a block's threads has been suspended in this thread: its next threads
 // then belong to another loop.
-static GPUARRAY_THREAD_LOCAL bool suspended = false;
+static GPUARRAY_THREAD_LOCAL bool suspended = true;
 
 // Accesses in front of it and behind it stay two.
 static inline void apart() { __asm__ volatile("" ::: "memory"); }

@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::headers;
 use crate::indices;
 use crate::known_names;
+use crate::library::static_shared;
 use crate::messages;
 use crate::options::Options;
 use crate::placement;
@@ -415,7 +416,7 @@ impl Compiler {
         let mut defined = dynamic_shared(&symbols) + &shared_use::symbols(&bytes)?;
         defined.push_str(&endings::definitions(&symbols));
         defined.push_str(copying::definition(&symbols));
-        if self.language.checked {
+        if self.language.checked || uses_shared(&symbols) {
             defined.push_str(&red_zones());
         }
         if !defined.is_empty() {
@@ -462,6 +463,11 @@ fn header_path(folder: &Path, name: &str) -> Result<PathBuf> {
         )));
     }
     Ok(folder.join(relative))
+}
+
+/// True for an object with shared memory.
+fn uses_shared(symbols: &Symbols) -> bool {
+    symbols.undefined_thread_local().next().is_some() || static_shared(symbols).next().is_some()
 }
 
 /// Assembler text that defines the dynamic shared memory of a unit: one storage under all names.

@@ -36,6 +36,8 @@ pub struct Library {
     shared: Vec<(u64, u64)>,
     /// Offsets of what says that constructors of shared memory have run.
     guards: Vec<u64>,
+    /// The offset of `threadIdx`.
+    thread_index: Option<u64>,
     /// The offset of dynamic shared memory.
     dynamic_shared: Option<u64>,
     local: unsafe extern "C" fn() -> *mut u8,
@@ -152,6 +154,7 @@ impl Library {
             constants: unsafe { constants(&symbols, base) },
             shared: static_shared(&symbols).map(|it| (it.value, it.bytes)).collect(),
             guards: guards(&symbols),
+            thread_index: symbols.find("_ZL9threadIdx").map(|it| it.value),
             dynamic_shared: symbols.find(DYNAMIC_SHARED).map(|it| it.value),
             local: unit.local,
             code: base.wrapping_add(symbols.code.start as usize)
@@ -341,6 +344,14 @@ impl Library {
         }
     }
 
+    /// Makes the calling thread the first one of a block, as whatever runs no kernel expects.
+    pub(crate) fn be_first(&self) {
+        if let Some(offset) = self.thread_index {
+            // SAFETY: the symbol table says so of the thread's own memory, which no kernel uses now.
+            unsafe { self.local_base().add(offset as usize).cast::<[u32; 3]>().write([0; 3]) };
+        }
+    }
+
     /// Fills the shared memory of the calling thread before a block, if the schedule says so.
     pub(crate) fn fill_shared(&self, schedule: &Schedule) {
         let Some(byte) = schedule.fill else { return };
@@ -391,7 +402,7 @@ fn shared_bounds(symbols: &Symbols) -> [i64; 2] {
 }
 
 /// The symbols of static shared memory.
-fn static_shared(symbols: &Symbols) -> impl Iterator<Item = &Symbol> {
+pub(crate) fn static_shared(symbols: &Symbols) -> impl Iterator<Item = &Symbol> {
     let all = symbols.defined.iter().filter(|it| it.kind == SymbolKind::Tls && it.bytes > 0);
     all.filter(|it| is_shared(&it.name) && it.name != DYNAMIC_SHARED)
 }

@@ -8,23 +8,26 @@ pub(crate) const DYNAMIC_SHARED: &str = "gpuarray_dynamic_shared";
 /// Bytes of that storage behind what a launch can ask for.
 pub(crate) const GUARD_BYTES: usize = 256;
 
-/// What lies in front of shared memory and behind it in a unit with checks: memory of nobody.
+/// What lies in front of shared memory and behind it: memory of nobody, so that what a GPU forgives, a kernel of more
+/// threads than its array has elements, ends neither in the executor's variables nor in the process's heap.
 pub(crate) const RED_ZONE: &str = "gpuarray_red_zone";
 /// The one in front, behind all variables of the executor.
 pub(crate) const RED_ZONE_BEFORE: &str = "gpuarray_red_zone_before";
-const RED_ZONE_BYTES: usize = 4096;
+/// Room for a block of 1024 threads, with eight bytes each behind.
+const BYTES_BEFORE: usize = 4096;
+const BYTES_BEHIND: usize = 8192;
 
 /// Assembler text of the memory of nobody, to be linked behind all else: variables with a value lie in front of
 /// those without, and only the executor's have one.
 pub(crate) fn red_zones() -> String {
-    let zone = |section: &str, name: &str| {
+    let zone = |section: &str, name: &str, bytes: usize| {
         format!(
-            ".section {section}\n.balign 16\n.type {name}, %object\n.size {name}, {RED_ZONE_BYTES}\n\
-             {name}:\n.zero {RED_ZONE_BYTES}\n"
+            ".section {section}\n.balign 16\n.type {name}, %object\n.size {name}, {bytes}\n\
+             {name}:\n.zero {bytes}\n"
         )
     };
-    zone(".tdata,\"awT\",%progbits", RED_ZONE_BEFORE)
-        + &zone(".tbss,\"awT\",%nobits", &format!("{RED_ZONE}_behind"))
+    zone(".tdata,\"awT\",%progbits", RED_ZONE_BEFORE, BYTES_BEFORE)
+        + &zone(".tbss,\"awT\",%nobits", &format!("{RED_ZONE}_behind"), BYTES_BEHIND)
 }
 
 /// True for the thread-local variables that are shared memory: the others are the executor's, and the compiler's.

@@ -149,6 +149,8 @@ impl Compiler {
             // Thread-local variables of other objects need no initialisation; templates' variables
             // do not keep the library loaded; functions of the device are inlined as on a GPU.
             all.extend(["-fno-extern-tls-init", "-fno-gnu-unique"]);
+            // As many threads run as the launch has, whatever length an array has that each indexes.
+            all.push("-fno-aggressive-loop-optimizations");
             // A variable is told by its own name, and not as a part of a section.
             all.push("-fno-section-anchors");
             // A call of `memcpy` costs more than the few elements of a row.

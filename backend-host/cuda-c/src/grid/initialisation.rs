@@ -56,6 +56,7 @@ unsafe fn call(library: &Library, what: What<'_>, function: &dyn Fn()) -> Result
     let arguments = [(&raw mut function).cast::<c_void>()];
     let shape = Shape { grid: [1; 3], block: [1; 3], cooperative: false };
     let grid = Grid::new(what, run, library, &shape, &arguments);
+    library.be_first();
     grid.work(0..1);
     grid.result()
 }
