@@ -335,14 +335,15 @@ impl Block {
         if has_unreached {
             return Next::Begin(self.unreached);
         }
+        // Lanes that meet at a place are mostly on their way to the others.
+        if let Some(warp) = self.gather() {
+            return self.resume(warp);
+        }
         if self.barriers[TOGETHER].arrived > 0 {
             self.release(TOGETHER);
             return self.next();
         }
-        match self.gather() {
-            Some(warp) => self.resume(warp),
-            None => Next::Nobody,
-        }
+        Next::Nobody
     }
 
     fn resume(&mut self, warp: usize) -> Next {

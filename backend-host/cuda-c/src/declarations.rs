@@ -74,14 +74,14 @@ fn unit_of(
     let mut meetings = volatile_writes::edits(tokens);
     meetings.extend(shared_pointers::edits(tokens));
     let described = constants::of_functions(tokens);
-    let is_plain = meetings.is_empty() && !uses_alloca;
+    let is_plain = meetings.is_empty();
     let is_parted = tokens.text.contains(regions::PARTED);
-    let reads_in_step = meets && is_plain && !is_parted;
+    let reads_in_step = meets && is_plain && !uses_alloca && !is_parted;
     if let Some(text) = reads_in_step.then(|| regions::in_step(tokens, &all, without)).flatten() {
         return unit_of(&Tokens::of(&text), names, without, meets, is_hip);
     }
-    let mut forms = match meets && is_plain {
-        true => Forms::of(tokens, &all, without),
+    let mut forms = match meets && !uses_alloca {
+        true => Forms::of(tokens, &all, without.filter(|_| is_plain)),
         false => Forms::default(),
     };
     let mut edits: Vec<(usize, usize, Cow<'_, str>)> =

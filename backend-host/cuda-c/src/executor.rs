@@ -18,6 +18,8 @@ pub(crate) static EXECUTOR: Executor = Executor {
     space_of,
 };
 
+const _: () = assert!(TOGETHER == 17);
+
 /// Barriers and warp operations with a short way for threads in lockstep.
 #[cfg(target_arch = "x86_64")]
 mod entries {
@@ -31,8 +33,12 @@ mod entries {
             thread: u32, id: u32, threads: u32, predicate: u32, file: *const c_char, line: u32
         ) -> u32;
         step: barrier_step, otherwise: super::barrier,
-        condition: ["or esi, edx", "jnz 2f"],
-        arguments: ["mov esi, ecx", "mov rdx, r8", "mov ecx, r9d"]
+        condition: [
+            "test edx, edx", "jnz 2f", "test esi, esi", "jz 4f",
+            // `TOGETHER`.
+            "cmp esi, 17", "jne 2f", "4:"
+        ],
+        arguments: ["mov esi, ecx", "mov rdx, r8", "mov ecx, r9d", "mov r8d, ebp"]
     }
 
     stepping! {
@@ -59,9 +65,10 @@ unsafe extern "C" fn barrier_step(
     predicate: u32,
     file: *const c_char,
     line: u32,
+    id: u32,
 ) -> Target {
     // SAFETY: the caller's promise.
-    unsafe { step(stack, |block| block.pass(predicate != 0, (file, line), 0)) }
+    unsafe { step(stack, |block| block.pass(predicate != 0, (file, line), id)) }
 }
 
 /// # Safety

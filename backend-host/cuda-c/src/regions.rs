@@ -28,6 +28,7 @@ mod statements;
 mod strides;
 #[cfg(test)]
 mod tests;
+mod unread;
 mod words;
 mod writer;
 
@@ -79,12 +80,32 @@ impl Forms {
                 && !program.hides_waits
                 && without.is_some_and(|names| !names.contains(name))
         };
+        // Where a thread may wait for another one in a loop, the other one might wait for it.
+        let names =
+            (!unread::may_spin(tokens, declared)).then(|| unread::Names::of(tokens, declared));
+        let unread = |it: &Declared, is_read| {
+            names.as_ref().map_or(Vec::new(), |names| names.places(tokens, it, is_read))
+        };
+        let is_helper = |it: &&Declared| !it.is_kernel && !tokens.is_of_language(it.range.start);
+        for helper in declared.iter().filter(is_helper) {
+            forms.meet(&unread(helper, false));
+        }
         for kernel in kernels() {
             let name = name(tokens, kernel);
-            let Some(mut read) = read(tokens, kernel, &program) else { continue };
-            let places = read.meet(&program);
-            forms.texts.extend(places.iter().map(|it| (it - 1, MEETING.to_owned())));
+            let Some(mut read) = read(tokens, kernel, &program) else {
+                forms.meet(&unread(kernel, false));
+                continue;
+            };
+            let read_places = names.as_ref().and_then(|_| read.meet(&program));
+            let calls = names.as_ref().is_some_and(|names| read.words().any(|it| names.calls(it)));
+            let others = unread(kernel, read_places.is_some() && !calls);
+            let mut places = read_places.unwrap_or_default();
+            let is_known = others.iter().all(|it| places.contains(it));
+            let new = others.into_iter().filter(|it| !places.contains(it));
+            places.extend(new.collect::<Vec<_>>());
+            forms.meet(&places);
             if has_form(name)
+                && is_known
                 && let Some(text) = form(tokens, kernel, &program, &read)
             {
                 forms.texts.push((kernel.range.end - 1, text));
@@ -92,6 +113,10 @@ impl Forms {
             }
         }
         forms
+    }
+
+    fn meet(&mut self, places: &[usize]) {
+        self.texts.extend(places.iter().map(|it| (it - 1, MEETING.to_owned())));
     }
 
     /// True if kernels of these names all have a second form.
@@ -121,6 +146,9 @@ pub(crate) fn in_step(
     declared: &[Declared],
     without: Option<&HashSet<String>>,
 ) -> Option<String> {
+    if unread::may_spin(tokens, declared) {
+        return None;
+    }
     let program = Program::of(tokens, declared);
     let is_pure = |it: &str| program.is_pure_function(it);
     let kernels = || declared.iter().filter(|it| it.is_kernel && it.body.is_some());
@@ -130,7 +158,7 @@ pub(crate) fn in_step(
         for kernel in kernels() {
             let name = name(tokens, kernel);
             let Some(read) = read(tokens, kernel, &program) else { continue };
-            if read.may_meet(&program) {
+            if read.may_meet() {
                 let doubted = !plain.contains(name);
                 let meets = |it: &str| meets(&program, it);
                 let Read { lexemes, body, .. } = &read;
@@ -223,17 +251,17 @@ impl Read<'_, '_> {
     }
 
     /// False where a thread may wait for another one in a loop: the other one might wait for it.
-    fn may_meet(&self, program: &Program<'_>) -> bool {
+    fn may_meet(&self) -> bool {
         let may_spin = |node: &statements::Node| spins::may_spin(&self.lexemes, &self.body, node);
-        !(program.orders_elsewhere()
-            || self.words().any(|it| it.contains("volatile") || it.contains("asm"))
+        !(self.words().any(|it| it.contains("volatile") || it.contains("asm"))
             || self.body.nodes.iter().any(may_spin))
     }
 
-    /// Lets threads meet where the kernel lets them race, and returns in front of which tokens.
-    fn meet(&mut self, program: &Program<'_>) -> Vec<usize> {
-        if !self.may_meet(program) {
-            return Vec::new();
+    /// Lets threads meet where the kernel lets them race, and returns in front of which tokens; `None` where that is not
+    /// asked of statements.
+    fn meet(&mut self, program: &Program<'_>) -> Option<Vec<usize>> {
+        if !self.may_meet() {
+            return None;
         }
         let meets = |word: &str| meets(program, word);
         let places = meetings::place(&self.lexemes, &mut self.body, &meets);
@@ -243,7 +271,7 @@ impl Read<'_, '_> {
             let is_later = declared.is_some() && lexemes.before(at) == ",";
             (!is_later).then(|| declared.map_or(at, |it| it.specifiers.start))
         };
-        places.into_iter().filter_map(first).map(|it| lexemes.tokens_of(it).start).collect()
+        Some(places.into_iter().filter_map(first).map(|it| lexemes.tokens_of(it).start).collect())
     }
 }
 

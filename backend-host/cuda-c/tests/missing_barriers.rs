@@ -103,6 +103,71 @@ extern "C" __global__ void two_reductions(int *out, int *data) {
     }
     out[blockIdx.x * blockDim.x + t] = s[0] + s[1] + s[2] + m;
 }
+__device__ int most_of(int v, int *s) {
+    int t = threadIdx.x;
+    s[t] = v;
+    __syncthreads();
+    for (int k = 48; k >= 3; k /= 2) {
+        if (t < k) s[t] = max(s[t], s[t + k]);
+        __syncthreads();
+    }
+    return max(max(s[0], s[1]), s[2]);
+}
+__device__ int sum_of(int v) {
+    __shared__ int s[96];
+    int t = threadIdx.x;
+    s[t] = v;
+    __syncthreads();
+    for (int k = 48; k >= 3; k /= 2) {
+        if (t < k) s[t] += s[t + k];
+        __syncthreads();
+    }
+    return s[0] + s[1] + s[2];
+}
+extern "C" __global__ void two_reductions_by_functions(int *out, int *data) {
+    __shared__ int s[96];
+    int t = threadIdx.x, m = most_of(data[t], s);
+    s[t] = 7 - t;
+    __syncthreads();
+    m = most_of(data[95 - t], s);
+    sum_of(s[0]);
+    out[blockIdx.x * blockDim.x + t] = sum_of(data[t] & 0xff ^ (m & 0xff)) + m;
+}
+extern "C" __global__ void two_reductions_by_pointers(int *out, int *data) {
+    __shared__ unsigned char all[96 * 4];
+    int *s = reinterpret_cast<int *>(all);
+    int t = threadIdx.x;
+    s[t] = data[t];
+    __syncthreads();
+    for (int k = 48; k >= 3; k /= 2) {
+        if (t < k) s[t] = max(s[t], s[t + k]);
+        __syncthreads();
+    }
+    int m = max(max(s[0], s[1]), s[2]);
+    s[t] = data[t] & 0xff ^ (m & 0xff);
+    __syncthreads();
+    for (int k = 48; k >= 3; k /= 2) {
+        if (t < k) s[t] += s[t + k];
+        __syncthreads();
+    }
+    out[blockIdx.x * blockDim.x + t] = s[0] + s[1] + s[2] + m;
+}
+extern "C" __global__ void two_reductions_by_a_lambda(int *out, int *data) {
+    __shared__ int s[96];
+    int t = threadIdx.x;
+    auto all = [&](int v, auto both) {
+        s[t] = v;
+        __syncthreads();
+        for (int k = 48; k >= 3; k /= 2) {
+            if (t < k) s[t] = both(s[t], s[t + k]);
+            __syncthreads();
+        }
+        return both(both(s[0], s[1]), s[2]);
+    };
+    int m = all(data[t], [](int a, int b) { return max(a, b); });
+    int sum = all(data[t] & 0xff ^ (m & 0xff), [](int a, int b) { return a + b; });
+    out[blockIdx.x * blockDim.x + t] = sum + m;
+}
 extern "C" __global__ void last_warp(int *out, int *data) {
     __shared__ int s[96];
     int t = threadIdx.x;
@@ -332,7 +397,10 @@ fn expected(name: &str) -> (Vec<i32>, Vec<i32>) {
                 first[..96].iter().filter(|it| of(**it) == t % 8).count() as i32
             }
             "counters_of_one" => (0..200).map(|it| first[it % 96] & 15).sum::<i32>() + 95,
-            "two_reductions" => {
+            "two_reductions"
+            | "two_reductions_by_functions"
+            | "two_reductions_by_pointers"
+            | "two_reductions_by_a_lambda" => {
                 let most = first[..96].iter().copied().max().unwrap_or_default();
                 let sum: i32 = first[..96].iter().map(|it| it & 0xff ^ (most & 0xff)).sum();
                 sum.wrapping_add(most)
@@ -356,7 +424,7 @@ fn what_works_on_gpus_without_barriers_works() {
     let names = KERNELS.split("__global__ void ").skip(1).filter_map(|it| it.split('(').next());
     for name in names {
         let kernel = Kernel::find(&library, name).expect(name);
-        let without = ["shuffles", "votes", "last_warp"];
+        let without = ["shuffles", "votes", "last_warp", "_by_"];
         let has_form = without.iter().all(|it| !name.contains(it));
         assert_eq!(kernel.has_regions(), has_form, "{name}");
         let (right, left) = expected(name);

@@ -220,11 +220,6 @@ impl<'a> Program<'a> {
         self.names_thread && self.calls_unseen
     }
 
-    /// True if something outside of kernels has to do with the order of threads.
-    pub(super) fn orders_elsewhere(&self) -> bool {
-        self.has_order
-    }
-
     /// True if the words of a kernel, or what it may call, have to do with the order of threads.
     pub(super) fn has_order<'w>(&self, mut words: impl Iterator<Item = &'w str>) -> bool {
         self.has_order || words.any(orders)

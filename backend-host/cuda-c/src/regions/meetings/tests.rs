@@ -301,3 +301,97 @@ fn deep_and_long_kernels_are_read_in_time() {
         assert!(meetings(&kernel) < 3000);
     }
 }
+
+/// A sum by a function that kernels call, whose end is given.
+fn sum(parameter: &str, end: &str) -> String {
+    format!(
+        "__device__ float sum(float v{parameter}) {{
+            int t = threadIdx.x;
+            s[t] = v;
+            __syncthreads();
+            for (int k = blockDim.x / 2; k > 0; k >>= 1) {{
+                if (t < k) s[t] += s[t + k];
+                __syncthreads();
+            }}
+            {end}
+        }}"
+    )
+}
+
+#[test]
+fn functions_that_are_called_have_meetings_where_callers_may_have_read() {
+    let pointer = sum(", float *s", "return s[0];");
+    let kernel = |text: &str| {
+        format!(
+            "__global__ void k(float *x) {{ __shared__ float s[256]; int t = threadIdx.x; {text} }}"
+        )
+    };
+    let calls = kernel("x[t] = sum(x[t], s) + sum(x[t + 256], s);");
+    // In front of what is written first: others may still read the last sum.
+    assert_eq!(meetings(&format!("{pointer} {calls}")), 1);
+    let writes = kernel("float v = sum(x[t], s); s[t] = v; __syncthreads(); x[t] = s[255 - t];");
+    assert_eq!(meetings(&format!("{pointer} {writes}")), 2);
+    let of_file = format!("__shared__ float s[256]; {}", sum("", "return s[0];"));
+    let calls = "__global__ void k(float *x) { x[threadIdx.x] = sum(x[0]) + sum(x[1]); }";
+    assert_eq!(meetings(&format!("{of_file} {calls}")), 1);
+    let member = format!("struct S {{ float *s; {} }};", sum("", "return s[0];"));
+    assert_eq!(
+        meetings(&format!("{member} {}", kernel("S a = {s}; x[t] = a.sum(1) + a.sum(2);"))),
+        1
+    );
+    let lambda = "auto sum = [&](float v) { s[t] = v; __syncthreads(); return s[255 - t]; };";
+    assert_eq!(meetings(&kernel(&format!("{lambda} x[t] = sum(1) + sum(2);"))), 1);
+    // A function that kernels call may do anything with an array that it gets.
+    let add = "__device__ void add(int *n, int v) { atomicAdd(&n[v], 1); }";
+    let counts = "__global__ void k(int *x) { __shared__ int n[8]; int t = threadIdx.x; if (t < 8) n[t] = 0; \
+                  for (int i = t; i < 99; i += blockDim.x) add(n, x[i]); __syncthreads(); x[t] = n[t]; }";
+    assert_eq!(meetings(&format!("{add} {counts}")), 1);
+}
+
+#[test]
+fn arrays_are_known_by_pointers_that_begin_with_them() {
+    for (declared, count) in [
+        ("extern __shared__ float all[]; float *s = all;", 1),
+        ("extern __shared__ char all[]; float *s = (float *)all + 4;", 1),
+        ("extern __shared__ char all[]; auto s = reinterpret_cast<float *>(all);", 1),
+        ("extern __shared__ float all[]; float *__restrict__ s = &all[2];", 1),
+        ("__shared__ float s[256]; auto unread = threadIdx;", 1),
+        ("float s[256];", 0),
+    ] {
+        let text = format!(
+            "__global__ void k(float *x) {{ {declared} const int t = threadIdx.x; s[t] = x[t]; __syncthreads(); \
+             float v = s[255 - t]; s[t] = v + 1; __syncthreads(); x[t] = s[0]; }}"
+        );
+        assert_eq!(meetings(&text), count, "{declared}");
+    }
+}
+
+#[test]
+fn functions_with_all_their_barriers_have_one_meeting_at_most() {
+    let whole = sum(", float *s", "float all = s[0]; __syncthreads(); return all;");
+    let kernel =
+        "__global__ void k(float *x) { __shared__ float s[256]; x[threadIdx.x] = sum(x[0], s); }";
+    assert_eq!(meetings(&format!("{whole} {kernel}")), 1);
+    let tiles = "__global__ void k(float *x, int n) {
+        extern __shared__ float all[];
+        float *a = all, *b = all + 256;
+        auto tx = threadIdx.x, ty = threadIdx.y;
+        float sum = 0;
+        for (int m = 0; m < n; ++m) {
+            a[ty * 16 + tx] = x[m * 256 + ty * 16 + tx];
+            b[ty * 16 + tx] = x[m * 512 + ty * 16 + tx];
+            __syncthreads();
+            for (int k = 0; k < 16; ++k) sum += a[ty * 16 + k] * b[k * 16 + tx];
+            __syncthreads();
+        }
+        x[n + ty * 16 + tx] = sum;
+    }";
+    assert_eq!(meetings(tiles), 0);
+    // Functions without barriers are none's concern, and a thread may wait for another one's flag.
+    let waits = "__device__ void wait(int *flag) { while (atomicAdd(flag, 0) == 0) {} }
+        __device__ void both(int *s, int *flag) { int v = s[0]; __syncthreads(); s[1] = s[2]; wait(flag); s[3] = v; }
+        __global__ void k(int *x) { __shared__ int s[8]; both(s, x); both(s, x); }";
+    assert_eq!(meetings(waits), 0);
+    let none = "__device__ void own(int *s) { int v = s[0]; s[threadIdx.x] = v; } __global__ void k(int *x) { own(x); }";
+    assert_eq!(meetings(none), 0);
+}

@@ -1,0 +1,744 @@
+//! Meetings in functions of which not all is read: those that kernels call, and kernels with types, pointers or calls that
+//! the second form does not know.
+//!
+//! The rule is that of [`super::meetings`]. What it asks of names is asked of the text here: an array is shared memory if
+//! it is declared so, if it is a pointer that begins with such an array, or if a function gets it. Only functions in which the
+//! threads of a block wait are looked at, so that no loop over threads is lost. Callers may have read an array before a
+//! function is called, and the function may have read it last when it returns.
+
+use super::lexemes::{Lexemes, is_assignment};
+use super::program::orders;
+use super::words::is_keyword;
+use crate::declarations::Declared;
+use crate::tokens::Tokens;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::ops::Range;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Read,
+    Write,
+    Atomic,
+}
+
+/// What a name is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Array {
+    /// Memory of a block, or what may be.
+    Shared,
+    /// What a kernel gets.
+    Global,
+}
+
+/// Which threads have an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Index {
+    /// All of them.
+    Common,
+    /// Several, by a quotient or a remainder.
+    Part,
+    /// One, as far as one can tell.
+    Own,
+    Unknown,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Access {
+    name: String,
+    array: Array,
+    kind: Kind,
+    index: Index,
+    text: String,
+    /// The condition by which one thread makes it.
+    alone: Option<String>,
+}
+
+/// What has been done since threads met.
+#[derive(Clone, Debug, Default)]
+struct Since {
+    accesses: Vec<Access>,
+    /// True if a function that is not looked at may have read shared memory.
+    is_open: bool,
+}
+
+/// Loops within more loops are read once.
+const DEEPEST: usize = 4;
+/// Statements inside of more others are not read.
+const NESTED: usize = 200;
+/// More accesses between two barriers are not compared.
+const MOST: usize = 100;
+
+/// The names of functions by which the threads of a block meet, and of arrays of shared memory outside of functions.
+#[derive(Debug, Default)]
+pub(super) struct Names<'a> {
+    meeting: HashSet<&'a str>,
+    /// And true for one variable.
+    shared: HashMap<&'a str, bool>,
+}
+
+/// True for names of the language by which the threads of a block meet.
+fn meets_block(word: &str) -> bool {
+    word == "sync" || ["__syncthreads", "__barrier_sync"].into_iter().any(|it| word.starts_with(it))
+}
+
+/// The parameters and the body of each function in a declaration: of a class's members and of lambdas, too.
+fn functions(tokens: &Tokens<'_>, declared: &Declared) -> Vec<(usize, usize)> {
+    if let (Some(open), Some(brace)) = (declared.parameters, declared.body) {
+        return vec![(open, brace)];
+    }
+    let (mut found, mut at) = (Vec::new(), declared.range.start);
+    while at < declared.range.end {
+        if tokens.at(at) == "{"
+            && let Some(open) = parameters_of(tokens, at)
+        {
+            found.push((open, at));
+            at = tokens.partner(at).unwrap_or(at);
+        }
+        at += 1;
+    }
+    found
+}
+
+/// The parenthesis in front of a body, behind which words such as `const` may stand.
+fn parameters_of(tokens: &Tokens<'_>, brace: usize) -> Option<usize> {
+    let mut before = brace.checked_sub(1)?;
+    while matches!(tokens.at(before), "const" | "noexcept" | "override" | "final" | "mutable") {
+        before = before.checked_sub(1)?;
+    }
+    tokens.partner(before).filter(|_| tokens.at(before) == ")")
+}
+
+impl<'a> Names<'a> {
+    pub(super) fn of(tokens: &Tokens<'a>, declared: &[Declared]) -> Names<'a> {
+        let own = || declared.iter().filter(|it| !tokens.is_of_language(it.range.start));
+        let mut names = Names::default();
+        for it in own().filter(|it| it.body.is_none()) {
+            let mut range = it.range.clone();
+            if range.any(|at| tokens.at(at) == "thread_local") {
+                let end = range.find(|&at| matches!(tokens.at(at), "[" | ";"));
+                names.shared.extend(end.map(|at| (tokens.at(at - 1), tokens.at(at) == ";")));
+            }
+        }
+        let of_functions = own()
+            .filter(|it| !it.is_kernel)
+            .flat_map(|it| functions(tokens, it))
+            .map(|(open, brace)| (tokens.at(open - 1), brace));
+        // `auto name = [...](...) {`
+        let all = own().flat_map(|it| it.range.clone()).filter(|&at| tokens.at(at) == "=");
+        let of_lambdas = all.filter(|at| tokens.at(at + 1) == "[").filter_map(|at| {
+            let brace = (tokens.partner(at + 1)?..tokens.len()).find(|&it| tokens.at(it) == "{")?;
+            Some((tokens.at(at - 1), brace))
+        });
+        let bodies: Vec<(&str, usize)> = of_functions.chain(of_lambdas).collect();
+        loop {
+            let before = names.meeting.len();
+            for &(name, brace) in &bodies {
+                let mut inner = brace..tokens.partner(brace).unwrap_or(brace);
+                if !names.meeting.contains(name) && inner.any(|at| names.meets(tokens.at(at))) {
+                    names.meeting.insert(name);
+                }
+            }
+            if names.meeting.len() == before {
+                return names;
+            }
+        }
+    }
+
+    fn meets(&self, word: &str) -> bool {
+        meets_block(word) || self.meeting.contains(word)
+    }
+
+    /// True for functions of the program by which the threads of a block meet.
+    pub(super) fn calls(&self, word: &str) -> bool {
+        self.meeting.contains(word)
+    }
+
+    /// Where threads meet in a declaration: in front of which tokens. Of a kernel that `is_read`, without calls that wait, the
+    /// arrays that it names itself are known to be where they need be.
+    pub(super) fn places(
+        &self,
+        tokens: &Tokens<'a>,
+        declared: &Declared,
+        is_read: bool,
+    ) -> Vec<usize> {
+        let mut places = Vec::new();
+        for (open, brace) in functions(tokens, declared) {
+            let end = tokens.partner(brace).unwrap_or(brace);
+            if !(brace..end).any(|at| self.meets(tokens.at(at))) {
+                continue;
+            }
+            let Some(lexemes) = Lexemes::of(tokens, open..end + 1) else { continue };
+            let Some(body) = (0..lexemes.len()).find(|&it| lexemes.tokens_of(it).start == brace)
+            else {
+                continue;
+            };
+            let Some(close) = lexemes.partner(0) else { continue };
+            let mut walk = Walk {
+                lexemes: &lexemes,
+                names: self,
+                arrays: HashMap::new(),
+                variables: HashSet::new(),
+                body: body..lexemes.len(),
+                since: Since { accesses: Vec::new(), is_open: !declared.is_kernel },
+                places: BTreeSet::new(),
+                alone: None,
+                loops: 0,
+                depth: 0,
+            };
+            walk.parameters(
+                1..close,
+                if declared.is_kernel { Array::Global } else { Array::Shared },
+            );
+            let own = walk.locals();
+            if declared.body.is_none() {
+                walk.members();
+            }
+            if is_read {
+                walk.arrays.retain(|name, _| !own.contains(name));
+            }
+            walk.list(body + 1..lexemes.len() - 1);
+            places.extend(walk.places.iter().map(|&it| lexemes.tokens_of(it).start));
+        }
+        places
+    }
+}
+
+struct Walk<'w, 't, 'a> {
+    lexemes: &'w Lexemes<'t, 'a>,
+    names: &'w Names<'a>,
+    arrays: HashMap<&'a str, Array>,
+    /// Names of shared memory that is one variable.
+    variables: HashSet<&'a str>,
+    body: Range<usize>,
+    since: Since,
+    places: BTreeSet<usize>,
+    alone: Option<String>,
+    loops: usize,
+    depth: usize,
+}
+
+impl<'a> Walk<'_, '_, 'a> {
+    /// The pointers and the references to arrays that a function gets.
+    fn parameters(&mut self, range: Range<usize>, array: Array) {
+        for part in self.lexemes.parts(range) {
+            let is_pointer = |at: usize| matches!(self.lexemes.at(at), "*" | "[");
+            if part.clone().any(is_pointer) {
+                let last =
+                    part.clone().filter(|&it| self.is_name(it) && self.lexemes.at(it + 1) != "::");
+                let extent =
+                    part.clone().find(|&it| self.lexemes.at(it) == "[").unwrap_or(part.end);
+                if let Some(name) = last.take_while(|&it| it < extent).last() {
+                    self.arrays.insert(self.lexemes.at(name), array);
+                }
+            }
+        }
+    }
+
+    fn is_name(&self, at: usize) -> bool {
+        self.lexemes.is_word(at) && !is_keyword(self.lexemes.at(at))
+    }
+
+    /// Finds arrays of shared memory, and pointers that begin with arrays; returns the arrays that the function names.
+    fn locals(&mut self) -> HashSet<&'a str> {
+        let lexemes = self.lexemes;
+        let mut own: HashSet<&str> = self.arrays.keys().copied().collect();
+        self.arrays.extend(self.names.shared.keys().map(|name| (*name, Array::Shared)));
+        self.variables.extend(self.names.shared.iter().filter(|it| *it.1).map(|it| *it.0));
+        for at in self.body.clone() {
+            if lexemes.at(at) == "thread_local" {
+                let end = lexemes.find(at, self.body.end, &[";", "="]).unwrap_or(at);
+                for part in lexemes.parts(at..end) {
+                    let extent = lexemes.find(part.start, part.end, &["["]).unwrap_or(part.end);
+                    if let Some(name) = (part.start..extent)
+                        .rev()
+                        .find(|&it| self.is_name(it) && lexemes.at(it + 1) != "(")
+                    {
+                        self.arrays.insert(lexemes.at(name), Array::Shared);
+                        own.insert(lexemes.at(name));
+                        if extent == part.end {
+                            self.variables.insert(lexemes.at(name));
+                        }
+                    }
+                }
+            }
+            // `float *p = s + n`, `auto p = (float *)s`, `float (*p)[16] = ...`.
+            let equals = match lexemes.at(at + 1) {
+                ")" if lexemes.at(at + 2) == "[" => lexemes.partner(at + 2).map_or(at, |it| it + 1),
+                _ => at + 1,
+            };
+            if !self.is_name(at) || lexemes.at(equals) != "=" {
+                continue;
+            }
+            let mut before = at - 1;
+            while matches!(lexemes.at(before), "const" | "__restrict__" | "__restrict") {
+                before -= 1;
+            }
+            let is_pointer = lexemes.at(before) == "*"
+                && (matches!(lexemes.before(before), ">" | "*" | "(" | ",")
+                    || lexemes.is_word(before - 1));
+            if !is_pointer && lexemes.at(before) != "auto" {
+                continue;
+            }
+            let end = lexemes.find(equals, self.body.end, &[";", ","]).unwrap_or(equals);
+            let of = (equals + 1..end)
+                .filter(|&it| is_pointer || lexemes.at(it + 1) != "[" || lexemes.before(it) == "&")
+                .find_map(|it| self.arrays.get(lexemes.at(it)).copied());
+            if let Some(array) = of {
+                self.arrays.insert(lexemes.at(at), array);
+            }
+        }
+        own
+    }
+
+    /// Takes the names that a function of a class does not declare for the class's.
+    fn members(&mut self) {
+        let lexemes = self.lexemes;
+        let declares =
+            |at: usize| lexemes.is_word(at - 1) && !matches!(lexemes.before(at), "return" | "else");
+        for at in self.body.clone() {
+            let name = lexemes.at(at);
+            if lexemes.at(at + 1) != "[" || !self.is_name(at) {
+                continue;
+            }
+            let mut others = (1..self.body.end).filter(|&it| lexemes.at(it) == name);
+            if !others.any(declares) && !matches!(lexemes.before(at), "." | "->" | "::") {
+                self.arrays.entry(name).or_insert(Array::Shared);
+            }
+        }
+    }
+
+    fn list(&mut self, range: Range<usize>) {
+        let mut at = range.start;
+        while at < range.end {
+            at = self.statement(at, range.end, true).max(at + 1);
+        }
+    }
+
+    /// True if the threads of a block wait in a range, outside of lambdas.
+    fn waits(&self, mut range: Range<usize>) -> bool {
+        range.any(|at| self.meets(at))
+    }
+
+    /// True for a call by which the threads of a block meet.
+    fn meets(&self, at: usize) -> bool {
+        matches!(self.lexemes.at(at + 1), "(" | "<") && self.names.meets(self.lexemes.at(at))
+    }
+
+    /// Reads the statement at `at`, and returns where the next one is. One that `may_part` is in a list.
+    fn statement(&mut self, at: usize, end: usize, may_part: bool) -> usize {
+        self.depth += 1;
+        let next = if self.depth > NESTED { end } else { self.read(at, end, may_part) };
+        self.depth -= 1;
+        next
+    }
+
+    fn read(&mut self, at: usize, end: usize, may_part: bool) -> usize {
+        let lexemes = self.lexemes;
+        match lexemes.at(at) {
+            ";" => at + 1,
+            "{" => {
+                let close = lexemes.partner(at).unwrap_or(end);
+                self.list(at + 1..close);
+                close + 1
+            }
+            "if" | "for" | "while" | "switch" => {
+                let open = if lexemes.at(at + 1) == "constexpr" { at + 2 } else { at + 1 };
+                let Some(close) = lexemes.partner(open) else { return end };
+                let next = end_of(lexemes, at, end, 0);
+                if !self.waits(at..next) {
+                    self.alone(at, open + 1..close, |walk| walk.simple(at..next, at, may_part));
+                    return next;
+                }
+                self.simple(open..close, at, may_part);
+                let before = self.since.clone();
+                let behind = if lexemes.at(at) == "if" {
+                    let behind = self.statement(close + 1, end, false);
+                    let then = std::mem::replace(&mut self.since, before);
+                    let behind = match lexemes.at(behind) {
+                        "else" if behind < end => self.statement(behind + 1, end, false),
+                        _ => behind,
+                    };
+                    self.join(then);
+                    behind
+                } else {
+                    self.repeated(|walk| walk.statement(close + 1, end, false))
+                };
+                behind.max(close + 1)
+            }
+            "do" => {
+                let next = end_of(lexemes, at, end, 0);
+                if self.waits(at..next) {
+                    self.repeated(|walk| walk.statement(at + 1, end, false));
+                } else {
+                    self.simple(at..next, at, may_part);
+                }
+                next
+            }
+            "case" | "default" => lexemes.find(at, end, &[":"]).map_or(end, |it| it + 1),
+            _ => {
+                let next = lexemes.find(at, end, &[";"]).map_or(end, |it| it + 1);
+                self.simple(at..next, at, may_part);
+                next
+            }
+        }
+    }
+
+    /// Reads the body of a loop, twice: what the end of an iteration leaves meets the beginning of the next.
+    fn repeated(&mut self, mut read: impl FnMut(&mut Self) -> usize) -> usize {
+        let before = self.since.clone();
+        self.loops += 1;
+        let mut next = read(self);
+        if self.loops <= DEEPEST {
+            next = read(self);
+        }
+        self.loops -= 1;
+        self.join(before);
+        next
+    }
+
+    /// Reads a statement behind a condition, by which maybe one thread is chosen.
+    fn alone<R>(
+        &mut self,
+        at: usize,
+        condition: Range<usize>,
+        read: impl FnOnce(&mut Self) -> R,
+    ) -> R {
+        let is_one = self.lexemes.at(at) == "if"
+            && condition.clone().any(|it| matches!(self.lexemes.at(it), "==" | "!"))
+            && self.index(condition.clone()) != Index::Common;
+        let outer = self.alone.clone();
+        if is_one {
+            self.alone = Some(self.text(condition));
+        }
+        let result = read(self);
+        self.alone = outer;
+        result
+    }
+
+    fn join(&mut self, other: Since) {
+        self.since.is_open |= other.is_open;
+        self.add(other.accesses);
+    }
+
+    fn add(&mut self, accesses: Vec<Access>) {
+        for access in accesses {
+            if self.since.accesses.len() < MOST && !self.since.accesses.contains(&access) {
+                self.since.accesses.push(access);
+            }
+        }
+    }
+
+    /// A statement that is one as far as threads meet.
+    fn simple(&mut self, range: Range<usize>, start: usize, may_part: bool) {
+        let lexemes = self.lexemes;
+        if range.clone().any(|it| lexemes.at(it) == "thread_local") && may_part {
+            return;
+        }
+        if let Some(brace) = self.lambda_in(range.clone()) {
+            return self.lambda(range, brace, start, may_part);
+        }
+        let accesses = self.accesses(range.clone());
+        let is_race = |new: &Access| {
+            let is_open =
+                self.since.is_open && new.array == Array::Shared && new.kind != Kind::Read;
+            is_open || self.since.accesses.iter().any(|old| conflict(old, new))
+        };
+        if may_part && accesses.iter().any(is_race) {
+            self.places.insert(start);
+            self.since = Since::default();
+        }
+        let mut calls = range.filter(|&at| self.meets(at));
+        if let Some(call) = calls.next() {
+            let is_open =
+                !meets_block(lexemes.at(call)) || calls.any(|it| !meets_block(lexemes.at(it)));
+            self.since = Since { accesses: Vec::new(), is_open };
+        } else {
+            self.add(accesses);
+        }
+    }
+
+    /// The brace of a lambda in a range.
+    fn lambda_in(&self, mut range: Range<usize>) -> Option<usize> {
+        let lexemes = self.lexemes;
+        range.find(|&at| {
+            let mut before = at.saturating_sub(1);
+            if lexemes.at(at) != "{" {
+                return false;
+            }
+            if lexemes.at(before) == "mutable" {
+                before -= 1;
+            }
+            if lexemes.at(before) == ")" {
+                before = lexemes.partner(before).unwrap_or(1).saturating_sub(1);
+            }
+            lexemes.at(before) == "]"
+                && lexemes
+                    .partner(before)
+                    .is_some_and(|it| !lexemes.ends_operand(it.saturating_sub(1)))
+        })
+    }
+
+    /// A lambda that waits is a function of its own, in which names mean what they mean around it.
+    fn lambda(&mut self, range: Range<usize>, brace: usize, start: usize, may_part: bool) {
+        let Some(close) = self.lexemes.partner(brace) else { return };
+        if self.waits(brace..close) {
+            let since =
+                std::mem::replace(&mut self.since, Since { accesses: Vec::new(), is_open: true });
+            self.list(brace + 1..close);
+            self.since = since;
+        }
+        self.simple(range.start..brace, start, may_part);
+        self.simple(close + 1..range.end, start, false);
+    }
+
+    fn accesses(&self, range: Range<usize>) -> Vec<Access> {
+        let mut found = Vec::new();
+        for at in range {
+            if let Some(&array) = self.arrays.get(self.lexemes.at(at))
+                && !matches!(self.lexemes.before(at), "." | "->" | "::")
+            {
+                self.access(at, array, &mut found);
+            }
+        }
+        found
+    }
+
+    fn access(&self, at: usize, array: Array, found: &mut Vec<Access>) {
+        let lexemes = self.lexemes;
+        let (mut behind, mut text, mut index) = (at + 1, String::new(), Index::Common);
+        let mut name = lexemes.at(at).to_owned();
+        while lexemes.at(behind) == "." && lexemes.at(behind + 2) == "[" {
+            name = format!("{name}.{}", lexemes.at(behind + 1));
+            behind += 2;
+        }
+        let is_element = lexemes.at(behind) == "[";
+        while lexemes.at(behind) == "[" {
+            let Some(close) = lexemes.partner(behind) else { return };
+            text = format!("{text} [{}]", self.text(behind + 1..close));
+            index = both(index, self.index(behind + 1..close));
+            behind = close + 1;
+        }
+        let has_arrow = lexemes.at(behind) == "->";
+        while matches!(lexemes.at(behind), "." | "->") {
+            behind += 2;
+        }
+        let mut before = lexemes.before(at);
+        let is_star = !is_element && before == "*" && !lexemes.ends_operand(at.saturating_sub(2));
+        let is_alone = matches!(lexemes.at(behind), "," | ")") && matches!(before, "(" | ",");
+        if is_star {
+            before = lexemes.before(at - 1);
+        } else if !is_element
+            && (is_alone || before == "&" || matches!(lexemes.at(behind), "+" | "-"))
+        {
+            index = Index::Unknown;
+        }
+        let is_passed = index == Index::Unknown
+            || (before == "&" && !lexemes.ends_operand(at.saturating_sub(2)));
+        let mut add = |kind| {
+            let (name, text, alone) = (name.clone(), text.clone(), self.alone.clone());
+            found.push(Access { name, array, kind, index, text, alone });
+        };
+        if let Some(function) = self.called_with(at).filter(|_| is_passed) {
+            return match function {
+                _ if function.starts_with("atomic") => add(Kind::Atomic),
+                "sizeof" => {}
+                // The function may do anything with it.
+                _ => [Kind::Read, Kind::Write].into_iter().for_each(add),
+            };
+        }
+        if !is_element && !is_star && !has_arrow && !self.variables.contains(lexemes.at(at)) {
+            // The pointer itself.
+            return;
+        }
+        let operator = lexemes.at(behind);
+        let steps = |it: &str| matches!(it, "++" | "--");
+        let writes = is_assignment(operator) || steps(operator) || steps(before);
+        if !writes || operator != "=" {
+            add(Kind::Read);
+        }
+        if writes {
+            add(Kind::Write);
+        }
+    }
+
+    /// The function that a name is an argument of.
+    fn called_with(&self, at: usize) -> Option<&'a str> {
+        let lexemes = self.lexemes;
+        let open = lexemes.opener(at).filter(|&it| lexemes.at(it) == "(")?;
+        let name = open.checked_sub(1).filter(|&it| lexemes.is_word(it))?;
+        Some(lexemes.at(name)).filter(|it| *it == "sizeof" || !is_keyword(it))
+    }
+
+    fn text(&self, range: Range<usize>) -> String {
+        range.map(|at| self.lexemes.at(at)).collect::<Vec<_>>().join(" ")
+    }
+
+    /// Which threads have the value of an expression.
+    fn index(&self, range: Range<usize>) -> Index {
+        self.index_of(range, 0)
+    }
+
+    fn index_of(&self, range: Range<usize>, depth: usize) -> Index {
+        let lexemes = self.lexemes;
+        let divides = range.clone().any(|at| matches!(lexemes.at(at), "/" | "%" | ">>" | "&"));
+        let mut all = Index::Common;
+        for at in range {
+            let word = lexemes.at(at);
+            if matches!(word, "threadIdx" | "thread_rank" | "thread_index") {
+                all = both(all, Index::Own);
+            } else if self.is_name(at)
+                && !matches!(lexemes.before(at), "." | "->" | "::")
+                && depth < 6
+            {
+                all = both(all, self.value_of(word, at, depth));
+            }
+        }
+        if divides && all == Index::Own { Index::Part } else { all }
+    }
+
+    /// Which threads have the value that a variable begins with.
+    fn value_of(&self, word: &str, at: usize, depth: usize) -> Index {
+        let lexemes = self.lexemes;
+        if matches!(word, "blockIdx" | "blockDim" | "gridDim" | "warpSize") {
+            return Index::Common;
+        }
+        let declares = |it: &usize| {
+            lexemes.at(*it) == word
+                && lexemes.at(it + 1) == "="
+                && (lexemes.is_word(it - 1) || lexemes.before(*it) == ",")
+        };
+        match (self.body.start..at).rev().find(declares) {
+            Some(it) => {
+                let end = lexemes.find(it, self.body.end, &[";", ","]).unwrap_or(it);
+                self.index_of(it + 2..end, depth + 1)
+            }
+            // A function's parameter mostly is a thread's own number.
+            None if (0..self.body.start).any(|it| lexemes.at(it) == word) => Index::Own,
+            None => Index::Common,
+        }
+    }
+}
+
+/// Where the statement behind the one at `at` begins.
+fn end_of(lexemes: &Lexemes<'_, '_>, at: usize, end: usize, depth: usize) -> usize {
+    let behind = |at: usize| lexemes.find(at, end, &[";"]).map_or(end, |it| it + 1);
+    match lexemes.at(at) {
+        _ if depth > NESTED => end,
+        "{" => lexemes.partner(at).map_or(end, |it| it + 1),
+        "if" | "for" | "while" | "switch" if at < end => {
+            let open = if lexemes.at(at + 1) == "constexpr" { at + 2 } else { at + 1 };
+            let Some(close) = lexemes.partner(open) else { return end };
+            let next = end_of(lexemes, close + 1, end, depth + 1);
+            match lexemes.at(at) == "if" && lexemes.at(next) == "else" && next < end {
+                true => end_of(lexemes, next + 1, end, depth + 1),
+                false => next,
+            }
+        }
+        "do" if at < end => behind(end_of(lexemes, at + 1, end, depth + 1)),
+        _ => behind(at),
+    }
+}
+
+/// Which threads have an element of two indices.
+fn both(first: Index, second: Index) -> Index {
+    match (first, second) {
+        (Index::Unknown, _) | (_, Index::Unknown) => Index::Unknown,
+        (Index::Own, _) | (_, Index::Own) => Index::Own,
+        (Index::Part, _) | (_, Index::Part) => Index::Part,
+        _ => Index::Common,
+    }
+}
+
+/// True if two threads may make these accesses to one element, and one of them writes.
+fn conflict(old: &Access, new: &Access) -> bool {
+    let is_alike = old.kind == new.kind;
+    let is_alone = old.alone.is_some() && old.alone == new.alone;
+    let is_same = old.text == new.text && old.index != Index::Unknown;
+    let are_numbers = |it: &Access| it.index == Index::Common;
+    if old.name != new.name || is_alike || is_alone || (is_same && new.index == Index::Own) {
+        return false;
+    }
+    let are_apart = are_numbers(old) && are_numbers(new) && !is_same;
+    match new.array {
+        Array::Shared => !are_apart || !is_number(&old.text) || !is_number(&new.text),
+        Array::Global => {
+            let is_common = |it: &Access| matches!(it.index, Index::Common | Index::Part);
+            !are_apart && (is_common(old) || is_common(new))
+        }
+    }
+}
+
+/// True for an index that is a number.
+fn is_number(text: &str) -> bool {
+    text.chars().all(|it| it.is_ascii_digit() || matches!(it, ' ' | '[' | ']'))
+}
+
+/// True if a thread may wait in a loop for what another one does, which a meeting might keep from coming: a loop with atomic
+/// operations, fences or volatile accesses, in it or in a function that it calls, which does not merely count.
+pub(super) fn may_spin(tokens: &Tokens<'_>, declared: &[Declared]) -> bool {
+    let own = || declared.iter().filter(|it| !tokens.is_of_language(it.range.start));
+    let words =
+        |range: Range<usize>| range.filter(|&at| tokens.is_word(at)).map(|at| tokens.at(at));
+    let mut ordering: HashSet<&str> = HashSet::new();
+    let bodies: Vec<(&str, Range<usize>)> = own()
+        .flat_map(|it| functions(tokens, it))
+        .map(|(open, brace)| (tokens.at(open - 1), brace..tokens.partner(brace).unwrap_or(brace)))
+        .collect();
+    loop {
+        let before = ordering.len();
+        for (name, body) in &bodies {
+            if !ordering.contains(name)
+                && words(body.clone()).any(|it| orders(it) || ordering.contains(it))
+            {
+                ordering.insert(name);
+            }
+        }
+        if ordering.len() == before {
+            break;
+        }
+    }
+    let has_order =
+        |range: Range<usize>| words(range).any(|it| orders(it) || ordering.contains(it));
+    own().any(|it| {
+        let Some(lexemes) = Lexemes::of(tokens, it.range.clone()) else { return true };
+        let of = |range: Range<usize>| {
+            lexemes.tokens_of(range.start).start..lexemes.tokens_of(range.end - 1).end
+        };
+        (0..lexemes.len()).any(|at| {
+            if !matches!(lexemes.at(at), "for" | "while" | "do") || lexemes.is_literal(at) {
+                return false;
+            }
+            let end = end_of(&lexemes, at, lexemes.len(), 0);
+            has_order(of(at..end)) && !counts(&lexemes, at, end, &|range| has_order(of(range)))
+        })
+    })
+}
+
+/// True for `for (...; i < n; ...)` that ends when a number says so which its body leaves alone.
+fn counts(
+    lexemes: &Lexemes<'_, '_>,
+    at: usize,
+    end: usize,
+    has_order: &dyn Fn(Range<usize>) -> bool,
+) -> bool {
+    let read = || {
+        let close = lexemes.partner(at + 1).filter(|_| lexemes.at(at) == "for")?;
+        let first = lexemes.find(at + 2, close, &[";"])? + 1;
+        let second = lexemes.find(first, close, &[";"]).filter(|&it| it > first)?;
+        Some((first..second, close))
+    };
+    let Some((condition, close)) = read() else { return false };
+    let is_written = |name: &str| {
+        (close..end).any(|it| {
+            let operators = [lexemes.at(it + 1), lexemes.before(it)];
+            lexemes.at(it) == name
+                && (is_assignment(operators[0])
+                    || operators.iter().any(|it| matches!(*it, "++" | "--" | "&")))
+        })
+    };
+    let names = || condition.clone().filter(|&it| lexemes.is_word(it));
+    !has_order(condition.clone())
+        && !condition.clone().any(|it| matches!(lexemes.at(it), "[" | "*" | "->" | "("))
+        && !names().any(|it| is_written(lexemes.at(it)))
+        && !(close..end).any(|it| matches!(lexemes.at(it), "break" | "return" | "goto"))
+}
