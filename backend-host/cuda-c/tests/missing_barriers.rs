@@ -340,6 +340,32 @@ fn statements_read_before_they_write() {
     }
 }
 
+/// A text with volatile writes, whose kernels have no second form.
+const WITH_VOLATILE_WRITES: &str = r#"
+__device__ void last(volatile int *s, int t) {
+    s[t] += s[t + 32];
+    s[t] += s[t + 16];
+    s[t] += s[t + 8];
+    s[t] += s[t + 4];
+    s[t] += s[t + 2];
+    s[t] += s[t + 1];
+}
+__device__ int sum_of(int v, int *s) {
+    int t = threadIdx.x;
+    s[t] = v;
+    s[96 + t % 32] = 0;
+    __syncthreads();
+    if (t < 32) { s[t] += s[t + 64]; last(s, t); }
+    __syncthreads();
+    return s[0];
+}
+extern "C" __global__ void two_sums(int *out, int *data) {
+    __shared__ int s[128];
+    int t = threadIdx.x, first = sum_of(data[t] & 0xff, s);
+    out[blockIdx.x * blockDim.x + t] = sum_of(data[t] & 0xff ^ (first & 0xff), s) + first;
+}
+"#;
+
 fn data() -> Vec<i32> {
     (0..(THREADS * BLOCKS) as i32).map(|it| it.wrapping_mul(0x9e37_79b1_u32 as i32) >> 7).collect()
 }
@@ -405,6 +431,10 @@ fn expected(name: &str) -> (Vec<i32>, Vec<i32>) {
                 let sum: i32 = first[..96].iter().map(|it| it & 0xff ^ (most & 0xff)).sum();
                 sum.wrapping_add(most)
             }
+            "two_sums" => {
+                let of = |mask: i32| first[..96].iter().map(|it| it & 0xff ^ mask).sum::<i32>();
+                of(of(0) & 0xff) + of(0)
+            }
             "last_warp" => first[..96].iter().map(|it| it & 0xff).sum(),
             other => panic!("{other}"),
         }
@@ -430,6 +460,13 @@ fn what_works_on_gpus_without_barriers_works() {
         let (right, left) = expected(name);
         check(&kernel, KERNELS, &right, &left);
     }
+}
+
+#[test]
+fn texts_with_volatile_writes_have_meetings() {
+    let kernel = Kernel::find(&units::load(WITH_VOLATILE_WRITES), "two_sums").expect("the kernel");
+    let (right, left) = expected("two_sums");
+    check(&kernel, WITH_VOLATILE_WRITES, &right, &left);
 }
 
 /// Runs a kernel in both forms, and compares what it leaves.
