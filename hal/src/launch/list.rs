@@ -272,7 +272,12 @@ impl<'a> ArgumentList<'a> {
         let (given, wanted) = (self.len(), parameters.len());
         match misfit.and_then(|position| Some((position, self.places.get(position)?.size))) {
             Some((position, size)) if given == wanted => format!(
-                "argument {position} (0-based) of kernel {kernel} has {size} bytes; its parameter has {}",
+                "argument {position} (0-based) of kernel {kernel} has {size} bytes; its parameter {}has {}",
+                if parameters[position].is_pointer == Some(true) {
+                    "is a pointer and "
+                } else {
+                    ""
+                },
                 parameters[position].size
             ),
             _ => {

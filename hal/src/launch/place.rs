@@ -42,7 +42,8 @@ impl Place {
         }
         let negative = self.form == Form::Signed && word >> (8 * size - 1) != 0;
         if wanted_size > size {
-            return !negative;
+            // Of short numbers, only 0 is an address that a program means.
+            return !negative && (word == 0 || wanted.is_pointer != Some(true));
         }
         let (above, bits) = (word >> (8 * wanted_size), 8 * (size - wanted_size));
         match negative {

@@ -15,6 +15,8 @@ use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList, PyString, PyTuple};
 
 const COPY: &str = "driver.In(x), Out or InOut copies it for the call, gpuarray.to_gpu(x) once";
 
+const ADDRESS: &str = "pass an array or device memory, or np.uintp(address)";
+
 /// The error of PyCUDA for an argument that kernels do not take.
 #[cold]
 pub(super) fn invalid_type(
@@ -47,8 +49,7 @@ fn remedy(value: &Bound<'_, PyAny>, parameter: Option<Parameter>) -> String {
         return "np.uintp(0) is a null pointer".into();
     }
     if parameter.and_then(|it| it.is_pointer) == Some(true) && value.is_instance_of::<PyInt>() {
-        return "the parameter is a pointer: pass an array or device memory, or np.uintp(address)"
-            .into();
+        return format!("the parameter is a pointer: {ADDRESS}");
     }
     let number = shown(value);
     let scalar = |name: &str| format!("np.{name}({number})");
@@ -133,6 +134,9 @@ fn of_size(value: &Bound<'_, PyAny>, parameter: Parameter) -> Option<String> {
             format!("an address has 8: a number of {} bytes belongs there", parameter.size)
         });
     };
+    if parameter.is_pointer == Some(true) {
+        return Some(ADDRESS.into());
+    }
     let item = value.call_method0("item").ok()?;
     let bits = 8 * parameter.size;
     let name = match (dtype.getattr("kind").ok()?.extract::<char>().ok()?, parameter.size) {

@@ -7,7 +7,7 @@ import struct
 import ml_dtypes
 import numpy as np
 import pytest
-from device import needs_parameters
+from device import BACKEND, needs_parameters
 
 from pygpu import driver, gpuarray
 from pygpu.compiler import SourceModule
@@ -354,3 +354,14 @@ def test_a_scalar_of_a_wrong_size_is_named_with_its_dtype():
         with pytest.raises(driver.LogicError, match=message):
             function(a, *arguments, block=(1, 1, 1))
     assert a.get() == 0
+
+
+@pytest.mark.parametrize("short", [np.int32(4), np.int8(1), np.bool_(True), np.uint16(9)])
+def test_a_short_number_is_no_address(module, short):
+    count = module.get_function("count")
+    if BACKEND == "host":  # Drivers do not tell which parameters are pointers.
+        with pytest.raises(
+            driver.Error, match="argument 0 .*is a pointer and has 8; pass an array"
+        ):
+            count(short, np.int32(64), block=(1, 1, 1))
+    count(np.int32(0), np.int32(0), block=(1, 1, 1))
