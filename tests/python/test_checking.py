@@ -418,11 +418,11 @@ def test_short_overruns_of_shared_memory_reach_no_other_memory():
         import numpy as np
         from pygpu import autoinit, gpuarray
         from pygpu.compiler import SourceModule
-        turn = "{ %s s[threadIdx.x] = a[threadIdx.x]; __syncthreads(); a[threadIdx.x] = s[threadIdx.x] + 1; }"
+        turn = "{ %s int t = threadIdx.x; s[t] = a[t]; __syncthreads(); a[t] = s[t] + 1; }"
         for before, inside in (
             ("", "__shared__ int s[4];"),
             ("__shared__ int s[4];", ""),
-            ("", "__shared__ double other[2]; __shared__ int s[2]; other[threadIdx.x % 2] = 1;"),
+            ("", "__shared__ double other[2]; __shared__ int s[2]; other[blockIdx.x] = 1;"),
             ("", "extern __shared__ int s[];"),
         ):
             in_function = f"{before} __device__ void turn(int *a) {turn % inside}"

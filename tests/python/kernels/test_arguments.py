@@ -360,8 +360,6 @@ def test_a_scalar_of_a_wrong_size_is_named_with_its_dtype():
 def test_a_short_number_is_no_address(module, short):
     count = module.get_function("count")
     if BACKEND == "host":  # Drivers do not tell which parameters are pointers.
-        with pytest.raises(
-            driver.Error, match="argument 0 .*is a pointer and has 8; pass an array"
-        ):
+        with pytest.raises(driver.Error, match="argument 0 .*is a pointer and has 8; pass"):
             count(short, np.int32(64), block=(1, 1, 1))
     count(np.int32(0), np.int32(0), block=(1, 1, 1))
