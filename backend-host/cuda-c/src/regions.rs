@@ -83,22 +83,24 @@ impl Forms {
         // Where a thread may wait for another one in a loop, the other one might wait for it.
         let names =
             (!unread::may_spin(tokens, declared)).then(|| unread::Names::of(tokens, declared));
-        let unread = |it: &Declared, is_read| {
-            names.as_ref().map_or(Vec::new(), |names| names.places(tokens, it, is_read))
-        };
+        let unread =
+            |it: &Declared| names.as_ref().map_or(Vec::new(), |names| names.places(tokens, it));
         let is_helper = |it: &&Declared| !it.is_kernel && !tokens.is_of_language(it.range.start);
         for helper in declared.iter().filter(is_helper) {
-            forms.meet(&unread(helper, false));
+            forms.meet(&unread(helper));
         }
         for kernel in kernels() {
             let name = name(tokens, kernel);
             let Some(mut read) = read(tokens, kernel, &program) else {
-                forms.meet(&unread(kernel, false));
+                forms.meet(&unread(kernel));
                 continue;
             };
             let read_places = names.as_ref().and_then(|_| read.meet(&program));
             let calls = names.as_ref().is_some_and(|names| read.words().any(|it| names.calls(it)));
-            let others = unread(kernel, read_places.is_some() && !calls);
+            let others = match read_places.is_some() && !calls {
+                true => Vec::new(),
+                false => unread(kernel),
+            };
             let mut places = read_places.unwrap_or_default();
             let is_known = others.iter().all(|it| places.contains(it));
             let new = others.into_iter().filter(|it| !places.contains(it));

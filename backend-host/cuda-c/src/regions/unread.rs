@@ -153,14 +153,8 @@ impl<'a> Names<'a> {
         self.meeting.contains(word)
     }
 
-    /// Where threads meet in a declaration: in front of which tokens. Of a kernel that `is_read`, without calls that wait, the
-    /// arrays that it names itself are known to be where they need be.
-    pub(super) fn places(
-        &self,
-        tokens: &Tokens<'a>,
-        declared: &Declared,
-        is_read: bool,
-    ) -> Vec<usize> {
+    /// Where threads meet in a declaration: in front of which tokens.
+    pub(super) fn places(&self, tokens: &Tokens<'a>, declared: &Declared) -> Vec<usize> {
         let mut places = Vec::new();
         for (open, brace) in functions(tokens, declared) {
             let end = tokens.partner(brace).unwrap_or(brace);
@@ -189,12 +183,9 @@ impl<'a> Names<'a> {
                 1..close,
                 if declared.is_kernel { Array::Global } else { Array::Shared },
             );
-            let own = walk.locals();
+            walk.locals();
             if declared.body.is_none() {
                 walk.members();
-            }
-            if is_read {
-                walk.arrays.retain(|name, _| !own.contains(name));
             }
             walk.list(body + 1..lexemes.len() - 1);
             places.extend(walk.places.iter().map(|&it| lexemes.tokens_of(it).start));
@@ -238,10 +229,9 @@ impl<'a> Walk<'_, '_, 'a> {
         self.lexemes.is_word(at) && !is_keyword(self.lexemes.at(at))
     }
 
-    /// Finds arrays of shared memory, and pointers that begin with arrays; returns the arrays that the function names.
-    fn locals(&mut self) -> HashSet<&'a str> {
+    /// Finds arrays of shared memory, and pointers that begin with arrays.
+    fn locals(&mut self) {
         let lexemes = self.lexemes;
-        let mut own: HashSet<&str> = self.arrays.keys().copied().collect();
         self.arrays.extend(self.names.shared.keys().map(|name| (*name, Array::Shared)));
         self.variables.extend(self.names.shared.iter().filter(|it| *it.1).map(|it| *it.0));
         for at in self.body.clone() {
@@ -254,7 +244,6 @@ impl<'a> Walk<'_, '_, 'a> {
                         .find(|&it| self.is_name(it) && lexemes.at(it + 1) != "(")
                     {
                         self.arrays.insert(lexemes.at(name), Array::Shared);
-                        own.insert(lexemes.at(name));
                         if extent == part.end {
                             self.variables.insert(lexemes.at(name));
                         }
@@ -287,7 +276,6 @@ impl<'a> Walk<'_, '_, 'a> {
                 self.arrays.insert(lexemes.at(at), array);
             }
         }
-        own
     }
 
     /// Takes the names that a function of a class does not declare for the class's.

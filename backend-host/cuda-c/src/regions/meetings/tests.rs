@@ -332,7 +332,7 @@ fn functions_that_are_called_have_meetings_where_callers_may_have_read() {
     let writes = kernel("float v = sum(x[t], s); s[t] = v; __syncthreads(); x[t] = s[255 - t];");
     assert_eq!(meetings(&format!("{pointer} {writes}")), 2);
     let of_file = format!("__shared__ float s[256]; {}", sum("", "return s[0];"));
-    let calls = "__global__ void k(float *x) { x[threadIdx.x] = sum(x[0]) + sum(x[1]); }";
+    let calls = "__global__ void k(float *x, float *y) { y[threadIdx.x] = sum(x[0]) + sum(x[1]); }";
     assert_eq!(meetings(&format!("{of_file} {calls}")), 1);
     let member = format!("struct S {{ float *s; {} }};", sum("", "return s[0];"));
     assert_eq!(
@@ -369,8 +369,7 @@ fn arrays_are_known_by_pointers_that_begin_with_them() {
 #[test]
 fn functions_with_all_their_barriers_have_one_meeting_at_most() {
     let whole = sum(", float *s", "float all = s[0]; __syncthreads(); return all;");
-    let kernel =
-        "__global__ void k(float *x) { __shared__ float s[256]; x[threadIdx.x] = sum(x[0], s); }";
+    let kernel = "__global__ void k(float *x, float *y) { __shared__ float s[256]; y[threadIdx.x] = sum(x[0], s); }";
     assert_eq!(meetings(&format!("{whole} {kernel}")), 1);
     let tiles = "__global__ void k(float *x, int n) {
         extern __shared__ float all[];
