@@ -38,7 +38,7 @@ pub struct MayCapture(());
 
 impl MayCapture {
     /// Says so from now on.
-    pub fn new() -> MayCapture {
+    pub fn begin() -> MayCapture {
         MAY_CAPTURE.fetch_add(1, Ordering::AcqRel);
         MayCapture(())
     }
@@ -65,7 +65,7 @@ impl Announcement {
     #[allow(clippy::new_without_default, reason = "it is made for what it does")]
     pub fn new() -> Announcement {
         ANNOUNCED.fetch_add(1, Ordering::AcqRel);
-        Announcement { _may_capture: MayCapture::new() }
+        Announcement { _may_capture: MayCapture::begin() }
     }
 }
 

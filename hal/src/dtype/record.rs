@@ -1,7 +1,5 @@
 //! Records: structs of the program's own as elements and as arguments of kernels.
 
-use super::narrow::types::{bf16, f16};
-use num_complex::Complex;
 use std::fmt::Debug;
 
 /// What a field of a record may be.
@@ -16,21 +14,25 @@ pub unsafe trait Field: Copy + Send + Sync + Debug + PartialEq + 'static {
 }
 
 macro_rules! fields {
-    ($($type:ty: $zero:expr, $one:expr;)*) => {$(
+    ($(
+        $(#[doc = $doc:literal])+
+        $variant:ident $name:literal $kind:ident $rust:ty [$zero:expr, $one:expr]
+            c($value:literal, $stored:literal, $functions:literal) $working:ident $use:ident;
+    )*) => {
+        $(fields!(@ $kind $rust, $zero, $one);)*
+    };
+    (@ Bool $rust:ty, $zero:expr, $one:expr) => {};
+    (@ $kind:ident $rust:ty, $zero:expr, $one:expr) => {
         // SAFETY: a number has no padding, and any bits are one.
-        unsafe impl Field for $type {
+        unsafe impl Field for $rust {
             const ZERO: Self = $zero;
             const ONE: Self = $one;
         }
-    )*};
+    };
 }
-fields! {
-    i8: 0, 1; i16: 0, 1; i32: 0, 1; i64: 0, 1; isize: 0, 1;
-    u8: 0, 1; u16: 0, 1; u32: 0, 1; u64: 0, 1; usize: 0, 1;
-    f16: f16::ZERO, f16::ONE; bf16: bf16::ZERO, bf16::ONE; f32: 0.0, 1.0; f64: 0.0, 1.0;
-    Complex<f32>: Complex::new(0.0, 0.0), Complex::new(1.0, 0.0);
-    Complex<f64>: Complex::new(0.0, 0.0), Complex::new(1.0, 0.0);
-}
+crate::dtypes!(fields);
+fields!(@ Signed isize, 0, 1);
+fields!(@ Unsigned usize, 0, 1);
 
 // SAFETY: elements of an array follow each other without padding.
 unsafe impl<T: Field, const N: usize> Field for [T; N] {

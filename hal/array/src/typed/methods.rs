@@ -16,7 +16,7 @@ impl<T: Arithmetic> DeviceArray<T> {
     /// # Errors
     /// `OutOfMemory`; a failure of queued work.
     pub fn mean(&self) -> Result<T::Mean> {
-        self.array.during(|| Self::of(self.array.mean(None, None, false)?)?.item())
+        self.array.during(|| DeviceArray::from_untyped(self.array.mean(None, None, false)?)?.item())
     }
 
     /// Computes the mean of the elements along `axes`, in a new array without those axes.
@@ -24,11 +24,7 @@ impl<T: Arithmetic> DeviceArray<T> {
     /// # Errors
     /// `IndexOutOfRange` for an axis that does not exist; `OutOfMemory`.
     pub fn mean_along(&self, axes: &[isize]) -> Result<DeviceArray<T::Mean>> {
-        Self::of(self.array.mean(None, Some(axes), false)?)
-    }
-
-    fn of<U: Element>(array: Array) -> Result<DeviceArray<U>> {
-        DeviceArray::from_untyped(array)
+        DeviceArray::from_untyped(self.array.mean(None, Some(axes), false)?)
     }
 
     /// Returns the product of matrices, as [`Array::matmul`] documents it, in this array's type.
@@ -52,7 +48,7 @@ impl<T: Arithmetic> DeviceArray<T> {
     /// # Errors
     /// Those of [`Array::sort`].
     pub fn argsort(&self, axis: isize) -> Result<DeviceArray<i64>> {
-        Self::of(self.array.argsort(axis)?)
+        DeviceArray::from_untyped(self.array.argsort(axis)?)
     }
 
     /// Returns the indices of the elements that are not zero, of the array read in C order. Waits for their number.
@@ -60,7 +56,7 @@ impl<T: Arithmetic> DeviceArray<T> {
     /// # Errors
     /// Those of [`Array::nonzero`].
     pub fn nonzero(&self) -> Result<DeviceArray<i64>> {
-        Self::of(self.array.nonzero(hal::DType::Int64)?)
+        DeviceArray::from_untyped(self.array.nonzero(hal::DType::Int64)?)
     }
 
     /// Returns the number of elements that are not zero. Waits for it.
@@ -68,7 +64,11 @@ impl<T: Arithmetic> DeviceArray<T> {
     /// # Errors
     /// `OutOfMemory`; a failure of queued work.
     pub fn count_nonzero(&self) -> Result<i64> {
-        self.array.during(|| Self::of(self.array.count_nonzero(None, false)?)?.item())
+        self.array.during(|| {
+            let count: DeviceArray<i64> =
+                DeviceArray::from_untyped(self.array.count_nonzero(None, false)?)?;
+            count.item()
+        })
     }
 }
 
@@ -79,7 +79,9 @@ impl<T: Real> DeviceArray<T> {
     /// # Errors
     /// `OutOfMemory`; a failure of queued work.
     pub fn variance(&self, degrees: f64) -> Result<T::Mean> {
-        self.array.during(|| Self::of(self.array.variance(None, None, false, degrees)?)?.item())
+        self.array.during(|| {
+            DeviceArray::from_untyped(self.array.variance(None, None, false, degrees)?)?.item()
+        })
     }
 
     /// Returns the square root of [`DeviceArray::variance`].
@@ -88,7 +90,7 @@ impl<T: Real> DeviceArray<T> {
     /// Those of [`DeviceArray::variance`].
     pub fn standard_deviation(&self, degrees: f64) -> Result<T::Mean> {
         let deviation = || self.array.standard_deviation(None, None, false, degrees);
-        self.array.during(|| Self::of(deviation()?)?.item())
+        self.array.during(|| DeviceArray::from_untyped(deviation()?)?.item())
     }
 }
 

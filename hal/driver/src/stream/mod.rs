@@ -225,7 +225,7 @@ impl DriverStream {
         if !self.is_default() && self.context.is_of_this_process() {
             self.exposed.get_or_init(|| {
                 self.context.capture_state.expose(self.id, self.handle, self.epoch);
-                MayCapture::new()
+                MayCapture::begin()
             });
         }
     }
