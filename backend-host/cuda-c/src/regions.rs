@@ -82,7 +82,7 @@ impl Forms {
         };
         // Where a thread may wait for another one in a loop, the other one might wait for it.
         let names =
-            (!unread::may_spin(tokens, declared)).then(|| unread::Names::of(tokens, declared));
+            (!spins::may_spin(tokens, declared)).then(|| unread::Names::of(tokens, declared));
         let unread =
             |it: &Declared| names.as_ref().map_or(Vec::new(), |names| names.places(tokens, it));
         let is_helper = |it: &&Declared| !it.is_kernel && !tokens.is_of_language(it.range.start);
@@ -148,7 +148,7 @@ pub(crate) fn in_step(
     declared: &[Declared],
     without: Option<&HashSet<String>>,
 ) -> Option<String> {
-    if unread::may_spin(tokens, declared) {
+    if spins::may_spin(tokens, declared) {
         return None;
     }
     let program = Program::of(tokens, declared);
@@ -252,11 +252,9 @@ impl Read<'_, '_> {
         words.map(|it| self.lexemes.at(it))
     }
 
-    /// False where a thread may wait for another one in a loop: the other one might wait for it.
+    /// False where accesses are not as statements say.
     fn may_meet(&self) -> bool {
-        let may_spin = |node: &statements::Node| spins::may_spin(&self.lexemes, &self.body, node);
-        !(self.words().any(|it| it.contains("volatile") || it.contains("asm"))
-            || self.body.nodes.iter().any(may_spin))
+        !self.words().any(|it| it.contains("volatile") || it.contains("asm"))
     }
 
     /// Lets threads meet where the kernel lets them race, and returns in front of which tokens; `None` where that is not

@@ -7,7 +7,6 @@
 //! function is called, and the function may have read it last when it returns.
 
 use super::lexemes::{Lexemes, is_assignment};
-use super::program::orders;
 use super::words::is_keyword;
 use crate::declarations::Declared;
 use crate::tokens::Tokens;
@@ -82,7 +81,7 @@ fn meets_block(word: &str) -> bool {
 }
 
 /// The parameters and the body of each function in a declaration: of a class's members and of lambdas, too.
-fn functions(tokens: &Tokens<'_>, declared: &Declared) -> Vec<(usize, usize)> {
+pub(super) fn functions(tokens: &Tokens<'_>, declared: &Declared) -> Vec<(usize, usize)> {
     if let (Some(open), Some(brace)) = (declared.parameters, declared.body) {
         return vec![(open, brace)];
     }
@@ -608,7 +607,7 @@ impl<'a> Walk<'_, '_, 'a> {
 }
 
 /// Where the statement behind the one at `at` begins.
-fn end_of(lexemes: &Lexemes<'_, '_>, at: usize, end: usize, depth: usize) -> usize {
+pub(super) fn end_of(lexemes: &Lexemes<'_, '_>, at: usize, end: usize, depth: usize) -> usize {
     let behind = |at: usize| lexemes.find(at, end, &[";"]).map_or(end, |it| it + 1);
     match lexemes.at(at) {
         _ if depth > NESTED => end,
@@ -659,74 +658,4 @@ fn conflict(old: &Access, new: &Access) -> bool {
 /// True for an index that is a number.
 fn is_number(text: &str) -> bool {
     text.chars().all(|it| it.is_ascii_digit() || matches!(it, ' ' | '[' | ']'))
-}
-
-/// True if a thread may wait in a loop for what another one does, which a meeting might keep from coming: a loop with atomic
-/// operations, fences or volatile accesses, in it or in a function that it calls, which does not merely count.
-pub(super) fn may_spin(tokens: &Tokens<'_>, declared: &[Declared]) -> bool {
-    let own = || declared.iter().filter(|it| !tokens.is_of_language(it.range.start));
-    let words =
-        |range: Range<usize>| range.filter(|&at| tokens.is_word(at)).map(|at| tokens.at(at));
-    let mut ordering: HashSet<&str> = HashSet::new();
-    let bodies: Vec<(&str, Range<usize>)> = own()
-        .flat_map(|it| functions(tokens, it))
-        .map(|(open, brace)| (tokens.at(open - 1), brace..tokens.partner(brace).unwrap_or(brace)))
-        .collect();
-    loop {
-        let before = ordering.len();
-        for (name, body) in &bodies {
-            if !ordering.contains(name)
-                && words(body.clone()).any(|it| orders(it) || ordering.contains(it))
-            {
-                ordering.insert(name);
-            }
-        }
-        if ordering.len() == before {
-            break;
-        }
-    }
-    let has_order =
-        |range: Range<usize>| words(range).any(|it| orders(it) || ordering.contains(it));
-    own().any(|it| {
-        let Some(lexemes) = Lexemes::of(tokens, it.range.clone()) else { return true };
-        let of = |range: Range<usize>| {
-            lexemes.tokens_of(range.start).start..lexemes.tokens_of(range.end - 1).end
-        };
-        (0..lexemes.len()).any(|at| {
-            if !matches!(lexemes.at(at), "for" | "while" | "do") || lexemes.is_literal(at) {
-                return false;
-            }
-            let end = end_of(&lexemes, at, lexemes.len(), 0);
-            has_order(of(at..end)) && !counts(&lexemes, at, end, &|range| has_order(of(range)))
-        })
-    })
-}
-
-/// True for `for (...; i < n; ...)` that ends when a number says so which its body leaves alone.
-fn counts(
-    lexemes: &Lexemes<'_, '_>,
-    at: usize,
-    end: usize,
-    has_order: &dyn Fn(Range<usize>) -> bool,
-) -> bool {
-    let read = || {
-        let close = lexemes.partner(at + 1).filter(|_| lexemes.at(at) == "for")?;
-        let first = lexemes.find(at + 2, close, &[";"])? + 1;
-        let second = lexemes.find(first, close, &[";"]).filter(|&it| it > first)?;
-        Some((first..second, close))
-    };
-    let Some((condition, close)) = read() else { return false };
-    let is_written = |name: &str| {
-        (close..end).any(|it| {
-            let operators = [lexemes.at(it + 1), lexemes.before(it)];
-            lexemes.at(it) == name
-                && (is_assignment(operators[0])
-                    || operators.iter().any(|it| matches!(*it, "++" | "--" | "&")))
-        })
-    };
-    let names = || condition.clone().filter(|&it| lexemes.is_word(it));
-    !has_order(condition.clone())
-        && !condition.clone().any(|it| matches!(lexemes.at(it), "[" | "*" | "->" | "("))
-        && !names().any(|it| is_written(lexemes.at(it)))
-        && !(close..end).any(|it| matches!(lexemes.at(it), "break" | "return" | "goto"))
 }

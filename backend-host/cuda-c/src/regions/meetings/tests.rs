@@ -394,3 +394,20 @@ fn functions_with_all_their_barriers_have_one_meeting_at_most() {
     let none = "__device__ void own(int *s) { int v = s[0]; s[threadIdx.x] = v; } __global__ void k(int *x) { own(x); }";
     assert_eq!(meetings(none), 0);
 }
+
+#[test]
+fn texts_in_which_a_thread_waits_for_another_one_have_none() {
+    let race = "int v = s[255 - t]; s[t] = v;";
+    for (waits, count) in [
+        ("for (int i = 0; i < 9; ++i) { __threadfence(); }", 1),
+        ("while (atomicAdd(&x[0], 0) == 0) { }", 0),
+        ("for (; t < all;) { __threadfence(); }", 0),
+        ("for (int i = 0; i < 9; ++i) { if (x[0]) break; __threadfence(); }", 0),
+    ] {
+        let text = format!(
+            "__global__ void k(int *x) {{ __shared__ int s[256], all; const int t = threadIdx.x; \
+             __syncthreads(); {race} __syncthreads(); {waits} }}"
+        );
+        assert_eq!(meetings(&text), count, "{waits}");
+    }
+}
