@@ -4,7 +4,7 @@ use crate::context::{Context, expect_error};
 use crate::harness::{Outcome, tests};
 use crate::programs::{self, ONE};
 use gpuarray::random::{Distribution, Generator};
-use gpuarray::{DeviceArray, ErrorKind, IndexItem, LaunchConfig, Strided, f16, s};
+use gpuarray::{DeviceArray, ErrorKind, IndexItem, LaunchConfig, SliceBounds, Strided, f16, s};
 
 tests![
     statistics_have_the_type_of_means,
@@ -139,8 +139,8 @@ fn ranges_are_those_of_rust(context: &Context) -> Outcome {
         ((..=-2_isize).into(), vec![0, 1, 2, 3, 4, 5, 6, 7, 8]),
         ((8..usize::MAX).into(), vec![8, 9]),
         ((8..=usize::MAX).into(), vec![8, 9]),
-        (IndexItem::from(..).step_by(-4), vec![9, 5, 1]),
-        (IndexItem::from(1..8).step_by(3), vec![1, 4, 7]),
+        (SliceBounds::from(..).step_by(-4).into(), vec![9, 5, 1]),
+        (SliceBounds::from(1..8).step_by(3).into(), vec![1, 4, 7]),
     ] {
         assert_eq!(array.index(&[item])?.to_vec()?, expected, "{item:?}");
     }
@@ -172,8 +172,7 @@ fn a_launch_is_put_together(context: &Context) -> Outcome {
     let launch = |y: &mut DeviceArray<f32>, blocks| {
         let (factor, n) = (2.0f32, 300);
         let launcher = kernel.launcher(&stream).grid([blocks, 1, 1]).block([128, 1, 1]);
-        let (read, written) = (&x, y);
-        let launcher = launcher.argument(&factor).argument(&read).argument(&written).argument(&n);
+        let launcher = launcher.argument(&factor).argument(&x).argument(&y).argument(&n);
         // SAFETY: these are the kernel's parameters, and it stays below `n`.
         unsafe { launcher.shared_bytes(16).launch() }
     };

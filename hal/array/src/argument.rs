@@ -39,6 +39,13 @@ impl<T: Element> KernelArgument for &DeviceArray<T> {
     }
 }
 
+/// As for `&DeviceArray`.
+impl<T: Element> KernelArgument for DeviceArray<T> {
+    fn add_to<'a>(&'a self, list: &mut ArgumentList<'a>) -> Result<()> {
+        add(self.untyped(), Access::Read, list)
+    }
+}
+
 /// The address of the first element of an array without gaps; the kernel reads and writes the array.
 impl<T: Element> KernelArgument for &mut DeviceArray<T> {
     fn add_to<'a>(&'a self, list: &mut ArgumentList<'a>) -> Result<()> {

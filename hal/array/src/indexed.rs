@@ -6,7 +6,7 @@ use crate::layout::{Order, shape_text};
 use hal::dtype::DType;
 use hal::error::{Error, Result};
 use hal::function::{BinaryFunction, Reduction};
-use hal::memory::{Access, AccessGuard, drain};
+use hal::memory::{Access, AccessGuard, wait_before_copy};
 use hal::operation::{Gather, Input, Nonzero, Operation, Scatter, Shape, Strides};
 use hal::scalar::Scalar;
 use smallvec::SmallVec;
@@ -193,7 +193,7 @@ impl Array {
     /// Returns the number of true elements, for which the call waits.
     fn count(&self) -> Result<usize> {
         let total = self.reduce(Reduction::Sum, DType::Int64, None, false)?;
-        drain(total.stream().as_ref())?;
+        wait_before_copy(total.stream().as_ref())?;
         let mut count = 0_i64;
         // SAFETY: the variable has the size of the array's one element, and the call waits until
         // the number is there.

@@ -62,7 +62,7 @@ impl<'a> Launcher<'a> {
         self
     }
 
-    /// Adds an argument: `argument(&n)` for a number, `argument(&&x)` for an array that the kernel only reads,
+    /// Adds an argument: `argument(&n)` for a number, `argument(&x)` for an array that the kernel only reads,
     /// `argument(&&mut y)` for one that it writes. What cannot be passed is an error of [`Launcher::launch`].
     pub fn argument(mut self, argument: &'a impl KernelArgument) -> Self {
         self.arguments = self.arguments.and_then(|mut list| {

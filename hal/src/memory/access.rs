@@ -51,7 +51,7 @@ fn is_drained(stream: &dyn Stream) -> Result<bool> {
 ///
 /// # Errors
 /// A failure of the stream's work.
-pub fn drain(stream: &dyn Stream) -> Result<()> {
+pub fn wait_before_copy(stream: &dyn Stream) -> Result<()> {
     if stream.is_capturing()? { Ok(()) } else { stream.synchronize() }
 }
 

@@ -12,7 +12,7 @@ pub mod pool;
 mod region;
 mod usage;
 
-pub use access::{AccessGuard, Use, drain};
+pub use access::{AccessGuard, Use, wait_before_copy};
 pub use address_lease::AddressLease;
 pub use captured::{BlockOwner, CapturedMemory, GraphBlocks, GraphObject, GraphUses};
 pub(crate) use later::leave;

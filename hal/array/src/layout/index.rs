@@ -30,28 +30,21 @@ pub enum IndexItem {
     Ellipsis,
 }
 
-impl IndexItem {
-    /// Returns the range with another step; an entry that is no range stays.
-    #[must_use]
-    pub fn step_by(self, step: isize) -> IndexItem {
-        match self {
-            IndexItem::Slice(bounds) => {
-                IndexItem::Slice(SliceBounds { step: Some(step), ..bounds })
-            }
-            other => other,
-        }
-    }
-}
-
 impl From<SliceBounds> for IndexItem {
     fn from(bounds: SliceBounds) -> Self {
         IndexItem::Slice(bounds)
     }
 }
 
-impl From<RangeFull> for IndexItem {
+impl From<RangeFull> for SliceBounds {
     fn from(_: RangeFull) -> Self {
-        IndexItem::Slice(SliceBounds::default())
+        SliceBounds::default()
+    }
+}
+
+impl From<RangeFull> for IndexItem {
+    fn from(range: RangeFull) -> Self {
+        SliceBounds::from(range).into()
     }
 }
 
@@ -82,10 +75,16 @@ macro_rules! indices {
         indices!(@ $index: RangeToInclusive |it| None::<$index>, behind(it.end));
     )*};
     (@ $index:ty: $range:ident |$it:ident| $start:expr, $stop:expr) => {
-        impl From<$range<$index>> for IndexItem {
+        impl From<$range<$index>> for SliceBounds {
             fn from($it: $range<$index>) -> Self {
                 let (start, stop) = ($start.map(Place::place), $stop.map(Place::place));
-                IndexItem::Slice(SliceBounds { start, stop, step: None })
+                SliceBounds { start, stop, step: None }
+            }
+        }
+
+        impl From<$range<$index>> for IndexItem {
+            fn from(range: $range<$index>) -> Self {
+                SliceBounds::from(range).into()
             }
         }
     };
@@ -101,20 +100,34 @@ fn behind(end: impl Place) -> Option<isize> {
 /// [`IndexItem`]s.
 ///
 /// ```
-/// use gpuarray_array::{IndexItem, s};
+/// use gpuarray_array::{SliceBounds, s};
 ///
 /// let rows = 1_usize..=4;
 /// assert_eq!(s![rows, ..;2, -1].len(), 3);
-/// assert_eq!(s![2..8;3], [IndexItem::from(2..8).step_by(3)]);
+/// assert_eq!(s![2..8;3], [SliceBounds { start: Some(2), stop: Some(8), step: Some(3) }.into()]);
+/// ```
+///
+/// One index has no step:
+///
+/// ```compile_fail,E0277
+/// let items = gpuarray_array::s![3;2];
 /// ```
 #[macro_export]
 macro_rules! s {
-    ($($item:expr $(; $step:expr)?),* $(,)?) => {
-        [$($crate::IndexItem::from($item) $(.step_by($step))?),*]
+    (@ $item:expr) => { $crate::IndexItem::from($item) };
+    (@ $item:expr; $step:expr) => {
+        $crate::IndexItem::from($crate::SliceBounds::from($item).step_by($step))
     };
+    ($($item:expr $(; $step:expr)?),* $(,)?) => { [$($crate::s!(@ $item $(; $step)?)),*] };
 }
 
 impl SliceBounds {
+    /// Returns these with another step.
+    #[must_use]
+    pub const fn step_by(self, step: isize) -> SliceBounds {
+        SliceBounds { step: Some(step), ..self }
+    }
+
     /// Returns the first index, the number of indices and the step on an axis of `extent` elements.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use hal::device::Device;
 use hal::dtype::{DType, Element};
 use hal::error::{Error, ErrorKind, Result};
 use hal::event::{Event, EventOptions};
-use hal::memory::{PinnedMemory, drain, is_left};
+use hal::memory::{PinnedMemory, is_left, wait_before_copy};
 use hal::status::Status;
 use std::fmt;
 use std::marker::PhantomData;
@@ -59,7 +59,7 @@ impl<T: Element> DeviceArray<T> {
     unsafe fn copy_to(&self, values: *mut T) -> Result<()> {
         let packed = self.array.in_c_order()?;
         if self.size() > 0 {
-            drain(packed.stream().as_ref())?;
+            wait_before_copy(packed.stream().as_ref())?;
         }
         // SAFETY: the caller's promise, and the call waits until the elements are there.
         unsafe { packed.download(values.cast(), true) }
@@ -90,7 +90,7 @@ impl<T: Element> DeviceArray<T> {
         self.array.during(|| {
             self.check_length(values.len())?;
             if !values.is_empty() {
-                drain(self.stream().as_ref())?;
+                wait_before_copy(self.stream().as_ref())?;
             }
             if self.layout().is_c_contiguous() {
                 // SAFETY: the slice has as many elements, and the call waits until they are read.
