@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import collections
 import gc
 import os
 import signal
+from collections.abc import Generator
 
 import hypothesis
 import pytest
+import tables
 
 import pygpu.autoinit  # noqa: F401
 from pygpu import driver
@@ -31,6 +34,23 @@ for name, max_examples in (("pygpu", examples), ("thorough", 3000)):
         suppress_health_check=[hypothesis.HealthCheck.too_slow],
     )
 hypothesis.settings.load_profile("pygpu")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Rows of tables that were skipped go with the report, from other processes, too."""
+    report = yield
+    report.user_properties += [("skipped row", reason) for reason in tables.skipped_rows]
+    tables.skipped_rows.clear()
+    return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Prints how many rows of tables were skipped, and why."""
+    passed = terminalreporter.getreports("passed")
+    rows = [value for it in passed for name, value in it.user_properties if name == "skipped row"]
+    for reason, count in collections.Counter(rows).items():
+        terminalreporter.write_line(f"SKIPPED ROWS [{count}] {reason}")
 
 
 @pytest.fixture(scope="module", autouse=True)

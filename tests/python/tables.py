@@ -9,12 +9,16 @@ from typing import Any
 
 import pytest
 
+# Reasons of rows that were skipped in tests that passed; `conftest.py` counts and prints them.
+skipped_rows: list[str] = []
+
 
 def each_row(
     names: str | tuple[str, ...], table: Iterable[Any], ids: Callable[[Any], str] | None = None
 ) -> Callable:
     """Like `pytest.mark.parametrize`, with all rows in one test: it goes through all of them, and
-    its failure names those that fail. It is skipped if each row is."""
+    its failure names those that fail. It is skipped if each row is; rows that
+    are skipped beside others are counted in the summary, with their reasons."""
     parameters = (names,) if isinstance(names, str) else names
     table = list(table)
 
@@ -37,6 +41,7 @@ def each_row(
                 raise AssertionError("\n".join(texts)) from failures[0][1]
             if table and len(skipped) == len(table):
                 raise skipped[0]
+            skipped_rows.extend(str(reason) for reason in skipped)
 
         others = [it for it in signature.parameters.values() if it.name not in parameters]
         run.__signature__ = signature.replace(parameters=others)  # type: ignore[attr-defined]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import tables
 from tables import each_row
 
 
@@ -38,6 +39,7 @@ def test_a_table_is_skipped_where_each_row_is(rows):
             test()
     else:
         test()
+        tables.skipped_rows.clear()
 
 
 @each_row("x", [1, 2], ids=lambda x: f"number {x}")
@@ -46,3 +48,15 @@ def test_a_table_is_skipped_where_each_row_is(rows):
 def test_tables_multiply_and_leave_other_parameters(x, y, z, request):
     assert (x in (1, 2), y in (3, 4), z) == (True, True, 5)
     assert "[5]" in request.node.name
+
+
+def test_rows_that_are_skipped_beside_others_are_counted():
+    @each_row("x", [0, 1, 0])
+    def test(x):
+        if x == 0:
+            pytest.skip("a zero")
+
+    test()
+    counted = tables.skipped_rows[:]
+    tables.skipped_rows.clear()
+    assert counted == ["a zero", "a zero"]
