@@ -40,7 +40,7 @@ VENDORS = {
 }
 ONLY = {
     "Float16": {
-        "hal/src/dtype/mod.rs": "numpy computes functions of bytes in it",
+        "hal/src/dtype.rs": "numpy computes functions of bytes in it",
         "pygpu/src/kernel/arguments.rs": "Python's struct packs it",
         "pygpu/src/kernel/remedies.rs": "errors name numpy's type of two bytes",
         "pygpu/python/pygpu/_numpy_functions.py": "numpy computes some functions of bytes in it",

@@ -139,9 +139,9 @@ codes! {
 }
 
 /// Code, `CUresult`, `cudaError_t`, `hipError_t`.
-const CODES: &str = include_str!("codes.txt");
+const CODES: &str = include_str!("status/codes.txt");
 /// Code, `nvrtcResult`, `hiprtcResult`.
-const COMPILER_CODES: &str = include_str!("compiler_codes.txt");
+const COMPILER_CODES: &str = include_str!("status/compiler_codes.txt");
 
 /// What CUDA and HIP number differently: CUDA's number, HIP's. Everything else that both have
 /// has one number.
