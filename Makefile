@@ -93,9 +93,9 @@ REIKNA         := reikna-0.9.0
 PACKAGES_BUILT := $(TARGET)/packages/site
 
 SOURCES := Cargo.toml Cargo.lock build.rs pyproject.toml README.md \
-  $(shell find src hal backend-* pygpu -type f \
+  $(shell find src hal cuda-c backend-* pygpu -type f \
     \( -name '*.rs' -o -name '*.cu*' -o -name '*.h' -o -name '*.py' -o -name '*.pyi' -o -name '*.toml' \
-       -o -name '*.txt' -o -path '*/_kernel_headers/*' -o -path '*/cuda-c/include/*' \))
+       -o -name '*.txt' -o -path '*/_kernel_headers/*' -o -path 'cuda-c/include/*' \))
 
 .DELETE_ON_ERROR:
 .PHONY: demo test test-more test-all test-kernels prepare bench bindings check-crates lint wheel clean \
@@ -207,7 +207,7 @@ NEEDED := $(MODULE) double
 # On the host; on the doubles, what is about drivers.
 test-python: $(addprefix test-python-,host hip cuda)
 
-# The host's compiler has its usual level in PyCUDA's own tests and in those of the crate `gpuarray-cuda-c`;
+# The host's compiler has its usual level in PyCUDA's own tests and in those of the crate `gpuarray-host-executor`;
 # `make test-all` has it here, too.
 test-python-host: $(NEEDED)
 	$(if $(filter suites,$(MAKECMDGOALS)),PYGPU_FETCH=0) $(if $(PYGPU_TEST_ALL),,CXX='$(if $(filter default,$(origin CXX)),c++,$(CXX)) -O1') $(PYTEST) tests/python

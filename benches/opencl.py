@@ -2,7 +2,7 @@
 
     PYGPU_BACKEND=host python benches/opencl.py
 
-The kernels are those of `backend-host/cuda-c/examples/speed.cu`, and the same in OpenCL C for the
+The kernels are those of `backend-host/executor/examples/speed.cu`, and the same in OpenCL C for the
 first CPU that OpenCL has (`pip install pyopencl pocl-binary-distribution`). All run in turn;
 printed are the least time of each, in milliseconds, and the least that it took of all processors,
 which other work on the machine changes less.
@@ -22,7 +22,7 @@ from pygpu import driver
 from pygpu.compiler import SourceModule
 
 ROUNDS = 30
-FOLDER = Path(__file__).parent.parent / "backend-host" / "cuda-c" / "examples"
+FOLDER = Path(__file__).parent.parent / "backend-host" / "executor" / "examples"
 
 OPENCL = r"""
 #define PARAMETERS float a, __global const float *x, __global float *y, int n

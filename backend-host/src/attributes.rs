@@ -2,8 +2,8 @@
 //! limits, with those of `CUlimit`.
 
 use crate::texture;
-use cuda_c::MOST_SHARED_BYTES;
 use hal::{DeviceAttribute, Error, Result};
+use host_executor::MOST_SHARED_BYTES;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// What a multiprocessor has room for: threads, bytes of shared memory, blocks.
@@ -30,8 +30,8 @@ pub(crate) fn attribute(attribute: DeviceAttribute, multiprocessors: u32) -> Res
         A::WARP_SIZE => 32,
         A::MULTIPROCESSOR_COUNT => multiprocessors as i32,
         A::MAX_THREADS_PER_MULTIPROCESSOR => MULTIPROCESSOR_THREADS as i32,
-        A::COMPUTE_CAPABILITY_MAJOR => (cuda_c::DEFAULT_ARCHITECTURE / 100) as i32,
-        A::COMPUTE_CAPABILITY_MINOR => (cuda_c::DEFAULT_ARCHITECTURE / 10 % 10) as i32,
+        A::COMPUTE_CAPABILITY_MAJOR => (host_executor::DEFAULT_ARCHITECTURE / 100) as i32,
+        A::COMPUTE_CAPABILITY_MINOR => (host_executor::DEFAULT_ARCHITECTURE / 10 % 10) as i32,
         A::INTEGRATED | A::CAN_MAP_HOST_MEMORY | A::UNIFIED_ADDRESSING => 1,
         A::CONCURRENT_KERNELS | A::ASYNC_ENGINE_COUNT | A::MANAGED_MEMORY => 1,
         A::CLOCK_RATE | A::PCI_BUS_ID | A::PCI_DEVICE_ID => 0,

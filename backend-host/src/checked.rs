@@ -8,10 +8,10 @@ use crate::compile;
 use crate::device::HostDevice;
 use crate::kernel::{self, Arguments};
 use crate::module::LoadedCode;
-use cuda_c::{Allocation, Library, Memory, Shape};
 use hal::checking::{self, Checks};
 use hal::process::ProcessMutex;
 use hal::{Error, Parameter, Result};
+use host_executor::{Allocation, Library, Memory, Shape};
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::ops::Range;
@@ -133,7 +133,7 @@ pub(crate) struct CheckedLaunch {
 /// As for [`kernel::run`].
 pub(crate) unsafe fn run(
     code: &LoadedCode,
-    kernel: &cuda_c::Kernel,
+    kernel: &host_executor::Kernel,
     launch: &CheckedLaunch,
     arguments: &[*mut c_void],
 ) -> Result<()> {
@@ -143,11 +143,11 @@ pub(crate) unsafe fn run(
     if !launch.checks.are_lasting() {
         code.checked().count(name);
     }
-    let found = cuda_c::Kernel::find(library, name);
+    let found = host_executor::Kernel::find(library, name);
     let kernel = found.ok_or_else(|| {
         Error::unsupported("launch", format!("kernel {name} is not in the module's text"))
     })?;
-    let checking = cuda_c::Checking {
+    let checking = host_executor::Checking {
         checks: kinds(launch.checks),
         memory: &DeviceMemory(code.device()),
         shared_bytes: launch.shared_bytes,
@@ -179,8 +179,8 @@ pub(crate) unsafe fn run(
     }
 }
 
-fn kinds(checks: Checks) -> cuda_c::Checks {
-    cuda_c::Checks {
+fn kinds(checks: Checks) -> host_executor::Checks {
+    host_executor::Checks {
         bounds: checks.contains(Checks::BOUNDS),
         uninitialised: checks.contains(Checks::UNINITIALISED),
         races: checks.contains(Checks::RACES),

@@ -1,11 +1,11 @@
-//! The compiler of kernels that programs bring: the system's C++ compiler behind `cuda_c`.
+//! The compiler of kernels that programs bring: the system's C++ compiler behind `host_executor`.
 
 use crate::checked::ModuleText;
 use crate::seal::seal;
 use codegen::compile::{self, CodeCache, Compilation, Compiled, compile_closed, may_read_files};
-use cuda_c::{Compiler, Language, Preprocessed, Source};
 use hal::library::search_directories;
 use hal::{Error, ErrorKind, Result, Status};
+use host_executor::{Compiler, Language, Preprocessed, Source};
 use std::sync::OnceLock;
 
 /// Compiles CUDA C to a shared library, with checks in its code or without, or takes it from the on-disk
@@ -86,7 +86,7 @@ impl compile::Compiler for HostCompiler {
                 self.compiler.compile(&Source { text, name, options, ..Source::default() })
             }
         };
-        let cuda_c::Compiled { mut library, log } = compiled.map_err(error)?;
+        let host_executor::Compiled { mut library, log } = compiled.map_err(error)?;
         if let Some(text) = &self.text {
             text.append(&mut library);
         }
@@ -96,8 +96,8 @@ impl compile::Compiler for HostCompiler {
 }
 
 /// The error of the compiler or the loader as this library's.
-pub(crate) fn error(error: cuda_c::Error) -> Error {
-    use cuda_c::Error as E;
+pub(crate) fn error(error: host_executor::Error) -> Error {
+    use host_executor::Error as E;
     let source = Status::host(Status::INVALID_SOURCE);
     match error {
         E::NoCompiler(what) => Error::unsupported("compile", what),

@@ -50,8 +50,10 @@ impl fmt::Debug for HostDevice {
 impl HostDevice {
     fn new(config: HostConfig) -> HostDevice {
         let name = format!("{} ({} threads)", processor_name(), config.threads);
-        let capability =
-            (cuda_c::DEFAULT_ARCHITECTURE / 100, cuda_c::DEFAULT_ARCHITECTURE / 10 % 10);
+        let capability = (
+            host_executor::DEFAULT_ARCHITECTURE / 100,
+            host_executor::DEFAULT_ARCHITECTURE / 10 % 10,
+        );
         let memory = Arc::new(Memory::new(config.memory, config.cache));
         HostDevice {
             id: DeviceId { backend: "host", ordinal: 0, instance: DeviceId::next_instance() },

@@ -7,11 +7,11 @@ use crate::checked::CheckedLaunch;
 use crate::device::HostDevice;
 use crate::module::LoadedCode;
 use crate::stream::HostStream;
-use cuda_c::{FailureKind, MOST_SHARED_BYTES, Schedule, Shape};
 use hal::{
     Error, ErrorKind, Kernel, KernelAttribute, LaunchConfig, LaunchLimits, Parameter, Result,
     Status, Stream, checking,
 };
+use host_executor::{FailureKind, MOST_SHARED_BYTES, Schedule, Shape};
 use std::any::Any;
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -22,14 +22,14 @@ use std::sync::atomic::{AtomicI32, Ordering};
 #[derive(Debug)]
 pub(crate) struct HostKernel {
     code: Arc<LoadedCode>,
-    kernel: Arc<cuda_c::Kernel>,
+    kernel: Arc<host_executor::Kernel>,
     parameters: Vec<Parameter>,
     shared_limit: AtomicI32,
     carveout: AtomicI32,
 }
 
 impl HostKernel {
-    pub(crate) fn new(code: Arc<LoadedCode>, kernel: cuda_c::Kernel) -> HostKernel {
+    pub(crate) fn new(code: Arc<LoadedCode>, kernel: host_executor::Kernel) -> HostKernel {
         let parameters = kernel.parameters().iter().map(|it| Parameter {
             offset: it.offset,
             size: it.bytes,
@@ -154,7 +154,7 @@ impl Arguments {
 /// As for [`Kernel::launch_raw`]; the shape is within the kernel's limits.
 pub(crate) unsafe fn run(
     device: &HostDevice,
-    kernel: &cuda_c::Kernel,
+    kernel: &host_executor::Kernel,
     shape: &Shape,
     arguments: &[*mut c_void],
 ) -> Result<()> {
@@ -177,7 +177,7 @@ pub(crate) unsafe fn run(
 /// `LaunchFailed` that names kernel and block; the error of what interrupts.
 pub(crate) fn interruptibly(
     advice: &str,
-    launch: impl FnOnce(Option<&dyn Fn() -> bool>) -> cuda_c::Result<()>,
+    launch: impl FnOnce(Option<&dyn Fn() -> bool>) -> host_executor::Result<()>,
 ) -> Result<()> {
     let interrupted = Cell::new(None);
     let result = match hal::interruption::check() {
@@ -190,12 +190,12 @@ pub(crate) fn interruptibly(
         })),
     };
     result.map_err(|error| match error {
-        cuda_c::Error::Kernel(failure) if failure.kind == FailureKind::Interrupted => {
+        host_executor::Error::Kernel(failure) if failure.kind == FailureKind::Interrupted => {
             let (kind, code) = (ErrorKind::LaunchFailed, Status::LAUNCH_FAILED);
             let ended = || Error::new(kind, Status::host(code), "launch", failure.message);
             interrupted.take().unwrap_or_else(ended)
         }
-        cuda_c::Error::Kernel(failure) => {
+        host_executor::Error::Kernel(failure) => {
             let (kind, code) = match failure.kind {
                 FailureKind::Unsupported => (ErrorKind::Unsupported, Status::NOT_SUPPORTED),
                 FailureKind::Address => (ErrorKind::LaunchFailed, Status::ILLEGAL_ADDRESS),
@@ -284,7 +284,7 @@ impl Kernel for HostKernel {
                     31
                 }
             }
-            A::PTX_VERSION | A::BINARY_VERSION => (cuda_c::DEFAULT_ARCHITECTURE / 10) as i32,
+            A::PTX_VERSION | A::BINARY_VERSION => (host_executor::DEFAULT_ARCHITECTURE / 10) as i32,
             KernelAttribute(number) => {
                 return Err(Error::invalid(
                     "attribute",

@@ -52,7 +52,7 @@ impl HostBackend {
             ..config
         };
         process::watch();
-        cuda_c::set_advice(|| match checking::current().are_lasting() {
+        host_executor::set_advice(|| match checking::current().are_lasting() {
             false => {
                 "Kernels have run on the host before this fault. If one of them wrote outside of its arrays, \
                      PYGPU_CHECK=1 names it.\n"

@@ -378,7 +378,7 @@ impl Memory {
         if !checking::current().is_none() {
             checking::allocated(address, bytes);
             // SAFETY: the block was just allocated with so many bytes.
-            unsafe { cuda_c::fill_uninitialised(address as *mut u8, bytes) };
+            unsafe { host_executor::fill_uninitialised(address as *mut u8, bytes) };
         }
         Ok(address)
     }

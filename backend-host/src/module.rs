@@ -6,10 +6,10 @@ use crate::device::HostDevice;
 use crate::kernel::HostKernel;
 use crate::seal::unsealed;
 use codegen::compile::format::{Format, examine};
-use cuda_c::Library;
 use hal::module::file_bytes;
 use hal::status::common_kind;
 use hal::{Error, ErrorKind, Kernel, LoadOptions, Module, ModuleSource, Result, Status, checking};
+use host_executor::Library;
 use std::any::Any;
 use std::borrow::Cow;
 use std::fmt;
@@ -131,7 +131,7 @@ fn not_found(call: &'static str, detail: String) -> Error {
 impl Module for HostModule {
     fn kernel(&self, name: &str) -> Result<Arc<dyn Kernel>> {
         check_name(name)?;
-        let found = cuda_c::Kernel::find(&self.code.library, name);
+        let found = host_executor::Kernel::find(&self.code.library, name);
         let kernel = found.ok_or_else(|| {
             let known = names(self.code.library.kernel_names().collect());
             let detail = format!("the module has no kernel named {name:?}; it has {known}");

@@ -4,10 +4,10 @@
 //! device knows all of them, so that no other number is taken for one.
 
 use crate::device::{DEVICE, HostDevice};
-use cuda_c::Texture;
 use hal::process::ProcessMutex;
 use hal::texture::{ArrayCopy, ArrayShape, CopySide, Sampling, TextureHandle, TextureResource};
 use hal::{Direction, Error, Result, Transfer};
+use host_executor::Texture;
 use std::collections::HashMap;
 
 /// The multiple that addresses of memory for textures must be of (`CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT`),

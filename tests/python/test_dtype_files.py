@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# The product, without the language of programs' own kernels (backend-host/cuda-c).
+# The product, without the language of programs' own kernels (cuda-c, backend-host/executor).
 SOURCES = [
     "build.rs",
     "build",

@@ -6,8 +6,8 @@ use crate::checked::{self, CheckedLaunch};
 use crate::kernel::{self, Arguments};
 use crate::module::LoadedCode;
 use crate::queue::{Mark, Queue};
-use cuda_c::Shape;
 use hal::{Parameter, Result, interruption, nonblocking};
+use host_executor::Shape;
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ impl HostStream {
     pub(crate) unsafe fn launch(
         &self,
         code: &Arc<LoadedCode>,
-        kernel: &Arc<cuda_c::Kernel>,
+        kernel: &Arc<host_executor::Kernel>,
         shape: Shape,
         parameters: &[Parameter],
         arguments: &[*mut c_void],
@@ -73,7 +73,7 @@ impl HostStream {
     pub(crate) unsafe fn launch_checked(
         &self,
         code: &Arc<LoadedCode>,
-        kernel: &Arc<cuda_c::Kernel>,
+        kernel: &Arc<host_executor::Kernel>,
         launch: CheckedLaunch,
         arguments: &[*mut c_void],
     ) -> Result<()> {

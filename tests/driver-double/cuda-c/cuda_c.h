@@ -66,7 +66,7 @@ size_t cuda_c_static_shared(const struct CudaCKernel* kernel);  // bytes
 int cuda_c_parameter(const struct CudaCKernel* kernel, size_t index, size_t* offset, size_t* bytes);
 
 // What texture and surface objects of kernels are the addresses of: `Texture` in
-// backend-host/cuda-c/include/gpuarray_abi.h, which says what the fields are.
+// cuda-c/include/gpuarray_abi.h, which says what the fields are.
 struct CudaCTexture {
     unsigned long long texels, width, height, slices, row_pitch, slice_pitch;
     unsigned format, channels, address[3], linear, normalized, fractions;

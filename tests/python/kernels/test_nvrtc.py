@@ -141,7 +141,7 @@ def test_an_error_beside_functions_for_the_host_is_shown(nvrtc, monkeypatch):
 
 def test_the_constants_are_those_of_the_host():
     # One text for the compilers of GPUs, one in the crate for the host's.
-    file = Path(__file__).parents[3] / "backend-host/cuda-c/include/math_constants.h"
+    file = Path(__file__).parents[3] / "cuda-c/include/math_constants.h"
     define = "#define CUDART_"
     ours, hosts = (
         [line for line in path.read_text().splitlines() if line.startswith(define)]

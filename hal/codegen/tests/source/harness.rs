@@ -2,13 +2,13 @@
 //! the host, as the host backend runs them.
 
 pub(crate) use crate::operations::plan;
-use cuda_c::{
-    Allocation, Checking, Checks, Compiler, Kernel, Language, Library, Optimization, Schedule,
-    Shape, Source,
-};
 use gpuarray_codegen::source::{KernelSpec, Plan, unit};
 use hal::operation::{Description, Operand};
 use hal::{DType, Element};
+use host_executor::{
+    Allocation, Checking, Checks, Compiler, Kernel, Language, Library, Optimization, Schedule,
+    Shape, Source,
+};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Write as _;
@@ -42,7 +42,7 @@ const CHECKS: Checks = Checks { uninitialised: false, ..Checks::ALL };
 /// The arrays of this thread's test and a workspace: what a kernel may access.
 struct Live(Vec<Range<usize>>);
 
-impl cuda_c::Memory for Live {
+impl host_executor::Memory for Live {
     fn live(&self, address: usize) -> Option<Range<usize>> {
         self.0.iter().find(|range| range.contains(&address)).cloned()
     }

@@ -1,6 +1,6 @@
 //! Compiled programs on disk, for all processes.
 
-use cuda_c::{Compiled, Compiler, Result, Source};
+use host_executor::{Compiled, Compiler, Result, Source};
 use std::fs;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::Path;

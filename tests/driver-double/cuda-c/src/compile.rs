@@ -2,7 +2,7 @@
 
 use crate::status::status;
 use crate::{Sink, cache, text};
-use cuda_c::{Compiled, Compiler, Language, Optimization, Result, Source};
+use host_executor::{Compiled, Compiler, Language, Optimization, Result, Source};
 use std::borrow::Cow;
 use std::ffi::{c_char, c_int};
 use std::path::PathBuf;

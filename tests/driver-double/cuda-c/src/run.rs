@@ -2,7 +2,7 @@
 
 use crate::status::{status, unpanicking};
 use crate::{Sink, text};
-use cuda_c::{Kernel, Library, Schedule, Shape};
+use host_executor::{Kernel, Library, Schedule, Shape};
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! What the functions return.
 
 use crate::Sink;
-use cuda_c::{Error, FailureKind, Result};
+use host_executor::{Error, FailureKind, Result};
 use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

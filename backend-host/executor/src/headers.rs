@@ -1,0 +1,33 @@
+//! The language's headers as files, which the compiler includes.
+
+use crate::error::Result;
+use crate::temporary::Folder;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Writes the headers to a folder.
+pub(crate) fn write(folder: &Path) -> io::Result<()> {
+    for (name, text) in cuda_c::HEADERS {
+        let path = folder.join(name);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        fs::write(path, text)?;
+    }
+    Ok(())
+}
+
+/// Writes the headers to a folder below a temporary one, and returns it.
+pub(crate) fn write_below(temporary: &Folder) -> Result<PathBuf> {
+    let folder = temporary.path.join(cuda_c::HEADER_PREFIX.trim_end_matches('/'));
+    write(&folder).map_err(|error| temporary.failed(&error))?;
+    Ok(folder)
+}
+
+/// True if a folder has all of the headers, of the lengths that were written.
+pub(crate) fn are_whole(folder: &Path) -> bool {
+    cuda_c::HEADERS.iter().all(|(name, text)| {
+        fs::metadata(folder.join(name)).is_ok_and(|it| it.len() == text.len() as u64)
+    })
+}

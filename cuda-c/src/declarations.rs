@@ -1,0 +1,198 @@
+//! What C++ cannot say of a text of CUDA C: its kernels and the device's variables.
+//!
+//! The qualifiers of CUDA are macros for reserved words (`gpuarray_abi.h`). Here they are found in the
+//! preprocessed text, taken out of it, and answered by declarations behind it.
+
+mod class_variables;
+mod constants;
+mod reader;
+mod refused;
+
+use crate::ptx;
+use crate::regions::{self, Forms};
+use crate::tokens::Tokens;
+use crate::{known_names, qualifiers, shared_pointers, unnamed_classes, volatile_writes};
+pub use constants::{OF_FUNCTION as CONSTANT_OF_FUNCTION, PREFIX as CONSTANT_PREFIX};
+pub(crate) use reader::Declared;
+use reader::{Declarations, Kernel};
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+use std::fmt::Write as _;
+
+/// A preprocessed text as a C++ compiler takes it.
+#[derive(Debug)]
+pub struct Unit {
+    /// The text.
+    pub text: String,
+    /// True if kernels have second forms in it, which the compiler may refuse.
+    pub has_forms: bool,
+    /// True if statements of kernels are parted in it, for which the compiler may refuse what it would take whole.
+    pub is_parted: bool,
+}
+
+/// Returns a preprocessed text without CUDA's qualifiers, and with the entries
+/// behind it. `names` are expressions that name kernels and variables; their entries
+/// follow those of the text's own kernels. With `without`, kernels have second forms where they can, but
+/// for those of these names. `is_hip` is true for a text of HIP.
+///
+/// # Errors
+/// A message with file and line for what no unit can have.
+pub fn unit(
+    preprocessed: &str,
+    names: &[&str],
+    without: Option<&HashSet<String>>,
+    meets: bool,
+    is_hip: bool,
+) -> Result<Unit, String> {
+    let tokens = Tokens::of(preprocessed);
+    if let Some((renamed, own)) = known_names::renamed(&tokens) {
+        let names: Vec<_> = names.iter().map(|name| known_names::expression(name, &own)).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        return unit(&renamed, &names, without, meets, is_hip);
+    }
+    refused::check(&tokens)?;
+    if let Some(placed) = qualifiers::placed(&tokens) {
+        return unit_of(&Tokens::of(&placed), names, without, meets, is_hip);
+    }
+    unit_of(&tokens, names, without, meets, is_hip)
+}
+
+/// The same of a text whose qualifiers are where C++ takes them.
+fn unit_of(
+    tokens: &Tokens<'_>,
+    names: &[&str],
+    without: Option<&HashSet<String>>,
+    meets: bool,
+    is_hip: bool,
+) -> Result<Unit, String> {
+    let preprocessed = tokens.text;
+    let statements = ptx::edits(tokens, is_hip)?;
+    let Declarations { kernels, template_bounds, constants, uses_alloca, all, mut edits } =
+        reader::read(tokens);
+    refused::check_kernels(tokens, &all)?;
+    class_variables::place(tokens, &mut edits);
+    // What lanes do together is no loop over threads, nor is what threads leave undefined for others.
+    let mut meetings = volatile_writes::edits(tokens);
+    meetings.extend(shared_pointers::edits(tokens));
+    let described = constants::of_functions(tokens);
+    let is_plain = meetings.is_empty();
+    let is_parted = tokens.text.contains(regions::PARTED);
+    let reads_in_step = meets && is_plain && !uses_alloca && !is_parted;
+    if let Some(text) = reads_in_step.then(|| regions::in_step(tokens, &all, without)).flatten() {
+        return unit_of(&Tokens::of(&text), names, without, meets, is_hip);
+    }
+    let mut forms = match meets && !uses_alloca {
+        true => Forms::of(tokens, &all, without.filter(|_| is_plain)),
+        false => Forms::default(),
+    };
+    let mut edits: Vec<(usize, usize, Cow<'_, str>)> =
+        edits.into_iter().map(|(start, end, text)| (start, end, text.into())).collect();
+    let texts = meetings.into_iter().chain(described).chain(unnamed_classes::edits(tokens));
+    edits.extend(texts.map(|(start, end, text)| (start, end, text.into())));
+    for (token, form) in std::mem::take(&mut forms.texts) {
+        let behind = tokens.all[token].end;
+        edits.push((behind, behind, form.into()));
+    }
+    // What is within a statement of PTX is its own.
+    edits.retain(|edit| {
+        let before = statements.partition_point(|it| it.0 <= edit.0);
+        before.checked_sub(1).is_none_or(|it| statements[it].1 <= edit.0)
+    });
+    edits.extend(statements.into_iter().map(|(start, end, text)| (start, end, text.into())));
+    // What is put between two tokens precedes what takes the second one's place.
+    edits.sort_by_key(|edit| (edit.0, edit.1));
+    let has_forms = !forms.is_empty();
+    let mut text = String::with_capacity(preprocessed.len() + 256 * (kernels.len() + names.len()));
+    let mut done = 0;
+    for (start, end, replacement) in edits {
+        text.push_str(&preprocessed[done..start]);
+        text.push_str(&replacement);
+        done = end;
+    }
+    text.push_str(&preprocessed[done..]);
+    let mut counts: HashMap<(&[String], &str), usize> = HashMap::new();
+    for kernel in &kernels {
+        *counts.entry((&kernel.namespaces, &kernel.name)).or_default() += 1;
+    }
+    for (number, kernel) in kernels.iter().enumerate() {
+        let is_overloaded = counts[&(&kernel.namespaces[..], kernel.name.as_str())] > 1;
+        // Other functions can have the name, too, such as `min`. What a qualified name's parameters
+        // name need not be visible here.
+        let needs_type = is_overloaded || kernel.is_instance || !kernel.name.contains("::");
+        append(&mut text, number, kernel, needs_type, &forms);
+    }
+    for (number, name) in names.iter().enumerate() {
+        let template = name.split('<').next().unwrap_or(name).trim();
+        let template = template.rsplit("::").next().unwrap_or(template);
+        let bounds = template_bounds.get(template).map_or("", String::as_str);
+        let number = kernels.len() + number;
+        let address = name.trim().trim_start_matches('&');
+        // Writing to a String cannot fail.
+        let _ = write!(
+            text,
+            "\n# 1 \"name expression {}\"\n{}",
+            escaped(&known_names::original(name)),
+            entry(number)
+        );
+        let form = forms.name_of(address).map_or(String::new(), |form| format!(", (&{form})"));
+        let _ = writeln!(text, "::gpuarray_abi::entry<(&{address}){form}>({{{bounds}}});");
+    }
+    constants::append(&mut text, &constants);
+    Ok(Unit { text, has_forms, is_parted })
+}
+
+/// The declarations of a preprocessed text outside of classes and functions.
+pub(crate) fn of(tokens: &Tokens<'_>) -> Vec<Declared> {
+    reader::read(tokens).all
+}
+
+/// The name of a function without its template arguments, where it is a word.
+pub(crate) fn name_token<'a>(tokens: &Tokens<'a>, declared: &Declared) -> Option<&'a str> {
+    let before = declared.parameters?.checked_sub(1)?;
+    tokens.is_word(before).then(|| tokens.at(before))
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace(['\n', '\r'], " ")
+}
+
+/// The declaration of an entry up to its value.
+fn entry(number: usize) -> String {
+    format!(
+        "static const ::gpuarray_abi::Entry gpuarray_entry_{number} \
+         __asm__(\"gpuarray_entry_{number}\") __attribute__((used)) = "
+    )
+}
+
+fn append(text: &mut String, number: usize, kernel: &Kernel, needs_type: bool, forms: &Forms) {
+    let Kernel { namespaces, name, parameters, bounds, .. } = kernel;
+    let _ = writeln!(text, "\n# 1 \"kernel {}\"", escaped(&known_names::original(name)));
+    for namespace in namespaces {
+        let _ = write!(text, "{namespace} {{ ");
+    }
+    let _ = write!(text, "{}::gpuarray_abi::entry<(", entry(number));
+    let _ = match needs_type {
+        true => write!(text, "static_cast<void (*)({parameters})>(&{name})"),
+        false => write!(text, "&{name}"),
+    };
+    if let Some(form) = forms.name_of(name) {
+        let comma = if matches!(parameters.as_str(), "" | "void") { "" } else { ", " };
+        let parameters = if comma.is_empty() { "" } else { parameters };
+        let _ = match needs_type {
+            true => write!(
+                text,
+                "), (static_cast<bool (*)(::dim3, ::dim3, ::uint3{comma}{parameters})>(&{form})"
+            ),
+            false => write!(text, "), (&{form}"),
+        };
+    }
+    let _ = write!(text, ")>({{{bounds}}}");
+    if kernel.is_extern_c {
+        let plain = name.rsplit("::").next().unwrap_or(name).trim();
+        let _ = write!(text, ", \"{}\"", escaped(&known_names::original(plain)));
+    }
+    let _ = writeln!(text, ");{}", " }".repeat(namespaces.len()));
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,161 @@
+//! The constants of a text: their names, and what tells the executor their sizes and addresses.
+
+use crate::tokens::{Kind, Tokens};
+use std::fmt::Write as _;
+
+/// What the description of a constant has in front of its number as a symbol.
+pub const PREFIX: &str = "gpuarray_constant_";
+
+/// What the name of the description of a function's constant has in it.
+pub const OF_FUNCTION: &str = "gpuarray_constant_of_function_";
+
+const CONSTANT: &str = "__gpuarray_constant__";
+
+/// A variable in constant memory.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Constant {
+    /// The namespaces to open, from the outside.
+    pub(super) namespaces: Vec<String>,
+    pub(super) name: String,
+    pub(super) is_template: bool,
+}
+
+impl Constant {
+    /// What the symbols of a template's variables begin with, with a space where that of a static one has an `L`.
+    fn symbols(&self) -> String {
+        let mut symbol = String::from("_Z");
+        if !self.namespaces.is_empty() {
+            symbol.push('N');
+        }
+        for namespace in &self.namespaces {
+            let words =
+                namespace.split(' ').filter(|it| !matches!(*it, "inline" | "namespace" | "::"));
+            let mut words = words.filter(|it| !it.is_empty()).peekable();
+            if words.peek().is_none() {
+                symbol.push_str("12_GLOBAL__N_1");
+            }
+            for word in words {
+                let _ = write!(symbol, "{}{word}", word.len());
+            }
+        }
+        let _ = write!(symbol, " {}{}I", self.name.len(), self.name);
+        symbol
+    }
+}
+
+/// The names of the variables that are declared between `begin` and the `;` at `end`; none where it is not certain what is a name.
+pub(super) fn names(tokens: &Tokens<'_>, begin: usize, end: usize) -> Vec<String> {
+    let (mut names, mut name): (Vec<String>, Option<String>) = (Vec::new(), None);
+    let mut at = begin;
+    while at < end {
+        match tokens.at(at) {
+            "template" => {
+                let Some(behind) = tokens.behind_angles(at + 1, end) else { return Vec::new() };
+                at = behind - 1;
+            }
+            // A pointer to a function, `(*name)(int)`, or a value.
+            "(" => {
+                let close = tokens.partner(at).unwrap_or(end);
+                if tokens.at(at + 1) == "*" {
+                    let word = (at..close).rev().find(|&it| tokens.is_word(it));
+                    name = word.map(|it| tokens.at(it).to_owned());
+                }
+                at = close;
+            }
+            "__attribute__" | "__attribute" | "alignas" | "decltype" | "__typeof__" => {
+                at = tokens.partner(at + 1).unwrap_or(end);
+            }
+            "[" | "{" => at = tokens.partner(at).unwrap_or(end),
+            "<" => {
+                let Some(behind) = tokens.behind_angles(at, end) else { return Vec::new() };
+                at = behind - 1;
+            }
+            "=" => {
+                let Some(next) = initialiser_end(tokens, at, end) else { return Vec::new() };
+                at = next - 1;
+            }
+            "," => names.extend(name.take()),
+            word if tokens.is_word(at) => {
+                let is_qualified = at > begin && tokens.at(at - 1) == "::";
+                let before = name.take().filter(|_| is_qualified);
+                name = Some(before.map_or(word.to_owned(), |it| format!("{it}::{word}")));
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    names.extend(name);
+    names
+}
+
+/// The `,` or the end behind the value of a variable; `None` where a `,` may belong to a template's arguments.
+fn initialiser_end(tokens: &Tokens<'_>, equals: usize, end: usize) -> Option<usize> {
+    let (mut at, mut has_angle) = (equals + 1, false);
+    while at < end {
+        match tokens.at(at) {
+            "," => return (!has_angle).then_some(at),
+            "<" if tokens.is_word(at - 1) => match tokens.behind_angles(at, end) {
+                // No value begins behind a template's arguments.
+                Some(it) if it == end || tokens.all[it].kind == Kind::Mark => at = it - 1,
+                found => has_angle |= found.is_some(),
+            },
+            "(" | "[" | "{" => at = tokens.partner(at).unwrap_or(end),
+            _ => {}
+        }
+        at += 1;
+    }
+    Some(end)
+}
+
+/// Returns the descriptions of the constants of functions, each behind its declaration.
+pub(super) fn of_functions(tokens: &Tokens<'_>) -> Vec<(usize, usize, String)> {
+    let mut edits = Vec::new();
+    for at in (0..tokens.len()).filter(|&it| tokens.at(it) == CONSTANT) {
+        let Some((open, close)) = tokens.block_about(at) else { continue };
+        let begin =
+            (open..at).rfind(|&it| matches!(tokens.at(it), ";" | "{" | "}")).unwrap_or(open) + 1;
+        let mut end = at;
+        while end < close && tokens.at(end) != ";" {
+            end = tokens.partner(end).unwrap_or(end) + 1;
+        }
+        let is_static = (begin..end).any(|it| tokens.at(it) == "static");
+        let begins = matches!(tokens.at(begin), "static" | "const" | CONSTANT);
+        if !is_static || !begins || tokens.is_of_scope(open) || tokens.is_of_class(open) {
+            continue;
+        }
+        let behind = tokens.all[end].end;
+        for name in names(tokens, begin, end) {
+            let number = edits.len();
+            let text = format!(" static {} {OF_FUNCTION}{number} {}", TYPE, value(&name));
+            edits.push((behind, behind, text));
+        }
+    }
+    edits
+}
+
+const TYPE: &str = "const ::gpuarray_abi::Constant";
+
+/// What describes a constant, from the attributes of the description on.
+fn value(name: &str) -> String {
+    format!(
+        "__attribute__((used)) = {{sizeof({name}), __alignof__({name}), __builtin_addressof({name})}};"
+    )
+}
+
+/// Appends the descriptions of constants. That of a template has no size, and the beginning of its symbols.
+pub(super) fn append(text: &mut String, constants: &[Constant]) {
+    for (number, constant) in constants.iter().enumerate() {
+        let Constant { namespaces, name, is_template } = constant;
+        let _ = write!(text, "\n# 1 \"constant {name}\"\n");
+        for namespace in namespaces {
+            let _ = write!(text, "{namespace} {{ ");
+        }
+        let value = match is_template {
+            true => format!("__attribute__((used)) = {{0, 0, \"{}\"}};", constant.symbols()),
+            false => value(name),
+        };
+        let _ =
+            write!(text, "static {TYPE} {PREFIX}{number} __asm__(\"{PREFIX}{number}\") {value}");
+        let _ = writeln!(text, "{}", " }".repeat(namespaces.len()));
+    }
+}

@@ -1,0 +1,127 @@
+//! The indices of threads are constant for a program, and variables for the loop over threads, which counts by them. So
+//! a text that may write one is compiled a second time, only to see whether it is taken with constants in their
+//! place. That takes a part of a compilation's time, and few texts have it.
+
+use crate::tokens::{Kind, Tokens};
+
+const INDICES: [&str; 4] = ["threadIdx", "blockIdx", "blockDim", "gridDim"];
+
+/// What is put in front of the names of the constants.
+const PREFIX: &str = "gpuarray_constant_index_";
+
+/// Returns a unit's text with constants in place of the indices, for the compiler to look through; `None` where all
+/// uses are plain reads.
+pub fn constant_indices(unit: &str) -> Option<String> {
+    if !INDICES.iter().any(|index| unit.contains(index)) {
+        return None;
+    }
+    let tokens = Tokens::of(unit);
+    let uses: Vec<usize> = (0..tokens.len()).filter(|&at| is_index(&tokens, at)).collect();
+    let binds = has_references(&tokens);
+    if !uses.iter().any(|&at| may_be_written(&tokens, at, binds)) {
+        return None;
+    }
+    let first = (0..tokens.len()).find(|&at| tokens.is_of_program(at))?;
+    let begin = tokens.all[first].start;
+    let mut text = String::from(&unit[..begin]);
+    text.push_str("extern \"C++\" { ");
+    for (index, kind) in INDICES.iter().zip(["uint3", "uint3", "dim3", "dim3"]) {
+        text.push_str(&format!("extern const {kind} {PREFIX}{index}; "));
+    }
+    text.push_str("} ");
+    let mut done = begin;
+    for at in uses {
+        let start = tokens.all[at].start;
+        text.push_str(&unit[done..start]);
+        text.push_str(PREFIX);
+        done = start;
+    }
+    text.push_str(&unit[done..]);
+    Some(text)
+}
+
+/// What the compiler says of that text, with the program's names.
+pub fn constant_indices_message(log: &str) -> String {
+    log.replace(PREFIX, "")
+        + "note: threadIdx, blockIdx, blockDim and gridDim are constant; a copy, uint3 t = threadIdx, can be written\n"
+}
+
+fn is_index(tokens: &Tokens<'_>, at: usize) -> bool {
+    INDICES.contains(&tokens.at(at)) && tokens.is_of_program(at)
+}
+
+/// True if a declarator of the program may be a reference: `type &name`, or an operator that looks so.
+fn has_references(tokens: &Tokens<'_>) -> bool {
+    (1..tokens.len()).any(|at| {
+        tokens.at(at) == "&"
+            && tokens.is_word(at + 1)
+            && (tokens.is_word(at - 1) || matches!(tokens.at(at - 1), ">" | "&"))
+            && tokens.is_of_program(at)
+    })
+}
+
+/// True for a use of an index that may be more than a read. `binds` is true if it may be bound to a reference where
+/// it is an argument.
+fn may_be_written(tokens: &Tokens<'_>, at: usize, binds: bool) -> bool {
+    let mark = |index: usize| match tokens.all.get(index) {
+        Some(token) if token.kind == Kind::Mark => tokens.at(index),
+        _ => "",
+    };
+    let is_part = mark(at + 1) == "." && tokens.is_word(at + 2);
+    let behind = if is_part { at + 3 } else { at + 1 };
+    let next = if tokens.is_adjacent(behind) { mark(behind + 1) } else { "" };
+    let is_assigned = match mark(behind) {
+        "=" => next != "=",
+        "+" | "-" => next == "=" || next == mark(behind),
+        "*" | "/" | "%" | "&" | "|" | "^" => next == "=",
+        "<" | ">" => next == mark(behind) && mark(behind + 2) == "=",
+        _ => false,
+    };
+    let before = at.checked_sub(1).map_or("", mark);
+    let second = at.checked_sub(2).filter(|&it| tokens.is_adjacent(it)).map_or("", mark);
+    let is_stepped = matches!(before, "+" | "-") && second == before;
+    // Behind a value it is an operator.
+    let is_behind_value = at >= 2 && (mark(at - 2).is_empty() || matches!(mark(at - 2), ")" | "]"));
+    let is_addressed = before == "&" && !is_behind_value;
+    let ends = matches!(mark(behind), "," | ")" | "}" | ";");
+    let is_argument = binds
+        && ends
+        && (matches!(before, "(" | "," | "{") || tokens.at(at.saturating_sub(1)) == "return");
+    let is_bound = before == "=" && ends && at >= 3 && mark(at - 3) == "&";
+    let is_wrapped = before == "(" && mark(behind) == ")" && at >= 2 && !tokens.is_word(at - 2);
+    is_assigned || is_stepped || is_addressed || is_argument || is_bound || is_wrapped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::constant_indices;
+
+    #[test]
+    fn plain_reads_are_looked_through_once() {
+        for (body, is_twice) in [
+            ("a[threadIdx.x + blockIdx.x * blockDim.x] = threadIdx.x == 3;", false),
+            (
+                "int i = threadIdx.x, j = -threadIdx.y - -threadIdx.z; f(threadIdx.x, blockIdx);",
+                false,
+            ),
+            (
+                "uint3 t = threadIdx; dim3 d(blockDim); if (threadIdx.x & 1) a[0] = 3 & threadIdx.x;",
+                false,
+            ),
+            ("const auto n = threadIdx.x; ++a[threadIdx.x]; b = a++ + threadIdx.x;", false),
+            ("threadIdx.x = 3;", true),
+            ("threadIdx = {1, 2, 3};", true),
+            ("blockDim.y <<= 1;", true),
+            ("++threadIdx.x;", true),
+            ("gridDim.z--;", true),
+            ("f(&threadIdx.x);", true),
+            ("(threadIdx.x)++;", true),
+            ("auto &t = threadIdx;", true),
+            ("unsigned &x = threadIdx.x;", true),
+            ("auto f = [](unsigned &x) { x = 3; }; f(threadIdx.x);", true),
+        ] {
+            let text = format!("# 1 \"k.cu\"\nvoid k(int *a) {{ {body} }}\n");
+            assert_eq!(constant_indices(&text).is_some(), is_twice, "{body}");
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Messages of the compiler, as far as they are about the program: what the driver has put behind its text is
+//! refused, too, where a kernel is.
+
+mod braces;
+mod kernels;
+mod undefined;
+
+use crate::headers;
+use crate::known_names;
+use crate::tokens::Tokens;
+use std::fmt::Write as _;
+
+/// What file names of the driver's own texts begin with.
+const OWN: [&str; 3] = [kernels::PREFIX, "name expression ", "constant "];
+/// What compilers say of a text that ends too early.
+const EARLY_END: &str = "error: expected '}'";
+/// And of one that goes on behind its end.
+const LATE_END: [&str; 2] =
+    ["error: expected declaration before '}'", "error: extraneous closing brace"];
+
+/// Returns the messages of a log that are about the program, or all if none is an error. `text` is the
+/// preprocessed text.
+pub fn program_messages(log: &str, text: &str) -> String {
+    known_names::original(&about_program(log, text)).into_owned()
+}
+
+fn about_program(log: &str, text: &str) -> String {
+    let messages = parts(log);
+    let is_error = |it: &&Message| !it.is_own() && it.main.contains("error: ");
+    let mut has_error = messages.iter().any(|it| is_error(&it));
+    let tokens = Tokens::of(text);
+    if let Some(undefined) = undefined::named(log, &tokens) {
+        return undefined;
+    }
+    let says = |texts: &[&str]| {
+        let says_one = |it: &Message| texts.iter().any(|text| it.main.contains(text));
+        messages.iter().position(says_one)
+    };
+    let named = |at: Option<usize>, place: fn(&Tokens<'_>) -> Option<String>| {
+        at.and_then(|at| Some((at, place(&tokens)?)))
+    };
+    let unclosed = named(says(&[EARLY_END]), braces::unclosed);
+    let unopened = named(says(&LATE_END), braces::unopened);
+    has_error |= unclosed.is_some() || unopened.is_some();
+    let own: String = messages.iter().filter(|it| it.is_own()).map(|it| it.text).collect();
+    let kernel = (!has_error).then(|| kernels::refused(&own, &tokens)).flatten();
+    has_error |= kernel.is_some();
+    let mut kept = String::new();
+    for (number, message) in messages.iter().enumerate() {
+        match (&unclosed, &unopened) {
+            (Some((at, place)), _) if *at == number => {
+                let _ = writeln!(kept, "{place}: error: this '{{' has no '}}'");
+            }
+            (_, Some((at, place))) if *at == number => {
+                let _ = writeln!(kept, "{place}: error: this '}}' has no '{{'");
+            }
+            // The first brace too many is named.
+            (_, Some(_)) if LATE_END.iter().any(|it| message.main.contains(it)) => {}
+            _ if has_error && message.is_own() => {}
+            _ => kept.push_str(message.text),
+        }
+    }
+    kept + &kernel.unwrap_or_default()
+}
+
+/// A message with the lines before it that say where it is, and the notes behind it.
+struct Message<'a> {
+    text: &'a str,
+    main: &'a str,
+}
+
+impl Message<'_> {
+    /// True for one about a text of the driver or the language, which nothing in the program has led to.
+    fn is_own(&self) -> bool {
+        let behind = self.text.find(self.main).unwrap_or(0);
+        let says_where = |line: &&str| {
+            !(line.starts_with("In file included") || line.ends_with(": At global scope:"))
+        };
+        let before = self.text[..behind].lines().filter(says_where);
+        before.chain([self.main]).all(is_of_own_text)
+    }
+}
+
+/// True for a line about a text of the driver or the language.
+fn is_of_own_text(line: &str) -> bool {
+    let file = line.split(':').next().unwrap_or_default();
+    OWN.iter().any(|prefix| file.starts_with(prefix))
+        || headers::HEADERS.iter().any(|(name, _)| file == *name)
+        || file.starts_with(headers::PREFIX)
+}
+
+/// The messages of a log. One without an error or a warning is a part of the one before.
+fn parts(log: &str) -> Vec<Message<'_>> {
+    let mut parts: Vec<Message<'_>> = Vec::new();
+    // Where the next message begins, and the lines that may be those before its main one.
+    let (mut start, mut at, mut heading) = (0, 0, None);
+    let mut main: Option<&str> = None;
+    for line in log.split_inclusive('\n') {
+        if [": error: ", ": warning: ", ": fatal error: "].iter().any(|it| line.contains(it)) {
+            let begin = heading.take().unwrap_or(at);
+            if let Some(main) = main.replace(line) {
+                parts.push(Message { text: &log[start..begin], main });
+                start = begin;
+            }
+        } else if line.contains(": note: ") {
+            // They were the note's.
+            heading = None;
+        } else if !line.starts_with(' ') {
+            heading.get_or_insert(at);
+        }
+        at += line.len();
+    }
+    parts.push(Message { text: &log[start..], main: main.unwrap_or(&log[start..]) });
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::program_messages;
+
+    #[test]
+    fn what_is_about_the_drivers_text_is_left_out() {
+        let own = "kernel k:1: error: parse error in template argument list\n\
+                   In file included from gpuarray_prelude.h:10:\n\
+                   gpuarray_abi.h:355: note: candidate: 'entry'\n\
+                   gpuarray_abi.h: In instantiation of 'call':\n\
+                   gpuarray_abi.h:309:   required from here\n\
+                   gpuarray_abi.h:299: error: no\n";
+        let program = "k.cu: In function 'void k(int*)':\nk.cu:3: error: 'x' was not declared\n\
+                       k.cu:2: note: here\nk.cu: At global scope:\nk.cu:4: warning: unused\n";
+        assert_eq!(program_messages(own, ""), own);
+        let global = "# 1 \"k.cu\"\n__gpuarray_global__ void k(auto p) {}\n";
+        let expected = "k.cu:1: error: kernel k: a parameter has a type, and not 'auto'\n";
+        assert_eq!(program_messages(own, global), expected);
+        assert_eq!(program_messages(&format!("{program}{own}"), ""), program);
+        assert_eq!(program_messages(&format!("{own}{program}"), ""), program);
+        let behind = format!("{program}k.cu: At global scope:\n{own}");
+        assert_eq!(program_messages(&behind, ""), program);
+        let led_to = "cuda_c/atomics.h: In instantiation of 'f':\nk.cu:7:   required from here\n\
+                      cuda_c/atomics.h:9: error: no\n";
+        assert_eq!(
+            program_messages(&format!("{led_to}{program}"), ""),
+            format!("{led_to}{program}")
+        );
+        assert_eq!(program_messages("cannot link\n", ""), "cannot link\n");
+    }
+
+    #[test]
+    fn a_brace_that_is_not_closed_is_named() {
+        let log =
+            "kernel k:1: error: expected '}' at end of input\nk.cu:1: note: to match this '{'\n";
+        let expected = "k.cu:3: error: this '{' has no '}'\n";
+        let text = "# 1 \"k.cu\"\n\n\nvoid k() { if (1) { }\n";
+        assert_eq!(program_messages(log, text), expected);
+        let own = "kernel k:1: error: 'constexpr' needed\n";
+        assert_eq!(program_messages(&format!("{own}{log}{own}"), text), expected);
+    }
+
+    #[test]
+    fn a_brace_too_many_is_named() {
+        let log = "k.cu:5: error: expected declaration before '}' token\n";
+        let expected = "k.cu:2: error: this '}' has no '{'\n";
+        let text = "# 1 \"k.cu\"\nvoid k() {}\n}\n";
+        assert_eq!(program_messages(log, text), expected);
+        assert_eq!(program_messages(&format!("{log}{log}"), text), expected);
+    }
+}

@@ -1,0 +1,409 @@
+//! The second form of a kernel: loops over the threads of a block between its barriers.
+//!
+//! Between two barriers the threads of a block have no order. So a run of statements without a barrier, a
+//! *region*, becomes a loop over the threads, and a statement with a barrier in it stays around such
+//! loops, where its condition is the same for all threads of the block. Locals that are the same for all
+//! threads are one variable; those which are computed of a thread's index are computed anew in each region;
+//! others that a thread keeps from one region to another get a place in memory for each thread.
+//!
+//! It is generated from the tokens of the preprocessed text, behind the kernel, which stays as it is. A
+//! kernel of which not all is known has no second form: a name that may stand for something that waits, a type or a
+//! statement that is not read with certainty. What is taken for the same in all threads is `const` in their loops,
+//! so that the compiler refuses what was not understood; then the text is compiled without that second form.
+
+mod access;
+mod assigned;
+mod classes;
+mod expressions;
+mod facts;
+mod layout;
+mod lexemes;
+mod locals;
+mod meetings;
+mod program;
+mod purity;
+mod rows;
+mod spins;
+mod statements;
+mod strides;
+#[cfg(test)]
+mod tests;
+mod unread;
+mod words;
+mod writer;
+
+use crate::declarations::Declared;
+use crate::tokens::Tokens;
+use classes::Context;
+use lexemes::Lexemes;
+use meetings::in_step;
+use program::Program;
+use statements::What;
+use std::collections::{HashMap, HashSet};
+use std::fmt::Write as _;
+use std::ops::Range;
+use writer::Writer;
+
+pub(crate) use meetings::in_step::PARTED;
+
+/// What the name of a second form begins with; the kernel's own follows.
+pub(crate) const PREFIX: &str = "gpuarray_regions_";
+
+/// A meeting of threads in a kernel itself.
+const MEETING: &str = " ::gpuarray_abi::together(); ";
+
+/// The second forms of a text's kernels.
+#[derive(Debug, Default)]
+pub(crate) struct Forms {
+    /// Texts to insert, and behind which tokens.
+    pub(crate) texts: Vec<(usize, String)>,
+    names: HashSet<String>,
+}
+
+impl Forms {
+    /// Returns the second forms of all kernels of a text that have one, but for those of some names, or without any; and
+    /// where threads meet in kernels that let them race.
+    pub(crate) fn of(
+        tokens: &Tokens<'_>,
+        declared: &[Declared],
+        without: Option<&HashSet<String>>,
+    ) -> Forms {
+        let program = Program::of(tokens, declared);
+        let mut forms = Forms::default();
+        let mut counts: HashMap<&str, usize> = HashMap::new();
+        let kernels = || declared.iter().filter(|it| it.is_kernel && it.body.is_some());
+        for kernel in kernels() {
+            *counts.entry(name(tokens, kernel)).or_default() += 1;
+        }
+        let has_form = |name: &str| {
+            counts[name] == 1
+                && !program.hides_waits
+                && without.is_some_and(|names| !names.contains(name))
+        };
+        // Where a thread may wait for another one in a loop, the other one might wait for it.
+        let names =
+            (!spins::may_spin(tokens, declared)).then(|| unread::Names::of(tokens, declared));
+        let unread =
+            |it: &Declared| names.as_ref().map_or(Vec::new(), |names| names.places(tokens, it));
+        let is_helper = |it: &&Declared| !it.is_kernel && !tokens.is_of_language(it.range.start);
+        for helper in declared.iter().filter(is_helper) {
+            forms.meet(&unread(helper));
+        }
+        for kernel in kernels() {
+            let name = name(tokens, kernel);
+            let Some(mut read) = read(tokens, kernel, &program) else {
+                forms.meet(&unread(kernel));
+                continue;
+            };
+            let read_places = names.as_ref().and_then(|_| read.meet(&program));
+            let calls = names.as_ref().is_some_and(|names| read.words().any(|it| names.calls(it)));
+            let others = match read_places.is_some() && !calls {
+                true => Vec::new(),
+                false => unread(kernel),
+            };
+            let mut places = read_places.unwrap_or_default();
+            let is_known = others.iter().all(|it| places.contains(it));
+            let new = others.into_iter().filter(|it| !places.contains(it));
+            places.extend(new.collect::<Vec<_>>());
+            forms.meet(&places);
+            if has_form(name)
+                && is_known
+                && let Some(text) = form(tokens, kernel, &program, &read)
+            {
+                forms.texts.push((kernel.range.end - 1, text));
+                forms.names.insert(name.to_owned());
+            }
+        }
+        forms
+    }
+
+    fn meet(&mut self, places: &[usize]) {
+        self.texts.extend(places.iter().map(|it| (it - 1, MEETING.to_owned())));
+    }
+
+    /// True if kernels of these names all have a second form.
+    fn has(&self, name: &str) -> bool {
+        self.names.contains(name)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    /// The expression that names the second form of a kernel that an expression names.
+    pub(crate) fn name_of(&self, kernel: &str) -> Option<String> {
+        let template = kernel.find('<').unwrap_or(kernel.len());
+        let qualified = kernel[..template].trim_end();
+        let start = qualified.rfind("::").map_or(0, |it| it + 2);
+        let own = qualified[start..].trim_start();
+        let is_known = !own.is_empty() && self.names.contains(own);
+        is_known.then(|| format!("{}{PREFIX}{own}{}", &kernel[..start], &kernel[template..]))
+    }
+}
+
+/// A text whose statements are parted where threads read and write in one of them (`meetings/in_step.rs`), which all threads
+/// do in step on a GPU; `None` without any. Those that may be right as they are stay so in kernels without a second form.
+pub(crate) fn in_step(
+    tokens: &Tokens<'_>,
+    declared: &[Declared],
+    without: Option<&HashSet<String>>,
+) -> Option<String> {
+    if spins::may_spin(tokens, declared) {
+        return None;
+    }
+    let program = Program::of(tokens, declared);
+    let is_pure = |it: &str| program.is_pure_function(it);
+    let kernels = || declared.iter().filter(|it| it.is_kernel && it.body.is_some());
+    let mut plain: HashSet<&str> = HashSet::new();
+    loop {
+        let (mut edits, mut doubts) = (Vec::new(), Vec::new());
+        for kernel in kernels() {
+            let name = name(tokens, kernel);
+            let Some(read) = read(tokens, kernel, &program) else { continue };
+            if read.may_meet() {
+                let doubted = !plain.contains(name);
+                let meets = |it: &str| meets(&program, it);
+                let Read { lexemes, body, .. } = &read;
+                let parted = in_step::part(lexemes, body, &meets, &is_pure, doubted);
+                edits.extend(parted.edits);
+                doubts.extend(parted.has_doubts.then_some(name));
+            }
+        }
+        if edits.is_empty() {
+            return None;
+        }
+        let text = edited(tokens.text, edits);
+        if doubts.is_empty() {
+            return Some(text);
+        }
+        let parted = Tokens::of(&text);
+        let forms = Forms::of(&parted, &crate::declarations::of(&parted), without);
+        let known = plain.len();
+        plain.extend(doubts.into_iter().filter(|it| !forms.has(it)));
+        if plain.len() == known {
+            return Some(text);
+        }
+    }
+}
+
+/// A text with edits in it, those of one place in their order.
+fn edited(text: &str, mut edits: Vec<in_step::Edit>) -> String {
+    edits.sort_by_key(|it| (it.0, it.1));
+    let (mut made, mut done) = (String::with_capacity(text.len() + 4096), 0);
+    for (start, end, new) in edits {
+        made.push_str(&text[done..start]);
+        made.push_str(&new);
+        done = end;
+    }
+    made.push_str(&text[done..]);
+    made
+}
+
+/// Returns the names of kernels whose loop variants a compiler's messages are about.
+pub fn refused_variants(messages: &str) -> HashSet<String> {
+    let is_end = |it: char| !(it.is_alphanumeric() || matches!(it, '_' | '$'));
+    let names = messages.split(PREFIX).skip(1);
+    names.map(|it| it.split(is_end).next().unwrap_or_default().to_owned()).collect()
+}
+
+/// The word in front of a kernel's parameters; for a specialisation another token.
+fn name<'a>(tokens: &Tokens<'a>, kernel: &Declared) -> &'a str {
+    let Some(open) = kernel.parameters else { return "" };
+    let mut at = open - 1;
+    // `name<...>` of a specialisation counts for the template.
+    if tokens.at(at) == ">" {
+        while at > kernel.range.start && tokens.at(at) != "<" {
+            at -= 1;
+        }
+        at = at.saturating_sub(1);
+    }
+    tokens.at(at)
+}
+
+/// A kernel's statements.
+struct Read<'t, 'a> {
+    lexemes: Lexemes<'t, 'a>,
+    parameters: Range<usize>,
+    body: statements::Body,
+}
+
+/// Reads a kernel; `None` if not all of it is read with certainty.
+fn read<'t, 'a>(
+    tokens: &'t Tokens<'a>,
+    kernel: &Declared,
+    program: &Program<'a>,
+) -> Option<Read<'t, 'a>> {
+    let (open, brace) = (kernel.parameters?, kernel.body?);
+    let (close, end) = (tokens.partner(open)?, kernel.range.end);
+    let lexemes = Lexemes::of(tokens, open..end)?;
+    let (parameters, body) = (1..lexemes.partner(0)?, Lexemes::of(tokens, open..brace)?.len());
+    let body = body + 1..lexemes.len() - 1;
+    if close > brace {
+        return None;
+    }
+    let takes_values = |it: &str| program.takes_values(it);
+    let body = statements::read(&lexemes, parameters.clone(), body, &takes_values)?;
+    Some(Read { lexemes, parameters, body })
+}
+
+impl Read<'_, '_> {
+    fn words(&self) -> impl Iterator<Item = &str> + Clone {
+        let words = (0..self.lexemes.len()).filter(|&it| self.lexemes.is_word(it));
+        words.map(|it| self.lexemes.at(it))
+    }
+
+    /// False where accesses are not as statements say.
+    fn may_meet(&self) -> bool {
+        !self.words().any(|it| it.contains("volatile") || it.contains("asm"))
+    }
+
+    /// Lets threads meet where the kernel lets them race, and returns in front of which tokens; `None` where that is not
+    /// asked of statements.
+    fn meet(&mut self, program: &Program<'_>) -> Option<Vec<usize>> {
+        if !self.may_meet() {
+            return None;
+        }
+        let meets = |word: &str| meets(program, word);
+        let places = meetings::place(&self.lexemes, &mut self.body, &meets);
+        let lexemes = &self.lexemes;
+        let first = |at: usize| {
+            let declared = self.body.locals.iter().find(|it| it.declarator.start == at);
+            let is_later = declared.is_some() && lexemes.before(at) == ",";
+            (!is_later).then(|| declared.map_or(at, |it| it.specifiers.start))
+        };
+        Some(places.into_iter().filter_map(first).map(|it| lexemes.tokens_of(it).start).collect())
+    }
+}
+
+/// True for a function by which the threads of a block or a warp meet. Of lanes that exchange values, other warps know nothing.
+fn meets(program: &Program<'_>, word: &str) -> bool {
+    let is_of_lanes = |it| word.starts_with(it);
+    let is_plain = !word.starts_with("__");
+    word == "sync"
+        || (program.waits(word)
+            && (is_plain || ["__sync", "__barrier_sync"].into_iter().any(is_of_lanes)))
+}
+
+/// The text of a kernel's second form.
+fn form(
+    tokens: &Tokens<'_>,
+    kernel: &Declared,
+    program: &Program<'_>,
+    read: &Read<'_, '_>,
+) -> Option<String> {
+    let (open, end) = (kernel.parameters?, kernel.range.end);
+    let name = tokens.at(open - 1);
+    let header = kernel.range.start..open - 1;
+    let has_class = header.clone().any(|it| matches!(tokens.at(it), "requires" | "operator"));
+    if !tokens.is_word(open - 1) || tokens.at(open - 2) == "::" || has_class {
+        return None;
+    }
+    let Read { lexemes, parameters, body: statements } = read;
+    let (parameters, words) = (parameters.clone(), read.words());
+    if words.clone().any(|it| it != "__syncthreads" && program.waits(it)) {
+        return None;
+    }
+    let values = template_values(tokens, header.clone())?;
+    let count = |of: fn(&What) -> bool| -> usize {
+        statements.nodes.iter().map(|node| node.count(&of)).sum()
+    };
+    let barriers = words.clone().filter(|it| *it == "__syncthreads").count();
+    if barriers != count(|it| matches!(it, What::Barrier)) {
+        return None;
+    }
+    let keeps_order = program.has_order(words);
+    let is_value = |name: &str, whole: bool| {
+        values.iter().any(|it| it.name == name && (it.is_whole || !whole))
+    };
+    let context = Context {
+        is_constant: &|it| is_value(it, false) || program.is_constant(it),
+        is_whole_constant: &|it| is_value(it, true) || program.is_whole_constant(it),
+        is_pure_function: &|it| program.is_pure_function(it),
+        keeps_order,
+        has_operators: program.has_operators,
+    };
+    let classes = classes::classes(lexemes, statements, &context)?;
+    let layout = layout::layout(lexemes, statements, &classes)?;
+    // Without barriers and rounds there is nothing to gain but threads that skip statements together.
+    let is_plain = barriers + count(|it| matches!(it, What::Meeting)) == 0;
+    if is_plain && classes.strided.is_empty() && !layout.has_guards_alone() {
+        return None;
+    }
+    let knows_no_thread = |it: &str| program.knows_no_thread(it);
+    let mut writer = Writer::new(
+        lexemes,
+        statements,
+        &classes,
+        &layout,
+        &knows_no_thread,
+        program.asks_unseen(),
+    );
+    writer.body();
+    let body = writer.text;
+    let place = tokens.place(end - 1);
+    let (file, line) = place.rsplit_once(':')?;
+    // What the compiler says of a second form it says of a file that another one includes.
+    let mut text = format!("\n# 1 \"{PREFIX}{name}\" 1 3\n");
+    for token in template_head(tokens, header) {
+        let _ = write!(text, "{} ", tokens.at(token));
+    }
+    let _ = write!(
+        text,
+        "static __attribute__((__noinline__)) bool {PREFIX}{name}(const ::dim3 gridDim, \
+         const ::dim3 blockDim, const ::uint3 blockIdx"
+    );
+    for part in lexemes.parts(parameters) {
+        let end = lexemes.find(part.start, part.end, &["="]).unwrap_or(part.end);
+        let words: Vec<&str> = (part.start..end).map(|it| lexemes.at(it)).collect();
+        if words != ["void"] {
+            let _ = write!(text, ", {}", words.join(" "));
+        }
+    }
+    let _ = write!(text, ") {{\n# {line} \"{file}\" 1 3\n{body}}}\n");
+    let _ = writeln!(text, "# 2 \"{PREFIX}{name}\" 2 3\n# {line} \"{file}\" 2");
+    Some(text)
+}
+
+/// The tokens `template <...>` at the head of a kernel; empty where it is no template.
+fn template_head(tokens: &Tokens<'_>, header: Range<usize>) -> Range<usize> {
+    let start = header.start;
+    if tokens.at(start) != "template" {
+        return start..start;
+    }
+    let behind = tokens.behind_angles(start + 1, header.end);
+    start..behind.unwrap_or(start)
+}
+
+/// A parameter of a template that is a value.
+struct TemplateValue<'a> {
+    name: &'a str,
+    is_whole: bool,
+}
+
+/// The template's parameters that are values; `None` for a template of a kind that is not read.
+fn template_values<'a>(
+    tokens: &Tokens<'a>,
+    header: Range<usize>,
+) -> Option<Vec<TemplateValue<'a>>> {
+    let head = template_head(tokens, header);
+    let mut values = Vec::new();
+    if head.is_empty() {
+        return Some(values);
+    }
+    let inner = head.start + 2..head.end - 1;
+    let is_refused =
+        |it: usize| matches!(tokens.at(it), "(" | "<" | ">" | "." | "&" | "template" | "{");
+    if inner.clone().any(is_refused) {
+        return None;
+    }
+    for part in (inner.clone()).collect::<Vec<_>>().split(|&it| tokens.at(it) == ",") {
+        let end = part.iter().position(|&it| tokens.at(it) == "=").unwrap_or(part.len());
+        let (&first, &last) = (part.first()?, part[..end].last()?);
+        if !matches!(tokens.at(first), "typename" | "class") {
+            let specifiers = &part[..end - 1];
+            let is_whole = specifiers.iter().all(|&it| words::is_integer(tokens.at(it)));
+            values.push(TemplateValue { name: tokens.at(last), is_whole });
+        }
+    }
+    Some(values)
+}
