@@ -108,7 +108,7 @@ SOURCES := Cargo.toml Cargo.lock build.rs pyproject.toml README.md \
 demo: $(VENV)/.installed
 	$(PY) -m pygpu info
 	$(PY) -m pygpu run examples/photograph.py
-	$(CARGO) run --quiet --release --example glue
+	$(CARGO) run --quiet --release --no-default-features --features cuda,hip,host --example glue
 
 # The suites run side by side, each as soon as what it needs is built, so that no processor waits: while
 # cargo compiles the Rust tests, packages are fetched; while those run, the module is compiled. Each prints
@@ -298,13 +298,14 @@ $(VENV)/.for-tests: $(VENV)/.test-wheel
 
 $(VENV)/.wheel: $(VENV)/.requirements $(SOURCES)
 	@rm -f $(WHEELS)/pygpu-*.whl
-	$(PY) -m maturin build --quiet --release --interpreter $(PY) --out $(WHEELS)
+	$(PY) -m maturin build --quiet --release $(if $(strip $(PYBIND_GPU_TARGET)),--features aot) \
+	  --interpreter $(PY) --out $(WHEELS)
 	@touch $@
 
 # Cargo builds one thing at a time: what takes all processors comes first.
 $(VENV)/.test-wheel: $(VENV)/.requirements $(SOURCES) $(if $(filter suites,$(MAKECMDGOALS)),| test-programs)
 	@rm -f $(WHEELS)/test/pygpu-*.whl
-	$(PY) -m maturin build --quiet --profile dev --features testing --interpreter $(PY) --out $(WHEELS)/test
+	$(PY) -m maturin build --quiet --profile dev --features testing,aot --interpreter $(PY) --out $(WHEELS)/test
 	@touch $@
 
 $(VENV)/.requirements: requirements-dev.txt Makefile | $(PY)
