@@ -296,7 +296,7 @@ $(VENV)/.for-tests: $(VENV)/.test-wheel
 	@rm -f $(VENV)/.installed
 	@touch $@
 
-$(VENV)/.wheel: $(VENV)/.requirements $(SOURCES)
+$(VENV)/.wheel: $(VENV)/.demo-requirements $(SOURCES)
 	@rm -f $(WHEELS)/pygpu-*.whl
 	$(PY) -m maturin build --quiet --release $(if $(strip $(PYBIND_GPU_TARGET)),--features aot) \
 	  --interpreter $(PY) --out $(WHEELS)
@@ -308,9 +308,13 @@ $(VENV)/.test-wheel: $(VENV)/.requirements $(SOURCES) $(if $(filter suites,$(MAK
 	$(PY) -m maturin build --quiet --profile dev --features testing,aot --interpreter $(PY) --out $(WHEELS)/test
 	@touch $@
 
-$(VENV)/.requirements: requirements-dev.txt Makefile | $(PY)
-	$(PIP) install --no-compile -r requirements-dev.txt
+$(VENV)/.demo-requirements: requirements-demo.txt Makefile | $(PY)
+	$(PIP) install --no-compile -r requirements-demo.txt
 	$(PIP) install --no-compile --no-deps '$(PHOTOGRAPH)'
+	@touch $@
+
+$(VENV)/.requirements: requirements-dev.txt $(VENV)/.demo-requirements
+	$(PIP) install --no-compile -r requirements-dev.txt
 	@touch $@
 
 # Debian keeps the part of `venv` that puts pip in (ensurepip) in a package of its own.
