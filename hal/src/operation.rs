@@ -49,15 +49,16 @@ pub struct Operand {
     pub strides: Strides,
 }
 
-/// An input of an operation.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Input {
+/// An input of an operation: an array or a number. The parameters are what is known of each; where kernels
+/// are generated that is their types, an `Input<DType, DType>`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Input<A = Operand, S = Scalar> {
     /// Elements in device memory.
-    Array(Operand),
+    Array(A),
     /// One value for every element. In an [`Operation`] it has the type that the function takes
     /// (see [`Function::argument`]), of a copy that of the output, and of a selection's condition
     /// [`DType::Bool`]: whether it selects.
-    Scalar(Scalar),
+    Scalar(S),
 }
 
 impl Input {

@@ -37,7 +37,7 @@ pub(super) struct Key {
     function: Function,
     compute: DType,
     output: DType,
-    inputs: [InputType; 4],
+    inputs: [Option<InputType>; 4],
     access: Access,
     wide: bool,
 }
@@ -45,10 +45,7 @@ pub(super) struct Key {
 impl Key {
     /// The size of the widest array's elements.
     fn widest(&self) -> usize {
-        self.inputs.iter().fold(self.output.size(), |widest, input| match input {
-            InputType::Array(dtype) => widest.max(dtype.size()),
-            _ => widest,
-        })
+        self.arrays().fold(self.output.size(), |widest, (_, dtype)| widest.max(dtype.size()))
     }
 
     /// Elements of one access: the widest array moves 16 bytes.
@@ -72,25 +69,24 @@ impl Key {
 
     /// The inputs that are there, with their positions.
     fn inputs(&self) -> impl Iterator<Item = (usize, InputType)> + '_ {
-        self.inputs.iter().copied().enumerate().filter(|(_, input)| *input != InputType::Unused)
+        self.inputs.iter().flatten().copied().enumerate()
     }
 
     /// Returns the number of arrays: the output, and the inputs that are not scalars.
     fn operands(&self) -> usize {
-        1 + self.inputs().filter(|(_, input)| matches!(input, InputType::Array(_))).count()
+        1 + self.arrays().count()
     }
 
     /// The position among the space's operands of each input that is an array.
     fn operand(&self, position: usize) -> usize {
-        let arrays = self.inputs[..position].iter();
-        1 + arrays.filter(|input| matches!(input, InputType::Array(_))).count()
+        1 + self.arrays().filter(|&(other, _)| other < position).count()
     }
 
     /// The inputs that are arrays, with their positions.
     fn arrays(&self) -> impl Iterator<Item = (usize, DType)> + '_ {
         self.inputs().filter_map(|(position, input)| match input {
-            InputType::Array(dtype) => Some((position, dtype)),
-            _ => None,
+            Input::Array(dtype) => Some((position, dtype)),
+            Input::Scalar(_) => None,
         })
     }
 
@@ -113,116 +109,85 @@ struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    fn of(operand: &'a Operand) -> Self {
-        View { address: operand.address, dtype: operand.dtype, strides: &operand.strides }
+    fn of(operand: &'a Operand, word: Option<DType>) -> Self {
+        let dtype = word.unwrap_or(operand.dtype);
+        View { address: operand.address, dtype, strides: &operand.strides }
     }
 }
 
-#[derive(Clone, Copy)]
-enum Argument<'a> {
-    Array(View<'a>),
-    Scalar(Scalar),
-}
-
-/// Adds the launches of an operation and returns the key of their kernel. Records become words.
+/// Adds the launches of an operation and returns the key of their kernel. Elements that only move do so as words.
 pub(super) fn plan(operation: &Elementwise, launches: &mut Launches) -> Result<Key> {
     let Elementwise { function, compute, shape, inputs, output } = operation;
-    let target = View::of(output);
-    let copy = *function == Function::Unary(UnaryFunction::Copy);
     match (output.dtype, &inputs[0]) {
         (DType::Opaque(bytes), Input::Array(input)) => {
             let terms = machine_word::address_terms(input, shape)
                 .chain(machine_word::address_terms(output, shape));
-            let unit = machine_word::of_record(bytes, terms);
-            let (input, output) =
-                (machine_word::unfold(input, unit), machine_word::unfold(output, unit));
+            let word = machine_word::of_record(bytes, terms);
             let mut shape = shape.clone();
-            shape.push(bytes as usize / unit.size());
-            let input = Argument::Array(View::of(&input));
-            assemble(launches, *function, unit, &shape, [input].into_iter(), View::of(&output), &[])
+            shape.push(bytes as usize / word.size());
+            let words = Elementwise {
+                function: *function,
+                compute: word,
+                shape,
+                inputs: [Input::Array(machine_word::unfold(input, word))].into_iter().collect(),
+                output: machine_word::unfold(output, word),
+            };
+            assemble(launches, &words, None, &[])
         }
         (DType::Opaque(bytes), Input::Scalar(value)) => {
-            let unit = machine_word::of_record(bytes, machine_word::address_terms(output, shape));
+            let word = machine_word::of_record(bytes, machine_word::address_terms(output, shape));
             let pieces =
-                machine_word::split(value, unit).collect::<Result<SmallVec<[Scalar; 1]>>>()?;
-            let Some(&first) = pieces.first() else {
+                machine_word::split(value, word).collect::<Result<SmallVec<[Scalar; 1]>>>()?;
+            if pieces.is_empty() {
                 return Err(Error::invalid(
                     "elementwise",
                     format!("dtype is a record of {bytes} bytes; allowed are 1 and up"),
                 ));
-            };
-            let target = View { dtype: unit, ..target };
-            assemble(
-                launches,
-                *function,
-                unit,
-                shape,
-                [Argument::Scalar(first)].into_iter(),
-                target,
-                &pieces,
-            )
+            }
+            assemble(launches, operation, Some(word), &pieces)
         }
-        (dtype, Input::Array(input)) if copy && input.dtype == dtype => {
+        (dtype, input) => {
             // Through another type a copy between equal types may lose something.
-            let (compute, dtype) = match *compute == dtype {
-                true => (machine_word::of(*compute), machine_word::of(dtype)),
-                false => (*compute, dtype),
-            };
-            let input = Argument::Array(View { dtype, ..View::of(input) });
-            let target = View { dtype, ..target };
-            assemble(launches, *function, compute, shape, [input].into_iter(), target, &[])
-        }
-        (dtype, Input::Scalar(value)) if copy => {
-            let unit = machine_word::of(dtype);
-            let value = Scalar::from_bytes(unit, value.bytes())?;
-            let target = View { dtype: unit, ..target };
-            assemble(
-                launches,
-                *function,
-                unit,
-                shape,
-                [Argument::Scalar(value)].into_iter(),
-                target,
-                &[],
-            )
-        }
-        _ => {
-            let arguments = inputs.iter().map(|input| match input {
-                Input::Array(operand) => Argument::Array(View::of(operand)),
-                Input::Scalar(value) => Argument::Scalar(*value),
-            });
-            assemble(launches, *function, *compute, shape, arguments, target, &[])
+            let is_move = *function == Function::Unary(UnaryFunction::Copy)
+                && input.dtype() == dtype
+                && *compute == dtype;
+            assemble(launches, operation, is_move.then(|| machine_word::of(dtype)), &[])
         }
     }
 }
 
-/// Adds the launches of a function of arguments that are ready. `pieces` are values that replace
+/// Adds the launches of an operation, in which `word` replaces the types of a copy. `pieces` are values that replace
 /// a scalar one after the other, each behind the one before in the output.
-fn assemble<'a>(
+fn assemble(
     launches: &mut Launches,
-    function: Function,
-    compute: DType,
-    shape: &[usize],
-    arguments: impl Iterator<Item = Argument<'a>> + Clone,
-    output: View<'_>,
+    operation: &Elementwise,
+    word: Option<DType>,
     pieces: &[Scalar],
 ) -> Result<Key> {
-    let mut inputs = [InputType::Unused; 4];
+    let Elementwise { function, compute, shape, inputs: arguments, output } = operation;
+    let mut inputs = [None; 4];
     let mut views: SmallVec<[View<'_>; 5]> = SmallVec::new();
-    views.push(output);
-    for (input, argument) in inputs.iter_mut().zip(arguments.clone()) {
-        *input = match argument {
-            Argument::Array(view) => {
-                views.push(view);
-                InputType::Array(view.dtype)
+    views.push(View::of(output, word));
+    for (input, argument) in inputs.iter_mut().zip(arguments) {
+        let dtype = word.unwrap_or(argument.dtype());
+        *input = Some(match argument {
+            Input::Array(operand) => {
+                views.push(View::of(operand, word));
+                Input::Array(dtype)
             }
-            Argument::Scalar(value) => InputType::Scalar(value.dtype()),
-        };
+            Input::Scalar(_) => Input::Scalar(dtype),
+        });
     }
-    let access = Access::Contiguous;
-    let mut key = Key { function, compute, output: output.dtype, inputs, access, wide: false };
+    let mut key = Key {
+        function: *function,
+        compute: word.unwrap_or(*compute),
+        output: views[0].dtype,
+        inputs,
+        access: Access::Contiguous,
+        wide: false,
+    };
     let run = |view: &View<'_>| view.strides == [view.dtype.size() as isize];
-    if let ([count], true) = (shape, views.iter().all(run)) {
+    if let ([count], true) = (&shape[..], views.iter().all(run)) {
         // The common case, without a space.
         let widest = key.widest() as u64;
         key.wide = (*count as u64).saturating_mul(widest) >= 1 << 31;
@@ -242,13 +207,13 @@ fn assemble<'a>(
 }
 
 /// Adds a launch, or one for each of the pieces.
-fn launch<'a>(
+fn launch(
     launches: &mut Launches,
     key: Key,
     count: u64,
     space: Option<&IterationSpace>,
     views: &[View<'_>],
-    arguments: impl Iterator<Item = Argument<'a>> + Clone,
+    arguments: &[Input],
     pieces: &[Scalar],
 ) {
     if count == 0 {
@@ -275,10 +240,10 @@ fn launch<'a>(
         let mut addresses = views.iter().map(|view| view.address);
         let offset = (round * key.output.size()) as u64;
         launch.address(addresses.next().unwrap_or(0).wrapping_add(offset));
-        for argument in arguments.clone() {
+        for argument in arguments {
             match argument {
-                Argument::Array(_) => launch.address(addresses.next().unwrap_or(0)),
-                Argument::Scalar(value) => launch.scalar(pieces.get(round).unwrap_or(&value)),
+                Input::Array(_) => launch.address(addresses.next().unwrap_or(0)),
+                Input::Scalar(value) => launch.scalar(pieces.get(round).unwrap_or(value)),
             };
         }
     }
@@ -298,10 +263,10 @@ fn access_of(key: &mut Key, space: &mut IterationSpace, views: &[View<'_>]) -> A
         return Access::Packed(space.rank());
     }
     let copy = key.function == Function::Unary(UnaryFunction::Copy);
-    if copy && key.output == key.compute && key.inputs[0] == InputType::Array(key.output) {
+    if copy && key.output == key.compute && key.inputs[0] == Some(Input::Array(key.output)) {
         let addresses = views.iter().map(|view| view.address);
         let unit = machine_word::widen(key.output, 8, space, &[0, 1], addresses);
-        (key.output, key.compute, key.inputs[0]) = (unit, unit, InputType::Array(unit));
+        (key.output, key.compute, key.inputs[0]) = (unit, unit, Some(Input::Array(unit)));
         sizes.fill(unit.size());
     }
     match tiles::transposed(space, &sizes) {

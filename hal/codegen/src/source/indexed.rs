@@ -164,20 +164,20 @@ impl PreparedScatter {
                     (machine_word::unfold(&target.base, unit), machine_word::unfold(input, unit));
                 let indices = repeat(&target.indices);
                 let shape = records(shape, bytes, unit);
-                Self::assemble(&shape, &base, &indices, Ok(&input), target)
+                Self::assemble(&shape, &base, &indices, Input::Array(&input), target)
             }
             (DType::Opaque(bytes), Input::Scalar(value)) => {
                 let unit = unit(target, None, bytes, shape);
                 let values = machine_word::split(value, unit).collect::<Result<SmallVec<_>>>()?;
                 let base = machine_word::slice(&target.base, unit, 0);
-                Self::assemble(shape, &base, &target.indices, Err(values), target)
+                Self::assemble(shape, &base, &target.indices, Input::Scalar(values), target)
             }
             (_, Input::Array(input)) => {
-                Self::assemble(shape, &target.base, &target.indices, Ok(input), target)
+                Self::assemble(shape, &target.base, &target.indices, Input::Array(input), target)
             }
             (_, Input::Scalar(value)) => {
                 let values = SmallVec::from_slice(&[*value]);
-                Self::assemble(shape, &target.base, &target.indices, Err(values), target)
+                Self::assemble(shape, &target.base, &target.indices, Input::Scalar(values), target)
             }
         }
     }
@@ -186,17 +186,17 @@ impl PreparedScatter {
         shape: &[usize],
         base: &Operand,
         indices: &Operand,
-        input: Result<&Operand, SmallVec<[Scalar; 1]>>,
+        input: Input<&Operand, SmallVec<[Scalar; 1]>>,
         target: &Indexed,
     ) -> Result<Self> {
         let mut operands: SmallVec<[&Operand; 3]> = SmallVec::from_slice(&[base, indices]);
         let (mut input_type, mut element, values) = match input {
-            Ok(array) => {
+            Input::Array(array) => {
                 operands.push(array);
                 let (from, to) = moved(array.dtype, base.dtype);
-                (InputType::Array(from), to, SmallVec::new())
+                (Input::Array(from), to, SmallVec::new())
             }
-            Err(values) => (InputType::Scalar(base.dtype), base.dtype, values),
+            Input::Scalar(values) => (Input::Scalar(base.dtype), base.dtype, values),
         };
         let strides: SmallVec<[&[isize]; 3]> =
             operands.iter().map(|operand| &operand.strides[..]).collect();
@@ -206,10 +206,10 @@ impl PreparedScatter {
             .enumerate()
             .map(|(position, operand)| space.address(position, operand))
             .collect();
-        if input_type == InputType::Array(element) {
+        if input_type == Input::Array(element) {
             let terms = addresses.iter().step_by(2).copied().chain([target.axis_stride as u64]);
             element = machine_word::widen(element, 16, &mut space, &[0, 2], terms);
-            input_type = InputType::Array(element);
+            input_type = Input::Array(element);
         }
         Ok(PreparedScatter {
             key: ScatterKey {

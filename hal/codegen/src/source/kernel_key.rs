@@ -2,6 +2,7 @@
 
 use super::prelude::Prelude;
 use hal::dtype::DType;
+use hal::operation::Input;
 
 /// The key of a family's kernels: everything that changes their code, and the code itself.
 pub(super) trait KernelKey {
@@ -21,13 +22,5 @@ pub(super) trait KernelKey {
     fn kernels(&self, name: &str) -> String;
 }
 
-/// What a kernel takes as one of its inputs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum InputType {
-    /// No input.
-    Unused,
-    /// A value of this type among the arguments.
-    Scalar(DType),
-    /// The address of elements of this type.
-    Array(DType),
-}
+/// What a kernel takes as one of its inputs: the address of elements of a type, or a value of one.
+pub(super) type InputType = Input<DType, DType>;

@@ -2,23 +2,17 @@
 
 use super::dtypes::{is_main, is_rare};
 use super::operands::{ArrayLayout, number};
+use crate::source::kernel_key::InputType;
 use hal::dtype::DType;
 use hal::dtype::DType::{Bool, Complex64, Complex128, Float32, Float64, Int32, Int64, UInt8};
 use hal::function::{BinaryFunction, Cost, Function, Properties, UnaryFunction, Usage};
-use hal::operation::{Description, Elementwise, Input};
-
-/// An argument of a function.
-#[derive(Clone, Copy)]
-enum Argument {
-    Array(DType),
-    Number(DType),
-}
-use Argument::{Array, Number};
+use hal::operation::Input::{Array, Scalar as Number};
+use hal::operation::{Description, Elementwise};
 
 fn elementwise(
     function: Function,
     compute: DType,
-    arguments: &[Argument],
+    arguments: &[InputType],
     output: DType,
     layout: ArrayLayout,
 ) -> Description {
@@ -29,9 +23,9 @@ fn elementwise(
         .map(|argument| match *argument {
             Array(dtype) => {
                 arrays += 1;
-                Input::Array(layout.operand(dtype, arrays).1)
+                Array(layout.operand(dtype, arrays).1)
             }
-            Number(dtype) => Input::Scalar(number(dtype)),
+            Number(dtype) => Number(number(dtype)),
         })
         .collect();
     Description::Elementwise(Elementwise { function, compute, shape: shape.into(), inputs, output })

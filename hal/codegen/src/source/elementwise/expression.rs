@@ -2,9 +2,9 @@
 
 use super::Key;
 use crate::source::ctype;
-use crate::source::kernel_key::InputType;
 use hal::dtype::DType;
 use hal::function::{Function, UnaryFunction};
+use hal::operation::Input;
 
 impl Key {
     /// Returns the definition of the function from the inputs' elements to the output's.
@@ -12,7 +12,7 @@ impl Key {
         let mut parameters = Vec::new();
         let mut arguments = Vec::new();
         for (position, input) in self.inputs() {
-            let (InputType::Scalar(dtype) | InputType::Array(dtype)) = input else { continue };
+            let (Input::Scalar(dtype) | Input::Array(dtype)) = input;
             parameters.push(format!("{} x{position}", ctype::value(dtype)));
             arguments.push(match self.function.argument(position, self.compute) {
                 None => {
@@ -57,11 +57,10 @@ impl Key {
         let arguments: Vec<String> = self
             .inputs()
             .map(|(position, input)| match input {
-                InputType::Array(dtype) => read(position, dtype),
-                InputType::Scalar(dtype) => {
+                Input::Array(dtype) => read(position, dtype),
+                Input::Scalar(dtype) => {
                     format!("Stored<{}>::get(in{position})", ctype::value(dtype))
                 }
-                InputType::Unused => String::new(),
             })
             .collect();
         format!("{name}_value({})", arguments.join(", "))

@@ -3,20 +3,20 @@
 use super::{Access, Key};
 use crate::source::ctype;
 use crate::source::iteration_space::type_name;
-use crate::source::kernel_key::{InputType, KernelKey};
+use crate::source::kernel_key::KernelKey;
 use crate::source::launches::THREADS;
 use crate::source::prelude::Prelude;
 use hal::dtype::DType;
 use hal::function::Function;
+use hal::operation::Input;
 
 impl KernelKey for Key {
     fn name(&self) -> String {
         let mut name = format!("{}_{}", ctype::function(self.function), ctype::value(self.compute));
         for (_, input) in self.inputs() {
             match input {
-                InputType::Scalar(dtype) => name += &format!("_s{}", ctype::value(dtype)),
-                InputType::Array(dtype) => name += &format!("_{}", ctype::value(dtype)),
-                InputType::Unused => {}
+                Input::Scalar(dtype) => name += &format!("_s{}", ctype::value(dtype)),
+                Input::Array(dtype) => name += &format!("_{}", ctype::value(dtype)),
             }
         }
         let access = match self.access {
@@ -32,7 +32,7 @@ impl KernelKey for Key {
     fn prelude(&self) -> Prelude {
         let mut prelude = ctype::prelude(self.compute);
         // A condition is compared in its own type.
-        if let (Function::SelectPositive, InputType::Array(dtype) | InputType::Scalar(dtype)) =
+        if let (Function::SelectPositive, Some(Input::Array(dtype) | Input::Scalar(dtype))) =
             (self.function, self.inputs[0])
         {
             prelude = prelude.with(ctype::prelude(dtype));
@@ -56,10 +56,10 @@ impl KernelKey for Key {
         let mut parameters = format!("{first}, char* out");
         for (position, input) in self.inputs() {
             match input {
-                InputType::Scalar(dtype) => {
+                Input::Scalar(dtype) => {
                     parameters += &format!(", {} in{position}", ctype::stored(dtype));
                 }
-                _ => parameters += &format!(", const char* in{position}"),
+                Input::Array(_) => parameters += &format!(", const char* in{position}"),
             }
         }
         format!(

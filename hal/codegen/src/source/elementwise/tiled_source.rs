@@ -3,7 +3,6 @@
 use super::tiles::Tiles;
 use super::{Access, Key};
 use crate::source::ctype;
-use crate::source::kernel_key::InputType;
 
 impl Key {
     /// Returns the body of the kernel. Threads form 8 rows of 32; a transposed array is read with
@@ -52,8 +51,7 @@ impl Key {
         };
         let end = "                }\n            }\n        }\n";
         let (mut shared, mut read, mut pass) = (String::new(), String::new(), String::new());
-        for (position, input) in self.inputs() {
-            let InputType::Array(dtype) = input else { continue };
+        for (position, dtype) in self.arrays() {
             let (stored, operand) = (ctype::stored(dtype), self.operand(position));
             read += &start(operand, is_tiled(position));
             read += &format!(

@@ -3,10 +3,11 @@
 use super::{BATCH, GatherKey, ScatterKey};
 use crate::source::ctype;
 use crate::source::iteration_space::type_name;
-use crate::source::kernel_key::{InputType, KernelKey};
+use crate::source::kernel_key::KernelKey;
 use crate::source::launches::THREADS;
 use crate::source::prelude::Prelude;
 use hal::dtype::DType;
+use hal::operation::Input;
 
 /// The loop over the elements: `body` sees `offset`, `inside`, `place` and which of the batch
 /// it is, `k`, and `finish` stores what `items` hold.
@@ -94,9 +95,8 @@ impl KernelKey for GatherKey {
 impl KernelKey for ScatterKey {
     fn name(&self) -> String {
         let input = match self.input {
-            InputType::Scalar(dtype) => format!("s{}", ctype::value(dtype)),
-            InputType::Array(dtype) => ctype::value(dtype).to_owned(),
-            InputType::Unused => String::new(),
+            Input::Scalar(dtype) => format!("s{}", ctype::value(dtype)),
+            Input::Array(dtype) => ctype::value(dtype).to_owned(),
         };
         format!(
             "scatter_{input}_at_{}_to_{}_{}_{}",
@@ -114,17 +114,16 @@ impl KernelKey for ScatterKey {
     fn kernels(&self, name: &str) -> String {
         let target = ctype::value(self.target);
         let (operands, parameter, value) = match self.input {
-            InputType::Scalar(dtype) => (
+            Input::Scalar(dtype) => (
                 2,
                 format!("{} in", ctype::stored(dtype)),
                 format!("Stored<{}>::get(in)", ctype::value(dtype)),
             ),
-            InputType::Array(dtype) => (
+            Input::Array(dtype) => (
                 3,
                 "const char* in".to_owned(),
                 format!("load<{}>(in + offset[k][2])", ctype::value(dtype)),
             ),
-            InputType::Unused => (2, String::new(), String::new()),
         };
         // Offsets, not addresses: a null pointer among those would hide from AMD's compilers
         // which memory is written.
