@@ -110,9 +110,8 @@ impl Number {
     }
 }
 
-/// An argument of an operation.
+/// An argument of an operation: an array or a number, from Python's operators to the operation that a stream is given.
 #[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
 pub enum Argument<'a> {
     /// Elements of an array.
     Array(&'a Array),

@@ -13,27 +13,11 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyComplex, PyEllipsis, PyFloat, PyInt, PyList, PySlice, PyTuple};
 use smallvec::SmallVec;
 
-/// An argument of an operation: an array, or a number.
-pub(crate) enum Value<'a, 'py> {
-    Array(&'a Bound<'py, GPUArray>),
-    Number(Number),
-    Scalar(Scalar),
-}
-
-impl<'a> Value<'a, '_> {
-    pub(crate) fn argument(&'a self) -> PyResult<Argument<'a>> {
-        Ok(match self {
-            Value::Array(array) => Argument::Array(array.get().array()?),
-            Value::Number(number) => Argument::Number(*number),
-            Value::Scalar(scalar) => Argument::Scalar(*scalar),
-        })
-    }
-
-    pub(crate) fn elements(&self) -> usize {
-        match self {
-            Value::Array(array) => array.get().array().map_or(0, |array| array.size()),
-            _ => 1,
-        }
+/// The elements that an operation on the argument goes through at least.
+pub(super) fn elements(argument: &Argument<'_>) -> usize {
+    match argument {
+        Argument::Array(array) => array.size(),
+        _ => 1,
     }
 }
 
@@ -41,26 +25,22 @@ impl<'a> Value<'a, '_> {
 ///
 /// Raises `TypeError` for numpy arrays, which have to be sent to the device first, but for those of one
 /// element without axes or along one: they count as the element.
-pub(crate) fn parse_value<'a, 'py>(
-    value: &'a Bound<'py, PyAny>,
-) -> PyResult<Option<Value<'a, 'py>>> {
+pub(crate) fn parse_value<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Option<Argument<'a>>> {
     if let Ok(array) = value.cast::<GPUArray>() {
-        return Ok(Some(Value::Array(array)));
+        return Ok(Some(array.get().array()?.into()));
     }
     if let Ok(number) = value.cast_exact::<PyFloat>() {
-        return Ok(Some(Value::Number(Number::Float(number.value()))));
+        return Ok(Some(Number::Float(number.value()).into()));
     }
     if let Ok(flag) = value.cast::<PyBool>() {
-        return Ok(Some(Value::Number(Number::Bool(flag.is_true()))));
+        return Ok(Some(Number::Bool(flag.is_true()).into()));
     }
     if value.is_instance_of::<PyInt>() {
-        return Ok(Some(Value::Number(whole_number(value)?)));
+        return Ok(Some(whole_number(value)?.into()));
     }
     if let Ok(number) = value.cast_exact::<PyComplex>() {
-        return Ok(Some(Value::Number(Number::Complex(Complex::new(
-            number.real(),
-            number.imag(),
-        )))));
+        let number = Complex::new(number.real(), number.imag());
+        return Ok(Some(Number::Complex(number).into()));
     }
     parse_numpy_value(value)
 }
@@ -79,7 +59,7 @@ fn whole_number(value: &Bound<'_, PyAny>) -> PyResult<Number> {
 }
 
 #[cold]
-fn parse_numpy_value<'a, 'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Value<'a, 'py>>> {
+fn parse_numpy_value<'a>(value: &Bound<'_, PyAny>) -> PyResult<Option<Argument<'a>>> {
     let is_array = value.is_instance_of::<PyUntypedArray>();
     if is_array || numpy_array::is_numpy_scalar(value)? {
         let array = numpy_array::expect_array("operand", value)?;
@@ -88,10 +68,10 @@ fn parse_numpy_value<'a, 'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Valu
                 "operand is a numpy array; send it to the device first (gpuarray.to_gpu)",
             ));
         }
-        return Ok(Some(Value::Scalar(scalar_of(&array)?)));
+        return Ok(Some(scalar_of(&array)?.into()));
     }
     if let Ok(number) = value.cast::<PyFloat>() {
-        return Ok(Some(Value::Number(Number::Float(number.value()))));
+        return Ok(Some(Number::Float(number.value()).into()));
     }
     Ok(None)
 }
@@ -105,10 +85,7 @@ pub(crate) fn scalar_of(array: &numpy_array::HostArray<'_>) -> PyResult<Scalar> 
 }
 
 /// As [`parse_value`], but anything else is a `TypeError` that names the argument.
-pub(crate) fn expect_value<'a, 'py>(
-    name: &str,
-    value: &'a Bound<'py, PyAny>,
-) -> PyResult<Value<'a, 'py>> {
+pub(crate) fn expect_value<'a>(name: &str, value: &'a Bound<'_, PyAny>) -> PyResult<Argument<'a>> {
     parse_value(value)?.ok_or_else(|| {
         let kind = numpy_array::type_name(value);
         PyTypeError::new_err(format!("{name} is of type {kind}; a GPUArray or a number is needed"))

@@ -1,12 +1,12 @@
 //! Functions of arrays that the Python modules give PyCUDA's names to.
 
 use super::arguments::{
-    Value, check_records, expect_array, expect_value, optional_array, order_argument, parse_order,
-    parse_shape, records_of,
+    check_records, elements, expect_array, expect_value, optional_array, order_argument,
+    parse_order, parse_shape, records_of,
 };
 use super::indexing::fill_with;
 use super::reductions::PyReduction;
-use super::transfer::on_stream;
+use super::transfer::{on_stream, to_gpu};
 use super::{GPUArray, run, run_on, wrap_like, wrap_new, wrap_with_allocator};
 use crate::allocator::ResultAllocator;
 use crate::current_device::{CurrentDevice, current_device};
@@ -14,7 +14,7 @@ use crate::dtypes;
 use crate::errors::OrRaise;
 use crate::integer::argument;
 use gpuarray::function::UnaryFunction;
-use gpuarray::{Array, DType, Layout, Number, Scalar};
+use gpuarray::{Argument, Array, DType, Layout, Number, Scalar};
 use numpy::PyArrayDescr;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -67,7 +67,7 @@ fn record_descr<'py>(
 fn on_device<'py>(array: &Bound<'py, PyAny>) -> Object<'py> {
     match array.is_instance_of::<GPUArray>() {
         true => Ok(array.clone()),
-        false => array.py().import("pygpu._core")?.call_method1("to_gpu", (array,)),
+        false => to_gpu(array.py(), array, None, None, true),
     }
 }
 
@@ -97,8 +97,7 @@ pub(crate) fn select<'py>(
         None => Ok(value.clone()),
     };
     let (then_, else_) = (&chosen("then_", then_)?, &chosen("else_", else_)?);
-    let (then, otherwise) = (expect_value("then_", then_)?, expect_value("else_", else_)?);
-    let (x, y) = (then.argument()?, otherwise.argument()?);
+    let (x, y) = (expect_value("then_", then_)?, expect_value("else_", else_)?);
     if let Some(out) = out {
         if let Some(descr) = &descr {
             check_records("out", descr, out.get().content()?.descr.bind(py))?;
@@ -109,12 +108,9 @@ pub(crate) fn select<'py>(
         return Ok(out.clone().into_any());
     }
     let condition = on_stream(criterion.get().array()?, stream)?;
-    let elements = condition.size().max(then.elements()).max(otherwise.elements());
+    let elements = condition.size().max(elements(&x)).max(elements(&y));
     let result = run(py, elements, || Array::select(&condition, x, y, positive))?;
-    let like = match (&then, &otherwise) {
-        (Value::Array(array), _) | (_, Value::Array(array)) => *array,
-        _ => criterion,
-    };
+    let like = then_.cast().or_else(|_| else_.cast()).unwrap_or(criterion);
     wrap_like(like, result, None)
 }
 
@@ -359,10 +355,10 @@ pub(crate) fn zeros<'py>(
 /// A number in a dtype; a fraction given for integers is cut off.
 fn number_of(name: &str, value: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Scalar> {
     let scalar = match expect_value(name, value)? {
-        Value::Scalar(scalar) => scalar.cast(dtype),
-        Value::Number(Number::Float(number)) => Scalar::new(number).cast(dtype),
-        Value::Number(number) => number.to_scalar(dtype),
-        Value::Array(_) => {
+        Argument::Scalar(scalar) => scalar.cast(dtype),
+        Argument::Number(Number::Float(number)) => Scalar::new(number).cast(dtype),
+        Argument::Number(number) => number.to_scalar(dtype),
+        Argument::Array(_) => {
             return Err(PyTypeError::new_err(format!("{name} is an array; a number is needed")));
         }
     };

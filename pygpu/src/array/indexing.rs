@@ -1,6 +1,6 @@
 //! Elements by their indices: views, assignment and filling.
 
-use super::arguments::{Value, expect_value, parse_index, records_of};
+use super::arguments::{expect_value, parse_index, records_of};
 use super::host_copies::store;
 use super::transfer::on_stream;
 use super::views::view;
@@ -8,7 +8,7 @@ use super::{GPUArray, run, wrap_view};
 use crate::dtypes;
 use crate::errors::OrRaise;
 use crate::numpy_array::{self, HostArray};
-use gpuarray::{Array, DType, Error, Kind, Number, Scalar};
+use gpuarray::{Argument, Array, DType, Error, Kind, Number, Scalar};
 use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::ffi;
@@ -38,16 +38,13 @@ pub(super) fn fill_with(
     }
     let scalar = match expect_value("value", value)? {
         // The element of an array wraps in numpy; a scalar must fit.
-        Value::Scalar(scalar) if value.is_instance_of::<PyUntypedArray>() => scalar,
-        Value::Scalar(scalar) => fitting(scalar, array.dtype()).or_raise()?,
-        Value::Number(Number::Float(number)) => {
+        Argument::Scalar(scalar) if value.is_instance_of::<PyUntypedArray>() => scalar,
+        Argument::Scalar(scalar) => fitting(scalar, array.dtype()).or_raise()?,
+        Argument::Number(Number::Float(number)) => {
             fitting(Scalar::new(number), array.dtype()).or_raise()?
         }
-        Value::Number(number) => number.to_scalar(array.dtype()).or_raise()?,
-        Value::Array(other) => {
-            let other = other.get().array()?;
-            return run(py, array.size(), || array.assign(other));
-        }
+        Argument::Number(number) => number.to_scalar(array.dtype()).or_raise()?,
+        Argument::Array(other) => return run(py, array.size(), || array.assign(other)),
     };
     run(py, array.size(), || array.fill(scalar))
 }

@@ -240,7 +240,6 @@ impl GPUArray {
         let x = on_stream(slf.get().array()?, stream)?;
         let y = other.get().array()?;
         let (a, b) = (expect_value("selffac", selffac)?, expect_value("otherfac", otherfac)?);
-        let (a, b) = (a.argument()?, b.argument()?);
         let target = out.map(|out| on_stream(out.get().array()?, stream)).transpose()?;
         let elements = x.size().max(y.size());
         let work =

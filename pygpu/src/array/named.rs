@@ -1,11 +1,11 @@
 //! Functions of elements by the names that the tables of functions have for Python.
 
-use super::arguments::{Value, expect_array, expect_value, optional_array};
+use super::arguments::{elements, expect_array, expect_value, optional_array};
 use super::functions::unary_into;
 use super::transfer::on_stream;
 use super::{GPUArray, run_on, wrap_like};
-use gpuarray::Array;
 use gpuarray::function::{BinaryFunction, UnaryFunction};
+use gpuarray::{Argument, Array};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCFunction, PyDict};
@@ -25,39 +25,28 @@ pub(super) fn binary_into<'py>(
 ) -> Object<'py> {
     let out = optional_array("out", out)?;
     let (left, right) = (expect_value(first, a)?, expect_value(second, b)?);
-    let elements = left.elements().max(right.elements());
     if let Some(out) = out {
         let target = on_stream(out.get().array()?, stream)?;
-        let (left, right) = (left.argument()?, right.argument()?);
         run_on(out, target.size(), || target.set_binary(function, left, right))?;
         return Ok(out.clone().into_any());
     }
-    let like = match (&left, &right) {
-        (Value::Array(array), _) | (_, Value::Array(array)) => (*array).clone(),
-        _ => {
-            return Err(PyTypeError::new_err(format!(
-                "{first} and {second} are numbers; a GPUArray is needed as one of them"
-            )));
-        }
+    let like = a.cast().or_else(|_| b.cast()).map_err(|_| {
+        PyTypeError::new_err(format!(
+            "{first} and {second} are numbers; a GPUArray is needed as one of them"
+        ))
+    })?;
+    // Results are made on the stream of the first array.
+    let stream = stream.filter(|stream| !stream.is_none());
+    let moved = |argument| match (argument, stream) {
+        (Argument::Array(array), Some(_)) => on_stream(array, stream).map(Some),
+        _ => Ok(None),
     };
-    let result = match stream.filter(|stream| !stream.is_none()) {
-        None => {
-            let (left, right) = (left.argument()?, right.argument()?);
-            run_on(&like, elements, || Array::binary(function, left, right))?
-        }
-        Some(_) => {
-            // Results are made on the stream of the first array.
-            let moved = |value: &Value<'_, 'py>| match value {
-                Value::Array(array) => on_stream(array.get().array()?, stream).map(Some),
-                _ => Ok(None),
-            };
-            let (x, y) = (moved(&left)?, moved(&right)?);
-            let left = x.as_ref().map_or_else(|| left.argument(), |array| Ok(array.into()))?;
-            let right = y.as_ref().map_or_else(|| right.argument(), |array| Ok(array.into()))?;
-            run_on(&like, elements, || Array::binary(function, left, right))?
-        }
-    };
-    wrap_like(&like, result, None)
+    let (x, y) = (moved(left)?, moved(right)?);
+    let left = x.as_ref().map_or(left, Argument::Array);
+    let right = y.as_ref().map_or(right, Argument::Array);
+    let elements = elements(&left).max(elements(&right));
+    let result = run_on(like, elements, || Array::binary(function, left, right))?;
+    wrap_like(like, result, None)
 }
 
 /// A function of each element; what may be a stream or the output is told apart by its type.

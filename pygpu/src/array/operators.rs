@@ -1,8 +1,8 @@
 //! Python's operators.
 #![allow(unsafe_op_in_unsafe_fn, reason = "PyO3 expands the methods of the macro below")]
 
-use super::arguments::{Value, parse_value};
-use super::{GPUArray, run_on, wrap_like};
+use super::arguments::{elements, parse_value};
+use super::{GPUArray, run_on, to_gpu, wrap_like};
 use crate::errors::OrRaise;
 use gpuarray::function::{BinaryFunction, UnaryFunction};
 use gpuarray::{Array, DType, Number, Scalar};
@@ -27,10 +27,9 @@ fn binary<'py>(
             None => Ok(py.NotImplemented().into_bound(py)),
         };
     };
-    let this = Value::Array(slf);
-    let elements = this.elements().max(other.elements());
-    let (left, right) = if reflected { (&other, &this) } else { (&this, &other) };
-    let (left, right) = (left.argument()?, right.argument()?);
+    let this = slf.get().array()?;
+    let elements = this.size().max(elements(&other));
+    let (left, right) = if reflected { (other, this.into()) } else { (this.into(), other) };
     let array = run_on(slf, elements, || Array::binary(function, left, right))?;
     wrap_like(slf, array, None)
 }
@@ -67,7 +66,7 @@ fn sequence<'py>(
             ))),
         };
     }
-    py.import("pygpu.gpuarray")?.call_method1("to_gpu", (array,)).map(Some)
+    to_gpu(py, &array, None, None, true).map(Some)
 }
 
 /// `slf = slf function other`, in place.
@@ -86,8 +85,7 @@ fn in_place(
         )));
     };
     let target = slf.get().array()?;
-    let right = other.argument()?;
-    run_on(slf, target.size(), || target.set_binary(function, target.into(), right))
+    run_on(slf, target.size(), || target.set_binary(function, target.into(), other))
 }
 
 pub(super) fn unary<'py>(slf: &Bound<'py, GPUArray>, function: UnaryFunction) -> Object<'py> {

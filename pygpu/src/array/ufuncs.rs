@@ -1,6 +1,6 @@
 //! numpy's universal functions on the device, by numpy's names in the tables of functions.
 
-use super::arguments::{Value, expect_array, expect_value};
+use super::arguments::{expect_array, expect_value};
 use super::functions::unary_into;
 use super::named::binary_into;
 use super::reductions::PyReduction;
@@ -66,15 +66,14 @@ impl UniversalFunction {
 /// Refuses exponents that numpy's `ldexp` refuses; those of `cumath` may have fractions, as in PyCUDA.
 fn check_exponent(exponent: &Bound<'_, PyAny>) -> PyResult<()> {
     let value = expect_value("x2", exponent)?;
-    let dtype = match value.argument()? {
+    let dtype = match value {
         Argument::Array(array) => array.dtype(),
         Argument::Scalar(scalar) => scalar.dtype(),
         Argument::Number(number) => number.default_dtype(),
-        _ => return Ok(()),
     };
     match dtype.kind() {
         Kind::Bool | Kind::Signed => Ok(()),
-        Kind::Unsigned if dtype != DType::UInt64 || matches!(value, Value::Number(_)) => Ok(()),
+        Kind::Unsigned if dtype != DType::UInt64 || matches!(value, Argument::Number(_)) => Ok(()),
         _ => Err(PyTypeError::new_err(format!(
             "x2 has dtype {dtype}; np.ldexp takes exponents of a dtype that fits int64, and \
              cumath.ldexp all real ones"

@@ -46,25 +46,32 @@ use hal::error::Result;
 use hal::scalar::Scalar;
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Rem, Shl, Shr, Sub};
 
-/// The right operand of an update: an array or a number.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum Operand<'a, T: Element> {
-    /// Corresponding elements, broadcast.
-    Array(&'a DeviceArray<T>),
-    /// The same number for all.
-    Value(T),
+/// The right operand of an update of an array of `T`: a reference to another, which is broadcast, or a number.
+///
+/// ```
+/// # use {gpuarray_array::{DeviceArray, typed::Operand}, hal::Result};
+/// fn move_by<'a>(x: &mut DeviceArray<f32>, distance: impl Operand<'a, f32>) -> Result<()> {
+///     x.add_assign(distance)
+/// }
+/// fn move_twice(x: &mut DeviceArray<f32>, y: &DeviceArray<f32>) -> Result<()> {
+///     move_by(x, y)?;
+///     move_by(x, 0.5)
+/// }
+/// ```
+pub trait Operand<'a, T: Element> {
+    /// Returns the operand as functions of untyped arrays take it.
+    fn argument(self) -> Argument<'a>;
 }
 
-impl<'a, T: Element> From<&'a DeviceArray<T>> for Operand<'a, T> {
-    fn from(array: &'a DeviceArray<T>) -> Self {
-        Operand::Array(array)
+impl<'a, T: Element> Operand<'a, T> for &'a DeviceArray<T> {
+    fn argument(self) -> Argument<'a> {
+        self.untyped().into()
     }
 }
 
-impl<T: Element> From<T> for Operand<'_, T> {
-    fn from(value: T) -> Self {
-        Operand::Value(value)
+impl<'a, T: Element> Operand<'a, T> for T {
+    fn argument(self) -> Argument<'a> {
+        Scalar::new(self).into()
     }
 }
 
@@ -135,14 +142,12 @@ macro_rules! operators {
                 ///
                 /// # Errors
                 /// `InvalidArgument` if an array's shape does not broadcast to this one's.
-                pub fn $assign<'a>(&mut self, other: impl Into<Operand<'a, T>>) -> Result<()>
+                pub fn $assign<'a>(&mut self, other: impl Operand<'a, T>) -> Result<()>
                 where
                     T: $bound,
                 {
-                    match other.into() {
-                        Operand::Array(other) => self.update(functions::$function, other),
-                        Operand::Value(value) => self.update_scalar(functions::$function, value),
-                    }
+                    let function = <functions::$function as BinaryOf<T>>::FUNCTION;
+                    self.array.set_binary(function, self.untyped().into(), other.argument())
                 }
             )*
         }
