@@ -6,6 +6,7 @@ so on. Importing them touches no GPU; a backend is opened by the first use.
 
 import os as _os
 
+from . import _array_class  # noqa: F401
 from ._alias import install_as_pycuda
 from ._checking import checking
 from ._core import __version__, backends, build_info, choose_backend

@@ -162,7 +162,12 @@ def dlpack_device(array: GPUArray) -> tuple[int, int]:
 
 
 def dlpack(
-    array: GPUArray, stream: Any, max_version: Any, dl_device: Any, copy: bool | None
+    array: GPUArray,
+    *,
+    stream: Any = None,
+    max_version: Any = None,
+    dl_device: Any = None,
+    copy: bool | None = None,
 ) -> Any:
     """Exports an array by DLPack: what ``GPUArray.__dlpack__`` does.
 

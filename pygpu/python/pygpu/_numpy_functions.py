@@ -178,8 +178,11 @@ def _reduce_some(
     return _core.universal_functions[combine](result, one, out=result if out is None else out)
 
 
-def array_function(func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Serves `GPUArray.__array_function__`.
+def array_function(
+    array: GPUArray, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """Runs numpy's functions that have a counterpart here on the device, and refuses all others
+    with a hint: what ``GPUArray.__array_function__`` does.
 
     Raises
     ------
@@ -326,9 +329,9 @@ def _check_nothing_left(name: str, kwargs: dict[str, Any]) -> None:
             raise _not_taken(f"numpy.{name}", key, value)
 
 
-def array_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Serves `GPUArray.__array_ufunc__`: numpy's universal functions and their methods, and the
-    operators of numpy's scalars.
+def array_ufunc(array: GPUArray, ufunc: Any, method: str, /, *inputs: Any, **kwargs: Any) -> Any:
+    """Runs numpy's universal functions and their methods, and the operators of numpy's scalars, on
+    the device: what ``GPUArray.__array_ufunc__`` does.
 
     Raises
     ------
@@ -336,7 +339,7 @@ def array_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[s
         The device does not have the function, an argument is an array of numpy's, or a keyword is
         not offered.
     """
-    name, kwargs = ufunc.__name__, dict(kwargs)
+    name = ufunc.__name__
     for operand in (*inputs, *(kwargs.get("out") or ())):
         if hasattr(type(operand), "__array_ufunc__") and not isinstance(
             operand, GPUArray | np.ndarray | np.generic

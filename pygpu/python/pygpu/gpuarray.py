@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _core, _subclasses  # noqa: F401
+from . import _core
 from ._advanced_indexing import compress, flatnonzero, nonzero
 from ._core import ArrayFlags, GPUArray
 from ._creation import (

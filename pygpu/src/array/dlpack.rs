@@ -363,24 +363,6 @@ unsafe fn parts(owner: DLPackTensor, tensor: &Tensor, is_read_only: bool) -> PyR
 
 #[pymethods]
 impl GPUArray {
-    /// Exports the array by DLPack; see `pygpu._exchange.dlpack`.
-    #[pyo3(signature = (*, stream = None, max_version = None, dl_device = None, copy = None))]
-    fn __dlpack__<'py>(
-        slf: &Bound<'py, Self>,
-        stream: Option<&Bound<'py, PyAny>>,
-        max_version: Option<&Bound<'py, PyAny>>,
-        dl_device: Option<&Bound<'py, PyAny>>,
-        copy: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let exchange = slf.py().import("pygpu._exchange")?;
-        exchange.getattr("dlpack")?.call1((slf, stream, max_version, dl_device, copy))
-    }
-
-    /// Returns DLPack's type and number of the device.
-    fn __dlpack_device__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("pygpu._exchange")?.getattr("dlpack_device")?.call1((slf,))
-    }
-
     /// The number of the device that the array is on.
     #[getter]
     fn _ordinal(&self) -> PyResult<usize> {

@@ -356,6 +356,27 @@ impl GPUArray {
         self.get(py, ary, false, true, stream, None)
     }
 
+    /// Refuses to become a numpy array by the way: `get` copies to the host.
+    ///
+    /// Raises
+    /// ------
+    /// TypeError
+    ///     Always.
+    #[pyo3(signature = (dtype = None, copy = None))]
+    fn __array__(
+        &self,
+        dtype: Option<&Bound<'_, PyAny>>,
+        copy: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let _ = (dtype, copy);
+        Err(PyTypeError::new_err(
+            "a GPUArray does not become a numpy array by itself: a.get() copies it to the host. On \
+             the device there are Python's operators (a + b for numpy.add(a, b)), the functions of \
+             pygpu.cumath (cumath.exp(a) for numpy.exp(a)) and those of pygpu.gpuarray \
+             (gpuarray.sum(a) for numpy.sum(a))",
+        ))
+    }
+
     fn __str__(&self, py: Python<'_>) -> PyResult<String> {
         Ok(self.get(py, None, false, false, None, None)?.str()?.to_string())
     }

@@ -1,0 +1,88 @@
+"""What the package adds to the class of arrays, and where the extension calls the package."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+
+import numpy as np
+import pytest
+from pairs import check
+from processes import ROOT, run_python
+
+from pygpu import _array_class, gpuarray
+from pygpu.gpuarray import GPUArray
+
+METHODS = _array_class._METHODS
+
+
+def _function(name):
+    module, function = METHODS[name]
+    return getattr(importlib.import_module(module, "pygpu"), function)
+
+
+def test_a_method_is_the_function_itself():
+    a_gpu = gpuarray.to_gpu(np.array([[3, 1, 2], [0, 5, 4]]))
+    for name in METHODS:
+        assert getattr(GPUArray, name) is _function(name), name
+        # As `help` and `inspect.signature` show it on an array.
+        first, *others = inspect.signature(_function(name)).parameters
+        assert first in ("a", "array"), name
+        assert list(inspect.signature(getattr(a_gpu, name)).parameters) == others, name
+    check(a_gpu.argmax(axis=1), np.array([0, 1]))
+    assert gpuarray.cumsum is GPUArray.cumsum
+
+
+def test_a_subclass_may_replace_a_method():
+    class Shifted(GPUArray):
+        def argmin(self, axis=None):
+            return super().argmin(axis) + 100
+
+    a_gpu = Shifted((3,), np.float32)
+    a_gpu.set(np.array([2, 0, 1], "f4"))
+    assert (int(a_gpu.argmin()), int(GPUArray.argmin(a_gpu))) == (101, 1)
+
+
+@pytest.mark.parametrize("first", ["argmin", "__dlpack_device__", "ipc_handle", "trace"])
+def test_arrays_have_the_methods_before_their_modules_are_imported(first):
+    """Whichever module made the array: nothing has imported `pygpu.gpuarray`."""
+    program = f"""
+        import sys
+        from pygpu import _core, driver
+        driver.init()
+        array = _core.GPUArray((2, 2), "f4")
+        array.fill(1)
+        assert "pygpu.gpuarray" not in sys.modules, "this test wants a module that does without"
+        assert {first!r} in dir(array) and callable(array.{first})
+        assert (array.argmin().get(), array.trace().get()) == (0, 2)
+        class Derived(_core.GPUArray):
+            pass
+        assert Derived.{first} is _core.GPUArray.{first}
+    """
+    run_python(program)
+
+
+# The files of the extension that call the package, and what for. None is on the way from an
+# operator, a function of numpy's or a copy to the driver.
+CALLS_OF_THE_PACKAGE = {
+    "arrow/export.rs": "Arrow's exchange, which is imported where a program has Arrow",
+    "array/attributes.rs": "the interface of other libraries; the grid of PyCUDA's attributes",
+    "array/indexing.rs": "indices that are arrays",
+    "array/textures.rs": "textures",
+    "array/transfer.rs": "the function that unpickles",
+    "checks.rs": "the line of the program that allocates, while checks are on",
+    "kernel.rs": "texture references; the enumeration of a function's attributes",
+    "kernel/signature.rs": "arrays of other libraries as arguments",
+    "status.rs": "the class of statuses",
+}
+
+
+def test_where_the_extension_calls_the_package():
+    sources = ROOT / "pygpu/src"
+    found = {
+        str(file.relative_to(sources))
+        for file in sources.rglob("*.rs")
+        if re.search(r'import\(\s*"pygpu(?!\._core")', file.read_text())
+    }
+    assert found == set(CALLS_OF_THE_PACKAGE)
