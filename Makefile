@@ -59,17 +59,18 @@ PYTEST  = $(PY) -m pytest -n $(JOBS)
 # Conformance tests in which generations of one runtime can't differ: they are about kernels.
 SAME   := $(addprefix --skip ,::dtypes:: ::elementwise:: ::indexed:: ::reductions:: ::random_streams:: \
   ::programs:: ::views:: ::sorting::)
-# Python tests that are about drivers; the others are about arrays.
-IN_FOLDERS   := $(addprefix tests/python/,kernels status_style)
-DRIVER_TESTS := $(IN_FOLDERS) $(patsubst %,tests/python/test_%.py,after_reset driver captures pools rows process faults \
-  lifetimes memory transfer waiting modules multiprocessing ownership collector kept_memory \
-  raw_addresses host_buffers capabilities forged_exchange rocm status \
-  numba_memory numba_plugin arrow arrow_columns dask blas)
-HIP_TESTS    := $(IN_FOLDERS) $(patsubst %,tests/python/test_%.py,after_reset driver captures pools rows process \
-  lifetimes rocm status arrow blas)
-CUDA_TESTS   := tests/python/status_style \
-  $(patsubst %,tests/python/kernels/test_%.py,textures texture_references cubemaps) \
-  $(patsubst %,tests/python/test_%.py,after_reset driver captures faults lifetimes status numba_plugin forged_exchange arrow_columns dask blas)
+# Python tests that are about kernels and statuses; those about drivers and exchange; the others are about
+# arrays and the package.
+in_python     = $(foreach name,$(2),tests/python/$(1)/test_$(name).py)
+OF_KERNELS   := $(addprefix tests/python/,compile kernels status_style)
+DRIVER_TESTS := $(OF_KERNELS) $(addprefix tests/python/,driver exchange) \
+  $(call in_python,array,blas transfer) tests/python/package/test_modules.py
+HIP_TESTS    := $(OF_KERNELS) $(call in_python,array,blas) $(call in_python,exchange,arrow) \
+  $(call in_python,driver,after_reset captures driver lifetimes pools process rocm rows status)
+CUDA_TESTS   := tests/python/status_style $(call in_python,array,blas) \
+  $(call in_python,driver,after_reset captures driver faults lifetimes status) \
+  $(call in_python,exchange,arrow_columns dask forged_exchange numba_plugin) \
+  $(call in_python,kernels,cubemaps texture_references textures)
 
 # What a runtime of ROCm may lack, or have and not support.
 HIDDEN  := hipMallocFromPoolAsync,hipMemPoolCreate,hipLaunchHostFunc,hipMallocManaged,$\
@@ -126,7 +127,7 @@ more-suites: test-python-hip test-fetched test-python-cuda $(addprefix test-pycu
   $(addprefix double-,wavefronts hip5 hip7 lacking forwarded)
 
 # Tests of kernels without a fault, in which checks find none.
-CHECKED_TESTS := $(patsubst %,tests/python/kernels/test_%.py,classic elementwise reduction scan)
+CHECKED_TESTS := $(call in_python,kernels,classic elementwise reduction scan)
 
 test-all: export PYGPU_TEST_ALL := 1
 test-all:
@@ -160,7 +161,7 @@ test-fetched: $(VENV)/.requirements $(MODULE)
 	  --test hiprtc --test metadata --test runtime
 	$(COMPILERS) $(CARGO) test --workspace $(NO_BENCHES) --test nvrtc --test source -- builtin_operations on_host:: checked::
 	$(COMPILERS) $(CARGO) test --workspace $(NO_BENCHES) --test embedded -- code_objects
-	PYGPU_BACKEND=host $(PY) -m pytest tests/python/test_mpi.py
+	PYGPU_BACKEND=host $(PY) -m pytest tests/python/exchange/test_mpi.py
 
 # To be run by hand when a source of kernels has changed: it takes more than half an hour.
 test-kernels: $(VENV)/.requirements

@@ -100,7 +100,7 @@ fn rounding_on_an_old_processor() {
     run("rounding", &["-O1"]);
 }
 
-/// The compiler of NVIDIA accepts the same file: see `tests/python/kernels`.
+/// The compiler of NVIDIA accepts the same file: see `tests/python/compile`.
 #[test]
 fn signatures() {
     compile("signatures.cu", &[], None);

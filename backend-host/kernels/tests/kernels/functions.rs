@@ -1,6 +1,6 @@
 //! Errors of the elementary functions, against the system's library in double precision.
 //!
-//! Double precision has a reference of its own in `tests/python/test_accuracy.py`.
+//! Double precision has a reference of its own in `tests/python/array/test_accuracy.py`.
 
 use gpuarray_host_kernels::loops::{conversion, kernel};
 use hal::function::{Function, UnaryFunction};

@@ -1,7 +1,7 @@
 //! Powers of integers against repeated multiplication that wraps, and of numbers with fractions
 //! against the system's library in double precision.
 //!
-//! Double precision has a reference of its own in `tests/python/test_accuracy.py`.
+//! Double precision has a reference of its own in `tests/python/array/test_accuracy.py`.
 
 use super::functions::{error, nearest};
 use gpuarray_host_kernels::loops::kernel;

@@ -1,6 +1,6 @@
 """Kernels with faults in them, for tools that look for faults of memory: scripts/memcheck.
 
-    python tests/python/planted_kernels.py FORM FAULT
+    python tests/python/kernels/planted_kernels.py FORM FAULT
 
 FORM says how the host runs the kernel: ``loops``, ``regions`` (loops between barriers) or
 ``fibres``. FAULT is ``overrun``, ``freed``, ``uninitialised``, or ``none`` for the same kernel

@@ -13,7 +13,7 @@ from tables import each_row
 
 from pygpu import _core, cumath, gpuarray
 
-TABLE = Path(__file__).resolve().parents[2] / "hal/src/function/table.rs"
+TABLE = Path(__file__).resolve().parents[3] / "hal/src/function/table.rs"
 ROW = re.compile(
     r'^\s*(?P<variant>[A-Z]\w*) "\w+" \([\w, ]+\)\s*(?:= "(?P<numpy>\w+)")?'
     r"\s*(?:-> (?P<module>\w+)\((?P<python>\w+)[^;]*\))?;",

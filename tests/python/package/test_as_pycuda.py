@@ -14,7 +14,7 @@ import pytest
 from pygpu._alias import _MIRRORED
 
 INSTALL = "import pygpu; pygpu.install_as_pycuda(children=True)"
-PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
+PYPROJECT = Path(__file__).parents[3] / "pyproject.toml"
 
 
 @pytest.fixture

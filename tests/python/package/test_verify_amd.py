@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-SCRIPTS = Path(__file__).parents[2] / "scripts"
+SCRIPTS = Path(__file__).parents[3] / "scripts"
 STEPS = [
     *("build", "abi", "conformance", "python", "pycuda", "embedded"),
     *("hiprtc", "examples", "soak", "figures", "peers", "amd"),

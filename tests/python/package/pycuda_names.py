@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 VERSION = "2026.1"
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @dataclass

@@ -6,6 +6,7 @@ import ctypes
 import gc
 import os
 import weakref
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +14,9 @@ from device import BACKEND, IS_DOUBLE, busy
 from processes import run_python
 
 from pygpu import cumath, driver, gpuarray, tools
+
+# For programs that import from this file.
+FOLDERS = [str(it) for it in Path(__file__).parents[:2]]
 
 on_a_gpu = pytest.mark.skipif(BACKEND == "host", reason="the host has no resets and no handles")
 COUNT = 1000
@@ -165,7 +169,7 @@ def test_the_handle_of_a_stream_from_before_a_reset_is_refused():
     run_python(
         """
         import sys
-        sys.path.insert(0, sys.argv[1])
+        sys.path[:0] = sys.argv[1:]
         from test_lifetimes import RawStream
         import pytest
         from pygpu import cuda, driver
@@ -190,7 +194,7 @@ def test_the_handle_of_a_stream_from_before_a_reset_is_refused():
         new = RawStream()
         driver.Stream.from_handle(new).synchronize()
         """,
-        os.path.dirname(__file__),
+        *FOLDERS,
     )
 
 
@@ -372,7 +376,7 @@ def test_a_first_use_on_another_stream_lets_other_threads_work():
 
 REUSED = """
 import gc, sys
-sys.path.insert(0, sys.argv[1])
+sys.path[:0] = sys.argv[1:]
 import numpy as np
 import test_lifetimes
 from test_lifetimes import RawStream
@@ -426,4 +430,4 @@ except driver.LogicError as error:
 @on_a_gpu
 @pytest.mark.skipif(not IS_DOUBLE, reason="a driver does not say when it gives a number twice")
 def test_a_number_that_is_given_twice_is_the_new_stream():
-    run_python(REUSED, os.path.dirname(__file__), DOUBLE_REUSE="1")
+    run_python(REUSED, *FOLDERS, DOUBLE_REUSE="1")

@@ -11,7 +11,7 @@ from device import BACKEND, DEVICE, IS_DOUBLE
 from pygpu import _headers, driver, gpuarray
 from pygpu.compiler import SourceModule
 
-FOLDER = Path(__file__).parent / "kernels/classic"
+FOLDER = Path(__file__).parent / "classic"
 
 
 WARP = DEVICE.get_attribute(driver.device_attribute.WARP_SIZE)

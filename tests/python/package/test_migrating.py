@@ -27,7 +27,7 @@ from pygpu import (
     tools,
 )
 
-PAGE = Path(__file__).parents[2] / "docs" / "migrating.md"
+PAGE = Path(__file__).parents[3] / "docs" / "migrating.md"
 ROW = re.compile(r"\| (?P<there>.+) \| `(?P<here>[^|]+)` \|")
 
 

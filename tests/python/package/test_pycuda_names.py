@@ -29,7 +29,7 @@ pytestmark = pytest.mark.skipif(
     pycuda_names.archive() is None, reason="PyCUDA's source package cannot be downloaded"
 )
 
-TABLE = Path(__file__).parents[1] / "pycuda" / "names.toml"
+TABLE = Path(__file__).parents[2] / "pycuda" / "names.toml"
 
 # Modules whose import does something, so that their names are read from their sources.
 SIDE_EFFECTS = {"autoinit", "autoprimaryctx", "debug", "gl.autoinit"}

@@ -87,7 +87,7 @@ def test_large_buffers_pass_the_collected_bytes(context):
 
 
 def test_the_example():
-    example = Path(__file__).parents[2] / "examples" / "arrow_buffers.py"
+    example = Path(__file__).parents[3] / "examples" / "arrow_buffers.py"
     done = run_python(f"import runpy; runpy.run_path({str(example)!r}, run_name='__main__')")
     assert done.stdout.endswith("all came back\n")
 

@@ -16,7 +16,7 @@ from pygpu.elementwise import ElementwiseKernel
 from pygpu.reduction import ReductionKernel, get_minmax_kernel
 from pygpu.scan import ExclusiveScanKernel, InclusiveScanKernel
 
-SCRIPT = Path(__file__).parents[2] / "hal/codegen/tests/source/compile_with_nvrtc.py"
+SCRIPT = Path(__file__).parents[3] / "hal/codegen/tests/source/compile_with_nvrtc.py"
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("nvidia") is None, reason="NVRTC is not installed as a package"

@@ -434,7 +434,7 @@ def test_handles_are_checked(shared):
 
 
 def test_the_example_runs():
-    example = Path(__file__).parents[2] / "examples" / "numba_memory.py"
+    example = Path(__file__).parents[3] / "examples" / "numba_memory.py"
     printed = run_python(f"import runpy; runpy.run_path({str(example)!r}, run_name='__main__')")
     assert printed.stdout.splitlines()[1:] == [
         "mapped: [0 1 0 3 0 5 0 7]",

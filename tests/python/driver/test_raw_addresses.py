@@ -1,7 +1,8 @@
 """Addresses as plain numbers, which the host backend checks against its allocations.
 
 The search keeps a model, a list of the ranges that are allocated, and asks for ranges in, beside
-and across them. A longer one: PYGPU_SEARCH_STEPS=100000 pytest tests/python/test_raw_addresses.py
+and across them. A longer one:
+PYGPU_SEARCH_STEPS=100000 pytest tests/python/driver/test_raw_addresses.py
 """
 
 from __future__ import annotations
@@ -119,9 +120,9 @@ def test_the_allocation_of_an_address_is_told():
 
 def test_ranges_are_judged_as_a_model_judges_them():
     # In a process of its own: the model knows of all memory that there is.
-    folder = str(Path(__file__).parent)
+    folders = [str(it) for it in Path(__file__).parents[:2]]
     run_python(
-        f"import sys; sys.path.insert(0, {folder!r}); import test_raw_addresses as tests; "
+        f"import sys; sys.path[:0] = {folders!r}; import test_raw_addresses as tests; "
         "tests.judge_ranges()"
     )
 

@@ -14,7 +14,7 @@ import pytest
 from device import ALONE, IS_DOUBLE, TEST_ALL
 from processes import LIMIT
 
-FUZZ = Path(__file__).parents[1] / "fuzz"
+FUZZ = Path(__file__).parents[2] / "fuzz"
 # On a double each new operation costs a run of the C++ compiler. On a GPU that others may use,
 # resets and shared memory are left out, and a process needs more addresses than it has memory.
 CASES = {"calls": 60, "programs": 25} if IS_DOUBLE else {"calls": 750, "programs": 150}

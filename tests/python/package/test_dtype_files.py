@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 # The product, without the language of programs' own kernels (cuda-c, backend-host/executor).
 SOURCES = [
