@@ -4,6 +4,8 @@
 // Nothing of the system's library is included but what no program's names can meet, so that programs
 // may call their functions `select` or `index`. The files of `cuda_c/` hold a concept each, and every
 // function is `static inline`.
+// A template that other functions here use returns `auto`: a compiler that precompiles this file then makes
+// the function in it once, and not behind each text.
 #ifndef GPUARRAY_PRELUDE_H
 #define GPUARRAY_PRELUDE_H
 

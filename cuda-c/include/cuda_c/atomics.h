@@ -18,7 +18,7 @@ template <class T> using WordOf = typename Word<sizeof(T)>::type;
 
 // Replaces a value by a function of it and returns the old one.
 template <class T, class Operation>
-static inline T atomic_update(T* address, Operation next, int order = __ATOMIC_RELAXED) {
+static inline auto atomic_update(T* address, Operation next, int order = __ATOMIC_RELAXED) {
     typedef WordOf<T> W;
     W* word = reinterpret_cast<W*>(address);
     W old = __atomic_load_n(word, __ATOMIC_RELAXED);
@@ -29,12 +29,12 @@ static inline T atomic_update(T* address, Operation next, int order = __ATOMIC_R
         }
     }
 }
-template <class T> static inline T atomic_exchange(T* address, T value) {
+template <class T> static inline auto atomic_exchange(T* address, T value) {
     typedef WordOf<T> W;
     return bits<T>(__atomic_exchange_n(reinterpret_cast<W*>(address), bits<W>(value), __ATOMIC_RELAXED));
 }
 // Compares bits.
-template <class T> static inline T atomic_compare(T* address, T expected, T value) {
+template <class T> static inline auto atomic_compare(T* address, T expected, T value) {
     typedef WordOf<T> W;
     W old = bits<W>(expected);
     __atomic_compare_exchange_n(reinterpret_cast<W*>(address), &old, bits<W>(value), false,
@@ -43,7 +43,7 @@ template <class T> static inline T atomic_compare(T* address, T expected, T valu
 }
 // A minimum or maximum that changes nothing is a read.
 template <class T, class Better>
-static inline T atomic_extreme(T* address, T value, Better better) {
+static inline auto atomic_extreme(T* address, T value, Better better) {
     T old = __atomic_load_n(address, __ATOMIC_RELAXED);
     while (better(value, old) &&
            !__atomic_compare_exchange_n(address, &old, value, true, __ATOMIC_RELAXED,

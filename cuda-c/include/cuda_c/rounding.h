@@ -12,18 +12,20 @@ namespace cuda_c {
 
 #if defined(__x86_64__)
 // The rounding of MXCSR; the compiler moves nothing that the fences name across a change.
-template <Rounding ROUNDING> struct Directed {
+struct Directed {
     unsigned int before = __builtin_ia32_stmxcsr();
-    Directed() { __builtin_ia32_ldmxcsr((before & ~0x6000u) | (unsigned int)ROUNDING << 13); }
+    explicit Directed(Rounding rounding) {
+        __builtin_ia32_ldmxcsr((before & ~0x6000u) | (unsigned int)rounding << 13);
+    }
     ~Directed() { __builtin_ia32_ldmxcsr(before); }
 };
 #define CUDA_C_FENCE(value) __asm__ volatile("" : "+x"(value)::"memory")
 #elif defined(__aarch64__)
-template <Rounding ROUNDING> struct Directed {
+struct Directed {
     unsigned long before;
-    Directed() {
+    explicit Directed(Rounding rounding) {
         __asm__ volatile("mrs %0, fpcr" : "=r"(before)::"memory");
-        const unsigned long bits = ROUNDING == ROUNDED_UP ? 1 : ROUNDING == ROUNDED_DOWN ? 2 : ROUNDING == ROUNDED_TO_ZERO ? 3 : 0;
+        const unsigned long bits = rounding == ROUNDED_UP ? 1 : rounding == ROUNDED_DOWN ? 2 : rounding == ROUNDED_TO_ZERO ? 3 : 0;
         __asm__ volatile("msr fpcr, %0" ::"r"((before & ~0xc00000ul) | bits << 22) : "memory");
     }
     ~Directed() { __asm__ volatile("msr fpcr, %0" ::"r"(before) : "memory"); }
@@ -34,7 +36,7 @@ template <Rounding ROUNDING> struct Directed {
 #endif
 
 // A value that the compiler cannot know before, or move behind, this point.
-template <class T> static inline __attribute__((always_inline)) T here(T value) {
+template <class T> static inline __attribute__((always_inline)) auto here(T value) {
     CUDA_C_FENCE(value);
     return value;
 }
@@ -94,32 +96,32 @@ static inline float reciprocal_root(float x) {
 
 #define CUDA_C_ROUNDED(type, prefix, suffix, rounding)                                          \
     static inline type __##prefix##add_##suffix(type x, type y) {                               \
-        cuda_c::Directed<cuda_c::rounding> mode;                                                \
+        cuda_c::Directed mode(cuda_c::rounding);                                               \
         return cuda_c::here(cuda_c::here(x) + cuda_c::here(y));                                 \
     }                                                                                           \
     static inline type __##prefix##sub_##suffix(type x, type y) {                               \
-        cuda_c::Directed<cuda_c::rounding> mode;                                                \
+        cuda_c::Directed mode(cuda_c::rounding);                                               \
         return cuda_c::here(cuda_c::here(x) - cuda_c::here(y));                                 \
     }                                                                                           \
     static inline type __##prefix##mul_##suffix(type x, type y) {                               \
-        cuda_c::Directed<cuda_c::rounding> mode;                                                \
+        cuda_c::Directed mode(cuda_c::rounding);                                               \
         return cuda_c::here(cuda_c::here(x) * cuda_c::here(y));                                 \
     }                                                                                           \
     static inline type __##prefix##div_##suffix(type x, type y) {                               \
-        cuda_c::Directed<cuda_c::rounding> mode;                                                \
+        cuda_c::Directed mode(cuda_c::rounding);                                               \
         return cuda_c::here(cuda_c::here(x) / cuda_c::here(y));                                 \
     }                                                                                           \
     static inline type __##prefix##rcp_##suffix(type x) {                                       \
-        cuda_c::Directed<cuda_c::rounding> mode;                                                \
+        cuda_c::Directed mode(cuda_c::rounding);                                               \
         return cuda_c::here((type)1 / cuda_c::here(x));                                         \
     }                                                                                           \
     static inline type __##prefix##sqrt_##suffix(type x) {                                      \
-        cuda_c::Directed<cuda_c::rounding> mode;                                                \
+        cuda_c::Directed mode(cuda_c::rounding);                                               \
         return cuda_c::here(cuda_c::root(cuda_c::here(x)));                                     \
     }
 #define CUDA_C_ROUNDED_FMA(type, name, suffix, rounding)                                        \
     static inline type name##_##suffix(type x, type y, type z) {                                \
-        cuda_c::Directed<cuda_c::rounding> mode;                                                \
+        cuda_c::Directed mode(cuda_c::rounding);                                               \
         return cuda_c::here(                                                                    \
             cuda_c::multiply_add(cuda_c::here(x), cuda_c::here(y), cuda_c::here(z)));           \
     }
@@ -158,7 +160,7 @@ CUDA_C_FLUSHED(rd)
 // Conversions to floating point that round.
 #define CUDA_C_CONVERTED(from, name, to, suffix, rounding)                                      \
     static inline to name##_##suffix(from x) {                                                  \
-        cuda_c::Directed<cuda_c::rounding> mode;                                                \
+        cuda_c::Directed mode(cuda_c::rounding);                                               \
         return cuda_c::here((to)cuda_c::here_integer(x));                                       \
     }
 // Half of a word whose highest bit is set has a sign's room; its lowest bit remembers what was shifted
@@ -167,7 +169,7 @@ CUDA_C_FLUSHED(rd)
     static inline to name##_##suffix(from x) {                                                  \
         const int above = (wide)x < 0;                                                          \
         const wide kept = above ? (wide)(x >> 1 | (x & 1)) : (wide)x;                           \
-        cuda_c::Directed<cuda_c::rounding> mode;                                                \
+        cuda_c::Directed mode(cuda_c::rounding);                                               \
         return cuda_c::here((to)cuda_c::here_integer(kept)) * (above ? 2 : 1);                  \
     }
 CUDA_C_DIRECTIONS(CUDA_C_CONVERTED, int, __int2float, float)
@@ -180,7 +182,7 @@ CUDA_C_DIRECTIONS(CUDA_C_CONVERTED_UNSIGNED, unsigned long long, long long, __ul
 #undef CUDA_C_CONVERTED_UNSIGNED
 #define CUDA_C_NARROWED(ignored, suffix, rounding)                                              \
     static inline float __double2float_##suffix(double x) {                                     \
-        cuda_c::Directed<cuda_c::rounding> mode;                                                \
+        cuda_c::Directed mode(cuda_c::rounding);                                               \
         return cuda_c::here((float)cuda_c::here(x));                                            \
     }
 CUDA_C_DIRECTIONS(CUDA_C_NARROWED, )

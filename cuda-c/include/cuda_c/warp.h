@@ -32,14 +32,14 @@ typedef unsigned int Mask;
 #endif
 
 // Runs a function of two lanes' records over the lanes that came.
-template <class Record> static inline Record& record_of(void* const* records, int lane) {
+template <class Record> static inline auto& record_of(void* const* records, int lane) {
     return *static_cast<Record*>(records[lane]);
 }
 
 template <class T> struct Shuffle {
     T value, result;
     int from;
-    static void combine(void* const* records, Lanes lanes) {
+    static auto combine(void* const* records, Lanes lanes) {
         for (Lanes left = lanes; left; left &= left - 1) {
             Shuffle& own = record_of<Shuffle>(records, __builtin_ctzll(left));
             const bool here = lanes >> own.from & 1;
@@ -48,7 +48,7 @@ template <class T> struct Shuffle {
     }
 };
 template <class T>
-static inline T shuffle(Lanes mask, T value, int from, const char* file, unsigned line) {
+static inline auto shuffle(Lanes mask, T value, int from, const char* file, unsigned line) {
     Shuffle<T> record = {value, value, from};
     gpuarray_abi::rendezvous(mask, &record, Shuffle<T>::combine, file, line);
     return record.result;
@@ -73,7 +73,7 @@ static inline int lane_xor(int lane, int bits, int width) {
 struct Vote {
     Lanes result;
     bool predicate;
-    static void combine(void* const* records, Lanes lanes) {
+    static auto combine(void* const* records, Lanes lanes) {
         Lanes voted = 0;
         for (Lanes left = lanes; left; left &= left - 1) {
             const int lane = __builtin_ctzll(left);
@@ -93,7 +93,7 @@ static inline Lanes ballot(Lanes mask, bool predicate, const char* file, unsigne
 template <class T> struct Match {
     T value;
     Lanes equal, present;
-    static void combine(void* const* records, Lanes lanes) {
+    static auto combine(void* const* records, Lanes lanes) {
         for (Lanes left = lanes; left; left &= left - 1) {
             Match& own = record_of<Match>(records, __builtin_ctzll(left));
             own.equal = 0;
@@ -106,7 +106,7 @@ template <class T> struct Match {
     }
 };
 template <class T>
-static inline Match<T> match(Lanes mask, T value, const char* file, unsigned line) {
+static inline auto match(Lanes mask, T value, const char* file, unsigned line) {
     Match<T> record = {value, 0, 0};
     gpuarray_abi::rendezvous(mask, &record, Match<T>::combine, file, line);
     return record;
@@ -116,7 +116,7 @@ static inline Match<T> match(Lanes mask, T value, const char* file, unsigned lin
 template <class T, class Operation> struct Reduce {
     T value;
     const Operation* operation;
-    static void combine(void* const* records, Lanes lanes) {
+    static auto combine(void* const* records, Lanes lanes) {
         Reduce& first = record_of<Reduce>(records, __builtin_ctzll(lanes));
         T sum = first.value;
         for (Lanes left = lanes & (lanes - 1); left; left &= left - 1) {
@@ -128,7 +128,7 @@ template <class T, class Operation> struct Reduce {
     }
 };
 template <class T, class Operation>
-static inline T reduce(Lanes mask, T value, const Operation& operation, const char* file, unsigned line) {
+static inline auto reduce(Lanes mask, T value, const Operation& operation, const char* file, unsigned line) {
     Reduce<T, Operation> record = {value, &operation};
     gpuarray_abi::rendezvous(mask, &record, Reduce<T, Operation>::combine, file, line);
     return record.value;
@@ -136,7 +136,7 @@ static inline T reduce(Lanes mask, T value, const Operation& operation, const ch
 template <class T, class Operation> struct Scan {
     T value, before;
     const Operation* operation;
-    static void combine(void* const* records, Lanes lanes) {
+    static auto combine(void* const* records, Lanes lanes) {
         Scan* last = nullptr;
         for (Lanes left = lanes; left; left &= left - 1) {
             Scan& own = record_of<Scan>(records, __builtin_ctzll(left));
