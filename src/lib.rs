@@ -162,6 +162,11 @@ pub mod random {
     pub use hal::random::{DIMENSIONS, Distribution, Generator, Jump, sobol};
 }
 
+/// The groups of calls that a [`Stream`] has. A `dyn Stream` needs none of these names.
+pub mod stream {
+    pub use hal::stream::{StreamCapture, StreamCore, StreamMemory, StreamState};
+}
+
 /// Arrays of texels, texture and surface objects.
 pub mod texture {
     pub use hal::texture::{

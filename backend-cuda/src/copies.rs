@@ -51,7 +51,7 @@ impl Side {
 /// Queues a copy.
 ///
 /// # Safety
-/// As for [`hal::Stream::copy_array`].
+/// As for [`hal::stream::StreamMemory::copy_array`].
 pub(crate) unsafe fn copy(calls: &OwnCalls, copy: &ArrayCopy, stream: Handle) -> c_int {
     let (from, to) = (Side::of(&copy.source), Side::of(&copy.destination));
     let description = CUDA_MEMCPY3D {
@@ -88,7 +88,7 @@ pub(crate) unsafe fn copy(calls: &OwnCalls, copy: &ArrayCopy, stream: Handle) ->
 /// Queues a copy of rows in memory.
 ///
 /// # Safety
-/// As for [`hal::Stream::transfer`].
+/// As for [`hal::stream::StreamCore::transfer`].
 pub(crate) unsafe fn rows(calls: &OwnCalls, transfer: &Transfer, stream: Handle) -> c_int {
     let (destination_height, source_height) = transfer.slice_heights();
     let side = |address, pitch, height: usize, is_host| CopySide::Memory {

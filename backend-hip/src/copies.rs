@@ -44,7 +44,7 @@ impl Side {
 /// Queues a copy of an extent.
 ///
 /// # Safety
-/// As for [`hal::Stream::transfer`].
+/// As for [`hal::stream::StreamCore::transfer`].
 unsafe fn queue(
     calls: &OwnCalls,
     (to, from): (Side, Side),
@@ -74,7 +74,7 @@ unsafe fn queue(
 /// Queues a copy from or to an array, whose extent counts texels.
 ///
 /// # Safety
-/// As for [`hal::Stream::copy_array`].
+/// As for [`hal::stream::StreamMemory::copy_array`].
 pub(crate) unsafe fn copy(calls: &OwnCalls, copy: &ArrayCopy, stream: Handle) -> c_int {
     let sides = [&copy.destination, &copy.source];
     let texel = sides.into_iter().find_map(|side| match side {
@@ -96,7 +96,7 @@ pub(crate) unsafe fn copy(calls: &OwnCalls, copy: &ArrayCopy, stream: Handle) ->
 /// Queues a copy of rows in memory.
 ///
 /// # Safety
-/// As for [`hal::Stream::transfer`].
+/// As for [`hal::stream::StreamCore::transfer`].
 pub(crate) unsafe fn rows(calls: &OwnCalls, transfer: &Transfer, stream: Handle) -> c_int {
     let (destination_height, source_height) = transfer.slice_heights();
     let &Transfer { direction, width, height, depth, .. } = transfer;

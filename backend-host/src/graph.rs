@@ -5,6 +5,7 @@ use crate::device::HostDevice;
 use crate::memory::Memory;
 use crate::stream::HostStream;
 use hal::memory::{BlockOwner, CapturedMemory, GraphUses};
+use hal::stream::StreamState;
 use hal::{Error, Graph, Result, Stream, process};
 use std::any::Any;
 use std::fmt;

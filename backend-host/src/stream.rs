@@ -20,7 +20,9 @@ use hal::memory::{Access, DeviceMemory, GraphObject, Use};
 use hal::operation::Operation;
 use hal::poison::Unpoisoned as _;
 use hal::status::AtomicStatus;
-use hal::stream::{call_function, transfer_overlapping};
+use hal::stream::{
+    StreamCapture, StreamCore, StreamMemory, StreamState, call_function, transfer_overlapping,
+};
 use hal::texture::ArrayCopy;
 use hal::{
     CaptureMode, DeviceId, Direction, Error, Event, EventOptions, Graph, HostRange, PrefetchTarget,
@@ -140,8 +142,7 @@ impl Drop for HostStream {
     }
 }
 
-// SAFETY: one queue has the work in order; allocations are those of the device.
-unsafe impl Stream for HostStream {
+impl StreamCore for HostStream {
     fn id(&self) -> u64 {
         self.id
     }
@@ -171,19 +172,6 @@ unsafe impl Stream for HostStream {
         })
     }
 
-    fn has_run(&self) -> Result<bool> {
-        Ok(match &self.kind {
-            Kind::Default => {
-                self.device.engine().default_has_run() && !interruption::is_in_kernel()
-            }
-            // The work of a parent's stream never runs in a forked child.
-            Kind::Own { queue, .. } => {
-                queue.check_process()?;
-                self.capture().is_none() && queue.is_idle()
-            }
-        })
-    }
-
     fn synchronize(&self) -> Result<()> {
         self.status.during(|| {
             interruption::outside_functions("synchronize")?;
@@ -197,10 +185,6 @@ unsafe impl Stream for HostStream {
             self.wait()?;
             self.queue().take_failure()
         })
-    }
-
-    fn drain(&self) -> Result<()> {
-        self.status.during(|| self.wait())
     }
 
     fn create_event(&self, options: EventOptions) -> Result<Arc<dyn Event>> {
@@ -234,13 +218,6 @@ unsafe impl Stream for HostStream {
         })
     }
 
-    fn wait_for_room(&self) {
-        if interruption::is_in_kernel() {
-            return;
-        }
-        self.queue().wait_for_room(&self.device.engine().room);
-    }
-
     fn allocate(&self, bytes: usize) -> Result<u64> {
         let address = self.device.allocate_waiting(bytes)?;
         if let Some(capture) = self.capture() {
@@ -248,11 +225,6 @@ unsafe impl Stream for HostStream {
             capture.keep(|memory| unsafe { memory.keep_allocated(address, bytes) });
         }
         Ok(address)
-    }
-
-    fn allocate_zeroed(&self, bytes: usize) -> Result<Option<u64>> {
-        // A graph fills the memory at each launch.
-        if self.capture().is_some() { Ok(None) } else { self.device.allocate_zeroed_waiting(bytes) }
     }
 
     unsafe fn free(&self, address: u64, bytes: usize) -> Result<()> {
@@ -309,6 +281,51 @@ unsafe impl Stream for HostStream {
         })
     }
 
+    unsafe fn fill(&self, address: u64, value: u32, width: usize, count: usize) -> Result<()> {
+        self.status.during(|| {
+            transfer::check_fill(address, width)?;
+            if let Some(_turn) = self.at_once() {
+                // SAFETY: the caller's promise.
+                unsafe { transfer::fill(address, value, width, count) };
+                return Ok(());
+            }
+            self.queue_work("fill", move || {
+                // SAFETY: the caller's promise holds until the fill has run.
+                unsafe { transfer::fill(address, value, width, count) };
+                Ok(())
+            })
+        })
+    }
+
+    unsafe fn execute(&self, operation: &Operation) -> Result<()> {
+        self.status.during(|| {
+            if let Some(_turn) = self.at_once() {
+                // SAFETY: the caller's promise.
+                return unsafe { host_kernels::execute(operation, &|| self.device.pool()) };
+            }
+            let (operation, device) = (operation.clone(), self.device.clone());
+            self.queue_work("execute", move || {
+                // SAFETY: the caller's promise holds until the operation has run.
+                unsafe { host_kernels::execute(&operation, &|| device.pool()) }
+            })
+        })
+    }
+
+    fn last_status(&self) -> Status {
+        self.status.load()
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+impl StreamMemory for HostStream {
+    fn allocate_zeroed(&self, bytes: usize) -> Result<Option<u64>> {
+        // A graph fills the memory at each launch.
+        if self.capture().is_some() { Ok(None) } else { self.device.allocate_zeroed_waiting(bytes) }
+    }
+
     unsafe fn gather(&self, destination: u64, ranges: &[HostRange]) -> Result<()> {
         self.status.during(|| {
             if let Some(_turn) = self.at_once() {
@@ -327,41 +344,13 @@ unsafe impl Stream for HostStream {
         unsafe { self.transfer(&transfer) }
     }
 
-    unsafe fn fill(&self, address: u64, value: u32, width: usize, count: usize) -> Result<()> {
-        self.status.during(|| {
-            transfer::check_fill(address, width)?;
-            if let Some(_turn) = self.at_once() {
-                // SAFETY: the caller's promise.
-                unsafe { transfer::fill(address, value, width, count) };
-                return Ok(());
-            }
-            self.queue_work("fill", move || {
-                // SAFETY: the caller's promise holds until the fill has run.
-                unsafe { transfer::fill(address, value, width, count) };
-                Ok(())
-            })
-        })
-    }
-
     unsafe fn prefetch(&self, _: u64, _: usize, _: PrefetchTarget) -> Result<()> {
         // Host and device are one.
         Ok(())
     }
+}
 
-    unsafe fn execute(&self, operation: &Operation) -> Result<()> {
-        self.status.during(|| {
-            if let Some(_turn) = self.at_once() {
-                // SAFETY: the caller's promise.
-                return unsafe { host_kernels::execute(operation, &|| self.device.pool()) };
-            }
-            let (operation, device) = (operation.clone(), self.device.clone());
-            self.queue_work("execute", move || {
-                // SAFETY: the caller's promise holds until the operation has run.
-                unsafe { host_kernels::execute(&operation, &|| device.pool()) }
-            })
-        })
-    }
-
+impl StreamCapture for HostStream {
     fn begin_capture(&self, mode: CaptureMode) -> Result<()> {
         self.status.during(|| self.begin(mode))
     }
@@ -396,17 +385,38 @@ unsafe impl Stream for HostStream {
     fn has_captured(&self, memory: &DeviceMemory, access: Access) -> Result<bool> {
         Ok(self.capture().is_some_and(|capture| capture.conflicts(memory, access)))
     }
+}
+
+impl StreamState for HostStream {
+    fn has_run(&self) -> Result<bool> {
+        Ok(match &self.kind {
+            Kind::Default => {
+                self.device.engine().default_has_run() && !interruption::is_in_kernel()
+            }
+            // The work of a parent's stream never runs in a forked child.
+            Kind::Own { queue, .. } => {
+                queue.check_process()?;
+                self.capture().is_none() && queue.is_idle()
+            }
+        })
+    }
+
+    fn drain(&self) -> Result<()> {
+        self.status.during(|| self.wait())
+    }
+
+    fn wait_for_room(&self) {
+        if interruption::is_in_kernel() {
+            return;
+        }
+        self.queue().wait_for_room(&self.device.engine().room);
+    }
 
     fn options(&self) -> Result<StreamOptions> {
         let non_blocking = matches!(self.kind, Kind::Own { blocking: false, .. });
         Ok(StreamOptions::default().non_blocking(non_blocking))
     }
-
-    fn last_status(&self) -> Status {
-        self.status.load()
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
 }
+
+// SAFETY: one queue has the work in order; allocations are those of the device.
+unsafe impl Stream for HostStream {}

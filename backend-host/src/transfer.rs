@@ -24,7 +24,7 @@ pub(crate) fn touches_pageable(transfer: &Transfer, device: &HostDevice) -> bool
 /// Carries out a copy.
 ///
 /// # Safety
-/// As for [`hal::Stream::transfer`].
+/// As for [`hal::stream::StreamCore::transfer`].
 pub(crate) unsafe fn copy(transfer: &Transfer, pool: &dyn Fn() -> Option<Arc<ThreadPool>>) {
     if transfer.height == 1 && transfer.depth == 1 {
         let row = HostRange { address: transfer.source, bytes: transfer.width };
@@ -50,7 +50,7 @@ pub(crate) unsafe fn copy(transfer: &Transfer, pool: &dyn Fn() -> Option<Arc<Thr
 /// Copies ranges to one row, one behind the other.
 ///
 /// # Safety
-/// As for [`hal::Stream::gather`].
+/// As for [`hal::stream::StreamMemory::gather`].
 pub(crate) unsafe fn gather(
     destination: u64,
     ranges: &[HostRange],
@@ -112,7 +112,7 @@ pub(crate) fn check_fill(address: u64, width: usize) -> Result<()> {
 /// Fills `count` elements of `width` bytes.
 ///
 /// # Safety
-/// As for [`hal::Stream::fill`], and [`check_fill`] has passed.
+/// As for [`hal::stream::StreamCore::fill`], and [`check_fill`] has passed.
 pub(crate) unsafe fn fill(address: u64, value: u32, width: usize, count: usize) {
     // SAFETY: the caller's promise; addresses are aligned for the width.
     unsafe {

@@ -2,7 +2,7 @@
 //!
 //! Drivers bound their queues themselves. A backend that queues in this process says here when a
 //! queue becomes full and when it has room again, so that callers that hold a lock of their own
-//! (Python's) know when [`Stream::wait_for_room`](crate::Stream::wait_for_room) may wait.
+//! (Python's) know when [`Stream::wait_for_room`](crate::stream::StreamState::wait_for_room) may wait.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

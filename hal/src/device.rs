@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// One GPU, or the host as one. Every method may be called from any thread.
 ///
 /// Allocations made here are usable on every stream at once; those made through
-/// [`Stream::allocate`] are ordered with the work of their stream. Prefer the owning types
+/// [`Stream::allocate`](crate::stream::StreamCore::allocate) are ordered with the work of their stream. Prefer the owning types
 /// of [`crate::memory`] to these calls.
 ///
 /// # Safety

@@ -26,7 +26,7 @@ pub enum Feature {
     /// Launches of kernels whose blocks may wait for each other:
     /// [`Kernel::launch_cooperative`](crate::Kernel::launch_cooperative).
     CooperativeLaunch,
-    /// Work can be captured and launched again: [`Stream::begin_capture`](crate::Stream::begin_capture).
+    /// Work can be captured and launched again: [`Stream::begin_capture`](crate::stream::StreamCapture::begin_capture).
     Graphs,
     /// The driver's graphs keep objects of a program: memory that a capture of another library uses
     /// lives as long as its graphs.

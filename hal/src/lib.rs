@@ -42,7 +42,7 @@
 //! assert_eq!(error.kind(), ErrorKind::OutOfMemory);
 //! ```
 //!
-//! Arrays, [streams](Stream::last_status) and [events](Event::last_status)
+//! Arrays, [streams](stream::StreamCore::last_status) and [events](Event::last_status)
 //! keep the status of their last call:
 //!
 //! ```

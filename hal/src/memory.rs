@@ -53,7 +53,7 @@ fn note_failed_free(what: &str, result: Result<()>) {
 
 /// Who owns the bytes.
 enum Owner {
-    /// This object, which allocated them with [`Stream::allocate`].
+    /// This object, which allocated them with [`Stream::allocate`](crate::stream::StreamCore::allocate).
     Stream,
     /// This object, which allocated them with [`Device::allocate`].
     Device,

@@ -1,26 +1,24 @@
 //! Streams: queues of work that a device runs in order.
 
-mod gather;
-mod graph;
+mod capture;
 mod host_function;
+mod memory;
 mod overlap;
 mod transfer;
 
-pub use gather::gather_by_transfers;
-pub use graph::{CaptureMode, Graph};
+pub use capture::{CaptureMode, Graph, StreamCapture};
 pub use host_function::{Outcome, call_function};
+pub use memory::{PrefetchTarget, StreamMemory, gather_by_transfers};
 pub use overlap::{copy_array_overlapping, transfer_overlapping};
 pub(crate) use transfer::unrepeatable;
 pub use transfer::{Direction, HostRange, Transfer};
 
-use crate::device::{Device, DeviceId};
+use crate::device::DeviceId;
 use crate::enumeration::setters;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::event::{Event, EventOptions};
-use crate::memory::{Access, DeviceMemory, GraphObject, Use};
 use crate::operation::Operation;
 use crate::status::Status;
-use crate::texture::ArrayCopy;
 use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -28,7 +26,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
-/// Returns a number for [`Stream::id`] that no stream of this process has or had.
+/// Returns a number for [`StreamCore::id`] that no stream of this process has or had.
 pub fn unique_id() -> u64 {
     NEXT_ID.fetch_add(1, Ordering::Relaxed)
 }
@@ -39,8 +37,8 @@ pub fn unique_id() -> u64 {
 pub struct StreamOptions {
     /// True if the stream and the default stream do not wait for each other.
     pub non_blocking: bool,
-    /// The priority, in the range of [`Device::priority_range`]; streams with smaller numbers run
-    /// first.
+    /// The priority, in the range of [`Device::priority_range`](crate::Device::priority_range); streams with
+    /// smaller numbers run first.
     pub priority: i32,
 }
 
@@ -49,29 +47,39 @@ setters! {
     non_blocking: bool; priority: i32;
 }
 
-/// Names the side that managed memory migrates to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PrefetchTarget {
-    /// The device of the stream.
-    Device,
-    /// The host.
-    Host,
-}
-
 /// A queue of work that a device runs in order. Every method may be called from any thread.
+///
+/// The methods are those of four traits: [`StreamCore`] has what every backend implements; [`StreamMemory`],
+/// [`StreamCapture`] and [`StreamState`] have a body for each method, for devices that lack the feature. A
+/// `dyn Stream` has all of them without an import.
 ///
 /// Calls that queue work return when it is queued, unless their documentation says that they
 /// wait; a failure of queued work is reported by a later call.
 ///
+/// Backends implement it, and [`Layered`](crate::layers::Layered) for a stream over another one. Arrays, memory,
+/// kernels and programs call it, as `Arc<dyn Stream>` or `&dyn Stream`.
+///
 /// # Safety
-/// Safe code of this crate relies on what an implementation does:
+/// This trait has no method. Implementing it promises what safe code of this crate relies on, for the methods
+/// of all four traits, which are therefore safe to implement:
 /// - work runs in the order in which it was queued, and behind the events that were waited for;
 /// - an allocation has as many bytes as were asked for, and shares none with another one that work
 ///   queued so far may use;
-/// - [`Stream::execute`] and [`Stream::transfer`] read and write the operation's elements only;
-/// - [`Stream::id`] is that of no other stream; [`Stream::query`] returns true, and
-///   [`Stream::synchronize`] returns, only when all work queued before has run or failed.
-pub unsafe trait Stream: Send + Sync + Debug {
+/// - [`StreamCore::execute`], [`StreamCore::transfer`] and the copies of [`StreamMemory`] read and write their
+///   elements only;
+/// - [`StreamCore::id`] is that of no other stream; [`StreamCore::query`] and [`StreamState::has_run`] return
+///   true, and [`StreamCore::synchronize`] and (outside captures) [`StreamState::drain`] return, only when all
+///   work queued before has run or failed;
+/// - [`StreamCapture::is_capturing`] returns true during every capture, and what
+///   [`StreamCapture::keep_for_graph`] and [`StreamCapture::keep_object`] are given lives as long as the graphs.
+///
+/// The traits' own bodies keep these promises if the required methods do.
+pub unsafe trait Stream: StreamCore + StreamMemory + StreamCapture + StreamState {}
+
+/// The calls of a [`Stream`] that every backend implements: its identity, order, memory and work.
+///
+/// Backends implement it. Generic code over a backend's own stream calls it; all else has a `dyn Stream`.
+pub trait StreamCore: Send + Sync + Debug {
     /// Returns a number that no other stream of this process has or had.
     fn id(&self) -> u64;
 
@@ -82,33 +90,12 @@ pub unsafe trait Stream: Send + Sync + Debug {
     /// capture. So from this call on the library asks the driver whether the stream captures.
     fn handle(&self) -> u64;
 
-    /// Returns true if the driver's handle of the stream is `handle`. Unlike [`Stream::handle`]
-    /// this does not make the handle known outside.
-    fn has_handle(&self, handle: u64) -> bool {
-        self.handle() == handle
-    }
-
     /// Returns true if all work queued so far has run (`cuStreamQuery`, `hipStreamQuery`).
     ///
     /// # Errors
     /// A failure of that work, but for that of a host function, which is left to a call that waits; the
     /// driver's, while the stream captures.
     fn query(&self) -> Result<bool>;
-
-    /// Returns what [`Stream::query`] does, but for a failure of the work that is reported once: it is left
-    /// to a call of the program.
-    ///
-    /// # Errors
-    /// As for [`Stream::query`].
-    fn has_run(&self) -> Result<bool> {
-        self.query()
-    }
-
-    /// Returns false on runtimes where [`Stream::query`] never returns true, however much time
-    /// passes. There only [`Stream::synchronize`] tells when work is done.
-    fn supports_queries(&self) -> bool {
-        true
-    }
 
     /// Waits until all work queued so far has run (`cuStreamSynchronize`, `hipStreamSynchronize`).
     ///
@@ -117,20 +104,11 @@ pub unsafe trait Stream: Send + Sync + Debug {
     /// stream captures; `InvalidArgument` in a host function.
     fn synchronize(&self) -> Result<()>;
 
-    /// Waits as [`Stream::synchronize`] does, for what the library itself orders or frees. A failure of the work
-    /// that is reported once is left to a call of the program. While the stream captures, all that can be
-    /// waited for has run.
+    /// Creates an event of the stream's device, which alone the stream records: see
+    /// [`Device::create_event`](crate::Device::create_event).
     ///
     /// # Errors
-    /// The driver's, where it cannot wait.
-    fn drain(&self) -> Result<()> {
-        if self.is_capturing()? { Ok(()) } else { self.synchronize() }
-    }
-
-    /// Creates an event of the stream's device, which alone the stream records: see [`Device::create_event`].
-    ///
-    /// # Errors
-    /// As for [`Device::create_event`].
+    /// As for [`Device::create_event`](crate::Device::create_event).
     fn create_event(&self, options: EventOptions) -> Result<Arc<dyn Event>>;
 
     /// Records an event behind the work queued so far (`cuEventRecord`, `hipEventRecord`). The
@@ -149,7 +127,7 @@ pub unsafe trait Stream: Send + Sync + Debug {
     /// has recorded in a capture; else the driver's.
     fn wait_event(&self, event: &dyn Event) -> Result<()>;
 
-    /// Queues a function as [`host_function`](#method.host_function) documents, which calls this. A backend runs it
+    /// Queues a function as `host_function` of `dyn Stream` documents, which calls this. A backend runs it
     /// by [`call_function`], and keeps what that returns until somebody waits for it.
     ///
     /// # Errors
@@ -163,17 +141,7 @@ pub unsafe trait Stream: Send + Sync + Debug {
     /// `OutOfMemory` that says how many bytes were requested, are in use and are available.
     fn allocate(&self, bytes: usize) -> Result<u64>;
 
-    /// Allocates memory whose bytes are zero, if that costs less than filling it; returns `None`
-    /// otherwise. The memory is freed like that of [`Stream::allocate`].
-    ///
-    /// # Errors
-    /// Those of [`Stream::allocate`].
-    fn allocate_zeroed(&self, bytes: usize) -> Result<Option<u64>> {
-        let _ = bytes;
-        Ok(None)
-    }
-
-    /// Frees memory of [`Stream::allocate`] in the stream's order: once the work queued so far has
+    /// Frees memory of [`StreamCore::allocate`] in the stream's order: once the work queued so far has
     /// run (`cuMemFreeAsync`, `hipFreeAsync`).
     ///
     /// # Errors
@@ -196,35 +164,6 @@ pub unsafe trait Stream: Send + Sync + Debug {
     /// the copy has run, and nothing else accesses those bytes meanwhile.
     unsafe fn transfer(&self, transfer: &Transfer) -> Result<()>;
 
-    /// Copies ranges of host memory to the device, where they lie one behind the other from
-    /// `destination` on. They have arrived when the call returns.
-    ///
-    /// # Errors
-    /// As for [`Stream::transfer`]; some ranges may have been copied then.
-    ///
-    /// # Safety
-    /// The ranges can be read, as many bytes are allocated at `destination`, and nothing else accesses
-    /// them until the call returns.
-    unsafe fn gather(&self, destination: u64, ranges: &[HostRange]) -> Result<()> {
-        // SAFETY: the caller's promise.
-        unsafe { gather_by_transfers(self, destination, ranges) }
-    }
-
-    /// Queues a copy from or to an array for textures (`cuMemcpy3DAsync`). A copy from or to
-    /// pageable host memory has arrived when the call returns. Texels that are both read and written
-    /// are read first ([`copy_array_overlapping`]).
-    ///
-    /// # Errors
-    /// `Unsupported` where the device has no textures; else as for [`Stream::transfer`].
-    ///
-    /// # Safety
-    /// As for [`Stream::transfer`]; the copy has passed [`ArrayCopy::check`] for each array, which is
-    /// one of this device.
-    unsafe fn copy_array(&self, copy: &ArrayCopy) -> Result<()> {
-        let _ = copy;
-        Err(Error::unsupported("copy_array", "the backend has no textures"))
-    }
-
     /// Queues a fill of `count` elements of `width` bytes (1, 2 or 4) with the lowest bytes of
     /// `value` (`cuMemsetD8Async` to `cuMemsetD32Async`, `hipMemsetD8Async` to
     /// `hipMemsetD32Async`).
@@ -233,123 +172,62 @@ pub unsafe trait Stream: Send + Sync + Debug {
     /// `InvalidArgument` for another width, or for an address that is not a multiple of it.
     ///
     /// # Safety
-    /// As for [`Stream::transfer`].
+    /// As for [`StreamCore::transfer`].
     unsafe fn fill(&self, address: u64, value: u32, width: usize, count: usize) -> Result<()>;
 
-    /// Queues a copy of `bytes` bytes from one device's memory to another's (`cuMemcpyPeerAsync`,
-    /// `hipMemcpyPeerAsync`). The stream belongs to one of the two devices. Bytes that are both read and
-    /// written are read first.
+    /// Queues a builtin operation.
     ///
     /// # Errors
-    /// `Unsupported` where the backend has one device only.
+    /// `Unsupported` where there is no code for the operation and no compiler; `OutOfMemory` for
+    /// scratch memory; else the driver's.
     ///
     /// # Safety
-    /// As for [`Stream::transfer`]; `destination` is memory of `destination_device` and `source` of
-    /// `source_device`.
-    unsafe fn transfer_peer(
-        &self,
-        destination: u64,
-        destination_device: &dyn Device,
-        source: u64,
-        source_device: &dyn Device,
-        bytes: usize,
-    ) -> Result<()> {
-        let _ = (destination, destination_device, source, source_device, bytes);
-        Err(Error::unsupported("transfer_peer", "the backend has no peer copies"))
+    /// The operation satisfies what [`crate::operation`] requires, and its addresses stay allocated
+    /// until it has run.
+    unsafe fn execute(&self, operation: &Operation) -> Result<()>;
+
+    /// Returns the status of the last call on this stream; success if there was none. Allocating
+    /// and freeing memory do not change it, because objects do that by themselves.
+    fn last_status(&self) -> Status;
+
+    /// Returns the backend's own object, inside all decorators.
+    fn as_any(&self) -> &dyn Any;
+}
+
+/// What the library asks a [`Stream`] of itself: whether and how it may wait, and what keeps it valid.
+///
+/// A backend implements what differs from the bodies here. Memory, events and captures ask; programs ask for
+/// [`StreamState::options`].
+pub trait StreamState: StreamCore + StreamCapture {
+    /// Returns true if the driver's handle of the stream is `handle`. Unlike [`StreamCore::handle`]
+    /// this does not make the handle known outside.
+    fn has_handle(&self, handle: u64) -> bool {
+        self.handle() == handle
     }
 
-    /// Queues the migration of managed memory to the stream's device or to the host
-    /// (`cuMemPrefetchAsync`, `hipMemPrefetchAsync`).
+    /// Returns what [`StreamCore::query`] does, but for a failure of the work that is reported once: it is left
+    /// to a call of the program.
     ///
     /// # Errors
-    /// `Unsupported` where the backend has no managed memory to migrate.
-    ///
-    /// # Safety
-    /// The range is managed memory and stays allocated until the migration is done.
-    unsafe fn prefetch(&self, address: u64, bytes: usize, to: PrefetchTarget) -> Result<()> {
-        let _ = (address, bytes, to);
-        Err(Error::unsupported("prefetch", "the backend has no managed memory to move"))
+    /// As for [`StreamCore::query`].
+    fn has_run(&self) -> Result<bool> {
+        self.query()
     }
 
-    /// Begins a capture: from now on the stream records work instead of running it
-    /// (`cuStreamBeginCapture`, `hipStreamBeginCapture`). Until [`Stream::end_capture`] nothing may
-    /// wait for this stream. Memory that is allocated or freed on it meanwhile lives as long as the
-    /// graph.
-    ///
-    /// # Errors
-    /// `Unsupported` where the driver has no graphs; `InvalidArgument` for the default stream; the
-    /// driver's, for a stream that captures already.
-    fn begin_capture(&self, mode: CaptureMode) -> Result<()> {
-        let _ = mode;
-        Err(Error::unsupported("begin_capture", "the backend has no graphs"))
+    /// Returns false on runtimes where [`StreamCore::query`] never returns true, however much time
+    /// passes. There only [`StreamCore::synchronize`] tells when work is done.
+    fn supports_queries(&self) -> bool {
+        true
     }
 
-    /// Ends the capture and returns the captured work as a graph that is ready to be launched
-    /// (`cuStreamEndCapture`, `hipStreamEndCapture`).
+    /// Waits as [`StreamCore::synchronize`] does, for what the library itself orders or frees. A failure of the work
+    /// that is reported once is left to a call of the program. While the stream captures, all that can be
+    /// waited for has run.
     ///
     /// # Errors
-    /// The driver's, if the capture became invalid. The stream then works again.
-    fn end_capture(&self) -> Result<Arc<dyn Graph>> {
-        Err(Error::unsupported("end_capture", "the backend has no graphs"))
-    }
-
-    /// Ends a capture that nobody will end, and drops what it has recorded. Where the backend can, from any
-    /// thread.
-    ///
-    /// # Errors
-    /// Those of [`Stream::end_capture`].
-    fn abandon_capture(&self) -> Result<()> {
-        self.end_capture().map(drop)
-    }
-
-    /// Returns true between [`Stream::begin_capture`] and [`Stream::end_capture`], and while the
-    /// stream is part of a capture that another library began (`cuStreamGetCaptureInfo`,
-    /// `hipStreamGetCaptureInfo`).
-    ///
-    /// # Errors
-    /// The driver's.
-    fn is_capturing(&self) -> Result<bool> {
-        Ok(false)
-    }
-
-    /// Keeps an object until every graph that is made of the capture under way is gone: what captured work
-    /// needs besides memory of the device. Does nothing on a stream that does not capture. The caller
-    /// holds an [`AccessGuard`](crate::memory::AccessGuard) of the work, so that no capture begins or ends.
-    ///
-    /// # Errors
-    /// The driver's, if it cannot tell whether the stream captures.
-    fn keep_object(&self, object: &GraphObject) -> Result<()> {
-        let _ = object;
-        Ok(())
-    }
-
-    /// Keeps memory until every graph that is made of the capture under way is gone. Does nothing
-    /// on a stream that does not capture. The caller holds an
-    /// [`AccessGuard`](crate::memory::AccessGuard) for the uses.
-    ///
-    /// # Errors
-    /// The driver's, if it cannot tell whether the stream captures.
-    fn keep_for_graph(&self, uses: &[Use<'_>]) -> Result<()> {
-        let _ = uses;
-        Ok(())
-    }
-
-    /// Returns true if the capture under way may have recorded a use of the memory that one of this access
-    /// has to be ordered with.
-    ///
-    /// # Errors
-    /// The driver's, if it cannot tell whether the stream captures.
-    fn has_captured(&self, memory: &DeviceMemory, access: Access) -> Result<bool> {
-        let _ = (memory, access);
-        self.is_capturing()
-    }
-
-    /// Checks that all work queued before the capture under way has run.
-    ///
-    /// # Errors
-    /// `InvalidArgument` if that is not known, because another library began the capture.
-    fn check_before_capture(&self) -> Result<()> {
-        Ok(())
+    /// The driver's, where it cannot wait.
+    fn drain(&self) -> Result<()> {
+        if self.is_capturing()? { Ok(()) } else { self.synchronize() }
     }
 
     /// Checks that no reset of the device has destroyed the stream.
@@ -374,24 +252,6 @@ pub unsafe trait Stream: Send + Sync + Debug {
     /// wait could be for the calling thread itself. Callers that queue work call this first, and
     /// hold no lock meanwhile.
     fn wait_for_room(&self) {}
-
-    /// Queues a builtin operation.
-    ///
-    /// # Errors
-    /// `Unsupported` where there is no code for the operation and no compiler; `OutOfMemory` for
-    /// scratch memory; else the driver's.
-    ///
-    /// # Safety
-    /// The operation satisfies what [`crate::operation`] requires, and its addresses stay allocated
-    /// until it has run.
-    unsafe fn execute(&self, operation: &Operation) -> Result<()>;
-
-    /// Returns the status of the last call on this stream; success if there was none. Allocating
-    /// and freeing memory do not change it, because objects do that by themselves.
-    fn last_status(&self) -> Status;
-
-    /// Returns the backend's own object, inside all decorators.
-    fn as_any(&self) -> &dyn Any;
 
     /// Returns the object by which memory refers to the stream, if that is another one: one that
     /// does not keep the stream's owner alive. It has the same id.

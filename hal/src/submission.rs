@@ -84,7 +84,7 @@ const PLACES: usize = 4;
 /// parent, [`forget_threads_of_parent`] clears.
 #[derive(Debug, Default)]
 struct Cell {
-    /// [`Stream::id`](crate::Stream::id) each; 0 for none. Written by the cell's thread alone.
+    /// [`Stream::id`](crate::stream::StreamCore::id) each; 0 for none. Written by the cell's thread alone.
     streams: [AtomicU64; PLACES],
     /// How many more streams, which may be any. Written by the cell's thread alone.
     others: AtomicU64,

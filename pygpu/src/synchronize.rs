@@ -85,7 +85,7 @@ impl Pollable for &dyn Stream {
     }
 
     fn synchronize(&self) -> Result<()> {
-        Stream::synchronize(*self)
+        (**self).synchronize()
     }
 }
 

@@ -180,7 +180,7 @@ impl HostStream {
     /// Frees memory with the graph that is made of the capture.
     ///
     /// # Safety
-    /// As for [`hal::Stream::free`].
+    /// As for [`hal::stream::StreamCore::free`].
     pub(super) unsafe fn free_captured(
         &self,
         capture: &Capture,

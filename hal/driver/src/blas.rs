@@ -14,7 +14,7 @@ use hal::locks::{LOADING, Ranked};
 use hal::nonblocking;
 use hal::operation::MatrixProduct;
 use hal::status::Status;
-use hal::stream::Stream;
+use hal::stream::StreamCore;
 use std::ffi::c_int;
 
 pub use gemm::Gemm;
@@ -72,7 +72,7 @@ fn handle(
 /// Queues products of matrices; false if the library does not take them, and nothing is queued.
 ///
 /// # Safety
-/// As for [`Stream::execute`].
+/// As for [`Stream::execute`](hal::stream::StreamCore::execute).
 pub(super) unsafe fn multiply(stream: &DriverStream, product: &MatrixProduct) -> Result<bool> {
     let extents = [product.rows, product.columns, product.terms];
     let work =

@@ -13,7 +13,7 @@ use hal::error::{Error, ErrorKind, Result};
 use hal::memory::GraphObject;
 use hal::module::{Kernel, KernelAttribute, LaunchConfig, LaunchLimits, Parameter};
 use hal::status::Status;
-use hal::stream::Stream;
+use hal::stream::{Stream, StreamCapture};
 use hal::submission::some_may_capture;
 use std::any::Any;
 use std::ffi::{c_int, c_void};

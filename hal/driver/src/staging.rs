@@ -113,7 +113,7 @@ impl Staging {
     /// The context is current.
     ///
     /// # Safety
-    /// As for [`hal::Stream::transfer`].
+    /// As for [`hal::stream::StreamCore::transfer`].
     pub(crate) unsafe fn copy(&self, stream: Handle, transfer: &Transfer) -> Result<bool> {
         let context = &self.context;
         let (host, device) = match transfer.direction {
@@ -136,7 +136,7 @@ impl Staging {
     /// Copies ranges of host memory to the device as [`Staging::copy`] does one row.
     ///
     /// # Safety
-    /// As for [`hal::Stream::gather`].
+    /// As for [`hal::stream::StreamMemory::gather`].
     pub(crate) unsafe fn gather(
         &self,
         stream: Handle,

@@ -16,7 +16,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(super) struct DeviceState {
     pub(super) context: Arc<Context>,
-    /// [`Stream::id`](hal::Stream::id) of the default stream.
+    /// [`Stream::id`](hal::stream::StreamCore::id) of the default stream.
     pub(super) default_stream_id: u64,
     pub(super) memory: Arc<DeviceAllocator>,
     pub(super) managed: ManagedRanges,

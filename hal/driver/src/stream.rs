@@ -18,7 +18,7 @@ use hal::locks::RankedGuard;
 use hal::memory::BlockOwner;
 use hal::process;
 use hal::status::{AtomicStatus, Status};
-use hal::stream::{Stream, StreamOptions, unique_id};
+use hal::stream::{Stream, StreamOptions, StreamState, unique_id};
 use hal::submission::{MayCapture, keeps_captures_from, some_may_capture};
 use open_captures::Unattached;
 use std::ffi::c_int;

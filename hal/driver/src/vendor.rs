@@ -123,7 +123,7 @@ pub trait Vendor: Send + Sync + Debug {
     /// Queues a copy of rows. Every slice's stride is a multiple of its rows' pitch.
     ///
     /// # Safety
-    /// As for [`hal::Stream::transfer`].
+    /// As for [`hal::stream::StreamCore::transfer`].
     unsafe fn copy_rows(&self, transfer: &Transfer, stream: Handle) -> c_int;
 
     /// Returns true if a copy of rows, or to an array, has read pageable memory when the call that
@@ -135,7 +135,7 @@ pub trait Vendor: Send + Sync + Debug {
     /// Queues a copy between devices, each given with its context.
     ///
     /// # Safety
-    /// As for [`hal::Stream::transfer_peer`].
+    /// As for [`hal::stream::StreamMemory::transfer_peer`].
     unsafe fn copy_peer(
         &self,
         destination: (u64, c_int, Handle),
@@ -171,7 +171,7 @@ pub trait Vendor: Send + Sync + Debug {
     /// Queues a copy from or to an array.
     ///
     /// # Safety
-    /// As for [`hal::Stream::copy_array`].
+    /// As for [`hal::stream::StreamMemory::copy_array`].
     unsafe fn copy_array(&self, copy: &ArrayCopy, stream: Handle) -> c_int;
 
     /// Lets the current context use the memory of another device.

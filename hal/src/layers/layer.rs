@@ -1,5 +1,10 @@
 //! A stream over another one: the one place that passes every call of a stream on.
 
+#![deny(
+    clippy::missing_trait_methods,
+    reason = "a method that is not passed on would be the trait's own"
+)]
+
 use super::Call;
 use crate::device::{Device, DeviceId};
 use crate::error::Result;
@@ -8,7 +13,8 @@ use crate::memory::{Access, DeviceMemory, GraphObject, Use};
 use crate::operation::Operation;
 use crate::status::Status;
 use crate::stream::{
-    CaptureMode, Graph, HostRange, PrefetchTarget, Stream, StreamOptions, Transfer,
+    CaptureMode, Graph, HostRange, PrefetchTarget, Stream, StreamCapture, StreamCore, StreamMemory,
+    StreamOptions, StreamState, Transfer,
 };
 use crate::texture::ArrayCopy;
 use std::any::Any;
@@ -38,12 +44,12 @@ pub unsafe trait StreamLayer: Send + Sync + Debug {
         self.with(inner)
     }
 
-    /// As [`Stream::id`].
+    /// As [`Stream::id`](crate::stream::StreamCore::id).
     fn id(&self) -> u64 {
         self.with(|s| s.id())
     }
 
-    /// As [`Stream::device_id`].
+    /// As [`Stream::device_id`](crate::stream::StreamCore::device_id).
     fn device_id(&self) -> DeviceId {
         self.with(|s| s.device_id())
     }
@@ -58,20 +64,20 @@ pub unsafe trait StreamLayer: Send + Sync + Debug {
         event
     }
 
-    /// As [`Stream::last_status`].
+    /// As [`Stream::last_status`](crate::stream::StreamCore::last_status).
     fn last_status(&self) -> Status {
         self.with(|s| s.last_status())
     }
 
-    /// As [`Stream::as_any`].
+    /// As [`Stream::as_any`](crate::stream::StreamCore::as_any).
     fn as_any(&self) -> &dyn Any;
 
-    /// As [`Stream::for_memory`].
+    /// As [`Stream::for_memory`](crate::stream::StreamState::for_memory).
     fn for_memory(&self) -> Option<Arc<dyn Stream>> {
         None
     }
 
-    /// As [`Stream::external_owner`].
+    /// As [`Stream::external_owner`](crate::stream::StreamState::external_owner).
     fn external_owner(&self) -> Option<&(dyn Any + Send + Sync)> {
         None
     }
@@ -81,12 +87,7 @@ pub unsafe trait StreamLayer: Send + Sync + Debug {
 #[derive(Debug)]
 pub struct Layered<L>(pub L);
 
-#[deny(
-    clippy::missing_trait_methods,
-    reason = "a method that is not passed on would be the trait's own"
-)]
-// SAFETY: every call is that of the stream below, or an error; the layer promises the rest.
-unsafe impl<L: StreamLayer> Stream for Layered<L> {
+impl<L: StreamLayer> StreamCore for Layered<L> {
     fn id(&self) -> u64 {
         self.0.id()
     }
@@ -99,32 +100,12 @@ unsafe impl<L: StreamLayer> Stream for Layered<L> {
         self.0.with(|s| s.handle())
     }
 
-    fn has_handle(&self, handle: u64) -> bool {
-        self.0.with(|s| s.has_handle(handle))
-    }
-
     fn query(&self) -> Result<bool> {
         self.0.call(Call::Query, |s| s.query())
     }
 
-    fn has_run(&self) -> Result<bool> {
-        self.0.call(Call::Query, |s| s.has_run())
-    }
-
-    fn supports_queries(&self) -> bool {
-        self.0.with(|s| s.supports_queries())
-    }
-
-    fn wait_for_room(&self) {
-        self.0.with(|s| s.wait_for_room());
-    }
-
     fn synchronize(&self) -> Result<()> {
         self.0.call(Call::Synchronize, |s| s.synchronize())
-    }
-
-    fn drain(&self) -> Result<()> {
-        self.0.call(Call::Synchronize, |s| s.drain())
     }
 
     fn create_event(&self, options: EventOptions) -> Result<Arc<dyn Event>> {
@@ -148,10 +129,6 @@ unsafe impl<L: StreamLayer> Stream for Layered<L> {
         self.0.call(Call::Allocate, |s| s.allocate(bytes))
     }
 
-    fn allocate_zeroed(&self, bytes: usize) -> Result<Option<u64>> {
-        self.0.call(Call::Allocate, |s| s.allocate_zeroed(bytes))
-    }
-
     unsafe fn free(&self, address: u64, bytes: usize) -> Result<()> {
         // SAFETY: the caller's promise is passed on, here and below.
         self.0.call(Call::Free, |s| unsafe { s.free(address, bytes) })
@@ -162,6 +139,30 @@ unsafe impl<L: StreamLayer> Stream for Layered<L> {
         self.0.call(Call::Transfer, |s| unsafe { s.transfer(transfer) })
     }
 
+    unsafe fn fill(&self, address: u64, value: u32, width: usize, count: usize) -> Result<()> {
+        // SAFETY: as above.
+        self.0.call(Call::Fill, |s| unsafe { s.fill(address, value, width, count) })
+    }
+
+    unsafe fn execute(&self, operation: &Operation) -> Result<()> {
+        // SAFETY: as above.
+        self.0.call(Call::Execute, |s| unsafe { s.execute(operation) })
+    }
+
+    fn last_status(&self) -> Status {
+        self.0.last_status()
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self.0.as_any()
+    }
+}
+
+impl<L: StreamLayer> StreamMemory for Layered<L> {
+    fn allocate_zeroed(&self, bytes: usize) -> Result<Option<u64>> {
+        self.0.call(Call::Allocate, |s| s.allocate_zeroed(bytes))
+    }
+
     unsafe fn gather(&self, destination: u64, ranges: &[HostRange]) -> Result<()> {
         // SAFETY: as above.
         self.0.call(Call::Transfer, |s| unsafe { s.gather(destination, ranges) })
@@ -170,11 +171,6 @@ unsafe impl<L: StreamLayer> Stream for Layered<L> {
     unsafe fn copy_array(&self, copy: &ArrayCopy) -> Result<()> {
         // SAFETY: as above.
         self.0.call(Call::Transfer, |s| unsafe { s.copy_array(copy) })
-    }
-
-    unsafe fn fill(&self, address: u64, value: u32, width: usize, count: usize) -> Result<()> {
-        // SAFETY: as above.
-        self.0.call(Call::Fill, |s| unsafe { s.fill(address, value, width, count) })
     }
 
     unsafe fn transfer_peer(
@@ -195,7 +191,9 @@ unsafe impl<L: StreamLayer> Stream for Layered<L> {
         // SAFETY: as above.
         self.0.call(Call::Transfer, |s| unsafe { s.prefetch(address, bytes, to) })
     }
+}
 
+impl<L: StreamLayer> StreamCapture for Layered<L> {
     fn begin_capture(&self, mode: CaptureMode) -> Result<()> {
         self.0.call(Call::Capture, |s| s.begin_capture(mode))
     }
@@ -225,29 +223,38 @@ unsafe impl<L: StreamLayer> Stream for Layered<L> {
         self.0.with(|s| s.has_captured(memory, access))
     }
 
+    fn check_before_capture(&self) -> Result<()> {
+        self.0.with(|s| s.check_before_capture())
+    }
+}
+
+impl<L: StreamLayer> StreamState for Layered<L> {
+    fn has_handle(&self, handle: u64) -> bool {
+        self.0.with(|s| s.has_handle(handle))
+    }
+
+    fn has_run(&self) -> Result<bool> {
+        self.0.call(Call::Query, |s| s.has_run())
+    }
+
+    fn supports_queries(&self) -> bool {
+        self.0.with(|s| s.supports_queries())
+    }
+
+    fn wait_for_room(&self) {
+        self.0.with(|s| s.wait_for_room());
+    }
+
+    fn drain(&self) -> Result<()> {
+        self.0.call(Call::Synchronize, |s| s.drain())
+    }
+
     fn check_epoch(&self) -> Result<()> {
         self.0.with(|s| s.check_epoch())
     }
 
-    fn check_before_capture(&self) -> Result<()> {
-        self.0.with(|s| s.check_before_capture())
-    }
-
     fn options(&self) -> Result<StreamOptions> {
         self.0.with(|s| s.options())
-    }
-
-    unsafe fn execute(&self, operation: &Operation) -> Result<()> {
-        // SAFETY: as above.
-        self.0.call(Call::Execute, |s| unsafe { s.execute(operation) })
-    }
-
-    fn last_status(&self) -> Status {
-        self.0.last_status()
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self.0.as_any()
     }
 
     fn for_memory(&self) -> Option<Arc<dyn Stream>> {
@@ -258,3 +265,6 @@ unsafe impl<L: StreamLayer> Stream for Layered<L> {
         self.0.external_owner()
     }
 }
+
+// SAFETY: every call is that of the stream below, or an error; the layer promises the rest.
+unsafe impl<L: StreamLayer> Stream for Layered<L> {}

@@ -50,7 +50,7 @@ impl dyn Stream + '_ {
     /// behind it runs.
     ///
     /// The function is a part of the device's work. What would wait for that, such as
-    /// [`Stream::synchronize`] and copies from and to pageable memory, is an error in it; on CUDA and HIP so is
+    /// [`Stream::synchronize`](crate::stream::StreamCore::synchronize) and copies from and to pageable memory, is an error in it; on CUDA and HIP so is
     /// every call of the device. Memory, pinned memory and copies under way that are dropped in it
     /// are freed by another thread, once the device's work has run.
     ///

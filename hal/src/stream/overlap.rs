@@ -77,11 +77,11 @@ fn staged<S: Stream + ?Sized>(
 /// Queues a copy that [`Transfer::overlaps`].
 ///
 /// # Errors
-/// As for [`Stream::transfer`]; `OutOfMemory` if the device lacks as much memory again as the rows
+/// As for [`Stream::transfer`](crate::stream::StreamCore::transfer); `OutOfMemory` if the device lacks as much memory again as the rows
 /// have bytes (16 MiB for a plain copy at most).
 ///
 /// # Safety
-/// As for [`Stream::transfer`], except that the call itself reads and writes the bytes.
+/// As for [`Stream::transfer`](crate::stream::StreamCore::transfer), except that the call itself reads and writes the bytes.
 pub unsafe fn transfer_overlapping<S: Stream + ?Sized>(
     stream: &S,
     transfer: &Transfer,
@@ -139,11 +139,11 @@ pub unsafe fn transfer_overlapping<S: Stream + ?Sized>(
 /// Queues a copy that [`ArrayCopy::overlaps`].
 ///
 /// # Errors
-/// As for [`Stream::copy_array`]; `OutOfMemory` if the device has not as much memory again as is
+/// As for [`Stream::copy_array`](crate::stream::StreamMemory::copy_array); `OutOfMemory` if the device has not as much memory again as is
 /// copied.
 ///
 /// # Safety
-/// As for [`Stream::copy_array`], except that the call itself reads and writes the texels.
+/// As for [`Stream::copy_array`](crate::stream::StreamMemory::copy_array), except that the call itself reads and writes the texels.
 pub unsafe fn copy_array_overlapping<S: Stream + ?Sized>(
     stream: &S,
     copy: &ArrayCopy,

@@ -7,8 +7,8 @@ use hal::interruption;
 use hal::operation::Operation;
 use hal::poison::Unpoisoned as _;
 use hal::status::AtomicStatus;
-use hal::stream::call_function;
 use hal::stream::transfer_overlapping;
+use hal::stream::{StreamCapture, StreamCore, StreamMemory, StreamState, call_function};
 use std::any::Any;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
@@ -58,8 +58,7 @@ impl SkeletonStream {
     }
 }
 
-// SAFETY: the thread of a queue runs its work in order.
-unsafe impl Stream for SkeletonStream {
+impl StreamCore for SkeletonStream {
     fn id(&self) -> u64 {
         self.id
     }
@@ -207,8 +206,17 @@ unsafe impl Stream for SkeletonStream {
     }
 }
 
+impl StreamMemory for SkeletonStream {}
+
+impl StreamCapture for SkeletonStream {}
+
+impl StreamState for SkeletonStream {}
+
+// SAFETY: the thread of a queue runs its work in order.
+unsafe impl Stream for SkeletonStream {}
+
 /// # Safety
-/// As for [`Stream::transfer`].
+/// As for [`Stream::transfer`](hal::stream::StreamCore::transfer).
 unsafe fn copy(transfer: &Transfer) {
     for slice in 0..transfer.depth {
         for row in 0..transfer.height {

@@ -7,7 +7,7 @@ use crate::state::DeviceState;
 use crate::stream::DriverStream;
 use Direction::{DeviceToHost, HostToDevice};
 use fake::Fake;
-use hal::stream::{Stream, StreamOptions};
+use hal::stream::{StreamCore, StreamOptions};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::thread::available_parallelism;

@@ -9,7 +9,7 @@ use hal::error::{Error, Result};
 use hal::locks::NothingOrdered;
 use hal::memory::{CapturedMemory, GraphUses};
 use hal::status::Status;
-use hal::stream::{CaptureMode, Stream};
+use hal::stream::{CaptureMode, StreamCore, StreamState};
 use hal::submission::{
     Announcement, begin_alone, beside_captures, drain_alone, is_inside, outside_guards,
 };

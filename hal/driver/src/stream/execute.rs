@@ -7,12 +7,12 @@ use crate::launch::launch;
 use codegen::source::Plan;
 use hal::error::Result;
 use hal::operation::{Description, Operation};
-use hal::stream::Stream;
+use hal::stream::StreamCore;
 
 /// Queues a builtin operation.
 ///
 /// # Safety
-/// As for [`Stream::execute`].
+/// As for [`Stream::execute`](hal::stream::StreamCore::execute).
 pub(super) unsafe fn execute(stream: &DriverStream, operation: &Operation) -> Result<()> {
     if let Description::MatrixProduct(product) = operation.description() {
         // SAFETY: the caller's promise.

@@ -170,7 +170,7 @@ impl OpenCaptures {
     /// Hands a capture a block that its object frees while it goes on; false if it has ended.
     ///
     /// # Safety
-    /// As for [`hal::Stream::free`].
+    /// As for [`hal::stream::StreamCore::free`].
     pub(super) unsafe fn keep(
         &self,
         stream: Handle,

@@ -14,8 +14,9 @@ use hal::memory::{Access, DeviceMemory, GraphObject, Use};
 use hal::operation::Operation;
 use hal::status::Status;
 use hal::stream::{
-    CaptureMode, Direction, Graph, HostRange, PrefetchTarget, Stream, StreamOptions, Transfer,
-    call_function, copy_array_overlapping, gather_by_transfers, transfer_overlapping,
+    CaptureMode, Direction, Graph, HostRange, PrefetchTarget, Stream, StreamCapture, StreamCore,
+    StreamMemory, StreamOptions, StreamState, Transfer, call_function, copy_array_overlapping,
+    gather_by_transfers, transfer_overlapping,
 };
 use hal::submission::beside_captures;
 use hal::texture::ArrayCopy;
@@ -46,9 +47,7 @@ unsafe extern "C" fn run_callback(_stream: Handle, _status: c_int, data: *mut c_
     unsafe { run_host_call(data) }
 }
 
-// SAFETY: the driver keeps the order of a stream; what it allocates is freed once, and kept blocks
-// are used again behind the work before.
-unsafe impl Stream for DriverStream {
+impl StreamCore for DriverStream {
     #[inline]
     fn id(&self) -> u64 {
         self.id
@@ -61,10 +60,6 @@ unsafe impl Stream for DriverStream {
     fn handle(&self) -> u64 {
         self.expose();
         self.handle as u64
-    }
-
-    fn has_handle(&self, handle: u64) -> bool {
-        self.handle as u64 == handle
     }
 
     fn query(&self) -> Result<bool> {
@@ -92,24 +87,10 @@ unsafe impl Stream for DriverStream {
         })
     }
 
-    fn supports_queries(&self) -> bool {
-        self.context.query_support().streams && !self.is_elsewhere()
-    }
-
     fn synchronize(&self) -> Result<()> {
         self.status.during(|| {
             self.wait(self.capture_number()?.is_some())?;
             self.take_failure()
-        })
-    }
-
-    fn drain(&self) -> Result<()> {
-        self.status.during(|| {
-            // While another capture bars it, the default stream has no work.
-            if self.capture_number()?.is_some() || self.is_barred()? {
-                return Ok(());
-            }
-            self.wait(false)
         })
     }
 
@@ -244,6 +225,30 @@ unsafe impl Stream for DriverStream {
         })
     }
 
+    unsafe fn fill(&self, address: u64, value: u32, width: usize, count: usize) -> Result<()> {
+        self.status.during(|| {
+            // SAFETY: the caller's promise.
+            unsafe { transfer::fill(self, address, value, width, count) }
+        })
+    }
+
+    unsafe fn execute(&self, operation: &Operation) -> Result<()> {
+        self.status.during(|| {
+            // SAFETY: the caller's promise.
+            unsafe { execute::execute(self, operation) }
+        })
+    }
+
+    fn last_status(&self) -> Status {
+        self.status.load()
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+impl StreamMemory for DriverStream {
     unsafe fn gather(&self, destination: u64, ranges: &[HostRange]) -> Result<()> {
         // SAFETY: the caller's promise.
         let gather = || unsafe { transfer::gather(self, destination, ranges) };
@@ -266,13 +271,6 @@ unsafe impl Stream for DriverStream {
             }
             // SAFETY: as above.
             unsafe { transfer::copy_array(self, copy) }
-        })
-    }
-
-    unsafe fn fill(&self, address: u64, value: u32, width: usize, count: usize) -> Result<()> {
-        self.status.during(|| {
-            // SAFETY: the caller's promise.
-            unsafe { transfer::fill(self, address, value, width, count) }
         })
     }
 
@@ -323,7 +321,9 @@ unsafe impl Stream for DriverStream {
             self.context.check("prefetch", code)
         })
     }
+}
 
+impl StreamCapture for DriverStream {
     fn begin_capture(&self, mode: CaptureMode) -> Result<()> {
         self.status.during(|| self.begin(mode))
     }
@@ -351,13 +351,6 @@ unsafe impl Stream for DriverStream {
         Ok(self.device.open_captures.may_conflict(capture, memory, access))
     }
 
-    fn check_epoch(&self) -> Result<()> {
-        match self.ownership {
-            Ownership::Default => Ok(()),
-            _ => self.context.check_epoch(self.epoch),
-        }
-    }
-
     fn check_before_capture(&self) -> Result<()> {
         match self.capture_number()? {
             Some(capture) if !self.device.open_captures.is_own(capture) => Err(Error::invalid(
@@ -366,6 +359,33 @@ unsafe impl Stream for DriverStream {
                  the capture has ended",
             )),
             _ => Ok(()),
+        }
+    }
+}
+
+impl StreamState for DriverStream {
+    fn has_handle(&self, handle: u64) -> bool {
+        self.handle as u64 == handle
+    }
+
+    fn supports_queries(&self) -> bool {
+        self.context.query_support().streams && !self.is_elsewhere()
+    }
+
+    fn drain(&self) -> Result<()> {
+        self.status.during(|| {
+            // While another capture bars it, the default stream has no work.
+            if self.capture_number()?.is_some() || self.is_barred()? {
+                return Ok(());
+            }
+            self.wait(false)
+        })
+    }
+
+    fn check_epoch(&self) -> Result<()> {
+        match self.ownership {
+            Ownership::Default => Ok(()),
+            _ => self.context.check_epoch(self.epoch),
         }
     }
 
@@ -388,19 +408,8 @@ unsafe impl Stream for DriverStream {
         }
         Ok(StreamOptions::default().non_blocking(flags & NON_BLOCKING != 0).priority(priority))
     }
-
-    unsafe fn execute(&self, operation: &Operation) -> Result<()> {
-        self.status.during(|| {
-            // SAFETY: the caller's promise.
-            unsafe { execute::execute(self, operation) }
-        })
-    }
-
-    fn last_status(&self) -> Status {
-        self.status.load()
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
 }
+
+// SAFETY: the driver keeps the order of a stream; what it allocates is freed once, and kept blocks
+// are used again behind the work before.
+unsafe impl Stream for DriverStream {}

@@ -5,14 +5,14 @@ use crate::staging;
 use crate::texture::TextureCalls;
 use hal::error::{Error, Result};
 use hal::status::Status;
-use hal::stream::{Direction, HostRange, Stream, Transfer};
+use hal::stream::{Direction, HostRange, StreamCore, Transfer};
 use hal::texture::ArrayCopy;
 use std::ffi::{c_int, c_void};
 
 /// Queues a copy; waits where the transfer says so, or the memory demands it.
 ///
 /// # Safety
-/// As for [`Stream::transfer`].
+/// As for [`Stream::transfer`](hal::stream::StreamCore::transfer).
 pub(crate) unsafe fn copy(stream: &DriverStream, transfer: &Transfer) -> Result<()> {
     if transfer.width == 0 || transfer.height == 0 || transfer.depth == 0 {
         return Ok(());
@@ -41,7 +41,7 @@ pub(crate) unsafe fn copy(stream: &DriverStream, transfer: &Transfer) -> Result<
 /// Queues a copy from or to an array; waits where the copy says so, or the memory demands it.
 ///
 /// # Safety
-/// As for [`Stream::copy_array`].
+/// As for [`Stream::copy_array`](hal::stream::StreamMemory::copy_array).
 pub(crate) unsafe fn copy_array(stream: &DriverStream, copy: &ArrayCopy) -> Result<()> {
     let is_unread;
     {
@@ -65,7 +65,7 @@ pub(crate) unsafe fn copy_array(stream: &DriverStream, copy: &ArrayCopy) -> Resu
 /// One row.
 ///
 /// # Safety
-/// As for [`Stream::transfer`].
+/// As for [`Stream::transfer`](hal::stream::StreamCore::transfer).
 unsafe fn linear(stream: &DriverStream, transfer: &Transfer) -> Result<()> {
     let context = stream.context();
     let &Transfer { destination, source, width, wait, .. } = transfer;
@@ -114,7 +114,7 @@ unsafe fn linear(stream: &DriverStream, transfer: &Transfer) -> Result<()> {
 /// then; else the result is false, and nothing was copied.
 ///
 /// # Safety
-/// As for [`Stream::gather`].
+/// As for [`Stream::gather`](hal::stream::StreamMemory::gather).
 pub(crate) unsafe fn gather(
     stream: &DriverStream,
     destination: u64,
@@ -138,7 +138,7 @@ pub(crate) unsafe fn gather(
 /// a multiple of its rows' pitch.
 ///
 /// # Safety
-/// As for [`Stream::transfer`]. The context is current.
+/// As for [`Stream::transfer`](hal::stream::StreamCore::transfer). The context is current.
 unsafe fn rows(stream: &DriverStream, transfer: &Transfer) -> c_int {
     let vendor = &stream.context().driver.vendor;
     let whole = |slice: usize, pitch: usize| pitch != 0 && slice.is_multiple_of(pitch);
@@ -170,7 +170,7 @@ unsafe fn rows(stream: &DriverStream, transfer: &Transfer) -> c_int {
 /// Queues a fill.
 ///
 /// # Safety
-/// As for [`Stream::fill`].
+/// As for [`Stream::fill`](hal::stream::StreamCore::fill).
 pub(crate) unsafe fn fill(
     stream: &DriverStream,
     address: u64,

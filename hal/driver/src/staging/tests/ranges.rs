@@ -4,7 +4,7 @@ use super::{Device, LEAST, SIZES, noise};
 use crate::staging::Sizes;
 use crate::stream::DriverStream;
 use hal::error::Result;
-use hal::stream::{HostRange, Stream as _};
+use hal::stream::{HostRange, StreamMemory as _};
 
 /// Where ranges are no longer collected.
 const SMALL_RANGE: usize = 64 << 10;

@@ -1,0 +1,144 @@
+//! Copies and allocations that not every device has, or has in a faster way.
+
+use super::{Direction, HostRange, StreamCore, Transfer};
+use crate::device::Device;
+use crate::error::{Error, Result};
+use crate::texture::ArrayCopy;
+
+/// Ranges with fewer bytes are collected in host memory first: a call of the driver takes longer than a copy
+/// of them.
+const SMALL: usize = 64 << 10;
+/// Bytes that are collected at most.
+const COLLECTED: usize = 1 << 20;
+
+/// Names the side that managed memory migrates to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PrefetchTarget {
+    /// The device of the stream.
+    Device,
+    /// The host.
+    Host,
+}
+
+/// Copies and allocations of a [`Stream`](super::Stream) that a device may lack, or do faster than by the calls of
+/// [`StreamCore`].
+///
+/// A backend implements those that its device has. Arrays, textures and managed memory call it.
+pub trait StreamMemory: StreamCore {
+    /// Allocates memory whose bytes are zero, if that costs less than filling it; returns `None`
+    /// otherwise. The memory is freed like that of [`StreamCore::allocate`].
+    ///
+    /// # Errors
+    /// Those of [`StreamCore::allocate`].
+    fn allocate_zeroed(&self, bytes: usize) -> Result<Option<u64>> {
+        let _ = bytes;
+        Ok(None)
+    }
+
+    /// Copies ranges of host memory to the device, where they lie one behind the other from
+    /// `destination` on. They have arrived when the call returns.
+    ///
+    /// # Errors
+    /// As for [`StreamCore::transfer`]; some ranges may have been copied then.
+    ///
+    /// # Safety
+    /// The ranges can be read, as many bytes are allocated at `destination`, and nothing else accesses
+    /// them until the call returns.
+    unsafe fn gather(&self, destination: u64, ranges: &[HostRange]) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { gather_by_transfers(self, destination, ranges) }
+    }
+
+    /// Queues a copy from or to an array for textures (`cuMemcpy3DAsync`). A copy from or to
+    /// pageable host memory has arrived when the call returns. Texels that are both read and written
+    /// are read first ([`copy_array_overlapping`](super::copy_array_overlapping)).
+    ///
+    /// # Errors
+    /// `Unsupported` where the device has no textures; else as for [`StreamCore::transfer`].
+    ///
+    /// # Safety
+    /// As for [`StreamCore::transfer`]; the copy has passed [`ArrayCopy::check`] for each array, which is
+    /// one of this device.
+    unsafe fn copy_array(&self, copy: &ArrayCopy) -> Result<()> {
+        let _ = copy;
+        Err(Error::unsupported("copy_array", "the backend has no textures"))
+    }
+
+    /// Queues a copy of `bytes` bytes from one device's memory to another's (`cuMemcpyPeerAsync`,
+    /// `hipMemcpyPeerAsync`). The stream belongs to one of the two devices. Bytes that are both read and
+    /// written are read first.
+    ///
+    /// # Errors
+    /// `Unsupported` where the backend has one device only.
+    ///
+    /// # Safety
+    /// As for [`StreamCore::transfer`]; `destination` is memory of `destination_device` and `source` of
+    /// `source_device`.
+    unsafe fn transfer_peer(
+        &self,
+        destination: u64,
+        destination_device: &dyn Device,
+        source: u64,
+        source_device: &dyn Device,
+        bytes: usize,
+    ) -> Result<()> {
+        let _ = (destination, destination_device, source, source_device, bytes);
+        Err(Error::unsupported("transfer_peer", "the backend has no peer copies"))
+    }
+
+    /// Queues the migration of managed memory to the stream's device or to the host
+    /// (`cuMemPrefetchAsync`, `hipMemPrefetchAsync`).
+    ///
+    /// # Errors
+    /// `Unsupported` where the backend has no managed memory to migrate.
+    ///
+    /// # Safety
+    /// The range is managed memory and stays allocated until the migration is done.
+    unsafe fn prefetch(&self, address: u64, bytes: usize, to: PrefetchTarget) -> Result<()> {
+        let _ = (address, bytes, to);
+        Err(Error::unsupported("prefetch", "the backend has no managed memory to move"))
+    }
+}
+
+/// Does what [`StreamMemory::gather`] documents by [`StreamCore::transfer`], each large range by itself and small ones
+/// together.
+///
+/// # Errors
+/// As for [`StreamMemory::gather`].
+///
+/// # Safety
+/// As for [`StreamMemory::gather`].
+pub unsafe fn gather_by_transfers<S: StreamCore + ?Sized>(
+    stream: &S,
+    destination: u64,
+    ranges: &[HostRange],
+) -> Result<()> {
+    let copy = |to: u64, from: u64, bytes: usize| {
+        if bytes == 0 {
+            return Ok(());
+        }
+        let transfer = Transfer::linear(Direction::HostToDevice, to, from, bytes, true);
+        // SAFETY: the caller's promise; collected bytes stay until the call has waited for them.
+        unsafe { stream.transfer(&transfer) }
+    };
+    let mut collected = Vec::new();
+    let mut end = destination;
+    for range in ranges {
+        let begin = end - collected.len() as u64;
+        let is_small = range.bytes < SMALL;
+        if !is_small || collected.len() + range.bytes > COLLECTED {
+            copy(begin, collected.as_ptr() as u64, collected.len())?;
+            collected.clear();
+        }
+        if is_small && range.bytes > 0 {
+            // SAFETY: the caller's promise.
+            let bytes =
+                unsafe { std::slice::from_raw_parts(range.address as *const u8, range.bytes) };
+            collected.extend_from_slice(bytes);
+        } else {
+            copy(end, range.address, range.bytes)?;
+        }
+        end += range.bytes as u64;
+    }
+    copy(end - collected.len() as u64, collected.as_ptr() as u64, collected.len())
+}
