@@ -169,8 +169,9 @@ pub mod stream {
 
 /// Arrays of texels, texture and surface objects.
 pub mod texture {
+    pub use hal::memory::{SurfaceObject, TextureArray, TextureObject};
     pub use hal::texture::{
-        AddressMode, ArrayCopy, ArrayShape, ChannelFormat, CopySide, Sampling, SurfaceObject,
-        TexelFormat, TextureArray, TextureObject, TextureResource,
+        AddressMode, ArrayCopy, ArrayShape, ChannelFormat, CopySide, Sampling, TexelFormat,
+        TextureResource,
     };
 }

@@ -11,7 +11,8 @@ use gpuarray::{
 };
 use hal::interruption;
 use hal::layers::{Call, Fault, FaultInjector, decorate};
-use hal::texture::{ArrayShape, ChannelFormat, TexelFormat, TextureArray};
+use hal::memory::TextureArray;
+use hal::texture::{ArrayShape, ChannelFormat, TexelFormat};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;

@@ -17,8 +17,8 @@ use driver::DriverLibrary;
 use driver::blas::{Blas, BlasLibrary};
 use driver::calls::{Calls, Handle, Names};
 use driver::vendor::{KernelParameters, Lasting, NO_SYMBOL, Vendor, common_lasting};
+use hal::error::common_kind;
 use hal::library::Library;
-use hal::status::common_kind;
 use hal::texture::{ArrayCopy, ArrayShape, Sampling, TextureResource};
 use hal::{
     Api, DeviceAttribute, Error, ErrorKind, Feature, LinkInput, LoadOptions, Result, Status,

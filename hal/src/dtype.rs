@@ -2,12 +2,12 @@
 //!
 //! Every type is one row of a table ([`mod@table`]); names, sizes and Rust types come from it.
 
+mod field;
 pub mod narrow;
-mod record;
 #[doc(hidden)]
 pub mod table;
 
-pub use record::{Field, bytes_of};
+pub use field::{Field, bytes_of};
 
 use crate::dtypes;
 use crate::error::{Error, Result};

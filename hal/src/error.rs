@@ -1,5 +1,9 @@
 //! The error type of every fallible call.
 
+mod outcome;
+
+pub use outcome::{StatusExt, common_kind};
+
 use crate::status::{Api, Status};
 use std::borrow::Cow;
 use std::fmt;

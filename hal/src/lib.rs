@@ -78,6 +78,7 @@ pub mod memory;
 pub mod module;
 pub mod nonblocking;
 pub mod operation;
+mod per_process;
 pub mod poison;
 pub mod process;
 pub mod random;
@@ -93,7 +94,7 @@ pub use device::{
 };
 pub use dtype::narrow::types::*;
 pub use dtype::{DType, Element, Kind};
-pub use error::{Error, ErrorKind, Result};
+pub use error::{Error, ErrorKind, Result, StatusExt};
 pub use event::{Event, EventOptions};
 pub use features::{Feature, Features};
 pub use module::{
@@ -102,7 +103,7 @@ pub use module::{
 };
 pub use num_complex::Complex;
 pub use scalar::Scalar;
-pub use status::{Api, Status, StatusExt};
+pub use status::{Api, Status};
 pub use stream::{
     CaptureMode, Direction, Graph, HostRange, PrefetchTarget, Stream, StreamOptions, Transfer,
 };

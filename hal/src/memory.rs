@@ -10,6 +10,7 @@ mod order;
 mod pinned;
 pub mod pool;
 mod region;
+mod texture;
 mod usage;
 
 pub use access::{AccessGuard, Use, wait_before_copy};
@@ -21,8 +22,9 @@ pub use lease::GraphLease;
 pub use order::Access;
 pub use pinned::{PinnedMemory, RegisteredMemory};
 pub use pool::{DevicePool, PinnedPool, PooledPinned};
-pub(crate) use region::drain_for_end;
+use region::drain_for_end;
 pub use region::{Imported, Managed, Pitched, Region};
+pub use texture::{SurfaceObject, TextureArray, TextureObject};
 
 use crate::device::Device;
 use crate::error::{Error, Result};

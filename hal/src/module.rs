@@ -1,8 +1,8 @@
 //! Modules: loaded code, and the kernels in it.
 
 use crate::enumeration::setters;
-use crate::error::{Error, Result};
-use crate::status::{Status, common_kind};
+use crate::error::{Error, Result, common_kind};
+use crate::status::Status;
 use crate::stream::Stream;
 use std::any::Any;
 use std::ffi::c_void;

@@ -6,15 +6,11 @@
 
 mod atomic;
 mod meaning;
-mod result;
 
 pub use atomic::AtomicStatus;
-pub use meaning::common_kind;
 pub use meaning::meaning;
-pub use result::StatusExt;
 
 use crate::enumeration::enumeration;
-use crate::error::{Error, Result};
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
@@ -261,32 +257,11 @@ impl Status {
         let named = column.iter().any(|&column| look_up(CODES, code, column).is_some());
         (named && !taken).then_some(code)
     }
-
-    /// Returns `Ok` for success, else an error with this status.
-    ///
-    /// # Errors
-    /// One with this status, of the kind that the number means.
-    pub fn check(self, call: &'static str) -> Result<()> {
-        if self.is_success() {
-            return Ok(());
-        }
-        let detail = match self.message() {
-            "" => format!("the call returned {self}"),
-            message => message.into(),
-        };
-        Err(Error::new(common_kind(self.code), self, call, detail))
-    }
 }
 
 impl From<Status> for i32 {
     fn from(status: Status) -> i32 {
         status.code
-    }
-}
-
-impl From<&Error> for Status {
-    fn from(error: &Error) -> Status {
-        error.status()
     }
 }
 
@@ -339,15 +314,5 @@ mod tests {
         let all: HashSet<Status> = Api::ALL.iter().map(|&api| Status::new(api, 0)).collect();
         assert_eq!(all.len(), 1);
         assert_ne!(Status::cuda(1), Status::hip(1));
-    }
-
-    #[test]
-    fn a_status_becomes_an_error_of_the_kind_that_it_means() {
-        assert!(Status::OK.check("call").is_ok());
-        let error = Status::hip(2).check("call").expect_err("a failure");
-        assert_eq!(error.kind(), crate::ErrorKind::OutOfMemory);
-        assert_eq!(Status::from(&error), Status::hip(2));
-        let unknown = Status::cuda(4321).check("call").expect_err("a failure");
-        assert_eq!(unknown.detail(), "the call returned status 4321 of Cuda");
     }
 }

@@ -10,7 +10,6 @@ pub use capture::{CaptureMode, Graph, StreamCapture};
 pub use host_function::{Outcome, call_function};
 pub use memory::{PrefetchTarget, StreamMemory, gather_by_transfers};
 pub use overlap::{copy_array_overlapping, transfer_overlapping};
-pub(crate) use transfer::unrepeatable;
 pub use transfer::{Direction, HostRange, Transfer};
 
 use crate::device::DeviceId;

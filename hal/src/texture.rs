@@ -5,17 +5,19 @@
 //! stands for an array or for device memory, and for how that is read ([`Sampling`]). A
 //! [`SurfaceObject`] is such a number for reading and writing an array without sampling.
 //!
-//! The owning types end what they own when they are dropped, behind all work of the device. Kernels
-//! get a number, which does not tell what memory it stands for: nothing orders their reads behind work
-//! of other streams, and a graph keeps no texture.
+//! These owning types are in [`crate::memory`]. They end what they own when they are dropped, behind all work of
+//! the device. Kernels get a number, which does not tell what memory it stands for: nothing orders their reads
+//! behind work of other streams, and a graph keeps no texture.
+//!
+//! [`TextureArray`]: crate::memory::TextureArray
+//! [`TextureObject`]: crate::memory::TextureObject
+//! [`SurfaceObject`]: crate::memory::SurfaceObject
 
 mod copy;
 mod format;
-mod owner;
 
 pub use copy::{ArrayCopy, CopySide};
 pub use format::{ArrayShape, ChannelFormat, TexelFormat};
-pub use owner::{SurfaceObject, TextureArray, TextureObject};
 
 use crate::enumeration::setters;
 use crate::error::{Error, Result};

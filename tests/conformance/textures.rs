@@ -5,13 +5,13 @@ use crate::graphs::{capture, replay};
 use crate::harness::{Outcome, tests};
 use crate::programs::{grid, launch};
 use gpuarray::memory::PinnedMemory;
+use gpuarray::texture::{
+    AddressMode, ArrayCopy, ArrayShape, ChannelFormat, CopySide, Sampling, SurfaceObject,
+    TexelFormat, TextureArray, TextureObject, TextureResource,
+};
 use gpuarray::{
     CaptureMode, DeviceArray, ErrorKind, Feature, Kernel, LoadOptions, ModuleSource, PinnedOptions,
     Result, Stream,
-};
-use hal::texture::{
-    AddressMode, ArrayCopy, ArrayShape, ChannelFormat, CopySide, Sampling, SurfaceObject,
-    TexelFormat, TextureArray, TextureObject, TextureResource,
 };
 use std::sync::Arc;
 

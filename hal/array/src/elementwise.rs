@@ -5,12 +5,11 @@ use super::promote::{Argument, check_same_kind, common_dtype};
 use super::resolve::{resolve, selection};
 use crate::layout::{Layout, broadcast_shapes, dense_layout, shape_text};
 use hal::dtype::DType;
-use hal::error::{Error, Result};
+use hal::error::{Error, Result, StatusExt as _};
 use hal::function::{BinaryFunction, Function, UnaryFunction};
 use hal::iteration::simplify;
 use hal::memory::{Access, AccessGuard, Use};
 use hal::operation::{Description, Elementwise, Input, Operand, Operation, Shape, Strides};
-use hal::status::StatusExt as _;
 use smallvec::SmallVec;
 use std::sync::Arc;
 

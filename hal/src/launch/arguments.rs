@@ -93,3 +93,82 @@ macro_rules! tuples {
 }
 
 tuples!(A B C D E F G H I J K L M N O P);
+
+/// Defines a struct that can be an element of arrays and an argument of kernels: `repr(C)`, of numbers, arrays of
+/// numbers and other records, without padding. It also derives `Clone`, `Copy`, `Debug` and `PartialEq`.
+///
+/// ```
+/// gpuarray_hal::record! {
+///     /// As `struct Particle { float3 at; float mass; }` of the kernel.
+///     pub struct Particle {
+///         pub at: [f32; 3],
+///         pub mass: f32,
+///     }
+/// }
+/// assert_eq!(<Particle as gpuarray_hal::Element>::DTYPE, gpuarray_hal::DType::Opaque(16));
+/// ```
+///
+/// Where C would put padding, the struct needs a field of its own:
+///
+/// ```compile_fail,E0080
+/// gpuarray_hal::record! {
+///     struct Padded {
+///         kind: u8,
+///         value: f64,
+///     }
+/// }
+/// ```
+///
+/// `bool` is no field, because most bytes are no value of it:
+///
+/// ```compile_fail,E0277
+/// gpuarray_hal::record! {
+///     struct Flagged {
+///         flag: bool,
+///     }
+/// }
+/// ```
+#[macro_export]
+macro_rules! record {
+    (
+        $(#[$meta:meta])*
+        $visibility:vis struct $name:ident {
+            $($(#[$field_meta:meta])* $field_visibility:vis $field:ident: $type:ty),+ $(,)?
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        #[repr(C)]
+        $visibility struct $name {
+            $($(#[$field_meta])* $field_visibility $field: $type,)+
+        }
+
+        const _: () = assert!(
+            0 $(+ ::std::mem::size_of::<$type>())+ == ::std::mem::size_of::<$name>(),
+            "the record has padding; give it fields in its place"
+        );
+
+        // SAFETY: the struct is its fields, one behind the other and without padding.
+        unsafe impl $crate::dtype::Field for $name {
+            const ZERO: Self = $name { $($field: <$type as $crate::dtype::Field>::ZERO),+ };
+            const ONE: Self = $name { $($field: <$type as $crate::dtype::Field>::ONE),+ };
+        }
+
+        // SAFETY: as above; the dtype has the size.
+        unsafe impl $crate::dtype::Element for $name {
+            const DTYPE: $crate::dtype::DType =
+                $crate::dtype::DType::Opaque(::std::mem::size_of::<$name>() as u32);
+            const ZERO: Self = <$name as $crate::dtype::Field>::ZERO;
+            const ONE: Self = <$name as $crate::dtype::Field>::ONE;
+        }
+
+        impl $crate::launch::KernelArgument for $name {
+            fn add_to<'a>(
+                &'a self,
+                list: &mut $crate::launch::ArgumentList<'a>,
+            ) -> $crate::error::Result<()> {
+                list.bytes($crate::dtype::bytes_of(self))
+            }
+        }
+    };
+}

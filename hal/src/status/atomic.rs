@@ -1,7 +1,6 @@
 //! The status of an object's last call.
 
 use super::{Api, Status};
-use crate::error::Result;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A status that any thread can read and set: what an object keeps of its last call.
@@ -35,25 +34,6 @@ impl AtomicStatus {
             self.0.store(bits, Ordering::Relaxed);
         }
     }
-
-    /// Sets the status of a result, and returns the result.
-    ///
-    /// # Errors
-    /// The result's own.
-    #[inline]
-    pub fn note<T>(&self, result: Result<T>) -> Result<T> {
-        self.store(result.as_ref().map_or_else(Status::from, |_| Status::OK));
-        result
-    }
-
-    /// Makes a call, and sets its status.
-    ///
-    /// # Errors
-    /// The call's own.
-    #[inline]
-    pub fn during<T>(&self, call: impl FnOnce() -> Result<T>) -> Result<T> {
-        self.note(call())
-    }
 }
 
 #[cfg(test)]
@@ -70,7 +50,5 @@ mod tests {
                 assert_eq!(last.load(), Status::new(api, code));
             }
         }
-        assert!(last.note(Ok(())).is_ok());
-        assert!(last.load().is_success());
     }
 }

@@ -1,7 +1,6 @@
 //! What status numbers mean.
 
 use super::Status;
-use crate::error::ErrorKind;
 
 /// What a kernel failed with, and what finds the reason.
 macro_rules! of_kernel {
@@ -59,28 +58,5 @@ pub fn meaning(code: i32) -> &'static str {
         907 => "the event was recorded in a capture",
         908 => "the capture was begun by another thread",
         _ => "",
-    }
-}
-
-/// Returns the kind of a status number that both vendors have.
-pub fn common_kind(code: i32) -> ErrorKind {
-    match code {
-        Status::INVALID_VALUE | Status::INVALID_DEVICE | Status::NOT_FOUND => {
-            ErrorKind::InvalidArgument
-        }
-        Status::OUT_OF_MEMORY => ErrorKind::OutOfMemory,
-        Status::NOT_INITIALIZED | Status::DEINITIALIZED | 201 | 709 | Status::INVALID_HANDLE => {
-            ErrorKind::InvalidHandle
-        }
-        Status::NO_DEVICE | 34 | 35 | 802 | 803 | 804 => ErrorKind::BackendUnavailable,
-        200 | 209 | 218 | 222 | 223 | Status::INVALID_SOURCE | 302 | 303 => {
-            ErrorKind::CompileFailed
-        }
-        Status::NOT_READY => ErrorKind::NotReady,
-        Status::NOT_SUPPORTED => ErrorKind::Unsupported,
-        Status::LAUNCH_OUT_OF_RESOURCES | 702 | 703 | 720 => ErrorKind::LaunchFailed,
-        Status::ILLEGAL_ADDRESS | 710 | 714..=719 | 721 => ErrorKind::LaunchFailed,
-        712 | 713 | 704 | 705 | 217 | 900..=908 => ErrorKind::InvalidArgument,
-        _ => ErrorKind::Driver,
     }
 }

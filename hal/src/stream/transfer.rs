@@ -1,5 +1,7 @@
 //! Copies between memories of host and device, as a stream queues them.
 
+use crate::texture::{ArrayCopy, CopySide};
+
 /// Names the memories between which a transfer copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
@@ -94,8 +96,17 @@ impl Transfer {
     }
 }
 
+impl ArrayCopy {
+    /// Returns why a graph could not repeat the copy, if it could not. `is_page_locked` tells of an
+    /// address of the host whether it lies in page-locked memory.
+    pub fn unrepeatable(&self, is_page_locked: impl FnOnce(u64) -> bool) -> Option<&'static str> {
+        let host = [&self.source, &self.destination].into_iter().find_map(CopySide::host);
+        unrepeatable(self.wait, host, is_page_locked)
+    }
+}
+
 /// As [`Transfer::unrepeatable`], for a copy whose side of the host, if it has one, is at `host`.
-pub(crate) fn unrepeatable(
+fn unrepeatable(
     wait: bool,
     host: Option<u64>,
     is_page_locked: impl FnOnce(u64) -> bool,

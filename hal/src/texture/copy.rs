@@ -2,7 +2,6 @@
 
 use super::{ArrayShape, TexelFormat};
 use crate::error::{Error, Result};
-use crate::stream::unrepeatable;
 
 /// One side of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,13 +57,6 @@ pub struct ArrayCopy {
 }
 
 impl ArrayCopy {
-    /// Returns why a graph could not repeat the copy, if it could not. `is_page_locked` tells of an
-    /// address of the host whether it lies in page-locked memory.
-    pub fn unrepeatable(&self, is_page_locked: impl FnOnce(u64) -> bool) -> Option<&'static str> {
-        let host = [&self.source, &self.destination].into_iter().find_map(CopySide::host);
-        unrepeatable(self.wait, host, is_page_locked)
-    }
-
     /// Checks that the copy stays inside an array, and copies whole texels of it. `name` is what the
     /// caller calls the array.
     ///

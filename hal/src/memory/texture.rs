@@ -1,10 +1,10 @@
 //! Owners of arrays, texture objects and surface objects.
 
-use super::{ArrayShape, Sampling, TextureHandle, TextureResource};
+use super::{drain_for_end, is_left};
 use crate::device::Device;
 use crate::error::{Error, Result};
-use crate::memory::{drain_for_end, is_left};
 use crate::process;
+use crate::texture::{ArrayShape, Sampling, TextureHandle, TextureResource};
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
