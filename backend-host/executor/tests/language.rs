@@ -354,3 +354,56 @@ extern "C" __global__ void says(unsigned long long *out) {
     launch(&library, "says", &shape, &mut array).expect("it runs");
     assert_eq!(array, [0, 4, 2, 1, 1]);
 }
+
+const DRAWS: &str = r#"
+#include <curand_kernel.h>
+template <class State> __device__ unsigned long long *draws(State *state, unsigned long long *out) {
+    for (int k = 0; k < 6; ++k) *out++ = ((const unsigned int *)state)[k];
+    for (int k = 0; k < 4; ++k) *out++ = curand(state);
+    return out;
+}
+extern "C" __global__ void generators(unsigned long long *out) {
+    const unsigned long long seed = threadIdx.x * 1000000007u;
+    out += 24 * threadIdx.x;
+    curandStateXORWOW_t xorwow;
+    curand_init(seed, threadIdx.x, 1000, &xorwow);
+    out = draws(&xorwow, out);
+    curandStateMRG32k3a_t mrg;
+    curand_init(seed, threadIdx.x, 1000, &mrg);
+    out = draws(&mrg, out);
+    curandStatePhilox4_32_10_t philox;
+    curand_init(seed, 0, 4 * threadIdx.x, &philox);
+    const uint4 block = curand4(&philox);
+    *out++ = block.x, *out++ = block.y, *out++ = block.z, *out++ = block.w;
+}
+"#;
+
+/// The generators of kernels have the seeds, jumps and steps of those of arrays, whose numbers are the crate `random`'s.
+#[test]
+fn generators_of_kernels_draw_what_those_of_arrays_do() {
+    use random::{Generator, mrg32k3a, philox, xorwow};
+    let library = load(Language::default(), DRAWS);
+    let found = run(&library, "generators", 1, 64, 24);
+    let seeds: Vec<u32> = (0..64_u32).map(|thread| thread.wrapping_mul(1_000_000_007)).collect();
+    let states = |generator: Generator| {
+        generator.seeded(&seeds, 1000).expect("memory").expect("a pseudo-random generator")
+    };
+    let (linear, recursive) = (states(Generator::Xorwow), states(Generator::Mrg32k3a));
+    for (thread, &seed) in seeds.iter().enumerate() {
+        let mut expected = Vec::new();
+        let state = &linear[xorwow::WORDS * thread..][..6];
+        expected.extend(state);
+        let (mut weyl, mut v) = (state[0], [1, 2, 3, 4, 5].map(|word: usize| state[word]));
+        for _ in 0..4 {
+            xorwow::step(&mut v);
+            weyl = weyl.wrapping_add(xorwow::WEYL);
+            expected.push(v[4].wrapping_add(weyl));
+        }
+        let mut state = [0, 1, 2, 3, 4, 5].map(|word| recursive[mrg32k3a::WORDS * thread + word]);
+        expected.extend(state);
+        expected.extend((0..4).map(|_| mrg32k3a::word(mrg32k3a::step(&mut state))));
+        expected.extend(philox::nth(thread as u64, seed.into()));
+        let expected: Vec<u64> = expected.into_iter().map(u64::from).collect();
+        assert_eq!(found[24 * thread..][..24], expected, "thread {thread}");
+    }
+}

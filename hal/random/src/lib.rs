@@ -15,6 +15,7 @@ pub mod mrg32k3a;
 pub mod philox;
 pub mod poisson;
 pub mod sobol;
+pub mod tables;
 pub mod xorwow;
 
 use std::collections::TryReserveError;

@@ -1,20 +1,15 @@
 //! MRG32k3a: two recurrences of order three modulo primes near 2^32.
 
+use crate::tables::{
+    MRG_A12 as A12, MRG_A13 as A13, MRG_A21 as A21, MRG_A23 as A23, MRG_UNIT, MRG_WORD,
+};
+pub use crate::tables::{MRG_M1 as M1, MRG_M2 as M2};
 use crate::{Jump, with_room};
 use std::collections::TryReserveError;
 use std::sync::OnceLock;
 
 /// Words of a state: three of each recurrence, and six that only cuRAND's own kernels use.
 pub const WORDS: usize = 12;
-
-/// The modulus of the first recurrence, 2^32 - 209.
-pub const M1: u64 = 4_294_967_087;
-/// The modulus of the second recurrence, 2^32 - 22853.
-pub const M2: u64 = 4_294_944_443;
-const A12: u64 = 1_403_580;
-const A13: u64 = 810_728;
-const A21: u64 = 527_612;
-const A23: u64 = 1_370_589;
 
 /// Draws of a subsequence and of a sequence, as powers of two.
 const SUBSEQUENCE: usize = 76;
@@ -109,11 +104,11 @@ pub(crate) fn seeded(seeds: &[u32], offset: u64) -> Result<Vec<u32>, TryReserveE
 /// Returns the word of 32 bits that a draw becomes.
 #[inline(always)]
 pub fn word(draw: u32) -> u32 {
-    (f64::from(draw) * 1.000_000_048_662) as u32
+    (f64::from(draw) * MRG_WORD) as u32
 }
 
 /// Returns the number in (0, 1) that a draw becomes: its quotient by [`M1`]` + 1`.
 #[inline(always)]
 pub fn unit(draw: u32) -> f64 {
-    f64::from(draw) * 2.328_306_549_295_728e-10
+    f64::from(draw) * MRG_UNIT
 }

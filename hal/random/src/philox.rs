@@ -1,17 +1,19 @@
 //! Philox4x32-10: a block of four words for each value of a counter (J. Salmon, M. Moraes, R. Dror
 //! and D. Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011).
 
+use crate::tables::{PHILOX_FIRST, PHILOX_FIRST_STEP, PHILOX_SECOND, PHILOX_SECOND_STEP};
+
 /// Returns the words of a counter of 128 bits under a key of 64.
 #[inline(always)]
 pub fn block(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
     let [mut a, mut b, mut c, mut d] = counter;
     let [mut k, mut l] = key;
     for _ in 0..10 {
-        let x = u64::from(a) * 0xd251_1f53;
-        let y = u64::from(c) * 0xcd9e_8d57;
+        let x = u64::from(a) * u64::from(PHILOX_FIRST);
+        let y = u64::from(c) * u64::from(PHILOX_SECOND);
         (a, b, c, d) = ((y >> 32) as u32 ^ b ^ k, y as u32, (x >> 32) as u32 ^ d ^ l, x as u32);
-        k = k.wrapping_add(0x9e37_79b9);
-        l = l.wrapping_add(0xbb67_ae85);
+        k = k.wrapping_add(PHILOX_FIRST_STEP);
+        l = l.wrapping_add(PHILOX_SECOND_STEP);
     }
     [a, b, c, d]
 }

@@ -60,6 +60,9 @@ impl Prelude {
     pub(super) fn enclose(self, kernels: &str) -> String {
         // It opens the namespace.
         let mut text = String::from(TYPES);
+        if self.has(Prelude::RANDOM) {
+            text.push_str(&hal::random::tables::definitions());
+        }
         for (part, body) in PARTS {
             if self.has(part) {
                 text.push('\n');

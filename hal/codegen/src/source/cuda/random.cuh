@@ -1,5 +1,4 @@
-// Random numbers. The arithmetic is that of the crate `random`, step for step: a change here is a
-// change there.
+// Random numbers. The arithmetic is that of the crate `random`, step for step; `RANDOM_` are its tables.
 
 // Uniform numbers: of a word, of 53 bits, without zero and one, without one.
 DEVICE f32 unit_of_word(u32 x) { return (f32)x * 2.3283064365386963e-10f + 1.1641532182693481e-10f; }
@@ -23,7 +22,7 @@ struct Xorwow {
         const u32 t = v0 ^ (v0 >> 2);
         v0 = v1, v1 = v2, v2 = v3, v3 = v4;
         v4 = v4 ^ (v4 << 4) ^ t ^ (t << 1);
-        weyl += 362437u;
+        weyl += RANDOM_XORWOW_WEYL;
         return v4 + weyl;
     }
     METHOD void uniform(f32& value) { value = unit_of_word(next()); }
@@ -52,15 +51,16 @@ struct Mrg32k3a {
     }
     // From 1 to 2^32 - 209.
     METHOD u32 draw() {
-        const u32 p = reduce_modulus(1403580ull * s1 + 810728ull * (4294967087u - s0), 209u);
-        const u32 q = reduce_modulus(527612ull * t2 + 1370589ull * (4294944443u - t0), 22853u);
+        const u32 m1 = (u32)RANDOM_MRG_M1, m2 = (u32)RANDOM_MRG_M2;
+        const u32 p = reduce_modulus(RANDOM_MRG_A12 * s1 + RANDOM_MRG_A13 * (m1 - s0), 0u - m1);
+        const u32 q = reduce_modulus(RANDOM_MRG_A21 * t2 + RANDOM_MRG_A23 * (m2 - t0), 0u - m2);
         s0 = s1, s1 = s2, s2 = p;
         t0 = t1, t1 = t2, t2 = q;
-        return p > q ? p - q : p - q + 4294967087u;
+        return p > q ? p - q : p - q + m1;
     }
-    METHOD u32 next() { return (u32)((f64)draw() * 1.000000048662); }
-    METHOD void uniform(f32& value) { value = (f32)((f64)draw() * 2.328306549295728e-10); }
-    METHOD void uniform(f64& value) { value = (f64)draw() * 2.328306549295728e-10; }
+    METHOD u32 next() { return (u32)((f64)draw() * RANDOM_MRG_WORD); }
+    METHOD void uniform(f32& value) { value = (f32)((f64)draw() * RANDOM_MRG_UNIT); }
+    METHOD void uniform(f64& value) { value = (f64)draw() * RANDOM_MRG_UNIT; }
 };
 
 DEVICE u32 count_trailing_ones(u64 x) {
@@ -305,10 +305,10 @@ DEVICE void random_block(u64 index, u64 seed, u32* words) {
     u32 k = (u32)seed, l = (u32)(seed >> 32);
 #pragma unroll
     for (int round = 0; round < 10; ++round) {
-        const u64 x = wide_product(a, 0xd2511f53u);
-        const u64 y = wide_product(c, 0xcd9e8d57u);
+        const u64 x = wide_product(a, RANDOM_PHILOX_FIRST);
+        const u64 y = wide_product(c, RANDOM_PHILOX_SECOND);
         a = (u32)(y >> 32) ^ b ^ k, b = (u32)y, c = (u32)(x >> 32) ^ d ^ l, d = (u32)x;
-        k += 0x9e3779b9u, l += 0xbb67ae85u;
+        k += RANDOM_PHILOX_FIRST_STEP, l += RANDOM_PHILOX_SECOND_STEP;
     }
     words[0] = a, words[1] = b, words[2] = c, words[3] = d;
 }
