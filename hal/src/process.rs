@@ -90,4 +90,25 @@ mod tests {
             unsafe { libc::munmap(range, pages) };
         }
     }
+
+    #[test]
+    fn a_forked_child_finds_a_mutex_open_and_its_contents_fresh() {
+        watch();
+        let mutex = ProcessMutex::new(|| 7);
+        *mutex.lock() = 8;
+        let held = mutex.lock();
+        // SAFETY: the child only takes the mutex, which nobody holds there, and leaves.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            // SAFETY: an alarm ends a child that waits; leaving runs nothing of the parent's.
+            unsafe {
+                libc::alarm(60);
+                libc::_exit(i32::from(*mutex.lock() != 7));
+            }
+        }
+        let mut status = -1;
+        // SAFETY: waits for the child made above.
+        unsafe { libc::waitpid(child, &mut status, 0) };
+        assert_eq!((status, *held), (0, 8));
+    }
 }
