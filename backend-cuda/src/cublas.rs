@@ -8,40 +8,10 @@
 
 use crate::LIBRARY_VARIABLE;
 use crate::search::{BLAS_VARIABLE, SearchPaths};
-use driver::blas::{Blas, BlasAbi, BlasLibrary, BlasNames, BlasProduct};
-use driver::calls::Handle;
+use driver::blas::{Blas, BlasAbi, BlasLibrary, BlasNames};
 use hal::{DType, Result};
-use std::ffi::{c_int, c_longlong, c_void};
+use std::ffi::{c_int, c_void};
 use std::sync::Arc;
-
-/// `cublasGemmStridedBatchedEx`: handle, operations of A and B, m, n, k, alpha, then address, type,
-/// leading dimension and stride of A and of B, beta, the same of C, count, type of the computation,
-/// algorithm.
-type Multiply = unsafe extern "C" fn(
-    Handle,
-    c_int,
-    c_int,
-    c_int,
-    c_int,
-    c_int,
-    *const c_void,
-    u64,
-    c_int,
-    c_int,
-    c_longlong,
-    u64,
-    c_int,
-    c_int,
-    c_longlong,
-    *const c_void,
-    u64,
-    c_int,
-    c_int,
-    c_longlong,
-    c_int,
-    c_int,
-    c_int,
-) -> c_int;
 
 /// `CUBLAS_STATUS_ARCH_MISMATCH`, `CUBLAS_STATUS_NOT_SUPPORTED`.
 const UNSUPPORTED: [c_int; 2] = [8, 15];
@@ -56,17 +26,19 @@ const DEFAULT_ALGORITHM: c_int = -1;
 const SINGLE: c_int = 68;
 const DOUBLE: c_int = 70;
 
-/// A dtype's `cudaDataType_t` and `cublasComputeType_t`.
-fn types(dtype: DType) -> Option<(c_int, c_int)> {
-    Some(match dtype {
-        DType::Float32 => (0, SINGLE),
-        DType::Float64 => (1, DOUBLE),
-        DType::Float16 => (2, SINGLE),
-        DType::Complex64 => (4, SINGLE),
-        DType::Complex128 => (5, DOUBLE),
-        DType::BFloat16 => (14, SINGLE),
-        _ => return None,
-    })
+/// Each dtype's `cudaDataType_t` and `cublasComputeType_t`.
+const TYPES: [(DType, c_int, c_int); 6] = [
+    (DType::Float32, 0, SINGLE),
+    (DType::Float64, 1, DOUBLE),
+    (DType::Float16, 2, SINGLE),
+    (DType::Complex64, 4, SINGLE),
+    (DType::Complex128, 5, DOUBLE),
+    (DType::BFloat16, 14, SINGLE),
+];
+
+driver::blas_multiply! {
+    /// `cublasGemmStridedBatchedEx`.
+    Multiply, [2], DEFAULT_ALGORITHM => c_int
 }
 
 static ABI: BlasAbi<Multiply> = BlasAbi {
@@ -81,7 +53,7 @@ static ABI: BlasAbi<Multiply> = BlasAbi {
     },
     unsupported: &UNSUPPORTED,
     operations: OPERATIONS,
-    types,
+    types: &TYPES,
     multiply,
 };
 
@@ -94,38 +66,4 @@ pub(crate) fn find(known: &BlasLibrary, driver_major: c_int) -> Result<Option<Ar
     // SAFETY: the names are those of NVIDIA's library, or the user chose the file; the types are those of
     // its headers.
     unsafe { known.get(&ABI, files) }
-}
-
-/// # Safety
-/// As for [`BlasAbi::multiply`].
-unsafe fn multiply(function: Multiply, product: &BlasProduct<'_>) -> c_int {
-    let BlasProduct { handle, operations, one, zero, dtype, compute, gemm } = product;
-    // SAFETY: the caller's promise.
-    unsafe {
-        function(
-            *handle,
-            operations[0],
-            operations[1],
-            gemm.m,
-            gemm.n,
-            gemm.k,
-            *one,
-            gemm.addresses[0],
-            *dtype,
-            gemm.leading[0],
-            gemm.strides[0],
-            gemm.addresses[1],
-            *dtype,
-            gemm.leading[1],
-            gemm.strides[1],
-            *zero,
-            gemm.addresses[2],
-            *dtype,
-            gemm.leading[2],
-            gemm.strides[2],
-            gemm.batch,
-            *compute,
-            DEFAULT_ALGORITHM,
-        )
-    }
 }

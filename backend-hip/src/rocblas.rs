@@ -7,47 +7,11 @@
 //! Types and numbers are those of `rocblas-types.h` and `rocblas-functions.h` of ROCm 5 to 7.
 
 use crate::search::{BLAS_VARIABLE, DRIVER_VARIABLE, SearchPaths};
-use driver::blas::{Blas, BlasAbi, BlasLibrary, BlasNames, BlasProduct};
-use driver::calls::Handle;
+use driver::blas::{Blas, BlasAbi, BlasLibrary, BlasNames};
 use hal::{DType, Result};
 use std::ffi::{c_int, c_void};
 use std::path::Path;
 use std::sync::Arc;
-
-/// `rocblas_gemm_strided_batched_ex`: handle, operations of A and B, m, n, k, alpha, then address, type,
-/// leading dimension and stride of A and of B, beta, the same of C and of the result, count, type of the
-/// computation, algorithm, solution, flags.
-type Multiply = unsafe extern "C" fn(
-    Handle,
-    c_int,
-    c_int,
-    c_int,
-    c_int,
-    c_int,
-    *const c_void,
-    u64,
-    c_int,
-    c_int,
-    i64,
-    u64,
-    c_int,
-    c_int,
-    i64,
-    *const c_void,
-    u64,
-    c_int,
-    c_int,
-    i64,
-    u64,
-    c_int,
-    c_int,
-    i64,
-    c_int,
-    c_int,
-    c_int,
-    i32,
-    u32,
-) -> c_int;
 
 /// `rocblas_status_not_implemented`, `rocblas_status_excluded_from_build`,
 /// `rocblas_status_arch_mismatch`.
@@ -65,17 +29,20 @@ const COMPLEX_SINGLE: c_int = 154;
 const DOUBLE: c_int = 152;
 const COMPLEX_DOUBLE: c_int = 155;
 
-/// A dtype's `rocblas_datatype`, and that of its computation.
-fn types(dtype: DType) -> Option<(c_int, c_int)> {
-    Some(match dtype {
-        DType::Float32 => (SINGLE, SINGLE),
-        DType::Float64 => (DOUBLE, DOUBLE),
-        DType::Float16 => (150, SINGLE),
-        DType::Complex64 => (COMPLEX_SINGLE, COMPLEX_SINGLE),
-        DType::Complex128 => (COMPLEX_DOUBLE, COMPLEX_DOUBLE),
-        DType::BFloat16 => (168, SINGLE),
-        _ => return None,
-    })
+/// Each dtype's `rocblas_datatype`, and that of its computation.
+const TYPES: [(DType, c_int, c_int); 6] = [
+    (DType::Float32, SINGLE, SINGLE),
+    (DType::Float64, DOUBLE, DOUBLE),
+    (DType::Float16, 150, SINGLE),
+    (DType::Complex64, COMPLEX_SINGLE, COMPLEX_SINGLE),
+    (DType::Complex128, COMPLEX_DOUBLE, COMPLEX_DOUBLE),
+    (DType::BFloat16, 168, SINGLE),
+];
+
+driver::blas_multiply! {
+    /// `rocblas_gemm_strided_batched_ex`, whose result is a matrix of its own: here it is C. Solution and flags
+    /// are 0.
+    Multiply, [2, 2], STANDARD_ALGORITHM => c_int, 0 => i32, 0 => u32
 }
 
 static ABI: BlasAbi<Multiply> = BlasAbi {
@@ -90,7 +57,7 @@ static ABI: BlasAbi<Multiply> = BlasAbi {
     },
     unsupported: &UNSUPPORTED,
     operations: OPERATIONS,
-    types,
+    types: &TYPES,
     multiply,
 };
 
@@ -103,44 +70,4 @@ pub(crate) fn find(known: &BlasLibrary, driver: Option<&Path>) -> Result<Option<
     // SAFETY: the names are those of AMD's library, or the user chose the file; the types are those of
     // its headers.
     unsafe { known.get(&ABI, files) }
-}
-
-/// # Safety
-/// As for [`BlasAbi::multiply`].
-unsafe fn multiply(function: Multiply, product: &BlasProduct<'_>) -> c_int {
-    let BlasProduct { handle, operations, one, zero, dtype, compute, gemm } = product;
-    // SAFETY: the caller's promise.
-    unsafe {
-        function(
-            *handle,
-            operations[0],
-            operations[1],
-            gemm.m,
-            gemm.n,
-            gemm.k,
-            *one,
-            gemm.addresses[0],
-            *dtype,
-            gemm.leading[0],
-            gemm.strides[0],
-            gemm.addresses[1],
-            *dtype,
-            gemm.leading[1],
-            gemm.strides[1],
-            *zero,
-            gemm.addresses[2],
-            *dtype,
-            gemm.leading[2],
-            gemm.strides[2],
-            gemm.addresses[2],
-            *dtype,
-            gemm.leading[2],
-            gemm.strides[2],
-            gemm.batch,
-            *compute,
-            STANDARD_ALGORITHM,
-            0,
-            0,
-        )
-    }
 }

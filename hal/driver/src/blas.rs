@@ -18,7 +18,7 @@ use hal::stream::StreamCore;
 use std::ffi::c_int;
 
 pub use gemm::Gemm;
-pub use library::{Blas, BlasAbi, BlasCalls, BlasLibrary, BlasNames, BlasProduct};
+pub use library::{Blas, BlasAbi, BlasCalls, BlasLibrary, BlasNames, BlasProduct, MatrixAddress};
 
 /// Products of fewer multiplications are not worth the library's own work on the host.
 const WORTHWHILE: usize = 1 << 20;

@@ -57,14 +57,49 @@ pub struct BlasAbi<F> {
     pub unsupported: &'static [c_int],
     /// The numbers of a matrix as it is, and of its transpose.
     pub operations: [c_int; 2],
-    /// Returns the numbers of a dtype and of the computation with it; `None` for a dtype that it does not
-    /// multiply.
-    pub types: fn(DType) -> Option<(c_int, c_int)>,
-    /// Calls the function.
+    /// The dtypes that it multiplies, each with its number and that of the computation with it.
+    pub types: &'static [(DType, c_int, c_int)],
+    /// Calls the function: [`blas_multiply!`](crate::blas_multiply) declares both.
     ///
     /// # Safety
     /// The function is the library's; the rest is as for [`Blas::multiply`].
     pub multiply: unsafe fn(F, &BlasProduct<'_>) -> c_int,
+}
+
+/// The address of a matrix, by its place in [`Gemm::addresses`].
+pub type MatrixAddress<const PLACE: usize> = u64;
+
+/// Declares the type of a vendor's function that multiplies matrices, and `multiply`, which calls it. Arguments
+/// are the handle, the operations on A and B, m, n, k, alpha; then address, type, leading dimension and stride of
+/// A and of B; beta; the same of the matrices at the given places; the count, and the type of the computation.
+/// Those that follow are the vendor's own, each with its value.
+#[macro_export]
+macro_rules! blas_multiply {
+    ($(#[$doc:meta])* $type:ident, [$($place:literal),+], $($value:expr => $own:ty),+) => {
+        $(#[$doc])*
+        type $type = unsafe extern "C" fn(
+            $crate::calls::Handle, c_int, c_int, c_int, c_int, c_int, *const c_void,
+            u64, c_int, c_int, i64, u64, c_int, c_int, i64, *const c_void,
+            $($crate::blas::MatrixAddress<$place>, c_int, c_int, i64,)+ c_int, c_int, $($own),+
+        ) -> c_int;
+
+        /// # Safety
+        /// As for `BlasAbi::multiply`.
+        unsafe fn multiply(function: $type, product: &$crate::blas::BlasProduct<'_>) -> c_int {
+            let p = product;
+            let (g, [a, b]) = (p.gemm, p.operations);
+            // SAFETY: the caller's promise.
+            unsafe {
+                function(
+                    p.handle, a, b, g.m, g.n, g.k, p.one,
+                    g.addresses[0], p.dtype, g.leading[0], g.strides[0],
+                    g.addresses[1], p.dtype, g.leading[1], g.strides[1], p.zero,
+                    $(g.addresses[$place], p.dtype, g.leading[$place], g.strides[$place],)+
+                    g.batch, p.compute, $($value),+
+                )
+            }
+        }
+    };
 }
 
 /// Products in the library's numbers.
@@ -121,6 +156,12 @@ impl<F> fmt::Debug for Opened<F> {
 }
 
 impl<F: Copy> Opened<F> {
+    /// Returns the numbers of a dtype and of the computation with it.
+    fn types(&self, dtype: DType) -> Option<(c_int, c_int)> {
+        let row = self.abi.types.iter().find(|(own, ..)| *own == dtype);
+        row.map(|&(_, number, compute)| (number, compute))
+    }
+
     /// Finds the functions.
     ///
     /// # Errors
@@ -161,11 +202,11 @@ impl<F: Copy + Send + Sync> Blas for Opened<F> {
     }
 
     fn takes(&self, dtype: DType) -> bool {
-        (self.abi.types)(dtype).is_some()
+        self.types(dtype).is_some()
     }
 
     unsafe fn multiply(&self, handle: Handle, gemm: &Gemm) -> c_int {
-        let Some((dtype, compute)) = (self.abi.types)(gemm.dtype) else {
+        let Some((dtype, compute)) = self.types(gemm.dtype) else {
             return self.abi.unsupported.first().copied().unwrap_or(Status::UNKNOWN);
         };
         // A real factor is the beginning of a complex one. Half precision is computed in single.
