@@ -1,8 +1,7 @@
 //! ELF files of 64 bits: cubins and AMD's code objects (System V ABI, "Object Files").
 //!
-//! Not the crate `object`: it reads what is asked for and checks that alone, so that each check here
-//! would be made all the same, and it takes 9 s to compile with what it needs. The tests have it as
-//! the other implementation that must find everything in what is accepted here.
+//! Not the crate `object`: it checks only what it is asked for, so each check here would be made all the same.
+//! The tests have it as the other implementation, which must find everything in what is accepted here.
 
 use super::{Checked, number, part};
 
