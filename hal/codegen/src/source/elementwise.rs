@@ -19,7 +19,7 @@ use tiles::Tiles;
 
 /// How the kernel accesses memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Access {
+enum AccessPattern {
     /// One run of memory in each array; packs of up to 16 bytes where addresses allow it.
     Contiguous,
     /// Any strides, in a space of a class of axes.
@@ -38,7 +38,7 @@ pub(super) struct Key {
     compute: DType,
     output: DType,
     inputs: [Option<InputType>; 4],
-    access: Access,
+    access: AccessPattern,
     wide: bool,
 }
 
@@ -183,7 +183,7 @@ fn assemble(
         compute: word.unwrap_or(*compute),
         output: views[0].dtype,
         inputs,
-        access: Access::Contiguous,
+        access: AccessPattern::Contiguous,
         wide: false,
     };
     let run = |view: &View<'_>| view.strides == [view.dtype.size() as isize];
@@ -221,16 +221,18 @@ fn launch(
     }
     let threads = u64::from(THREADS);
     let work = match (key.access, space) {
-        (Access::Tiled(_, tiles), Some(space)) => tiles.number(space),
-        (Access::Packed(_), _) => count.div_ceil(threads),
-        (Access::Strided(_), _) => count.div_ceil(threads * key.batch()),
+        (AccessPattern::Tiled(_, tiles), Some(space)) => tiles.number(space),
+        (AccessPattern::Packed(_), _) => count.div_ceil(threads),
+        (AccessPattern::Strided(_), _) => count.div_ceil(threads * key.batch()),
         _ => count.div_ceil(threads * key.pack() * key.packs()),
     };
     for round in 0..pieces.len().max(1) {
         let mut launch = launches.launch(0, blocks(work));
         match (key.access, space) {
             (
-                Access::Strided(rank) | Access::Packed(rank) | Access::Tiled(rank, _),
+                AccessPattern::Strided(rank)
+                | AccessPattern::Packed(rank)
+                | AccessPattern::Tiled(rank, _),
                 Some(space),
             ) => space.pack(&mut launch, rank, key.wide),
             _ => {
@@ -249,7 +251,7 @@ fn launch(
     }
 }
 
-fn access_of(key: &mut Key, space: &mut IterationSpace, views: &[View<'_>]) -> Access {
+fn access_of(key: &mut Key, space: &mut IterationSpace, views: &[View<'_>]) -> AccessPattern {
     let mut sizes: SmallVec<[usize; 5]> = views.iter().map(|view| view.dtype.size()).collect();
     let runs = |(strides, &size): (&Strides, &usize)| match strides[..] {
         [] => true,
@@ -257,10 +259,10 @@ fn access_of(key: &mut Key, space: &mut IterationSpace, views: &[View<'_>]) -> A
         _ => false,
     };
     if space.strides.iter().zip(&sizes).all(runs) {
-        return Access::Contiguous;
+        return AccessPattern::Contiguous;
     }
     if pack_rows(key.pack() as usize, space, views) {
-        return Access::Packed(space.rank());
+        return AccessPattern::Packed(space.rank());
     }
     let copy = key.function == Function::Unary(UnaryFunction::Copy);
     if copy && key.output == key.compute && key.inputs[0] == Some(Input::Array(key.output)) {
@@ -270,8 +272,8 @@ fn access_of(key: &mut Key, space: &mut IterationSpace, views: &[View<'_>]) -> A
         sizes.fill(unit.size());
     }
     match tiles::transposed(space, &sizes) {
-        None => Access::Strided(space.rank()),
-        Some(tiles) => Access::Tiled(space.rank(), tiles),
+        None => AccessPattern::Strided(space.rank()),
+        Some(tiles) => AccessPattern::Tiled(space.rank(), tiles),
     }
 }
 

@@ -35,12 +35,12 @@ pub(super) struct Key {
     wide: bool,
     /// Two launches: partial results first.
     staged: bool,
-    access: Access,
+    access: AccessPattern,
 }
 
 /// How the kernel reads an output's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Access {
+enum AccessPattern {
     /// One by one, anywhere.
     Elements,
     /// Neighbours in packs, by so many threads.
@@ -209,7 +209,7 @@ impl Prepared<'_> {
         let Key { wide, staged, access, ranks, .. } = self.key;
         let Partition { split, across, tail, chunk, chunks } = self.partition;
         let groups = match (access, self.key.input.columns()) {
-            (Access::Columns(_), Some(pack)) => (outputs / pack).div_ceil(1 << split),
+            (AccessPattern::Columns(_), Some(pack)) => (outputs / pack).div_ceil(1 << split),
             _ => outputs.div_ceil(1 << split),
         };
         let mut launch = launches.launch(0, blocks(groups * chunks));
@@ -217,9 +217,9 @@ impl Prepared<'_> {
         reduced.pack(&mut launch, ranks.1, wide);
         launch.index(chunk, wide).index(chunks, wide);
         match access {
-            Access::Packs(_) => launch.word(tail as u32),
-            Access::Columns(_) => &mut launch,
-            Access::Elements => launch.word(split).word(u32::from(across)),
+            AccessPattern::Packs(_) => launch.word(tail as u32),
+            AccessPattern::Columns(_) => &mut launch,
+            AccessPattern::Elements => launch.word(split).word(u32::from(across)),
         };
         for (position, &address) in self.addresses.iter().enumerate() {
             if staged && position == 0 {
@@ -313,10 +313,10 @@ impl InputArrays<'_> {
         mapped: MappedTypes,
         kept: &IterationSpace,
         reduced: &mut IterationSpace,
-    ) -> (Access, Partition) {
+    ) -> (AccessPattern, Partition) {
         let (outputs, length) = (kept.count(), reduced.count());
         let by_element = |reduced: &IterationSpace| {
-            (Access::Elements, Partition::of(mapped.varying(), kept, reduced))
+            (AccessPattern::Elements, Partition::of(mapped.varying(), kept, reduced))
         };
         let Some(pack) = mapped.pack() else {
             return by_element(reduced);
@@ -343,7 +343,7 @@ impl InputArrays<'_> {
             };
             let split = THREADS.ilog2() - deep.ilog2();
             let partition = Partition::new(outputs, length / pack, split, true);
-            return (Access::Packs(deep), Partition { tail: length % pack, ..partition });
+            return (AccessPattern::Packs(deep), Partition { tail: length % pack, ..partition });
         }
         match mapped.columns() {
             Some(pack) if self.aligned(kept, 1, reduced, 0, pack) => {
@@ -353,7 +353,7 @@ impl InputArrays<'_> {
                     32.. => 32,
                     _ => 1 << columns.max(1).ilog2(),
                 };
-                (Access::Columns(wide), Partition::new(columns, length, wide.ilog2(), false))
+                (AccessPattern::Columns(wide), Partition::new(columns, length, wide.ilog2(), false))
             }
             _ => by_element(reduced),
         }

@@ -1,6 +1,6 @@
 //! The source of element-wise kernels.
 
-use super::{Access, Key};
+use super::{AccessPattern, Key};
 use crate::source::ctype;
 use crate::source::iteration_space::type_name;
 use crate::source::kernel_key::KernelKey;
@@ -20,10 +20,12 @@ impl KernelKey for Key {
             }
         }
         let access = match self.access {
-            Access::Contiguous => "contiguous".to_owned(),
-            Access::Strided(rank) => format!("strided{rank}"),
-            Access::Packed(rank) => format!("packed{rank}"),
-            Access::Tiled(rank, tiles) => format!("tiled{rank}m{}s{}", tiles.mask, tiles.side()),
+            AccessPattern::Contiguous => "contiguous".to_owned(),
+            AccessPattern::Strided(rank) => format!("strided{rank}"),
+            AccessPattern::Packed(rank) => format!("packed{rank}"),
+            AccessPattern::Tiled(rank, tiles) => {
+                format!("tiled{rank}m{}s{}", tiles.mask, tiles.side())
+            }
         };
         let width = if self.wide { 64 } else { 32 };
         format!("{name}_to_{}_{access}_{width}", ctype::value(self.output))
@@ -42,14 +44,16 @@ impl KernelKey for Key {
 
     fn kernels(&self, name: &str) -> String {
         let body = match self.access {
-            Access::Contiguous => self.contiguous(name),
-            Access::Strided(_) => self.strided(name),
-            Access::Packed(rank) => self.packed(name, rank),
-            Access::Tiled(_, tiles) => self.tiled(name, tiles),
+            AccessPattern::Contiguous => self.contiguous(name),
+            AccessPattern::Strided(_) => self.strided(name),
+            AccessPattern::Packed(rank) => self.packed(name, rank),
+            AccessPattern::Tiled(_, tiles) => self.tiled(name, tiles),
         };
         let first = match self.access {
-            Access::Contiguous => format!("{} count", ctype::index(self.wide).0),
-            Access::Strided(rank) | Access::Packed(rank) | Access::Tiled(rank, _) => {
+            AccessPattern::Contiguous => format!("{} count", ctype::index(self.wide).0),
+            AccessPattern::Strided(rank)
+            | AccessPattern::Packed(rank)
+            | AccessPattern::Tiled(rank, _) => {
                 format!("{} space", type_name(rank, self.operands(), self.wide))
             }
         };

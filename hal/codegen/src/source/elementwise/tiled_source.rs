@@ -1,7 +1,7 @@
 //! The source of element-wise kernels that read through tiles in shared memory.
 
 use super::tiles::Tiles;
-use super::{Access, Key};
+use super::{AccessPattern, Key};
 use crate::source::ctype;
 
 impl Key {
@@ -13,7 +13,7 @@ impl Key {
         let side = tiles.side();
         let is_tiled = |position: usize| tiles.mask & (1 << (self.operand(position) - 1)) != 0;
         let rank = match self.access {
-            Access::Tiled(rank, _) => usize::from(rank),
+            AccessPattern::Tiled(rank, _) => usize::from(rank),
             _ => 2,
         };
         let loops = format!(

@@ -1,6 +1,6 @@
 //! The parts of a reduction's source that read an output's elements, and what is made of each.
 
-use super::{Access, Key, MappedTypes};
+use super::{AccessPattern, Key, MappedTypes};
 use crate::source::ctype;
 use crate::source::iteration_space::type_name;
 use hal::dtype::DType;
@@ -41,8 +41,8 @@ impl Key {
             // Squares are about as far from an element of the output's as elements are from each other.
             MappedTypes::SquaredDeviation(a) => {
                 let outputs = match self.access {
-                    Access::Columns(_) => self.input.columns().unwrap_or(1),
-                    Access::Packs(_) | Access::Elements => 1,
+                    AccessPattern::Columns(_) => self.input.columns().unwrap_or(1),
+                    AccessPattern::Packs(_) | AccessPattern::Elements => 1,
                 };
                 let value = self.value_type();
                 let first = self.computed(&format!("load<{}>(row.a)", ctype::value(a)));
@@ -98,7 +98,7 @@ impl Key {
         let (index, offset) = ctype::index(self.wide);
         let (partial, inputs) = (self.partial(), self.input.strided());
         let varying = self.input.varying();
-        let columns = matches!(self.access, Access::Columns(_));
+        let columns = matches!(self.access, AccessPattern::Columns(_));
         let pack = if columns { self.input.columns() } else { self.input.pack() }.unwrap_or(1);
         // Packs of one axis are neighbours, and need not be aligned.
         let run = !columns && self.ranks.1 == 1;
@@ -194,7 +194,7 @@ impl Key {
     /// number `k` of pack `j`.
     fn whole_gather(&self, name: &str, pack: u64, leaf: &str) -> String {
         let value = self.value_type();
-        let columns = matches!(self.access, Access::Columns(_));
+        let columns = matches!(self.access, AccessPattern::Columns(_));
         let (operator, of_one, at) = match columns {
             true => (format!("Beside<{name}_operator, {pack}>"), 1, "k * GROUP + j"),
             false => (format!("{name}_operator"), pack, "j * PACK + k"),

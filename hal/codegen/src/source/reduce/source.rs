@@ -1,7 +1,7 @@
 //! The source of reductions.
 
 use super::readers::Extra;
-use super::{Access, Key, MappedTypes};
+use super::{AccessPattern, Key, MappedTypes};
 use crate::source::ctype;
 use crate::source::iteration_space::type_name;
 use crate::source::kernel_key::KernelKey;
@@ -28,9 +28,9 @@ impl KernelKey for Key {
             self.ranks.1,
             if self.wide { 64 } else { 32 },
             match self.access {
-                Access::Packs(deep) => format!("_packed{deep}"),
-                Access::Columns(wide) => format!("_columns{wide}"),
-                Access::Elements => String::new(),
+                AccessPattern::Packs(deep) => format!("_packed{deep}"),
+                AccessPattern::Columns(wide) => format!("_columns{wide}"),
+                AccessPattern::Elements => String::new(),
             },
             if self.staged { "_staged" } else { "" },
         )
@@ -57,8 +57,8 @@ impl KernelKey for Key {
         let kept = type_name(self.ranks.0, 1 + self.input.strided(), self.wide);
         let mut text = self.operator(name);
         text += &match self.access {
-            Access::Packs(_) | Access::Columns(_) => self.packs(name),
-            Access::Elements => self.elements(name),
+            AccessPattern::Packs(_) | AccessPattern::Columns(_) => self.packs(name),
+            AccessPattern::Elements => self.elements(name),
         };
         let (quotient, fields, copies) = self.epilogue();
         text += &format!(
@@ -92,14 +92,14 @@ impl KernelKey for Key {
         let reduced = type_name(self.ranks.1, self.input.strided(), self.wide);
         let Extra { parameters, arguments, .. } = self.extra();
         let (shape, call) = match self.access {
-            Access::Packs(deep) => (
+            AccessPattern::Packs(deep) => (
                 ", u32 tail",
                 format!(
                     "reduce_packs<{name}_operator, {}, {deep}>(source, sink, kept.count, reduced.count, tail, chunk, chunks)",
                     self.input.pack().unwrap_or(1)
                 ),
             ),
-            Access::Columns(wide) => {
+            AccessPattern::Columns(wide) => {
                 let pack = self.input.columns().unwrap_or(1);
                 (
                     "",
@@ -108,7 +108,7 @@ impl KernelKey for Key {
                     ),
                 )
             }
-            Access::Elements => (
+            AccessPattern::Elements => (
                 ", u32 split, u32 across",
                 format!(
                     "reduce_elements<{name}_operator>(source, sink, kept.count, reduced.count, chunk, chunks, split, across)"
