@@ -151,8 +151,8 @@ pub mod layout {
 /// Memory as objects: allocations that free themselves, in the order of the work that uses them.
 pub mod memory {
     pub use hal::memory::{
-        Access, AccessGuard, AddressLease, Allocator, DeviceMemory, DevicePool, GraphObject,
-        Imported, Managed, PinnedMemory, PinnedPool, Pitched, PooledPinned, Region,
+        Access, AccessGuard, AddressLease, Allocation, Allocator, DeviceMemory, DevicePool,
+        GraphObject, Imported, Managed, PinnedMemory, PinnedPool, Pitched, PooledPinned,
         RegisteredMemory, Use, last_failed_free,
     };
 }

@@ -3,18 +3,20 @@
 
 mod access;
 mod address_lease;
+mod allocation;
 mod captured;
 mod later;
 mod lease;
 mod order;
 mod pinned;
 pub mod pool;
-mod region;
 mod texture;
 mod usage;
 
 pub use access::{AccessGuard, Use, wait_before_copy};
 pub use address_lease::AddressLease;
+use allocation::drain_for_end;
+pub use allocation::{Allocation, Imported, Managed, Pitched};
 pub use captured::{BlockOwner, CapturedMemory, GraphBlocks, GraphObject, GraphUses};
 pub(crate) use later::leave;
 pub use later::{drain_dropped, is_left};
@@ -22,8 +24,6 @@ pub use lease::GraphLease;
 pub use order::Access;
 pub use pinned::{PinnedMemory, RegisteredMemory};
 pub use pool::{DevicePool, PinnedPool, PooledPinned};
-use region::drain_for_end;
-pub use region::{Imported, Managed, Pitched, Region};
 pub use texture::{SurfaceObject, TextureArray, TextureObject};
 
 use crate::device::Device;
@@ -374,7 +374,7 @@ impl DeviceMemory {
         let is_plain = match &self.owner {
             Owner::Stream => false,
             Owner::Device => true,
-            Owner::External(owner) => region::is_plain(owner.as_ref()),
+            Owner::External(owner) => allocation::is_plain(owner.as_ref()),
         };
         if !is_plain {
             return Ok(());

@@ -9,7 +9,7 @@ use crate::errors::{OrRaise, to_python};
 use crate::integer::argument;
 use crate::numpy_array;
 use crate::pool::PooledDeviceAllocation;
-use gpuarray::memory::{DeviceMemory, Pitched, Region};
+use gpuarray::memory::{Allocation, DeviceMemory, Pitched};
 use gpuarray::{DType, Error};
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::{PyException, PyOverflowError, PyTypeError};
@@ -37,7 +37,7 @@ use std::sync::Arc;
 pub(crate) struct DeviceAllocation {
     memory: ManuallyDrop<Arc<DeviceMemory>>,
     /// What ends the memory, if not the memory itself.
-    region: Option<Region>,
+    allocation: Option<Allocation>,
     /// True if freeing the memory may wait for the device.
     waits: bool,
 }
@@ -46,7 +46,7 @@ impl DeviceAllocation {
     /// Memory that frees itself.
     pub(crate) fn new(memory: Arc<DeviceMemory>) -> DeviceAllocation {
         note_allocation(memory.address());
-        DeviceAllocation { memory: ManuallyDrop::new(memory), region: None, waits: false }
+        DeviceAllocation { memory: ManuallyDrop::new(memory), allocation: None, waits: false }
     }
 
     /// The memory.
@@ -55,10 +55,10 @@ impl DeviceAllocation {
     }
 
     /// Memory with an end of its own, which waits for the device.
-    pub(crate) fn of_region(region: Region) -> DeviceAllocation {
-        let memory = ManuallyDrop::new(region.memory().clone());
+    pub(crate) fn of(allocation: Allocation) -> DeviceAllocation {
+        let memory = ManuallyDrop::new(allocation.memory().clone());
         note_allocation(memory.address());
-        DeviceAllocation { memory, region: Some(region), waits: true }
+        DeviceAllocation { memory, allocation: Some(allocation), waits: true }
     }
 }
 
@@ -67,7 +67,7 @@ impl Drop for DeviceAllocation {
         // SAFETY: the field is not used after this.
         let memory = unsafe { ManuallyDrop::take(&mut self.memory) };
         if self.waits {
-            drop_unlocked((memory, self.region.take()));
+            drop_unlocked((memory, self.allocation.take()));
         }
     }
 }
@@ -85,9 +85,9 @@ impl DeviceAllocation {
     }
 
     /// As [`DeviceAllocation::free`] for memory that was retired.
-    pub(crate) fn end_region(&self, py: Python<'_>) -> PyResult<()> {
+    pub(crate) fn end(&self, py: Python<'_>) -> PyResult<()> {
         // May wait for the device.
-        py.detach(|| self.region.as_ref().map_or(Ok(()), Region::end)).or_raise()
+        py.detach(|| self.allocation.as_ref().map_or(Ok(()), Allocation::end)).or_raise()
     }
 }
 
@@ -101,10 +101,10 @@ impl DeviceAllocation {
     ///     A buffer of `as_buffer` is alive, or it was freed already.
     pub(crate) fn free(&self, py: Python<'_>) -> PyResult<()> {
         // After a failure that left its addresses it goes on from there.
-        if !self.region.as_ref().is_some_and(Region::is_ending) {
+        if !self.allocation.as_ref().is_some_and(Allocation::is_ending) {
             self.retire(py)?;
         }
-        self.end_region(py)
+        self.end(py)
     }
 
     fn __int__(&self) -> PyResult<u64> {
@@ -291,7 +291,7 @@ pub(crate) fn mem_alloc(bytes: &Bound<'_, PyAny>) -> PyResult<DeviceAllocation> 
     let memory = DeviceMemory::plain(&current_device()?.device, bytes).or_raise()?;
     note_allocation(memory.address());
     let memory = ManuallyDrop::new(Arc::new(memory));
-    Ok(DeviceAllocation { memory, region: None, waits: true })
+    Ok(DeviceAllocation { memory, allocation: None, waits: true })
 }
 
 /// Allocates `bytes` bytes for work on the default stream from now on.
@@ -346,7 +346,7 @@ pub(crate) fn mem_alloc_pitch(
     let height = positive("mem_alloc_pitch", "height", height)?;
     let rows = Pitched::new(&current_device()?.device, width, height, access_size).or_raise()?;
     let pitch = rows.pitch();
-    Ok((DeviceAllocation::of_region(rows.into_region()), pitch))
+    Ok((DeviceAllocation::of(rows.into_allocation()), pitch))
 }
 
 /// Returns the allocation that an address lies in (`cuMemGetAddressRange`,

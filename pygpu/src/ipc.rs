@@ -123,7 +123,7 @@ impl IPCMemoryHandle {
         let device = current_device()?.device;
         // SAFETY: the program orders the work of the processes, as the documentation of `pygpu.ipc` asks.
         let opened = py.detach(|| unsafe { Imported::open(&device, &handle) }).or_raise()?;
-        let allocation = DeviceAllocation::of_region(opened.into_region());
+        let allocation = DeviceAllocation::of(opened.into_allocation());
         Ok(PyClassInitializer::from(allocation).add_subclass(IPCMemoryHandle))
     }
 

@@ -70,7 +70,7 @@ impl ManagedAllocation {
         if slf.get().array.is_alive(py) {
             return Ok(());
         }
-        allocation.end_region(py)
+        allocation.end(py)
     }
 
     /// Says who uses the memory next (`cuMemPrefetchAsync`, `hipMemPrefetchAsync`).
@@ -180,7 +180,7 @@ pub(crate) fn managed_empty<'py>(
     let bytes = layout.nbytes().max(1);
     let memory = deferred_drop::retry(py, || Managed::new(&device, bytes))?.or_raise()?;
     let data = memory.pointer().cast::<std::ffi::c_void>();
-    let allocation = DeviceAllocation::of_region(memory.into_region());
+    let allocation = DeviceAllocation::of(memory.into_allocation());
     let managed = PyClassInitializer::from(allocation).add_subclass(ManagedAllocation::default());
     let owner = Bound::new(py, managed)?;
     let base = Some(owner.clone().into_any());

@@ -35,18 +35,18 @@ mod memory;
 mod modules;
 mod other_devices;
 mod overlaps;
+mod owned_memory;
 mod peers;
 mod pinned;
+mod pitched;
 mod pools;
 mod programs;
 mod random_streams;
 mod raw;
 mod reductions;
 mod reference;
-mod regions;
 mod renamed;
 mod replays;
-mod rows;
 mod scenarios;
 mod shared_captures;
 mod sharing;
@@ -87,8 +87,8 @@ fn main() -> ExitCode {
         ("indexed", indexed::TESTS),
         ("transfers", transfers::TESTS),
         ("errors", errors::TESTS),
-        ("regions", regions::TESTS),
-        ("rows", rows::TESTS),
+        ("owned_memory", owned_memory::TESTS),
+        ("pitched", pitched::TESTS),
         ("overlaps", overlaps::TESTS),
         ("pinned", pinned::TESTS),
         ("pools", pools::TESTS),

@@ -245,9 +245,9 @@ pub(super) fn reset() -> Outcome {
             let bytes = unsafe { std::slice::from_raw_parts_mut(memory.pointer(), bytes) };
             assert!(bytes.iter().all(|&byte| u64::from(byte) == round));
             bytes.fill(9);
-            let error = memory.region().memory().check();
+            let error = memory.allocation().memory().check();
             check_error("managed memory", error, ErrorKind::InvalidHandle, &["reset"]);
-            memory.region().free()?;
+            memory.allocation().free()?;
         }
         // New objects beside the old ones, which go in any order.
         let new = Objects::new(&device)?;

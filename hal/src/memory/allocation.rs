@@ -97,21 +97,21 @@ pub(super) fn is_plain(owner: &(dyn Any + Send + Sync)) -> bool {
 /// Device memory whose end waits for the device: when it is told to, or with its last user.
 ///
 /// [`Pitched`], [`Managed`] and [`Imported`] are made of one.
-pub struct Region {
+pub struct Allocation {
     /// In front of the range, which it keeps.
     memory: Arc<DeviceMemory>,
     range: Arc<Range>,
 }
 
-impl fmt::Debug for Region {
+impl fmt::Debug for Allocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Region({:?}, {:?})", self.memory, self.range.origin)
+        write!(f, "Allocation({:?}, {:?})", self.memory, self.range.origin)
     }
 }
 
-impl Region {
+impl Allocation {
     /// Takes over a range that the device has just returned.
-    fn adopt(device: &Arc<dyn Device>, address: u64, bytes: usize, origin: Origin) -> Region {
+    fn adopt(device: &Arc<dyn Device>, address: u64, bytes: usize, origin: Origin) -> Allocation {
         let range = Arc::new(Range {
             device: device.clone(),
             address,
@@ -125,7 +125,7 @@ impl Region {
         let memory = unsafe {
             DeviceMemory::from_raw_parts(device, address, bytes, Box::new(range.clone()))
         };
-        Region { memory: Arc::new(memory), range }
+        Allocation { memory: Arc::new(memory), range }
     }
 
     /// Returns the memory, for arrays and copies.
@@ -133,7 +133,7 @@ impl Region {
         &self.memory
     }
 
-    /// Ends the device's use of the memory; the addresses stay allocated until [`Region::end`] or
+    /// Ends the device's use of the memory; the addresses stay allocated until [`Allocation::end`] or
     /// until the object is dropped. Later uses return `InvalidHandle`.
     ///
     /// # Errors
@@ -161,7 +161,7 @@ impl Region {
     /// Frees the memory now, behind the work that uses it; waits for that.
     ///
     /// # Errors
-    /// As for [`Region::retire`] and [`Region::end`]. After an error of the latter it can be called again.
+    /// As for [`Allocation::retire`] and [`Allocation::end`]. After an error of the latter it can be called again.
     pub fn free(&self) -> Result<()> {
         if !self.is_ending() {
             self.retire()?;
@@ -178,7 +178,7 @@ impl Region {
 /// Rows of device memory, each aligned for fast access: `cuMemAllocPitch`, `hipMemAllocPitch`.
 #[derive(Debug)]
 pub struct Pitched {
-    region: Region,
+    allocation: Allocation,
     pitch: usize,
 }
 
@@ -198,7 +198,7 @@ impl Pitched {
         }
         let (address, pitch) = device.allocate_pitched(width, height, element)?;
         let bytes = pitch.saturating_mul(height);
-        Ok(Pitched { region: Region::adopt(device, address, bytes, Origin::Plain), pitch })
+        Ok(Pitched { allocation: Allocation::adopt(device, address, bytes, Origin::Plain), pitch })
     }
 
     /// Returns the row pitch: bytes from the start of a row to that of the next.
@@ -207,13 +207,13 @@ impl Pitched {
     }
 
     /// Returns the memory of all rows.
-    pub fn region(&self) -> &Region {
-        &self.region
+    pub fn allocation(&self) -> &Allocation {
+        &self.allocation
     }
 
     /// Returns the memory of all rows, without the pitch.
-    pub fn into_region(self) -> Region {
-        self.region
+    pub fn into_allocation(self) -> Allocation {
+        self.allocation
     }
 }
 
@@ -222,7 +222,7 @@ impl Pitched {
 /// memory, for the host alone (on Linux).
 #[derive(Debug)]
 pub struct Managed {
-    region: Region,
+    allocation: Allocation,
 }
 
 impl Managed {
@@ -234,13 +234,13 @@ impl Managed {
     pub fn new(device: &Arc<dyn Device>, bytes: usize) -> Result<Managed> {
         positive("allocate_managed", "bytes", bytes)?;
         let address = device.allocate_managed(bytes)?;
-        Ok(Managed { region: Region::adopt(device, address, bytes, Origin::Managed) })
+        Ok(Managed { allocation: Allocation::adopt(device, address, bytes, Origin::Managed) })
     }
 
     /// Returns the base address on the host, which is that on the device, too. Whoever reads or
     /// writes through it waits first for the work that uses the memory.
     pub fn pointer(&self) -> *mut u8 {
-        self.region.memory.address() as *mut u8
+        self.allocation.memory.address() as *mut u8
     }
 
     /// Queues the move of all bytes to the stream's device or to the host, behind the work that
@@ -249,7 +249,7 @@ impl Managed {
     /// # Errors
     /// `InvalidHandle` if the memory was freed; `Unsupported` where the driver cannot move it.
     pub fn prefetch(&self, stream: &Arc<dyn Stream>, to: PrefetchTarget) -> Result<()> {
-        let memory = &self.region.memory;
+        let memory = &self.allocation.memory;
         super::same_device(memory.device(), stream.as_ref())?;
         let _guard = AccessGuard::acquire(stream, &[(memory, Access::Read)])?;
         // SAFETY: the range is managed memory, which is freed behind this use.
@@ -257,13 +257,13 @@ impl Managed {
     }
 
     /// Returns the memory.
-    pub fn region(&self) -> &Region {
-        &self.region
+    pub fn allocation(&self) -> &Allocation {
+        &self.allocation
     }
 
     /// Returns the memory as an ordinary allocation, for arrays and copies.
-    pub fn into_region(self) -> Region {
-        self.region
+    pub fn into_allocation(self) -> Allocation {
+        self.allocation
     }
 }
 
@@ -281,7 +281,7 @@ impl Managed {
 /// ```
 #[derive(Debug)]
 pub struct Imported {
-    region: Region,
+    allocation: Allocation,
 }
 
 impl Imported {
@@ -302,17 +302,17 @@ impl Imported {
         let bytes = device
             .address_range(address)
             .map_or(0, |(start, bytes)| (start + bytes as u64).saturating_sub(address) as usize);
-        Ok(Imported { region: Region::adopt(device, address, bytes, Origin::Imported) })
+        Ok(Imported { allocation: Allocation::adopt(device, address, bytes, Origin::Imported) })
     }
 
     /// Returns the memory.
-    pub fn region(&self) -> &Region {
-        &self.region
+    pub fn allocation(&self) -> &Allocation {
+        &self.allocation
     }
 
     /// Returns the memory as an ordinary allocation, for arrays and copies.
-    pub fn into_region(self) -> Region {
-        self.region
+    pub fn into_allocation(self) -> Allocation {
+        self.allocation
     }
 }
 

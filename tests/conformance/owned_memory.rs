@@ -45,12 +45,12 @@ fn bytes_of(stream: &Arc<dyn Stream>, memory: &Arc<DeviceMemory>) -> Result<Vec<
 fn pitched_memory_is_freed_once(context: &Context) -> Outcome {
     let stream = context.stream()?;
     let rows = Pitched::new(&context.device, 13, 7, 4)?;
-    let memory = rows.region().memory();
+    let memory = rows.allocation().memory();
     assert!(rows.pitch() >= 13 && memory.bytes() == 7 * rows.pitch());
     fill(&stream, memory, 9)?;
     assert_eq!(bytes_of(&stream, memory)?, vec![9; memory.bytes()]);
-    rows.region().free()?;
-    expect_error(rows.region().free(), ErrorKind::InvalidHandle, &["freed already"])?;
+    rows.allocation().free()?;
+    expect_error(rows.allocation().free(), ErrorKind::InvalidHandle, &["freed already"])?;
     expect_error(fill(&stream, memory, 1), ErrorKind::InvalidHandle, &[])
 }
 
@@ -63,22 +63,22 @@ fn pitched_memory_without_rows_is_refused(context: &Context) -> Outcome {
 }
 
 fn retired_memory_is_refused_and_then_freed(context: &Context) -> Outcome {
-    let region = Pitched::new(&context.device, 64, 4, 8)?.into_region();
-    expect_error(region.end(), ErrorKind::InvalidHandle, &["in use"])?;
-    let hold = region.memory().hold()?;
-    expect_error(region.retire(), ErrorKind::InvalidHandle, &["by its address"])?;
+    let allocation = Pitched::new(&context.device, 64, 4, 8)?.into_allocation();
+    expect_error(allocation.end(), ErrorKind::InvalidHandle, &["in use"])?;
+    let hold = allocation.memory().hold()?;
+    expect_error(allocation.retire(), ErrorKind::InvalidHandle, &["by its address"])?;
     drop(hold);
-    region.retire()?;
+    allocation.retire()?;
     let stream = context.stream()?;
-    expect_error(fill(&stream, region.memory(), 1), ErrorKind::InvalidHandle, &[])?;
-    region.end()?;
-    expect_error(region.end(), ErrorKind::InvalidHandle, &["freed already"])
+    expect_error(fill(&stream, allocation.memory(), 1), ErrorKind::InvalidHandle, &[])?;
+    allocation.end()?;
+    expect_error(allocation.end(), ErrorKind::InvalidHandle, &["freed already"])
 }
 
 fn managed_memory_is_the_hosts_and_the_devices(context: &Context) -> Outcome {
     let stream = context.stream()?;
     let managed = Managed::new(&context.device, 1000)?;
-    let memory = managed.region().memory();
+    let memory = managed.allocation().memory();
     fill(&stream, memory, 5)?;
     managed.prefetch(&stream, PrefetchTarget::Host).or_else(|error| match error.kind() {
         // Not every driver can move it.
