@@ -22,7 +22,7 @@
 // Programs include headers inside of extern "C".
 extern "C++" {
 
-// Qualifiers that only the compiler driver understands: it takes them out of the preprocessed text.
+// Qualifiers that only the front end understands: it takes them out of the preprocessed text.
 // `__gpuarray_global__` is where a kernel is declared; `__gpuarray_bounds__(threads, blocks)` holds
 // its launch bounds; `__gpuarray_variable__` is where a variable or function of the device is declared,
 // `__gpuarray_constant__` one in constant memory.
@@ -33,12 +33,12 @@ extern "C++" {
 #define __managed__ __gpuarray_variable__
 
 // Memory of a block: of the thread that runs it. A definition is static shared memory; a declaration
-// with `extern` is dynamic shared memory, for which the driver links storage. By the empty attribute the driver
+// with `extern` is dynamic shared memory, for which the front end links storage. By the empty attribute the front end
 // tells it from a thread-local variable of the program's own.
 #define __shared__ __attribute__(()) thread_local
 
 // A variable of the executor's own in the same memory. These lie apart from shared memory, whatever order the compiler
-// puts variables in: among those with a value, behind which the driver links memory of nobody. Without checks, what kernels
+// puts variables in: among those with a value, behind which the front end links memory of nobody. Without checks, what kernels
 // use begins with another value than 0 therefore: by the name of a section GCC would look for each access anew.
 #ifdef GPUARRAY_CHECK
 #define GPUARRAY_THREAD_LOCAL __attribute__((section(".tdata"))) thread_local
@@ -181,7 +181,7 @@ GPUARRAY_UNCHECKED static inline unsigned barrier(const char* file, unsigned lin
     return executor->barrier(thread(), id, threads, predicate, file, line);
 }
 
-// The driver writes it where threads meet that a program lets race: each waits until no other thread of its block can go
+// The front end writes it where threads meet that a program lets race: each waits until no other thread of its block can go
 // on without it.
 constexpr unsigned TOGETHER = 17;
 GPUARRAY_UNCHECKED static inline void together(const char* file = __builtin_FILE(), unsigned line = __builtin_LINE()) {
@@ -238,7 +238,7 @@ typedef bool RunRegions(const Launch* launch, Blocks* blocks);
 struct Entry {
     // Null for a variable.
     Run* run;
-    // Null for a kernel without a second form.
+    // Null for a kernel without a loop variant.
     RunRegions* regions;
     // Null for a kernel that is extern "C", so that no copy of it is compiled but the loop's; else
     // the executor finds the mangled name by it.
@@ -379,7 +379,7 @@ template <auto kernel, class... A> struct Kernel<kernel, void (*)(A...)> {
 template <auto kernel, class... A>
 struct Kernel<kernel, void (*)(A...) noexcept> : Kernel<kernel, void (*)(A...)> {};
 
-// The second form of a kernel, which the driver writes: `regions` takes the block's indices before the
+// The loop variant of a kernel, which the front end writes: `regions` takes the block's indices before the
 // kernel's parameters.
 template <auto regions, class Type> struct Regions;
 
@@ -429,7 +429,7 @@ template <auto named> static inline Entry entry(Bounds bounds) {
 template <auto kernel> constexpr Entry entry(Bounds bounds, const char* name) {
     return of_kernel<kernel, false>(bounds, nullptr, name);
 }
-// The same for a kernel with a second form.
+// The same for a kernel with a loop variant.
 template <auto kernel, auto regions> static inline Entry entry(Bounds bounds) {
     Entry made = of_kernel<kernel, true>(bounds, reinterpret_cast<const volatile void*>(kernel), nullptr);
     made.regions = Regions<regions, decltype(kernel)>::run;
@@ -470,13 +470,13 @@ extern __attribute__((visibility("default"))) const gpuarray_abi::Unit gpuarray_
 const gpuarray_abi::Unit gpuarray_unit = {gpuarray_abi::VERSION, GPUARRAY_WARP_SIZE,
                                           &gpuarray_abi::executor, gpuarray_abi::local_address,
                                           gpuarray_abi::shared_bounds};
-// What the driver links in place of functions that end the process.
+// What the front end links in place of functions that end the process.
 [[noreturn]] void gpuarray_ending(const char* name) {
     gpuarray_abi::trap(gpuarray_abi::ENDING, name, nullptr, 0);
 }
 }
 
-// For each kernel that a text defines, and for each name expression, the driver appends to the
+// For each kernel that a text defines, and for each name expression, the front end appends to the
 // preprocessed text, in the kernel's own namespace, with a number in place of N:
 //   static const gpuarray_abi::Entry gpuarray_entry_N __asm__("gpuarray_entry_N") __attribute__((used))
 //       = gpuarray_abi::entry<(&kernel)>({threads, blocks});

@@ -1,4 +1,4 @@
-// What every text of CUDA C is compiled behind. The driver includes this file alone, from the folder
+// What every text of CUDA C is compiled behind. The front end includes this file alone, from the folder
 // that it is in; all other headers are found there by the names that programs include.
 //
 // Nothing of the system's library is included but what no program's names can meet, so that programs

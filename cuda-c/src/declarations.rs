@@ -24,7 +24,7 @@ use std::fmt::Write as _;
 pub struct Unit {
     /// The text.
     pub text: String,
-    /// True if kernels have second forms in it, which the compiler may refuse.
+    /// True if kernels have loop variants in it, which the compiler may refuse.
     pub has_forms: bool,
     /// True if statements of kernels are parted in it, for which the compiler may refuse what it would take whole.
     pub is_parted: bool,
@@ -32,7 +32,7 @@ pub struct Unit {
 
 /// Returns a preprocessed text without CUDA's qualifiers, and with the entries
 /// behind it. `names` are expressions that name kernels and variables; their entries
-/// follow those of the text's own kernels. With `without`, kernels have second forms where they can, but
+/// follow those of the text's own kernels. With `without`, kernels have loop variants where they can, but
 /// for those of these names. `is_hip` is true for a text of HIP.
 ///
 /// # Errors

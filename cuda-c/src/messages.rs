@@ -1,4 +1,4 @@
-//! Messages of the compiler, as far as they are about the program: what the driver has put behind its text is
+//! Messages of the compiler, as far as they are about the program: what the front end has put behind its text is
 //! refused, too, where a kernel is.
 
 mod braces;
@@ -10,7 +10,7 @@ use crate::known_names;
 use crate::tokens::Tokens;
 use std::fmt::Write as _;
 
-/// What file names of the driver's own texts begin with.
+/// What file names of the front end's own texts begin with.
 const OWN: [&str; 3] = [kernels::PREFIX, "name expression ", "constant "];
 /// What compilers say of a text that ends too early.
 const EARLY_END: &str = "error: expected '}'";
@@ -70,7 +70,7 @@ struct Message<'a> {
 }
 
 impl Message<'_> {
-    /// True for one about a text of the driver or the language, which nothing in the program has led to.
+    /// True for one about a text of the front end or the language, which nothing in the program has led to.
     fn is_own(&self) -> bool {
         let behind = self.text.find(self.main).unwrap_or(0);
         let says_where = |line: &&str| {
@@ -81,7 +81,7 @@ impl Message<'_> {
     }
 }
 
-/// True for a line about a text of the driver or the language.
+/// True for a line about a text of the front end or the language.
 fn is_of_own_text(line: &str) -> bool {
     let file = line.split(':').next().unwrap_or_default();
     OWN.iter().any(|prefix| file.starts_with(prefix))

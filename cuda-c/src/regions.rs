@@ -1,4 +1,4 @@
-//! The second form of a kernel: loops over the threads of a block between its barriers.
+//! The loop variant of a kernel: loops over the threads of a block between its barriers.
 //!
 //! Between two barriers the threads of a block have no order. So a run of statements without a barrier, a
 //! *region*, becomes a loop over the threads, and a statement with a barrier in it stays around such
@@ -7,9 +7,9 @@
 //! others that a thread keeps from one region to another get a place in memory for each thread.
 //!
 //! It is generated from the tokens of the preprocessed text, behind the kernel, which stays as it is. A
-//! kernel of which not all is known has no second form: a name that may stand for something that waits, a type or a
+//! kernel of which not all is known has no loop variant: a name that may stand for something that waits, a type or a
 //! statement that is not read with certainty. What is taken for the same in all threads is `const` in their loops,
-//! so that the compiler refuses what was not understood; then the text is compiled without that second form.
+//! so that the compiler refuses what was not understood; then the text is compiled without that loop variant.
 
 mod access;
 mod assigned;
@@ -22,12 +22,12 @@ mod locals;
 mod meetings;
 mod program;
 mod purity;
-mod rows;
 mod spins;
 mod statements;
 mod strides;
 #[cfg(test)]
 mod tests;
+mod thread_rows;
 mod unread;
 mod words;
 mod writer;
@@ -46,13 +46,13 @@ use writer::Writer;
 
 pub(crate) use meetings::in_step::PARTED;
 
-/// What the name of a second form begins with; the kernel's own follows.
+/// What the name of a loop variant begins with; the kernel's own follows.
 pub(crate) const PREFIX: &str = "gpuarray_regions_";
 
 /// A meeting of threads in a kernel itself.
 const MEETING: &str = " ::gpuarray_abi::together(); ";
 
-/// The second forms of a text's kernels.
+/// The loop variants of a text's kernels.
 #[derive(Debug, Default)]
 pub(crate) struct Forms {
     /// Texts to insert, and behind which tokens.
@@ -61,7 +61,7 @@ pub(crate) struct Forms {
 }
 
 impl Forms {
-    /// Returns the second forms of all kernels of a text that have one, but for those of some names, or without any; and
+    /// Returns the loop variants of all kernels of a text that have one, but for those of some names, or without any; and
     /// where threads meet in kernels that let them race.
     pub(crate) fn of(
         tokens: &Tokens<'_>,
@@ -121,7 +121,7 @@ impl Forms {
         self.texts.extend(places.iter().map(|it| (it - 1, MEETING.to_owned())));
     }
 
-    /// True if kernels of these names all have a second form.
+    /// True if kernels of these names all have a loop variant.
     fn has(&self, name: &str) -> bool {
         self.names.contains(name)
     }
@@ -130,7 +130,7 @@ impl Forms {
         self.names.is_empty()
     }
 
-    /// The expression that names the second form of a kernel that an expression names.
+    /// The expression that names the loop variant of a kernel that an expression names.
     pub(crate) fn name_of(&self, kernel: &str) -> Option<String> {
         let template = kernel.find('<').unwrap_or(kernel.len());
         let qualified = kernel[..template].trim_end();
@@ -142,7 +142,7 @@ impl Forms {
 }
 
 /// A text whose statements are parted where threads read and write in one of them (`meetings/in_step.rs`), which all threads
-/// do in step on a GPU; `None` without any. Those that may be right as they are stay so in kernels without a second form.
+/// do in step on a GPU; `None` without any. Those that may be right as they are stay so in kernels without a loop variant.
 pub(crate) fn in_step(
     tokens: &Tokens<'_>,
     declared: &[Declared],
@@ -284,7 +284,7 @@ fn meets(program: &Program<'_>, word: &str) -> bool {
             && (is_plain || ["__sync", "__barrier_sync"].into_iter().any(is_of_lanes)))
 }
 
-/// The text of a kernel's second form.
+/// The text of a kernel's loop variant.
 fn form(
     tokens: &Tokens<'_>,
     kernel: &Declared,
@@ -342,7 +342,7 @@ fn form(
     let body = writer.text;
     let place = tokens.place(end - 1);
     let (file, line) = place.rsplit_once(':')?;
-    // What the compiler says of a second form it says of a file that another one includes.
+    // What the compiler says of a loop variant it says of a file that another one includes.
     let mut text = format!("\n# 1 \"{PREFIX}{name}\" 1 3\n");
     for token in template_head(tokens, header) {
         let _ = write!(text, "{} ", tokens.at(token));

@@ -134,7 +134,7 @@ impl Compiler {
         Compiler { optimization, regions: optimization == Optimization::Speed, ..self }
     }
 
-    /// Chooses whether kernels with barriers get a second form, as loops between them, where they can.
+    /// Chooses whether kernels with barriers get a loop variant, as loops between them, where they can.
     /// It is what [`Optimization::Speed`] does.
     #[must_use]
     pub fn with_regions(self, regions: bool) -> Compiler {
@@ -328,11 +328,11 @@ impl Compiler {
             let text = precompiled::found(unit.text, &source.language);
             match self.build(source, &text) {
                 Ok(compiled) => return self.check_indices(source, &text).map(|()| compiled),
-                // Kernels whose second forms are refused go without, and then all: what the compiler
+                // Kernels whose loop variants are refused go without, and then all: what the compiler
                 // says in the end is about the program's own text. GCC also makes code that no linker takes,
                 // with offsets of shared memory that its own vectors never reach.
                 Err(Error::Refused(log)) if unit.has_forms => {
-                    log::debug!("compiled again without second forms of kernels: {log}");
+                    log::debug!("compiled again without loop variants of kernels: {log}");
                     let named = cuda_c::refused_variants(&log);
                     let is_first = without.is_some_and(|it| it.is_empty());
                     without = Some(named).filter(|it| is_first && !it.is_empty());

@@ -430,7 +430,7 @@ pub(crate) unsafe fn constants(symbols: &Symbols, base: usize) -> Vec<Constant> 
     });
     let mut found = Vec::new();
     for symbol in of_text.chain(of_functions) {
-        // SAFETY: the driver has written a description there, and the loader its address.
+        // SAFETY: the front end has written a description there, and the loader its address.
         let constant = unsafe { *(base.wrapping_add(symbol.value as usize) as *const Constant) };
         if constant.bytes > 0 {
             found.push(constant);

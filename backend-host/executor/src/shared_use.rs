@@ -1,7 +1,7 @@
 //! Which static shared memory the functions of a unit use, themselves and through others.
 //!
 //! A shared library no longer tells: the linker has resolved its references. The object file does, in
-//! which each function has a section of its own (`-ffunction-sections`). So the compiler's driver adds up
+//! which each function has a section of its own (`-ffunction-sections`). So the front end adds up
 //! the bytes there, and tells the library in symbols. What a function reads through a table of functions
 //! counts for it whole; without optimisation, clang's variables share a section, and count so together.
 

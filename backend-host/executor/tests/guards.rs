@@ -1,4 +1,4 @@
-//! Random kernels without barriers, whose threads skip statements by comparisons or return by them: the second form
+//! Random kernels without barriers, whose threads skip statements by comparisons or return by them: the loop variant
 //! against the one that runs thread by thread.
 //!
 //! `PYGPU_FUZZ_ROUNDS` sets how many texts are compiled, `PYGPU_FUZZ_SEED` where the search starts.
@@ -122,7 +122,7 @@ fn random_kernels_without_barriers_compute_the_same_in_both_forms() {
             }
         }
     }
-    assert!(with_regions * 3 >= all, "{with_regions} of {all} kernels have a second form");
+    assert!(with_regions * 3 >= all, "{with_regions} of {all} kernels have a loop variant");
 }
 
 /// Comparisons whose operands are narrower or wider than they look.

@@ -340,7 +340,7 @@ fn statements_read_before_they_write() {
     }
 }
 
-/// A text with volatile writes, whose kernels have no second form.
+/// A text with volatile writes, whose kernels have no loop variant.
 const WITH_VOLATILE_WRITES: &str = r#"
 __device__ void last(volatile int *s, int t) {
     s[t] += s[t + 32];

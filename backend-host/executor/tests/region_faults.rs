@@ -1,4 +1,4 @@
-//! What a kernel's second form shares with the first: errors and their places, what guards a division, threads
+//! What a kernel's loop variant shares with the first: errors and their places, what guards a division, threads
 //! that return, and memory that a block does not have.
 
 mod units;

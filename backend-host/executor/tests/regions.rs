@@ -9,10 +9,10 @@
 mod kernel;
 #[path = "regions/model.rs"]
 mod model;
-#[path = "regions/rows.rs"]
-mod rows;
 #[path = "regions/text.rs"]
 mod text;
+#[path = "regions/thread_rows.rs"]
+mod thread_rows;
 #[path = "regions/tree.rs"]
 mod tree;
 mod units;
@@ -75,7 +75,7 @@ fn search(optimization: Optimization, seed: u64, [few, all]: [usize; 2], kernels
         }
     }
     // What fits no loop, such as a condition that differs between threads, is not made.
-    assert!(with_regions * 10 >= all * 9, "{with_regions} of {all} kernels have a second form");
+    assert!(with_regions * 10 >= all * 9, "{with_regions} of {all} kernels have a loop variant");
 }
 
 fn compare(kernel: &Kernel, tree: &Tree, random: &mut Random, text: &str) {

@@ -110,7 +110,7 @@ fn a_value_that_only_one_thread_assigns_is_that_of_all() {
     let body =
         "__shared__ int c; int *p; if (t == 0) { p = &c; *p = 5; } __syncthreads(); a[t] = *p;";
     assert!(!check(&kernel("", body), |_| 5));
-    // Those which every thread assigns before it reads have a second form.
+    // Those which every thread assigns before it reads have a loop variant.
     let body = "int v, w, x; float f; if (t & 1) v = 3; else v = a[t]; do w = t; while (n < 0); f = w; \
                 if (n < 0) return; for (x = 0; x < t; ++x) ; s[t] = v; __syncthreads(); \
                 a[t] = s[t] + v + w + f + x;";
@@ -121,7 +121,7 @@ fn a_value_that_only_one_thread_assigns_is_that_of_all() {
 }
 
 #[test]
-fn a_kernel_whose_second_form_is_refused_leaves_it_to_the_others() {
+fn a_kernel_whose_loop_variant_is_refused_leaves_it_to_the_others() {
     // The compiler knows that values of this type do not move.
     let text = r#"
 struct Pinned { long one, two; __device__ Pinned() : one(threadIdx.x), two(3) {} };
@@ -147,9 +147,9 @@ extern "C" __global__ void taken(int *a, int n) {
     assert_eq!(array, (0..THREADS).map(expected).collect::<Vec<_>>());
 }
 
-/// GCC 12 makes an address of the second form that lies too far from the shared array for a linker.
+/// GCC 12 makes an address of the loop variant that lies too far from the shared array for a linker.
 #[test]
-fn a_kernel_whose_second_form_cannot_be_linked_compiles() {
+fn a_kernel_whose_loop_variant_cannot_be_linked_compiles() {
     let library = units::load(
         r#"
 extern "C" __global__ void chain(int *out, const int *in, int n) {

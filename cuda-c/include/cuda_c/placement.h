@@ -1,4 +1,4 @@
-// What creates an object in memory of the program: `new (address) T`. The driver includes this where a text does
+// What creates an object in memory of the program: `new (address) T`. The front end includes this where a text does
 // so without declaring it; the system's header, if there is one, which the text may include as well.
 #pragma once
 

@@ -1,6 +1,6 @@
 // Instructions of PTX, for the statements `asm` of programs.
 //
-// The compiler's driver includes this file in front of texts that have such statements. For each instruction
+// The front end includes this file in front of texts that have such statements. For each instruction
 // it writes a call of the function of its name in `cuda_c::ptx`. The first argument of the template has the
 // instruction's modifiers; its types follow. Registers are bits.
 #pragma once

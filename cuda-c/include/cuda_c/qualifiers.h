@@ -1,6 +1,6 @@
 // The words of CUDA C that C++ lacks, and the macros that its compilers define.
 //
-// Those that the executor or the compiler's driver has to know are in `gpuarray_abi.h`.
+// Those that the executor or the front end has to know are in `gpuarray_abi.h`.
 #pragma once
 
 // Where a call is written: errors name it, and lanes without a mask meet there.
@@ -10,7 +10,7 @@
 #define __grid_constant__
 #define __forceinline__ inline __attribute__((always_inline))
 #define __inline_hint__ inline
-// `__noinline__` is the driver's: in attributes of the system's headers it is a word of the compiler's.
+// `__noinline__` is the front end's: in attributes of the system's headers it is a word of the compiler's.
 #define __cluster_dims__(...)
 #define __maxnreg__(...)
 #define __block_size__(...)

@@ -1,4 +1,4 @@
-// What the second forms of kernels consist of, which the driver writes: loops over the threads of a block.
+// What the loop variants of kernels consist of, which the front end writes: loops over the threads of a block.
 #pragma once
 
 extern "C++" {

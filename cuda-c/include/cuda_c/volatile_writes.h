@@ -1,7 +1,7 @@
 // Writes of volatile shared memory, as the lanes of a warp make them on a GPU: all read, then all write.
 //
 // Programs from before __syncwarp rely on that: `s[t] += s[t + 16]; s[t] += s[t + 8];`. Here a lane would
-// run to the next barrier before another one begins. The driver puts these functions around what such statements
+// run to the next barrier before another one begins. The front end puts these functions around what such statements
 // assign to (src/volatile_writes.rs).
 #pragma once
 

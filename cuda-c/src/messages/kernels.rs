@@ -1,4 +1,4 @@
-//! Kernels that the driver's own text behind the program cannot name or describe.
+//! Kernels that the front end's own text behind the program cannot name or describe.
 
 use crate::declarations::{self, Declared};
 use crate::tokens::Tokens;
@@ -6,7 +6,7 @@ use crate::tokens::Tokens;
 /// What file names of that text begin with.
 pub(super) const PREFIX: &str = "kernel ";
 const BOUNDS: &str = "__gpuarray_bounds__";
-/// What messages hold that are about the driver's own names.
+/// What messages hold that are about the front end's own names.
 const OWN: [&str; 5] =
     ["gpuarray_abi", "entry<", "static_cast", "template argument", "<unresolved"];
 

@@ -3,7 +3,7 @@
 use crate::tokens::{Kind, Tokens};
 use std::ops::Range;
 
-/// Words that the compiler's driver takes out of a text, which tell functions of the device.
+/// Words that the front end takes out of a text, which tell functions of the device.
 const DEVICE: [&str; 2] = ["__gpuarray_global__", "__gpuarray_variable__"];
 /// All words that it takes out.
 const QUALIFIERS: [&str; 3] = [DEVICE[0], DEVICE[1], "__gpuarray_constant__"];
@@ -305,7 +305,7 @@ fn operand(
     Ok(Operand { letter, how, expression: at + 1..close })
 }
 
-/// The text of an expression, without what the compiler's driver takes out.
+/// The text of an expression, without what the front end takes out.
 pub(super) fn source(tokens: &Tokens<'_>, range: Range<usize>) -> String {
     let mut text = String::new();
     let mut from = tokens.all[range.start].start;

@@ -4,9 +4,9 @@ use super::access::Access;
 use super::facts::{facts, is_outer};
 use super::lexemes::{Lexemes, NONE};
 use super::purity::{is_plain, may_fault};
-use super::rows::Guard;
 use super::statements::{Body, Local, Loop, Node, What};
 use super::strides::Strided;
+use super::thread_rows::Guard;
 use super::words::{INDICES, is_integer, is_specifier};
 use std::collections::HashSet;
 use std::ops::Range;
@@ -67,7 +67,7 @@ pub(super) struct Context<'c> {
     pub(super) has_operators: bool,
 }
 
-/// Sorts the locals out; `None` if the kernel has no second form.
+/// Sorts the locals out; `None` if the kernel has no loop variant.
 pub(super) fn classes(
     lexemes: &Lexemes<'_, '_>,
     body: &Body,

@@ -74,7 +74,7 @@ impl Layout<'_> {
     }
 }
 
-/// Lays a kernel out; `None` if it has no second form.
+/// Lays a kernel out; `None` if it has no loop variant.
 pub(super) fn layout<'n>(
     lexemes: &Lexemes<'_, '_>,
     body: &'n Body,

@@ -1,4 +1,4 @@
-//! What the names of a program stand for, as far as the second form of a kernel has to know.
+//! What the names of a program stand for, as far as the loop variant of a kernel has to know.
 
 use super::words::{is_keyword, is_known_function};
 use crate::declarations::Declared;
@@ -43,7 +43,7 @@ pub(super) struct Program<'a> {
     waiting: HashSet<&'a str>,
     /// Names of namespaces with such functions.
     namespaces: HashSet<&'a str>,
-    /// True if what waits has no name by which it could be told: then no kernel has a second form.
+    /// True if what waits has no name by which it could be told: then no kernel has a loop variant.
     pub(super) hides_waits: bool,
     /// Functions, and whether all of that name take values and pointers alone.
     functions: HashMap<&'a str, bool>,

@@ -1,13 +1,13 @@
 //! The statements of a kernel, its local variables, and where it uses them.
 //!
-//! What is not known for certain is no statement: then the kernel has no second form.
+//! What is not known for certain is no statement: then the kernel has no loop variant.
 
 use super::access::Access;
 use super::lexemes::Lexemes;
 use super::words::is_keyword;
 use std::ops::Range;
 
-/// What the driver writes where threads meet that a program lets race.
+/// What the front end writes where threads meet that a program lets race.
 const MEETING: [&str; 7] = ["::", "gpuarray_abi", "::", "together", "(", ")", ";"];
 
 fn is_meeting(lexemes: &Lexemes<'_, '_>, at: usize) -> bool {

@@ -1,4 +1,4 @@
-//! Which kernels have a second form. Texts are as the preprocessor leaves them.
+//! Which kernels have a loop variant. Texts are as the preprocessor leaves them.
 
 use super::program::waits;
 use crate::declarations::{Unit, unit};
@@ -6,12 +6,12 @@ use crate::tokens::Tokens;
 use host_executor::{Compiler, Language, Source};
 use std::collections::HashSet;
 
-/// True if a kernel of a text has a second form.
+/// True if a kernel of a text has a loop variant.
 fn has_form(text: &str) -> bool {
     of(text).has_forms
 }
 
-/// A text with second forms.
+/// A text with loop variants.
 fn of(text: &str) -> Unit {
     let words = [
         ("__global__", "__gpuarray_global__"),
@@ -31,7 +31,7 @@ fn kernel(before: &str, body: &str) -> String {
 }
 
 #[test]
-fn kernels_of_known_statements_have_a_second_form() {
+fn kernels_of_known_statements_have_a_loop_variant() {
     let function = "__device__ int f(int x) { return x + 1; }";
     for (before, body) in [
         ("", "s[t] = a[t]; __syncthreads(); a[t] = s[n - t];"),

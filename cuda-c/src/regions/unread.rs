@@ -1,5 +1,5 @@
 //! Meetings in functions of which not all is read: those that kernels call, and kernels with types, pointers or calls that
-//! the second form does not know.
+//! the loop variant does not know.
 //!
 //! The rule is that of [`super::meetings`]. What it asks of names is asked of the text here: an array is shared memory if
 //! it is declared so, if it is a pointer that begins with such an array, or if a function gets it. Only functions in which the

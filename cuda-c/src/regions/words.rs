@@ -1,4 +1,4 @@
-//! Words of the language that the second form of a kernel has to know.
+//! Words of the language that the loop variant of a kernel has to know.
 
 /// Words of types that programs cannot define.
 const TYPES: [&str; 9] =
@@ -27,7 +27,7 @@ const NARROW: [&str; 8] =
 const SPECIFIERS: [&str; 7] =
     ["const", "constexpr", "register", "volatile", "struct", "__restrict__", "__restrict"];
 
-/// With these a kernel has no second form, wherever they are.
+/// With these a kernel has no loop variant, wherever they are.
 const REFUSED: [&str; 31] = [
     "auto",
     "decltype",

@@ -1,16 +1,16 @@
-//! The text of a kernel's second form.
+//! The text of a kernel's loop variant.
 
 mod output;
 mod rounds;
-mod rows;
+mod thread_rows;
 mod threads;
 
 use super::classes::{Class, Classes, Write};
 use super::facts::facts;
 use super::layout::{Item, Layout, is_number};
 use super::lexemes::{Lexemes, NONE};
-use super::rows::Guard;
 use super::statements::{Body, Local, Loop, Node, What};
+use super::thread_rows::Guard;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use threads::Threads;

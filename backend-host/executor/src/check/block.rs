@@ -2,7 +2,7 @@
 
 use super::barriers::Barriers;
 use super::launch::{History, Launch};
-use super::lookup::{Region, RegionKind, range_of};
+use super::lookup::{Memory, MemoryKind, range_of};
 use super::memory::is_uninitialised;
 use super::order::Order;
 use super::report::{describe_access, describe_address, describe_earlier, describe_misaligned};
@@ -77,11 +77,11 @@ pub(super) struct Block {
     pub(super) grid: Range<usize>,
     blocks: Index,
     threads: Index,
-    pub(super) shared: Vec<Region>,
+    pub(super) shared: Vec<Memory>,
     /// The thread's own memory of the unit.
     pub(super) local: Range<usize>,
     /// Where the last accesses were.
-    pub(super) recent: [Region; 8],
+    pub(super) recent: [Memory; 8],
     pub(super) next_recent: usize,
     shared_history: Shadow,
     pub(super) order: Order,
@@ -126,10 +126,10 @@ impl Block {
         self.order.begin((linear as u32).wrapping_add(1));
         self.barriers.begin();
         if self.launch().checking.checks.uninitialised {
-            for region in &self.shared {
+            for memory in &self.shared {
                 // SAFETY: the memory is the calling thread's, and no kernel uses it now.
                 unsafe {
-                    super::fill_uninitialised(region.range.start as *mut u8, region.range.len())
+                    super::fill_uninitialised(memory.range.start as *mut u8, memory.range.len())
                 };
             }
         }
@@ -162,32 +162,32 @@ impl Block {
             let message = describe_misaligned(self, &access);
             return Err(Fault { kind: FailureKind::Address, message });
         }
-        let Some(region) = self.region(worker, access.address) else {
+        let Some(memory) = self.memory(worker, access.address) else {
             return self.outside(access);
         };
-        let is_read_only = matches!(region.kind, RegionKind::ReadOnly | RegionKind::Literal);
+        let is_read_only = matches!(memory.kind, MemoryKind::ReadOnly | MemoryKind::Literal);
         if is_read_only && access.is(WRITE) && self.launch().checking.checks.bounds {
             let access = Access { how: WRITE, ..access };
             return Err(self.fault(FailureKind::Address, access, " of constant memory", ""));
         }
-        if matches!(region.kind, RegionKind::Own | RegionKind::Literal) {
+        if matches!(memory.kind, MemoryKind::Own | MemoryKind::Literal) {
             return Ok(());
         }
-        if access.range().end > region.range.end {
+        if access.range().end > memory.range.end {
             return self.outside(access);
         }
         if is_read_only {
             return Ok(());
         }
         if self.launch().checking.checks.uninitialised && access.is(READ) {
-            // SAFETY: the region is live memory of the kernel.
-            if unsafe { is_uninitialised(access.range(), &region.range) } {
+            // SAFETY: the memory is live memory of the kernel.
+            if unsafe { is_uninitialised(access.range(), &memory.range) } {
                 let what = " that nothing has written";
                 return Err(self.fault(FailureKind::Uninitialised, access, what, ""));
             }
         }
         if self.launch().checking.checks.races {
-            self.check_order(access, region.kind)?;
+            self.check_order(access, memory.kind)?;
         }
         Ok(())
     }
@@ -212,12 +212,12 @@ impl Block {
     }
 
     /// Checks that what other threads have done to the same memory is ordered before an access.
-    fn check_order(&mut self, access: Access, region: RegionKind) -> Result<(), Fault> {
+    fn check_order(&mut self, access: Access, memory: MemoryKind) -> Result<(), Fault> {
         let launch = self.launch;
         // SAFETY: the launch outlives what runs in it.
         let mut history = unsafe { &*launch }.history.borrow_mut();
         let History { global, publications, .. } = &mut *history;
-        let shared = region == RegionKind::Shared;
+        let shared = memory == MemoryKind::Shared;
         let shadow = if shared { &mut self.shared_history } else { global };
         let order = &self.order;
         if !order.is_exhausted() {

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::ptr;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum RegionKind {
+pub(super) enum MemoryKind {
     /// Memory that is not looked at: stacks, the launch itself.
     #[default]
     Own,
@@ -22,9 +22,9 @@ pub(super) enum RegionKind {
 
 /// Memory that may be accessed.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Region {
+pub(super) struct Memory {
     pub(super) range: Range<usize>,
-    pub(super) kind: RegionKind,
+    pub(super) kind: MemoryKind,
 }
 
 pub(super) fn range_of<T>(value: &T) -> Range<usize> {
@@ -34,17 +34,17 @@ pub(super) fn range_of<T>(value: &T) -> Range<usize> {
 
 impl Launch<'_> {
     /// The shared memory of the thread whose thread-local memory is at `local`.
-    pub(super) fn shared(&self, local: usize) -> Vec<Region> {
+    pub(super) fn shared(&self, local: usize) -> Vec<Memory> {
         let shared = self.unit.locals.iter().filter(|it| !it.shared_name.is_empty());
-        let regions = shared.map(|it| {
+        let memories = shared.map(|it| {
             let start = local + it.range.start;
             let bytes = match it.is_dynamic {
                 true => it.range.len().min(self.checking.shared_bytes as usize),
                 false => it.range.len(),
             };
-            Region { range: start..start + bytes, kind: RegionKind::Shared }
+            Memory { range: start..start + bytes, kind: MemoryKind::Shared }
         });
-        regions.collect()
+        memories.collect()
     }
 }
 
@@ -55,39 +55,39 @@ impl Block {
     }
 
     /// The memory that an address lies in, if a kernel may access it.
-    pub(super) fn region(&mut self, worker: *mut Worker, address: usize) -> Option<Region> {
+    pub(super) fn memory(&mut self, worker: *mut Worker, address: usize) -> Option<Memory> {
         if let Some(known) = self.recent.iter().find(|it| it.range.contains(&address)) {
             return Some(known.clone());
         }
-        let region = self.look_up(worker, address)?;
-        self.recent[self.next_recent] = region.clone();
+        let memory = self.look_up(worker, address)?;
+        self.recent[self.next_recent] = memory.clone();
         self.next_recent = (self.next_recent + 1) % self.recent.len();
-        Some(region)
+        Some(memory)
     }
 
-    fn look_up(&self, worker: *mut Worker, address: usize) -> Option<Region> {
-        let own = |range| Region { range, kind: RegionKind::Own };
-        let global = |range| Region { range, kind: RegionKind::Global };
+    fn look_up(&self, worker: *mut Worker, address: usize) -> Option<Memory> {
+        let own = |range| Memory { range, kind: MemoryKind::Own };
+        let global = |range| Memory { range, kind: MemoryKind::Global };
         if let Some(range) = worker::memory_of(worker, address) {
             return Some(own(range));
         }
         if self.local.contains(&address) {
-            return self.local_region(address);
+            return self.local_memory(address);
         }
         let Launch { unit, arguments, checking, .. } = self.launch();
         if let Some((variable, _)) = unit.variable(address) {
             let kind = match unit.is_read_only(address) {
-                true => RegionKind::ReadOnly,
-                false => RegionKind::Global,
+                true => MemoryKind::ReadOnly,
+                false => MemoryKind::Global,
             };
-            return Some(Region { range: variable.clone(), kind });
+            return Some(Memory { range: variable.clone(), kind });
         }
         if unit.image.contains(&address) {
             let kind = match unit.is_read_only(address) {
-                true => RegionKind::Literal,
-                false => RegionKind::Own,
+                true => MemoryKind::Literal,
+                false => MemoryKind::Own,
             };
-            return Some(Region { range: address..address + 1, kind });
+            return Some(Memory { range: address..address + 1, kind });
         }
         let live = checking.memory.live(address).or_else(|| heap::live(address));
         live.map(global).or_else(|| {
@@ -98,14 +98,14 @@ impl Block {
     }
 
     /// Shared memory, or a variable of the executor's own.
-    fn local_region(&self, address: usize) -> Option<Region> {
-        let shared = self.shared.iter().find(|region| region.range.contains(&address));
+    fn local_memory(&self, address: usize) -> Option<Memory> {
+        let shared = self.shared.iter().find(|memory| memory.range.contains(&address));
         shared.cloned().or_else(|| {
             let offset = address - self.local.start;
             let mut own = self.launch().unit.locals.iter().filter(|it| it.shared_name.is_empty());
             let found = own.find(|it| it.range.contains(&offset))?;
             let range = self.local.start + found.range.start..self.local.start + found.range.end;
-            Some(Region { range, kind: RegionKind::Own })
+            Some(Memory { range, kind: MemoryKind::Own })
         })
     }
 
@@ -115,10 +115,10 @@ impl Block {
             return None;
         }
         let locals = self.launch().unit.locals.iter().filter(|it| !it.shared_name.is_empty());
-        let start = |(_, region): &(_, &Region)| region.range.start;
+        let start = |(_, memory): &(_, &Memory)| memory.range.start;
         let shared = locals.zip(&self.shared);
         let behind = shared.clone().filter(|it| start(it) <= address).max_by_key(start);
-        let (local, region) = behind.or_else(|| shared.min_by_key(start))?;
-        Some((region.range.clone(), local.shared_name.clone()))
+        let (local, memory) = behind.or_else(|| shared.min_by_key(start))?;
+        Some((memory.range.clone(), local.shared_name.clone()))
     }
 }

@@ -28,17 +28,17 @@ pub unsafe fn fill_uninitialised(memory: *mut u8, bytes: usize) {
     }
 }
 
-/// True if all bytes of an access are as [`fill_uninitialised`] left them. `region` are the addresses
+/// True if all bytes of an access are as [`fill_uninitialised`] left them. `memory` are the addresses
 /// around that may be read.
 ///
 /// # Safety
-/// The region can be read.
-pub(super) unsafe fn is_uninitialised(access: Range<usize>, region: &Range<usize>) -> bool {
+/// The memory can be read.
+pub(super) unsafe fn is_uninitialised(access: Range<usize>, memory: &Range<usize>) -> bool {
     // SAFETY: the caller's promise.
     let is_left = |address: usize| unsafe { *(address as *const u8) == PATTERN[address % 8] };
     if !access.clone().all(is_left) {
         return false;
     }
-    let around = (access.start & !7).max(region.start)..((access.end + 7) & !7).min(region.end);
+    let around = (access.start & !7).max(memory.start)..((access.end + 7) & !7).min(memory.end);
     around.filter(|&address| is_left(address)).take(EVIDENCE).count() == EVIDENCE
 }

@@ -60,7 +60,7 @@ impl Kernel {
         self.library.constant_bytes()
     }
 
-    /// True if the kernel has a second form: loops over the threads of a block between its barriers.
+    /// True if the kernel has a loop variant: loops over the threads of a block between its barriers.
     pub fn has_regions(&self) -> bool {
         self.code.regions.is_some()
     }

@@ -4,7 +4,7 @@
 //! writes an element which another thread may read in it is parted in the text: a variable takes the value, the threads
 //! meet, and each writes. Behind a condition, a statement that stands alone takes the condition with it, and the last
 //! statement of a kernel behind a bound becomes the rest of the kernel for the threads below the bound, so that threads
-//! meet outside of branches, which the second form needs.
+//! meet outside of branches, which the loop variant needs.
 //!
 //! Where threads go through an array in their order, an element in front of one's own is read before it is written anyway.
 

@@ -1,8 +1,8 @@
 //! Loops over the threads of a block, and what they know of locals.
 
 use super::super::classes::Class;
-use super::super::rows::Guard;
 use super::super::statements::Node;
+use super::super::thread_rows::Guard;
 use super::Writer;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

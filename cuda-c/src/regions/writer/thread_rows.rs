@@ -2,7 +2,7 @@
 
 use super::super::classes::Class;
 use super::super::lexemes::is_assignment;
-use super::super::rows::{Clip, Guard};
+use super::super::thread_rows::{Clip, Guard};
 use super::Writer;
 use super::threads::Threads;
 use std::collections::{BTreeSet, HashMap};
