@@ -55,6 +55,8 @@ MODULE := $(VENV)/.for-tests
 JOBS   := 2
 # Tests start hundreds of interpreters, each of which would compile its packages again.
 export PYTHONDONTWRITEBYTECODE :=
+# As pip builds it from source.
+BUILD_WHEEL = PATH="$(abspath $(VENV))/bin:$$PATH" $(PIP) wheel --no-deps --no-build-isolation
 PYTEST  = $(PY) -m pytest -n $(JOBS)
 # Conformance tests in which generations of one runtime can't differ: they are about kernels.
 SAME   := $(addprefix --skip ,::dtypes:: ::elementwise:: ::indexed:: ::reductions:: ::random_streams:: \
@@ -299,14 +301,13 @@ $(VENV)/.for-tests: $(VENV)/.test-wheel
 
 $(VENV)/.wheel: $(VENV)/.demo-requirements $(SOURCES)
 	@rm -f $(WHEELS)/pygpu-*.whl
-	$(PY) -m maturin build --quiet --release $(if $(strip $(PYBIND_GPU_TARGET)),--features aot) \
-	  --interpreter $(PY) --out $(WHEELS)
+	$(BUILD_WHEEL) --wheel-dir $(WHEELS) .
 	@touch $@
 
 # Cargo builds one thing at a time: what takes all processors comes first.
 $(VENV)/.test-wheel: $(VENV)/.requirements $(SOURCES) $(if $(filter suites,$(MAKECMDGOALS)),| test-programs)
 	@rm -f $(WHEELS)/test/pygpu-*.whl
-	$(PY) -m maturin build --quiet --profile dev --features testing,aot --interpreter $(PY) --out $(WHEELS)/test
+	$(BUILD_WHEEL) --config-settings=build-args='--profile dev --features testing,aot' --wheel-dir $(WHEELS)/test .
 	@touch $@
 
 $(VENV)/.demo-requirements: requirements-demo.txt Makefile | $(PY)
