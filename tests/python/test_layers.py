@@ -1,4 +1,5 @@
-"""What the package adds to the class of arrays, and where the extension calls the package."""
+"""What layers have from each other: the methods that the package adds to the class of arrays, where
+the extension calls the package, and the types of an operand on its way to a backend."""
 
 from __future__ import annotations
 
@@ -86,3 +87,18 @@ def test_where_the_extension_calls_the_package():
         if re.search(r'import\(\s*"pygpu(?!\._core")', file.read_text())
     }
     assert found == set(CALLS_OF_THE_PACKAGE)
+
+
+def test_an_operand_has_two_types_on_its_way():
+    """Programs and the array layer have one, backends the other."""
+    found = {}
+    for folder in ("pygpu/src", "hal", "backend-host"):
+        for file in (ROOT / folder).rglob("*.rs"):
+            for enum in re.finditer(
+                r"\benum (\w+)[^{;]*{(.*?)^\s*}", file.read_text(), re.S | re.M
+            ):
+                if re.search(r"\bArray\(", enum[2]) and re.search(
+                    r"\b(Number|Scalar|Value)\(", enum[2]
+                ):
+                    found[enum[1]] = str(file.relative_to(ROOT))
+    assert found == {"Argument": "hal/array/src/promote.rs", "Input": "hal/src/operation.rs"}
