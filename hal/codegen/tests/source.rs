@@ -37,6 +37,9 @@ mod text;
 #[path = "source"]
 mod on_host {
     use crate::harness::run;
+    fn takes_all() -> bool {
+        true
+    }
     mod bfloat16;
     mod complex;
     mod edges;
@@ -50,9 +53,13 @@ mod on_host {
     mod structure;
 }
 
-/// Those of kernels whose threads share memory, with checks that no GPU gives.
+/// Those of kernels whose threads share memory, with checks that no GPU gives. A part of them: dtypes whose kernels
+/// share memory in the same way are left to `PYGPU_TEST_ALL`.
 #[path = "source"]
 mod checked {
+    fn takes_all() -> bool {
+        std::env::var_os("PYGPU_TEST_ALL").is_some()
+    }
     fn run(operations: &[hal::operation::Description]) -> bool {
         crate::harness::run_as(crate::harness::Runs::Checked, operations)
     }
@@ -65,6 +72,9 @@ mod checked {
 #[path = "source"]
 mod on_gpu {
     use crate::gpu::run;
+    fn takes_all() -> bool {
+        true
+    }
     mod bfloat16;
     mod complex;
     mod edges;
