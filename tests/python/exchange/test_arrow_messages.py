@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import struct
 from pathlib import Path
 
 import numpy as np
 import pytest
-from device import BACKEND, IS_DOUBLE
+from device import BACKEND, IS_DOUBLE, TEST_ALL
 from processes import run_python
 
 from pygpu import arrow
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 
-COUNT = 300 if IS_DOUBLE else 3000
-if os.environ.get("PYGPU_TEST_ALL"):
-    COUNT *= 34
+COUNT = 300 if IS_DOUBLE else 1000
+if TEST_ALL:
+    COUNT *= 34 if IS_DOUBLE else 102
 
 
 @pytest.fixture
