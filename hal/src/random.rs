@@ -4,4 +4,4 @@
 
 pub use random::distribution::Distribution;
 pub use random::sobol::DIMENSIONS;
-pub use random::{Generator, Jump, sobol, tables};
+pub use random::{Generator, Jump, definitions, sobol};

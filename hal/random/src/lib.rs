@@ -15,8 +15,10 @@ pub mod mrg32k3a;
 pub mod philox;
 pub mod poisson;
 pub mod sobol;
-pub mod tables;
+mod tables;
 pub mod xorwow;
+
+pub use tables::definitions;
 
 use std::collections::TryReserveError;
 

@@ -2,7 +2,7 @@
 //! square roots and fused multiply-adds, in a fixed order.
 //!
 //! The source of the GPUs' kernels (`random_math.cuh` in `gpuarray-codegen`) has the same steps, with the numbers of
-//! [`crate::tables`]. The conformance suite compares what both return.
+//! `tables.rs`. The conformance suite compares what both return.
 
 use crate::tables::*;
 use std::f64::consts::{LN_2, LOG2_E};

@@ -1,9 +1,9 @@
 //! MRG32k3a: two recurrences of order three modulo primes near 2^32.
 
 use crate::tables::{
-    MRG_A12 as A12, MRG_A13 as A13, MRG_A21 as A21, MRG_A23 as A23, MRG_UNIT, MRG_WORD,
+    MRG_A12 as A12, MRG_A13 as A13, MRG_A21 as A21, MRG_A23 as A23, MRG_M1 as M1, MRG_M2 as M2,
+    MRG_UNIT, MRG_WORD,
 };
-pub use crate::tables::{MRG_M1 as M1, MRG_M2 as M2};
 use crate::{Jump, with_room};
 use std::collections::TryReserveError;
 use std::sync::OnceLock;
@@ -26,7 +26,7 @@ fn reduce(x: u64, rest: u64) -> u64 {
     if x >= modulus { x - modulus } else { x }
 }
 
-/// Advances both recurrences and returns the draw, which is from 1 to [`M1`].
+/// Advances both recurrences and returns the draw, which is from 1 to 2^32 - 209.
 #[inline(always)]
 pub fn step(s: &mut [u32; 6]) -> u32 {
     let [s0, s1, s2, t0, t1, t2] = s.map(u64::from);
@@ -107,7 +107,7 @@ pub fn word(draw: u32) -> u32 {
     (f64::from(draw) * MRG_WORD) as u32
 }
 
-/// Returns the number in (0, 1) that a draw becomes: its quotient by [`M1`]` + 1`.
+/// Returns the number in (0, 1) that a draw becomes: its quotient by 2^32 - 208.
 #[inline(always)]
 pub fn unit(draw: u32) -> f64 {
     f64::from(draw) * MRG_UNIT

@@ -3,7 +3,7 @@
 //! A jump of the linear part is a power of its matrix. The matrices of the powers of two are made
 //! when they are first needed.
 
-pub use crate::tables::XORWOW_WEYL as WEYL;
+use crate::tables::XORWOW_WEYL;
 use crate::{Jump, with_room};
 use std::collections::TryReserveError;
 use std::sync::OnceLock;
@@ -11,6 +11,9 @@ use std::sync::OnceLock;
 /// Words of a state: the Weyl sequence, five words of the recurrence, and six that only cuRAND's
 /// own kernels use.
 pub const WORDS: usize = 12;
+
+/// The step of the Weyl sequence.
+pub const WEYL: u32 = XORWOW_WEYL;
 
 /// Draws of a sequence, as a power of two.
 const SEQUENCE: usize = 67;

@@ -61,7 +61,7 @@ impl Prelude {
         // It opens the namespace.
         let mut text = String::from(TYPES);
         if self.has(Prelude::RANDOM) {
-            text.push_str(&hal::random::tables::definitions());
+            text.push_str(&hal::random::definitions());
         }
         for (part, body) in PARTS {
             if self.has(part) {
