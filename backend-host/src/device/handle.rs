@@ -306,7 +306,9 @@ unsafe impl Device for HostHandle {
         interruption::before_waiting("synchronize")?;
         self.engine().captures.check_device("synchronize")?;
         self.wait()?;
-        hal::memory::drain_dropped(self.id());
+        if hal::memory::drain_dropped(self.id()) {
+            self.wait()?;
+        }
         self.engine().failures.take_any()
     }
 

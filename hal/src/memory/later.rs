@@ -80,11 +80,13 @@ fn drop_all(device: DeviceId) {
 }
 
 /// Waits until what functions of streams have dropped until now has been freed: for backends, when they wait for
-/// the device's work, behind that.
-pub fn drain_dropped(device: DeviceId) {
+/// the device's work, after that. Returns true if there may have been something: its end may be queued, after work of
+/// any stream.
+pub fn drain_dropped(device: DeviceId) -> bool {
     if !EXISTS.load(Ordering::Acquire) || DROPS.get() || is_in_function() {
-        return;
+        return false;
     }
     let most = LEFT.lock().get(&device).filter(|left| left.has_thread).map_or(0, |left| left.added);
     CHANGED.wait_while(|| LEFT.lock().get(&device).is_some_and(|left| left.dropped < most));
+    true
 }
