@@ -20,7 +20,7 @@ use crate::module::{Kernel, LaunchConfig};
 use crate::stream::Stream;
 use std::sync::Arc;
 
-impl dyn Kernel {
+impl dyn Kernel + '_ {
     /// Queues a launch with a tuple of up to 16 arguments: numbers, [`Scalar`](crate::Scalar)s, `&array` for
     /// one that the kernel only reads, `&mut array` for one that it writes. The launch is ordered
     /// behind the work of other streams on the same memory, by what the references say.
