@@ -1,7 +1,7 @@
 //! A front end for CUDA C: text in, text for a C++ compiler out.
 //!
 //! The crate reads texts that a preprocessor has written, with the language's headers ([`HEADERS`]) before the
-//! program. [`unit`] writes what a C++ compiler takes for such a text. The other functions are for the compiler's
+//! program. [`unit()`] writes what a C++ compiler takes for such a text. The other functions are for the compiler's
 //! answers: [`program_messages`] turns a log into messages about the program, [`without_constexpr`] and
 //! [`refused_variants`] say what to change in a text that the compiler refuses.
 //!
