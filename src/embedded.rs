@@ -7,6 +7,17 @@ use codegen::compile::embedded::{self, EmbeddedTarget};
 include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 
 /// How this library was built.
+///
+/// A line for a program's `--version`, and the backend that it opens first:
+///
+/// ```
+/// # fn main() -> gpuarray::Result<()> {
+/// let info = gpuarray::build_info();
+/// println!("{} targets, prefers {}", info.targets.len(), info.default_backend);
+/// assert!(gpuarray::open(info.default_backend).is_ok());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct BuildInfo {

@@ -11,6 +11,19 @@ use std::sync::{Arc, OnceLock};
 pub const BACKEND_VARIABLE: &str = "PYGPU_BACKEND";
 
 /// A backend by name.
+///
+/// A program that lets its user name the backend:
+///
+/// ```
+/// use gpuarray::Choice;
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// let choice: Choice = "host".parse()?;
+/// let backend = gpuarray::open(choice)?;
+/// assert_eq!(backend.name(), choice.name());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Choice {
@@ -59,6 +72,24 @@ impl FromStr for Choice {
 }
 
 /// What is known of a backend on this machine.
+///
+/// Each backend's devices, or the reason why it cannot be used here:
+///
+/// ```
+/// use gpuarray::{Choice, backends};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// for backend in backends() {
+///     match &backend.state {
+///         Ok(opened) => println!("{}: {} devices", backend.choice, opened.devices.len()),
+///         Err(error) => println!("{}: {error}", backend.choice),
+///     }
+/// }
+/// assert!(backends().iter().any(|it| it.choice == Choice::Host && it.state.is_ok()));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct BackendInfo {
@@ -69,6 +100,20 @@ pub struct BackendInfo {
 }
 
 /// What an opened backend says of itself.
+///
+/// The largest device of this machine, whatever its vendor:
+///
+/// ```
+/// use gpuarray::{Opened, backends};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// let opened: Vec<Opened> = backends().into_iter().filter_map(|it| it.state.ok()).collect();
+/// let devices = opened.iter().flat_map(|it| &it.devices);
+/// let largest = devices.max_by_key(|it| it.total_memory).expect("the host is a device");
+/// assert!(largest.total_memory > 0);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Opened {

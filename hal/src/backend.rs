@@ -8,8 +8,27 @@ use std::sync::Arc;
 
 /// The devices of one vendor, or the host, behind one set of calls.
 ///
-/// A value of this type is an opened backend: its library is loaded and has been initialised. Every
-/// method may be called from any thread.
+/// Programs get one from `gpuarray::open` and ask it for devices; few need more of it. Each backend implements the
+/// trait once, together with a function that loads the vendor's library and returns the object. So a value of this type
+/// is an opened backend. Every method may be called from any thread.
+///
+/// The device with the most free memory:
+///
+/// ```
+/// use gpuarray::Choice;
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// let backend = gpuarray::open(Choice::Host)?;
+/// let mut devices = Vec::new();
+/// for ordinal in 0..backend.device_count()? {
+///     let device = backend.device(ordinal)?;
+///     devices.push((device.memory_info()?.free, device));
+/// }
+/// let (free, device) = devices.into_iter().max_by_key(|it| it.0).expect("a backend has a device");
+/// assert!(free > 0 && device.id().backend == backend.name());
+/// # Ok(())
+/// # }
+/// ```
 pub trait Backend: Send + Sync + Debug {
     /// Returns the name that programs choose the backend by: `cuda`, `hip` or `host`.
     fn name(&self) -> &'static str;

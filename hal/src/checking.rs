@@ -24,6 +24,19 @@ pub fn advice() -> &'static str {
 }
 
 /// Kinds of faults to look for, as a set.
+///
+/// The set that the text of `PYGPU_CHECK` names:
+///
+/// ```
+/// use gpuarray::checking::Checks;
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// let checks = Checks::parse("bounds,races")?;
+/// assert_eq!(checks, Checks::BOUNDS | Checks::RACES);
+/// assert!(!checks.contains(Checks::UNINITIALISED));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Checks(u8);
 

@@ -19,9 +19,32 @@ use std::sync::Arc;
 
 /// One GPU, or the host as one. Every method may be called from any thread.
 ///
-/// Allocations made here are usable on every stream at once; those made through
-/// [`Stream::allocate`](crate::stream::StreamCore::allocate) are ordered with the work of their stream. Prefer the owning types
-/// of [`crate::memory`] to these calls.
+/// Programs get devices from a [`Backend`](crate::Backend). They make streams, events and modules here, ask what the
+/// device is and can do, and hand it to everything that allocates. A backend implements the trait for its own
+/// devices. The driver layer does it for CUDA and HIP together. Methods with a body are those that a backend may
+/// leave out: most of them then return `Unsupported`.
+///
+/// The methods that allocate and free bytes are for the owning types of [`crate::memory`] and for other libraries.
+/// Programs use those types. Memory that is allocated here can be used on every stream at once; that of
+/// [`Stream::allocate`](crate::stream::StreamCore::allocate) is ordered with the work of its stream.
+///
+/// A device makes what a program works with, and says when all of its work is done:
+///
+/// ```
+/// use gpuarray::{DeviceArray, Feature, StreamOptions};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let stream = device.create_stream(StreamOptions::default())?;
+/// let x = DeviceArray::<f32>::ones_on(&device, &stream, &[1000])?;
+/// let doubled = (&x + &x)?;
+/// device.synchronize()?;
+/// assert!(stream.query()?);
+/// assert!(device.features().contains(Feature::Kernels));
+/// assert_eq!(doubled.sum()?, 2000.0);
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// # Safety
 /// Safe code of this crate relies on what an implementation returns:

@@ -20,6 +20,19 @@ macro_rules! define {
             c($value:literal, $stored:literal, $functions:literal) $working:ident $use:ident;
     )*) => {
         /// The element type of an array.
+        ///
+        /// The dtype of a result, by numpy's rules:
+        ///
+        /// ```
+        /// use gpuarray::DType;
+        ///
+        /// # fn main() -> gpuarray::Result<()> {
+        /// assert_eq!(DType::Int16.promote(DType::Float32)?, DType::Float32);
+        /// assert_eq!(DType::Int32.promote(DType::Float32)?, DType::Float64);
+        /// assert_eq!(DType::Complex64.real().size(), 4);
+        /// # Ok(())
+        /// # }
+        /// ```
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum DType {
             $($(#[doc = $doc])+ $variant,)*
@@ -88,6 +101,18 @@ pub struct Extension {
 }
 
 /// The families of element types, in the order of promotion.
+///
+/// A check that serves a family of dtypes:
+///
+/// ```
+/// use gpuarray::{DType, Kind};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// let signed: Vec<_> = DType::ALL.into_iter().filter(|it| it.kind() == Kind::Signed).collect();
+/// assert_eq!(signed, [DType::Int8, DType::Int16, DType::Int32, DType::Int64]);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// Truth values.
@@ -230,10 +255,37 @@ impl fmt::Display for DType {
 
 /// A Rust type that is the element of a `DeviceArray`.
 ///
+/// This library implements it for numbers and `bool`. Programs implement it for records of their own, and
+/// [`record!`](crate::record) does so without `unsafe`. Functions that take arrays of any elements have it as a bound;
+/// nobody calls it.
+///
 /// A record of the program's own has the dtype [`DType::Opaque`] of its size. Its arrays are made
 /// from slices, copied and viewed. An array of one value, as
 /// `DeviceArray::zeros` makes it, needs elements of at most 16 bytes,
 /// which is checked at compile time.
+///
+/// Records of a file become an array, and one field a strided view:
+///
+/// ```
+/// use gpuarray::{DType, DeviceArray, Element, record};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// record! {
+///     pub struct Reading {
+///         pub sensor: u32,
+///         pub value: f32,
+///     }
+/// }
+/// assert_eq!(Reading::DTYPE, DType::Opaque(8));
+///
+/// let readings = [Reading { sensor: 3, value: 0.5 }, Reading { sensor: 4, value: 1.5 }];
+/// let array = DeviceArray::from_slice(&device, &readings)?.into_untyped();
+/// let values = DeviceArray::<f32>::from_untyped(array.field(4, DType::Float32)?)?;
+/// assert_eq!(values.sum()?, 2.0);
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// # Safety
 /// - `DTYPE` has the size of this type (checked at compile time) and its representation.

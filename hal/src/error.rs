@@ -9,6 +9,21 @@ use std::borrow::Cow;
 use std::fmt;
 
 /// Classifies a failure, for programs that decide on it.
+///
+/// A program that falls back to the host where no NVIDIA GPU can be used:
+///
+/// ```
+/// use gpuarray::{Choice, ErrorKind};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// let backend = match gpuarray::open(Choice::Cuda) {
+///     Err(error) if error.kind() == ErrorKind::BackendUnavailable => gpuarray::open(Choice::Host),
+///     opened => opened,
+/// }?;
+/// assert!(backend.device_count()? > 0);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -44,6 +59,21 @@ pub enum ErrorKind {
 /// call, and a sentence about it.
 ///
 /// It is shown as that sentence. A driver's refusal has the call in front: its own words may not say what failed.
+///
+/// A failed call names the value and what would be allowed:
+///
+/// ```
+/// use gpuarray::{DeviceArray, ErrorKind};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let values = [1.0f32, 2.0, 3.0];
+/// let error = DeviceArray::from_shaped(&device, &[2, 2], &values).unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+/// assert_eq!(error.to_string(), "3 values do not fill shape (2, 2)");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Error {
     kind: ErrorKind,
@@ -64,6 +94,21 @@ impl fmt::Display for Error {
 }
 
 /// The result of every fallible call.
+///
+/// A program's own functions return it, and pass failures on with `?`:
+///
+/// ```
+/// use gpuarray::{Choice, DeviceArray, Result};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// fn total(values: &[f32]) -> Result<f32> {
+///     let device = gpuarray::open(Choice::Host)?.device(0)?;
+///     DeviceArray::from_slice(&device, values)?.sum()
+/// }
+/// assert_eq!(total(&[1.0, 2.0])?, 3.0);
+/// # Ok(())
+/// # }
+/// ```
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {

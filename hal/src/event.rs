@@ -9,6 +9,24 @@ use std::any::Any;
 use std::fmt::Debug;
 
 /// Options of a new event.
+///
+/// An event that only makes one stream wait for another costs less without a time:
+///
+/// ```
+/// use gpuarray::{EventOptions, StreamOptions};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let (first, second) =
+///     (device.default_stream(), device.create_stream(StreamOptions::default().non_blocking(true))?);
+/// let written = device.create_event(EventOptions::ORDERING)?;
+/// first.record(written.as_ref())?;
+/// second.wait_event(written.as_ref())?;
+/// second.synchronize()?;
+/// assert!(written.query()?);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EventOptions {
@@ -36,8 +54,34 @@ impl Default for EventOptions {
     }
 }
 
-/// A marker that streams record behind the work queued so far. It can be queried, waited for and
+/// A marker that streams record after the work queued so far. It can be queried, waited for and
 /// timed. An event that was never recorded counts as complete.
+///
+/// Programs record events to time work, to order other libraries' work, or to learn that a part of a stream's work
+/// has run. Arrays need none: they record and await their own. Each backend implements the trait for
+/// what [`Device::create_event`](crate::Device::create_event) and
+/// [`Stream::create_event`] return.
+///
+/// The time that a stream takes for some work:
+///
+/// ```
+/// use gpuarray::{DeviceArray, EventOptions};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let stream = device.default_stream();
+/// let start = device.create_event(EventOptions::default())?;
+/// let end = device.create_event(EventOptions::default())?;
+/// let x = DeviceArray::<f64>::ones(&device, &[1 << 16])?;
+/// stream.record(start.as_ref())?;
+/// let roots = x.sqrt()?;
+/// stream.record(end.as_ref())?;
+/// end.synchronize()?;
+/// println!("{} square roots in {} ms", roots.size(), end.elapsed_since(start.as_ref())?);
+/// assert!(end.query()?);
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// # Safety
 /// Safe code of this crate relies on this: [`Event::query`] returns true, and

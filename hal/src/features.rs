@@ -6,6 +6,19 @@ use std::fmt;
 enumeration! {
 /// Something that some devices support and others do not. Where one is missing, the calls that need
 /// it return [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported).
+///
+/// A program that launches a graph where it can, and queues each step elsewhere:
+///
+/// ```
+/// use gpuarray::Feature;
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let steps = if device.features().contains(Feature::Graphs) { "a graph" } else { "single steps" };
+/// assert_eq!(steps, "a graph");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Feature {
@@ -58,6 +71,20 @@ pub enum Feature {
 }
 
 /// A set of features: what [`Device::features`](crate::Device::features) returns.
+///
+/// The features that the host lacks of those that a program needs:
+///
+/// ```
+/// use gpuarray::{Feature, Features};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let needed: Features = [Feature::Kernels, Feature::Linker].into_iter().collect();
+/// let missing: Vec<_> = needed.iter().filter(|it| !device.features().contains(*it)).collect();
+/// assert_eq!(missing, [Feature::Linker]);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Features(u64);
 

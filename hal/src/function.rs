@@ -81,6 +81,21 @@ macro_rules! unary {
     )*) => {
         functions! {
             /// A function of one element.
+            ///
+            /// An array whose dtype is known at run time is told which one to compute:
+            ///
+            /// ```
+            /// use gpuarray::{DType, DeviceArray, function::UnaryFunction};
+            ///
+            /// # fn main() -> gpuarray::Result<()> {
+            /// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+            /// let x = DeviceArray::from_slice(&device, &[1.0f32, 4.0])?.into_untyped();
+            /// let roots = x.unary(UnaryFunction::Sqrt)?;
+            /// assert_eq!(DeviceArray::<f32>::from_untyped(roots)?.to_vec()?, [1.0, 2.0]);
+            /// assert_eq!(UnaryFunction::Sqrt.signature(DType::Int32)?.result, DType::Float64);
+            /// # Ok(())
+            /// # }
+            /// ```
             UnaryFunction: $(
                 $(#[doc = $doc])+
                 $variant $text ($kinds, $compute, $value, $cost, $($usage)?) ($($numpy)?);
@@ -99,6 +114,20 @@ macro_rules! binary {
     )*) => {
         functions! {
             /// A function of two elements.
+            ///
+            /// Arrays and numbers are operands of the same function:
+            ///
+            /// ```
+            /// use gpuarray::{Array, DeviceArray, Number, function::BinaryFunction};
+            ///
+            /// # fn main() -> gpuarray::Result<()> {
+            /// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+            /// let x = DeviceArray::from_slice(&device, &[5i32, 6, 7])?.into_untyped();
+            /// let rest = Array::binary(BinaryFunction::Remainder, (&x).into(), Number::Integer(4).into())?;
+            /// assert_eq!(DeviceArray::<i32>::from_untyped(rest)?.to_vec()?, [1, 2, 3]);
+            /// # Ok(())
+            /// # }
+            /// ```
             BinaryFunction: $(
                 $(#[doc = $doc])+
                 $variant $text ($kinds, $compute, $value, $cost, $usage) ($($numpy)?);
@@ -109,6 +138,19 @@ macro_rules! binary {
 binary_functions!(binary);
 
 /// A function that an element-wise operation applies; its arguments are the inputs in order.
+///
+/// A program that reads formulas checks the number of arguments first:
+///
+/// ```
+/// use gpuarray::function::{BinaryFunction, Function, UnaryFunction};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// assert_eq!(Function::Unary(UnaryFunction::Negative).arity(), 1);
+/// assert_eq!(Function::Binary(BinaryFunction::Add).arity(), 2);
+/// assert_eq!(Function::Select.arity(), 3);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Function {
     /// One argument.
@@ -262,6 +304,21 @@ macro_rules! reduction {
     )*) => {
         enumeration! {
             /// How the elements of an array are combined into one.
+            ///
+            /// Sums along an axis, in the type that numpy would choose:
+            ///
+            /// ```
+            /// use gpuarray::{DeviceArray, function::Reduction};
+            ///
+            /// # fn main() -> gpuarray::Result<()> {
+            /// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+            /// let x = DeviceArray::from_shaped(&device, &[2, 2], &[1i16, 2, 3, 4])?.into_untyped();
+            /// let compute = Reduction::Sum.numpy_compute(x.dtype());
+            /// let rows = x.reduce(Reduction::Sum, compute, Some(&[1]), false)?;
+            /// assert_eq!(DeviceArray::<i64>::from_untyped(rows)?.to_vec()?, [3, 7]);
+            /// # Ok(())
+            /// # }
+            /// ```
             #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
             pub enum Reduction { $($(#[doc = $doc])+ $variant,)* }
         }

@@ -65,6 +65,29 @@ enum Owner {
 
 /// Allocates the memory of an array's results, in place of the stream.
 ///
+/// [`DevicePool`] implements it; programs implement it for pools of their own. `Array::with_allocator` sets it. Every
+/// operation on that array calls it for its result, which has the same allocator.
+///
+/// Results of two steps take turns in one block of a pool:
+///
+/// ```
+/// use gpuarray::{DeviceArray, memory::{Allocator, DevicePool}};
+/// use std::sync::Arc;
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let pool = Arc::new(DevicePool::new());
+/// let allocator: Arc<dyn Allocator> = pool.clone();
+/// let x = DeviceArray::<f32>::ones(&device, &[1000])?.into_untyped();
+/// let x = DeviceArray::<f32>::from_untyped(x.with_allocator(Some(allocator)))?;
+/// for _ in 0..2 {
+///     assert_eq!((&x * 2.0)?.sum()?, 2000.0);
+/// }
+/// assert!(pool.counts().managed_bytes < 2 * 4000 + 4096);
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Safety
 /// Each [`DeviceMemory`] that [`Allocator::allocate`] returns
 /// - is memory of the device that was asked for, of at least as many bytes as were asked for;
@@ -93,6 +116,25 @@ pub unsafe trait Allocator: Send + Sync + fmt::Debug {
 /// Uses on several streams are ordered with events. A stream that reads waits for the stream that
 /// wrote last. A stream that writes waits for all that have used the memory since. The memory is
 /// freed behind the last use, on a stream of its own device. The host does not wait for any of this.
+///
+/// Bytes that become an array, and are freed with its last view:
+///
+/// ```
+/// use gpuarray::{Array, DType, DeviceArray, Layout, Order, memory::DeviceMemory};
+/// use std::sync::Arc;
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let stream = device.default_stream();
+/// let memory = Arc::new(DeviceMemory::for_stream(&device, &stream, 64)?);
+/// let layout = Layout::contiguous(&[2, 4], 8, Order::C)?;
+/// let table = Array::from_memory(memory, layout, DType::Float64, stream)?;
+/// let mut table = DeviceArray::<f64>::from_untyped(table)?;
+/// table.fill(0.5)?;
+/// assert_eq!(table.sum()?, 4.0);
+/// # Ok(())
+/// # }
+/// ```
 pub struct DeviceMemory {
     device: Arc<dyn Device>,
     address: u64,

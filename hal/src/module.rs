@@ -13,6 +13,22 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// The code that a module is made from.
+///
+/// A kernel from the text of a program, which the device's own compiler compiles:
+///
+/// ```
+/// use gpuarray::{LoadOptions, ModuleSource};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let text = r#"extern "C" __global__ void scale(float *x, float by) { x[threadIdx.x] *= by; }"#;
+/// let source = ModuleSource::Source { text, name: "scale.cu", options: &[] };
+/// // SAFETY: the text has no variables whose initialisers would run.
+/// let module = unsafe { device.load_module(&source, &LoadOptions::default())? };
+/// assert_eq!(module.kernel("scale")?.name(), "scale");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub enum ModuleSource<'a> {
     /// CUDA C source for the device's run-time compiler.
@@ -72,6 +88,23 @@ pub fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
 
 /// Options of the driver's compiler and loader, for code that is not yet in the device's own form
 /// (`CUjit_option`).
+///
+/// A module for a profiler, whose kernels use few registers:
+///
+/// ```
+/// use gpuarray::{LoadOptions, ModuleSource};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let options = LoadOptions::default().line_info(true).max_registers(Some(32));
+/// # let text = r#"extern "C" __global__ void scale(float *x, float by) { x[threadIdx.x] *= by; }"#;
+/// let source = ModuleSource::Source { text, name: "scale.cu", options: &[] };
+/// // SAFETY: the text has no variables whose initialisers would run.
+/// let module = unsafe { device.load_module(&source, &options)? };
+/// assert!(module.kernel("scale").is_ok());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LoadOptions {
@@ -93,6 +126,23 @@ setters! {
 }
 
 /// One input of [`Device::link`](crate::Device::link).
+///
+/// Two inputs for a linker, which the host does not have:
+///
+/// ```
+/// use gpuarray::{ErrorKind, LinkInput, LinkKind, LoadOptions};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let inputs = [
+///     LinkInput { kind: LinkKind::Ptx, data: b".version 8.0", name: "main.ptx" },
+///     LinkInput { kind: LinkKind::Library, data: b"!<arch>", name: "parts.a" },
+/// ];
+/// let error = device.link(&inputs, &LoadOptions::default()).unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::Unsupported);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct LinkInput<'a> {
     /// The form of the code.
@@ -104,6 +154,26 @@ pub struct LinkInput<'a> {
 }
 
 /// The forms of code that a linker accepts (`CUjitInputType`).
+///
+/// The form of a file by its name:
+///
+/// ```
+/// use gpuarray::LinkKind;
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// fn kind(name: &str) -> LinkKind {
+///     match name.rsplit_once('.').map(|it| it.1) {
+///         Some("ptx") => LinkKind::Ptx,
+///         Some("o") => LinkKind::Object,
+///         Some("a") => LinkKind::Library,
+///         Some("fatbin") => LinkKind::Fatbin,
+///         _ => LinkKind::Cubin,
+///     }
+/// }
+/// assert_eq!(kind("kernels.ptx"), LinkKind::Ptx);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LinkKind {
@@ -121,6 +191,30 @@ pub enum LinkKind {
 
 /// Loaded code. It is unloaded when the module and all its kernels have been dropped
 /// (`cuModuleUnload`, `hipModuleUnload`).
+///
+/// Programs get one from [`Device::load_module`](crate::Device::load_module), take kernels out of it by name, and
+/// seldom need it afterwards. Backends that run programs' kernels implement the trait; others leave it out.
+///
+/// A kernel and a variable of the same code:
+///
+/// ```
+/// use gpuarray::{LoadOptions, ModuleSource};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let text = r#"
+/// __device__ float factors[4];
+/// extern "C" __global__ void scale(float *x) { x[threadIdx.x] *= factors[threadIdx.x]; }
+/// "#;
+/// let source = ModuleSource::Source { text, name: "factors.cu", options: &[] };
+/// // SAFETY: the text has no variables whose initialisers would run.
+/// let module = unsafe { device.load_module(&source, &LoadOptions::default())? };
+/// let (address, bytes) = module.global("factors")?;
+/// assert!(address != 0 && bytes == 16);
+/// assert!(module.kernel("scale").is_ok() && module.kernel("scales").is_err());
+/// # Ok(())
+/// # }
+/// ```
 pub trait Module: Send + Sync + Debug {
     /// Returns the kernel with a name (`cuModuleGetFunction`, `hipModuleGetFunction`).
     ///
@@ -146,6 +240,18 @@ pub trait Module: Send + Sync + Debug {
 }
 
 /// The launch configuration of a kernel: grid, blocks and dynamic shared memory.
+///
+/// Enough blocks of 256 threads for 1000 elements; the kernel leaves the last 24 threads out:
+///
+/// ```
+/// use gpuarray::LaunchConfig;
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// let config = LaunchConfig::linear(1000, 256).shared_bytes(1024);
+/// assert_eq!((config.grid, config.block), ([4, 1, 1], [256, 1, 1]));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LaunchConfig {
@@ -177,6 +283,27 @@ impl LaunchConfig {
 }
 
 /// What a kernel can be launched with at most, on its device.
+///
+/// A launch that no device of these limits runs, and the sentence that says why:
+///
+/// ```
+/// use gpuarray::{LaunchConfig, LaunchLimits};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// let limits = LaunchLimits {
+///     grid: [65_535; 3],
+///     block: [1024, 1024, 64],
+///     threads: 1024,
+///     kernel_threads: 512,
+///     static_shared: 0,
+///     shared: Some(48 << 10),
+/// };
+/// let said = limits.excess("axpy", &LaunchConfig::linear(4096, 1024)).expect("too many threads");
+/// assert!(said.contains("kernel axpy with its registers can have at most 512"));
+/// assert_eq!(limits.excess("axpy", &LaunchConfig::linear(4096, 512)), None);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaunchLimits {
     /// Blocks along x, y and z.
@@ -235,6 +362,24 @@ impl LaunchLimits {
 
 /// A numbered attribute of a kernel for [`Kernel::attribute`]. The numbers are those of
 /// `CUfunction_attribute` on every backend.
+///
+/// The largest block that this kernel runs with, which may be less than the device's:
+///
+/// ```
+/// use gpuarray::{KernelAttribute, LoadOptions, ModuleSource};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// # let text = r#"extern "C" __global__ void scale(float *x, float by) { x[threadIdx.x] *= by; }"#;
+/// # let source = ModuleSource::Source { text, name: "scale.cu", options: &[] };
+/// # // SAFETY: the text has no variables whose initialisers would run.
+/// # let module = unsafe { device.load_module(&source, &LoadOptions::default())? };
+/// let kernel = module.kernel("scale")?;
+/// let most = kernel.attribute(KernelAttribute::MAX_THREADS_PER_BLOCK)?;
+/// assert!(most >= 256);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct KernelAttribute(pub i32);
 
@@ -260,6 +405,24 @@ impl KernelAttribute {
 }
 
 /// The position of a kernel's parameter in its argument buffer.
+///
+/// The sizes of the parameters of `scale(float *x, float by)`:
+///
+/// ```
+/// use gpuarray::{LoadOptions, ModuleSource};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// # let text = r#"extern "C" __global__ void scale(float *x, float by) { x[threadIdx.x] *= by; }"#;
+/// # let source = ModuleSource::Source { text, name: "scale.cu", options: &[] };
+/// # // SAFETY: the text has no variables whose initialisers would run.
+/// # let module = unsafe { device.load_module(&source, &LoadOptions::default())? };
+/// let kernel = module.kernel("scale")?;
+/// let sizes = kernel.parameters()?.map(|all| all.iter().map(|it| it.size).collect::<Vec<_>>());
+/// assert_eq!(sizes, Some(vec![8, 4]));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameter {
     /// The bytes from the first parameter to this one.
@@ -272,8 +435,34 @@ pub struct Parameter {
 
 /// A function in a module that a device runs.
 ///
-/// `kernel.launch(config, &stream, (a, &x, &mut y, n))` launches it with typed arguments: see
-/// [`crate::launch`].
+/// Programs get kernels from [`Module::kernel`] and launch them with typed arguments:
+/// `kernel.launch(config, &stream, (a, &x, &mut y, n))` (see [`crate::launch`]). That call checks the arguments,
+/// orders the memory, and calls [`Kernel::launch_raw`]. Backends that have modules implement the trait. They rely
+/// on those checks, and report what the vendor refuses.
+///
+/// A launch, and the configuration that it is refused with:
+///
+/// ```
+/// use gpuarray::{DeviceArray, LaunchConfig, LoadOptions, ModuleSource};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// # let text = r#"extern "C" __global__ void scale(float *x, float by) { x[threadIdx.x] *= by; }"#;
+/// # let source = ModuleSource::Source { text, name: "scale.cu", options: &[] };
+/// # // SAFETY: the text has no variables whose initialisers would run.
+/// # let module = unsafe { device.load_module(&source, &LoadOptions::default())? };
+/// let scale = module.kernel("scale")?;
+/// let (mut x, stream) = (DeviceArray::<f32>::ones(&device, &[4])?, device.default_stream());
+/// // SAFETY: `scale(float *x, float by)` multiplies one element with each of four threads.
+/// unsafe { scale.launch(LaunchConfig::linear(4, 4), &stream, (&mut x, 2.5f32))? };
+/// assert_eq!(x.to_vec()?, [2.5; 4]);
+///
+/// // SAFETY: as above; nothing is launched.
+/// let refused = unsafe { scale.launch(LaunchConfig::new([0; 3], [4, 1, 1]), &stream, (&mut x, 2.5f32)) };
+/// assert!(refused.is_err());
+/// # Ok(())
+/// # }
+/// ```
 pub trait Kernel: Send + Sync + Debug {
     /// Returns the kernel's name in the module.
     fn name(&self) -> &str;

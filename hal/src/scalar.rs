@@ -6,6 +6,21 @@ use crate::error::{Error, Result};
 use crate::{Complex, dtypes};
 
 /// One value of an element type, of at most [`Scalar::MAX_BYTES`] bytes.
+///
+/// A number whose type is known at run time alone, as an untyped array takes it:
+///
+/// ```
+/// use gpuarray::{Array, DType, Order, Scalar};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let value = Scalar::new(2.75f64).cast(DType::Int16)?;
+/// let array = Array::full(&device, &[3], value, Order::C)?;
+/// assert_eq!(array.dtype(), DType::Int16);
+/// assert_eq!(value.get(), Some(2i16));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scalar {
     dtype: DType,

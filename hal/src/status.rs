@@ -16,6 +16,19 @@ use std::hash::{Hash, Hasher};
 
 enumeration! {
     /// The interface that a status code belongs to.
+    ///
+    /// One number of two vendors is two statuses:
+    ///
+    /// ```
+    /// use gpuarray::{Api, Status};
+    ///
+    /// # fn main() -> gpuarray::Result<()> {
+    /// let (cuda, hip) = (Status::cuda(911), Status::hip(911));
+    /// assert_eq!((cuda.api, hip.api), (Api::Cuda, Api::Hip));
+    /// assert_ne!(cuda, hip);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     #[non_exhaustive]
     pub enum Api {

@@ -31,6 +31,19 @@ pub fn unique_id() -> u64 {
 }
 
 /// Options of a new stream.
+///
+/// A stream that does not wait for the default stream, as a capture needs it:
+///
+/// ```
+/// use gpuarray::StreamOptions;
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let stream = device.create_stream(StreamOptions::default().non_blocking(true))?;
+/// assert!(stream.options()?.non_blocking);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StreamOptions {
@@ -57,6 +70,29 @@ setters! {
 ///
 /// Backends implement it, and [`Layered`](crate::layers::Layered) for a stream over another one. Arrays, memory,
 /// kernels and programs call it, as `Arc<dyn Stream>` or `&dyn Stream`.
+///
+/// Two streams work at the same time, and the second one waits for the first where it needs its result:
+///
+/// ```
+/// use gpuarray::{DeviceArray, EventOptions, StreamOptions};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let first = device.create_stream(StreamOptions::default())?;
+/// let second = device.create_stream(StreamOptions::default())?;
+/// let x = DeviceArray::<f32>::ones_on(&device, &first, &[1000])?;
+/// let y = DeviceArray::<f32>::ones_on(&device, &second, &[1000])?;
+/// // The array is read on the second stream, which waits for the first one by itself.
+/// let sum = (&x.on(&second)? + &y)?;
+/// // An event orders work other than that of arrays.
+/// let done = device.create_event(EventOptions::ORDERING)?;
+/// second.record(done.as_ref())?;
+/// first.wait_event(done.as_ref())?;
+/// first.synchronize()?;
+/// assert_eq!(sum.sum()?, 2000.0);
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// # Safety
 /// This trait has no method. Implementing it promises what safe code of this crate relies on, for the methods

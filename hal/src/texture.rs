@@ -23,6 +23,21 @@ use crate::enumeration::setters;
 use crate::error::{Error, Result};
 
 /// What a texture reads outside of its bounds. The numbers are those of `CUaddress_mode`.
+///
+/// Along x the texture repeats, along y it ends with zeros:
+///
+/// ```
+/// use gpuarray::texture::{AddressMode, Sampling};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// let modes = [AddressMode::Wrap, AddressMode::Border, AddressMode::Clamp];
+/// let sampling = Sampling::default().address(modes).normalized(true);
+/// assert_eq!(sampling.effective_modes(), modes);
+/// // Coordinates in texels do not repeat.
+/// assert_eq!(sampling.normalized(false).effective_modes()[0], AddressMode::Clamp);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AddressMode {
@@ -47,6 +62,20 @@ impl AddressMode {
 }
 
 /// How a texture reads.
+///
+/// Bytes of an image, read as fractions between texels and with coordinates from 0 to 1:
+///
+/// ```
+/// use gpuarray::texture::{ChannelFormat, Sampling, TexelFormat};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// let sampling = Sampling::default().linear(true).normalized(true);
+/// let format = TexelFormat::new(ChannelFormat::UInt8, 4)?;
+/// assert!(format.reads_as_float(&sampling));
+/// assert!(!format.reads_as_float(&Sampling::default().as_integer(true)));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Sampling {
@@ -91,6 +120,26 @@ impl Sampling {
 }
 
 /// What a texture reads.
+///
+/// Elements of an array, as `tex1Dfetch` reads them; the texture keeps the array's memory:
+///
+/// ```
+/// use gpuarray::DeviceArray;
+/// use gpuarray::texture::{ChannelFormat, Sampling, TexelFormat, TextureObject, TextureResource};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let x = DeviceArray::<f32>::ones(&device, &[256])?;
+/// let format = TexelFormat::new(ChannelFormat::Float, 1)?;
+/// let resource = TextureResource::Linear { address: x.as_device_pointer(), bytes: 1024, format };
+/// let memory = x.untyped().memory().clone();
+/// // SAFETY: the object keeps the memory.
+/// let texture =
+///     unsafe { TextureObject::new(&device, &resource, &Sampling::default(), Box::new(memory))? };
+/// assert_eq!(resource.range(), Some((x.as_device_pointer(), 1024)));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextureResource {
     /// An array, by its handle.

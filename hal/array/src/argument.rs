@@ -9,6 +9,27 @@ use hal::memory::Access;
 
 /// An array of any strides as an argument of a launch, for a kernel that is told where its elements lie. What
 /// [`DeviceArray`] and [`Array`] are as arguments, this is, too: `Strided(&x)`, `Strided(&mut y)`.
+///
+/// A kernel that knows the stride fills every second element:
+///
+/// ```
+/// use gpuarray::{DeviceArray, LaunchConfig, LoadOptions, ModuleSource, Strided, s};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let text = r#"extern "C" __global__ void fill(int *x, int stride) { x[threadIdx.x * stride] = 1; }"#;
+/// let source = ModuleSource::Source { text, name: "fill.cu", options: &[] };
+/// // SAFETY: the text has no variables whose initialisers would run.
+/// let module = unsafe { device.load_module(&source, &LoadOptions::default())? };
+/// let x = DeviceArray::<i32>::zeros(&device, &[6])?;
+/// let mut even = x.index(&s![..;2])?;
+/// let (block, stream) = (LaunchConfig::linear(3, 3), device.default_stream());
+/// // SAFETY: three threads with a stride of 2 stay inside the six elements.
+/// unsafe { module.kernel("fill")?.launch(block, &stream, (Strided(&mut even), 2))? };
+/// assert_eq!(x.to_vec()?, [1, 0, 1, 0, 1, 0]);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Strided<A>(pub A);
 

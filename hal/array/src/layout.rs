@@ -24,6 +24,18 @@ use std::ops::Range;
 pub const MAX_AXES: usize = 64;
 
 /// In which order axes follow each other in memory.
+///
+/// The distance in bytes from one element to the next along each axis:
+///
+/// ```
+/// use gpuarray::{Layout, Order};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// assert_eq!(Layout::contiguous(&[2, 3], 4, Order::C)?.strides(), [12, 4]);
+/// assert_eq!(Layout::contiguous(&[2, 3], 4, Order::F)?.strides(), [4, 8]);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Row-major: the last axis is the fastest.
@@ -33,6 +45,21 @@ pub enum Order {
 }
 
 /// Shape, strides and offset of an array's elements in its memory.
+///
+/// A view of every second column begins where the table does, and needs no copy:
+///
+/// ```
+/// use gpuarray::{Layout, Order, s};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// let table = Layout::contiguous(&[3, 6], 8, Order::C)?;
+/// let columns = table.index(&s![.., ..;2])?;
+/// assert_eq!(columns.shape(), [3, 3]);
+/// assert_eq!((columns.strides(), columns.offset()), (&[48, 16][..], 0));
+/// assert!(!columns.is_c_contiguous());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct Layout {
     shape: Shape,

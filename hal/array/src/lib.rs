@@ -44,6 +44,22 @@ use std::sync::Arc;
 ///
 /// A clone and every view share the memory; it lives as long as the last of them. Each array
 /// has a stream on which its operations are queued; [`Array::on`] returns a view with another.
+///
+/// The dtype comes from a file, here its name, and the program adds without knowing it:
+///
+/// ```
+/// use gpuarray::{Array, DType, DeviceArray, Number, Order, function::BinaryFunction};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let dtype = DType::ALL.into_iter().find(|it| it.name() == "uint16").expect("a dtype");
+/// let x = Array::empty(&device, &[3], dtype, Order::C)?;
+/// x.fill(Number::Integer(5).to_scalar(dtype)?)?;
+/// let sum = Array::binary(BinaryFunction::Add, (&x).into(), (&x).into())?;
+/// assert_eq!(DeviceArray::<u16>::from_untyped(sum)?.to_vec()?, [10, 10, 10]);
+/// # Ok(())
+/// # }
+/// ```
 pub struct Array {
     memory: Arc<DeviceMemory>,
     layout: Layout,

@@ -9,6 +9,22 @@ use std::fmt;
 
 /// A number without a size, as programs write it: it takes the size of the array that it
 /// meets (numpy's rule since 2.0).
+///
+/// A number takes the array's type, unless only another kind holds it:
+///
+/// ```
+/// use gpuarray::{Array, DType, DeviceArray, Number, function::BinaryFunction};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let x = DeviceArray::from_slice(&device, &[1i8, 2])?.into_untyped();
+/// let with = |number: Number| Array::binary(BinaryFunction::Add, (&x).into(), number.into());
+/// assert_eq!(with(Number::Integer(1))?.dtype(), DType::Int8);
+/// assert_eq!(with(Number::Float(0.5))?.dtype(), DType::Float64);
+/// assert!(with(Number::Integer(1000)).is_err());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Number {
@@ -111,6 +127,21 @@ impl Number {
 }
 
 /// An argument of an operation: an array or a number, from Python's operators to the operation that a stream is given.
+///
+/// A scalar keeps its type in an operation with an array; a number takes the array's:
+///
+/// ```
+/// use gpuarray::{Argument, Array, DType, DeviceArray, Number, Scalar, function::BinaryFunction};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let x = DeviceArray::from_slice(&device, &[1.0f32])?.into_untyped();
+/// let times = |by: Argument| Array::binary(BinaryFunction::Multiply, (&x).into(), by);
+/// assert_eq!(times(Scalar::new(2.0f64).into())?.dtype(), DType::Float64);
+/// assert_eq!(times(Number::Float(2.0).into())?.dtype(), DType::Float32);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub enum Argument<'a> {
     /// Elements of an array.

@@ -30,6 +30,24 @@ use std::sync::Arc;
 /// share its memory, on whatever stream; only transfers to the host wait. Operations that
 /// write take `&mut self`. Views share the memory: what is written through one is seen
 /// through the others.
+///
+/// Operators queue work, views share memory, and what returns numbers to the host waits:
+///
+/// ```
+/// use gpuarray::{DeviceArray, s};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let table = DeviceArray::from_shaped(&device, &[2, 3], &[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0])?;
+/// let centred = (&table - &table.mean_along(&[0])?)?;
+/// assert_eq!(centred.to_vec()?, [-1.5, -1.5, -1.5, 1.5, 1.5, 1.5]);
+///
+/// let mut last = table.index(&s![.., -1])?;
+/// last.fill(0.0)?;
+/// assert_eq!(table.sum()?, 12.0);
+/// # Ok(())
+/// # }
+/// ```
 pub struct DeviceArray<T: Element> {
     array: Array,
     element: PhantomData<T>,

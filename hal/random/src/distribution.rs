@@ -6,6 +6,21 @@ const TWO_32: f64 = 4_294_967_296.0;
 const TWO_53: f64 = 9_007_199_254_740_992.0;
 
 /// What a fill draws.
+///
+/// Dice from a seed, the same on every backend:
+///
+/// ```
+/// use gpuarray::{DeviceArray, random::Distribution};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let x = DeviceArray::<f64>::zeros(&device, &[1000])?;
+/// x.untyped().fill_from_seed(7, Distribution::HalfOpen)?;
+/// let dice = ((x * 6.0)?.floor()? + 1.0)?;
+/// assert!(dice.min()? >= 1.0 && dice.max()? <= 6.0);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Distribution {

@@ -30,6 +30,27 @@ fn with_room<T>(count: usize) -> Result<Vec<T>, TryReserveError> {
 }
 
 /// The kind of a generator.
+///
+/// Normal numbers of cuRAND's XORWOW, and the same ones again from the same seeds:
+///
+/// ```
+/// use gpuarray::{DeviceArray, random::{Distribution, Generator}};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let generator = Generator::Xorwow;
+/// let seeds: Vec<u32> = (0..generator.count() as u32).collect();
+/// let draw = || -> gpuarray::Result<Vec<f32>> {
+///     let words = generator.seeded(&seeds, 0).expect("enough memory").expect("it has seeds");
+///     let mut states = DeviceArray::from_slice(&device, &words)?;
+///     let mut x = DeviceArray::<f32>::zeros(&device, &[4])?;
+///     x.fill_random(generator, &mut states, Distribution::Normal)?;
+///     x.to_vec()
+/// };
+/// assert_eq!(draw()?, draw()?);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Generator {
@@ -93,6 +114,21 @@ impl Generator {
 }
 
 /// How far a state jumps ahead.
+///
+/// Each state passes over the draws that another run has used:
+///
+/// ```
+/// use gpuarray::random::{Generator, Jump};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// let generator = Generator::Xorwow;
+/// let mut states = generator.seeded(&[42], 0).expect("enough memory").expect("it has seeds");
+/// generator.skip(&mut states, Jump::Draws, |_| 1000);
+/// assert_eq!(Some(states), generator.seeded(&[42], 1000).expect("enough memory"));
+/// assert!(!generator.has(Jump::Subsequences));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Jump {

@@ -8,6 +8,18 @@ use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Identifies a device in this process: two objects with the same identity are the same device.
+///
+/// Two objects for one device have the same identity:
+///
+/// ```
+/// # fn main() -> gpuarray::Result<()> {
+/// let backend = gpuarray::open(gpuarray::Choice::Host)?;
+/// let (first, second) = (backend.device(0)?, backend.device(0)?);
+/// assert_eq!(first.id(), second.id());
+/// assert_eq!(first.id().to_string(), "host:0");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, Eq)]
 pub struct DeviceId {
     /// The name of its backend: `cuda`, `hip` or `host`.
@@ -92,6 +104,18 @@ impl fmt::Display for DeviceId {
 }
 
 /// Describes a device. The values are read once, when the device is opened.
+///
+/// A line for a log:
+///
+/// ```
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let properties = device.properties();
+/// println!("{}: {} MiB", properties.name, properties.total_memory >> 20);
+/// assert!(properties.total_memory > 0);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DeviceProperties {
@@ -141,6 +165,20 @@ impl DeviceProperties {
 /// A numbered attribute of a device for [`Device::attribute`](super::Device::attribute). The
 /// numbers are those of `CUdevice_attribute` on every backend. Any other number of that enumeration
 /// may be used, too.
+///
+/// The largest block that a device runs, by name and by number:
+///
+/// ```
+/// use gpuarray::DeviceAttribute;
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let most = device.attribute(DeviceAttribute::MAX_THREADS_PER_BLOCK)?;
+/// assert_eq!(most, device.attribute(DeviceAttribute(1))?);
+/// assert!(most >= 256);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DeviceAttribute(pub i32);
 
@@ -197,6 +235,18 @@ impl DeviceAttribute {
 
 /// The sizes of a device's memory, as [`Device::memory_info`](super::Device::memory_info) returns
 /// them.
+///
+/// A chunk size that fills half of the free memory:
+///
+/// ```
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let memory = device.memory_info()?;
+/// let rows = memory.free / 2 / (1024 * size_of::<f32>());
+/// assert!(rows > 0 && memory.free <= memory.total);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryInfo {
     /// Bytes that can be allocated now.
@@ -206,6 +256,20 @@ pub struct MemoryInfo {
 }
 
 /// Options of page-locked host memory.
+///
+/// Memory of the host that kernels reach at an address of their own:
+///
+/// ```
+/// use gpuarray::{PinnedOptions, memory::PinnedMemory};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let mut memory = PinnedMemory::with_options(&device, 64, PinnedOptions::default().mapped(true))?;
+/// memory.fill(7);
+/// assert_ne!(device.pinned_address(memory.pointer())?, 0);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PinnedOptions {
@@ -228,6 +292,22 @@ setters! {
 
 /// A handle with which another process opens memory or an event: 64 bytes that only the driver
 /// interprets (`CUipcMemHandle`, `CUipcEventHandle`).
+///
+/// The bytes of a handle travel to the other process in a message:
+///
+/// ```
+/// use gpuarray::{IpcHandle, memory::DeviceMemory};
+/// use std::sync::Arc;
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let memory = Arc::new(DeviceMemory::plain(&device, 1 << 16)?);
+/// let handle = device.export_memory(memory.address())?;
+/// let message: [u8; 64] = handle.0;
+/// assert_eq!(IpcHandle(message), handle);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub struct IpcHandle(pub [u8; 64]);

@@ -6,9 +6,34 @@ use crate::memory::{Access, DeviceMemory};
 use crate::scalar::Scalar;
 use std::sync::Arc;
 
-/// What can be an argument of a launch. How it is passed says what the kernel may do with the memory:
-/// an array that is borrowed to be read is only read; what goes as `&mut`, or as shared
-/// [`DeviceMemory`], is written.
+/// A value that can be an argument of a launch.
+///
+/// Numbers, [`Scalar`]s, records, arrays and memory implement it; programs implement it for types of their own that a
+/// kernel takes. Launches call it, once for each argument.
+///
+/// How an array is passed says what the kernel may do with its memory. The kernel only reads an array that is passed
+/// as `&`. It writes one that is passed as `&mut`, and shared [`DeviceMemory`].
+///
+/// A type of the program's own that is passed as a number:
+///
+/// ```
+/// use gpuarray::launch::{ArgumentList, KernelArgument};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// struct Metres(f32);
+///
+/// impl KernelArgument for Metres {
+///     fn add_to<'a>(&'a self, list: &mut ArgumentList<'a>) -> gpuarray::Result<()> {
+///         self.0.add_to(list)
+///     }
+/// }
+///
+/// let mut list = ArgumentList::new();
+/// Metres(2.5).add_to(&mut list)?;
+/// assert_eq!(list.len(), 1);
+/// # Ok(())
+/// # }
+/// ```
 pub trait KernelArgument {
     /// Adds itself to the list.
     ///
@@ -59,7 +84,41 @@ impl KernelArgument for Arc<DeviceMemory> {
     }
 }
 
-/// A tuple of arguments.
+/// The arguments of a launch: a tuple of up to 16 [`KernelArgument`]s.
+///
+/// Tuples implement it, and the launch calls it. A function that passes arguments on has it as a bound. Where the number
+/// of arguments is known at run time only, use a [`Launcher`](super::Launcher).
+///
+/// A function that launches any kernel on one block, and passes on what it was given:
+///
+/// ```
+/// use gpuarray::{DeviceArray, Kernel, LaunchConfig, LoadOptions, ModuleSource, Result, Stream};
+/// use gpuarray::launch::KernelArguments;
+/// use std::sync::Arc;
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// /// # Safety
+/// /// As for `Kernel::launch`.
+/// unsafe fn one_block(
+///     kernel: &dyn Kernel, threads: u32, stream: &Arc<dyn Stream>, arguments: impl KernelArguments,
+/// ) -> Result<()> {
+///     // SAFETY: the caller's promise.
+///     unsafe { kernel.launch(LaunchConfig::linear(threads, threads), stream, arguments) }
+/// }
+///
+/// # let text = r#"extern "C" __global__ void scale(float *x, float by) { x[threadIdx.x] *= by; }"#;
+/// # let source = ModuleSource::Source { text, name: "scale.cu", options: &[] };
+/// # // SAFETY: the text has no variables whose initialisers would run.
+/// # let module = unsafe { device.load_module(&source, &LoadOptions::default())? };
+/// let mut x = DeviceArray::from_slice(&device, &[1.0f32, 2.0])?;
+/// let stream = device.default_stream();
+/// // SAFETY: the kernel takes a pointer and a float, and two threads stay inside the array.
+/// unsafe { one_block(module.kernel("scale")?.as_ref(), 2, &stream, (&mut x, 3.0f32))? };
+/// assert_eq!(x.to_vec()?, [3.0, 6.0]);
+/// # Ok(())
+/// # }
+/// ```
 pub trait KernelArguments {
     /// Adds every member to the list.
     ///

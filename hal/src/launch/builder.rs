@@ -8,6 +8,29 @@ use std::sync::Arc;
 
 /// A launch whose arguments are added one after the other, where their number is not known when the program is
 /// compiled, or a tuple of them is too long. [`dyn Kernel::launcher`](trait.Kernel.html#method.launcher) makes it.
+///
+/// The arguments of a kernel, one call for each:
+///
+/// ```
+/// use gpuarray::{DeviceArray, LoadOptions, ModuleSource};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// # let text = r#"extern "C" __global__ void scale(float *x, float by) { x[threadIdx.x] *= by; }"#;
+/// # let source = ModuleSource::Source { text, name: "scale.cu", options: &[] };
+/// # // SAFETY: the text has no variables whose initialisers would run.
+/// # let module = unsafe { device.load_module(&source, &LoadOptions::default())? };
+/// let kernel = module.kernel("scale")?;
+/// let stream = device.default_stream();
+/// let mut x = DeviceArray::from_slice(&device, &[1.0f32, 2.0])?;
+/// let y = &mut x;
+/// let launch = kernel.launcher(&stream).block([2, 1, 1]).argument(&y).argument(&3.0f32);
+/// // SAFETY: the kernel takes a pointer and a float, and two threads stay inside the array.
+/// unsafe { launch.launch()? };
+/// assert_eq!(x.to_vec()?, [3.0, 6.0]);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 #[must_use = "nothing is launched before `launch`"]
 pub struct Launcher<'a> {
@@ -18,7 +41,7 @@ pub struct Launcher<'a> {
     cooperative: bool,
 }
 
-impl dyn Kernel {
+impl dyn Kernel + '_ {
     /// Begins a launch of one block of one thread on a stream.
     pub fn launcher<'a>(&'a self, stream: &'a Arc<dyn Stream>) -> Launcher<'a> {
         Launcher {

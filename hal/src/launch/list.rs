@@ -16,6 +16,30 @@ use std::sync::Arc;
 struct Kept(Vec<(Arc<DeviceMemory>, Access)>);
 
 /// The arguments of one launch, packed as a driver takes them, and the memories they name.
+///
+/// A binding that has each argument's bytes, as a call from another language brings them:
+///
+/// ```
+/// use gpuarray::{DeviceArray, LaunchConfig, LoadOptions, ModuleSource};
+/// use gpuarray::{launch::ArgumentList, memory::Access};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// # let text = r#"extern "C" __global__ void scale(float *x, float by) { x[threadIdx.x] *= by; }"#;
+/// # let source = ModuleSource::Source { text, name: "scale.cu", options: &[] };
+/// # // SAFETY: the text has no variables whose initialisers would run.
+/// # let module = unsafe { device.load_module(&source, &LoadOptions::default())? };
+/// let kernel = module.kernel("scale")?;
+/// let x = DeviceArray::from_slice(&device, &[1.0f32, 2.0])?;
+/// let mut list = ArgumentList::new();
+/// list.memory(x.as_device_pointer(), x.untyped().memory(), Access::Write);
+/// list.number(&3.0f32.to_ne_bytes(), 4)?;
+/// // SAFETY: the kernel takes a pointer and a float, and two threads stay inside the array.
+/// unsafe { list.launch(kernel.as_ref(), &LaunchConfig::linear(2, 2), x.stream(), false)? };
+/// assert_eq!(x.to_vec()?, [3.0, 6.0]);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Default)]
 pub struct ArgumentList<'a> {
     /// Values, each from a multiple of 16 bytes.

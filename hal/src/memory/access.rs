@@ -56,6 +56,24 @@ pub fn wait_before_copy(stream: &dyn Stream) -> Result<()> {
 }
 
 /// An allocation, and how an operation uses it.
+///
+/// An operation that reads one array and writes another has two uses:
+///
+/// ```
+/// use gpuarray::{DeviceArray, memory::{Access, AccessGuard, Use}};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let x = DeviceArray::<f32>::ones(&device, &[4])?;
+/// let y = DeviceArray::<f32>::zeros(&device, &[4])?;
+/// let uses: [Use; 2] =
+///     [(x.untyped().memory(), Access::Read), (y.untyped().memory(), Access::Write)];
+/// let guard = AccessGuard::acquire(&device.default_stream(), &uses)?;
+/// drop(guard);
+/// assert_eq!(y.to_vec()?, [0.0; 4]);
+/// # Ok(())
+/// # }
+/// ```
 pub type Use<'a> = (&'a Arc<DeviceMemory>, Access);
 
 /// The memories whose fast path an operation has entered; dropping this leaves it.
@@ -153,6 +171,25 @@ enum GuardState<'a> {
 
 /// Holds the uses of several allocations by one operation while its work is queued. Dropping it lets
 /// other operations on them be ordered behind that work.
+///
+/// A library that is given an address and a stream works in order with arrays:
+///
+/// ```
+/// use gpuarray::{DeviceArray, memory::{Access, AccessGuard}};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// fn library_call(address: u64, stream: u64) { /* queues its work */ }
+///
+/// let x = DeviceArray::<f32>::ones(&device, &[4])?;
+/// let guard = AccessGuard::acquire(x.stream(), &[(x.untyped().memory(), Access::Write)])?;
+/// library_call(x.as_device_pointer(), x.stream().handle());
+/// drop(guard);
+/// // Queued after the library's work.
+/// assert_eq!((&x + 1.0)?.to_vec()?, [2.0; 4]);
+/// # Ok(())
+/// # }
+/// ```
 pub struct AccessGuard<'a> {
     /// No capture of the stream begins.
     _queueing: SubmissionGuard,

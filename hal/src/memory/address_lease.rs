@@ -11,6 +11,23 @@ const RELEASED: u32 = u32::MAX;
 
 /// Keeps memory for a use by its address, which no stream knows of. As long as it lives, the memory
 /// is neither freed nor handed out anew.
+///
+/// Memory is not freed while another library uses its address:
+///
+/// ```
+/// use gpuarray::memory::DeviceMemory;
+/// use std::sync::Arc;
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let memory = Arc::new(DeviceMemory::plain(&device, 64)?);
+/// let lease = memory.hold()?;
+/// assert!(memory.release().is_err());
+/// drop(lease);
+/// memory.release()?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct AddressLease(Arc<DeviceMemory>);
 

@@ -97,6 +97,21 @@ pub(super) fn is_plain(owner: &(dyn Any + Send + Sync)) -> bool {
 /// Device memory whose end waits for the device: when it is told to, or with its last user.
 ///
 /// [`Pitched`], [`Managed`] and [`Imported`] are made of one.
+///
+/// Memory that ends when the program says so, although an array still refers to it:
+///
+/// ```
+/// use gpuarray::{ErrorKind, memory::{Allocation, Managed}};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let allocation: Allocation = Managed::new(&device, 4096)?.into_allocation();
+/// let memory = allocation.memory().clone();
+/// allocation.free()?;
+/// assert_eq!(memory.check().unwrap_err().kind(), ErrorKind::InvalidHandle);
+/// # Ok(())
+/// # }
+/// ```
 pub struct Allocation {
     /// In front of the range, which it keeps.
     memory: Arc<DeviceMemory>,
@@ -176,6 +191,23 @@ impl Allocation {
 }
 
 /// Rows of device memory, each aligned for fast access: `cuMemAllocPitch`, `hipMemAllocPitch`.
+///
+/// An image of rows that each begin at an aligned address, as a strided array:
+///
+/// ```
+/// use gpuarray::{Array, DType, Layout, memory::Pitched};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let rows = Pitched::new(&device, 100 * 4, 3, 4)?;
+/// let layout = Layout::with_strides(&[3, 100], &[rows.pitch() as isize, 4], 0, 4)?;
+/// let memory = rows.allocation().memory().clone();
+/// let image = Array::from_memory(memory, layout, DType::Float32, device.default_stream())?;
+/// assert!(rows.pitch() >= 400);
+/// assert_eq!(image.shape(), [3, 100]);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Pitched {
     allocation: Allocation,
@@ -220,6 +252,27 @@ impl Pitched {
 /// Memory that host and device share, and that moves to whoever touches it:
 /// `cuMemAllocManaged`, `hipMallocManaged`. After [`Device::reset`] its addresses hold the same bytes, in ordinary
 /// memory, for the host alone (on Linux).
+///
+/// The host reads what a stream has filled, without a copy:
+///
+/// ```
+/// use gpuarray::memory::{Access, AccessGuard, Managed};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let stream = device.default_stream();
+/// let managed = Managed::new(&device, 16)?;
+/// let memory = managed.allocation().memory();
+/// let guard = AccessGuard::acquire(&stream, &[(memory, Access::Write)])?;
+/// // SAFETY: the memory has 16 bytes, and the guard orders the fill.
+/// unsafe { stream.fill(memory.address(), 7, 1, 16)? };
+/// drop(guard);
+/// stream.synchronize()?;
+/// // SAFETY: no work uses the memory any longer.
+/// assert_eq!(unsafe { std::slice::from_raw_parts(managed.pointer(), 16) }, [7; 16]);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Managed {
     allocation: Allocation,
@@ -278,6 +331,24 @@ impl Managed {
 /// fn open(device: &Arc<dyn Device>, handle: &IpcHandle) -> Result<Imported> {
 ///     Imported::open(device, handle)
 /// }
+/// ```
+///
+/// A process opens what another one has sent, and is refused its own memory:
+///
+/// ```
+/// use gpuarray::memory::{DeviceMemory, Imported};
+/// use gpuarray::{ErrorKind, IpcHandle};
+/// use std::sync::Arc;
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let memory = Arc::new(DeviceMemory::plain(&device, 1 << 16)?);
+/// let message: [u8; 64] = device.export_memory(memory.address())?.0;
+/// // SAFETY: nobody writes the memory until the end.
+/// let opened = unsafe { Imported::open(&device, &IpcHandle(message)) };
+/// assert_eq!(opened.unwrap_err().kind(), ErrorKind::InvalidArgument);
+/// # Ok(())
+/// # }
 /// ```
 #[derive(Debug)]
 pub struct Imported {

@@ -95,6 +95,26 @@ impl GraphBlocks {
 }
 
 /// Something that captured work needs besides memory of the device: code, or memory of the host.
+///
+/// A table that captured work reads lives as long as the graph:
+///
+/// ```
+/// use gpuarray::{CaptureMode, StreamOptions, memory::{AccessGuard, GraphObject}};
+/// use std::sync::Arc;
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let stream = device.create_stream(StreamOptions::default().non_blocking(true))?;
+/// let table: GraphObject = Arc::new(vec![1.0f32, 2.0]);
+/// stream.begin_capture(CaptureMode::default())?;
+/// let guard = AccessGuard::acquire(&stream, &[])?;
+/// stream.keep_object(&table)?;
+/// drop(guard);
+/// let graph = stream.end_capture()?;
+/// assert_eq!(Arc::strong_count(&table), 2);
+/// # Ok(())
+/// # }
+/// ```
 pub type GraphObject = Arc<dyn Any + Send + Sync>;
 
 /// Objects, each once.

@@ -14,6 +14,26 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// How an operation uses a memory.
+///
+/// A read waits for writes alone, so that two streams may read at the same time:
+///
+/// ```
+/// use gpuarray::{StreamOptions, memory::{Access, AccessGuard, DeviceMemory}};
+/// use std::sync::Arc;
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let first = device.default_stream();
+/// let second = device.create_stream(StreamOptions::default())?;
+/// let memory = Arc::new(DeviceMemory::for_stream(&device, &first, 64)?);
+/// for stream in [&first, &second] {
+///     let _guard = AccessGuard::acquire(stream, &[(&memory, Access::Read)])?;
+///     // The work that reads is queued on the stream while the guard lives.
+/// }
+/// assert!(!memory.is_used_only_on(first.as_ref()));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// The bytes stay as they are.

@@ -11,6 +11,20 @@ use std::sync::Arc;
 
 /// Page-locked host memory, zeroed when it is allocated. After a reset of the device it is ordinary memory, with
 /// the same bytes.
+///
+/// Bytes that devices copy at full speed, read and written as a slice:
+///
+/// ```
+/// use gpuarray::memory::PinnedMemory;
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let mut memory = PinnedMemory::new(&device, 8)?;
+/// memory[..2].copy_from_slice(&[1, 2]);
+/// assert_eq!(memory[..], [1, 2, 0, 0, 0, 0, 0, 0]);
+/// # Ok(())
+/// # }
+/// ```
 pub struct PinnedMemory {
     device: Arc<dyn Device>,
     pointer: *mut u8,
@@ -104,6 +118,23 @@ impl Drop for PinnedMemory {
 }
 
 /// Host memory of the program, page-locked while this object lives.
+///
+/// A buffer of the program's own is page-locked while many copies use it:
+///
+/// ```
+/// use gpuarray::memory::RegisteredMemory;
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let mut frame = vec![0u8; 1 << 16];
+/// // SAFETY: the object is dropped before the vector.
+/// let registered = unsafe { RegisteredMemory::new(&device, &mut frame)? };
+/// assert_ne!(device.pinned_address(registered.pointer())?, 0);
+/// drop(registered);
+/// frame[0] = 1;
+/// # Ok(())
+/// # }
+/// ```
 pub struct RegisteredMemory<'a> {
     device: Arc<dyn Device>,
     pointer: *mut u8,

@@ -52,6 +52,23 @@ impl Drop for Handle {
 
 /// An array of texels. It is freed when it and all objects over it have been dropped, behind all work
 /// of the device.
+///
+/// An array outlives its last handle in the program while a texture reads it:
+///
+/// ```
+/// use gpuarray::texture::{ArrayShape, ChannelFormat, Sampling, TexelFormat};
+/// use gpuarray::texture::{TextureArray, TextureObject};
+/// use std::sync::Arc;
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let format = TexelFormat::new(ChannelFormat::Float, 1)?;
+/// let array = TextureArray::new(&device, ArrayShape::new(16, 16, 0, format))?;
+/// let texture = TextureObject::of_array(&array, &Sampling::default())?;
+/// assert_eq!(Arc::strong_count(&array), 2);
+/// # Ok(())
+/// # }
+/// ```
 pub struct TextureArray {
     handle: Handle,
     shape: ArrayShape,
@@ -97,6 +114,41 @@ impl fmt::Debug for TextureArray {
 }
 
 /// A texture object, which keeps what it reads.
+///
+/// A kernel is given the object's number, and reads between two texels:
+///
+/// ```
+/// use gpuarray::texture::{ArrayCopy, ArrayShape, ChannelFormat, CopySide, Sampling};
+/// use gpuarray::texture::{TexelFormat, TextureArray, TextureObject};
+/// use gpuarray::{DeviceArray, LaunchConfig, LoadOptions, ModuleSource};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let format = TexelFormat::new(ChannelFormat::Float, 1)?;
+/// let array = TextureArray::new(&device, ArrayShape::new(2, 0, 0, format))?;
+/// # let texels = [1.0f32, 3.0];
+/// # let side = CopySide::Array { array: array.handle()?, format, origin: [0; 3] };
+/// # let address = texels.as_ptr() as u64;
+/// # let source = CopySide::Memory { address, pitch: 8, slice: 8, is_host: true };
+/// # let copy = ArrayCopy { destination: side, source, width: 8, height: 1, depth: 1, wait: true };
+/// # // SAFETY: both sides have two texels.
+/// # unsafe { device.default_stream().copy_array(&copy)? };
+/// // The array has the texels 1 and 3 by now.
+/// let texture = TextureObject::of_array(&array, &Sampling::default().linear(true))?;
+/// let text = r#"extern "C" __global__ void read(float *to, unsigned long long texture) {
+///     *to = tex1D<float>(texture, 1.0f);
+/// }"#;
+/// let source = ModuleSource::Source { text, name: "read.cu", options: &[] };
+/// // SAFETY: the text has no variables whose initialisers would run.
+/// let module = unsafe { device.load_module(&source, &LoadOptions::default())? };
+/// let mut value = DeviceArray::<f32>::zeros(&device, &[1])?;
+/// let (one, stream) = (LaunchConfig::linear(1, 1), device.default_stream());
+/// // SAFETY: the kernel takes a pointer and the number of a texture of floats.
+/// unsafe { module.kernel("read")?.launch(one, &stream, (&mut value, texture.value()))? };
+/// assert_eq!(value.item()?, 2.0);
+/// # Ok(())
+/// # }
+/// ```
 pub struct TextureObject {
     handle: Handle,
     _kept: Box<dyn Any + Send + Sync>,
@@ -150,6 +202,22 @@ impl fmt::Debug for TextureObject {
 }
 
 /// A surface object, which keeps its array.
+///
+/// A surface needs an array whose shape asks for surfaces:
+///
+/// ```
+/// use gpuarray::texture::{ArrayShape, ChannelFormat, SurfaceObject, TexelFormat, TextureArray};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let shape = ArrayShape::new(16, 16, 0, TexelFormat::new(ChannelFormat::Float, 1)?);
+/// let array = TextureArray::new(&device, shape.surface(true))?;
+/// // A kernel is given `value()`, its `cudaSurfaceObject_t`.
+/// assert_ne!(SurfaceObject::new(&array)?.value(), 0);
+/// assert!(SurfaceObject::new(&TextureArray::new(&device, shape)?).is_err());
+/// # Ok(())
+/// # }
+/// ```
 pub struct SurfaceObject {
     handle: Handle,
     _array: Arc<TextureArray>,

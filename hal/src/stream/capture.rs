@@ -9,6 +9,24 @@ use std::sync::Arc;
 
 /// Says which calls the driver refuses while a stream captures: those that a capture cannot
 /// contain, such as plain allocations. The values are those of `CUstreamCaptureMode`.
+///
+/// A capture that leaves other threads alone; the work runs only when the graph is launched:
+///
+/// ```
+/// use gpuarray::{CaptureMode, DeviceArray, StreamOptions};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let stream = device.create_stream(StreamOptions::default().non_blocking(true))?;
+/// let mut x = DeviceArray::<f32>::ones_on(&device, &stream, &[2])?;
+/// stream.begin_capture(CaptureMode::ThreadLocal)?;
+/// x.mul_assign(2.0)?;
+/// let graph = stream.end_capture()?;
+/// assert_eq!(x.to_vec()?, [1.0, 1.0]);
+/// assert!(graph.node_count() > 0);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CaptureMode {
     /// The calls of every thread are refused.
@@ -109,6 +127,30 @@ pub trait StreamCapture {
 }
 
 /// Captured work that can be launched any number of times.
+///
+/// Programs get a graph from [`StreamCapture::end_capture`], launch it in place of the calls that they captured, and drop it.
+/// Backends with graphs implement the trait, and keep with the graph all memory that its work uses.
+///
+/// One step of a loop, captured once and run three times:
+///
+/// ```
+/// use gpuarray::{CaptureMode, DeviceArray, StreamOptions};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let stream = device.create_stream(StreamOptions::default().non_blocking(true))?;
+/// let mut x = DeviceArray::<f32>::ones_on(&device, &stream, &[2])?;
+/// stream.begin_capture(CaptureMode::default())?;
+/// x.mul_assign(2.0)?;
+/// let step = stream.end_capture()?;
+/// for _ in 0..3 {
+///     // SAFETY: the work is that of arrays, whose memory the graph keeps.
+///     unsafe { step.launch(&stream)? };
+/// }
+/// assert_eq!(x.to_vec()?, [8.0, 8.0]);
+/// # Ok(())
+/// # }
+/// ```
 pub trait Graph: Send + Sync + Debug {
     /// Returns the number of nodes in the graph (`cuGraphGetNodes`, `hipGraphGetNodes`).
     fn node_count(&self) -> usize;

@@ -12,6 +12,24 @@ const SMALL: usize = 64 << 10;
 const COLLECTED: usize = 1 << 20;
 
 /// Names the side that managed memory migrates to.
+///
+/// Managed memory moves to the device before work, and back before the host reads:
+///
+/// ```
+/// use gpuarray::{PrefetchTarget, memory::Managed};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let stream = device.default_stream();
+/// let memory = Managed::new(&device, 4096)?;
+/// memory.prefetch(&stream, PrefetchTarget::Device)?;
+/// // Work on the memory is queued here.
+/// memory.prefetch(&stream, PrefetchTarget::Host)?;
+/// stream.synchronize()?;
+/// assert_eq!(memory.allocation().memory().bytes(), 4096);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PrefetchTarget {
     /// The device of the stream.

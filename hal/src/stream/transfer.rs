@@ -3,6 +3,28 @@
 use crate::texture::{ArrayCopy, CopySide};
 
 /// Names the memories between which a transfer copies.
+///
+/// Bytes travel to the device and back:
+///
+/// ```
+/// use gpuarray::{Direction, Transfer, memory::DeviceMemory};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let stream = device.default_stream();
+/// let memory = DeviceMemory::for_stream(&device, &stream, 4)?;
+/// let (sent, mut received) = ([1u8, 2, 3, 4], [0u8; 4]);
+/// let (there, back) = (sent.as_ptr() as u64, received.as_mut_ptr() as u64);
+/// let up = Transfer::linear(Direction::HostToDevice, memory.address(), there, 4, true);
+/// let down = Transfer::linear(Direction::DeviceToHost, back, memory.address(), 4, true);
+/// // SAFETY: all three memories have four bytes, which nothing else uses.
+/// unsafe { stream.transfer(&up)? };
+/// // SAFETY: as above.
+/// unsafe { stream.transfer(&down)? };
+/// assert_eq!(received, sent);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// From the host to the device.
@@ -23,6 +45,25 @@ pub struct HostRange {
 }
 
 /// Describes a copy of `depth * height` rows of `width` bytes. A plain copy is one row.
+///
+/// The right half of a table of two rows, without the left one:
+///
+/// ```
+/// use gpuarray::{DeviceArray, Direction, Transfer};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let table = DeviceArray::from_shaped(&device, &[2, 4], &[1u8, 2, 3, 4, 5, 6, 7, 8])?;
+/// let mut right = [0u8; 4];
+/// let (to, from) = (right.as_mut_ptr() as u64, table.as_device_pointer() + 2);
+/// let plain = Transfer::linear(Direction::DeviceToHost, to, from, 2, true);
+/// let copy = Transfer { height: 2, destination_pitch: 2, source_pitch: 4, ..plain };
+/// // SAFETY: both rows lie in the table and in `right`, which nothing else uses.
+/// unsafe { table.stream().transfer(&copy)? };
+/// assert_eq!(right, [3, 4, 7, 8]);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
     /// The memories between which it copies.

@@ -4,6 +4,24 @@ use super::{ArrayShape, TexelFormat};
 use crate::error::{Error, Result};
 
 /// One side of a copy.
+///
+/// Rows of a larger image in memory, and the place in an array that they are copied to:
+///
+/// ```
+/// use gpuarray::texture::{ArrayShape, ChannelFormat, CopySide, TexelFormat, TextureArray};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let format = TexelFormat::new(ChannelFormat::UInt8, 1)?;
+/// let array = TextureArray::new(&device, ArrayShape::new(64, 64, 0, format))?;
+/// let image = vec![0u8; 640 * 480];
+/// let address = image.as_ptr() as u64;
+/// let rows = CopySide::Memory { address, pitch: 640, slice: 640 * 480, is_host: true };
+/// let place = CopySide::Array { array: array.handle()?, format, origin: [16, 8, 0] };
+/// assert_eq!((rows.host(), place.host()), (Some(address), None));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopySide {
     /// An array.
@@ -40,6 +58,31 @@ impl CopySide {
 
 /// A copy of `depth` slices of `height` rows of `width` bytes, of which at least one side is an array
 /// (`cuMemcpy3DAsync`, `hipMemcpy3DAsync`).
+///
+/// Two rows of three texels go to an array and come back:
+///
+/// ```
+/// use gpuarray::texture::{ArrayCopy, ArrayShape, ChannelFormat, CopySide, TexelFormat, TextureArray};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let format = TexelFormat::new(ChannelFormat::UInt8, 1)?;
+/// let array = TextureArray::new(&device, ArrayShape::new(3, 2, 0, format))?;
+/// let inside = CopySide::Array { array: array.handle()?, format, origin: [0; 3] };
+/// let at = |address| CopySide::Memory { address, pitch: 3, slice: 6, is_host: true };
+/// let (sent, mut back) = ([1u8, 2, 3, 4, 5, 6], [0u8; 6]);
+/// let (from, to) = (at(sent.as_ptr() as u64), at(back.as_mut_ptr() as u64));
+/// let up = ArrayCopy { destination: inside, source: from, width: 3, height: 2, depth: 1, wait: true };
+/// let down = ArrayCopy { destination: to, source: inside, ..up };
+/// for copy in [up, down] {
+///     copy.check("image", array.shape(), [0; 3])?;
+///     // SAFETY: memory and array have six texels, which nothing else uses.
+///     unsafe { device.default_stream().copy_array(&copy)? };
+/// }
+/// assert_eq!(back, sent);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArrayCopy {
     /// What is written.

@@ -6,6 +6,19 @@ use crate::error::{Error, Result};
 
 enumeration! {
 /// The type of a channel of a texel.
+///
+/// The format of an image file's samples, by their number of bits:
+///
+/// ```
+/// use gpuarray::texture::ChannelFormat;
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// let bits = 16;
+/// let format = if bits == 8 { ChannelFormat::UInt8 } else { ChannelFormat::UInt16 };
+/// assert_eq!(format.bytes() * 8, bits);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ChannelFormat {
@@ -59,6 +72,18 @@ impl ChannelFormat {
 }
 
 /// The type of a texel.
+///
+/// Texels of four bytes, as `uchar4` has them; no texel has three channels:
+///
+/// ```
+/// use gpuarray::texture::{ChannelFormat, TexelFormat};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// assert_eq!(TexelFormat::new(ChannelFormat::UInt8, 4)?.bytes(), 4);
+/// assert!(TexelFormat::new(ChannelFormat::UInt8, 3).is_err());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TexelFormat {
     /// The type of each channel.
@@ -103,6 +128,20 @@ impl TexelFormat {
 }
 
 /// The shape of an array, and what it is for.
+///
+/// Eight layers of 64 times 32 floats, which surfaces write:
+///
+/// ```
+/// use gpuarray::texture::{ArrayShape, ChannelFormat, TexelFormat};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// let format = TexelFormat::new(ChannelFormat::Float, 1)?;
+/// let shape = ArrayShape::new(64, 32, 8, format).layered(true).surface(true);
+/// assert_eq!(shape.bytes()?, 64 * 32 * 8 * 4);
+/// assert_eq!(shape.axes(), 2);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ArrayShape {

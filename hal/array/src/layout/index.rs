@@ -6,6 +6,20 @@ use hal::operation::{Shape, Strides};
 use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 
 /// `start:stop:step` as Python writes it; `None` is what is left out.
+///
+/// A slice that another language has parsed, here `[::-1]`:
+///
+/// ```
+/// use gpuarray::{DeviceArray, SliceBounds};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let reversed = SliceBounds { start: None, stop: None, step: Some(-1) };
+/// let x = DeviceArray::from_slice(&device, &[1, 2, 3])?;
+/// assert_eq!(x.index(&[reversed.into()])?.to_vec()?, [3, 2, 1]);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SliceBounds {
     /// The first index; counts from the end if negative.
@@ -17,6 +31,21 @@ pub struct SliceBounds {
 }
 
 /// One entry of an index expression.
+///
+/// The last column of a table, as a table of one column:
+///
+/// ```
+/// use gpuarray::{DeviceArray, IndexItem, s};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let table = DeviceArray::from_shaped(&device, &[2, 3], &[1, 2, 3, 4, 5, 6])?;
+/// let column = table.index(&s![IndexItem::Ellipsis, -1, IndexItem::NewAxis])?;
+/// assert_eq!(column.shape(), [2, 1]);
+/// assert_eq!(column.to_vec()?, [3, 6]);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum IndexItem {

@@ -48,15 +48,24 @@ use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Rem, Shl, Shr, Su
 
 /// The right operand of an update of an array of `T`: a reference to another, which is broadcast, or a number.
 ///
+/// A function of a program that takes both, as `add_assign` does:
+///
 /// ```
-/// # use {gpuarray_array::{DeviceArray, typed::Operand}, hal::Result};
-/// fn move_by<'a>(x: &mut DeviceArray<f32>, distance: impl Operand<'a, f32>) -> Result<()> {
-///     x.add_assign(distance)
+/// use gpuarray::{DeviceArray, Result, array::Operand};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// fn shift<'a>(x: &mut DeviceArray<f32>, by: impl Operand<'a, f32>) -> Result<()> {
+///     x.sub_assign(by)
 /// }
-/// fn move_twice(x: &mut DeviceArray<f32>, y: &DeviceArray<f32>) -> Result<()> {
-///     move_by(x, y)?;
-///     move_by(x, 0.5)
-/// }
+///
+/// let mut x = DeviceArray::from_slice(&device, &[5.0f32, 7.0])?;
+/// let offsets = x.copy()?;
+/// shift(&mut x, 1.0)?;
+/// shift(&mut x, &offsets)?;
+/// assert_eq!(x.to_vec()?, [-1.0, -1.0]);
+/// # Ok(())
+/// # }
 /// ```
 pub trait Operand<'a, T: Element> {
     /// Returns the operand as functions of untyped arrays take it.

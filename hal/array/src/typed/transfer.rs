@@ -163,6 +163,22 @@ impl<T: Element> DeviceArray<T> {
 }
 
 /// Elements in page-locked host memory, which devices copy from and to without the host.
+///
+/// A buffer is a slice on the host, and the copy owns it until its elements have left:
+///
+/// ```
+/// use gpuarray::{DeviceArray, PinnedBuffer};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let mut buffer = PinnedBuffer::<f32>::new(&device, 2)?;
+/// buffer.copy_from_slice(&[1.0, 2.0]);
+/// let mut x = DeviceArray::<f32>::zeros(&device, &[2])?;
+/// let buffer = x.copy_from_pinned(buffer)?.wait()?;
+/// assert_eq!(x.to_vec()?, buffer[..]);
+/// # Ok(())
+/// # }
+/// ```
 pub struct PinnedBuffer<T: Element> {
     memory: PinnedMemory,
     length: usize,
@@ -225,6 +241,25 @@ impl<T: Element> DerefMut for PinnedBuffer<T> {
 
 /// A copy under way, with the buffer that it uses. Dropping it waits for the copy; forgetting it
 /// leaks the buffer.
+///
+/// The host does something else while a result arrives:
+///
+/// ```
+/// use gpuarray::{DeviceArray, PinnedBuffer};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let x = DeviceArray::<f64>::ones(&device, &[1 << 16])?;
+/// let copy = (&x * 3.0)?.copy_to_pinned(PinnedBuffer::new(&device, 1 << 16)?)?;
+/// let mut rounds = 0;
+/// while !copy.is_done()? {
+///     rounds += 1;
+/// }
+/// println!("{rounds} rounds of other work");
+/// assert_eq!(copy.wait()?[0], 3.0);
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "dropping a copy waits for it"]
 pub struct PendingCopy<T: Element> {
     /// None once it has been returned.

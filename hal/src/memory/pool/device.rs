@@ -55,6 +55,23 @@ struct State {
 /// A block that nobody refers to any longer serves the next request of its size, on any stream:
 /// that is ordered behind its earlier uses, and nobody waits. A pool has memory of one device,
 /// that of its first request.
+///
+/// A block serves the next request at once, although work on it is still queued:
+///
+/// ```
+/// use gpuarray::memory::DevicePool;
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let pool = DevicePool::new();
+/// let first = pool.make(&device, 1 << 20)?;
+/// let address = first.address();
+/// drop(first);
+/// let second = pool.find(&device, 1 << 20)?.expect("the pool kept the block");
+/// assert_eq!(second.address(), address);
+/// # Ok(())
+/// # }
+/// ```
 pub struct DevicePool {
     /// A forked child starts with a pool of no blocks: its parent's are out of its reach.
     state: ProcessMutex<State>,

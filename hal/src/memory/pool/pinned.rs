@@ -40,6 +40,23 @@ impl Drop for State {
 }
 
 /// Keeps page-locked memory that came back for the next request of its size.
+///
+/// Buffers of a loop without an allocation in each round:
+///
+/// ```
+/// use gpuarray::{PinnedOptions, memory::PinnedPool};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let pool = PinnedPool::new(PinnedOptions::default());
+/// for round in 0..3u8 {
+///     let mut buffer = pool.allocate(&device, 4096)?;
+///     buffer.fill(round);
+/// }
+/// assert_eq!(pool.counts().held_blocks, 1);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct PinnedPool(Arc<State>);
 
@@ -133,6 +150,23 @@ impl PinnedPool {
 }
 
 /// Page-locked memory of a pool, which goes back there when it is dropped.
+///
+/// A block is a slice of as many bytes as were asked for:
+///
+/// ```
+/// use gpuarray::{PinnedOptions, memory::{PinnedPool, PooledPinned}};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let pool = PinnedPool::new(PinnedOptions::default());
+/// let mut block: PooledPinned = pool.allocate(&device, 1000)?;
+/// block[..4].copy_from_slice(&[1, 2, 3, 4]);
+/// assert_eq!(block.len(), 1000);
+/// drop(block);
+/// assert_eq!(pool.counts().active_blocks, 0);
+/// # Ok(())
+/// # }
+/// ```
 pub struct PooledPinned {
     /// `None` once it is being dropped.
     memory: Option<PinnedMemory>,
