@@ -109,7 +109,7 @@ fn what_runs_on_the_cpu_compiles() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let kernels = std::fs::read_dir(root.join("tests/python/kernels/classic")).expect("a folder");
     let mut paths: Vec<_> = kernels.map(|entry| entry.expect("a file").path()).collect();
-    paths.push(root.join("backend-host/executor/tests/headers/signatures.cu"));
+    paths.push(root.join("backend-host/executor/tests/kernels/headers/signatures.cu"));
     let headers = format!("-I{}", root.join("pygpu/python/pygpu/_kernel_headers").display());
     let mut compiled = 0;
     for path in paths {

@@ -1,5 +1,6 @@
 //! Kernels that the program ends, or asks and lets go on.
 
+#[path = "kernels/units.rs"]
 mod units;
 
 use host_executor::{Error, FailureKind, Kernel, Library, Schedule, Shape};

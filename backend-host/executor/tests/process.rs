@@ -1,5 +1,6 @@
 //! What would end the process, and what a forked child does.
 
+#[path = "kernels/units.rs"]
 mod units;
 
 use host_executor::{

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(
     BACKEND == "cuda", reason="the process has the backend's own NVRTC, which says the same"
 )
 
-SIGNATURES = (ROOT / "backend-host/executor/tests/headers/signatures.cu").read_text()
+SIGNATURES = (ROOT / "backend-host/executor/tests/kernels/headers/signatures.cu").read_text()
 SMALL = ["bool", "char", "short", "unsigned short"]
 NUMBERS = ["int", "unsigned int", "long", "unsigned long", "long long", "unsigned long long"]
 NUMBERS += ["float", "double"]

@@ -1,10 +1,8 @@
 //! Programs from before `__syncwarp`, in which the lanes of a warp exchange values through volatile shared
 //! memory: all read, then all write. Expected values are sums by hand.
 
-mod units;
-
+use crate::units::{launch_with, load, load_checked, load_in, run, shape};
 use host_executor::{Kernel, Language, Schedule};
-use units::{launch_with, load, load_checked, load_in, run, shape};
 
 const SUM: &str = r#"
 template <unsigned size> __device__ void warp_sum(volatile int *s, unsigned t) {

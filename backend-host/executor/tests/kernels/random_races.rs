@@ -1,13 +1,11 @@
 //! Random programs of reads, writes, atomic operations, fences and barriers: what checks find is held against
 //! a search through all pairs of accesses and all paths between them.
 
-mod units;
-
+use crate::units::load_checked;
 use host_executor::{Allocation, Checking, Checks, Error, Kernel, Memory, Shape};
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::ops::Range;
-use units::load_checked;
 
 /// A kernel that does what its array of words says: an operation, and a cell of `a` or of shared memory.
 const TEXT: &str = r#"

@@ -1,9 +1,7 @@
 //! What CUDA's own run-time compiler takes and what it refuses: the same here.
 
-mod units;
-
+use crate::units::{compiler, load, load_checked, load_source, run};
 use host_executor::Source;
-use units::{compiler, load, load_checked, load_source, run};
 
 /// The compiler's log, if it refuses a text.
 fn refused(text: &str) -> Option<String> {

@@ -2,13 +2,11 @@
 //!
 //! `PYGPU_FUZZ_ROUNDS` sets how many texts the search compiles, `PYGPU_FUZZ_SEED` where it starts.
 
-#[path = "missing_barriers/search.rs"]
 mod search;
-mod units;
 
+use crate::units::{self, Random};
 use host_executor::{Kernel, Library, Optimization, Schedule, Source};
 use std::ffi::c_void;
-use units::Random;
 
 const THREADS: usize = 96;
 const BLOCKS: usize = 3;

@@ -1,6 +1,6 @@
 //! Races, and barriers.
 
-use crate::{Arrays, ORDER, found, load, pointer, run};
+use super::{Arrays, ORDER, found, load, pointer, run};
 use host_executor::{Checking, Error, FailureKind, Kernel, Shape};
 
 #[test]

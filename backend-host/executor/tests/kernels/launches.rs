@@ -1,9 +1,7 @@
 //! Texts of CUDA C, compiled and run. Expected values are arithmetic by hand.
 
-mod units;
-
+use crate::units::{failure, launch_with, load, pointer, run, shape};
 use host_executor::{Error, FailureKind, Kernel, Schedule, Shape};
-use units::{failure, launch_with, load, pointer, run, shape};
 
 #[test]
 fn plain_kernels_reach_every_thread_once() {

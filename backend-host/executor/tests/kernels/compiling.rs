@@ -1,9 +1,7 @@
 //! What the compiler's driver makes of a text, and what a loaded library says of itself.
 
-mod units;
-
+use crate::units::{compiler, is_zig, launch_with, load, load_in, load_source, run, shape};
 use host_executor::{Compiler, Error, Kernel, Language, Optimization, Schedule, Source};
-use units::{compiler, is_zig, launch_with, load, load_in, load_source, run, shape};
 
 #[test]
 fn headers_of_the_system_and_the_time_to_compile_are_settings() {

@@ -1,7 +1,7 @@
 //! Rows of threads in which an index or a compared value wraps, against what each thread computes alone, in kernels
 //! with a barrier and in those whose threads return.
 
-use super::units;
+use crate::units;
 use crate::units::Random;
 use host_executor::{Kernel, Schedule, Shape};
 use std::collections::HashSet;

@@ -1,8 +1,8 @@
 //! Random kernels whose threads exchange data without barriers, and what they compute if each statement is executed by
 //! all threads of a block before the next one.
 
-use super::units::Random;
 use super::{BLOCKS, THREADS};
+use crate::units::Random;
 use std::fmt::Write as _;
 
 #[derive(Clone, Copy, Debug)]

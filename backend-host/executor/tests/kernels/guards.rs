@@ -3,13 +3,11 @@
 //!
 //! `PYGPU_FUZZ_ROUNDS` sets how many texts are compiled, `PYGPU_FUZZ_SEED` where the search starts.
 
-#[path = "guards/maker.rs"]
 mod maker;
-mod units;
 
+use crate::units::{self, Random, pointer};
 use host_executor::{Kernel, Optimization, Schedule, Shape, Source};
 use maker::Maker;
-use units::{Random, pointer};
 
 /// Elements that each thread writes, and elements that are read.
 const OWN: usize = 4;

@@ -1,12 +1,10 @@
 //! What threads of a kernel do with each other through the headers: warps, groups, atomics, text.
 //! Expected values are computed here, lane by lane, from the definitions.
 
-mod units;
-
+use crate::units::load_in as load;
 use host_executor::{Error, FailureKind, Kernel, Language, Library, Schedule, Shape};
 use std::ffi::c_void;
 use std::sync::Arc;
-use units::load_in as load;
 
 fn launch(
     library: &Arc<Library>,

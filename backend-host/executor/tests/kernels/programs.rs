@@ -3,12 +3,10 @@
 //! A kernel interprets a list of instructions; the model runs each instruction for all threads of a
 //! block before the next one. They have nothing in common but the list.
 
-mod units;
-
+use crate::units::{Random, load_in};
 use host_executor::{Kernel, Language, Schedule, Shape};
 use std::ffi::c_void;
 use std::sync::Arc;
-use units::{Random, load_in};
 
 /// Instructions are three numbers: what to do, and two parameters.
 const TEXT: &str = r#"

@@ -1,11 +1,9 @@
 //! Threads that access one place by two pointers, or keep an array of their own: what runs several threads
 //! in a vector leaves each thread's accesses in its order. Expected values are arithmetic by hand.
 
-mod units;
-
+use crate::units::load;
 use host_executor::{Kernel, Library, Schedule, Shape};
 use std::ffi::c_void;
-use units::load;
 
 const TEXT: &str = r#"
 struct Pair { int x, y; };

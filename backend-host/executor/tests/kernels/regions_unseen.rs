@@ -1,8 +1,7 @@
 //! Kernels in which what a thread does stands in no statement's words: operators, constructors, functions of
 //! templates, variables that are found through conditional expressions. Both forms compute the same.
 
-mod units;
-
+use crate::units;
 use host_executor::{Kernel, Schedule, Shape};
 
 const THREADS: u32 = 45;

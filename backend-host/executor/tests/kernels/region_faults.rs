@@ -1,10 +1,8 @@
 //! What a kernel's loop variant shares with the first: errors and their places, what guards a division, threads
 //! that return, and memory that a block does not have.
 
-mod units;
-
+use crate::units::{launch_with, load, shape};
 use host_executor::{Error, Kernel, Schedule, Shape};
-use units::{launch_with, load, shape};
 
 const TEXT: &str = r#"
 #include <assert.h>

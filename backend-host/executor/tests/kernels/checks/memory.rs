@@ -1,6 +1,6 @@
 //! Accesses outside of memory, to freed memory, and of what nobody has written.
 
-use crate::{Arrays, ORDER, OTHERS, found, load, pointer, run};
+use super::{Arrays, ORDER, OTHERS, found, load, pointer, run};
 use host_executor::{Checking, Error, FailureKind, Kernel, Shape, fill_uninitialised};
 
 #[test]

@@ -15,7 +15,7 @@ fn crate_folder() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Compiles a program of `tests/headers`. With `output` it becomes a program, otherwise its text is
+/// Compiles a program of `tests/kernels/headers`. With `output` it becomes a program, otherwise its text is
 /// checked only.
 fn compile(file: &str, options: &[&str], output: Option<&Path>) -> String {
     let words = compiler();
@@ -33,7 +33,7 @@ fn compile(file: &str, options: &[&str], output: Option<&Path>) -> String {
     command.arg("-U__OPTIMIZE__");
     command.arg("-I").arg(crate_folder().join("../../cuda-c/include"));
     command.args(["-include", "gpuarray_prelude.h"]).args(options);
-    command.arg(crate_folder().join("tests/headers").join(file));
+    command.arg(crate_folder().join("tests/kernels/headers").join(file));
     let mut object_file: Option<PathBuf> = None;
     match output {
         Some(output) => command.arg("-o").arg(output),

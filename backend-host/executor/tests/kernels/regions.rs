@@ -5,23 +5,17 @@
 //!
 //! `PYGPU_FUZZ_ROUNDS` sets how many texts each search compiles, `PYGPU_FUZZ_SEED` where it starts.
 
-#[path = "regions/kernel.rs"]
 mod kernel;
-#[path = "regions/model.rs"]
 mod model;
-#[path = "regions/text.rs"]
 mod text;
-#[path = "regions/thread_rows.rs"]
 mod thread_rows;
-#[path = "regions/tree.rs"]
 mod tree;
-mod units;
 
+use crate::units::{self, Random};
 use host_executor::{Kernel, Library, Optimization, Schedule, Shape, Source};
 use kernel::Maker;
 use std::ffi::c_void;
 use tree::Tree;
-use units::Random;
 
 /// Runs a kernel, and returns what it has written: a number for each thread, and for each element of the data.
 fn run(kernel: &Kernel, shape: &Shape, schedule: &Schedule, numbers: [i32; 2]) -> Vec<i32> {

@@ -1,6 +1,6 @@
 //! Arithmetic, alignment, and constructors of variables.
 
-use crate::{OTHERS, found, load, run};
+use super::{OTHERS, found, load, run};
 use host_executor::{Checks, FailureKind};
 
 #[test]
@@ -49,7 +49,7 @@ extern "C" __global__ void packed(Packed *a, int n) { if (threadIdx.x == 0) a->v
     found(run("atomic", 9), FailureKind::Address, &texts);
     assert_eq!(run("packed", 4), None);
     let without = Checks { arithmetic: false, ..OTHERS };
-    assert_eq!(crate::run(&library, "atomic", (1, 8), &mut [0; 24], 9, without), None);
+    assert_eq!(super::run(&library, "atomic", (1, 8), &mut [0; 24], 9, without), None);
 }
 
 #[test]

@@ -1,21 +1,16 @@
 //! Kernels with a fault, each found where it is, and the same kernels without.
 
-#[path = "checks/leaks.rs"]
 mod leaks;
-#[path = "checks/memory.rs"]
 mod memory;
-#[path = "checks/order.rs"]
 mod order;
-mod units;
-#[path = "checks/values.rs"]
 mod values;
 
+use crate::units::{load_checked as load, pointer};
 use host_executor::{
     Allocation, Checking, Checks, Error, FailureKind, Kernel, Library, Memory, Shape,
 };
 use std::ops::Range;
 use std::sync::Arc;
-use units::{load_checked as load, pointer};
 
 /// The memory of a test: arrays with a name each, the first of which is freed if its name says so.
 #[derive(Default)]
