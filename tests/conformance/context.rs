@@ -1,7 +1,7 @@
 //! What a test works with: an open backend, its first device, and small helpers.
 
-use crate::gate;
-pub(crate) use crate::gate::Gate;
+use crate::gates;
+pub(crate) use crate::gates::Gate;
 use crate::harness::{Capability, Outcome};
 use gpuarray::{
     Backend, Device, DeviceArray, Element, Error, ErrorKind, Result, Stream, StreamOptions,
@@ -33,7 +33,7 @@ impl Context {
         capabilities: &[Capability],
     ) -> Result<Context> {
         let device = backend.device(0)?;
-        gate::prepare(&device, capabilities.contains(&Capability::ConcurrentHostFunctions))?;
+        gates::prepare(&device, capabilities.contains(&Capability::ConcurrentHostFunctions))?;
         let is_double = capabilities.contains(&Capability::Double);
         let takes_all = !is_double || std::env::var_os("PYGPU_TEST_ALL").is_some();
         let capabilities = capabilities.to_vec();

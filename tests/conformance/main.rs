@@ -8,57 +8,22 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
-mod attack;
+mod arrays;
 mod backends;
-mod capture_rules;
 mod captures;
-mod captures_at_once;
 mod context;
-mod contexts;
-mod dtypes;
-mod elementwise;
-mod errors;
-mod events;
-mod functions;
-mod gate;
-mod graphs;
+mod device;
+mod driver_functions;
+mod gates;
 mod harness;
-mod hazards;
-mod host_functions;
-mod identity;
-mod indexed;
-mod isolated;
-mod kept;
 mod kernels;
-mod launches;
 mod memory;
-mod modules;
-mod other_devices;
-mod overlaps;
-mod owned_memory;
-mod peers;
-mod pinned;
-mod pitched;
-mod pools;
 mod programs;
-mod random_streams;
-mod raw;
-mod reductions;
 mod reference;
 mod renamed;
-mod replays;
 mod scenarios;
-mod shared_captures;
-mod sharing;
 mod skeleton;
-mod sorting;
 mod streams;
-mod textures;
-mod threads;
-mod transfers;
-mod typed;
-mod typed_methods;
-mod views;
 
 use std::process::ExitCode;
 
@@ -68,47 +33,46 @@ fn main() -> ExitCode {
         return end;
     }
     let tables = [
-        ("identity", identity::TESTS),
-        ("typed", typed::TESTS),
-        ("typed_methods", typed_methods::TESTS),
-        ("memory", memory::TESTS),
-        ("sorting", sorting::TESTS),
-        ("streams", streams::TESTS),
-        ("events", events::TESTS),
-        ("hazards", hazards::TESTS),
-        ("random_streams", random_streams::TESTS),
-        ("replays", replays::TESTS),
-        ("threads", threads::TESTS),
-        ("dtypes", dtypes::TESTS),
-        ("elementwise", elementwise::TESTS),
-        ("functions", functions::TESTS),
-        ("views", views::TESTS),
-        ("reductions", reductions::TESTS),
-        ("indexed", indexed::TESTS),
-        ("transfers", transfers::TESTS),
-        ("errors", errors::TESTS),
-        ("owned_memory", owned_memory::TESTS),
-        ("pitched", pitched::TESTS),
-        ("overlaps", overlaps::TESTS),
-        ("pinned", pinned::TESTS),
-        ("pools", pools::TESTS),
-        ("textures", textures::TESTS),
-        ("modules", modules::TESTS),
-        ("kernels", kernels::TESTS),
-        ("launches", launches::TESTS),
-        ("graphs", graphs::TESTS),
-        ("captures", captures::TESTS),
-        ("captures_at_once", captures_at_once::TESTS),
-        ("capture_rules", capture_rules::TESTS),
-        ("kept", kept::TESTS),
-        ("contexts", contexts::TESTS),
-        ("shared_captures", shared_captures::TESTS),
-        ("sharing", sharing::TESTS),
-        ("peers", peers::TESTS),
-        ("other_devices", other_devices::TESTS),
-        ("host_functions", host_functions::TESTS),
-        ("attack", attack::TESTS),
-        ("isolated", isolated::TESTS),
+        ("devices", device::devices::TESTS),
+        ("typed", arrays::typed::TESTS),
+        ("allocations", memory::allocations::TESTS),
+        ("sorting", arrays::sorting::TESTS),
+        ("stream_order", streams::stream_order::TESTS),
+        ("events", streams::events::TESTS),
+        ("hazards", streams::hazards::TESTS),
+        ("random_streams", streams::random_streams::TESTS),
+        ("replays", captures::replays::TESTS),
+        ("threads", streams::threads::TESTS),
+        ("dtypes", arrays::dtypes::TESTS),
+        ("elementwise", arrays::elementwise::TESTS),
+        ("functions", arrays::functions::TESTS),
+        ("views", arrays::views::TESTS),
+        ("reductions", arrays::reductions::TESTS),
+        ("indexed", arrays::indexed::TESTS),
+        ("transfers", memory::transfers::TESTS),
+        ("errors", device::errors::TESTS),
+        ("owned_memory", memory::owned_memory::TESTS),
+        ("pitched", memory::pitched::TESTS),
+        ("overlaps", memory::overlaps::TESTS),
+        ("pinned", memory::pinned::TESTS),
+        ("pools", memory::pools::TESTS),
+        ("textures", kernels::textures::TESTS),
+        ("modules", kernels::modules::TESTS),
+        ("attributes", kernels::attributes::TESTS),
+        ("launches", kernels::launches::TESTS),
+        ("graphs", captures::graphs::TESTS),
+        ("failed_captures", captures::failed_captures::TESTS),
+        ("captures_at_once", captures::captures_at_once::TESTS),
+        ("capture_rules", captures::capture_rules::TESTS),
+        ("captured_memory", captures::captured_memory::TESTS),
+        ("contexts", device::contexts::TESTS),
+        ("shared_captures", captures::shared_captures::TESTS),
+        ("sharing", memory::sharing::TESTS),
+        ("peers", memory::peers::TESTS),
+        ("other_devices", device::other_devices::TESTS),
+        ("host_functions", streams::host_functions::TESTS),
+        ("hostile_programs", device::hostile_programs::TESTS),
+        ("isolated", device::isolated::TESTS),
     ];
     harness::run(&tables, &backends::BACKENDS)
 }

@@ -7,7 +7,7 @@
 use super::device;
 use super::processes::in_child;
 use crate::harness::Outcome;
-use crate::random_streams::{Random, setting};
+use crate::streams::random_streams::{Random, setting};
 use gpuarray::array::functions;
 use gpuarray::{
     CaptureMode, Device, DeviceArray, ErrorKind, Graph, Result, Status, Stream, StreamOptions,

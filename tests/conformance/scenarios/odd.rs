@@ -2,7 +2,7 @@
 
 use super::{check_error, check_works, device};
 use crate::harness::Outcome;
-use crate::kernels::cooperate;
+use crate::kernels::attributes::cooperate;
 use crate::programs::{ONE, SOURCE, launch};
 use gpuarray::{DeviceArray, ErrorKind, EventOptions, LoadOptions, ModuleSource, StreamOptions};
 

@@ -13,7 +13,7 @@
 
 use crate::context::Context;
 use crate::harness::{Outcome, payload_text, tests};
-use crate::random_streams::{Random, setting};
+use crate::streams::random_streams::{Random, setting};
 use gpuarray::array::functions;
 use gpuarray::memory::{Access, AccessGuard, DeviceMemory, PinnedMemory};
 use gpuarray::{

@@ -1,10 +1,10 @@
 //! What ends a capture before its time, and what other threads do with its stream meanwhile.
 
-use crate::captures::check_usable;
+use crate::captures::captured_memory::wait_for_free;
+use crate::captures::failed_captures::check_usable;
+use crate::captures::graphs::{capture, numbers, replay};
 use crate::context::{Context, error_of, expect_error};
-use crate::graphs::{capture, numbers, replay};
 use crate::harness::{Capability, Outcome, tests};
-use crate::kept::wait_for_free;
 use gpuarray::array::functions;
 use gpuarray::{CaptureMode, ErrorKind, EventOptions, Stream};
 use std::sync::Arc;

@@ -1,9 +1,9 @@
 //! Other libraries in the process: their contexts stay current, their streams are taken.
 
 use crate::context::{Context, Gate, expect_error, pause};
+use crate::driver_functions::Raw;
 use crate::harness::{Capability, Outcome, tests};
 use crate::programs::{self, grid, launch};
-use crate::raw::Raw;
 use gpuarray::memory::{DeviceMemory, PinnedMemory};
 use gpuarray::{
     CaptureMode, Device, DeviceArray, ErrorKind, EventOptions, Feature, Stream, StreamOptions,

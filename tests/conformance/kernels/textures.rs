@@ -1,7 +1,7 @@
 //! Arrays for textures, texture objects and surface objects.
 
+use crate::captures::graphs::{capture, replay};
 use crate::context::{Context, Gate, error_of, expect_error};
-use crate::graphs::{capture, replay};
 use crate::harness::{Outcome, tests};
 use crate::programs::{grid, launch};
 use gpuarray::memory::PinnedMemory;

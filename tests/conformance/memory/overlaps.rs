@@ -2,12 +2,12 @@
 //!
 //! `GPUARRAY_OVERLAPS` is how many random copies each search makes, `GPUARRAY_OVERLAP_SEED` where it begins.
 
+use crate::captures::graphs::{capture, replay};
 use crate::context::Context;
-use crate::graphs::{capture, replay};
 use crate::harness::{Outcome, tests};
+use crate::kernels::textures;
 use crate::programs::{read, write};
-use crate::random_streams::{Random, setting};
-use crate::textures;
+use crate::streams::random_streams::{Random, setting};
 use gpuarray::memory::DeviceMemory;
 use gpuarray::{Direction, Feature, Result, Stream, Transfer};
 use std::sync::Arc;

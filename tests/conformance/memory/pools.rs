@@ -2,8 +2,8 @@
 //! is none left.
 
 use crate::context::{Context, Gate, error_of, expect_error};
+use crate::driver_functions::Raw;
 use crate::harness::{Outcome, tests};
-use crate::raw::Raw;
 use gpuarray::memory::DeviceMemory;
 use gpuarray::{DeviceArray, ErrorKind, Feature, Status};
 

@@ -1,7 +1,7 @@
 //! Many threads on many streams, with arrays in common.
 
+use crate::captures::graphs::capture;
 use crate::context::{Context, Gate, pause};
-use crate::graphs::capture;
 use crate::harness::{Outcome, tests};
 use gpuarray::array::functions;
 use gpuarray::memory::{Access, AccessGuard};

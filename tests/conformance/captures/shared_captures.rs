@@ -5,11 +5,11 @@
 //! for each graph its part times its launches; what ran at once and what was captured are together what was done.
 //! Results that are dropped at once use memory again that a graph might not have kept.
 
-use crate::captures::check_usable;
+use crate::captures::failed_captures::check_usable;
+use crate::captures::graphs::replay;
 use crate::context::Context;
-use crate::graphs::replay;
 use crate::harness::{Outcome, tests};
-use crate::random_streams::{Random, setting};
+use crate::streams::random_streams::{Random, setting};
 use gpuarray::array::functions;
 use gpuarray::{CaptureMode, DeviceArray, ErrorKind, Event, EventOptions, Graph, Result, Stream};
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};

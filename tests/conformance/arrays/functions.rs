@@ -1,7 +1,7 @@
 //! Functions that are known by published values, and what tells floats and integers apart.
 
+use crate::arrays::elementwise::apply;
 use crate::context::Context;
-use crate::elementwise::apply;
 use crate::harness::{Outcome, tests};
 use gpuarray::function::{BinaryFunction, UnaryFunction};
 use gpuarray::{DeviceArray, Element};

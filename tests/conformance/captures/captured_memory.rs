@@ -1,9 +1,9 @@
 //! What captured work uses stays, whatever becomes of the arrays, until the last graph is gone.
 
+use crate::captures::graphs::{capture, numbers, replay};
 use crate::context::{Context, Gate, expect_error, pause};
-use crate::graphs::{capture, numbers, replay};
+use crate::driver_functions::Raw;
 use crate::harness::{Capability, Outcome, tests};
-use crate::raw::Raw;
 use gpuarray::array::functions;
 use gpuarray::memory::{Access, AccessGuard, Allocator, DeviceMemory};
 use gpuarray::{Device, DeviceArray, ErrorKind, Result, Stream};

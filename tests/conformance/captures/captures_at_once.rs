@@ -1,8 +1,8 @@
 //! Captures under way at the same time, and what they have in common.
 
-use crate::captures::check_usable;
+use crate::captures::failed_captures::check_usable;
+use crate::captures::graphs::{numbers, replay};
 use crate::context::{Context, Gate, error_of, expect_error};
-use crate::graphs::{numbers, replay};
 use crate::harness::{Outcome, tests};
 use gpuarray::array::functions;
 use gpuarray::{CaptureMode, DeviceArray, ErrorKind, Result, Stream};

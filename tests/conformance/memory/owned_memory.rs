@@ -1,4 +1,4 @@
-//! Owned memory with a pitch, memory shared with the host, and pools.
+//! Memory that its owner frees: pitched and managed memory, and blocks of pools.
 
 use crate::context::{Context, expect_error};
 use crate::harness::{Outcome, tests};

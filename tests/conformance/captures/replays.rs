@@ -3,10 +3,10 @@
 //!
 //! What `random_streams` says of longer searches holds here, with the same variables.
 
+use crate::captures::graphs::capture;
 use crate::context::{Context, Gate};
-use crate::graphs::capture;
 use crate::harness::{Outcome, tests};
-use crate::random_streams::{Random, setting};
+use crate::streams::random_streams::{Random, setting};
 use gpuarray::array::functions;
 use gpuarray::memory::{Access, AccessGuard, PinnedMemory};
 use gpuarray::{

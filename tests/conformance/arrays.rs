@@ -1,0 +1,10 @@
+//! Arrays: a file for each kind of operation.
+
+pub(crate) mod dtypes;
+pub(crate) mod elementwise;
+pub(crate) mod functions;
+pub(crate) mod indexed;
+pub(crate) mod reductions;
+pub(crate) mod sorting;
+pub(crate) mod typed;
+pub(crate) mod views;

@@ -1,0 +1,8 @@
+//! Backends, devices and contexts: what they say of themselves, and what they refuse.
+
+pub(crate) mod contexts;
+pub(crate) mod devices;
+pub(crate) mod errors;
+pub(crate) mod hostile_programs;
+pub(crate) mod isolated;
+pub(crate) mod other_devices;
