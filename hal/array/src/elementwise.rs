@@ -51,8 +51,9 @@ impl Array {
         left: Argument<'_>,
         right: Argument<'_>,
     ) -> Result<Array> {
-        let owner = first_array(&[left, right])?;
-        during(&[left, right], || {
+        let given = [left, right];
+        let owner = first_array(&given)?;
+        during(&given, || {
             let (function, arguments, compute) = resolve(function, left, right)?;
             owner.apply_new(function, compute, &arguments)
         })
