@@ -174,7 +174,7 @@ pub fn current() -> Checks {
 /// of its arrays are kept; freed memory serves no other allocation for a while.
 ///
 /// ```
-/// use gpuarray_hal::checking::{Checking, Checks, current};
+/// use gpuarray::checking::{Checking, Checks, current};
 ///
 /// {
 ///     let _checking = Checking::begin(Checks::BOUNDS);

@@ -36,7 +36,7 @@ impl Scalar {
     /// Elements of more than [`Scalar::MAX_BYTES`] bytes do not compile:
     ///
     /// ```compile_fail
-    /// use gpuarray_hal::{DType, Element, Scalar};
+    /// use gpuarray::{DType, Element, Scalar};
     ///
     /// #[derive(Clone, Copy, Debug, PartialEq)]
     /// struct Wide([u64; 4]);
@@ -54,7 +54,7 @@ impl Scalar {
     /// nor does an element whose dtype is of another size:
     ///
     /// ```compile_fail
-    /// use gpuarray_hal::{DType, Element, Scalar};
+    /// use gpuarray::{DType, Element, Scalar};
     ///
     /// #[derive(Clone, Copy, Debug, PartialEq)]
     /// struct Pair([u32; 2]);
@@ -72,7 +72,7 @@ impl Scalar {
     /// One whose dtype fits does:
     ///
     /// ```
-    /// use gpuarray_hal::{DType, Element, Scalar};
+    /// use gpuarray::{DType, Element, Scalar};
     ///
     /// #[derive(Clone, Copy, Debug, PartialEq)]
     /// struct Pair([u32; 2]);

@@ -52,7 +52,7 @@ enumeration! {
 /// successes are equal.
 ///
 /// ```
-/// use gpuarray_hal::Status;
+/// use gpuarray::Status;
 ///
 /// let status = Status::cuda(2);
 /// assert_eq!(status.name(), Some("CUDA_ERROR_OUT_OF_MEMORY"));
@@ -242,7 +242,7 @@ impl Status {
     /// Returns the number that HIP has for this status, if it has one.
     ///
     /// ```
-    /// use gpuarray_hal::Status;
+    /// use gpuarray::Status;
     ///
     /// assert_eq!(Status::cuda(700).to_hip(), Some(700));
     /// assert_eq!(Status::cuda(20).to_hip(), Some(911)); // an invalid channel descriptor

@@ -73,7 +73,7 @@ impl AtomicStatus {
 /// The status style: what every [`Result`] of this library also is.
 ///
 /// ```
-/// use gpuarray_hal::{Error, Result, Status, StatusExt};
+/// use gpuarray::{Error, Result, Status, StatusExt};
 ///
 /// let found: Result<usize> = Ok(3);
 /// assert_eq!(found.split(), (Some(3), Status::OK));

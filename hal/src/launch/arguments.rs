@@ -157,20 +157,20 @@ tuples!(A B C D E F G H I J K L M N O P);
 /// numbers and other records, without padding. It also derives `Clone`, `Copy`, `Debug` and `PartialEq`.
 ///
 /// ```
-/// gpuarray_hal::record! {
+/// gpuarray::record! {
 ///     /// As `struct Particle { float3 at; float mass; }` of the kernel.
 ///     pub struct Particle {
 ///         pub at: [f32; 3],
 ///         pub mass: f32,
 ///     }
 /// }
-/// assert_eq!(<Particle as gpuarray_hal::Element>::DTYPE, gpuarray_hal::DType::Opaque(16));
+/// assert_eq!(<Particle as gpuarray::Element>::DTYPE, gpuarray::DType::Opaque(16));
 /// ```
 ///
 /// Where C would put padding, the struct needs a field of its own:
 ///
 /// ```compile_fail,E0080
-/// gpuarray_hal::record! {
+/// gpuarray::record! {
 ///     struct Padded {
 ///         kind: u8,
 ///         value: f64,
@@ -181,7 +181,7 @@ tuples!(A B C D E F G H I J K L M N O P);
 /// `bool` is no field, because most bytes are no value of it:
 ///
 /// ```compile_fail,E0277
-/// gpuarray_hal::record! {
+/// gpuarray::record! {
 ///     struct Flagged {
 ///         flag: bool,
 ///     }

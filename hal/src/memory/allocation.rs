@@ -326,7 +326,7 @@ impl Managed {
 /// Opening is `unsafe`, since other processes use the memory:
 ///
 /// ```compile_fail,E0133
-/// # use gpuarray_hal::{Device, device::IpcHandle, error::Result, memory::Imported};
+/// # use gpuarray::{Device, IpcHandle, Result, memory::Imported};
 /// # use std::sync::Arc;
 /// fn open(device: &Arc<dyn Device>, handle: &IpcHandle) -> Result<Imported> {
 ///     Imported::open(device, handle)

@@ -55,7 +55,7 @@ impl dyn Stream + '_ {
     /// are freed by another thread, once the device's work has run.
     ///
     /// ```
-    /// use gpuarray_hal::{Error, Result, Stream};
+    /// use gpuarray::{Error, Result, Stream};
     ///
     /// fn queue(stream: &dyn Stream, status: fn() -> i32) -> Result<()> {
     ///     stream.host_function(|| println!("the work before has run"))?;

@@ -129,7 +129,7 @@ fn behind(end: impl Place) -> Option<isize> {
 /// [`IndexItem`]s.
 ///
 /// ```
-/// use gpuarray_array::{SliceBounds, s};
+/// use gpuarray::{SliceBounds, s};
 ///
 /// let rows = 1_usize..=4;
 /// assert_eq!(s![rows, ..;2, -1].len(), 3);
@@ -139,7 +139,7 @@ fn behind(end: impl Place) -> Option<isize> {
 /// One index has no step:
 ///
 /// ```compile_fail,E0277
-/// let items = gpuarray_array::s![3;2];
+/// let items = gpuarray::s![3;2];
 /// ```
 #[macro_export]
 macro_rules! s {

@@ -2,29 +2,34 @@
 //! the function, and knows the type of its value.
 //!
 //! ```
-//! use gpuarray_array::functions::{Any, IsNan, Less};
-//! use {gpuarray_array::DeviceArray, hal::Result};
+//! use gpuarray::DeviceArray;
+//! use gpuarray::array::functions::{Any, IsNan, Less, Sum};
 //!
-//! fn has_gaps(samples: &DeviceArray<f32>, limits: &DeviceArray<f32>) -> Result<bool> {
-//!     let missing: DeviceArray<bool> = samples.map(IsNan)?;
-//!     let low: DeviceArray<bool> = samples.less(limits)?;
-//!     assert_eq!(low.shape(), samples.zip(Less, limits)?.shape());
-//!     missing.reduce(Any, None)?.item()
-//! }
+//! # fn main() -> gpuarray::Result<()> {
+//! # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+//! let samples = DeviceArray::from_slice(&device, &[1.0f32, f32::NAN, 3.0])?;
+//! let missing: DeviceArray<bool> = samples.map(IsNan)?;
+//! assert!(missing.reduce(Any, None)?.item()?);
+//! // The same function as a method.
+//! let limits = DeviceArray::from_slice(&device, &[2.0f32, 2.0, 2.0])?;
+//! assert_eq!(samples.zip(Less, &limits)?.to_vec()?, samples.less(&limits)?.to_vec()?);
+//! assert_eq!(limits.scan(Sum, 0)?.to_vec()?, [2.0, 4.0, 6.0]);
+//! # Ok(())
+//! # }
 //! ```
 //!
 //! What an element type does not have does not compile:
 //!
 //! ```compile_fail,E0277
-//! # use {gpuarray_array::{DeviceArray, functions::Invert}, hal::Result};
+//! # use gpuarray::{DeviceArray, Result, array::functions::Invert};
 //! fn inverted(array: &DeviceArray<f32>) -> Result<DeviceArray<f32>> {
 //!     array.map(Invert)
 //! }
 //! ```
 //!
 //! ```compile_fail,E0277
-//! # use {gpuarray_array::{DeviceArray, functions::Floor}, hal::Result};
-//! # use hal::Complex;
+//! # use gpuarray::{DeviceArray, Result, array::functions::Floor};
+//! # use gpuarray::Complex;
 //! fn floor(array: &DeviceArray<Complex<f32>>) -> Result<DeviceArray<Complex<f32>>> {
 //!     array.map(Floor)
 //! }
@@ -33,21 +38,21 @@
 //! nor does a value of another type than the function's:
 //!
 //! ```compile_fail,E0308
-//! # use {gpuarray_array::{DeviceArray, functions::Less}, hal::Result};
+//! # use gpuarray::{DeviceArray, Result, array::functions::Less};
 //! fn compared(a: &DeviceArray<f32>, b: &DeviceArray<f32>) -> Result<DeviceArray<f32>> {
 //!     a.zip(Less, b)
 //! }
 //! ```
 //!
 //! ```compile_fail,E0271
-//! # use {gpuarray_array::{DeviceArray, functions::Less}, hal::Result};
+//! # use gpuarray::{DeviceArray, Result, array::functions::Less};
 //! fn stored(a: &mut DeviceArray<f32>, b: &DeviceArray<f32>) -> Result<()> {
 //!     a.update(Less, b)
 //! }
 //! ```
 //!
 //! ```compile_fail,E0277
-//! # use {gpuarray_array::{DeviceArray, functions::Any}, hal::Result};
+//! # use gpuarray::{DeviceArray, Result, array::functions::Any};
 //! fn running(array: &DeviceArray<f32>) -> Result<DeviceArray<f32>> {
 //!     array.scan(Any, 0)
 //! }

@@ -5,7 +5,7 @@
 //! place for a failure, so [`DeviceArray::add_assign`] and its family are methods.
 //!
 //! ```
-//! # use {gpuarray_array::DeviceArray, hal::Result};
+//! # use gpuarray::{DeviceArray, Result};
 //! fn blend(a: &DeviceArray<f32>, b: DeviceArray<f32>) -> Result<DeviceArray<f32>> {
 //!     let mut sum = ((2.0 * a)? + b)?;
 //!     sum.mul_assign(0.5)?;
@@ -16,21 +16,21 @@
 //! An operator that an element type lacks does not compile:
 //!
 //! ```compile_fail,E0369
-//! # use {gpuarray_array::DeviceArray, hal::Result};
+//! # use gpuarray::{DeviceArray, Result};
 //! fn difference(a: &DeviceArray<bool>, b: &DeviceArray<bool>) -> Result<DeviceArray<bool>> {
 //!     a - b
 //! }
 //! ```
 //!
 //! ```compile_fail,E0369
-//! # use {gpuarray_array::DeviceArray, hal::Result};
+//! # use gpuarray::{DeviceArray, Result};
 //! fn quotient(a: &DeviceArray<i32>, b: &DeviceArray<i32>) -> Result<DeviceArray<i32>> {
 //!     a / b
 //! }
 //! ```
 //!
 //! ```compile_fail,E0600
-//! # use {gpuarray_array::DeviceArray, hal::Result};
+//! # use gpuarray::{DeviceArray, Result};
 //! fn inverted(a: &DeviceArray<f64>) -> Result<DeviceArray<f64>> {
 //!     !a
 //! }
