@@ -60,7 +60,7 @@ impl Default for EventOptions {
 /// Programs record events to time work, to order other libraries' work, or to learn that a part of a stream's work
 /// has run. Arrays need none: they record and await their own. Each backend implements the trait for
 /// what [`Device::create_event`](crate::Device::create_event) and
-/// [`Stream::create_event`] return.
+/// [`Stream::create_event`](crate::stream::StreamCore::create_event) return.
 ///
 /// The time that a stream takes for some work:
 ///

@@ -114,6 +114,20 @@ pub unsafe trait Stream: StreamCore + StreamMemory + StreamCapture + StreamState
 /// The calls of a [`Stream`] that every backend implements: its identity, order, memory and work.
 ///
 /// Backends implement it. Generic code over a backend's own stream calls it; all else has a `dyn Stream`.
+/// A function runs in the order of a stream, which the program then waits for:
+///
+/// ```
+/// use gpuarray::StreamOptions;
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let stream = device.create_stream(StreamOptions::default())?;
+/// stream.queue_function(Box::new(|| Ok(())))?;
+/// stream.synchronize()?;
+/// assert!(stream.query()?);
+/// # Ok(())
+/// # }
+/// ```
 pub trait StreamCore: Send + Sync + Debug {
     /// Returns a number that no other stream of this process has or had.
     fn id(&self) -> u64;
@@ -233,6 +247,18 @@ pub trait StreamCore: Send + Sync + Debug {
 ///
 /// A backend implements what differs from the bodies here. Memory, events and captures ask; programs ask for
 /// [`StreamState::options`].
+/// A stream tells the options that it was created with:
+///
+/// ```
+/// use gpuarray::StreamOptions;
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let stream = device.create_stream(StreamOptions::default().non_blocking(true))?;
+/// assert!(stream.options()?.non_blocking);
+/// # Ok(())
+/// # }
+/// ```
 pub trait StreamState: StreamCore + StreamCapture {
     /// Returns true if the driver's handle of the stream is `handle`. Unlike [`StreamCore::handle`]
     /// this does not make the handle known outside.

@@ -43,6 +43,22 @@ pub enum CaptureMode {
 ///
 /// A backend with graphs implements it. Programs begin and end captures; memory and kernels ask, and keep
 /// what captured work needs.
+/// A program that queues work asks whether that work runs or is recorded:
+///
+/// ```
+/// use gpuarray::StreamOptions;
+/// use gpuarray::CaptureMode;
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let stream = device.create_stream(StreamOptions::default())?;
+/// stream.begin_capture(CaptureMode::default())?;
+/// assert!(stream.is_capturing()?);
+/// stream.abandon_capture()?;
+/// assert!(!stream.is_capturing()?);
+/// # Ok(())
+/// # }
+/// ```
 pub trait StreamCapture {
     /// Begins a capture: from now on the stream records work instead of running it
     /// (`cuStreamBeginCapture`, `hipStreamBeginCapture`). Until [`StreamCapture::end_capture`] nothing may

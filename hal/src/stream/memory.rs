@@ -42,6 +42,23 @@ pub enum PrefetchTarget {
 /// [`StreamCore`].
 ///
 /// A backend implements those that its device has. Arrays, textures and managed memory call it.
+/// Memory that is zero in the order of a stream, where the stream has a way of its own; else a fill makes it so:
+///
+/// ```
+/// use gpuarray::StreamOptions;
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let stream = device.create_stream(StreamOptions::default())?;
+/// let (address, bytes) = match stream.allocate_zeroed(64)? {
+///     Some(address) => (address, 64),
+///     None => (stream.allocate(64)?, 64),
+/// };
+/// // SAFETY: the memory was allocated just now, and nothing uses it.
+/// unsafe { stream.free(address, bytes)? };
+/// # Ok(())
+/// # }
+/// ```
 pub trait StreamMemory: StreamCore {
     /// Allocates memory whose bytes are zero, if that costs less than filling it; returns `None`
     /// otherwise. The memory is freed like that of [`StreamCore::allocate`].
