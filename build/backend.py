@@ -1,11 +1,10 @@
 """maturin's build backend, with the feature `aot` where `PYBIND_GPU_TARGET` names targets.
 
-The feature's build script takes a tenth of the time of a build, and does nothing without the variable.
+The feature's build script takes a tenth of the time of a build, and does nothing without it.
 """
 
 import os
 
-import maturin
 from maturin import *  # noqa: F403
 
 if os.environ.get("PYBIND_GPU_TARGET", "").strip():
