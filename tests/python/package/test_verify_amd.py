@@ -118,7 +118,7 @@ def test_a_library_that_is_not_there(tmp_path):
 
 def test_what_faults_on_purpose_is_what_the_suite_has(script):
     suite = SCRIPTS.parent / "tests/conformance"
-    names = (suite / "isolated.rs").read_text()
+    names = (suite / "device/isolated.rs").read_text()
     for fault in script.FAULTS:
         assert f"    {fault.removeprefix('isolated::')}" in names, fault
 
