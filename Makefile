@@ -108,10 +108,13 @@ SOURCES := Cargo.toml Cargo.lock build.rs pyproject.toml README.md \
   cuda hip) $(addprefix double-,self cuda hip6 \
   wavefronts hip5 hip7 lacking forwarded sticky-cuda sticky-hip)
 
+# With `pygpu` among the packages, the example is built on the crates that the wheel was built of.
 demo: $(VENV)/.installed
 	$(PY) -m pygpu info
 	$(PY) -m pygpu run examples/photograph.py
-	$(CARGO) run --quiet --release --no-default-features --features cuda,hip,host --example glue
+	$(CARGO) build --quiet --release -p pygpu -p gpuarray --no-default-features \
+	  --features gpuarray/cuda,gpuarray/hip,gpuarray/host --example glue
+	$(TARGET)/release/examples/glue
 
 # The suites run side by side, each as soon as what it needs is built, so that no processor waits: while
 # cargo compiles the Rust tests, packages are fetched; while those run, the module is compiled. Each prints
