@@ -11,7 +11,7 @@ fn main() -> std::io::Result<()> {
     read(Path::new("src"), &mut files)?;
     let mut fingerprint = DefaultHasher::new();
     files.hash(&mut fingerprint);
-    println!("cargo::rustc-env=GPUARRAY_CUDA_C_SOURCES={:016x}", fingerprint.finish());
+    println!("cargo::rustc-env=GPUARRAY_SOURCES={:016x}", fingerprint.finish());
     println!("cargo::rerun-if-changed=src");
     Ok(())
 }

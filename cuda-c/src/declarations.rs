@@ -25,15 +25,18 @@ pub struct Unit {
     /// The text.
     pub text: String,
     /// True if kernels have loop variants in it, which the compiler may refuse.
-    pub has_forms: bool,
+    pub has_variants: bool,
     /// True if statements of kernels are parted in it, for which the compiler may refuse what it would take whole.
     pub is_parted: bool,
 }
 
-/// Returns a preprocessed text without CUDA's qualifiers, and with the entries
-/// behind it. `names` are expressions that name kernels and variables; their entries
-/// follow those of the text's own kernels. With `without`, kernels have loop variants where they can, but
-/// for those of these names. `is_hip` is true for a text of HIP.
+/// Returns the text that a C++ compiler takes for a preprocessed one: without CUDA's qualifiers, and with an entry for
+/// each kernel after it.
+///
+/// - `names`: expressions that name kernels and variables; their entries follow those of the text's own kernels.
+/// - `without`: names of kernels that get no loop variant; `None` if no kernel gets one.
+/// - `meets`: true if threads meet where programs leave barriers out.
+/// - `is_hip`: true for a text of HIP.
 ///
 /// # Errors
 /// A message with file and line for what no unit can have.
@@ -101,7 +104,7 @@ fn unit_of(
     edits.extend(statements.into_iter().map(|(start, end, text)| (start, end, text.into())));
     // What is put between two tokens precedes what takes the second one's place.
     edits.sort_by_key(|edit| (edit.0, edit.1));
-    let has_forms = !forms.is_empty();
+    let has_variants = !forms.is_empty();
     let mut text = String::with_capacity(preprocessed.len() + 256 * (kernels.len() + names.len()));
     let mut done = 0;
     for (start, end, replacement) in edits {
@@ -138,7 +141,7 @@ fn unit_of(
         let _ = writeln!(text, "::gpuarray_abi::entry<(&{address}){form}>({{{bounds}}});");
     }
     constants::append(&mut text, &constants);
-    Ok(Unit { text, has_forms, is_parted })
+    Ok(Unit { text, has_variants, is_parted })
 }
 
 /// The declarations of a preprocessed text outside of classes and functions.

@@ -32,7 +32,7 @@ pub use messages::program_messages;
 pub use regions::refused_variants;
 
 /// A fingerprint of this crate's sources: units of another build were written by other rules.
-pub const SOURCES: &str = env!("GPUARRAY_CUDA_C_SOURCES");
+pub const SOURCES: &str = env!("GPUARRAY_SOURCES");
 
 /// Returns the headers that a preprocessed text needs besides the prelude, by name. Few texts need one.
 pub fn additional_headers(text: &str, is_hip: bool) -> Vec<&'static str> {

@@ -163,7 +163,7 @@ impl Compiler {
         let Compiler { toolchain, language, optimization, regions, .. } = self;
         let options = self.code_options(&Options::default());
         let (toolchain, version) = (&toolchain.identity, env!("CARGO_PKG_VERSION"));
-        let sources = [cuda_c::SOURCES, env!("GPUARRAY_EXECUTOR_SOURCES")].concat();
+        let sources = [cuda_c::SOURCES, env!("GPUARRAY_SOURCES")].concat();
         let mut identity = format!(
             "{version} {sources} {toolchain}\n{language:?} {optimization:?} {regions}\n{options:?}\n"
         );
@@ -318,10 +318,10 @@ impl Compiler {
     /// Compiles the text, or what was made of it.
     fn compile_text(&self, source: &Preprocessed, text: &str) -> Result<Compiled> {
         let names: Vec<&str> = source.names.iter().map(String::as_str).collect();
-        let has_forms = self.regions && !self.language.checked && !source.options.debug;
+        let has_variants = self.regions && !self.language.checked && !source.options.debug;
         // The driver doubles have neither: a missing barrier shows there.
         let mut meets = self.regions && !self.language.checked;
-        let mut without = has_forms.then(HashSet::new);
+        let mut without = has_variants.then(HashSet::new);
         loop {
             let unit = cuda_c::unit(text, &names, without.as_ref(), meets, source.is_hip);
             let unit = unit.map_err(Error::Refused)?;
@@ -331,7 +331,7 @@ impl Compiler {
                 // Kernels whose loop variants are refused go without, and then all: what the compiler
                 // says in the end is about the program's own text. GCC also makes code that no linker takes,
                 // with offsets of shared memory that its own vectors never reach.
-                Err(Error::Refused(log)) if unit.has_forms => {
+                Err(Error::Refused(log)) if unit.has_variants => {
                     log::debug!("compiled again without loop variants of kernels: {log}");
                     let named = cuda_c::refused_variants(&log);
                     let is_first = without.is_some_and(|it| it.is_empty());

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 /// True if a kernel of a text has a loop variant.
 fn has_form(text: &str) -> bool {
-    of(text).has_forms
+    of(text).has_variants
 }
 
 /// A text with loop variants.
