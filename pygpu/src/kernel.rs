@@ -211,7 +211,7 @@ fn check_texrefs(texrefs: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
 }
 
 fn check_texref(name: &str, texref: &Bound<'_, PyAny>) -> PyResult<()> {
-    let class = texref.py().import("pygpu._textures")?.getattr("TextureReference")?;
+    let class = texref.py().import("pygpu._driver.textures")?.getattr("TextureReference")?;
     if texref.is_instance(&class)? {
         return Ok(());
     }
@@ -551,7 +551,7 @@ impl Function {
     /// The properties of `function_attribute` by their names in lower case.
     fn __getattr__(slf: &Bound<'_, Self>, name: &str) -> PyResult<i32> {
         let py = slf.py();
-        let attributes = py.import("pygpu._enumerations")?.getattr("function_attribute")?;
+        let attributes = py.import("pygpu._driver.enumerations")?.getattr("function_attribute")?;
         let unknown =
             || PyAttributeError::new_err(format!("Function object has no attribute {name:?}"));
         if name.starts_with('_') {

@@ -131,7 +131,7 @@ impl PyModuleObject {
     /// Unsupported
     ///     The device has no textures.
     fn get_texref<'py>(slf: &Bound<'py, Self>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-        reference(slf, ("pygpu._textures", "TextureReference"), name)
+        reference(slf, ("pygpu._driver.textures", "TextureReference"), name)
     }
 
     /// Returns a surface reference: a variable that was declared as `surface<...>`.
@@ -153,7 +153,7 @@ impl PyModuleObject {
     /// Unsupported
     ///     The device has no surfaces.
     fn get_surfref<'py>(slf: &Bound<'py, Self>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-        reference(slf, ("pygpu._surfaces", "SurfaceReference"), name)
+        reference(slf, ("pygpu._driver.surfaces", "SurfaceReference"), name)
     }
 
     /// Writes an object's number to a texture or surface reference, and keeps the object.

@@ -15,7 +15,7 @@ import shutil
 import pytest
 
 from pygpu import choose_backend, driver
-from pygpu._alias import install_as_pycuda
+from pygpu._program.alias import install_as_pycuda
 
 try:
     import tomllib

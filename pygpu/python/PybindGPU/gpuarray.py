@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pygpu._exchange import describe
+from pygpu._exchange.protocols import describe
 
 from . import backend
 from ._arrays import DeviceArray

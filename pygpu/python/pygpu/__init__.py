@@ -6,14 +6,14 @@ so on. Importing them touches no GPU; a backend is opened by the first use.
 
 import os as _os
 
-from . import _array_class  # noqa: F401
-from ._alias import install_as_pycuda
+from ._array import methods as _array_class  # noqa: F401
 from ._checking import checking
 from ._core import __version__, backends, build_info, choose_backend
+from ._program.alias import install_as_pycuda
 from ._status import Status
 
 if _os.environ.get("PYGPU_LEAKS"):
-    from ._leaks import watch as _watch
+    from ._program.leaks import watch as _watch
 
     _watch()
 

@@ -19,11 +19,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; returns the process's exit status."""
     command, *rest = (sys.argv[1:] if argv is None else list(argv)) or [""]
     if command == "info":
-        from pygpu import _info
+        from pygpu._program import info as _info
 
         return _info.main(rest)
     if command == "run":
-        from pygpu import _run
+        from pygpu._program import run as _run
 
         return _run.main(rest)
     if command == "--version":

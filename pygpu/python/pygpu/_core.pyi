@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 from typing_extensions import CapsuleType, Self, disjoint_base
 
-from ._descriptor import Descriptor
+from ._exchange.descriptor import Descriptor
 from ._status import Status
 
 __all__ = [

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from ._enumeration_types import known
-from ._enumerations import direction_vector_set
+from ._driver.enumeration_types import known
+from ._driver.enumerations import direction_vector_set
 
 __all__ = [
     "_get_direction_vectors",

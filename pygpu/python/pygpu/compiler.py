@@ -13,12 +13,16 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from . import _arguments, _core, _headers, _macros, _nvcc, _structure_attributes
-from ._context import Context
+from . import _arguments, _core
+from ._compile import headers as _headers
+from ._compile import macros as _macros
+from ._compile import nvcc as _nvcc
+from ._compile import structure_attributes as _structure_attributes
+from ._compile.kernel_modules import CudaModule, DynamicModule, DynamicSourceModule, check_arch
+from ._compile.nvcc import get_nvcc_version, preprocess_source
 from ._core import module_from_buffer
+from ._driver.context import Context
 from ._errors import CompileError, Unsupported
-from ._kernel_modules import CudaModule, DynamicModule, DynamicSourceModule, check_arch
-from ._nvcc import get_nvcc_version, preprocess_source
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -175,7 +179,7 @@ def compile(
     elif backend == "hip" and any(map(_headers.names_textures, texts)):
         references = f"#include <{_headers.TEXTURES}>\n"
     if backend == "hip":
-        from . import _warps
+        from ._compile import warps as _warps
 
         references += asked + _warps.in_front(texts)
     references += _macros.in_front(texts, backend)

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _core
+from ._array.creation import empty, full, to_gpu
+from ._array.random_generators import PseudoRandomNumberGenerator, QuasiRandomNumberGenerator
 from ._core import GPUArray
-from ._creation import empty, full, to_gpu
 from ._curand import (
     _get_direction_vectors,
     _get_scramble_constants32,
@@ -23,8 +24,7 @@ from ._curand import (
     direction_vector_set,
     get_curand_version,
 )
-from ._enumeration_types import known
-from ._random_generators import PseudoRandomNumberGenerator, QuasiRandomNumberGenerator
+from ._driver.enumeration_types import known
 
 __all__ = [
     "MRG32k3aRandomNumberGenerator",
@@ -49,7 +49,7 @@ if not TYPE_CHECKING:
     def __getattr__(name: str) -> Any:
         """``md5_code``, which few programs take, is made when it is first asked for."""
         if name == "md5_code":
-            from ._md5 import code
+            from ._array.md5 import code
 
             text = globals()[name] = code()
             return text

@@ -34,11 +34,12 @@ from typing import Any
 
 import numpy as np
 
-from . import _core, _dtype_names
+from . import _core
 from ._core import GPUArray
-from ._descriptor import loads_json, members, whole
 from ._errors import MemoryError
-from ._exchange import from_cuda_array_interface
+from ._exchange import dtype_names as _dtype_names
+from ._exchange.descriptor import loads_json, members, whole
+from ._exchange.protocols import from_cuda_array_interface
 from .arrow import Context, CudaBuffer, DeviceColumn, DeviceRecordBatch
 from .arrow._parts import column_of, parts_of
 from .gpuarray import broadcast_to

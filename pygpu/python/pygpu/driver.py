@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import _core
-from ._context import Context
 from ._core import (
     Capture,
     DeviceAllocation,
@@ -36,24 +35,15 @@ from ._core import (
     pagelocked_empty,
     register_host_memory,
 )
-from ._device import Device
-from ._errors import (
-    BackendUnavailable,
-    CompileError,
-    Error,
-    LaunchError,
-    LogicError,
-    MemoryError,
-    RuntimeError,
-    Unsupported,
-)
-from ._handlers import (
+from ._driver.context import Context
+from ._driver.device import Device
+from ._driver.handlers import (
     ArgumentHandler,
     In,
     InOut,
     Out,
 )
-from ._host_memory import (
+from ._driver.host_memory import (
     AlignedHostAllocation,
     HostPointer,
     aligned_empty,
@@ -67,12 +57,12 @@ from ._host_memory import (
     pagelocked_zeros,
     pagelocked_zeros_like,
 )
-from ._memcpy import (
+from ._driver.memcpy import (
     Memcpy2D,
     Memcpy3D,
     Memcpy3DPeer,
 )
-from ._memory import (
+from ._driver.memory import (
     PointerHolderBase,
     from_device,
     from_device_like,
@@ -87,7 +77,7 @@ from ._memory import (
     memcpy_peer_async,
     to_device,
 )
-from ._memset import (
+from ._driver.memset import (
     memset_d2d8,
     memset_d2d8_async,
     memset_d2d16,
@@ -101,7 +91,7 @@ from ._memset import (
     memset_d32,
     memset_d32_async,
 )
-from ._opengl import (
+from ._driver.opengl import (
     BufferObject,
     BufferObjectMapping,
     RegisteredBuffer,
@@ -111,9 +101,9 @@ from ._opengl import (
     gl_init,
     make_gl_context,
 )
-from ._surfaces import SurfaceReference
-from ._texture_arrays import Array, ArrayDescriptor, ArrayDescriptor3D
-from ._texture_copies import (
+from ._driver.surfaces import SurfaceReference
+from ._driver.texture_arrays import Array, ArrayDescriptor, ArrayDescriptor3D
+from ._driver.texture_copies import (
     bind_array_to_texref,
     dtype_to_array_format,
     gpuarray_to_array,
@@ -122,14 +112,14 @@ from ._texture_copies import (
     matrix_to_texref,
     np_to_array,
 )
-from ._texture_enumerations import (
+from ._driver.texture_enumerations import (
     address_mode,
     array3d_flags,
     array_format,
     filter_mode,
     memory_type,
 )
-from ._texture_rows import (
+from ._driver.texture_rows import (
     memcpy_atoa,
     memcpy_atod,
     memcpy_atoh,
@@ -138,16 +128,26 @@ from ._texture_rows import (
     py_memcpy_atoh,
     py_memcpy_htoa,
 )
-from ._textures import (
+from ._driver.textures import (
     TR_DEFAULT,
     TRSA_OVERRIDE_FORMAT,
     TRSF_NORMALIZED_COORDINATES,
     TRSF_READ_AS_INTEGER,
     TextureReference,
 )
+from ._errors import (
+    BackendUnavailable,
+    CompileError,
+    Error,
+    LaunchError,
+    LogicError,
+    MemoryError,
+    RuntimeError,
+    Unsupported,
+)
 
 if TYPE_CHECKING:
-    from ._enumerations import (
+    from ._driver.enumerations import (
         array_cubemap_face,
         compute_mode,
         ctx_flags,
@@ -503,7 +503,7 @@ if not TYPE_CHECKING:
         """Imports the enumerations when one is used."""
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from . import _enumerations
+        from ._driver import enumerations as _enumerations
 
         globals().update(
             (it, getattr(_enumerations, it)) for it in __all__ if hasattr(_enumerations, it)
@@ -517,6 +517,3 @@ def __dir__() -> list[str]:
 
 HostAllocation = PagelockedHostAllocation
 ManagedAllocationOrStub = ManagedAllocation
-
-# Programs find `pycuda._driver` behind `import pycuda.driver`.
-from . import _driver as _driver  # noqa: E402

@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from . import _core, _headers, _snippets
-from ._c_types import ScalarArg, VectorArg, dtype_to_ctype
-from ._elementwise_arithmetic import (
+from . import _core
+from ._compile import headers as _headers
+from ._errors import CompileError
+from ._kernels import snippets as _snippets
+from ._kernels.c_types import ScalarArg, VectorArg, dtype_to_ctype
+from ._kernels.elementwise_arithmetic import (
     get_axpbyz_kernel,
     get_axpbz_kernel,
     get_binary_op_kernel,
@@ -19,7 +22,7 @@ from ._elementwise_arithmetic import (
     get_rdivide_elwise_kernel,
     get_scalar_op_kernel,
 )
-from ._elementwise_functions import (
+from ._kernels.elementwise_functions import (
     get_binary_func_kernel,
     get_binary_func_scalar_kernel,
     get_binary_minmax_kernel,
@@ -33,7 +36,7 @@ from ._elementwise_functions import (
     get_unary_func_kernel,
     get_where_kernel,
 )
-from ._elementwise_moves import (
+from ._kernels.elementwise_moves import (
     get_arange_kernel,
     get_conj_kernel,
     get_copy_kernel,
@@ -45,7 +48,7 @@ from ._elementwise_moves import (
     get_take_kernel,
     get_take_put_kernel,
 )
-from ._elementwise_source import (
+from ._kernels.elementwise_source import (
     FROM_RANGE,
     get_elwise_kernel,
     get_elwise_kernel_and_types,
@@ -53,15 +56,14 @@ from ._elementwise_source import (
     get_elwise_range_module,
     source_of,
 )
-from ._errors import CompileError
-from ._kernel_references import Modules
-from ._snippets import Strides
+from ._kernels.references import Modules
+from ._kernels.snippets import Strides
 from .tools import context_dependent_memoize
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from ._textures import TextureReference
+    from ._driver.textures import TextureReference
     from .compiler import SourceModule
 
 __all__ = [
@@ -355,7 +357,7 @@ class ElementwiseKernel(_core.ElementwiseLauncher):
         >>> x
         array([0., 2., 4.], dtype=float32)
         """
-        from ._textures import TextureReference, check_textures
+        from ._driver.textures import TextureReference, check_textures
 
         check_textures("get_texref")
         every = self.__dict__.setdefault("_modules", {})

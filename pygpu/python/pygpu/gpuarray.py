@@ -24,9 +24,8 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from ._advanced_indexing import compress, flatnonzero, nonzero
-from ._core import ArrayFlags, GPUArray
-from ._creation import (
+from ._array.advanced_indexing import compress, flatnonzero, nonzero
+from ._array.creation import (
     arange,
     empty,
     empty_like,
@@ -42,15 +41,15 @@ from ._creation import (
     zeros,
     zeros_like,
 )
-from ._exchange import from_cuda_array_interface, from_dlpack
-from ._indexing import multi_put, multi_take, multi_take_put, take
-from ._joining import array_split, concatenate, hstack, split, stack, vstack
-from ._nan_reductions import nanprod, nansum
-from ._numerics import allclose, array_equal, clip, diff, isclose, nan_to_num, round
-from ._positions import argmax, argmin
-from ._private_operations import _get_common_dtype  # noqa: F401
-from ._rearranging import repeat, roll, tile, trace, tril, triu
-from ._reductions import (
+from ._array.cumulative import cumprod, cumsum
+from ._array.indexing import multi_put, multi_take, multi_take_put, take
+from ._array.joining import array_split, concatenate, hstack, split, stack, vstack
+from ._array.nan_reductions import nanprod, nansum
+from ._array.numerics import allclose, array_equal, clip, diff, isclose, nan_to_num, round
+from ._array.products import dot, matmul, subset_dot, subset_max, subset_min, subset_sum
+from ._array.pycuda_methods import _get_common_dtype  # noqa: F401
+from ._array.rearranging import repeat, roll, tile, trace, tril, triu
+from ._array.reductions import (
     all,
     amax,
     amin,
@@ -62,12 +61,10 @@ from ._reductions import (
     ptp,
     sum,
 )
-from ._running import cumprod, cumsum
-from ._sorting import argsort, sort
-from ._statistics import mean, std, var
-from ._subsets import dot, matmul, subset_dot, subset_max, subset_min, subset_sum
-from ._vector_types import vec
-from ._views import (
+from ._array.searching import argmax, argmin, argsort, sort
+from ._array.statistics import mean, std, var
+from ._array.vector_types import vec
+from ._array.views import (
     broadcast_arrays,
     broadcast_to,
     diagonal,
@@ -80,6 +77,8 @@ from ._views import (
     swapaxes,
     transpose,
 )
+from ._core import ArrayFlags, GPUArray
+from ._exchange.protocols import from_cuda_array_interface, from_dlpack
 from .characterize import has_double_support
 
 __all__ = [

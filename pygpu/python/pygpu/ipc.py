@@ -38,11 +38,11 @@ from typing import Any
 import numpy as np
 
 from . import _arguments, _core
-from ._columns import Column, OpenedColumn, export_column, open_column
-from ._context import on_device
 from ._core import GPUArray
-from ._descriptor import HANDLE_OCTETS, Descriptor, _restore, in_any_form
+from ._driver.context import on_device
 from ._errors import InvalidArgument
+from ._exchange.columns import Column, OpenedColumn, export_column, open_column
+from ._exchange.descriptor import HANDLE_OCTETS, Descriptor, _restore, in_any_form
 
 __all__ = [
     "Column",

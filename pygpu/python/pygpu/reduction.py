@@ -5,8 +5,8 @@ which is not that of the elements: the expression has to be commutative and asso
 
 from __future__ import annotations
 
-from ._c_types import dtype_to_ctype
-from ._reduction_functions import (
+from ._kernels.c_types import dtype_to_ctype
+from ._kernels.reduction_functions import (
     get_all_kernel,
     get_any_kernel,
     get_dot_kernel,
@@ -17,7 +17,7 @@ from ._reduction_functions import (
     get_subset_sum_kernel,
     get_sum_kernel,
 )
-from ._reduction_kernel import (
+from ._kernels.reduction_kernel import (
     ReductionKernel,
     get_reduction_kernel_and_types,
     get_reduction_module,

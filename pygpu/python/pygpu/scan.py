@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from . import _core, _scan_source, _snippets, gpuarray
-from ._c_types import dtype_to_ctype
+from . import _core, gpuarray
 from ._errors import Unsupported
-from ._scan_source import PART, PARTS
-from ._snippets import THREADS
+from ._kernels import scan_source as _scan_source
+from ._kernels import snippets as _snippets
+from ._kernels.c_types import dtype_to_ctype
+from ._kernels.scan_source import PART, PARTS
+from ._kernels.snippets import THREADS
 
 __all__ = ["ExclusiveScanKernel", "InclusiveScanKernel"]
 

@@ -8,7 +8,16 @@ from collections.abc import Callable
 from typing import Any
 
 from . import driver
-from ._c_types import (
+from ._core import (
+    DeviceMemoryPool,
+    PageLockedAllocator,
+    PageLockedMemoryPool,
+    PooledDeviceAllocation,
+    PooledHostAllocation,
+    bitlog2,
+)
+from ._driver.debug_pool import DebugMemoryPool
+from ._kernels.c_types import (
     Argument,
     ScalarArg,
     VectorArg,
@@ -20,15 +29,6 @@ from ._c_types import (
     parse_c_arg,
     register_dtype,
 )
-from ._core import (
-    DeviceMemoryPool,
-    PageLockedAllocator,
-    PageLockedMemoryPool,
-    PooledDeviceAllocation,
-    PooledHostAllocation,
-    bitlog2,
-)
-from ._debug_pool import DebugMemoryPool
 
 __all__ = [
     "Argument",

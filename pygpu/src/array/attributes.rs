@@ -189,7 +189,7 @@ impl GPUArray {
         status::object(py, self.array()?.last_status())
     }
 
-    /// The description of the array that other libraries read, version 3; see `pygpu._exchange.describe`.
+    /// The description of the array that other libraries read, version 3; see `pygpu._exchange.protocols.describe`.
     #[getter]
     fn __cuda_array_interface__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let (py, array) = (slf.py(), slf.get());
@@ -203,7 +203,7 @@ impl GPUArray {
         let hold = stream.map(|_| hold_memory(slf)).transpose()?;
         static DESCRIBE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         let describe = DESCRIBE.get_or_try_init(py, || {
-            Ok::<_, PyErr>(py.import("pygpu._exchange")?.getattr("describe")?.unbind())
+            Ok::<_, PyErr>(py.import("pygpu._exchange.protocols")?.getattr("describe")?.unbind())
         })?;
         describe.bind(py).call1((slf, address, stream.flatten(), false, hold))
     }

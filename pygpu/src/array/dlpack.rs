@@ -1,7 +1,7 @@
 //! Exchange of arrays by DLPack: capsules of both generations, before and since version 1.
 //!
 //! The structures are those of `dlpack.h`, version 1.1. What the arguments of `__dlpack__` mean is
-//! decided in `pygpu._exchange`.
+//! decided in `pygpu._exchange.protocols`.
 
 use super::GPUArray;
 use crate::arrow::pointers;

@@ -229,7 +229,7 @@ fn is_advanced(index: &Bound<'_, PyAny>) -> bool {
 
 /// The module that names elements by arrays.
 pub(super) fn advanced(py: Python<'_>) -> PyResult<Bound<'_, PyModule>> {
-    py.import("pygpu._advanced_indexing")
+    py.import("pygpu._array.advanced_indexing")
 }
 
 /// True for the number 0, with which every iteration begins. It takes an `IndexError`, which other

@@ -4,9 +4,9 @@ use super::GPUArray;
 use pyo3::prelude::*;
 use pyo3::types::IntoPyDict;
 
-/// A function of `pygpu._textures`, which does the rest.
+/// A function of `pygpu._driver.textures`, which does the rest.
 fn function<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-    py.import("pygpu._textures")?.getattr(name)
+    py.import("pygpu._driver.textures")?.getattr(name)
 }
 
 #[pymethods]

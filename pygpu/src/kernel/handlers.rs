@@ -21,7 +21,7 @@ pub(super) struct Direct<'py> {
 
 fn handler_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    CLASS.import(py, "pygpu._handlers", "ArgumentHandler")
+    CLASS.import(py, "pygpu._driver.handlers", "ArgumentHandler")
 }
 
 /// Replaces every argument that stands for another.

@@ -19,7 +19,7 @@ EXAMPLES = """
         print(type(error).__name__)
     modules = {getattr(gpuarray, name).__module__ for name in gpuarray.__all__}
     # The one has an example that compiles, the other an example for each of 40 types.
-    modules -= {"pygpu.characterize", "pygpu._vector_types"}
+    modules -= {"pygpu.characterize", "pygpu._array.vector_types"}
     finder, runner = doctest.DocTestFinder(exclude_empty=True), doctest.DocTestRunner()
     for name in sorted(modules | {"pygpu.cumath"}):
         for example in finder.find(importlib.import_module(name), name):

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from device import BACKEND, TEST_ALL
 
-from pygpu import _headers, gpuarray
+from pygpu import gpuarray
+from pygpu._compile import headers as _headers
 from pygpu.compiler import SourceModule
 
 

@@ -10,7 +10,9 @@ import pytest
 from device import BACKEND, TEST_ALL
 from pairs import numbers
 
-from pygpu import _core, _header_names, _headers, driver, gpuarray
+from pygpu import _core, driver, gpuarray
+from pygpu._compile import header_names as _header_names
+from pygpu._compile import headers as _headers
 from pygpu.compiler import SourceModule, compile
 from pygpu.elementwise import ElementwiseKernel
 
@@ -303,7 +305,7 @@ def test_headers_of_the_vendor_are_found_in_packages(tmp_path, monkeypatch):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     monkeypatch.setattr("sys.path", [str(tmp_path)])
-    monkeypatch.setattr("pygpu._headers.toolkits", lambda: iter(()))
+    monkeypatch.setattr("pygpu._compile.headers.toolkits", lambda: iter(()))
     source = "#include <curand_of_test.h>\n__global__ void f(float *x) { *x = VALUE; }"
     x = gpuarray.zeros((), np.float32)
     SourceModule(source).get_function("f")(x, block=(1, 1, 1), grid=(1, 1))

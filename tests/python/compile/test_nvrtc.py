@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from device import BACKEND
 
-from pygpu import _core, _headers, driver
+from pygpu import _core, driver
+from pygpu._compile import headers as _headers
 from pygpu.compiler import SourceModule, compile
 
 KERNEL = "__global__ void k(int *x) { x[0] = 1; }"

@@ -8,7 +8,8 @@ import re
 import numpy as np
 from tables import each_row
 
-from pygpu import _structure_attributes, gpuarray
+from pygpu import gpuarray
+from pygpu._compile import structure_attributes as _structure_attributes
 from pygpu.compiler import SourceModule
 
 # A text, and what becomes of it; the same where it says nothing else.

@@ -10,8 +10,8 @@ import pytest
 from device import BACKEND, IS_DOUBLE
 
 from pygpu import autoinit, characterize, choose_backend, curandom, driver, gpuarray  # noqa: F401
-from pygpu._headers import includes, unasked
-from pygpu._nvcc import without_host_options
+from pygpu._compile.headers import includes, unasked
+from pygpu._compile.nvcc import without_host_options
 from pygpu.compiler import SourceModule
 
 WORDS = ["SIZE", "BLOCK", "WARP", "TILE", "UP", "DOWN", "WIDTH", "MASK", "SCOPE", "RANK", "WIDE"]

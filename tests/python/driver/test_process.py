@@ -96,7 +96,7 @@ def test_imports_leave_kernels_and_enumerations_for_later():
         import pygpu.driver, pygpu.gpuarray
         late = {"_enumerations", "_snippets", "compiler", "cumath", "elementwise", "reduction"}
         print(*sorted(name for name in late if f"pygpu.{name}" in sys.modules))
-        print(pygpu.driver.device_attribute.WARP_SIZE, "pygpu._enumerations" in sys.modules)
+        print(pygpu.driver.device_attribute.WARP_SIZE, "pygpu._driver.enumerations" in sys.modules)
     """
     assert run_python(code, fresh=True).stdout.splitlines() == ["", "WARP_SIZE True"]
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from device import BACKEND, DEVICE, IS_DOUBLE
 
-from pygpu import _headers, driver, gpuarray
+from pygpu import driver, gpuarray
+from pygpu._compile import headers as _headers
 from pygpu.compiler import SourceModule
 
 FOLDER = Path(__file__).parent / "classic"

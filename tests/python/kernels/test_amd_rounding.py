@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 from device import BACKEND
 
-from pygpu import _amd_words, _headers, _macros
+from pygpu._compile import amd_words as _amd_words
+from pygpu._compile import headers as _headers
+from pygpu._compile import macros as _macros
 
 SOURCE = Path(__file__).with_name("amd_rounding.cpp")
 BATCHES = 20

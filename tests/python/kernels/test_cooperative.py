@@ -7,7 +7,8 @@ import pytest
 from device import BACKEND, IS_DOUBLE
 
 import pygpu
-from pygpu import _headers, driver, gpuarray
+from pygpu import driver, gpuarray
+from pygpu._compile import headers as _headers
 from pygpu.compiler import SourceModule
 
 TEXT = """

@@ -11,7 +11,8 @@ import pytest
 from device import TEST_ALL
 from pairs import numbers
 
-from pygpu import _snippets, driver, gpuarray
+from pygpu import driver, gpuarray
+from pygpu._kernels import snippets as _snippets
 from pygpu.elementwise import ElementwiseKernel
 from pygpu.reduction import ReductionKernel
 

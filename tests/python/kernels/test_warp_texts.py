@@ -7,7 +7,8 @@ from processes import run_python
 from tables import each_row
 from warps import LANE, THREADS, compiled, ran
 
-from pygpu import _warps, choose_backend, driver, gpuarray
+from pygpu import choose_backend, driver, gpuarray
+from pygpu._compile import warps as _warps
 from pygpu.compiler import SourceModule
 from pygpu.elementwise import ElementwiseKernel
 

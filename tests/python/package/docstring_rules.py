@@ -1,9 +1,9 @@
 """What the docstring of a public function, method or class has to say, read by numpydoc's form.
 
-The parts that are asked for come from elsewhere: parameters from the signature, whether something
-is returned from its annotation or from the stub of the extension module, and exceptions from the
-``raise`` statements of a function that is written in Python and of the functions that it calls, as
-it calls those that check its arguments.
+The parts that are asked for come from elsewhere: parameters from the signature, and exceptions from
+the ``raise`` statements of a function that is written in Python and of the functions that it calls.
+What a function returns may be its summary; that an argument is refused with a ``TypeError`` or a
+``ValueError`` goes without saying.
 """
 
 from __future__ import annotations
@@ -18,9 +18,12 @@ import textwrap
 from pathlib import Path
 
 import pygpu
+from pygpu import driver
 
 _HEADING = re.compile(r"^(?P<title>[A-Z][A-Za-z ]+)\n-+$", re.MULTILINE)
 STUBS = ("_core.pyi", "cumath.pyi")
+# What every function raises for arguments that it cannot take, which no page says again.
+OF_ARGUMENTS = (TypeError, ValueError, OverflowError, driver.LogicError)
 
 
 def sections(text):
@@ -160,7 +163,8 @@ def _undocumented(function, parts):
     listed = {name for group, _ in entries(parts.get("Raises", "")) for name in group}
     documented = {name.rpartition(".")[2] for name in listed} - {"Exception"}
     kinds = raised(function)
-    names = [it.__name__ for it in kinds if not documented & {base.__name__ for base in it.__mro__}]
+    own = [kind for kind in kinds if not issubclass(kind, OF_ARGUMENTS)]
+    names = [it.__name__ for it in own if not documented & {base.__name__ for base in it.__mro__}]
     return sorted(names)
 
 
@@ -199,8 +203,6 @@ def lacking_of_function(function, shown, never=()):
     returns = _returns(function)
     if returns is None:
         lacks.append("a declaration of what it returns")
-    if returns and "Returns" not in parts and "Yields" not in parts:
-        lacks.append("Returns")
     if returns is False and "Returns" in parts:
         lacks.append("no Returns, for it returns None")
     missing = [name for name in _undocumented(function, parts) if name not in never]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pygpu._alias import _MIRRORED
+from pygpu._program.alias import _MIRRORED
 
 INSTALL = "import pygpu; pygpu.install_as_pycuda(children=True)"
 PYPROJECT = Path(__file__).parents[3] / "pyproject.toml"
@@ -138,7 +138,7 @@ def test_tests_of_a_program(folder, options, setting, whose):
     (folder / "conftest.py").write_text("import pycuda.driver\n")
     (folder / "test_program.py").write_text(TESTS.format(whose=whose))
     # As the plugin is not found by itself where pygpu is not installed but on the path.
-    command = ["-m", "pytest", "-p", "pygpu._pytest_plugin", *options]
+    command = ["-m", "pytest", "-p", "pygpu._program.pytest_plugin", *options]
     text = python(folder, *command, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
     assert "2 passed" in text
     assert ("pycuda: pygpu " in text) == (whose == "pygpu")
@@ -146,7 +146,7 @@ def test_tests_of_a_program(folder, options, setting, whose):
 
 def test_pytest_finds_the_plugin():
     text = PYPROJECT.read_text()
-    assert '[project.entry-points.pytest11]\npygpu = "pygpu._pytest_plugin"\n' in text
+    assert '[project.entry-points.pytest11]\npygpu = "pygpu._program.pytest_plugin"\n' in text
 
 
 def test_a_program_from_standard_input(folder):

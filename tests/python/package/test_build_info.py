@@ -10,7 +10,8 @@ import pytest
 from processes import run_python
 
 import pygpu
-from pygpu import _info, choose_backend
+from pygpu import choose_backend
+from pygpu._program import info as _info
 
 TARGET = re.compile(r"sm_\d{2,3}[af]?|gfx\d{1,2}[0-9a-f]{2}(:(sramecc|xnack)[+-]){0,2}")
 

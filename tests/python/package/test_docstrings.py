@@ -69,7 +69,7 @@ def test_the_examples_of_a_module_run(found):
 
 def test_examples_are_found():
     assert {parameter.id for parameter in examples()} >= {
-        "_c_types.parse_c_arg",
+        "_kernels.c_types.parse_c_arg",
         "compyte.array.c_contiguous_strides",
         "PybindGPU.gpuarray.to_gpu",
     }

@@ -43,7 +43,7 @@ ONLY = {
         "hal/src/dtype.rs": "numpy computes functions of bytes in it",
         "pygpu/src/kernel/arguments.rs": "Python's struct packs it",
         "pygpu/src/kernel/remedies.rs": "errors name numpy's type of two bytes",
-        "pygpu/python/pygpu/_numpy_functions.py": "numpy computes some functions of bytes in it",
+        "pygpu/python/pygpu/_array/numpy_functions.py": "numpy computes functions of bytes in it",
     },
 }
 

@@ -12,7 +12,8 @@ import pytest
 from pairs import check
 from processes import ROOT, run_python
 
-from pygpu import _array_class, gpuarray
+from pygpu import gpuarray
+from pygpu._array import methods as _array_class
 from pygpu.gpuarray import GPUArray
 
 METHODS = _array_class._METHODS
@@ -20,7 +21,7 @@ METHODS = _array_class._METHODS
 
 def _function(name):
     module, function = METHODS[name]
-    return getattr(importlib.import_module(module, "pygpu"), function)
+    return getattr(importlib.import_module(module, "pygpu._array"), function)
 
 
 def test_a_method_is_the_function_itself():

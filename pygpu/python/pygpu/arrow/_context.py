@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import _arguments, _core
 from .._core import DeviceAllocation, GPUArray
-from .._device import Device
+from .._driver.device import Device
 from .._errors import InvalidArgument, Unsupported
 from ..compyte.array import c_contiguous_strides
 
@@ -377,7 +377,7 @@ class Context:
         ValueError
             What the object says of its memory is incomplete, or the device does not reach it.
         """
-        from .._exchange import extent
+        from .._exchange.protocols import extent
         from ._buffer import CudaBuffer
         from ._host import arrow_type_error
         from ._host_buffer import HostBuffer

@@ -10,7 +10,7 @@ import numpy as np
 from .. import _core
 from .._arguments import ordinals
 from .._core import Event, GPUArray, Stream
-from .._exchange import _CPU, _LEGACY, _kind, _wait, host_memory
+from .._exchange.protocols import _CPU, _LEGACY, _kind, _wait, host_memory
 from ._buffer import CudaBuffer
 from ._column import DeviceColumn, last_offset
 from ._context import Context, on_device

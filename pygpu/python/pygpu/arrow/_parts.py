@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _core
-from .._descriptor import members, whole
+from .._exchange.descriptor import members, whole
 from ._buffer import CudaBuffer
 from ._column import DeviceColumn
 from ._context import Context

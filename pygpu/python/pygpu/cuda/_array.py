@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import _arguments, _exchange
+from .. import _arguments
 from .._core import GPUArray
+from .._exchange import protocols
 from . import _stream
 from ._array_base import DeviceNDArrayBase
 from ._pointer import stream_or_none
@@ -229,7 +230,7 @@ class DeviceNDArray(DeviceNDArrayBase):
         if hasattr(value, "__cuda_array_interface__"):
             _check_fits(value, target)
             is_own = isinstance(value, GPUArray)
-            source = value if is_own else _exchange.from_cuda_array_interface(value)
+            source = value if is_own else protocols.from_cuda_array_interface(value)
             # The core orders this behind other uses of both.
             GPUArray.__setitem__(self, key, GPUArray.view(source))
             if stream:

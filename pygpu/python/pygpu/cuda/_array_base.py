@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 import numpy as np
 
-from .. import _arguments, _exchange
+from .. import _arguments
 from .._core import GPUArray
-from .._exchange import extent
+from .._exchange import protocols
+from .._exchange.protocols import extent
 from . import _devices, _stream
 from ._driver_copies import bytes_at, copy_elements
 from ._ipc import IpcArrayHandle
@@ -165,7 +166,7 @@ class DeviceNDArrayBase(GPUArray):
             interface["strides"] = None
         if self.stream:
             _stream.order_behind_default(self.stream)
-            interface["stream"] = _exchange.stream_number(self.stream)
+            interface["stream"] = protocols.stream_number(self.stream)
         return interface
 
     def as_cuda_arg(self) -> MemoryPointer:
@@ -307,7 +308,7 @@ class DeviceNDArrayBase(GPUArray):
             if not stream:
                 _stream.default_stream().synchronize()
             return
-        other = ary if isinstance(ary, GPUArray) else _exchange.from_cuda_array_interface(ary)
+        other = ary if isinstance(ary, GPUArray) else protocols.from_cuda_array_interface(ary)
         sentry_contiguous(other)
         source = array_core(GPUArray.view(other))
         check_array_compatibility(core, source)

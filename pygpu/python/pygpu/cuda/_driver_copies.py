@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import _core
 from .._core import GPUArray
-from .._exchange import extent
+from .._exchange.protocols import extent
 from ._memory_info import device_memory_size, device_pointer, host_array, require_device_memory
 from ._pointer import BYTE, stream_or_none
 

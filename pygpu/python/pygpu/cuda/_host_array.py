@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import _core, _exchange
-from .._exchange import extent
+from .. import _core
+from .._exchange import protocols
+from .._exchange.protocols import extent
 from . import _devices
 from ._array import DeviceNDArray
 from ._layout import prepare, strides_like
@@ -78,7 +79,7 @@ class DeviceVisibleNDArray(np.ndarray):
         """The array as other libraries use it on the device."""
         address = self.device_ctypes_pointer.value if self.size else 0
         stream = int(self.stream) if self.stream else None
-        return _exchange.describe(self, address, stream, not self.flags.writeable)
+        return protocols.describe(self, address, stream, not self.flags.writeable)
 
     def is_c_contiguous(self) -> bool:
         """Returns True if the elements follow each other in C order.

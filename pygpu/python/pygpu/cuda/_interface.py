@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import _exchange
 from .._core import GPUArray
+from .._exchange import protocols
 from . import _stream
 from ._array import DeviceNDArray
 from ._array_base import DeviceNDArrayBase
@@ -57,7 +57,7 @@ def from_cuda_array_interface(
         raise TypeError(f"desc is of type {type(desc).__name__}; a dict is needed")
     if desc.get("mask") is not None:
         raise NotImplementedError("Masked arrays are not supported")
-    array = _exchange.from_description(desc, owner, sync)
+    array = protocols.from_description(desc, owner, sync)
     handle = desc.get("stream")
     stream = 0 if handle is None else _stream.external_stream(handle)
     return DeviceNDArray(array.shape, array.strides, array.dtype, stream, array)

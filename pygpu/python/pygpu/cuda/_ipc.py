@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from .._core import GPUArray, IPCMemoryHandle
-from .._exchange import extent
+from .._exchange.protocols import extent
 from ._driver_copies import host_to_device
 from ._layout import prepare
 from ._memory_info import device_memory_size, device_pointer

@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import _core
 from .._core import GPUArray
-from .._exchange import extent
+from .._exchange.protocols import extent
 from ._pointer import BYTE, DeviceAddress
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from .. import driver
-from .._enumerations import event_flags
+from .._driver.enumerations import event_flags
 from .._errors import Error, Unsupported
 from ._pointer import stream_or_none
 

@@ -1,0 +1,427 @@
+"""Elements that arrays of indices and masks name, by numpy's rules for advanced indexing.
+
+A mask is turned into the indices of its true elements, and waits for their number. Indices in lists
+and in numpy arrays are checked. Those in device memory are not, for a check would wait: outside the
+array they read zero and store nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import _core
+from .._arguments import gpu_array
+from .._core import GPUArray
+from .axes import along_axis
+from .creation import to_gpu
+
+_ALL = slice(None)
+
+
+class _Named(NamedTuple):
+    """Indices along axes of a view, which count as one axis in C order."""
+
+    axes: tuple[int, ...]
+    indices: Any  # numpy's or a GPUArray
+
+
+class _Elements(NamedTuple):
+    """What an index names: elements of ``view`` along its first axis, named by ``indices``."""
+
+    view: GPUArray
+    merged: GPUArray
+    order: tuple[int, ...]
+    indices: GPUArray
+    # The axes of the result in the order of those of ``take``.
+    axes: tuple[int, ...]
+    shape: tuple[int, ...]
+
+
+def _is_mask(item: Any) -> bool:
+    return item.dtype == np.bool_
+
+
+def _item(item: Any) -> Any:
+    """One member of an index: a list becomes an array, and a whole number an int."""
+    if isinstance(item, list):
+        array = np.asarray(item)
+        return array if array.size else array.astype(np.intp)
+    if item is None or item is Ellipsis or isinstance(item, slice | bool):
+        return item
+    if isinstance(item, np.bool_):
+        return bool(item)
+    if isinstance(item, np.ndarray | GPUArray):
+        if item.ndim > 0:
+            return item
+        return bool(item) if _is_mask(item) else _checked(item, 0).__index__()
+    return item.__index__() if hasattr(item, "__index__") else item
+
+
+def _consumed(item: Any) -> int:
+    """How many axes of the array a member of an index is about."""
+    if item is None or isinstance(item, bool):
+        return 0
+    if isinstance(item, GPUArray | np.ndarray) and _is_mask(item):
+        return item.ndim
+    return 1
+
+
+def _expanded(items: list[Any], ndim: int) -> list[Any]:
+    """The items with the axes that an ellipsis stands for, or that follow.
+
+    An ellipsis stays in front of them: it parts the items beside it even if it stands for no axis.
+    """
+    used = sum(_consumed(item) for item in items if item is not Ellipsis)
+    if used > ndim:
+        raise IndexError(
+            f"too many indices: the array has {ndim} axes, and the index is about {used}"
+        )
+    ellipses = [k for k, item in enumerate(items) if item is Ellipsis]
+    if len(ellipses) > 1:
+        raise IndexError("an index can have one ellipsis ('...') only")
+    place = ellipses[0] if ellipses else len(items)
+    after = items[place + len(ellipses) :]
+    return items[:place] + [Ellipsis] + [_ALL] * (ndim - used) + after
+
+
+def _true_elements(mask: Any, shape: tuple[int, ...]) -> Any:
+    """The indices of the true elements, in C order."""
+    for axis, (extent, own) in enumerate(zip(shape, mask.shape, strict=True)):
+        if extent != own:
+            raise IndexError(
+                f"boolean index did not match indexed array along axis {axis}; size of axis is "
+                f"{extent} but size of corresponding boolean axis is {own}"
+            )
+    if isinstance(mask, np.ndarray):
+        return np.flatnonzero(mask)
+    return _core.nonzero(mask, np.int32 if mask.size < 2**31 else np.int64)
+
+
+def _checked(indices: Any, extent: int) -> Any:
+    """The indices, which have to be whole numbers, and inside the axis if they are numpy's."""
+    if indices.dtype.kind not in "iu":
+        raise IndexError(
+            f"arrays used as indices must be of integer (or boolean) type, not {indices.dtype}"
+        )
+    if isinstance(indices, np.ndarray) and indices.ndim and indices.size:
+        for bound in (int(indices.min()), int(indices.max())):
+            if not -extent <= bound < extent:
+                raise IndexError(f"index {bound} is out of bounds for an axis of size {extent}")
+    return indices
+
+
+def _plain(a: GPUArray) -> GPUArray:
+    """The array without what a subclass makes of views: pygpu.cuda's copy where these do not."""
+    return a if type(a) is GPUArray else GPUArray.view(a)
+
+
+def _parts(a: GPUArray, index: Any) -> tuple[GPUArray, list[_Named], int | None]:
+    """The view without what arrays name, what they name, and the axis of the result where the axes
+    of the arrays go: None where they come first since they do not lie beside one another."""
+    items = [_item(item) for item in (index if isinstance(index, tuple) else (index,))]
+    basic: list[Any] = []
+    named: list[_Named] = []
+    axis = consumed = 0
+    groups: list[int] = []  # the axes of the result before each run of advanced members
+    beside = False
+    for item in _expanded(items, a.ndim):
+        if item is Ellipsis:
+            beside = False
+            continue
+        if item is None or isinstance(item, slice):
+            basic.append(item)
+            axis, consumed = axis + 1, consumed + (item is not None)
+            beside = False
+            continue
+        if not beside:
+            groups.append(axis - sum(len(it.axes) for it in named))
+            beside = True
+        if isinstance(item, bool):
+            basic.append(None)
+            named.append(_Named((axis,), np.zeros(int(item), np.intp)))
+            axis += 1
+        elif not isinstance(item, GPUArray | np.ndarray):
+            basic.append(item)
+            consumed += 1
+        elif _is_mask(item):
+            axes = tuple(range(axis, axis + item.ndim))
+            extents = a.shape[consumed : consumed + item.ndim]
+            basic += [_ALL] * item.ndim
+            named.append(_Named(axes, _true_elements(item, extents)))
+            axis, consumed = axis + item.ndim, consumed + item.ndim
+        else:
+            basic.append(_ALL)
+            named.append(_Named((axis,), _checked(item, a.shape[consumed])))
+            axis, consumed = axis + 1, consumed + 1
+    return a[tuple(basic)], named, groups[0] if len(groups) == 1 else None
+
+
+def _combined(named: list[_Named], extents: list[int]) -> GPUArray:
+    """The indices along all named axes as one axis; out of bounds where any is."""
+    if len(named) == 1:
+        indices = named[0].indices
+        return to_gpu(indices) if isinstance(indices, np.ndarray) else indices
+    try:
+        np.broadcast_shapes(*(it.indices.shape for it in named))
+    except ValueError:
+        shapes = " ".join(str(it.indices.shape) for it in named)
+        raise IndexError(
+            f"shape mismatch: indexing arrays could not be broadcast together with shapes {shapes}"
+        ) from None
+    if all(isinstance(it.indices, np.ndarray) for it in named):
+        flat = np.zeros((), np.int64)
+        for it, extent in zip(named, extents):
+            indices = it.indices.astype(np.int64)
+            flat = flat * extent + np.where(indices < 0, indices + extent, indices)
+        return to_gpu(flat)
+    total: Any = 0
+    inside: Any = None
+    for it, extent in zip(named, extents):
+        indices = it.indices
+        indices = to_gpu(indices) if isinstance(indices, np.ndarray) else indices
+        indices = indices.astype(np.int64)
+        indices = _core.select(indices < 0, indices + extent, indices, False)
+        total = total * extent + indices
+        own = (indices >= 0) & (indices < extent)
+        inside = own if inside is None else inside & own
+    return _core.select(inside, total, math.prod(extents), False)
+
+
+def _elements(view: GPUArray, named: list[_Named], place: int | None) -> _Elements:
+    """Returns what :func:`_parts` has found, along one axis."""
+    extents = [math.prod(view.shape[axis] for axis in it.axes) for it in named]
+    indices = _combined(named, extents)
+    front = tuple(axis for it in named for axis in it.axes)
+    rest = tuple(axis for axis in range(view.ndim) if axis not in front)
+    order = front + rest
+    turned = view.transpose(order)
+    merged = turned
+    if len(front) > 1:
+        merged = turned.reshape((math.prod(extents), *turned.shape[len(front) :]))
+    place = 0 if place is None else place
+    # The axes of `take` are those of the indices, then the rest.
+    many = indices.ndim
+    axes = (
+        *range(many, many + place),
+        *range(many),
+        *range(many + place, many + len(rest)),
+    )
+    shape = indices.shape + merged.shape[1:]
+    return _Elements(view, merged, order, indices, axes, tuple(shape[axis] for axis in axes))
+
+
+def get_elements(a: GPUArray, index: Any) -> GPUArray:
+    """Returns ``a[index]`` for an index that has arrays in it: a new array."""
+    a = _plain(a)
+    mask = index[0] if isinstance(index, tuple) and len(index) == 1 else index
+    if isinstance(mask, GPUArray) and mask.ndim and mask.shape == a.shape and _is_mask(mask):
+        return _core.compress(a, mask)
+    view, named, place = _parts(a, index)
+    if not named:
+        # Arrays without axes count as numbers, but what they name is a copy as well.
+        return view.copy()
+    found = _elements(view, named, place)
+    taken = _core.take(found.merged, found.indices, axis=0)
+    return taken if found.axes == tuple(range(taken.ndim)) else taken.transpose(found.axes)
+
+
+def _memory(a: GPUArray) -> tuple[int, int]:
+    """The addresses from the first to the last byte of an array."""
+    reach = [(extent - 1) * stride for extent, stride in zip(a.shape, a.strides)]
+    low, high = sum(min(it, 0) for it in reach), sum(max(it, 0) for it in reach)
+    return a.ptr + low, a.ptr + high + a.itemsize
+
+
+def _apart(a: GPUArray, from_: GPUArray) -> GPUArray:
+    """The array ``from_``, or a copy of it where it may share memory with ``a``."""
+    if a.size == 0 or from_.size == 0:
+        return from_
+    (low, high), (start, end) = _memory(a), _memory(from_)
+    return from_.copy() if low < end and start < high else from_
+
+
+def _values(a: GPUArray, value: Any) -> GPUArray:
+    """The value that is assigned, as an array of the dtype of ``a``."""
+    if not isinstance(value, GPUArray):
+        if np.ndim(value) == 0:
+            one = _core.new_like(a, ())
+            one[...] = value
+            return one
+        # What the device cannot convert, numpy does.
+        value = to_gpu(np.asarray(value, a.dtype if a.dtype.kind in "mMSUV" else None))
+    value = _plain(value)
+    return value if value.dtype == a.dtype else value.astype(a.dtype)
+
+
+def set_elements(a: GPUArray, index: Any, value: Any) -> None:
+    """Does ``a[index] = value`` for an index that has arrays in it.
+
+    Where an element is named more than once, one of its values is stored.
+    """
+    a = _plain(a)
+    value = _values(a, value)
+    is_mask = isinstance(index, GPUArray) and _is_mask(index) and 0 < index.ndim <= a.ndim
+    if is_mask and value.ndim == 0 and index.shape == a.shape[: index.ndim]:
+        mask = index.reshape(*index.shape, *(1,) * (a.ndim - index.ndim))
+        _core.select(_apart(a, mask), value, a, False, a)
+        return
+    view, named, place = _parts(a, index)
+    if not named:
+        view[...] = value
+        return
+    found = _elements(view, named, place)
+    extra = value.ndim - len(found.shape)
+    if extra > 0 and all(extent == 1 for extent in value.shape[:extra]):
+        value = value.reshape(value.shape[extra:]) if len(found.shape) else value.reshape(())
+    padded = (1,) * (len(found.shape) - value.ndim) + value.shape
+    fits = len(padded) == len(found.shape)
+    if not fits or any(own not in (1, want) for own, want in zip(padded, found.shape)):
+        raise ValueError(
+            f"shape mismatch: value array of shape {value.shape} could not be broadcast to "
+            f"indexing result of shape {found.shape}"
+        )
+    if math.prod(found.shape) == 0:
+        return
+    value = value.reshape(padded) if padded else value
+    back = [found.axes.index(axis) for axis in range(len(found.axes))]
+    value = _apart(a, value.transpose(back) if back else value)
+    merged, view = found.merged, found.view
+    _core.put(merged, _apart(a, found.indices), value, axis=0)
+    if merged.ptr != view.transpose(found.order).ptr:
+        # The named axes do not lie in memory as one: what was stored into is a copy.
+        turned = view.transpose(found.order)
+        turned[...] = merged.reshape(turned.shape)
+
+
+def flatnonzero(a: GPUArray) -> GPUArray:
+    """Returns the indices of the elements that are not zero, of the array read as along one axis.
+
+    Waits for the number of these elements. PyCUDA has no such function.
+    If another thread writes ``a`` meanwhile, elements of the result may be undefined.
+
+    Parameters
+    ----------
+    a : GPUArray
+        Numbers of any dtype and shape.
+
+    Returns
+    -------
+    GPUArray
+        The indices in ascending order, of dtype int64.
+
+    Raises
+    ------
+    TypeError
+        ``a`` is no GPUArray, or its elements are records.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> gpuarray.flatnonzero(gpuarray.to_gpu(np.array([[0, 3], [5, 0]]))).get()
+    array([1, 2])
+    """
+    return _core.nonzero(gpu_array("a", a), np.int64)
+
+
+def nonzero(a: GPUArray) -> tuple[GPUArray, ...]:
+    """Returns the indices of the elements that are not zero: for each axis an array of them, in C
+    order.
+
+    Waits for the number of these elements. PyCUDA has no such function.
+    If another thread writes ``a`` meanwhile, elements of the result may be undefined.
+
+    Parameters
+    ----------
+    a : GPUArray
+        Numbers of any dtype, with at least one axis.
+
+    Returns
+    -------
+    tuple of GPUArray
+        For each axis the indices along it, of dtype int64.
+
+    Raises
+    ------
+    TypeError
+        ``a`` is no GPUArray, or its elements are records.
+    ValueError
+        ``a`` has no axes.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> rows, columns = gpuarray.nonzero(gpuarray.to_gpu(np.array([[0, 3], [5, 0]])))
+    >>> rows.get(), columns.get()
+    (array([0, 1]), array([1, 0]))
+    """
+    if gpu_array("a", a).ndim == 0:
+        raise ValueError("a has no axes; nonzero needs at least one")
+    rest = flatnonzero(a)
+    found = []
+    for extent in a.shape[:0:-1]:
+        extent = max(extent, 1)
+        found.append(rest % extent)
+        rest = rest // extent
+    return (rest, *reversed(found))
+
+
+def compress(
+    condition: Any, a: GPUArray, axis: int | None = None, out: GPUArray | None = None
+) -> GPUArray:
+    """Returns the elements along an axis at which a condition is true. Waits for their number.
+
+    PyCUDA has no such function.
+    If another thread writes ``condition`` meanwhile, elements of the result may be undefined.
+
+    Parameters
+    ----------
+    condition : GPUArray or sequence of bool
+        One axis, not longer than that of ``a``.
+    a : GPUArray
+        The array.
+    axis : int, optional
+        The axis; without it ``a`` is read as along one.
+    out : GPUArray, optional
+        Receives the result.
+
+    Returns
+    -------
+    GPUArray
+        The elements, in memory of their own, or ``out``.
+
+    Raises
+    ------
+    TypeError
+        ``a`` is no GPUArray.
+    ValueError
+        ``condition`` has not one axis, ``a`` has no such axis, or ``out`` has another shape.
+    IndexError
+        A true element of ``condition`` lies outside the axis.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> a = gpuarray.to_gpu(np.array([[1, 2], [3, 4], [5, 6]]))
+    >>> gpuarray.compress([False, True], a, axis=0).get()
+    array([[3, 4]])
+    """
+    gpu_array("a", a)
+    if np.ndim(condition) != 1:
+        raise ValueError(f"condition has {np.ndim(condition)} axes; one is needed")
+    a, axis = along_axis(a, axis)
+    extent = a.shape[axis]
+    if isinstance(condition, GPUArray):
+        if condition.size > extent and condition[extent:].any():
+            raise IndexError(
+                f"condition has {condition.size} elements, some true ones beyond the axis, which "
+                f"has {extent}"
+            )
+        if out is None and a.shape == condition.shape and _is_mask(condition):
+            return _core.compress(a, condition)
+        indices = flatnonzero(condition)
+    else:
+        indices = to_gpu(_checked(np.flatnonzero(np.asarray(condition)), extent))
+    return _core.take(a, indices, out, axis=axis)

@@ -1,0 +1,580 @@
+"""New arrays: from numpy's, of one value, of evenly spaced numbers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from .._arguments import gpu_array, whole
+from .._core import GPUArray
+from .views import diagonal
+
+
+def to_gpu(ary: Any, allocator: Any = None) -> GPUArray:
+    """Copies a numpy array to the device; its axes keep their order in memory.
+
+    Parameters
+    ----------
+    ary : numpy.ndarray
+        What is copied, of any shape and strides.
+    allocator : callable, optional
+        Takes a number of bytes and returns memory, for the array and the results of its operations.
+
+    Returns
+    -------
+    GPUArray
+        A new array. The call returns when `ary` may be changed.
+
+    Raises
+    ------
+    TypeError
+        ``ary`` is no numpy array, or its elements cannot be on a device, as Python objects cannot.
+    MemoryError
+        The device has not so much free memory.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> import numpy as np
+    >>> gpuarray.to_gpu(np.array([1, 2])).get()
+    array([1, 2])
+    """
+    return _core.to_gpu(ary, allocator)
+
+
+def to_gpu_async(ary: Any, allocator: Any = None, stream: Any = None) -> GPUArray:
+    """Copies a numpy array to the device as :func:`to_gpu` does, queued on a stream.
+
+    Parameters
+    ----------
+    ary : numpy.ndarray
+        What is copied. A page-locked array may be changed after the stream's work only.
+    allocator : callable, optional
+        Takes a number of bytes and returns memory, for the array and the results of its operations.
+    stream : Stream, optional
+        Where the copy is queued.
+
+    Returns
+    -------
+    GPUArray
+        A new array on that stream.
+
+    Raises
+    ------
+    TypeError
+        ``ary`` is no numpy array, or its elements cannot be on a device, as Python objects cannot.
+    MemoryError
+        The device has not so much free memory.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> import numpy as np
+    >>> from pygpu import driver
+    >>> stream = driver.Stream()
+    >>> a = gpuarray.to_gpu_async(np.array([1, 2]), stream=stream)
+    >>> stream.synchronize()
+    >>> a.get()
+    array([1, 2])
+    """
+    return _core.to_gpu(ary, allocator, stream, False)
+
+
+empty = GPUArray
+
+
+def full(
+    shape: Any, fill_value: Any, dtype: Any = None, allocator: Any = None, order: str | None = "C"
+) -> GPUArray:
+    """Returns a new array, every element of one value.
+
+    PyCUDA has no such function.
+
+    Parameters
+    ----------
+    shape : int or sequence of int
+        The extents of the axes.
+    fill_value : number or GPUArray
+        The value; of an array it is broadcast.
+    dtype : dtype, optional
+        The type of the elements; that of `fill_value` without it.
+    allocator : callable, optional
+        Takes a number of bytes and returns memory, for the array and the results of its operations.
+    order : {"C", "F"}
+        The memory order.
+
+    Returns
+    -------
+    GPUArray
+        A new array.
+
+    Raises
+    ------
+    TypeError
+        Elements of the dtype cannot be on a device, as Python objects cannot.
+    ValueError
+        An extent is negative, or the order is another name.
+    OverflowError
+        The value is a whole number outside the dtype's range.
+    MemoryError
+        The device has not so much free memory.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> gpuarray.full(3, 7).get()
+    array([7, 7, 7])
+    """
+    if dtype is None:
+        dtype = (
+            fill_value.dtype if isinstance(fill_value, GPUArray) else np.asarray(fill_value).dtype
+        )
+    return _core.full(shape, dtype, _converted(fill_value, dtype), allocator, order)
+
+
+def _converted(value: Any, dtype: Any) -> Any:
+    """Returns the value as numpy's functions convert it, which wrap and cut off."""
+    return value if isinstance(value, GPUArray) else np.full(np.shape(value), value, dtype)
+
+
+def zeros(
+    shape: Any, dtype: Any = np.float64, allocator: Any = None, order: str | None = "C"
+) -> GPUArray:
+    """Returns a new array of zeros.
+
+    Parameters
+    ----------
+    shape : int or sequence of int
+        The extents of the axes.
+    dtype : dtype
+        The type of the elements.
+    allocator : callable, optional
+        Takes a number of bytes and returns memory, for the array and the results of its operations.
+    order : {"C", "F"}
+        The memory order.
+
+    Returns
+    -------
+    GPUArray
+        A new array.
+
+    Raises
+    ------
+    TypeError
+        Elements of the dtype cannot be on a device, as Python objects cannot.
+    ValueError
+        An extent is negative, or the order is another name.
+    MemoryError
+        The device has not so much free memory.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> gpuarray.zeros(2).get()
+    array([0., 0.])
+    """
+    return _core.zeros(shape, dtype, allocator, order)
+
+
+def ones(
+    shape: Any, dtype: Any = np.float64, allocator: Any = None, order: str | None = "C"
+) -> GPUArray:
+    """Returns a new array of ones.
+
+    Parameters
+    ----------
+    shape : int or sequence of int
+        The extents of the axes.
+    dtype : dtype
+        The type of the elements.
+    allocator : callable, optional
+        Takes a number of bytes and returns memory, for the array and the results of its operations.
+    order : {"C", "F"}
+        The memory order.
+
+    Returns
+    -------
+    GPUArray
+        A new array.
+
+    Raises
+    ------
+    TypeError
+        Elements of the dtype cannot be on a device, as Python objects cannot.
+    ValueError
+        An extent is negative, or the order is another name.
+    MemoryError
+        The device has not so much free memory.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> gpuarray.ones(2).get()
+    array([1., 1.])
+    """
+    dtype = np.dtype(dtype)
+    return _core.full(shape, dtype, np.ones((), dtype), allocator, order)
+
+
+def empty_like(other_ary: GPUArray, dtype: Any = None, order: str | None = "K") -> GPUArray:
+    """Returns a new array like another, its elements undefined.
+
+    Parameters
+    ----------
+    other_ary : GPUArray
+        What has the shape, and the dtype unless one is given.
+    dtype : dtype, optional
+        The dtype of the new array.
+    order : {"C", "F", "A", "K"}
+        The order in memory: "A" is "F" if `other_ary` has that order only, "K" is as near to that
+        of `other_ary` as an array without gaps can be.
+
+    Returns
+    -------
+    GPUArray
+        A new array with the allocator of `other_ary`, and on its stream.
+
+    Raises
+    ------
+    TypeError
+        ``other_ary`` is no GPUArray, or elements of ``dtype`` cannot be on a device.
+    ValueError
+        ``order`` is another name.
+    MemoryError
+        The device has not so much free memory.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> gpuarray.empty_like(gpuarray.zeros((2, 3))).shape
+    (2, 3)
+    """
+    gpu_array("other_ary", other_ary)
+    if order == "A":
+        flags = other_ary.flags
+        order = "F" if flags.f_contiguous and not flags.c_contiguous else "C"
+    if order in ("C", "F"):
+        return _core.new_like(other_ary, other_ary.shape, dtype, order)
+    if order not in ("K", None):
+        raise ValueError(f"Unsupported order: {order!r}; allowed are C, F, A and K")
+    return _core.new_like(other_ary, dtype=dtype)
+
+
+def zeros_like(other_ary: GPUArray, dtype: Any = None, order: str | None = "K") -> GPUArray:
+    """Returns a new array of zeros like another.
+
+    Parameters
+    ----------
+    other_ary : GPUArray
+        What has the shape, and the dtype unless one is given.
+    dtype : dtype, optional
+        The dtype of the new array.
+    order : {"C", "F", "A", "K"}
+        The order in memory: "A" is "F" if `other_ary` has that order only, "K" is as near to that
+        of `other_ary` as an array without gaps can be.
+
+    Returns
+    -------
+    GPUArray
+        A new array with the allocator of `other_ary`, and on its stream.
+
+    Raises
+    ------
+    TypeError
+        ``other_ary`` is no GPUArray, or elements of ``dtype`` cannot be on a device.
+    ValueError
+        ``order`` is another name.
+    MemoryError
+        The device has not so much free memory.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> gpuarray.zeros_like(gpuarray.ones(2)).get()
+    array([0., 0.])
+    """
+    result = empty_like(other_ary, dtype, order)
+    return result.fill(np.zeros((), result.dtype))
+
+
+def ones_like(other_ary: GPUArray, dtype: Any = None, order: str | None = "K") -> GPUArray:
+    """Returns a new array of ones like another.
+
+    Parameters
+    ----------
+    other_ary : GPUArray
+        What has the shape, and the dtype unless one is given.
+    dtype : dtype, optional
+        The dtype of the new array.
+    order : {"C", "F", "A", "K"}
+        The order in memory: "A" is "F" if `other_ary` has that order only, "K" is as near to that
+        of `other_ary` as an array without gaps can be.
+
+    Returns
+    -------
+    GPUArray
+        A new array with the allocator of `other_ary`, and on its stream.
+
+    Raises
+    ------
+    TypeError
+        ``other_ary`` is no GPUArray, or elements of ``dtype`` cannot be on a device.
+    ValueError
+        ``order`` is another name.
+    MemoryError
+        The device has not so much free memory.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> gpuarray.ones_like(gpuarray.zeros(2)).get()
+    array([1., 1.])
+    """
+    result = empty_like(other_ary, dtype, order)
+    return result.fill(np.ones((), result.dtype))
+
+
+def full_like(
+    other_ary: GPUArray, fill_value: Any, dtype: Any = None, order: str | None = "K"
+) -> GPUArray:
+    """Returns a new array like another, every element of one value.
+
+    PyCUDA has no such function.
+
+    Parameters
+    ----------
+    other_ary : GPUArray
+        What has the shape, and the dtype unless one is given.
+    fill_value : number
+        The value of the elements.
+    dtype : dtype, optional
+        The dtype of the new array.
+    order : {"C", "F", "A", "K"}
+        The order in memory: "A" is "F" if `other_ary` has that order only, "K" is as near to that
+        of `other_ary` as an array without gaps can be.
+
+    Returns
+    -------
+    GPUArray
+        A new array with the allocator of `other_ary`, and on its stream.
+
+    Raises
+    ------
+    TypeError
+        ``other_ary`` is no GPUArray, elements of ``dtype`` cannot be on a device, or the value is
+        complex and the dtype is not.
+    ValueError
+        ``order`` is another name.
+    OverflowError
+        The value is a whole number outside the dtype's range.
+    MemoryError
+        The device has not so much free memory.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> gpuarray.full_like(gpuarray.zeros(2), 7).get()
+    array([7., 7.])
+    """
+    result = empty_like(other_ary, dtype, order)
+    return result.fill(_converted(fill_value, result.dtype))
+
+
+def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = np.float64) -> GPUArray:
+    """Returns a matrix with ones on a diagonal and zeros elsewhere.
+
+    PyCUDA has no such function.
+
+    Parameters
+    ----------
+    N, M : int
+        The numbers of rows and of columns; `N` columns without `M`.
+    k : int
+        How far the diagonal is above the main one.
+    dtype : dtype
+        The type of the elements.
+
+    Returns
+    -------
+    GPUArray
+        A new array of shape (N, M).
+
+    Raises
+    ------
+    TypeError
+        Elements of the dtype cannot be on a device, as Python objects cannot.
+    ValueError
+        ``N`` or ``M`` is negative.
+    MemoryError
+        The device has not so much free memory.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> gpuarray.eye(2, dtype=int).get()
+    array([[1, 0],
+           [0, 1]])
+    """
+    result = zeros((whole("N", N), N if M is None else whole("M", M)), dtype)
+    diagonal(result, k).fill(np.ones((), result.dtype))
+    return result
+
+
+def identity(n: int, dtype: Any = np.float64) -> GPUArray:
+    """Returns the square matrix with ones on the main diagonal and zeros elsewhere.
+
+    PyCUDA has no such function.
+
+    Parameters
+    ----------
+    n : int
+        The number of rows and columns.
+    dtype : dtype
+        The type of the elements.
+
+    Returns
+    -------
+    GPUArray
+        A new array of shape (n, n).
+
+    Raises
+    ------
+    TypeError
+        Elements of the dtype cannot be on a device, as Python objects cannot.
+    ValueError
+        ``n`` is negative.
+    MemoryError
+        The device has not so much free memory.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> gpuarray.identity(2, int).get()
+    array([[1, 0],
+           [0, 1]])
+    """
+    return eye(n, dtype=dtype)
+
+
+def linspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None
+) -> GPUArray:
+    """Returns evenly spaced numbers from ``start`` to ``stop``.
+
+    PyCUDA has no such function.
+
+    Parameters
+    ----------
+    start, stop : number
+        The first and the last value.
+    num : int
+        The number of elements.
+    endpoint : bool
+        Whether `stop` is the last value; else it is the one behind the last.
+    dtype : dtype, optional
+        The type of the elements; float64 or complex128 without it.
+
+    Returns
+    -------
+    GPUArray
+        A new array of one axis, of `num` elements.
+
+    Raises
+    ------
+    TypeError
+        A bound is an array or no number, or ``num`` is no whole number.
+    ValueError
+        ``num`` is negative.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> gpuarray.linspace(0, 1, 5).get()
+    array([0.  , 0.25, 0.5 , 0.75, 1.  ])
+    """
+    for name, value in (("start", start), ("stop", stop)):
+        if np.ndim(value):
+            raise TypeError(f"{name} is an array of shape {np.shape(value)}; a number is needed")
+    count = whole("num", num)
+    if count < 0:
+        raise ValueError(f"num is {count}; Number of samples must be non-negative.")
+    compute = np.result_type(start, stop, 0.0)
+    divisor = count - 1 if endpoint else count
+    step = (stop - start) / divisor if divisor > 0 else 0.0
+    values = _core.sequence(0, 1, count, compute)
+    values *= step
+    values += start
+    if endpoint and count > 1:
+        values[-1] = stop
+    if dtype is None or np.dtype(dtype) == compute:
+        return values
+    if np.issubdtype(dtype, np.integer):
+        values = _core.universal_functions["floor"](values)
+    return values.astype(dtype)
+
+
+def arange(*args: Any, **kwargs: Any) -> GPUArray:
+    """Returns evenly spaced numbers: ``arange([start,] stop[, step], dtype=None)``.
+
+    Parameters
+    ----------
+    *args : number
+        `stop`; or `start` and `stop`; or `start`, `stop` and `step`. A dtype may follow.
+    **kwargs : number or dtype
+        The same by name. `dtype` is the type of the elements; that of the numbers without it.
+
+    Returns
+    -------
+    GPUArray
+        An array of one axis: ``ceil((stop - start) / step)`` numbers below `stop`.
+
+    Raises
+    ------
+    ValueError
+        There is no `stop`, `step` is zero, or an argument is given twice.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> gpuarray.arange(1, 7, 2).get()
+    array([1, 3, 5])
+    """
+    names = ("start", "stop", "step")
+    dtype = kwargs.pop("dtype", None)
+    kwargs.pop("stream", None)
+    if args and isinstance(args[-1], (np.dtype, type)):
+        if dtype is not None:
+            raise ValueError("may not specify 'dtype' by position and keyword")
+        args, dtype = args[:-1], args[-1]
+    if len(args) > 3:
+        raise ValueError(f"too many arguments: {len(args)}; start, stop and step are allowed")
+    if len(args) == 3 and not kwargs:
+        return _sequence(*args, dtype)
+    positions = names[1:2] if len(args) == 1 else names
+    given = dict(zip(positions, args))
+    for name, value in kwargs.items():
+        if name not in names:
+            raise ValueError(f"unexpected keyword argument '{name}'")
+        if name in given:
+            raise ValueError(f"may not specify '{name}' by position and keyword")
+        given[name] = value
+    if "stop" not in given:
+        raise ValueError("stop argument required")
+    return _sequence(given.get("start", 0), given["stop"], given.get("step", 1), dtype)
+
+
+def _sequence(start: Any, stop: Any, step: Any, dtype: Any) -> GPUArray:
+    if dtype is None:
+        dtype = np.array([start, stop, step]).dtype
+    if step == 0:
+        raise ValueError("step is 0; it must not be")
+    length = max(0, math.ceil((stop - start) / step))
+    if length == 0:
+        start, step = 0, 1
+    elif np.dtype(dtype).kind in "iu":
+        # Integers wrap, as by a step downwards in an unsigned type.
+        start, step = int(start), np.array(int(step)).astype(dtype)[()]
+    return _core.sequence(start, step, length, dtype)

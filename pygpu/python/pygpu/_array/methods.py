@@ -1,0 +1,77 @@
+"""What the package adds to the class ``GPUArray`` of the extension module.
+
+Some methods are functions of the package, which take the array first. They are on the class before
+any module has arrays; a function's module is imported when a program first asks for the method.
+
+In PyCUDA every attribute is a plain one. Programs that derive from ``GPUArray`` set some for their
+own ends: ``nbytes`` to the size of padded memory, ``base`` to what owns it. Nothing here computes
+with those, so instances of subclasses may have their own. ``shape``, ``dtype`` and ``strides`` say
+what the elements are, and cannot be set.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from .._core import GPUArray
+
+# Each method's module, and the function there.
+_METHODS = {
+    "__array_function__": (".numpy_functions", "array_function"),
+    "__array_ufunc__": (".numpy_functions", "array_ufunc"),
+    "__dlpack__": (".._exchange.protocols", "dlpack"),
+    "__dlpack_device__": (".._exchange.protocols", "dlpack_device"),
+    "argmax": (".searching", "argmax"),
+    "argmin": (".searching", "argmin"),
+    "clip": (".numerics", "clip"),
+    "cumprod": (".cumulative", "cumprod"),
+    "cumsum": (".cumulative", "cumsum"),
+    "diagonal": (".views", "diagonal"),
+    "ipc_handle": ("..ipc", "export"),
+    "repeat": (".rearranging", "repeat"),
+    "swapaxes": (".views", "swapaxes"),
+    "trace": (".rearranging", "trace"),
+}
+
+
+class _Method:
+    """A method that its function replaces when it is first asked for."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        module, name = _METHODS[self._name]
+        function = getattr(import_module(module, __package__), name)
+        setattr(GPUArray, self._name, function)
+        return function.__get__(instance, owner)
+
+
+for _name in _METHODS:
+    setattr(GPUArray, _name, _Method(_name))
+
+# No operation of this package reads these from an object.
+_NAMES = ("nbytes", "mem_size", "base", "_grid", "_block")
+
+
+class _Default:
+    """The attribute of ``GPUArray``, without ``__set__``, so that an instance may have its own."""
+
+    def __init__(self, inherited: Any) -> None:
+        self._inherited = inherited
+        self.__doc__ = inherited.__doc__
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else self._inherited.__get__(instance, owner)
+
+
+def _init_subclass(cls: type, **arguments: Any) -> None:
+    super(GPUArray, cls).__init_subclass__(**arguments)  # type: ignore[misc]
+    for name in _NAMES:
+        inherited = GPUArray.__dict__[name]
+        if getattr(cls, name, None) is inherited:
+            setattr(cls, name, _Default(inherited))
+
+
+GPUArray.__init_subclass__ = classmethod(_init_subclass)  # type: ignore[method-assign, assignment]

@@ -1,0 +1,348 @@
+"""Functions of elements and comparisons of arrays that are made of several operations."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from .._arguments import gpu_array, has_fractions, whole
+from .._core import GPUArray
+from .axes import normalize_axis_index
+
+_ufuncs = _core.universal_functions
+
+
+def clip(
+    a: GPUArray,
+    a_min: Any = None,
+    a_max: Any = None,
+    out: GPUArray | None = None,
+    *,
+    min: Any = None,
+    max: Any = None,
+) -> GPUArray:
+    """Returns the elements, or the bounds where these are nearer to the others.
+
+    PyCUDA has no such function.
+
+    Parameters
+    ----------
+    a : GPUArray
+        The elements.
+    a_min, a_max : number or GPUArray, optional
+        The smallest and the largest value of the result; None is no bound.
+    out : GPUArray, optional
+        Receives the result; `a` itself is allowed.
+    min, max : number or GPUArray, optional
+        Other names of the bounds.
+
+    Returns
+    -------
+    GPUArray
+        The larger bound where the smaller one is above it; NaN where the element is.
+
+    Raises
+    ------
+    TypeError
+        ``a`` or a bound is neither an array nor a number, or the elements are records.
+    ValueError
+        A bound is given twice, or the shapes do not broadcast, to each other or to that of ``out``.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> gpuarray.clip(gpuarray.arange(5), 1, 3).get()
+    array([1, 1, 2, 3, 3])
+    """
+    if (a_min is not None and min is not None) or (a_max is not None and max is not None):
+        raise ValueError("a bound is given twice; use either a_min and a_max or min and max")
+    low, high = (a_min if min is None else min), (a_max if max is None else max)
+    gpu_array("a", a)
+    if a.dtype.kind in "iu":
+        # Integers that no element can reach bound nothing.
+        limits = np.iinfo(a.dtype)
+        low = None if type(low) is int and low < limits.min else low
+        high = None if type(high) is int and high > limits.max else high
+    if low is None and high is None:
+        return _ufuncs["positive"](a, out=out)
+    if low is None:
+        return _ufuncs["minimum"](a, high, out=out)
+    if high is None:
+        return _ufuncs["maximum"](a, low, out=out)
+    return _ufuncs["minimum"](_ufuncs["maximum"](a, low), high, out=out)
+
+
+def round(a: GPUArray, decimals: int = 0, out: GPUArray | None = None) -> GPUArray:
+    """Returns the elements rounded to a number of decimal places, halves to even.
+
+    PyCUDA has no such function.
+
+    Parameters
+    ----------
+    a : GPUArray
+        The elements.
+    decimals : int
+        How many places; a negative number rounds to tens, hundreds and so on.
+    out : GPUArray, optional
+        Receives the result.
+
+    Returns
+    -------
+    GPUArray
+        The rounded elements, in the dtype of `a`.
+
+    Raises
+    ------
+    TypeError
+        ``a`` is no GPUArray, its elements are records, or truth values and ``decimals`` is not 0.
+    ValueError
+        The shape does not broadcast to that of ``out``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pygpu import gpuarray
+    >>> gpuarray.round(gpuarray.to_gpu(np.array([1.26, 2.5])), 1).get()
+    array([1.3, 2.5])
+    """
+    rounded = gpu_array("a", a).round(decimals)
+    if out is None:
+        return rounded
+    return _ufuncs["conjugate"](rounded, out=out)
+
+
+def nan_to_num(
+    x: GPUArray, copy: bool = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None
+) -> GPUArray:
+    """Replaces what is no finite number.
+
+    PyCUDA has no such function.
+
+    Parameters
+    ----------
+    x : GPUArray
+        The elements; of complex numbers both parts are replaced.
+    copy : bool
+        Whether the result is a new array; else `x` itself is changed.
+    nan : number
+        What stands for NaN.
+    posinf, neginf : number, optional
+        What stands for the infinities; the largest and the lowest finite number without them.
+
+    Returns
+    -------
+    GPUArray
+        The numbers.
+
+    Raises
+    ------
+    TypeError
+        ``x`` is no GPUArray.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pygpu import gpuarray
+    >>> gpuarray.nan_to_num(gpuarray.to_gpu(np.array([1.0, np.nan, np.inf])), posinf=9).get()
+    array([1., 0., 9.])
+    """
+    result = gpu_array("x", x).copy() if copy else x
+    if not has_fractions(x.dtype):
+        return result
+    numbers = result[..., None]
+    if x.dtype.kind == "c":
+        # The parts lie side by side.
+        numbers = numbers.view(np.empty(0, x.dtype).real.dtype)
+    scalar = numbers.dtype.type
+    # numpy knows no limits of another package's dtypes.
+    package = sys.modules[scalar.__module__] if numbers.dtype.kind == "V" else np
+    most = package.finfo(scalar).max
+    # Which ones they are, before one is replaced by another.
+    replaced = (
+        (_ufuncs["isnan"](numbers), nan),
+        (numbers == np.inf, most if posinf is None else posinf),
+        (numbers == -np.inf, -most if neginf is None else neginf),
+    )
+    for where, value in replaced:
+        _core.select(where, scalar(value), numbers, False, numbers)
+    return result
+
+
+def isclose(
+    a: Any, b: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+) -> GPUArray:
+    """Returns True where two elements differ by little.
+
+    PyCUDA has no such function.
+
+    Parameters
+    ----------
+    a, b : GPUArray or number
+        The elements; at least one is an array.
+    rtol, atol : number
+        The difference is at most ``atol + rtol * abs(b)``.
+    equal_nan : bool
+        Whether NaN is close to NaN.
+
+    Returns
+    -------
+    GPUArray
+        Truth values.
+
+    Raises
+    ------
+    TypeError
+        Neither is an array, or the elements are records.
+    ValueError
+        The shapes do not broadcast.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> gpuarray.isclose(gpuarray.ones(2), 1.000001).get()
+    array([ True,  True])
+    """
+    if not isinstance(a, GPUArray) and not isinstance(b, GPUArray):
+        gpu_array("a", a)
+    if not isinstance(b, GPUArray):
+        b = np.asarray(b, np.result_type(b, 1.0))[()]
+    elif not has_fractions(b.dtype):
+        b = b.astype(np.float64)
+    if isinstance(a, GPUArray) and a.dtype.kind == "b":
+        a = a.astype(np.float64)
+    bound = abs(b) * rtol + atol
+    close = abs(a - b) <= bound
+    # An infinity is close to itself only.
+    if isinstance(b, GPUArray):
+        close &= _ufuncs["isfinite"](b)
+    elif not np.isfinite(b):
+        close = close & False
+    close |= a == b
+    if equal_nan:
+        close |= _ufuncs["logical_and"](a != a, b != b)
+    return close
+
+
+def allclose(
+    a: Any, b: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+) -> bool:
+    """Returns True if all elements of two arrays differ by little; waits for the device.
+
+    PyCUDA has no such function.
+
+    Parameters
+    ----------
+    a, b : GPUArray or number
+        The elements; at least one is an array.
+    rtol, atol : number
+        The difference is at most ``atol + rtol * abs(b)``.
+    equal_nan : bool
+        Whether NaN is close to NaN.
+
+    Returns
+    -------
+    bool
+        Whether every pair is close.
+
+    Raises
+    ------
+    TypeError
+        Neither is an array, or the elements are records.
+    ValueError
+        The shapes do not broadcast.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> gpuarray.allclose(gpuarray.ones(3), 1)
+    True
+    """
+    return bool(isclose(a, b, rtol, atol, equal_nan).all())
+
+
+def array_equal(a1: GPUArray, a2: GPUArray, equal_nan: bool = False) -> bool:
+    """Returns True if two arrays have the same shape and elements; waits for the device.
+
+    PyCUDA has no such function.
+
+    Parameters
+    ----------
+    a1, a2 : GPUArray
+        The arrays.
+    equal_nan : bool
+        Whether NaN equals NaN.
+
+    Returns
+    -------
+    bool
+        Whether the arrays are equal.
+
+    Raises
+    ------
+    TypeError
+        An argument is no GPUArray, or both have elements that are records.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> gpuarray.array_equal(gpuarray.zeros(3), gpuarray.zeros(4))
+    False
+    """
+    if gpu_array("a1", a1).shape != gpu_array("a2", a2).shape:
+        return False
+    equal = a1 == a2
+    if equal_nan:
+        equal |= _ufuncs["logical_and"](a1 != a1, a2 != a2)
+    return bool(equal.all())
+
+
+def diff(a: GPUArray, n: int = 1, axis: int = -1) -> GPUArray:
+    """Returns the differences of neighbours along an axis.
+
+    PyCUDA has no such function.
+
+    Parameters
+    ----------
+    a : GPUArray
+        The elements.
+    n : int
+        How often differences are taken.
+    axis : int
+        The axis.
+
+    Returns
+    -------
+    GPUArray
+        An array with `n` elements less along the axis; truth values differ where they are not
+        equal.
+
+    Raises
+    ------
+    TypeError
+        ``a`` is no GPUArray, or its elements are records.
+    ValueError
+        ``n`` is negative, ``a`` has no axes, or no such one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pygpu import gpuarray
+    >>> gpuarray.diff(gpuarray.to_gpu(np.array([1, 4, 9]))).get()
+    array([3, 5])
+    """
+    if whole("n", n) < 0:
+        raise ValueError(f"n is {n}; order must be non-negative")
+    if n == 0:
+        return gpu_array("a", a)
+    if gpu_array("a", a).ndim == 0:
+        raise ValueError("diff requires input that is at least one dimensional; a has no axes")
+    axis = normalize_axis_index(axis, a.ndim)
+    before = (slice(None),) * axis
+    differ = _ufuncs["not_equal" if a.dtype == np.bool_ else "subtract"]
+    # Nothing is left after as many steps as there are elements.
+    for _ in range(min(n, a.shape[axis])):
+        a = differ(a[(*before, slice(1, None))], a[(*before, slice(None, -1))])
+    return a

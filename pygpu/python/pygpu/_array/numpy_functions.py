@@ -1,0 +1,377 @@
+"""What numpy's own functions do with GPUArrays.
+
+A function of numpy runs on the device if :mod:`pygpu.gpuarray` has it under the same name, or
+`GPUArray` a method; a universal function if the tables of functions have it. Those that need shape
+and dtype only answer. Every other one raises ``TypeError`` that names what to call. No function
+copies an array from the device by the way.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import _core, cumath, gpuarray
+from .._core import GPUArray
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+# They ask an array for its dtype only. numpy before 2 looks at the element of an array without
+# axes, so they get the dtype itself.
+_OF_DTYPES = {np.can_cast, np.result_type}
+# They ask an array for its shape and dtype only.
+_WITHOUT_ELEMENTS = {
+    np.common_type,
+    np.iscomplexobj,
+    np.isrealobj,
+    np.ndim,
+    np.shape,
+    np.size,
+}
+
+# Functions of the same name that do something else here, and what to call for numpy's.
+_DIFFERENT = {
+    "dot": "gpuarray.dot(a, b) for the sum of all products",
+    "take": "gpuarray.take(a, indices) for elements of a read as along one axis",
+}
+
+# What stands for a function of numpy where nothing has its name.
+_INSTEAD = {
+    "array_repr": "repr(a)",
+    "array_str": "str(a)",
+    "copyto": "a[...] = b",
+    "fabs": "abs(a)",
+    "put": "gpuarray.multi_put",
+    "vdot": "gpuarray.dot(a.conj(), b)",
+}
+
+# Names of numpy's that are another of its functions.
+_ALIASES = {
+    "around": "round",
+    "concat": "concatenate",
+    "degrees": "rad2deg",
+    "mod": "remainder",
+    "permute_dims": "transpose",
+    "radians": "deg2rad",
+    "true_divide": "divide",
+}
+
+
+def _counterpart(name: str) -> Callable[..., Any] | None:
+    """Returns what does the work of numpy's function on the device."""
+    if name in _DIFFERENT:
+        return None
+    if name in gpuarray.__all__:
+        return getattr(gpuarray, name)
+    method = getattr(GPUArray, name, None)
+    if name.startswith("_") or method is None:
+        return None
+    return method if callable(method) else lambda a: getattr(a, name)
+
+
+def _instead(name: str) -> str:
+    if name in _DIFFERENT or name in _INSTEAD:
+        return _DIFFERENT.get(name) or _INSTEAD[name]
+    return f"cumath.{name}" if name in cumath.__all__ else ""
+
+
+def _refusal(name: str) -> TypeError:
+    instead = _instead(name.rpartition(".")[2])
+    on_device = f"call {instead} on the device, or " if instead else ""
+    return TypeError(
+        f"{name} does not work on a GPUArray: {on_device}copy the elements to the host with "
+        "a.get() first"
+    )
+
+
+def _not_taken(name: str, argument: str, value: Any) -> TypeError:
+    is_array = isinstance(value, GPUArray | np.ndarray)
+    said = f"of type {type(value).__name__}" if is_array else repr(value)
+    return TypeError(f"{name} of a GPUArray does not take {argument}, which is {said}")
+
+
+_signature = functools.cache(inspect.signature)
+
+
+def _parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter] | None:
+    """Returns the parameters of a function by name; None where it does not state them."""
+    try:
+        return _signature(function).parameters
+    except (TypeError, ValueError):
+        return None
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    if value is default or value is getattr(np, "_NoValue", None):
+        return True
+    return isinstance(value, bool | int | float | str) and value == default
+
+
+def _call(name: str, func: Any, counterpart: Any, args: Any, kwargs: Any) -> Any:
+    """Calls the counterpart of numpy's function with the arguments that it has, by their names."""
+    theirs, ours = _parameters(func), _parameters(counterpart)
+    if theirs is None or ours is None:
+        return counterpart(*args, **kwargs)
+    positional: list[Any] = []
+    keywords: dict[str, Any] = {}
+    bound = _signature(func).bind(*args, **kwargs)
+    for argument, value in bound.arguments.items():
+        parameter = theirs[argument]
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            positional.extend(value)
+        elif parameter.kind is parameter.VAR_KEYWORD:
+            keywords.update(value)
+        elif parameter.default is parameter.empty or parameter.kind is parameter.POSITIONAL_ONLY:
+            positional.append(value)
+        elif argument in ours:
+            if not _is_default(value, parameter.default):
+                keywords[argument] = value
+        elif not _is_default(value, parameter.default):
+            raise _not_taken(name, argument, value)
+    return counterpart(*positional, **keywords)
+
+
+def _stand_in(value: Any) -> Any:
+    """A numpy array of the same shape and dtype that has memory for one element only."""
+    if isinstance(value, GPUArray):
+        return np.broadcast_to(np.zeros((), value.dtype), value.shape)
+    if isinstance(value, tuple | list):
+        return type(value)(map(_stand_in, value))
+    return value
+
+
+# Reductions with numpy's `where` and `initial`: what counts for an element that is left out, and
+# how the initial value is combined with the others.
+_OF_SOME = {
+    "all": (True, "logical_and"),
+    "any": (False, "logical_or"),
+    "max": (None, "maximum"),
+    "min": (None, "minimum"),
+    "prod": (1, "multiply"),
+    "sum": (0, "add"),
+}
+
+
+def _reduce_some(
+    name: str, a: Any, where: Any = True, initial: Any = None, **rest: Any
+) -> GPUArray:
+    """Combines the elements where a mask is true, and an initial value."""
+    neutral, combine = _OF_SOME[name]
+    has_least = neutral is not None
+    if where is not True:
+        neutral = neutral if has_least else initial
+        if neutral is None:
+            raise ValueError(f"{name} of no elements has no value: with where, initial is needed")
+        a = _core.select(_mask(where), a, a.dtype.type(neutral), False)
+    if initial is None:
+        return getattr(a, name)(**rest)
+    out = rest.pop("out", None)
+    if a.size or has_least:
+        result = getattr(a, name)(**rest)
+    else:
+        result = _core.full(np.sum(_stand_in(a), **rest).shape, a.dtype, initial)
+    one = result.dtype.type(initial)
+    return _core.universal_functions[combine](result, one, out=result if out is None else out)
+
+
+def array_function(
+    array: GPUArray, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """Runs numpy's functions that have a counterpart here on the device, and refuses all others
+    with a hint: what ``GPUArray.__array_function__`` does.
+
+    Raises
+    ------
+    TypeError
+        There is no counterpart on the device, or it does not take an argument; the text says what
+        to call instead.
+    """
+    if not all(issubclass(kind, GPUArray | np.ndarray) for kind in types):
+        return NotImplemented
+    if func in _OF_DTYPES:
+        return func(*(a.dtype if isinstance(a, GPUArray) else a for a in args), **kwargs)
+    if func in _WITHOUT_ELEMENTS:
+        given = {name: _stand_in(value) for name, value in kwargs.items()}
+        return func(*map(_stand_in, args), **given)
+    name = f"{func.__module__}.{func.__name__}"
+    counterpart = None
+    if func.__module__ == "numpy":
+        counterpart = _counterpart(_ALIASES.get(func.__name__, func.__name__))
+    if counterpart is None:
+        raise _refusal(name)
+    reduction = {"amax": "max", "amin": "min"}.get(func.__name__, func.__name__)
+    if reduction in _OF_SOME and not {"where", "initial"}.isdisjoint(kwargs):
+        given = _signature(func).bind(*args, **kwargs).arguments
+        unset = getattr(np, "_NoValue", None)
+        return _reduce_some(reduction, **{k: v for k, v in given.items() if v is not unset})
+    if func is np.where and len(args) == 1:
+        counterpart = gpuarray.nonzero
+    if func is np.sum:
+        # `gpuarray.sum` is PyCUDA's, which keeps the dtype.
+        counterpart = GPUArray.sum
+    return _call(name, func, counterpart, args, kwargs)
+
+
+# -- universal functions ------------------------------------------------------------------
+
+
+def _pairs(name: str) -> Callable[..., Any] | None:
+    """Returns a universal function that has two results."""
+    if name == "divmod":
+        table = _core.universal_functions
+        return lambda x, y: (table["floor_divide"](x, y), table["remainder"](x, y))
+    if name == "modf":
+        return lambda x: cumath.modf(_inexact(x))
+    if name == "frexp":
+        return _frexp
+    return None
+
+
+def _inexact(x: GPUArray) -> GPUArray:
+    """Returns numbers with fractions, in numpy's dtype for a function that needs them."""
+    dtype = np.result_type(x.dtype, np.float16)
+    return x if x.dtype == dtype else x.astype(dtype)
+
+
+def _frexp(x: GPUArray) -> tuple[GPUArray, GPUArray]:
+    significands, exponents = cumath.frexp(x)
+    return significands, exponents.astype(np.int32)
+
+
+def _mask(where: Any) -> GPUArray:
+    if not isinstance(where, GPUArray) or where.dtype != np.bool_:
+        raise TypeError(
+            f"where is of type {type(where).__name__}; a GPUArray of truth values is needed"
+        )
+    return where
+
+
+def _masked(function: Any, operands: Any, out: Any, where: Any) -> GPUArray:
+    """Returns the values where a mask is true; elsewhere `out` keeps its elements."""
+    where = _mask(where)
+    if out is None:
+        values = function(*operands)
+        shape = np.broadcast_shapes(values.shape, where.shape)
+        return values if shape == values.shape else _core.select(where, values, values, False)
+    shape = np.broadcast_shapes(*map(np.shape, operands))
+    values = function(*operands, out=_core.new_like(out, shape))
+    return _core.select(where, values, out, False, out)
+
+
+def _apply(name: str, operands: Any, kwargs: dict[str, Any]) -> Any:
+    outputs = kwargs.pop("out", None)
+    where = kwargs.pop("where", True)
+    function = _core.universal_functions.get(_ALIASES.get(name, name))
+    if function is None:
+        pair = _pairs(name)
+        if pair is None and name in gpuarray.__all__:
+            pair = getattr(gpuarray, name)
+        if pair is None:
+            raise _refusal(f"numpy.{name}")
+        takes_out = "out" in (_parameters(pair) or ())
+        if where is not True or (outputs is not None and not takes_out):
+            refused = "where" if takes_out else "out and where"
+            raise TypeError(f"numpy.{name} of a GPUArray does not take {refused}")
+        return pair(*operands, out=outputs[0]) if outputs is not None else pair(*operands)
+    out = outputs[0] if outputs is not None else None
+    if where is True:
+        return function(*operands, out=out)
+    return _masked(function, operands, out, where)
+
+
+def _cast(name: str, casting: Any, operands: Any, outputs: Any) -> Any:
+    """Calls a function whose result becomes an element of `out` by one of numpy's other rules."""
+    result = _apply(name, operands, {})
+    if outputs is None:
+        return result
+    (out,) = outputs
+    if not np.can_cast(result.dtype, out.dtype, casting):
+        raise TypeError(
+            f"numpy.{name} has a result of {result.dtype}, which does not become {out.dtype} with "
+            f"casting {casting!r}"
+        )
+    out[...] = result
+    return out
+
+
+def _combine(name: str, method: str, a: Any, kwargs: dict[str, Any]) -> Any:
+    function = _core.universal_functions.get(name)
+    reduction = function and function.reduction
+    if reduction is None:
+        raise _refusal(f"numpy.{name}.{method}")
+    given = {key: kwargs.pop(key, None) for key in ("dtype", "out")}
+    given["out"] = given["out"][0] if given["out"] is not None else None
+    axis = kwargs.pop("axis", 0)
+    if method == "accumulate":
+        if a.ndim == 0 and axis in (0, -1):
+            raise TypeError(f"numpy.{name}.accumulate cannot accumulate on an array without axes")
+        if given["dtype"] is None and name in ("add", "multiply") and a.dtype.kind in "biu":
+            given["dtype"] = np.uint64 if a.dtype.kind == "u" else np.int64
+        return lambda: _core.scan(reduction, a, axis, False, **given)
+    keeps = bool(kwargs.pop("keepdims", False))
+    axis = tuple(range(a.ndim)) if axis is None else axis
+    return lambda: _core.reduce(reduction, a, axis=axis, keepdims=keeps, **given)
+
+
+# Values of numpy's keywords that say nothing.
+_IGNORED = {"casting": "same_kind", "order": "K", "dtype": None, "subok": True, "where": True}
+
+
+def _check_nothing_left(name: str, kwargs: dict[str, Any]) -> None:
+    for key, value in kwargs.items():
+        if key == "initial" and value is getattr(np, "_NoValue", None):
+            continue
+        if key not in _IGNORED or not _is_default(value, _IGNORED[key]):
+            raise _not_taken(f"numpy.{name}", key, value)
+
+
+def array_ufunc(array: GPUArray, ufunc: Any, method: str, /, *inputs: Any, **kwargs: Any) -> Any:
+    """Runs numpy's universal functions and their methods, and the operators of numpy's scalars, on
+    the device: what ``GPUArray.__array_ufunc__`` does.
+
+    Raises
+    ------
+    TypeError
+        The device does not have the function, an argument is an array of numpy's, or a keyword is
+        not offered.
+    """
+    name = ufunc.__name__
+    for operand in (*inputs, *(kwargs.get("out") or ())):
+        if hasattr(type(operand), "__array_ufunc__") and not isinstance(
+            operand, GPUArray | np.ndarray | np.generic
+        ):
+            return NotImplemented
+        # An array of one element counts as a number; `out` is refused where it is used.
+        if isinstance(operand, np.ndarray) and operand.shape not in ((), (1,)):
+            raise TypeError(
+                f"numpy.{name} has a GPUArray and an array of numpy's as arguments; send the "
+                "latter to the device (gpuarray.to_gpu) or copy the former to the host (a.get())"
+            )
+    if method == "__call__":
+        # Lists are arrays to numpy.
+        listed = (list, tuple)
+        made = (gpuarray.to_gpu(np.asarray(it)) if isinstance(it, listed) else it for it in inputs)
+        inputs = tuple(made)
+        known: dict[str, Any] = {k: kwargs.pop(k) for k in ("out", "where") if k in kwargs}
+        if kwargs.get("casting") in ("safe", "unsafe") and known.get("where", True) is True:
+            casting = kwargs.pop("casting")
+            _check_nothing_left(name, kwargs)
+            return _cast(name, casting, inputs, known.get("out"))
+        _check_nothing_left(name, kwargs)
+        return _apply(name, inputs, known)
+    if method in ("reduce", "accumulate"):
+        call = _combine(name, method, inputs[0], kwargs)
+        _check_nothing_left(f"{name}.{method}", kwargs)
+        return call()
+    if method == "outer":
+        x, y = inputs
+        known = {k: kwargs.pop(k) for k in ("out", "where") if k in kwargs}
+        _check_nothing_left(f"{name}.{method}", kwargs)
+        if isinstance(x, GPUArray):
+            x = x[(..., *(None,) * np.ndim(y))]
+        return _apply(name, (x, y), known)
+    raise _refusal(f"numpy.{name}.{method}")

@@ -1,0 +1,245 @@
+"""Dot products, and reductions of the elements that an array of indices names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import _core
+from .._core import GPUArray, Reduction
+from .indexing import take
+
+
+def dot(
+    a: GPUArray, b: GPUArray, dtype: Any = None, stream: Any = None, allocator: Any = None
+) -> GPUArray:
+    """Returns the sum of the products of corresponding elements.
+
+    Parameters
+    ----------
+    a, b : GPUArray
+        Arrays of one shape, of any number of axes, unlike numpy's, which multiplies matrices.
+    dtype : dtype, optional
+        What elements are combined in; that of the arrays without it.
+    stream : Stream, optional
+        Where the work is queued.
+    allocator : callable, optional
+        Where the result's memory comes from.
+
+    Returns
+    -------
+    GPUArray
+        An array without axes.
+
+    Raises
+    ------
+    TypeError
+        An argument is no GPUArray, or the elements are records.
+    ValueError
+        The shapes differ.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> gpuarray.dot(gpuarray.arange(3), gpuarray.arange(3)).get()
+    array(5)
+    """
+    return _core.dot(a, b, dtype, stream, allocator)
+
+
+def matmul(
+    a: GPUArray,
+    b: GPUArray,
+    out: GPUArray | None = None,
+    dtype: Any = None,
+    stream: Any = None,
+    allocator: Any = None,
+) -> GPUArray:
+    """Returns the product of matrices, by numpy's rules; ``a @ b`` is the same.
+
+    On a GPU cuBLAS or rocBLAS multiplies floating-point and complex numbers where the library
+    is there (``PYGPU_CUBLAS``, ``PYGPU_ROCBLAS``), else a kernel does; on the host the crate
+    ``matrixmultiply`` does. PyCUDA has no such function.
+
+    Parameters
+    ----------
+    a, b : GPUArray
+        Of shapes (..., m, k) and (..., k, n); axes before the last two are broadcast. An array of
+        one axis is a row on the left and a column on the right.
+    out : GPUArray, optional
+        Receives the product; it may be one of the factors.
+    dtype : dtype, optional
+        What the product is computed in; the common dtype without it.
+    stream : Stream, optional
+        Where the work is queued.
+    allocator : callable, optional
+        Where the result's memory comes from.
+
+    Returns
+    -------
+    GPUArray
+        Of shape (..., m, n).
+
+    Raises
+    ------
+    TypeError
+        A factor is no GPUArray, or its elements are records.
+    ValueError
+        The shapes have no product, or ``out`` has another one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pygpu.autoinit
+    >>> from pygpu import gpuarray
+    >>> a = gpuarray.to_gpu(np.array([[1, 2], [3, 4]]))
+    >>> (a @ a).get().tolist()
+    [[7, 10], [15, 22]]
+    """
+    return _core.matmul(a, b, out, dtype, stream, allocator)
+
+
+def subset_sum(
+    subset: GPUArray, a: GPUArray, dtype: Any = None, stream: Any = None, allocator: Any = None
+) -> GPUArray:
+    """Returns the sum of the elements that indices name.
+
+    Parameters
+    ----------
+    subset : GPUArray
+        Indices along one axis; one outside the array reads as zero.
+    a : GPUArray
+        The elements.
+    dtype : dtype, optional
+        What elements are combined in; that of the arrays without it.
+    stream : Stream, optional
+        Where the work is queued.
+    allocator : callable, optional
+        Where the result's memory comes from.
+
+    Returns
+    -------
+    GPUArray
+        An array without axes.
+
+    Raises
+    ------
+    TypeError
+        The indices are no GPUArray of integers, an array is none, or its elements are records.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> gpuarray.subset_sum(gpuarray.arange(2), gpuarray.arange(5) * 10).get()
+    array(10)
+    """
+    return _core.reduce_subset(Reduction.Sum, subset, a, dtype, stream, allocator)
+
+
+def subset_dot(
+    subset: GPUArray,
+    a: GPUArray,
+    b: GPUArray,
+    dtype: Any = None,
+    stream: Any = None,
+    allocator: Any = None,
+) -> GPUArray:
+    """Returns the dot product of the elements of two arrays that indices name.
+
+    Parameters
+    ----------
+    subset : GPUArray
+        Indices along one axis; one outside the array reads as zero.
+    a, b : GPUArray
+        The elements.
+    dtype : dtype, optional
+        What elements are combined in; that of the arrays without it.
+    stream : Stream, optional
+        Where the work is queued.
+    allocator : callable, optional
+        Where the result's memory comes from.
+
+    Returns
+    -------
+    GPUArray
+        An array without axes.
+
+    Raises
+    ------
+    TypeError
+        The indices are no GPUArray of integers, an array is none, or its elements are records.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> a = gpuarray.arange(5)
+    >>> gpuarray.subset_dot(gpuarray.arange(3), a, a).get()
+    array(5)
+    """
+    x, y = take(a, subset, stream=stream), take(b, subset, stream=stream)
+    return _core.dot(x, y, dtype, stream, allocator)
+
+
+def subset_min(subset: GPUArray, a: GPUArray, stream: Any = None) -> GPUArray:
+    """Returns the smallest of the elements that indices name.
+
+    Parameters
+    ----------
+    subset : GPUArray
+        Indices along one axis; one outside the array reads as zero.
+    a : GPUArray
+        The elements.
+    stream : Stream, optional
+        Where the work is queued.
+
+    Returns
+    -------
+    GPUArray
+        An array without axes.
+
+    Raises
+    ------
+    TypeError
+        The indices are no GPUArray of integers, ``a`` is no GPUArray, or its elements are records.
+    ValueError
+        There are no indices.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> gpuarray.subset_min(gpuarray.arange(1, 3), gpuarray.arange(5) * 2).get()
+    array(2)
+    """
+    return _core.reduce_subset(Reduction.Minimum, subset, a, None, stream)
+
+
+def subset_max(subset: GPUArray, a: GPUArray, stream: Any = None) -> GPUArray:
+    """Returns the largest of the elements that indices name.
+
+    Parameters
+    ----------
+    subset : GPUArray
+        Indices along one axis; one outside the array reads as zero.
+    a : GPUArray
+        The elements.
+    stream : Stream, optional
+        Where the work is queued.
+
+    Returns
+    -------
+    GPUArray
+        An array without axes.
+
+    Raises
+    ------
+    TypeError
+        The indices are no GPUArray of integers, ``a`` is no GPUArray, or its elements are records.
+    ValueError
+        There are no indices.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> gpuarray.subset_max(gpuarray.arange(1, 3), gpuarray.arange(5) * 2).get()
+    array(4)
+    """
+    return _core.reduce_subset(Reduction.Maximum, subset, a, None, stream)

@@ -1,0 +1,82 @@
+"""Methods of PyCUDA's arrays that programs call although their names are private, and those of
+Python 2's division: packages derive classes from them, or call them to save memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .._core import GPUArray
+from ..characterize import has_double_support
+from ..compyte.array import get_common_dtype
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+def _get_common_dtype(obj1: Any, obj2: Any) -> np.dtype[Any]:
+    """The dtype that a result of two arrays or numbers has on the device."""
+    return get_common_dtype(obj1, obj2, has_double_support())
+
+
+def _check(out: GPUArray, *others: GPUArray) -> None:
+    for array in (out, *others):
+        if not array.flags.forc:
+            raise RuntimeError("only contiguous arrays may be used as arguments to this operation")
+        if array.shape not in ((), out.shape):
+            raise ValueError(
+                f"shape {array.shape} of an argument is not that of the result, {out.shape}"
+            )
+
+
+def _axpbyz(
+    self: GPUArray, selffac: Any, other: GPUArray, otherfac: Any, out: GPUArray, stream: Any = None
+) -> GPUArray:
+    """Writes ``selffac * self + otherfac * other`` to ``out`` and returns that."""
+    from ..elementwise import get_axpbyz_kernel
+
+    _check(out, self, other)
+    kernel = get_axpbyz_kernel(
+        self.dtype, other.dtype, out.dtype, self.shape == (), other.shape == ()
+    )
+    factors = self.dtype.type(selffac), other.dtype.type(otherfac)
+    sides = factors[0], self.gpudata, factors[1], other.gpudata
+    kernel.prepared_async_call(out._grid, out._block, stream, *sides, out.gpudata, out.mem_size)
+    return out
+
+
+def _axpbz(self: GPUArray, selffac: Any, other: Any, out: GPUArray, stream: Any = None) -> GPUArray:
+    """Writes ``selffac * self`` plus a number to ``out`` and returns that."""
+    from ..elementwise import get_axpbz_kernel
+
+    _check(out, self)
+    kernel = get_axpbz_kernel(self.dtype, out.dtype)
+    sides = out.dtype.type(selffac), self.gpudata, out.dtype.type(other)
+    kernel.prepared_async_call(out._grid, out._block, stream, *sides, out.gpudata, out.mem_size)
+    return out
+
+
+def _elwise_multiply(
+    self: GPUArray, other: GPUArray, out: GPUArray, stream: Any = None
+) -> GPUArray:
+    """Writes the product of two arrays to ``out`` and returns that."""
+    from ..elementwise import get_binary_op_kernel
+
+    _check(out, self, other)
+    kernel = get_binary_op_kernel(
+        self.dtype, other.dtype, out.dtype, "*", self.shape == (), other.shape == ()
+    )
+    sides = self.gpudata, other.gpudata
+    kernel.prepared_async_call(out._grid, out._block, stream, *sides, out.gpudata, out.mem_size)
+    return out
+
+
+_METHODS = {
+    "_axpbyz": _axpbyz,
+    "_axpbz": _axpbz,
+    "_elwise_multiply": _elwise_multiply,
+    "__div__": GPUArray.__truediv__,
+    "__rdiv__": GPUArray.__rtruediv__,
+    "__idiv__": GPUArray.__itruediv__,
+}
+for _name, _method in _METHODS.items():
+    setattr(GPUArray, _name, _method)

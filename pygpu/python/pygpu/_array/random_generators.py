@@ -1,0 +1,458 @@
+"""Base classes of the random number generators of :mod:`pygpu.curandom`."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from .. import _core
+from .._arguments import gpu_array
+from .._core import GPUArray
+from .creation import empty, to_gpu
+
+UINT64_END = 1 << 64
+
+
+def _not_negative(name: str, value: Any) -> int:
+    number = operator.index(value)
+    if not 0 <= number < UINT64_END:
+        raise ValueError(
+            f"{name} is {number}; whole numbers from 0 to {UINT64_END - 1} are allowed"
+        )
+    return number
+
+
+def _expect(name: str, value: Any, dtype: Any, shape: tuple[int, ...]) -> GPUArray:
+    """Returns ``value`` if it is a GPUArray of this dtype and shape, as which it is described."""
+    wanted = f"a GPUArray of {np.dtype(dtype)} of shape {shape} is needed"
+    if not isinstance(value, GPUArray):
+        raise TypeError(f"{name} is of type {type(value).__name__}; {wanted}")
+    if value.dtype != dtype or value.shape != shape:
+        raise TypeError(f"{name} is of {value.dtype} and shape {value.shape}; {wanted}")
+    return value
+
+
+_STATE_TYPES = {
+    "Xorwow": "curandStateXORWOW",
+    "Mrg32k3a": "curandStateMRG32k3a",
+    "Sobol32": "curandStateSobol32",
+    "Sobol64": "curandStateSobol64",
+    "ScrambledSobol32": "curandStateScrambledSobol32",
+    "ScrambledSobol64": "curandStateScrambledSobol64",
+}
+
+
+class RandomNumberGenerator:
+    """What all generators have: states on the device, and fills of arrays.
+
+    A generator has ``block_count * generators_per_block`` states, the same number on every device.
+    Element ``e`` of an array, in memory order, comes from state ``e % count``. So the same seeds
+    make the same numbers on every backend, bit for bit. Uniform numbers are in (0, 1], as cuRAND's.
+
+    Work is queued on the array's own stream, or on ``stream``. An array without gaps is written in
+    place; another one is written through a copy.
+    """
+
+    _kind: ClassVar[str]
+    has_box_muller: ClassVar[bool]
+
+    def __init__(self, words: Callable[[int, int], np.ndarray]) -> None:
+        count, _, bits = _core.random_generator(self._kind)
+        self.generators_per_block = 256
+        self.block_count = count // self.generators_per_block
+        self.generator_bits = bits
+        self._states = to_gpu(words(count, bits))
+
+    @_core.YieldingProperty
+    def state_type(self) -> str:
+        """The name of cuRAND's structure for a state, which ``curand_kernel.h`` declares."""
+        return _STATE_TYPES[self._kind]
+
+    @_core.YieldingProperty
+    def state(self) -> Any:
+        """The memory of the states, whose layout is that of cuRAND's structure for the generator.
+
+        A kernel of a program's own that includes ``curand_kernel.h`` may draw from them.
+        """
+        return self._states.gpudata
+
+    def _fill(
+        self,
+        data: Any,
+        distribution: str,
+        allowed: tuple[type, ...],
+        first: float = 0.0,
+        second: float = 0.0,
+        stream: Any = None,
+    ) -> None:
+        gpu_array("data", data)
+        if data.dtype.type not in allowed:
+            names = ", ".join(np.dtype(it).name for it in allowed)
+            raise NotImplementedError(f"data is of dtype {data.dtype}; allowed are {names}")
+        _core.random_fill(self._kind, self._states, data, distribution, first, second, stream)
+
+    def fill_uniform(self, data: GPUArray, stream: Any = None) -> None:
+        """Sets the elements to uniform numbers in (0, 1], or to all values of an integer alike.
+
+        Parameters
+        ----------
+        data : GPUArray
+            Of float32, float64, int32 or uint32; of a generator of 64 bits also int64 or uint64.
+        stream : Stream, optional
+            Where the work is queued.
+
+        Raises
+        ------
+        TypeError
+            ``data`` is no GPUArray.
+        NotImplementedError
+            The array is of another dtype.
+        """
+        gpu_array("data", data)
+        wide = (np.int64, np.uint64) if self.generator_bits == 64 else ()
+        allowed = (np.float32, np.float64, np.int32, np.uint32, *wide)
+        distribution = "uniform" if data.dtype.kind == "f" else "bits"
+        self._fill(data, distribution, allowed, stream=stream)
+
+    def fill_normal(self, data: GPUArray, stream: Any = None) -> None:
+        """Sets the elements to normal numbers of mean 0 and standard deviation 1.
+
+        Parameters
+        ----------
+        data : GPUArray
+            Of float32 or float64.
+        stream : Stream, optional
+            Where the work is queued.
+
+        Raises
+        ------
+        TypeError
+            ``data`` is no GPUArray.
+        NotImplementedError
+            The array is of another dtype.
+        """
+        self._fill(data, "normal", (np.float32, np.float64), stream=stream)
+
+    def fill_log_normal(
+        self, data: GPUArray, mean: float, stddev: float, stream: Any = None
+    ) -> None:
+        """Sets the elements to numbers whose logarithms are normal.
+
+        Parameters
+        ----------
+        data : GPUArray
+            Of float32 or float64.
+        mean, stddev : float
+            Mean and standard deviation of the logarithms.
+        stream : Stream, optional
+            Where the work is queued.
+
+        Raises
+        ------
+        TypeError
+            ``data`` is no GPUArray.
+        NotImplementedError
+            The array is of another dtype.
+        ValueError
+            ``mean`` or ``stddev`` is not finite.
+        """
+        kinds = (np.float32, np.float64)
+        self._fill(data, "log_normal", kinds, float(mean), float(stddev), stream)
+
+    def fill_poisson(
+        self, data: GPUArray, lambda_value: float | None = None, stream: Any = None
+    ) -> None:
+        """Sets the elements to whole numbers of Poisson's distribution.
+
+        Parameters
+        ----------
+        data : GPUArray
+            Of uint32. Without ``lambda_value`` also of float32 or float64.
+        lambda_value : float, optional
+            The mean. Without it each element is the mean of the number that replaces it.
+        stream : Stream, optional
+            Where the work is queued.
+
+        Raises
+        ------
+        TypeError
+            ``data`` is no GPUArray.
+        NotImplementedError
+            The array is of another dtype.
+        ValueError
+            ``lambda_value`` is negative or not finite.
+        """
+        if lambda_value is None:
+            kinds = (np.float32, np.float64, np.uint32)
+            self._fill(data, "poisson_of_element", kinds, stream=stream)
+        else:
+            self._fill(data, "poisson", (np.uint32,), float(lambda_value), stream=stream)
+
+    def gen_uniform(self, shape: Any, dtype: Any, stream: Any = None) -> GPUArray:
+        """Returns a new array of uniform numbers; see :meth:`fill_uniform`.
+
+        Parameters
+        ----------
+        shape : int or tuple of int
+            The shape of the array.
+        dtype : dtype
+            float32, float64, int32 or uint32; of a generator of 64 bits also int64 or uint64.
+        stream : Stream, optional
+            Where the work is queued.
+
+        Returns
+        -------
+        GPUArray
+            The array.
+
+        Raises
+        ------
+        NotImplementedError
+            Another dtype.
+        """
+        result = empty(shape, dtype)
+        self.fill_uniform(result, stream)
+        return result
+
+    def gen_normal(self, shape: Any, dtype: Any, stream: Any = None) -> GPUArray:
+        """Returns a new array of normal numbers; see :meth:`fill_normal`.
+
+        Parameters
+        ----------
+        shape : int or tuple of int
+            The shape of the array.
+        dtype : dtype
+            float32 or float64.
+        stream : Stream, optional
+            Where the work is queued.
+
+        Returns
+        -------
+        GPUArray
+            The array.
+
+        Raises
+        ------
+        NotImplementedError
+            Another dtype.
+        """
+        result = empty(shape, dtype)
+        self.fill_normal(result, stream)
+        return result
+
+    def gen_log_normal(
+        self, shape: Any, dtype: Any, mean: float, stddev: float, stream: Any = None
+    ) -> GPUArray:
+        """Returns a new array of log-normal numbers; see :meth:`fill_log_normal`.
+
+        Parameters
+        ----------
+        shape : int or tuple of int
+            The shape of the array.
+        dtype : dtype
+            float32 or float64.
+        mean, stddev : float
+            Mean and standard deviation of the logarithms.
+        stream : Stream, optional
+            Where the work is queued.
+
+        Returns
+        -------
+        GPUArray
+            The array.
+
+        Raises
+        ------
+        NotImplementedError
+            Another dtype.
+        ValueError
+            ``mean`` or ``stddev`` is not finite.
+        """
+        result = empty(shape, dtype)
+        self.fill_log_normal(result, mean, stddev, stream)
+        return result
+
+    def gen_poisson(
+        self, shape: Any, dtype: Any, lambda_value: float, stream: Any = None
+    ) -> GPUArray:
+        """Returns a new array of numbers of Poisson's distribution; see :meth:`fill_poisson`.
+
+        Parameters
+        ----------
+        shape : int or tuple of int
+            The shape of the array.
+        dtype : dtype
+            uint32.
+        lambda_value : float
+            The mean.
+        stream : Stream, optional
+            Where the work is queued.
+
+        Returns
+        -------
+        GPUArray
+            The array.
+
+        Raises
+        ------
+        NotImplementedError
+            Another dtype.
+        ValueError
+            ``lambda_value`` is negative or not finite.
+        """
+        result = empty(shape, dtype)
+        self.fill_poisson(result, lambda_value, stream)
+        return result
+
+    def _jump(self, jump: str, amounts: np.ndarray, stream: Any) -> None:
+        words = self._states.get(stream=stream)
+        self._states.set(_core.random_skip(self._kind, words, jump, amounts), stream=stream)
+
+    def _skip(self, jump: str, i: Any, stream: Any) -> None:
+        self._jump(jump, np.array([_not_negative("i", i)], np.uint64), stream)
+
+    def _skip_array(self, jump: str, i: Any, stream: Any) -> None:
+        count = self.block_count * self.generators_per_block
+        gpu_array("i", i)
+        if i.dtype.kind not in "iu" or i.size != count:
+            raise TypeError(
+                f"i is of {i.dtype} with {i.size} elements; {count} integers are needed, one for "
+                "each state"
+            )
+        amounts = i.get(stream=stream).reshape(-1)
+        if amounts.min() < 0:
+            raise ValueError(f"i has the element {amounts.min()}; no state can jump back")
+        self._jump(jump, amounts.astype(np.uint64), stream)
+
+    def call_skip_ahead(self, i: int, stream: Any = None) -> None:
+        """Advances every state by ``i`` draws. PyCUDA advances those of the first block only.
+
+        The call waits for work that uses the states: they are advanced in the host's memory.
+
+        Parameters
+        ----------
+        i : int
+            The number of draws: of 32 bits, or of 64 for a generator of 64 bits.
+        stream : Stream, optional
+            Where the copies are queued.
+
+        Raises
+        ------
+        ValueError
+            ``i`` is negative or does not fit 64 bits.
+        """
+        self._skip("draws", i, stream)
+
+    def call_skip_ahead_array(self, i: GPUArray, stream: Any = None) -> None:
+        """Advances each state by its own number of draws.
+
+        Parameters
+        ----------
+        i : GPUArray
+            As many integers as there are states.
+        stream : Stream, optional
+            Where the copies are queued.
+
+        Raises
+        ------
+        TypeError
+            ``i`` is of another dtype or size.
+        ValueError
+            An element is negative.
+        """
+        self._skip_array("draws", i, stream)
+
+
+class PseudoRandomNumberGenerator(RandomNumberGenerator):
+    """A generator whose states are sequences far apart, each with a seed of its own."""
+
+    has_box_muller = True
+
+    def __init__(self, seed_getter: Callable[[int], GPUArray] | None, offset: int) -> None:
+        start = _not_negative("offset", offset)
+
+        def words(count: int, _: int) -> np.ndarray:
+            if seed_getter is None:
+                seeds = np.random.randint(0, 2**31 - 1, count, np.int32)  # noqa: NPY002
+            else:
+                given = seed_getter(count)
+                size = (count,) if not isinstance(given, GPUArray) else given.shape
+                seeds = _expect("seed", given, np.int32, size).get().reshape(-1)
+                if seeds.size != count:
+                    raise TypeError(f"seed has {seeds.size} elements; {count} are needed")
+            return _core.random_seeded(self._kind, seeds.view(np.uint32), start)
+
+        super().__init__(words)
+
+    def call_skip_ahead_sequence(self, i: int, stream: Any = None) -> None:
+        """Advances every state by ``i`` sequences, of 2**67 draws (XORWOW) or 2**127 (MRG32k3a).
+        PyCUDA advances those of the first block only.
+
+        Parameters
+        ----------
+        i : int
+            The number of sequences.
+        stream : Stream, optional
+            Where the copies are queued.
+
+        Raises
+        ------
+        ValueError
+            ``i`` is negative or does not fit 64 bits.
+        """
+        self._skip("sequences", i, stream)
+
+    def call_skip_ahead_sequence_array(self, i: GPUArray, stream: Any = None) -> None:
+        """Advances each state by its own number of sequences.
+
+        Parameters
+        ----------
+        i : GPUArray
+            As many integers as there are states.
+        stream : Stream, optional
+            Where the copies are queued.
+
+        Raises
+        ------
+        TypeError
+            ``i`` is of another dtype or size.
+        ValueError
+            An element is negative.
+        """
+        self._skip_array("sequences", i, stream)
+
+
+class QuasiRandomNumberGenerator(RandomNumberGenerator):
+    """A generator of points that fill space evenly: each state is one dimension."""
+
+    has_box_muller = False
+
+    def __init__(
+        self,
+        dir_vector: GPUArray | None,
+        scramble_vector: GPUArray | None,
+        offset: int,
+        scrambled: bool,
+    ) -> None:
+        start = _not_negative("offset", offset)
+
+        def words(count: int, bits: int) -> np.ndarray:
+            dtype = np.dtype(f"u{bits // 8}")
+            if dir_vector is None:
+                vectors = _core.random_direction_vectors(bits, count, scrambled)
+            else:
+                vectors = _expect("dir_vector", dir_vector, dtype, (count, bits)).get()
+            if not scrambled:
+                shifts = None
+            elif scramble_vector is None:
+                shifts = _core.random_scramble_constants(bits, count)
+            else:
+                shifts = _expect("scramble_vector", scramble_vector, dtype, (count,)).get()
+                shifts = shifts.view(np.uint32)
+            flat = np.ascontiguousarray(vectors).reshape(-1).view(np.uint32)
+            return _core.random_points(bits, flat, shifts, start)
+
+        super().__init__(words)

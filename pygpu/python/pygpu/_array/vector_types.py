@@ -1,0 +1,101 @@
+"""The vector types of CUDA C, as ``pycuda.gpuarray.vec`` has them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..compyte.dtypes import get_or_register_dtype
+
+
+class vec:
+    """The vector types of CUDA C as numpy dtypes, each with a function that makes one.
+
+    Attributes
+    ----------
+    char1, char2, ..., double2 : numpy.dtype
+        Records with the fields ``x``, ``y``, ``z`` and ``w``, as many as the type has.
+    make_char1, make_char2, ..., make_double2 : function
+        Takes one number for each field; returns a numpy array without axes.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> array = gpuarray.zeros(2, gpuarray.vec.float4)
+    >>> array[1] = gpuarray.vec.make_float4(1, 2, 3, 4)
+    >>> array.get()["w"]
+    array([0., 4.], dtype=float32)
+    """
+
+
+_MAKER = """Returns a ``{name}`` of its numbers.
+
+Parameters
+----------
+{fields} : number
+    The fields, by position or by name.
+
+Returns
+-------
+numpy.ndarray
+    An array without axes, of the dtype ``vec.{name}``.
+
+Raises
+------
+TypeError
+    A field is missing, unknown or there twice.
+
+Examples
+--------
+>>> from pygpu import gpuarray
+>>> gpuarray.vec.make_{name}({numbers})["x"].item() == 1
+True
+"""
+
+
+def _maker(name: str, dtype: np.dtype) -> Callable[..., np.ndarray]:
+    """The function that makes a vector type."""
+    fields = dtype.names or ()
+
+    def make(*parts: Any, **named: Any) -> np.ndarray:
+        given = dict(zip(fields, parts, strict=False))
+        if len(parts) > len(fields) or given.keys() & named.keys() or {*given, *named} != {*fields}:
+            raise TypeError(
+                f"make_{name} takes {len(fields)} numbers, {', '.join(fields)}; it has "
+                f"{len(parts)} by position and {list(named)} by name"
+            )
+        given.update(named)
+        return np.array(tuple(given[field] for field in fields), dtype=dtype)
+
+    make.__name__ = f"make_{name}"
+    make.__qualname__ = f"vec.make_{name}"
+    numbers = ", ".join(str(number + 1) for number in range(len(fields)))
+    make.__doc__ = _MAKER.format(name=name, fields=", ".join(fields), numbers=numbers)
+    return make
+
+
+def _add_vector_types() -> None:
+    bases = {
+        "char": (np.int8, 4),
+        "uchar": (np.uint8, 4),
+        "short": (np.int16, 4),
+        "ushort": (np.uint16, 4),
+        "int": (np.int32, 4),
+        "uint": (np.uint32, 4),
+        "long": (np.int64, 4),
+        "ulong": (np.uint64, 4),
+        "longlong": (np.int64, 2),
+        "ulonglong": (np.uint64, 2),
+        "float": (np.float32, 4),
+        "double": (np.float64, 2),
+    }
+    for base, (scalar, most) in bases.items():
+        for count in range(1, most + 1):
+            dtype = np.dtype([(name, scalar) for name in "xyzw"[:count]])
+            get_or_register_dtype(f"{base}{count}", dtype)
+
+            setattr(vec, f"{base}{count}", dtype)
+            setattr(vec, f"make_{base}{count}", staticmethod(_maker(f"{base}{count}", dtype)))
+
+
+_add_vector_types()

@@ -1,0 +1,1 @@
+"""CUDA C from its text to a module: headers, words that compilers lack, loaded kernels."""

@@ -1,0 +1,487 @@
+"""Modules of compiled kernels: what they share, and those that are linked of parts."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING, Any
+
+from .. import _arguments, _core
+from .._core import Linker
+from .._driver.context import Context
+from .._driver.enumerations import jit_input_type
+from .._errors import Unsupported
+from . import headers
+from .c_text import code_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+# A launch of a kernel by another, or a call of a function that CUDA's runtime has for kernels.
+_OF_RUNTIME = re.compile(r"<<<|\bcuda[A-Z]\w*\s*\(")
+
+
+def check_arch(arch: str | None) -> None:
+    """Warns of an architecture beyond the device's."""
+    if arch is not None:
+        _arguments.instance("arch", arch, str)
+    digits = "".join(filter(str.isdigit, arch or ""))
+    if digits and divmod(int(digits), 10) > Context.get_device().compute_capability():
+        from warnings import warn
+
+        warn("trying to compile for a compute capability higher than selected GPU", stacklevel=3)
+
+
+class CudaModule:
+    """The base of the classes that compile and load a module: what reaches its kernels and
+    variables.
+
+    Attributes
+    ----------
+    module : driver.Module
+        The loaded module; None before a subclass has loaded one.
+
+    Examples
+    --------
+    >>> from pygpu import compiler
+    >>> module = compiler.SourceModule("__global__ void nothing() {}")
+    >>> isinstance(module, compiler.CudaModule)
+    True
+    >>> module.get_function("nothing")(block=(1, 1, 1))
+    >>> from pygpu import driver
+    >>> unbound = driver.TextureReference()  # where the device has textures
+    >>> module = compiler.SourceModule('''
+    ... __constant__ int number;
+    ... texture<float, 1> row;
+    ... surface<void, 2> image;
+    ... __global__ void use(float *x) {
+    ...     *x = tex1Dfetch(row, number);
+    ...     surf2Dwrite(*x, image, 0, 0);
+    ... }''')
+    >>> module.get_global("number")[1], module.get_texref("row").get_flags()
+    (4, 0)
+    >>> type(module.get_surfref("image")).__name__
+    'SurfaceReference'
+    """
+
+    module: Any = None
+
+    def get_function(self, name: str) -> _core.Function:
+        """Returns a kernel of the module.
+
+        Parameters
+        ----------
+        name : str
+            The kernel's name.
+
+        Returns
+        -------
+        driver.Function
+            The kernel.
+
+        Raises
+        ------
+        LogicError
+            The module has no such kernel.
+        """
+        return self.module.get_function(name)
+
+    def get_global(self, name: str) -> tuple[int, int]:
+        """Returns where a variable of the module lies.
+
+        Parameters
+        ----------
+        name : str
+            The variable's name.
+
+        Returns
+        -------
+        address : int
+            Its address in device memory, valid as long as the module.
+        size : int
+            Its bytes.
+
+        Raises
+        ------
+        LogicError
+            The module has no such variable.
+        """
+        return self.module.get_global(name)
+
+    def get_texref(self, name: str) -> Any:
+        """Returns a texture reference of the module.
+
+        Parameters
+        ----------
+        name : str
+            The name of a variable that was declared as ``texture<...>``.
+
+        Returns
+        -------
+        driver.TextureReference
+            The reference.
+
+        Raises
+        ------
+        LogicError
+            The module has no such variable.
+        Unsupported
+            The device has no textures.
+        """
+        return self.module.get_texref(name)
+
+    def get_surfref(self, name: str) -> Any:
+        """Returns a surface reference of the module.
+
+        Parameters
+        ----------
+        name : str
+            The name of a variable that was declared as ``surface<...>``.
+
+        Returns
+        -------
+        driver.SurfaceReference
+            The reference.
+
+        Raises
+        ------
+        LogicError
+            The module has no such variable.
+        Unsupported
+            The device has no surfaces.
+        """
+        return self.module.get_surfref(name)
+
+
+class DynamicModule(CudaModule):
+    """A module linked from several sources, files and libraries: add them, then call :meth:`link`.
+
+    Parameters
+    ----------
+    nvcc : str
+        A path to a compiler in place of this name has that compiler run.
+    keep : bool
+        Writes source and code to a new folder and prints its name.
+    no_extern_c : bool
+        Whether the source is taken as it is; kernels then have C++'s names unless they are declared
+        ``extern "C"``.
+    arch : str, optional
+        The architecture to compile for, ``sm_90`` for example; the device's by default.
+    code : str, optional
+        The code to make for ``arch``, as ``nvcc`` has it.
+    cache_dir : str or bool, optional
+        Taken and not used: `PYGPU_CACHE` and `PYGPU_CACHE_DIR` are about what is kept.
+    include_dirs : sequence of str, optional
+        Folders in which included files are looked for.
+    link_options : sequence of tuple, optional
+        Pairs of a value of ``driver.jit_option`` and its value, for the linker.
+    message_handler : callable, optional
+        Called with the outcome and the log of the linker.
+    log_verbose : bool
+        Whether the log tells more.
+    cuda_libdir : str, optional
+        The folder that :meth:`add_stdlib` takes libraries from; those of the toolkits by default.
+
+    Raises
+    ------
+    Unsupported
+        The backend has no linker.
+
+    Examples
+    --------
+    >>> from pygpu import compiler
+    >>> module = compiler.DynamicModule()
+    >>> _ = module.add_source("__global__ void first() {}", name="first.ptx")
+    >>> _ = module.add_source("__global__ void second() {}", name="second.ptx")
+    >>> module.link().get_function("second")(block=(1, 1, 1))
+    >>> import tempfile
+    >>> from pygpu import driver
+    >>> code = compiler.compile("__global__ void third() {}", target="ptx")
+    >>> kind, other = driver.jit_input_type.PTX, compiler.DynamicModule()
+    >>> with tempfile.NamedTemporaryFile(suffix=".ptx") as file:
+    ...     _ = file.write(code)
+    ...     file.flush()
+    ...     _ = other.add_file(file.name, kind)
+    >>> source = "__global__ void fourth() {}"
+    >>> _ = other.add_data(compiler.compile(source, target="ptx"), kind, "fourth.ptx")
+    >>> other.link().get_function("third")(block=(1, 1, 1))
+    """
+
+    def __init__(
+        self,
+        nvcc: str = "nvcc",
+        link_options: Any = None,
+        keep: bool = False,
+        no_extern_c: bool = False,
+        arch: str | None = None,
+        code: str | None = None,
+        cache_dir: str | bool | None = None,
+        include_dirs: Sequence[str] | None = None,
+        message_handler: Any = None,
+        log_verbose: bool = False,
+        cuda_libdir: str | None = None,
+    ) -> None:
+        self.linker: Linker | None = Linker(message_handler, link_options, log_verbose)
+        check_arch(arch)
+        self._compile_arguments = (nvcc, keep, no_extern_c, arch, code, cache_dir, include_dirs)
+        self.cuda_libdir = cuda_libdir
+
+    def _open_linker(self) -> Linker:
+        if self.linker is None:
+            raise ValueError("the module is linked already")
+        return self.linker
+
+    def add_source(
+        self, source: str, nvcc_options: Sequence[str] | None = None, name: str = "kernel.ptx"
+    ) -> DynamicModule:
+        """Compiles CUDA C and adds it. Libraries among the options (``-lcudadevrt``) are left to
+        :meth:`add_stdlib`, which is what links them.
+
+        Parameters
+        ----------
+        source : str
+            CUDA C.
+        nvcc_options : sequence of str, optional
+            Options of the compiler; ``DEFAULT_NVCC_FLAGS`` without it.
+        name : str
+            What messages show.
+
+        Returns
+        -------
+        DynamicModule
+            The module itself.
+
+        Raises
+        ------
+        CompileError
+            The compiler refused the source.
+        Unsupported
+            The device is not NVIDIA's, and has no PTX.
+        ValueError
+            The module is linked already.
+        """
+        # Programs change the flags of that module.
+        from .. import compiler
+
+        self._open_linker()
+        if (backend := _core.choose_backend()) != "cuda":
+            raise Unsupported(
+                f"DynamicModule.add_source: the backend {backend} has no PTX to link; "
+                "SourceModule and DynamicSourceModule compile one source there"
+            )
+        options = compiler.DEFAULT_NVCC_FLAGS if nvcc_options is None else nvcc_options
+        nvcc, keep, no_extern_c, arch, code, cache_dir, include_dirs = self._compile_arguments
+        ptx = compiler.compile(
+            source,
+            nvcc,
+            options,
+            keep,
+            no_extern_c,
+            arch,
+            code,
+            cache_dir,
+            include_dirs,
+            target="ptx",
+        )
+        return self.add_data(ptx, jit_input_type.PTX, name)
+
+    def add_data(self, data: Any, input_type: int, name: str = "unknown") -> DynamicModule:
+        """Adds code from memory.
+
+        Parameters
+        ----------
+        data : bytes or buffer
+            The code.
+        input_type : driver.jit_input_type
+            What kind of code it is.
+        name : str
+            What messages show.
+
+        Returns
+        -------
+        DynamicModule
+            The module itself.
+
+        Raises
+        ------
+        ValueError
+            The module is linked already.
+        """
+        self._open_linker().add_data(data, input_type, name)
+        return self
+
+    def add_file(self, filename: str, input_type: int) -> DynamicModule:
+        """Adds code from a file.
+
+        Parameters
+        ----------
+        filename : str or path
+            The file.
+        input_type : driver.jit_input_type
+            What kind of code it is.
+
+        Returns
+        -------
+        DynamicModule
+            The module itself.
+
+        Raises
+        ------
+        ValueError
+            The module is linked already.
+        OSError
+            The file cannot be read.
+        """
+        self._open_linker().add_file(filename, input_type)
+        return self
+
+    def add_stdlib(self, libname: str) -> DynamicModule:
+        """Adds a library of the vendor's toolkit.
+
+        Parameters
+        ----------
+        libname : str
+            Its name without ``lib`` and ``.a``: ``cudadevrt`` for kernels that launch others.
+
+        Returns
+        -------
+        DynamicModule
+            The module itself.
+
+        Raises
+        ------
+        OSError
+            The library is not there.
+        ValueError
+            The module is linked already.
+        """
+        return self.add_file(_find_library(libname, self.cuda_libdir), jit_input_type.LIBRARY)
+
+    def link(self) -> DynamicModule:
+        """Links what was added, and loads it.
+
+        Returns
+        -------
+        DynamicModule
+            The module itself.
+
+        Raises
+        ------
+        ValueError
+            The module is linked already.
+        """
+        linker, self.linker = self._open_linker(), None
+        self.module = linker.link_module()
+        return self
+
+
+class DynamicSourceModule(DynamicModule):
+    """A module compiled from CUDA C whose kernels can launch kernels, linked with ``cudadevrt``, a
+    library of CUDA's toolkit. A source that neither launches kernels nor calls another function of
+    CUDA's runtime is compiled as :class:`SourceModule` does, on every backend.
+
+    Parameters
+    ----------
+    source : str
+        CUDA C, put into ``extern "C" { ... }`` unless ``no_extern_c``.
+    nvcc : str
+        A path to a compiler in place of this name has that compiler run.
+    options : sequence of str, optional
+        Options of the compiler; ``DEFAULT_NVCC_FLAGS`` without it.
+    keep : bool
+        Writes source and code to a new folder and prints its name.
+    no_extern_c : bool
+        Whether the source is taken as it is; kernels then have C++'s names unless they are declared
+        ``extern "C"``.
+    arch : str, optional
+        The architecture to compile for, ``sm_90`` for example; the device's by default.
+    code : str, optional
+        The code to make for ``arch``, as ``nvcc`` has it.
+    cache_dir : str or bool, optional
+        Taken and not used: `PYGPU_CACHE` and `PYGPU_CACHE_DIR` are about what is kept.
+    include_dirs : sequence of str, optional
+        Folders in which included files are looked for.
+    cuda_libdir : str, optional
+        The folder that has ``libcudadevrt.a``; those of the toolkits by default.
+
+    Raises
+    ------
+    CompileError
+        The compiler refused the source.
+    Unsupported
+        The source launches kernels, and the device is not NVIDIA's; or the backend has no compiler.
+    OSError
+        The library is needed and not there.
+
+    Examples
+    --------
+    >>> from pygpu import compiler
+    >>> module = compiler.DynamicSourceModule("__global__ void nothing() {}")
+    >>> module.get_function("nothing")(block=(1, 1, 1))
+    """
+
+    def __init__(
+        self,
+        source: str,
+        nvcc: str = "nvcc",
+        options: Sequence[str] | None = None,
+        keep: bool = False,
+        no_extern_c: bool = False,
+        arch: str | None = None,
+        code: str | None = None,
+        cache_dir: str | bool | None = None,
+        include_dirs: Sequence[str] | None = None,
+        cuda_libdir: str | None = None,
+    ) -> None:
+        from .. import compiler
+
+        if not _OF_RUNTIME.search(code_of(source)):
+            self.linker = None
+            compiled = compiler.SourceModule(
+                source, nvcc, options, keep, no_extern_c, arch, code, cache_dir, include_dirs
+            )
+            self.module = compiled.module
+            return
+        super().__init__(
+            nvcc,
+            None,
+            keep,
+            no_extern_c,
+            arch,
+            code,
+            cache_dir,
+            include_dirs,
+            cuda_libdir=cuda_libdir,
+        )
+        if _core.choose_backend() != "cuda":
+            raise Unsupported(
+                "DynamicSourceModule: kernels that launch kernels need the backend cuda; this is "
+                f"{_core.choose_backend()}"
+            )
+        options = list(compiler.DEFAULT_NVCC_FLAGS if options is None else options)
+        if "-rdc=true" not in options:
+            options.append("-rdc=true")
+        self.add_source(source, options)
+        self.add_stdlib("cudadevrt")
+        self.link()
+
+
+def _find_library(name: str, folder: str | None) -> str:
+    """A static library of the toolkit: in ``folder``, or where toolkits are installed."""
+    from pathlib import Path
+
+    if folder is not None:
+        folders = [Path(folder)]
+    else:
+        folders = [root / "lib64" for root in headers.toolkits()]
+        folders += map(Path, filter(None, os.environ.get("LD_LIBRARY_PATH", "").split(":")))
+        folders.append(Path("/usr/lib/x86_64-linux-gnu"))
+    for candidate in folders:
+        path = candidate / f"lib{name}.a"
+        if path.is_file():
+            return str(path)
+    looked = ", ".join(map(str, folders))
+    raise OSError(
+        f'CUDA SDK library file "lib{name}.a" not found in {looked}; give its folder as cuda_libdir'
+    )

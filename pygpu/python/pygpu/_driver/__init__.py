@@ -1,0 +1,23 @@
+"""What ``driver`` names: devices, contexts, memory, copies, textures.
+
+Programs import ``pycuda._driver``, PyCUDA's extension module: the names of ``driver`` are also
+attributes here.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..driver import *  # noqa: F403
+    from ..driver import __all__ as __all__
+else:
+
+    def __getattr__(name: str) -> Any:
+        """Asks the driver, which makes some of its names when they are used."""
+        if name.startswith("__") and name != "__all__":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from .. import driver  # driver imports the modules of this package
+
+        return getattr(driver, name)
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__getattr__("__all__")})

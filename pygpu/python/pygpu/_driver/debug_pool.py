@@ -1,0 +1,136 @@
+"""A pool of device memory that reports each allocation."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from .._core import DeviceMemoryPool, PooledDeviceAllocation, mem_get_info
+
+if TYPE_CHECKING:
+    from typing import TextIO
+
+    from typing_extensions import Self
+
+
+class DebugMemoryPool(DeviceMemoryPool):
+    """A pool of device memory that reports each allocation: where it is made, and what is in use.
+
+    Parameters
+    ----------
+    interactive : bool
+        Whether the program asks on the terminal for a name of each new place, and waits for Enter
+        at each allocation. PyCUDA keeps the names in a file; here they last as long as the pool.
+    logfile : file, optional
+        Receives the report; ``sys.stdout`` by default.
+
+    Attributes
+    ----------
+    blocks : mapping
+        Size and place of each allocation in use.
+    last_free : int
+        Free bytes of device memory at the latest allocation.
+
+    Examples
+    --------
+    >>> import pygpu.autoinit
+    >>> import io
+    >>> report = io.StringIO()
+    >>> pool = DebugMemoryPool(interactive=False, logfile=report)
+    >>> block = pool.allocate(1000)
+    >>> "Allocation of size 1000" in report.getvalue()
+    True
+    """
+
+    def __new__(cls, interactive: bool = True, logfile: TextIO | None = None) -> Self:
+        """Makes the pool; the arguments are those of the class."""
+        return super().__new__(cls)
+
+    def __init__(self, interactive: bool = True, logfile: TextIO | None = None) -> None:
+        self.last_free = mem_get_info()[0]
+        self.interactive = interactive
+        self.logfile = sys.stdout if logfile is None else logfile
+        self.blocks: WeakKeyDictionary[PooledDeviceAllocation, tuple[int, str]] = (
+            WeakKeyDictionary()
+        )
+        self.stacktrace_mnemonics: dict[Any, str] = {}
+
+    def allocate(self, size: int) -> PooledDeviceAllocation:
+        """Allocates device memory, and reports it.
+
+        Parameters
+        ----------
+        size : int
+            Bytes.
+
+        Returns
+        -------
+        PooledDeviceAllocation
+            The memory.
+
+        Raises
+        ------
+        MemoryError
+            There is not so much memory, not even once the kept blocks are freed.
+        """
+        from traceback import extract_stack
+
+        description = self.describe(tuple(frame.name for frame in extract_stack()), size)
+        in_use = Counter(self.blocks.values())
+        # Character by character, which `commonprefix` is for, and no path.
+        common = os.path.commonprefix([place for _, place in in_use])  # noqa: RUF071
+        free, total = mem_get_info()
+        print(
+            f"\n  Allocation of size {size} occurring "
+            f"(mem: last_free:{self.last_free}, free: {free}, total:{total}) "
+            f"(pool: held:{self.held_blocks}, active:{self.active_blocks}):"
+            f"\n      at: {description}",
+            file=self.logfile,
+        )
+        for (block, place), count in sorted(in_use.items()):
+            print(f"  {place[len(common) :]} ({block} bytes): {count}x", file=self.logfile)
+        if self.interactive:
+            input("  [Enter]")
+        result = super().allocate(size)
+        self.blocks[result] = size, description
+        self.last_free = mem_get_info()[0]
+        return result
+
+    def describe(self, stack: tuple[str, ...], size: int) -> str:
+        """Returns what the report calls a place.
+
+        Parameters
+        ----------
+        stack : tuple of str
+            The names of the functions that were called, outermost first.
+        size : int
+            Bytes that are allocated there.
+
+        Returns
+        -------
+        str
+            The names with ``|`` between them, or what the program's user called the place.
+
+        Examples
+        --------
+        >>> import pygpu.autoinit
+        >>> import io
+        >>> pool = DebugMemoryPool(interactive=False, logfile=io.StringIO())
+        >>> pool.describe(("main", "load"), 1000)
+        'main|load'
+        """
+        if not self.interactive:
+            return "|".join(stack)
+        while (stack, size) not in self.stacktrace_mnemonics:
+            print(size, stack)
+            answer = input("Enter mnemonic or [Enter] for more info:")
+            if answer:
+                self.stacktrace_mnemonics[stack, size] = answer
+            else:
+                from traceback import print_stack
+
+                print_stack()
+        return self.stacktrace_mnemonics[stack, size]

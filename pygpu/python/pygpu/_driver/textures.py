@@ -1,0 +1,571 @@
+"""The references by which kernels read arrays for textures and surfaces.
+
+Drivers since CUDA 12 have texture objects in place of texture references. Here a reference is a
+variable of a module that holds such an object: the header ``pygpu-texture-references.hpp``, which
+:func:`pygpu.compiler.compile` puts in front of a source that declares one, reads through it, and
+the classes of this file make the object and write its number to the variable."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from .. import _arguments, _core
+from .._errors import LogicError, Unsupported
+from .context import Context
+from .texture_arrays import (
+    Array,
+    ArrayDescriptor,
+    check_textures,
+    opened,
+    texel_format,
+    whole,
+)
+from .texture_enumerations import address_mode, array_format, filter_mode
+
+TRSA_OVERRIDE_FORMAT = 1
+TRSF_READ_AS_INTEGER = 1
+TRSF_NORMALIZED_COORDINATES = 2
+TR_DEFAULT = -1
+
+# The beginning of the structures `texture` and `surface` in the header: the object's number and a
+# mark; then what the texture was declared with.
+_REFERENCE = struct.Struct("=QI")
+_DECLARED = struct.Struct("=QIIIIIII")
+_TEXTURE_MARK, SURFACE_MARK = 0x58455450, 0x52555350
+
+
+class _Memory(NamedTuple):
+    """Device memory that a texture reads: the bytes in front of what was asked for, then the bytes,
+    or the texels of a row, the rows and the bytes from one row to the next."""
+
+    pointer: Any
+    address: int
+    offset: int
+    extent: tuple[int, tuple[int, int] | None]
+
+
+class _State(NamedTuple):
+    """What is bound to a texture reference, and how it is read."""
+
+    source: Array | _Memory | None = None
+    format: int = array_format.FLOAT
+    channels: int = 1
+    modes: tuple[int, int, int] = (address_mode.CLAMP,) * 3
+    filter: int = filter_mode.POINT
+    flags: int = 0
+    object: Any = None
+
+    def make_object(self, as_integer: bool | None) -> Any:
+        """The texture object; None while nothing is bound."""
+        if self.source is None:
+            return None
+        flags = self.flags
+        if as_integer is not None:
+            flags = flags & ~TRSF_READ_AS_INTEGER | (TRSF_READ_AS_INTEGER if as_integer else 0)
+        modes = (self.modes, self.filter, flags)
+        if isinstance(self.source, Array):
+            return _core.texture_of_array(self.source._open("set_array"), modes)
+        memory, kind = self.source, (self.format, self.channels)
+        return _core.texture_of_memory(memory.pointer, memory.offset, memory.extent, kind, modes)
+
+
+# What is bound to the references of a module, by their names: as a driver keeps it, whatever
+# becomes of the Python objects.
+_STATES: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
+
+
+def made_of_module(module: Any) -> dict[str, Any]:
+    """What the references of a module stand for, by their names; it goes with the module."""
+    return _STATES.setdefault(module, {})
+
+
+def reference_bytes(module: Any, name: str, what: str, mark: int) -> bytes:
+    """The bytes of a reference of a module."""
+    check_textures(what)
+    address, size = module.get_global(name)
+    content = np.empty(size, np.uint8)
+    if size >= _REFERENCE.size:
+        _core.copy_to_host(content, address, None, True)
+    read = content.tobytes()
+    if size < _REFERENCE.size or _REFERENCE.unpack_from(read)[1] != mark:
+        raise LogicError(f"{name} is no {what} reference: it is not declared as {what}<...>")
+    return read
+
+
+class TextureReference:
+    """A variable of a module that kernels read an array or device memory by, which
+    ``Module.get_texref`` returns; without a module, a texture object for kernels that take one.
+
+    What is set takes effect when the call returns, which waits for the device's work. The read mode
+    is that of the variable's declaration: ``cudaReadModeElementType`` or
+    ``cudaReadModeNormalizedFloat``; only a reference without a module takes it from the flags.
+    Reading by a texture is not ordered behind other streams' work on the memory. A graph keeps what
+    is bound to the references of its kernels' modules.
+
+    Raises
+    ------
+    Unsupported
+        The device has no textures.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pygpu import autoinit, compiler, driver, gpuarray
+    >>> module = compiler.SourceModule('''
+    ... texture<float, 2> image;
+    ... __global__ void centres(float *out, int width) {
+    ...     out[threadIdx.x] = tex2D(image, threadIdx.x + 1.0f, 0.5f);
+    ... }''')
+    >>> image = module.get_texref("image")
+    >>> driver.matrix_to_texref(np.array([[1, 3, 7]], np.float32), image, order="C")
+    >>> image.set_filter_mode(driver.filter_mode.LINEAR)
+    >>> out = gpuarray.zeros(2, np.float32)
+    >>> module.get_function("centres")(out, np.int32(3), block=(2, 1, 1), texrefs=[image])
+    >>> out
+    array([2., 5.], dtype=float32)
+    >>> image.get_array().get_descriptor().width, image.get_format()[1]
+    (3, 1)
+    >>> print(image.get_address_mode(0), image.get_filter_mode(), image.get_flags())
+    CLAMP LINEAR 0
+    >>> other = driver.TextureReference()
+    >>> other.set_array(image.get_array())
+    >>> row = gpuarray.arange(1024, dtype=np.float32)
+    >>> other.set_address(row, row.nbytes, allow_offset=True) >= 0
+    True
+    >>> other.get_address() == row.ptr
+    True
+    >>> descr = driver.ArrayDescriptor()
+    >>> descr.width, descr.height, descr.num_channels = 256, 4, 1
+    >>> descr.format = driver.array_format.FLOAT
+    >>> rows, pitch = driver.mem_alloc_pitch(1024, 4, 4)
+    >>> other.set_address_2d(rows, descr, pitch)
+    """
+
+    def __init__(self) -> None:
+        check_textures("TextureReference")
+        self._module: Any = None
+        self._name = ""
+        self._as_integer: bool | None = None
+        self._states: dict[str, _State] = {"": _State()}
+
+    @classmethod
+    def _of_module(cls, module: Any, name: str) -> TextureReference:
+        content = reference_bytes(module, name, "texture", _TEXTURE_MARK)
+        _, _, channel, channels, read_mode, normalized, filter, address = _DECLARED.unpack_from(
+            content
+        )
+        reference = cls()
+        reference._module, reference._name = module, name
+        reference._as_integer = not read_mode
+        reference._states = made_of_module(module)
+        as_integer = TRSF_READ_AS_INTEGER if not read_mode and channel != array_format.FLOAT else 0
+        declared = _State(
+            format=channel,
+            channels=channels,
+            modes=(address,) * 3,
+            filter=filter,
+            flags=as_integer | (TRSF_NORMALIZED_COORDINATES if normalized else 0),
+        )
+        reference._states.setdefault(name, declared)
+        return reference
+
+    @property
+    def _state(self) -> _State:
+        return self._states[self._name]
+
+    def _set(self, **changes: Any) -> None:
+        """Changes the state, and what kernels read by."""
+        state = self._state._replace(**changes)
+        try:
+            made = state.make_object(self._as_integer)
+        except Unsupported as refusal:
+            if len(set(state.modes)) == 1:
+                raise
+            # A program sets the modes of axes one after the other. What the device does not have
+            # is refused when something is to be read so.
+            made = refusal
+            if self._module is not None:
+                self._module._refuse(self._name, refusal.detail)
+            self._states[self._name] = state._replace(object=made)
+            return
+        if made is not None and self._module is not None:
+            self._module._bind(self._name, made)
+        self._states[self._name] = state._replace(object=made)
+
+    @_core.YieldingProperty
+    def object(self) -> int:
+        """The number of the texture object, for a kernel's parameter of the type
+        ``cudaTextureObject_t``; it changes with every change of the reference.
+
+        Raises
+        ------
+        LogicError
+            Nothing is bound.
+        Unsupported
+            The axes have address modes that the device reads no texture by.
+        """
+        made = self._bound("object", self._state.object)
+        if isinstance(made, Unsupported):
+            raise made
+        return made.value
+
+    def _bound(self, name: str, value: Any) -> Any:
+        if value is None:
+            raise LogicError(f"{name}: nothing of that kind is bound to the texture reference")
+        return value
+
+    def set_array(self, array: Array) -> None:
+        """Sets the array that kernels read (``cuTexRefSetArray``).
+
+        Parameters
+        ----------
+        array : Array
+            The array, which the reference keeps.
+
+        Raises
+        ------
+        TypeError
+            ``array`` is no ``Array``.
+        LogicError
+            The array was freed.
+        """
+        opened("array", array)
+        self._set(source=array)
+
+    def _set_memory(self, devptr: Any, extent: Any, allow_offset: bool, **changes: Any) -> int:
+        address = _arguments.address("devptr", devptr)
+        alignment = Context.get_device().TEXTURE_ALIGNMENT
+        offset = address % alignment
+        if offset and not allow_offset:
+            raise LogicError(
+                f"devptr is {address:#x}, no multiple of the {alignment} bytes that memory for "
+                "textures is aligned to, and allow_offset was false"
+            )
+        if extent[1] is None:
+            extent = (extent[0] + offset, None)
+        self._set(source=_Memory(devptr, address, offset, extent), **changes)
+        return offset
+
+    def set_address(self, devptr: Any, bytes: int, allow_offset: bool = False) -> int:
+        """Sets linear memory that kernels read (``cuTexRefSetAddress``).
+
+        The offset is what the address is beyond a multiple of the device's alignment for textures
+        (``device_attribute.TEXTURE_ALIGNMENT``): kernels add it, divided by the bytes of a texel,
+        to what they read.
+
+        Parameters
+        ----------
+        devptr : DeviceAllocation, GPUArray or int
+            The memory, which the reference keeps unless it is an address.
+        bytes : int
+            The number of bytes from there on.
+        allow_offset : bool
+            Whether the address may be no multiple of the alignment.
+
+        Returns
+        -------
+        int
+            The offset in bytes.
+
+        Raises
+        ------
+        TypeError
+            ``devptr`` is no device memory, or ``bytes`` no whole number.
+        LogicError
+            There is an offset and ``allow_offset`` is False, or the device has no such memory
+            there.
+        """
+        return self._set_memory(devptr, (whole("bytes", bytes), None), bool(allow_offset))
+
+    def set_address_2d(self, devptr: Any, descr: ArrayDescriptor, pitch: int) -> None:
+        """Sets linear memory of two axes (``cuTexRefSetAddress2D``).
+
+        Parameters
+        ----------
+        devptr : DeviceAllocation, GPUArray or int
+            The first row.
+        descr : ArrayDescriptor
+            Width, height, format and channels of the texels.
+        pitch : int
+            The bytes from one row to the next.
+
+        Raises
+        ------
+        TypeError
+            ``devptr`` is no device memory, ``descr`` no description, or ``pitch`` no whole number.
+        LogicError
+            The device has no such memory there, or reads no such rows.
+        """
+        _arguments.instance("descr", descr, ArrayDescriptor)
+        format, channels = texel_format(descr.format, descr.num_channels)
+        width, height = whole("width", descr.width), whole("height", descr.height)
+        rows = (width, (height, whole("pitch", pitch)))
+        self._set_memory(devptr, rows, False, format=format, channels=channels)
+
+    def set_format(self, format: int, num_components: int) -> None:
+        """Sets the type and the number of channels of texels in linear memory; an array has its
+        own (``cuTexRefSetFormat``).
+
+        Parameters
+        ----------
+        format : array_format
+            The type of a channel.
+        num_components : {1, 2, 4}
+            The channels of a texel.
+
+        Raises
+        ------
+        LogicError
+            There is no such texel.
+
+        Examples
+        --------
+        >>> from pygpu import driver
+        >>> reference = driver.TextureReference()
+        >>> reference.set_format(driver.array_format.FLOAT, 4)
+        >>> reference.get_format()[1]
+        4
+        """
+        format, channels = texel_format(format, num_components)
+        self._set(format=format, channels=channels)
+
+    def set_address_mode(self, dim: int, am: int) -> None:
+        """Sets what is read outside the bounds of an axis (``cuTexRefSetAddressMode``).
+
+        Parameters
+        ----------
+        dim : int
+            The axis: 0 for x, 1 for y, 2 for z.
+        am : address_mode
+            What is read.
+
+        Raises
+        ------
+        TypeError
+            An argument is no whole number.
+        LogicError
+            There is no such axis or mode.
+
+        Notes
+        -----
+        AMD's devices read all axes by one mode: kernels of the reference's module are not launched
+        while the axes of what is bound have several.
+
+        Examples
+        --------
+        >>> from pygpu import driver
+        >>> reference = driver.TextureReference()
+        >>> reference.set_address_mode(0, driver.address_mode.WRAP)
+        >>> print(reference.get_address_mode(0))
+        WRAP
+        """
+        dim = self._dimension(dim)
+        if am not in list(address_mode):
+            raise LogicError(f"am is {am}; address_mode has the allowed ones")
+        modes = list(self._state.modes)
+        modes[dim] = int(am)
+        self._set(modes=tuple(modes))
+
+    def _dimension(self, dim: int) -> int:
+        dim = _arguments.whole("dim", dim)
+        if not 0 <= dim < 3:
+            raise LogicError(f"dim is {dim}; allowed are 0 to 2")
+        return dim
+
+    def set_filter_mode(self, mode: int) -> None:
+        """Sets what is read between elements (``cuTexRefSetFilterMode``).
+
+        Parameters
+        ----------
+        mode : filter_mode
+            The nearest element, or what lies between the nearest ones.
+
+        Raises
+        ------
+        LogicError
+            There is no such mode.
+
+        Examples
+        --------
+        >>> from pygpu import driver
+        >>> reference = driver.TextureReference()
+        >>> reference.set_filter_mode(driver.filter_mode.LINEAR)
+        >>> print(reference.get_filter_mode())
+        LINEAR
+        """
+        if mode not in list(filter_mode):
+            raise LogicError(f"mode is {mode}; filter_mode has the allowed ones")
+        self._set(filter=int(mode))
+
+    def set_flags(self, flags: int) -> None:
+        """Sets whether coordinates are normalized and integers are read as such
+        (``cuTexRefSetFlags``).
+
+        Parameters
+        ----------
+        flags : int
+            ``TRSF_NORMALIZED_COORDINATES`` and ``TRSF_READ_AS_INTEGER``, added up.
+
+        Raises
+        ------
+        TypeError
+            ``flags`` is no whole number.
+        LogicError
+            There are other bits.
+
+        Examples
+        --------
+        >>> from pygpu import driver
+        >>> reference = driver.TextureReference()
+        >>> reference.set_flags(driver.TRSF_NORMALIZED_COORDINATES)
+        >>> reference.get_flags()
+        2
+        """
+        flags = whole("flags", flags)
+        if flags & ~(TRSF_READ_AS_INTEGER | TRSF_NORMALIZED_COORDINATES):
+            raise LogicError(
+                f"flags is {flags}; allowed are TRSF_READ_AS_INTEGER (1) and "
+                "TRSF_NORMALIZED_COORDINATES (2)"
+            )
+        self._set(flags=flags)
+
+    def get_address(self) -> int:
+        """Returns the address of linear memory.
+
+        Returns
+        -------
+        int
+            The address that was set, its offset included.
+
+        Raises
+        ------
+        LogicError
+            No linear memory is bound.
+        """
+        source = self._state.source
+        memory = source if isinstance(source, _Memory) else None
+        return self._bound("get_address", memory).address
+
+    def get_array(self) -> Array:
+        """Returns the array.
+
+        Returns
+        -------
+        Array
+            The array.
+
+        Raises
+        ------
+        LogicError
+            No array is bound.
+        """
+        source = self._state.source
+        return self._bound("get_array", source if isinstance(source, Array) else None)
+
+    def get_address_mode(self, dim: int) -> int:
+        """Returns what is read outside the bounds of an axis.
+
+        Parameters
+        ----------
+        dim : int
+            The axis: 0 for x, 1 for y, 2 for z.
+
+        Returns
+        -------
+        address_mode
+            The mode.
+
+        Raises
+        ------
+        TypeError
+            ``dim`` is no whole number.
+        LogicError
+            There is no such axis.
+        """
+        return address_mode(self._state.modes[self._dimension(dim)])
+
+    def get_filter_mode(self) -> int:
+        """Returns what is read between elements.
+
+        Returns
+        -------
+        filter_mode
+            The nearest element, or what lies between the nearest ones.
+        """
+        return filter_mode(self._state.filter)
+
+    def get_format(self) -> tuple[int, int]:
+        """Returns the type and the number of channels.
+
+        Returns
+        -------
+        tuple
+            A value of ``array_format`` and the number of channels, those of the array if one is
+            bound.
+        """
+        source = self._state.source
+        if isinstance(source, Array):
+            return array_format(source._shape["format"]), source._shape["num_channels"]
+        return array_format(self._state.format), self._state.channels
+
+    def get_flags(self) -> int:
+        """Returns the flags.
+
+        Returns
+        -------
+        int
+            ``TRSF_NORMALIZED_COORDINATES`` and ``TRSF_READ_AS_INTEGER``, added up.
+        """
+        return self._state.flags
+
+
+# The elements that textures do not have, and what they are stored as: the format, the channels,
+# and the argument that allows it.
+_STORED = {
+    np.dtype(np.float64): (array_format.SIGNED_INT32, 2, "allow_double_hack"),
+    np.dtype(np.complex64): (array_format.UNSIGNED_INT32, 2, "allow_complex_hack"),
+    np.dtype(np.complex128): (array_format.SIGNED_INT32, 4, "allow_complex_hack"),
+}
+
+
+def _bytes(ary: Any) -> int:
+    """The bytes of the elements; a subclass's ``nbytes`` may be another number."""
+    return ary.size * ary.itemsize
+
+
+def bind_gpuarray(ary: Any, texref: Any, allow_offset: bool) -> float:
+    """What ``GPUArray.bind_to_texref`` does."""
+    _arguments.instance("texref", texref, TextureReference)
+    return texref.set_address(ary, _bytes(ary), allow_offset=allow_offset) / ary.itemsize
+
+
+def bind_gpuarray_as(
+    ary: Any, texref: Any, channels: int, allow_offset: bool, **allowed: bool
+) -> float:
+    """What ``GPUArray.bind_to_texref_ext`` does."""
+    from .texture_copies import dtype_to_array_format
+
+    _arguments.instance("texref", texref, TextureReference)
+    if not ary.flags.forc:
+        raise RuntimeError("only contiguous arrays may be used as arguments to this operation")
+    stored, count, argument = _STORED.get(ary.dtype, (None, 1, ""))
+    if stored is not None and allowed[argument]:
+        if channels != 1:
+            raise ValueError(f"channels is {channels}; textures of {ary.dtype} can have 1")
+        format, channels = texel_format(stored, count)
+    else:
+        format, channels = texel_format(dtype_to_array_format(ary.dtype), channels)
+    as_integer = TRSF_READ_AS_INTEGER if format != array_format.FLOAT else 0
+    offset = texref._set_memory(
+        ary,
+        (_bytes(ary), None),
+        bool(allow_offset),
+        format=format,
+        channels=channels,
+        flags=texref.get_flags() | as_integer,
+    )
+    return offset / ary.itemsize

@@ -1,0 +1,362 @@
+"""Arguments and structures of kernels from source: dtypes as C declares them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .. import _arguments
+from ..compyte.dtypes import (
+    _fill_dtype_registry,
+    get_or_register_dtype,
+    parse_c_arg_backend,
+    register_dtype,
+)
+from ..compyte.dtypes import dtype_to_ctype as base_dtype_to_ctype
+
+if TYPE_CHECKING:
+    from .._driver.device import Device
+
+__all__ = [
+    "Argument",
+    "ScalarArg",
+    "VectorArg",
+    "base_dtype_to_ctype",
+    "dtype_to_ctype",
+    "get_arg_type",
+    "get_or_register_dtype",
+    "match_dtype_to_c_struct",
+    "parse_c_arg",
+    "register_dtype",
+]
+
+_fill_dtype_registry(respect_windows=True)
+get_or_register_dtype("pycuda::complex<float>", np.complex64)
+get_or_register_dtype("pycuda::complex<double>", np.complex128)
+
+# What a texture of floating point numbers is read as; see pycuda-helpers.hpp.
+_TEXTURE_TYPES = {
+    np.dtype(np.float32): "fp_tex_float",
+    np.dtype(np.float64): "fp_tex_double",
+    np.dtype(np.complex64): "fp_tex_cfloat",
+    np.dtype(np.complex128): "fp_tex_cdouble",
+}
+
+
+def dtype_to_ctype(dtype: Any, with_fp_tex_hack: bool = False) -> str:
+    """Returns the name of a dtype in CUDA C.
+
+    Parameters
+    ----------
+    dtype : dtype
+        A numeric dtype, one of :class:`pygpu.gpuarray.vec`, or one that
+        :func:`get_or_register_dtype` has registered.
+    with_fp_tex_hack : bool
+        Whether floating point and complex dtypes get the names that ``pycuda-helpers.hpp`` has
+        for elements of textures.
+
+    Returns
+    -------
+    str
+        The name.
+
+    Raises
+    ------
+    ValueError
+        The dtype has no name.
+
+    Examples
+    --------
+    >>> dtype_to_ctype(np.uint8), dtype_to_ctype(np.complex64)
+    ('unsigned char', 'pycuda::complex<float>')
+    """
+    if dtype is None:
+        raise ValueError("dtype may not be None")
+    dtype = np.dtype(dtype)
+    if with_fp_tex_hack and dtype in _TEXTURE_TYPES:
+        return _TEXTURE_TYPES[dtype]
+    return base_dtype_to_ctype(dtype)
+
+
+class Argument:
+    """An argument of a kernel that is made from a snippet: the base of :class:`VectorArg` and
+    :class:`ScalarArg`.
+
+    Parameters
+    ----------
+    dtype : dtype
+        The dtype of the number, or of an array's elements.
+    name : str
+        The name by which the snippet refers to it.
+
+    Examples
+    --------
+    >>> ScalarArg(np.int32, "n").dtype, VectorArg(np.float32, "x").name
+    (dtype('int32'), 'x')
+    """
+
+    def __init__(self, dtype: Any, name: str) -> None:
+        self.dtype = np.dtype(dtype)
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r}, {self.dtype})"
+
+
+class VectorArg(Argument):
+    """An array as an argument of a kernel that is made from a snippet.
+
+    Parameters
+    ----------
+    dtype : dtype
+        The dtype of the elements.
+    name : str
+        The name by which the snippet refers to it.
+
+    Examples
+    --------
+    >>> VectorArg(np.float32, "x").declarator()
+    'float *x'
+    """
+
+    struct_char = "P"
+    """The format code of a pointer."""
+
+    def declarator(self) -> str:
+        """Returns the argument's declaration in CUDA C.
+
+        Returns
+        -------
+        str
+            The declaration, of a pointer.
+
+        Raises
+        ------
+        ValueError
+            The dtype has no name in CUDA C.
+        """
+        return f"{dtype_to_ctype(self.dtype)} *{self.name}"
+
+
+class ScalarArg(Argument):
+    """A number or a structure as an argument of a kernel that is made from a snippet.
+
+    Parameters
+    ----------
+    dtype : dtype
+        Its dtype.
+    name : str
+        The name by which the snippet refers to it.
+
+    Examples
+    --------
+    >>> ScalarArg(np.int32, "n").declarator(), ScalarArg(np.int32, "n").struct_char
+    ('int n', 'i')
+    """
+
+    def declarator(self) -> str:
+        """Returns the argument's declaration in CUDA C.
+
+        Returns
+        -------
+        str
+            The declaration.
+
+        Raises
+        ------
+        ValueError
+            The dtype has no name in CUDA C.
+        """
+        return f"{dtype_to_ctype(self.dtype)} {self.name}"
+
+    @property
+    def struct_char(self) -> str:
+        """The format code of the dtype; ``"<n>s"`` for a structure of n bytes."""
+        code = self.dtype.char
+        return f"{self.dtype.itemsize}s" if code == "V" else code
+
+
+def parse_c_arg(c_arg: str) -> Argument:
+    """Reads the declaration of one argument in CUDA C.
+
+    Parameters
+    ----------
+    c_arg : str
+        For example ``"const float *x"`` or ``"int n"``. Names of types are those that
+        :func:`get_or_register_dtype` knows.
+
+    Returns
+    -------
+    VectorArg or ScalarArg
+        The former for a pointer or an array.
+
+    Raises
+    ------
+    ValueError
+        The text is no declaration of one argument, or its type is not registered.
+
+    Examples
+    --------
+    >>> parse_c_arg("const unsigned char *pixels")
+    VectorArg('pixels', uint8)
+    """
+    return parse_c_arg_backend(c_arg, ScalarArg, VectorArg)
+
+
+def get_arg_type(c_arg: str) -> str:
+    """Returns the format code of the argument that a declaration in CUDA C declares.
+
+    Parameters
+    ----------
+    c_arg : str
+        The declaration.
+
+    Returns
+    -------
+    str
+        The code of the module ``struct`` for a number, ``"P"`` for an array.
+
+    Raises
+    ------
+    ValueError
+        The text is no declaration of one argument, or its type has no dtype.
+
+    Examples
+    --------
+    >>> get_arg_type("double *x"), get_arg_type("double x")
+    ('P', 'd')
+    """
+    return parse_c_arg(c_arg).struct_char  # type: ignore[attr-defined]
+
+
+class _Field(NamedTuple):
+    name: str
+    # The dtype of one element, and the lengths of the axes of an array of them.
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+
+
+def _fields(dtype: np.dtype[Any]) -> list[_Field]:
+    """The fields of a record in the order in which they lie in memory."""
+    entries = dtype.fields
+    assert entries is not None
+    result = []
+    for name in sorted(dtype.names or (), key=lambda name: entries[name][1]):
+        field = entries[name][0]
+        element, shape = field.subdtype or (field, ())
+        result.append(_Field(name, element, shape))
+    return result
+
+
+# The declarations of structures that match_dtype_to_c_struct has made, by name: with those that
+# they contain before them, innermost first.
+_declarations: dict[str, list[str]] = {}
+
+
+def match_dtype_to_c_struct(
+    device: Device | None, name: str, dtype: Any
+) -> tuple[np.dtype[Any], str]:
+    """Returns a record dtype whose fields lie where a kernel finds those of a C structure.
+
+    The offsets and the size are asked of the device's compiler, by a kernel that writes them.
+    PyCUDA has no such function; it is that of PyOpenCL, and what a program needs before it hands
+    :func:`get_or_register_dtype` the dtype of a structure.
+
+    Parameters
+    ----------
+    device : pygpu.driver.Device or None
+        The device; None for that of the current context.
+    name : str
+        The name of the structure in CUDA C.
+    dtype : dtype
+        A record: its fields' names and dtypes, in the order in which they lie in memory. Its
+        offsets do not matter. A field may be an array, or a record that has a name already.
+
+    Returns
+    -------
+    dtype : numpy.dtype
+        The record with the offsets and the size that the structure has on the device.
+    c_decl : str
+        The structure's declaration, without those of structures that are its fields.
+
+    Raises
+    ------
+    ValueError
+        ``name`` or a field's name is no name in C, or a field's dtype has none.
+    TypeError
+        ``dtype`` is no record.
+    Unsupported
+        The backend does not compile kernels.
+
+    Examples
+    --------
+    >>> import pygpu.autoinit
+    >>> pair = np.dtype([("flag", np.int8), ("value", np.float64)])
+    >>> pair, declaration = match_dtype_to_c_struct(None, "pair", pair)
+    >>> pair.itemsize, pair.fields["value"][1]
+    (16, 8)
+    >>> print(declaration, end="")
+    typedef struct {
+        signed char flag;
+        double value;
+    } pair;
+    """
+    from .. import driver
+
+    if device is not None:
+        current = driver.Context.get_device()
+        if _arguments.instance("device", device, driver.Device) != current:
+            raise ValueError(f"device is {device!r}; the current context is on {current!r}")
+    dtype = np.dtype(dtype)
+    if dtype.names is None:
+        raise TypeError(f"dtype is {dtype}; a record (a dtype with fields) is needed")
+    fields = _fields(dtype)
+    for what in (name, *(field.name for field in fields)):
+        if not (what.isidentifier() and what.isascii()):
+            raise ValueError(f"{what!r} is no name in C")
+    lines = []
+    declarations: list[str] = []
+    for field in fields:
+        type_name = base_dtype_to_ctype(field.dtype)
+        axes = "".join(f"[{extent}]" for extent in field.shape)
+        lines.append(f"    {type_name} {field.name}{axes};\n")
+        inner = _declarations.get(type_name, [])
+        declarations += [text for text in inner if text not in declarations]
+    c_decl = f"typedef struct {{\n{''.join(lines)}}} {name};\n"
+    declarations.append(c_decl)
+    offsets, size = _offsets("".join(declarations), name, [field.name for field in fields])
+    formats = [(field.dtype, field.shape) if field.shape else field.dtype for field in fields]
+    result = np.dtype(
+        {
+            "names": [field.name for field in fields],
+            "formats": formats,
+            "offsets": offsets,
+            "itemsize": size,
+        }  # type: ignore[call-overload]
+    )
+    _declarations[name] = declarations
+    return result, c_decl
+
+
+def _offsets(declaration: str, name: str, fields: list[str]) -> tuple[list[int], int]:
+    """Asks the device where the fields of a structure lie, and how large it is: in bytes."""
+    from .. import driver
+    from ..compiler import SourceModule
+
+    body = "".join(
+        f"    offsets[{position}] = (char *) &object.{field} - (char *) &object;\n"
+        for position, field in enumerate(fields)
+    )
+    complex_types = "#include <pycuda-complex.hpp>\n" if "pycuda::" in declaration else ""
+    module = SourceModule(
+        f"{complex_types}{declaration}"
+        f'extern "C" __global__ void write_offsets(unsigned long long *offsets)\n{{\n'
+        f"    __shared__ {name} object;\n{body}"
+        f"    offsets[{len(fields)}] = sizeof({name});\n}}\n",
+        no_extern_c=True,
+    )
+    numbers = np.zeros(len(fields) + 1, np.uint64)
+    module.get_function("write_offsets")(driver.Out(numbers), block=(1, 1, 1), grid=(1, 1))
+    *offsets, size = numbers.tolist()
+    return offsets, size

@@ -1,0 +1,392 @@
+"""The source of kernels of elements, and PyCUDA's functions that compile it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import _core
+from . import snippets
+from .c_types import ScalarArg, dtype_to_ctype
+from .snippets import Declared, Strides
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from ..compiler import SourceModule
+
+FROM_RANGE = ("long start", "long stop", "long step")
+
+
+def source_of(
+    declared: Sequence[Declared],
+    operation: str,
+    name: str,
+    preamble: str,
+    loop_prep: str,
+    after_loop: str,
+    *,
+    added: Sequence[str] = (),
+    ranged: bool = False,
+    strides: Strides = Strides(),  # noqa: B008
+    packs: Mapping[str, tuple[bool, bool]] | None = None,
+    pack: int = 1,
+) -> str:
+    """Returns the source of a kernel; ``packs`` says which arrays a thread loads and stores
+    ``pack`` neighbours of at once."""
+    where = f"operation of {name}"
+    if ranged:
+        # The last index may be so near to the last number that the next would be none.
+        index = "long i;"
+        loop = f"""
+    const unsigned long pygpu_count =
+        step > 0 ? (start < stop ? ((unsigned long)stop - start - 1) / step + 1 : 0)
+                 : (start > stop ? ((unsigned long)start - stop - 1) / (0ul - step) + 1 : 0);
+    PYGPU_PART(pygpu_count);
+    for (unsigned long pygpu_turn = pygpu_first; pygpu_turn < pygpu_end;
+         pygpu_turn += pygpu_step) {{
+        i = (long)((unsigned long)start + pygpu_turn * step);{snippets.part(where, operation)};
+    }}"""
+    else:
+        index = "size_t i;"
+        if packs:
+            loop = _packed_loop(declared, where, operation, packs, pack)
+            rest = f"i = n / {pack} * {pack} + cta_start + tid; i < n; i += total_threads"
+        else:
+            loop = """
+    PYGPU_PART(n);"""
+            rest = "i = pygpu_first; i < pygpu_end; i += pygpu_step"
+        loop += f"""
+    for ({rest}) {{{snippets.part(where, operation)};
+    }}"""
+    return f"""{snippets.headers(strides)}{snippets.part(f"preamble of {name}", preamble)}
+{_PACK if packs else _PART}
+extern "C" __global__ void {name}({snippets.parameters(declared, added, strides)})
+{{
+    const size_t tid = threadIdx.x;
+    const size_t total_threads = (size_t)gridDim.x * blockDim.x;
+    const size_t cta_start = (size_t)blockDim.x * blockIdx.x;
+    {index}
+    {snippets.strided_arrays(declared, strides)}
+    {snippets.part(f"loop_prep of {name}", loop_prep)};
+    {loop}
+    {snippets.part(f"after_loop of {name}", after_loop)};
+}}
+"""
+
+
+# The elements of a thread: every so many on a GPU, whose threads access neighbours together;
+# neighbours on a processor, whose vector units take them at once.
+_PART = """
+#ifdef __GPUARRAY_HOST__
+#define PYGPU_PART(count) \\
+    const size_t pygpu_part = ((count) + total_threads - 1) / total_threads; \\
+    const size_t pygpu_begin = (cta_start + tid) * pygpu_part; \\
+    const size_t pygpu_first = pygpu_begin < (count) ? pygpu_begin : (count); \\
+    const size_t pygpu_left = (count) - pygpu_first; \\
+    const size_t pygpu_end = pygpu_first + (pygpu_left < pygpu_part ? pygpu_left : pygpu_part); \\
+    const size_t pygpu_step = 1
+#else
+#define PYGPU_PART(count) \\
+    const size_t pygpu_first = cta_start + tid, pygpu_end = (count), pygpu_step = total_threads
+#endif
+"""
+
+
+# Neighbours that one access moves, and what ``i`` is meanwhile: nothing that a macro could use.
+_PACK = """
+namespace pygpu {
+struct NoIndex {};
+template <class T, int COUNT>
+struct alignas(sizeof(T) * COUNT < 16 ? sizeof(T) * COUNT : 16) Pack {
+    T items[COUNT];
+};
+}
+"""
+
+
+def _packed_loop(
+    declared: Sequence[Declared],
+    where: str,
+    operation: str,
+    packs: Mapping[str, tuple[bool, bool]],
+    pack: int,
+) -> str:
+    loads, stores = "", ""
+    items = {name: f"pygpu_{name}[pygpu_item]" for name in packs}
+    operation = snippets.part(where, snippets.with_elements(operation, items))
+    for it in declared:
+        if it.name not in packs:
+            continue
+        load, store = packs[it.name]
+        element = dtype_to_ctype(it.argument.dtype)
+        local, address = f"pygpu_pack_{it.name}", f"{it.name} + {pack} * pygpu_turn"
+        loads += f"        pygpu::Pack<{element}, {pack}> {local};\n"
+        if load:
+            loads += f"        {local} = *(const pygpu::Pack<{element}, {pack}> *)({address});\n"
+        const = "" if store else "const "
+        loads += f"        {const}{element} (&pygpu_{it.name})[{pack}] = {local}.items;\n"
+        if store:
+            stores += f"        *(pygpu::Pack<{element}, {pack}> *)({address}) = {local};\n"
+    return f"""
+    for (size_t pygpu_turn = cta_start + tid; pygpu_turn < n / {pack};
+         pygpu_turn += total_threads) {{
+{loads}
+        const pygpu::NoIndex i = {{}};
+        (void)i;
+#pragma unroll
+        for (int pygpu_item = 0; pygpu_item < {pack}; ++pygpu_item) {{{operation};
+        }}
+{stores}    }}"""
+
+
+def get_elwise_module(
+    arguments: str | Iterable[Any],
+    operation: str,
+    name: str = "kernel",
+    keep: bool = False,
+    options: Sequence[str] | None = None,
+    preamble: str = "",
+    loop_prep: str = "",
+    after_loop: str = "",
+) -> SourceModule:
+    """Compiles a kernel that runs statements for each ``i`` below its argument ``n``.
+
+    Parameters
+    ----------
+    arguments : sequence of VectorArg and ScalarArg
+        All arguments, with ``n`` among them.
+    operation, preamble, loop_prep, after_loop : str
+        Statements for each element, declarations before the kernel, and statements of each thread
+        before and behind its elements.
+    name : str
+        The kernel's name.
+    keep : bool
+        Writes source and code to a new folder and prints its name.
+    options : sequence of str, optional
+        Options of the compiler; ``DEFAULT_NVCC_FLAGS`` without it.
+
+    Returns
+    -------
+    SourceModule
+        The module that has the kernel.
+
+    Raises
+    ------
+    TypeError
+        ``arguments`` or a piece of source is neither a text nor such a sequence.
+    ValueError
+        ``arguments`` is no declaration, or a type has no dtype.
+    CompileError
+        The compiler refused the source.
+    Unsupported
+        The backend compiles no kernels.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> from pygpu.elementwise import VectorArg
+    >>> arguments = [VectorArg(np.float32, "x"), ScalarArg(np.uintp, "n")]
+    >>> twice = get_elwise_module(arguments, "x[i] *= 2", "twice").get_function("twice")
+    >>> x = gpuarray.arange(3, dtype=np.float32)
+    >>> twice(x, np.uintp(3), block=x._block, grid=x._grid)
+    >>> x
+    array([0., 2., 4.], dtype=float32)
+    """
+    from ..compiler import SourceModule
+
+    texts = preamble, loop_prep, after_loop
+    source = source_of(snippets.parse(arguments, operation, *texts), operation, name, *texts)
+    return SourceModule(source, options=options, keep=keep, no_extern_c=True)
+
+
+def get_elwise_range_module(
+    arguments: str | Iterable[Any],
+    operation: str,
+    name: str = "kernel",
+    keep: bool = False,
+    options: Sequence[str] | None = None,
+    preamble: str = "",
+    loop_prep: str = "",
+    after_loop: str = "",
+) -> SourceModule:
+    """Compiles a kernel that runs statements for each ``i`` from its argument ``start`` to
+    ``stop``, ``step`` apart, all three of type ``long``.
+
+    Parameters
+    ----------
+    arguments : sequence of VectorArg and ScalarArg
+        All arguments, with ``start``, ``stop`` and ``step`` among them.
+    operation, preamble, loop_prep, after_loop : str
+        Statements for each element, declarations before the kernel, and statements of each thread
+        before and behind its elements.
+    name : str
+        The kernel's name.
+    keep : bool
+        Writes source and code to a new folder and prints its name.
+    options : sequence of str, optional
+        Options of the compiler; ``DEFAULT_NVCC_FLAGS`` without it.
+
+    Returns
+    -------
+    SourceModule
+        The module that has the kernel.
+
+    Raises
+    ------
+    TypeError
+        ``arguments`` or a piece of source is neither a text nor such a sequence.
+    ValueError
+        ``arguments`` is no declaration, or a type has no dtype.
+    CompileError
+        The compiler refused the source.
+    Unsupported
+        The backend compiles no kernels.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> from pygpu.elementwise import VectorArg
+    >>> bounds = [ScalarArg(np.intp, name) for name in ("start", "stop", "step")]
+    >>> module = get_elwise_range_module([VectorArg(np.float32, "x"), *bounds], "x[i] = 7", "put")
+    >>> x = gpuarray.zeros(5, np.float32)
+    >>> module.get_function("put")(
+    ...     x, np.intp(1), np.intp(5), np.intp(2), block=x._block, grid=x._grid
+    ... )
+    >>> x
+    array([0., 7., 0., 7., 0.], dtype=float32)
+    """
+    from ..compiler import SourceModule
+
+    texts = preamble, loop_prep, after_loop
+    declared = snippets.parse(arguments, operation, *texts)
+    source = source_of(declared, operation, name, *texts, ranged=True)
+    return SourceModule(source, options=options, keep=keep, no_extern_c=True)
+
+
+def get_elwise_kernel_and_types(
+    arguments: str | Iterable[Any],
+    operation: str,
+    name: str = "kernel",
+    keep: bool = False,
+    options: Sequence[str] | None = None,
+    use_range: bool = False,
+    **kwargs: Any,
+) -> tuple[SourceModule, _core.Function, list[Any]]:
+    """Compiles a kernel that runs statements for each element, and prepares it.
+
+    Its arguments are those of the program and ``n``, the number of elements; with ``use_range``
+    those of the program and ``start``, ``stop`` and ``step``.
+
+    Parameters
+    ----------
+    arguments : str or sequence of VectorArg and ScalarArg
+        The arguments of the program.
+    operation : str
+        Statements for the element ``i``: ``"y[i] = a * x[i]"``.
+    name : str
+        The kernel's name.
+    keep : bool
+        Writes source and code to a new folder and prints its name.
+    options : sequence of str, optional
+        Options of the compiler; ``DEFAULT_NVCC_FLAGS`` without it.
+    use_range : bool
+        Whether ``i`` runs through a range; see :func:`get_elwise_range_module`.
+    **kwargs : str
+        ``preamble``, ``loop_prep`` and ``after_loop`` of :func:`get_elwise_module`.
+
+    Returns
+    -------
+    module : SourceModule
+        The module that has the kernel.
+    kernel : Function
+        The prepared kernel.
+    arguments : list of VectorArg and ScalarArg
+        All arguments of the kernel.
+
+    Raises
+    ------
+    TypeError
+        ``arguments`` or a piece of source is neither a text nor such a sequence.
+    ValueError
+        ``arguments`` is no declaration, or a type has no dtype.
+    CompileError
+        The compiler refused the source.
+    Unsupported
+        The backend compiles no kernels.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> _, twice, arguments = get_elwise_kernel_and_types("float *x", "x[i] *= 2")
+    >>> [argument.name for argument in arguments]
+    ['x', 'n']
+    >>> x = gpuarray.arange(3, dtype=np.float32)
+    >>> twice.prepared_call(x._grid, x._block, x.gpudata, 3)
+    >>> x
+    array([0., 2., 4.], dtype=float32)
+    """
+    declared = snippets.parse(arguments, operation, *map(str, kwargs.values()))
+    added = [(np.intp, it) for it in ("start", "stop", "step")] if use_range else [(np.uintp, "n")]
+    declared += [Declared(ScalarArg(dtype, it), False) for dtype, it in added]
+    make = get_elwise_range_module if use_range else get_elwise_module
+    module = make(declared, operation, name, keep, options, **kwargs)
+    function = module.get_function(name)
+    function.prepare("".join(it.argument.struct_char for it in declared))
+    return module, function, [it.argument for it in declared]
+
+
+def get_elwise_kernel(
+    arguments: str | Iterable[Any],
+    operation: str,
+    name: str = "kernel",
+    keep: bool = False,
+    options: Sequence[str] | None = None,
+    **kwargs: Any,
+) -> _core.Function:
+    """Returns a prepared kernel that runs statements for each element. Its last argument is the
+    number of elements.
+
+    Parameters
+    ----------
+    arguments : str or sequence of VectorArg and ScalarArg
+        The arguments before that.
+    operation : str
+        Statements for the element ``i``: ``"y[i] = a * x[i]"``.
+    name : str
+        The kernel's name.
+    keep : bool
+        Writes source and code to a new folder and prints its name.
+    options : sequence of str, optional
+        Options of the compiler; ``DEFAULT_NVCC_FLAGS`` without it.
+    **kwargs : object
+        ``use_range``, ``preamble``, ``loop_prep`` and ``after_loop`` of
+        :func:`get_elwise_kernel_and_types`.
+
+    Returns
+    -------
+    Function
+        The kernel.
+
+    Raises
+    ------
+    TypeError
+        ``arguments`` or a piece of source is neither a text nor such a sequence.
+    ValueError
+        ``arguments`` is no declaration, or a type has no dtype.
+    CompileError
+        The compiler refused the source.
+    Unsupported
+        The backend compiles no kernels.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> twice = get_elwise_kernel("float *x", "x[i] *= 2")
+    >>> x = gpuarray.arange(3, dtype=np.float32)
+    >>> twice.prepared_call(x._grid, x._block, x.gpudata, 3)
+    >>> x
+    array([0., 2., 4.], dtype=float32)
+    """
+    return get_elwise_kernel_and_types(arguments, operation, name, keep, options, **kwargs)[1]

@@ -1,0 +1,43 @@
+"""Objects that stand for arrays in calls of kernels: ``gpudata`` says where their elements lie."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from .._core import GPUArray
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+
+
+def adopt(
+    arguments: tuple[Any, ...], declared: Sequence[tuple[np.dtype[Any], bool] | None]
+) -> tuple[Any, ...]:
+    """Returns the arguments of a kernel with an array in place of each such object.
+
+    ``declared`` has, of the kernel's arrays, the dtype and whether the running index accesses it,
+    and None for numbers. An object without a shape has as many elements as the first array that
+    has one, if the index accesses it: of others no more than the address counts.
+    """
+    pairs = list(zip(arguments, declared))
+    sizes = (math.prod(it.shape) for it, array in pairs if array and hasattr(it, "shape"))
+    size = next(sizes, 1)
+    adopted = [
+        _array(it, array[0], size if array[1] else 1) if array and _is_foreign(it) else it
+        for it, array in pairs
+    ]
+    return (*adopted, *arguments[len(declared) :])
+
+
+def _is_foreign(argument: Any) -> bool:
+    return not isinstance(argument, GPUArray) and getattr(argument, "gpudata", None) is not None
+
+
+def _array(argument: Any, declared: np.dtype[Any], size: int) -> GPUArray:
+    if not argument.flags.forc:
+        raise RuntimeError("elementwise kernel cannot deal with non-contiguous arrays")
+    shape, dtype = getattr(argument, "shape", size), getattr(argument, "dtype", declared)
+    return GPUArray(shape, dtype, gpudata=argument.gpudata, base=argument)

@@ -1,0 +1,346 @@
+"""PyCUDA's factories of reductions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..tools import context_dependent_memoize
+from .reduction_kernel import ReductionKernel
+from .snippets import Declared
+
+_INFINITY = "#define MY_INFINITY __int_as_float(0x7f800000)"
+
+
+def _array(dtype: Any, name: str) -> Declared:
+    from .c_types import VectorArg
+
+    return Declared(VectorArg(dtype, name), True)
+
+
+@context_dependent_memoize
+def get_sum_kernel(dtype_out: Any, dtype_in: Any) -> ReductionKernel:
+    """Returns a reduction to the sum of an array.
+
+    Parameters
+    ----------
+    dtype_out : dtype or None
+        The dtype of the sum; that of the array for None.
+    dtype_in : dtype
+        The dtype of the array.
+
+    Returns
+    -------
+    ReductionKernel
+        The reduction of one array.
+
+    Raises
+    ------
+    ValueError
+        A dtype has no name in CUDA C.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> get_sum_kernel(None, np.float32)(gpuarray.arange(5, dtype=np.float32))
+    array(10., dtype=float32)
+    """
+    dtype_out = dtype_in if dtype_out is None else dtype_out
+    return ReductionKernel(dtype_out, "0", "a+b", arguments=[_array(dtype_in, "in")])
+
+
+@context_dependent_memoize
+def get_any_kernel(dtype_out: Any, dtype_in: Any) -> ReductionKernel:
+    """Returns a reduction to whether any element of an array is not zero.
+
+    Parameters
+    ----------
+    dtype_out : dtype or None
+        The dtype of the result, which is 1 or 0; that of the array for None.
+    dtype_in : dtype
+        The dtype of the array.
+
+    Returns
+    -------
+    ReductionKernel
+        The reduction of one array.
+
+    Raises
+    ------
+    ValueError
+        A dtype has no name in CUDA C.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> get_any_kernel(np.int8, np.int32)(gpuarray.arange(3, dtype=np.int32))
+    array(1, dtype=int8)
+    """
+    dtype_out = dtype_in if dtype_out is None else dtype_out
+    arguments = [_array(dtype_in, "in")]
+    return ReductionKernel(dtype_out, "0", "(a != 0) || (b != 0)", "in[i] != 0", arguments)
+
+
+@context_dependent_memoize
+def get_all_kernel(dtype_out: Any, dtype_in: Any) -> ReductionKernel:
+    """Returns a reduction to whether no element of an array is zero.
+
+    Parameters
+    ----------
+    dtype_out : dtype or None
+        The dtype of the result, which is 1 or 0; that of the array for None.
+    dtype_in : dtype
+        The dtype of the array.
+
+    Returns
+    -------
+    ReductionKernel
+        The reduction of one array.
+
+    Raises
+    ------
+    ValueError
+        A dtype has no name in CUDA C.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> get_all_kernel(np.int8, np.int32)(gpuarray.arange(3, dtype=np.int32))
+    array(0, dtype=int8)
+    """
+    dtype_out = dtype_in if dtype_out is None else dtype_out
+    arguments = [_array(dtype_in, "in")]
+    return ReductionKernel(dtype_out, "1", "(a != 0) && (b != 0)", "in[i] != 0", arguments)
+
+
+@context_dependent_memoize
+def get_subset_sum_kernel(dtype_out: Any, dtype_subset: Any, dtype_in: Any) -> ReductionKernel:
+    """Returns a reduction to the sum of some elements of an array. Its arguments are an array of
+    indices, which are not checked, and the array.
+
+    Parameters
+    ----------
+    dtype_out : dtype or None
+        The dtype of the sum; that of the array for None.
+    dtype_subset, dtype_in : dtype
+        The dtypes of the indices and of the array.
+
+    Returns
+    -------
+    ReductionKernel
+        The reduction.
+
+    Raises
+    ------
+    ValueError
+        A dtype has no name in CUDA C.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> indices = gpuarray.to_gpu(np.array([1, 3], np.int32))
+    >>> total = get_subset_sum_kernel(None, np.int32, np.float32)
+    >>> total(indices, gpuarray.arange(5, dtype=np.float32))
+    array(4., dtype=float32)
+    """
+    dtype_out = dtype_in if dtype_out is None else dtype_out
+    arguments = [_array(dtype_subset, "lookup_tbl"), _array(dtype_in, "in")]
+    return ReductionKernel(dtype_out, "0", "a+b", "in[lookup_tbl[i]]", arguments)
+
+
+@context_dependent_memoize
+def get_dot_kernel(dtype_out: Any, dtype_a: Any, dtype_b: Any) -> ReductionKernel:
+    """Returns a reduction to the sum of the products of two arrays' elements.
+
+    Parameters
+    ----------
+    dtype_out, dtype_a, dtype_b : dtype
+        The dtypes of the sum and of the arrays.
+
+    Returns
+    -------
+    ReductionKernel
+        The reduction of two arrays.
+
+    Raises
+    ------
+    ValueError
+        A dtype has no name in CUDA C.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> x = gpuarray.arange(4, dtype=np.float32)
+    >>> get_dot_kernel(np.float32, np.float32, np.float32)(x, x)
+    array(14., dtype=float32)
+    """
+    arguments = [_array(dtype_a, "a"), _array(dtype_b, "b")]
+    return ReductionKernel(dtype_out, "0", "a+b", "a[i]*b[i]", arguments)
+
+
+@context_dependent_memoize
+def get_subset_dot_kernel(
+    dtype_out: Any, dtype_subset: Any, dtype_a: Any = None, dtype_b: Any = None
+) -> ReductionKernel:
+    """Returns a reduction to the sum of the products of some elements of two arrays. Its arguments
+    are an array of indices, which are not checked, and the two arrays.
+
+    Parameters
+    ----------
+    dtype_out : dtype or None
+        The dtype of the sum; ``dtype_a`` for None.
+    dtype_subset : dtype
+        The dtype of the indices.
+    dtype_a, dtype_b : dtype, optional
+        The dtypes of the arrays: ``dtype_out``, and that of the first, by default.
+
+    Returns
+    -------
+    ReductionKernel
+        The reduction.
+
+    Raises
+    ------
+    ValueError
+        A dtype has no name in CUDA C.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> indices = gpuarray.to_gpu(np.array([1, 3], np.int32))
+    >>> x = gpuarray.arange(5, dtype=np.float32)
+    >>> get_subset_dot_kernel(np.float32, np.int32)(indices, x, x)
+    array(10., dtype=float32)
+    """
+    dtype_out = dtype_a if dtype_out is None else dtype_out
+    dtype_b = next(it for it in (dtype_b, dtype_a, dtype_out) if it is not None)
+    dtype_a = dtype_out if dtype_a is None else dtype_a
+    arguments = [_array(dtype_subset, "lookup_tbl"), _array(dtype_a, "a"), _array(dtype_b, "b")]
+    mapped = "a[lookup_tbl[i]]*b[lookup_tbl[i]]"
+    return ReductionKernel(dtype_out, "0", "a+b", mapped, arguments)
+
+
+def get_minmax_neutral(what: str, dtype: Any) -> str:
+    """Returns what a reduction to the least or the largest element begins with, in CUDA C.
+
+    Parameters
+    ----------
+    what : {"min", "max"}
+        The reduction.
+    dtype : dtype
+        The dtype of the elements.
+
+    Returns
+    -------
+    str
+        For ``"min"`` what no element is above, for ``"max"`` what none is below; for floats
+        ``MY_INFINITY`` or ``-MY_INFINITY``, which the preamble of a kernel has to define.
+
+    Raises
+    ------
+    ValueError
+        ``what`` is neither.
+
+    Examples
+    --------
+    >>> get_minmax_neutral("min", np.int8), get_minmax_neutral("max", np.float32)
+    ('127', '-MY_INFINITY')
+    """
+    if what not in ("min", "max"):
+        raise ValueError(f'what is {what!r}, not "min" or "max"')
+    dtype = np.dtype(dtype)
+    if issubclass(dtype.type, np.inexact):
+        sign = "" if what == "min" else "-"
+        return f"{sign}MY_INFINITY"
+    limits = np.iinfo(dtype)
+    if what == "min":
+        return f"{limits.max}{'ull' if limits.max > np.iinfo(np.int64).max else ''}"
+    # The least number has no literal of its own in C.
+    return f"({limits.min + 1} - 1)" if limits.min else "0"
+
+
+def _minmax_expression(what: str, dtype: Any) -> str:
+    if dtype == np.float64:
+        return f"f{what}(a,b)"
+    if dtype == np.float32:
+        return f"f{what}f(a,b)"
+    if np.dtype(dtype).kind in "iu":
+        return f"{what}(a,b)"
+    raise TypeError(
+        f"unsupported dtype specified: {np.dtype(dtype)}; allowed are integers, float32 and float64"
+    )
+
+
+@context_dependent_memoize
+def get_minmax_kernel(what: str, dtype: Any) -> ReductionKernel:
+    """Returns a reduction to the least or the largest element of an array.
+
+    Parameters
+    ----------
+    what : {"min", "max"}
+        The reduction.
+    dtype : dtype
+        The dtype of the array and of the result: integers, float32 or float64.
+
+    Returns
+    -------
+    ReductionKernel
+        The reduction of one array.
+
+    Raises
+    ------
+    TypeError
+        ``dtype`` is another one.
+    ValueError
+        ``what`` is neither.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> get_minmax_kernel("max", np.float32)(gpuarray.arange(5, dtype=np.float32))
+    array(4., dtype=float32)
+    """
+    expression, neutral = _minmax_expression(what, dtype), get_minmax_neutral(what, dtype)
+    arguments = [_array(dtype, "in")]
+    return ReductionKernel(dtype, neutral, expression, None, arguments, preamble=_INFINITY)
+
+
+@context_dependent_memoize
+def get_subset_minmax_kernel(what: str, dtype: Any, dtype_subset: Any) -> ReductionKernel:
+    """Returns a reduction to the least or the largest of some elements of an array. Its arguments
+    are an array of indices, which are not checked, and the array.
+
+    Parameters
+    ----------
+    what : {"min", "max"}
+        The reduction.
+    dtype : dtype
+        The dtype of the array and of the result: integers, float32 or float64.
+    dtype_subset : dtype
+        The dtype of the indices.
+
+    Returns
+    -------
+    ReductionKernel
+        The reduction.
+
+    Raises
+    ------
+    TypeError
+        ``dtype`` is another one.
+    ValueError
+        ``what`` is neither.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> indices = gpuarray.to_gpu(np.array([1, 3], np.int32))
+    >>> least = get_subset_minmax_kernel("min", np.float32, np.int32)
+    >>> least(indices, gpuarray.arange(5, dtype=np.float32))
+    array(1., dtype=float32)
+    """
+    expression, neutral = _minmax_expression(what, dtype), get_minmax_neutral(what, dtype)
+    arguments = [_array(dtype_subset, "lookup_tbl"), _array(dtype, "in")]
+    mapped = "in[lookup_tbl[i]]"
+    return ReductionKernel(dtype, neutral, expression, mapped, arguments, preamble=_INFINITY)

@@ -1,0 +1,1 @@
+"""Around a program: its command line, PyCUDA's names, what it leaves behind."""

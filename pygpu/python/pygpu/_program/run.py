@@ -1,0 +1,181 @@
+"""`python -m pygpu run`: a PyCUDA program, unmodified, over pygpu.
+
+The program sees what it would see under plain `python`: its own `__main__`, `__file__`,
+`sys.argv` and `sys.path[0]`; its exit status is the process's, and a traceback starts in it.
+Python processes that it starts, with `multiprocessing` or as commands, import pycuda as it does.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import runpy
+import sys
+from importlib.machinery import SourceFileLoader
+from types import ModuleType, TracebackType
+from typing import TYPE_CHECKING
+from zipfile import is_zipfile
+
+from pygpu._program.alias import install_as_pycuda
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+USAGE = """\
+usage: python -m pygpu run [--check-first] SCRIPT [ARGS...]
+       python -m pygpu run -m MODULE [ARGS...]
+       python -m pygpu run -c CODE [ARGS...]
+       python -m pygpu run - [ARGS...]
+
+With "-" the program is what standard input holds. With --check-first in front of it, the
+first launches of each kernel on the host are checked for races and faults (PYGPU_CHECK=first).
+
+Runs a PyCUDA program with `import pycuda` and `import pycuda.*` served by pygpu.
+The backend is PYGPU_BACKEND (auto, cuda, hip or host), by default the best one present.
+"""
+
+# Status of a command line that cannot be carried out, as `python` itself uses it.
+BAD_COMMAND = 2
+
+
+def main(argv: Sequence[str]) -> int:
+    """Runs the program that `argv` (what follows `run`) names; returns the exit status."""
+    if argv and argv[0] == "--check-first":
+        # Processes that it starts do the same.
+        os.environ["PYGPU_CHECK"] = "first"
+        argv = argv[1:]
+    if not argv or argv[0] in ("-h", "--help"):
+        print(USAGE, end="", file=sys.stdout if argv else sys.stderr)
+        return 0 if argv else BAD_COMMAND
+    first, *rest = argv
+    if first in ("-m", "-c"):
+        if not rest:
+            return _refuse(f"{first} needs an argument")
+        if first == "-m":
+            return _run_module(rest[0], rest[1:])
+        return _run_text(rest[0], "<string>", ["-c", *rest[1:]])
+    if first == "-":
+        return _run_text(sys.stdin.buffer.read(), "<stdin>", argv)
+    if first == "--" and rest:
+        first, *rest = rest
+    elif first.startswith("-"):
+        return _refuse(f"unknown option {first}")
+    return _run_script(first, rest)
+
+
+def _run_script(script: str, arguments: Sequence[str]) -> int:
+    if os.path.isdir(script) or script.endswith((".pyz", ".zip", ".pyc")) or is_zipfile(script):
+        # A directory or archive with a __main__.py, or compiled code: rare, and runpy's own.
+        if not os.path.exists(script):
+            return _refuse(f"can't open file {script!r}: No such file or directory")
+        return _start(
+            [script, *arguments], None, lambda: runpy.run_path(script, run_name="__main__")
+        )
+    path = os.path.abspath(script)
+    try:
+        with open(path, "rb") as file:
+            source = file.read()
+    except OSError as error:
+        return _refuse(f"can't open file {script!r}: {error.strerror}")
+    main_module = _fresh_main()
+    main_module.__file__ = path
+    main_module.__loader__ = SourceFileLoader("__main__", path)
+
+    def body() -> None:
+        exec(compile(source, path, "exec", dont_inherit=True), main_module.__dict__)
+
+    return _start([script, *arguments], os.path.dirname(os.path.realpath(path)), body, main_module)
+
+
+def _run_module(name: str, arguments: Sequence[str]) -> int:
+    install_as_pycuda()
+    if not _safe_path():
+        sys.path[0] = os.getcwd()
+    try:
+        found = importlib.util.find_spec(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+            raise
+        found = None
+    if found is not None and found.submodule_search_locations is not None:
+        package, found = name, importlib.util.find_spec(f"{name}.__main__")
+        if found is None:
+            what = f"{package!r} is a package and cannot be directly executed"
+            return _refuse(f"No module named {package}.__main__; {what}", status=1)
+    if found is None:
+        return _refuse(f"No module named {name}", status=1)
+    code = getattr(found.loader, "get_code", lambda name: None)(found.name)
+    if code is None:
+        return _refuse(f"No code object available for {name}", status=1)
+    main_module = _fresh_main()
+    main_module.__dict__.update(
+        __spec__=found,
+        __file__=found.origin,
+        __cached__=found.cached,
+        __loader__=found.loader,
+        __package__=found.parent,
+    )
+
+    def body() -> None:
+        exec(code, main_module.__dict__)
+
+    return _start([found.origin or name, *arguments], None, body, main_module)
+
+
+def _run_text(source: str | bytes, name: str, argv: Sequence[str]) -> int:
+    main_module = _fresh_main()
+
+    def body() -> None:
+        exec(compile(source, name, "exec", dont_inherit=True), main_module.__dict__)
+
+    return _start(list(argv), "", body, main_module)
+
+
+def _start(
+    argv: list[str],
+    directory: str | None,
+    body: Callable[[], object],
+    main_module: ModuleType | None = None,
+) -> int:
+    """Runs `body` as `python` would run a program: argv, path, module, status, traceback."""
+    sys.argv[:] = argv
+    if directory is not None and not _safe_path():
+        sys.path[0] = directory
+    install_as_pycuda(children=True)
+    if main_module is not None:
+        sys.modules["__main__"] = main_module
+    try:
+        body()
+    except (SystemExit, KeyboardInterrupt):
+        # Python's own end of the program: a status, or death by SIGINT.
+        raise
+    except BaseException as error:
+        traceback = _without_launcher(error.__traceback__)
+        sys.excepthook(type(error), error.with_traceback(traceback), traceback)
+        return 1
+    return 0
+
+
+def _fresh_main() -> ModuleType:
+    module = ModuleType("__main__")
+    module.__dict__["__builtins__"] = sys.modules["builtins"]
+    module.__dict__["__cached__"] = None
+    return module
+
+
+def _without_launcher(traceback: TracebackType | None) -> TracebackType | None:
+    """`traceback` from the program's own first frame on, as plain Python would show it."""
+    launcher = {__name__, runpy.__name__}
+    while traceback is not None and traceback.tb_frame.f_globals.get("__name__") in launcher:
+        traceback = traceback.tb_next
+    return traceback
+
+
+def _safe_path() -> bool:
+    """Whether Python was told (-P) to leave the program's folder out of `sys.path`."""
+    return bool(getattr(sys.flags, "safe_path", False))
+
+
+def _refuse(message: str, status: int = BAD_COMMAND) -> int:
+    print(f"python -m pygpu run: {message}", file=sys.stderr)
+    return status
