@@ -19,11 +19,12 @@ from __future__ import annotations
 
 import builtins as _builtins
 import functools as _functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _core
+from . import _core, cumath
+from ._array import as_numpy
 from ._array.advanced_indexing import compress, flatnonzero, nonzero
 from ._array.creation import (
     arange,
@@ -175,6 +176,31 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]
+
+# Functions of numpy, imported when a program first asks for one, and those of ``cumath`` but
+# for three of PyCUDA's, which are not numpy's for integers.
+_OF_CUMATH = {*cumath.__all__}.difference(__all__, ("fabs", "frexp", "modf"))
+__all__ += [*as_numpy.MODULES, *sorted(_OF_CUMATH)]
+
+if TYPE_CHECKING:
+    from ._array.as_numpy.conversion import *  # noqa: F403
+    from ._array.as_numpy.linear import *  # noqa: F403
+    from ._array.as_numpy.numeric import *  # noqa: F403
+    from ._array.as_numpy.order import *  # noqa: F403
+    from ._array.as_numpy.shaping import *  # noqa: F403
+    from ._array.as_numpy.statistics import *  # noqa: F403
+    from .cumath import *  # noqa: F403
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = as_numpy.function(name) if name in as_numpy.MODULES else getattr(cumath, name)
+    return globals().setdefault(name, found)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 _minimum, _maximum, _logical_and, _logical_or, _logical_not = map(

@@ -27,7 +27,7 @@ impl GPUArray {
     #[classmethod]
     #[pyo3(
         signature = (*_args, **_kwargs),
-        text_signature = "(shape, dtype, allocator=None, base=None, gpudata=None, strides=None, \
+        text_signature = "(shape, dtype=None, allocator=None, base=None, gpudata=None, strides=None, \
                           order='C')"
     )]
     fn new(
@@ -38,19 +38,21 @@ impl GPUArray {
         GPUArray::of(OnceCell::new())
     }
 
-    #[pyo3(signature = (shape, dtype, allocator = None, base = None, gpudata = None, strides = None, order = "C"))]
+    #[pyo3(signature = (shape, dtype = None, allocator = None, base = None, gpudata = None, strides = None, order = "C"))]
     #[allow(clippy::too_many_arguments, reason = "PyCUDA's signature")]
     fn __init__(
         &self,
         shape: &Bound<'_, PyAny>,
-        dtype: &Bound<'_, PyAny>,
+        dtype: Option<&Bound<'_, PyAny>>,
         allocator: Option<&Bound<'_, PyAny>>,
         base: Option<&Bound<'_, PyAny>>,
         gpudata: Option<&Bound<'_, PyAny>>,
         strides: Option<&Bound<'_, PyAny>>,
         #[pyo3(from_py_with = order_argument)] order: Option<&str>,
     ) -> PyResult<()> {
-        let (descr, element) = dtypes::parse(dtype)?;
+        // numpy's dtype of nothing is float64.
+        let none = shape.py().None().into_bound(shape.py());
+        let (descr, element) = dtypes::parse(dtype.unwrap_or(&none))?;
         let shape = parse_shape(shape)?;
         let order = parse_order(order)?;
         let strides = strides.map(parse_strides).transpose()?;

@@ -225,22 +225,6 @@ impl GPUArray {
         view(slf, slf.get().array()?.on(&stream))
     }
 
-    /// Returns a view without the axes of extent 1.
-    ///
-    /// Returns
-    /// -------
-    /// GPUArray
-    ///     The view.
-    ///
-    /// Examples
-    /// --------
-    /// >>> from pygpu import gpuarray
-    /// >>> gpuarray.zeros((1, 3, 1)).squeeze().shape
-    /// (3,)
-    fn squeeze<'py>(slf: &Bound<'py, Self>) -> Object<'py> {
-        wrap_view(slf, slf.get().array()?.squeeze(), None)
-    }
-
     /// Returns the view with its axes in another order.
     ///
     /// Parameters

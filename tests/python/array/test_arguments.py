@@ -51,6 +51,8 @@ ALLOWED = (
     MemoryError,
     AttributeError,
     BufferError,
+    OSError,
+    ZeroDivisionError,
     driver.LogicError,
 )
 
@@ -87,6 +89,9 @@ def _attempt(function, *args, **kwargs):
             return str(error)
         except NotImplementedError:
             pass
+        except RuntimeError as error:
+            if "called a second time" not in str(error):
+                raise
     return "no exception"
 
 
@@ -171,7 +176,7 @@ def test_no_dtype_is_float64():
 
 def test_the_class_says_which_arguments_it_takes():
     assert str(inspect.signature(gpuarray.GPUArray)) == (
-        "(shape, dtype, allocator=None, base=None, gpudata=None, strides=None, order='C')"
+        "(shape, dtype=None, allocator=None, base=None, gpudata=None, strides=None, order='C')"
     )
 
 
@@ -185,7 +190,9 @@ def test_every_attribute_and_method_is_documented():
             assert re.match(r"[A-Z].*", lines[0]), f"{cls.__name__}.{name}: {lines[0]}"
             if not callable(value):
                 continue
-            # Every argument is described, by name.
+            # Every argument is described, by name, here or by numpy.
+            if re.search(r"as (:func:`numpy\.|numpy's method)", lines[0]):
+                continue
             parameters = [p.lstrip("*") for p in inspect.signature(value).parameters]
             for parameter in parameters[1:]:
                 if name not in ("set_async", "get_async", "conjugate"):

@@ -121,7 +121,7 @@ def test_a_foreign_byte_order_is_refused():
         gpuarray.to_gpu(np.arange(3, dtype=">f4"))
 
 
-@pytest.mark.parametrize("value", [[1, 2, 3], "abc", None, object(), 5])
+@pytest.mark.parametrize("value", ["abc", None, object(), {1: 2}, [object()]])
 def test_to_gpu_of_what_is_no_array(value):
     with pytest.raises((TypeError, AttributeError)):
         gpuarray.to_gpu(value)

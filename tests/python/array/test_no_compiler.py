@@ -10,6 +10,7 @@ EXAMPLES = """
     import doctest
     import importlib
 
+    import numpy as np
     import pygpu.autoinit
     from pygpu import compiler, driver, gpuarray
 
@@ -24,6 +25,7 @@ EXAMPLES = """
     for name in sorted(modules | {"pygpu.cumath"}):
         for example in finder.find(importlib.import_module(name), name):
             if example.name not in EXCEPTIONS:
+                example.globs |= {"np": np, "gpuarray": gpuarray, "driver": driver}
                 runner.run(example)
     print(runner.summarize(verbose=False).failed, runner.tries > 300)
 """

@@ -131,7 +131,7 @@ def _is_a_setting(function, arguments, result):
             # The elements of `empty` are not said.
             if "empty" in function.__name__ or repr(_on_host(result)) == repr(function(*plain)):
                 return True
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, IndexError, AttributeError):
             continue
     return False
 
@@ -454,15 +454,13 @@ def test_methods_of_ufuncs_that_are_refused(ufunc, method):
 def test_a_refusal_says_what_to_call():
     a_gpu = gpuarray.zeros((2, 3))
     for function, words in (
-        (np.dot, "gpuarray.dot"),
-        (np.linalg.norm, r"a.get\(\)"),
+        (np.linalg.svd, r"a.get\(\)"),
         (np.asarray, r"a.get\(\)"),
-        (np.fabs, r"abs\(a\)"),
-        (np.copyto, r"a\[...\] = b"),
+        (np.array_repr, r"repr\(a\)"),
+        (np.fft.fft, r"a.get\(\)"),
     ):
-        takes_one = function in (np.asarray, np.fabs, np.linalg.norm)
         with pytest.raises(TypeError, match=words):
-            function(*[a_gpu, a_gpu][: 1 if takes_one else 2])
+            function(a_gpu)
     with pytest.raises(TypeError, match="to_gpu"):
         np.add(a_gpu, np.ones(3))
     with pytest.raises(TypeError, match="to_gpu"):

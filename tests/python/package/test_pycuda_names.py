@@ -103,7 +103,7 @@ def compare(name: str, expected: ast.arguments, found: Any) -> str | None:
     parameters = list(signature.parameters.values())
     if "." in name and wanted and wanted[0].arg in ("self", "func", "dev"):
         # A method, looked up in its class; a constructor in a class has no self here.
-        if parameters and parameters[0].name == "self":
+        if parameters and parameters[0].name in ("self", "a"):
             parameters = parameters[1:]
         elif parameters and wanted[0].arg != "self":
             parameters = parameters[1:] if parameters[0].name in ("func", "dev") else parameters

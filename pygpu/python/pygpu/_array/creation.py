@@ -42,7 +42,15 @@ def to_gpu(ary: Any, allocator: Any = None) -> GPUArray:
     >>> gpuarray.to_gpu(np.array([1, 2])).get()
     array([1, 2])
     """
+    if not isinstance(ary, np.ndarray):
+        ary = _as_numpy(ary)
     return _core.to_gpu(ary, allocator)
+
+
+def _as_numpy(value: Any) -> Any:
+    """Lists and numbers as an array of numpy's; anything else as it is, to be refused."""
+    is_listed = isinstance(value, list | tuple | bool | int | float | complex | np.generic)
+    return np.asarray(value) if is_listed else value
 
 
 def to_gpu_async(ary: Any, allocator: Any = None, stream: Any = None) -> GPUArray:

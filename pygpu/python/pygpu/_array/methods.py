@@ -28,9 +28,15 @@ _METHODS = {
     "cumprod": (".cumulative", "cumprod"),
     "cumsum": (".cumulative", "cumsum"),
     "diagonal": (".views", "diagonal"),
+    "dot": (".as_numpy.linear", "dot"),
+    "flatten": (".as_numpy.shaping", "flatten"),
     "ipc_handle": ("..ipc", "export"),
     "repeat": (".rearranging", "repeat"),
+    "searchsorted": (".as_numpy.order", "searchsorted"),
+    "squeeze": (".as_numpy.shaping", "squeeze"),
     "swapaxes": (".views", "swapaxes"),
+    "take": (".as_numpy.shaping", "take"),
+    "tobytes": (".as_numpy.conversion", "tobytes"),
     "trace": (".rearranging", "trace"),
 }
 

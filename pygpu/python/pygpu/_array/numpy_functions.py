@@ -16,6 +16,7 @@ import numpy as np
 
 from .. import _core, cumath, gpuarray
 from .._core import GPUArray
+from . import as_numpy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -33,20 +34,11 @@ _WITHOUT_ELEMENTS = {
     np.size,
 }
 
-# Functions of the same name that do something else here, and what to call for numpy's.
-_DIFFERENT = {
-    "dot": "gpuarray.dot(a, b) for the sum of all products",
-    "take": "gpuarray.take(a, indices) for elements of a read as along one axis",
-}
-
 # What stands for a function of numpy where nothing has its name.
 _INSTEAD = {
     "array_repr": "repr(a)",
     "array_str": "str(a)",
-    "copyto": "a[...] = b",
-    "fabs": "abs(a)",
     "put": "gpuarray.multi_put",
-    "vdot": "gpuarray.dot(a.conj(), b)",
 }
 
 # Names of numpy's that are another of its functions.
@@ -63,8 +55,8 @@ _ALIASES = {
 
 def _counterpart(name: str) -> Callable[..., Any] | None:
     """Returns what does the work of numpy's function on the device."""
-    if name in _DIFFERENT:
-        return None
+    if name in as_numpy.DIFFERENT:
+        return as_numpy.different(name)
     if name in gpuarray.__all__:
         return getattr(gpuarray, name)
     method = getattr(GPUArray, name, None)
@@ -74,8 +66,8 @@ def _counterpart(name: str) -> Callable[..., Any] | None:
 
 
 def _instead(name: str) -> str:
-    if name in _DIFFERENT or name in _INSTEAD:
-        return _DIFFERENT.get(name) or _INSTEAD[name]
+    if name in _INSTEAD:
+        return _INSTEAD[name]
     return f"cumath.{name}" if name in cumath.__all__ else ""
 
 
@@ -198,8 +190,10 @@ def array_function(
         given = {name: _stand_in(value) for name, value in kwargs.items()}
         return func(*map(_stand_in, args), **given)
     name = f"{func.__module__}.{func.__name__}"
-    counterpart = None
-    if func.__module__ == "numpy":
+    counterpart: Any = None
+    if func is np.linalg.norm:
+        counterpart = gpuarray.norm
+    elif func.__module__ == "numpy":
         counterpart = _counterpart(_ALIASES.get(func.__name__, func.__name__))
     if counterpart is None:
         raise _refusal(name)
@@ -226,6 +220,8 @@ def _pairs(name: str) -> Callable[..., Any] | None:
         return lambda x, y: (table["floor_divide"](x, y), table["remainder"](x, y))
     if name == "modf":
         return lambda x: cumath.modf(_inexact(x))
+    if name == "fabs":
+        return lambda x: abs(_inexact(x))
     if name == "frexp":
         return _frexp
     return None

@@ -1,0 +1,144 @@
+"""Arrays from other objects and to them: lists, bytes, files of numpy's."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from ..._core import GPUArray
+from ..creation import to_gpu
+
+__all__ = [
+    "array",
+    "asarray",
+    "load",
+    "may_share_memory",
+    "save",
+    "shares_memory",
+]
+
+
+def array(
+    object: Any,
+    dtype: Any = None,
+    *,
+    copy: bool | None = True,
+    order: Any = "K",
+    ndmin: int = 0,
+) -> GPUArray:
+    """Returns a new array of what an object holds, as :func:`numpy.array`.
+
+    >>> gpuarray.array([1, 2]).get()
+    array([1, 2])
+    """
+    if not isinstance(object, GPUArray):
+        return to_gpu(np.array(object, dtype, order=order, ndmin=ndmin))
+    made = object if dtype is None or object.dtype == dtype else object.astype(dtype)
+    if copy and made is object and order == "K":
+        made = object.copy()
+    elif copy and made is object:
+        made = GPUArray(object.shape, object.dtype, order="F" if order == "F" else "C")
+        made[...] = object
+    return made.reshape((*(1,) * (ndmin - made.ndim), *made.shape)) if ndmin > made.ndim else made
+
+
+def asarray(a: Any, dtype: Any = None, order: Any = None) -> GPUArray:
+    """Returns what an object holds as an array, a GPUArray itself, as :func:`numpy.asarray`.
+
+    >>> gpuarray.asarray([1, 2]).get()
+    array([1, 2])
+    """
+    return array(a, dtype, copy=False, order=order or "K")
+
+
+def _span(a: GPUArray) -> tuple[int, int]:
+    ends = [(n - 1) * step for n, step in zip(a.shape, a.strides)]
+    low = a.ptr + sum(it for it in ends if it < 0)
+    high = a.ptr + sum(it for it in ends if it > 0) + a.dtype.itemsize
+    return (low, high) if a.size else (0, 0)
+
+
+def may_share_memory(a: Any, b: Any, /, max_work: Any = None) -> bool:
+    """Returns whether the memory between the ends of two arrays overlaps, as
+    :func:`numpy.may_share_memory`.
+
+    >>> a = gpuarray.arange(4)
+    >>> gpuarray.may_share_memory(a, a[2:])
+    True
+    """
+    if max_work is not None:
+        operator.index(max_work)
+    if not isinstance(a, GPUArray) or not isinstance(b, GPUArray) or a._ordinal != b._ordinal:
+        return False
+    (begin, end), (other_begin, other_end) = _span(a), _span(b)
+    return begin < other_end and other_begin < end
+
+
+def shares_memory(a: Any, b: Any, /, max_work: Any = None) -> bool:
+    """Returns whether two arrays have an element in common, as :func:`numpy.shares_memory`.
+
+    >>> a = gpuarray.arange(4)
+    >>> gpuarray.shares_memory(a[::2], a[1::2])
+    False
+    """
+    if not may_share_memory(a, b, max_work):
+        return False
+    # numpy solves it from addresses and strides alone; these arrays are never read.
+    first, second = (
+        np.asarray(
+            _Memory(
+                {
+                    "data": (it.ptr, True),
+                    "shape": it.shape,
+                    "strides": it.strides,
+                    "typestr": f"|V{it.dtype.itemsize}",
+                    "version": 3,
+                }
+            )
+        )
+        for it in (a, b)
+    )
+    return np.shares_memory(first, second, max_work)
+
+
+class _Memory:
+    def __init__(self, interface: dict[str, Any]) -> None:
+        self.__array_interface__ = interface
+
+
+def tobytes(a: GPUArray, order: Any = "C") -> bytes:
+    """Returns the bytes of the elements, as numpy's method.
+
+    >>> gpuarray.zeros(2, np.uint8).tobytes()
+    b'\\x00\\x00'
+    """
+    return a.get().tobytes(order)
+
+
+def save(file: Any, arr: Any, allow_pickle: bool = True) -> None:
+    """Writes an array to a file with the ending ``.npy``, as :func:`numpy.save`.
+
+    >>> from tempfile import TemporaryFile
+    >>> with TemporaryFile() as file:
+    ...     gpuarray.save(file, gpuarray.arange(3))
+    """
+    np.save(file, arr.get() if isinstance(arr, GPUArray) else arr, allow_pickle)
+
+
+def load(file: Any, mmap_mode: Any = None, allow_pickle: bool = False) -> Any:
+    """Returns the array, or the arrays by name, in a file that numpy wrote, as :func:`numpy.load`.
+
+    >>> from tempfile import TemporaryFile
+    >>> with TemporaryFile() as file:
+    ...     np.save(file, np.arange(3))
+    ...     _ = file.seek(0)
+    ...     gpuarray.load(file).get()
+    array([0, 1, 2])
+    """
+    found = np.load(file, mmap_mode, allow_pickle)
+    if isinstance(found, np.ndarray):
+        return to_gpu(found)
+    with found:
+        return {name: to_gpu(found[name]) for name in found.files}

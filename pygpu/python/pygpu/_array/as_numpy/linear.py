@@ -1,0 +1,354 @@
+"""Products of arrays."""
+
+from __future__ import annotations
+
+import string
+from typing import Any
+
+import numpy as np
+
+from ..._core import GPUArray
+from ..joining import stack
+from ..products import matmul
+from ..views import broadcast_arrays, moveaxis, strided_view
+from .operands import axes_of, given, inexact, on_device, ufuncs, with_axes
+
+__all__ = [
+    "cross",
+    "einsum",
+    "inner",
+    "kron",
+    "norm",
+    "outer",
+    "tensordot",
+    "vdot",
+]
+
+_multiply = ufuncs["multiply"]
+
+
+def outer(a: Any, b: Any, out: GPUArray | None = None) -> GPUArray:
+    """Returns the products of each element with each of another array, as :func:`numpy.outer`.
+
+    >>> gpuarray.outer(gpuarray.arange(2), gpuarray.arange(3)).get()
+    array([[0, 0, 0],
+           [0, 1, 2]])
+    """
+    a, b = on_device(a), on_device(b)
+    return _multiply(a.ravel().reshape((-1, 1)), b.ravel(), out=out)
+
+
+def dot(a: Any, b: Any, out: GPUArray | None = None) -> GPUArray:
+    """Returns the product of vectors or matrices, as :func:`numpy.dot`.
+
+    It is the method ``dot`` of arrays; ``gpuarray.dot`` is PyCUDA's, the sum of all
+    products.
+
+    >>> a = gpuarray.arange(4).reshape((2, 2))
+    >>> a.dot(a).get()
+    array([[ 2,  3],
+           [ 6, 11]])
+    """
+    a, b = on_device(a), on_device(b)
+    if not a.ndim or not b.ndim:
+        result = _multiply(a, b)
+    else:
+        result = tensordot(a, b, (-1, -2 if b.ndim > 1 else -1))
+    if out is not None and out.dtype != result.dtype:
+        raise ValueError(f"out has dtype {out.dtype}; {result.dtype} is needed")
+    return given(result, out)
+
+
+def vdot(a: Any, b: Any, /) -> GPUArray:
+    """Returns the sum of products, the first array conjugated, as :func:`numpy.vdot`.
+
+    >>> float(gpuarray.vdot(gpuarray.arange(3), gpuarray.arange(3)).get())
+    5.0
+    """
+    a, b = on_device(a).ravel(), on_device(b).ravel()
+    return matmul(a.conj(), b)
+
+
+def inner(a: Any, b: Any, /) -> GPUArray:
+    """Returns sums of products along the last axes, as :func:`numpy.inner`.
+
+    >>> gpuarray.inner(gpuarray.arange(3), gpuarray.arange(3)).get()
+    array(5)
+    """
+    a, b = on_device(a), on_device(b)
+    return tensordot(a, b, (-1, -1)) if a.ndim and b.ndim else _multiply(a, b)
+
+
+def tensordot(a: Any, b: Any, axes: Any = 2) -> GPUArray:
+    """Returns sums of products along pairs of axes, as :func:`numpy.tensordot`.
+
+    >>> a = gpuarray.arange(6).reshape((2, 3))
+    >>> gpuarray.tensordot(a, a, axes=([1], [1])).get()
+    array([[ 5, 14],
+           [14, 50]])
+    """
+    a, b = on_device(a), on_device(b)
+    if np.ndim(axes) == 0 and not isinstance(axes, GPUArray):
+        if axes > min(a.ndim, b.ndim):
+            raise ValueError(f"axes is {axes}; the arrays have {a.ndim} and {b.ndim}")
+        of_a, of_b = tuple(range(a.ndim - axes, a.ndim)), tuple(range(axes))
+    else:
+        of_a, of_b = (tuple(np.atleast_1d(it).tolist()) for it in axes)
+        of_a, of_b = axes_of(of_a, a.ndim), axes_of(of_b, b.ndim)
+    summed = [a.shape[it] for it in of_a]
+    if summed != [b.shape[it] for it in of_b]:
+        raise ValueError(f"axes {of_a} of shape {a.shape} do not match axes {of_b} of {b.shape}")
+    rest_a = [it for it in range(a.ndim) if it not in of_a]
+    rest_b = [it for it in range(b.ndim) if it not in of_b]
+    shape_a, shape_b = [a.shape[it] for it in rest_a], [b.shape[it] for it in rest_b]
+    length = int(np.prod(summed, dtype=int))
+    left = a.transpose((*rest_a, *of_a)).reshape((int(np.prod(shape_a, dtype=int)), length))
+    right = b.transpose((*of_b, *rest_b)).reshape((length, int(np.prod(shape_b, dtype=int))))
+    return matmul(left, right).reshape((*shape_a, *shape_b))
+
+
+def kron(a: Any, b: Any) -> GPUArray:
+    """Returns the Kronecker product, as :func:`numpy.kron`.
+
+    >>> gpuarray.kron(gpuarray.arange(2), gpuarray.ones(2)).get()
+    array([0., 0., 1., 1.])
+    """
+    a, b = on_device(a), on_device(b)
+    ndim = max(a.ndim, b.ndim)
+    a = a.reshape((*[1] * (ndim - a.ndim), *a.shape))
+    b = b.reshape((*[1] * (ndim - b.ndim), *b.shape))
+    wide = a.reshape(tuple(it for extent in a.shape for it in (extent, 1)))
+    narrow = b.reshape(tuple(it for extent in b.shape for it in (1, extent)))
+    return _multiply(wide, narrow).reshape(tuple(m * n for m, n in zip(a.shape, b.shape)))
+
+
+def cross(
+    a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
+) -> GPUArray:
+    """Returns the cross products of vectors, as :func:`numpy.cross`.
+
+    >>> gpuarray.cross(gpuarray.to_gpu([1, 0, 0]), gpuarray.to_gpu([0, 1, 0])).get()
+    array([0, 0, 1])
+    """
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    a, b = on_device(a), on_device(b)
+    axes_of(axisa, a.ndim), axes_of(axisb, b.ndim)
+    a, b = moveaxis(a, axisa, -1), moveaxis(b, axisb, -1)
+    if not {a.shape[-1], b.shape[-1]} <= {2, 3}:
+        raise ValueError(f"vectors of {a.shape[-1]} and {b.shape[-1]} elements; 2 or 3 are needed")
+    (a0, a1, *a2), (b0, b1, *b2) = ([it[..., k] for k in range(it.shape[-1])] for it in (a, b))
+    last = a0 * b1 - a1 * b0
+    if not a2 and not b2:
+        return last
+    if a2 and b2:
+        first, second = a1 * b2[0] - a2[0] * b1, a2[0] * b0 - a0 * b2[0]
+    elif a2:
+        first, second = -(a2[0] * b1), a2[0] * b0
+    else:
+        first, second = a1 * b2[0], -(a0 * b2[0])
+    parts = (first, second, last)
+    return moveaxis(stack(broadcast_arrays(*parts), axis=-1), -1, axisc)
+
+
+# -- sums of products by their labels ------------------------------------------------------
+
+
+def _labels(operands: tuple[Any, ...]) -> tuple[str, list[Any]]:
+    """The subscripts as a text, and the operands, of either form of the arguments."""
+    if isinstance(operands[0], str):
+        return operands[0].replace(" ", ""), list(operands[1:])
+    letters = string.ascii_letters
+    values, texts = list(operands), []
+    result = values.pop() if len(values) % 2 else None
+    for labels in (*values[1::2], *([] if result is None else [result])):
+        texts.append("".join("..." if it is Ellipsis else letters[it] for it in labels))
+    if result is None:
+        return ",".join(texts), values[::2]
+    return ",".join(texts[:-1]) + "->" + texts[-1], values[::2]
+
+
+def _explicit(subscripts: str, arrays: list[GPUArray]) -> tuple[list[str], str]:
+    """The labels of each operand and of the result, with letters for the axes behind dots."""
+    inputs, arrow, output = subscripts.partition("->")
+    terms = inputs.split(",")
+    if len(terms) != len(arrays):
+        raise ValueError(f"subscripts {subscripts!r} name {len(terms)} operands, not {len(arrays)}")
+    unused = [it for it in reversed(string.ascii_letters) if it not in subscripts]
+    hidden = [
+        array.ndim - len(term.replace("...", "")) if "..." in term else 0
+        for term, array in zip(terms, arrays)
+    ]
+    dots = "".join(unused[: max(hidden, default=0)])
+    named = [t.replace("...", dots[len(dots) - max(n, 0) :]) for t, n in zip(terms, hidden)]
+    for term, array in zip(named, arrays):
+        if len(term) != array.ndim or not all(it in string.ascii_letters for it in term):
+            raise ValueError(f"subscripts {subscripts!r} do not fit an array of {array.ndim} axes")
+    if not arrow:
+        letters = [it for term in terms for it in term if it != "."]
+        output = dots + "".join(sorted(it for it in {*letters} if letters.count(it) == 1))
+    output = output.replace("...", dots)
+    known = {it for term in named for it in term}
+    if len({*output}) != len(output) or not {*output} <= known:
+        raise ValueError(f"subscripts {subscripts!r}: the result repeats or invents a label")
+    return named, output
+
+
+def _diagonals(a: GPUArray, labels: str) -> tuple[GPUArray, str]:
+    """The elements whose places along axes of one label are the same, with one axis for each."""
+    names = "".join(dict.fromkeys(labels))
+    if names == labels:
+        return a, labels
+    at = {name: [k for k, it in enumerate(labels) if it == name] for name in names}
+    extents = {name: {a.shape[k] for k in at[name]} for name in names}
+    for name, found in extents.items():
+        if len(found) > 1:
+            raise ValueError(f"label {name!r} has extents {sorted(found)} in one operand")
+    shape = tuple(a.shape[at[name][0]] for name in names)
+    return strided_view(a, shape, tuple(sum(a.strides[k] for k in at[it]) for it in names)), names
+
+
+def _summed(a: GPUArray, labels: str, kept: str) -> tuple[GPUArray, str]:
+    """The sums along the axes whose labels nothing else has."""
+    axes = tuple(k for k, it in enumerate(labels) if it not in kept)
+    if not axes:
+        return a, labels
+    total = a.any(axis=axes) if a.dtype == np.bool_ else a.sum(axis=axes, dtype=a.dtype)
+    return total, "".join(it for it in labels if it in kept)
+
+
+def _product(a: GPUArray, of_a: str, b: GPUArray, of_b: str, kept: str) -> tuple[GPUArray, str]:
+    """The sums of products of two operands, by one product of matrices."""
+    a, b = _spread(a, of_a, of_b, b.shape), _spread(b, of_b, of_a, a.shape)
+    batch = "".join(it for it in of_a if it in of_b and it in kept)
+    inside = "".join(it for it in of_a if it in of_b and it not in kept)
+    rows = "".join(it for it in of_a if it not in of_b)
+    columns = "".join(it for it in of_b if it not in of_a)
+    sizes = {it: n for labels, x in ((of_a, a), (of_b, b)) for it, n in zip(labels, x.shape)}
+    shape = lambda labels: tuple(sizes[it] for it in labels)  # noqa: E731
+    count = lambda labels: int(np.prod(shape(labels), dtype=int))  # noqa: E731
+    left = a.transpose(tuple(map(of_a.index, batch + rows + inside)))
+    right = b.transpose(tuple(map(of_b.index, batch + inside + columns)))
+    left = left.reshape((*shape(batch), count(rows), count(inside)))
+    right = right.reshape((*shape(batch), count(inside), count(columns)))
+    result = matmul(left, right) if inside else _multiply(left, right)
+    labels = batch + rows + columns
+    return result.reshape(shape(labels)), labels
+
+
+def _spread(a: GPUArray, labels: str, others: str, extents: tuple[int, ...]) -> GPUArray:
+    """The operand with its axes of one element as long as those of the same label elsewhere."""
+    shape = tuple(
+        extents[others.index(it)] if n == 1 and it in others else n
+        for it, n in zip(labels, a.shape)
+    )
+    if shape == a.shape:
+        return a
+    return strided_view(a, shape, tuple(0 if n == 1 else s for n, s in zip(a.shape, a.strides)))
+
+
+def einsum(
+    *operands: Any,
+    out: GPUArray | None = None,
+    optimize: Any = False,
+    dtype: Any = None,
+    **kwargs: Any,
+) -> GPUArray:
+    """Returns sums of products by Einstein's convention, as :func:`numpy.einsum`.
+
+    Operands are combined two at a time, each time by one product of matrices, in their order or in
+    that of ``optimize``.
+
+    >>> a = gpuarray.arange(6).reshape((2, 3))
+    >>> gpuarray.einsum("ij,kj->ik", a, a).get()
+    array([[ 5, 14],
+           [14, 50]])
+    """
+    subscripts, values = _labels(operands)
+    arrays = [on_device(it) for it in values]
+    dtype = np.result_type(*(it.dtype for it in arrays)) if dtype is None else np.dtype(dtype)
+    terms, output = _explicit(subscripts, arrays)
+    arrays = [it if it.dtype == dtype else it.astype(dtype) for it in arrays]
+    parts = [_diagonals(*it) for it in zip(arrays, terms)]
+    sizes: dict[str, int] = {}
+    for a, labels in parts:
+        for it, n in zip(labels, a.shape):
+            if n != 1 and sizes.get(it, 1) not in (1, n):
+                raise ValueError(f"label {it!r} has extents {sizes[it]} and {n}")
+            sizes[it] = n if n != 1 else sizes.get(it, 1)
+    order = [(0, 1)] * (len(parts) - 1)
+    if optimize is not False and len(parts) > 2:
+        stands = [np.broadcast_to(np.zeros((), dtype), it.shape) for it in arrays]
+        text = ",".join(terms) + "->" + output
+        order = np.einsum_path(text, *stands, optimize=optimize)[0][1:]
+    for places in order:
+        taken = [parts[k] for k in places]
+        parts = [it for k, it in enumerate(parts) if k not in places]
+        part = taken[0]
+        for position, other in enumerate(taken[1:], 2):
+            rest = (*parts, *taken[position:])
+            kept = output + "".join(labels for _, labels in rest)
+            first = _summed(*part, kept + other[1])
+            second = _summed(*other, kept + part[1])
+            part = _product(*first, *second, kept)
+        parts.append(part)
+    a, labels = _summed(*parts[0], output)
+    a = a.transpose(tuple(map(labels.index, output)))
+    a = _spread(a, output, output, tuple(sizes[it] for it in output))
+    return given(a, out) if len(arrays) > 1 or out is not None else a.copy()
+
+
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> GPUArray:
+    """Returns norms of vectors or matrices, as :func:`numpy.linalg.norm`.
+
+    Norms of matrices that need their singular values (2, -2, ``"nuc"``) are not offered.
+
+    >>> float(gpuarray.norm(gpuarray.to_gpu([3.0, 4.0])).get())
+    5.0
+    """
+    x = inexact(on_device(x))
+    if axis is None and (ord is None or (ord in ("f", "fro") and x.ndim == 2)):
+        flat = x.ravel()
+        size = ufuncs["absolute"](flat) if x.dtype.kind == "c" else flat
+        root = ufuncs["sqrt"](matmul(size, size))
+        return root.reshape((1,) * x.ndim) if keepdims else root
+    axes = axes_of(axis, x.ndim)
+    size = ufuncs["absolute"](x)
+    if len(axes) == 1:
+        return _vector_norm(size, ord, axes, keepdims)
+    if len(axes) != 2:
+        raise ValueError(f"axis is {axis}: a norm is of vectors (one axis) or matrices (two)")
+    row, column = axes
+    if ord in (None, "f", "fro"):
+        return ufuncs["sqrt"]((size * size).sum(axis=axes, keepdims=keepdims))
+    if ord in (1, -1, np.inf, -np.inf):
+        inside, outside = (row, column) if abs(ord) == 1 else (column, row)
+        sums = size.sum(axis=inside, keepdims=True)
+        reduced = sums.max if ord > 0 else sums.min
+        return with_axes(
+            reduced(axis=outside, keepdims=True).reshape(_without(x, axes)), axes, keepdims
+        )
+    raise TypeError(
+        f"ord is {ord!r}; norms of matrices on the device are 'fro', 1, -1, inf and -inf"
+    )
+
+
+def _without(x: GPUArray, axes: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(n for k, n in enumerate(x.shape) if k not in axes)
+
+
+def _vector_norm(size: GPUArray, ord: Any, axes: tuple[int, ...], keepdims: bool) -> GPUArray:
+    of: dict[str, Any] = {"axis": axes[0], "keepdims": keepdims}
+    if ord == np.inf:
+        return size.max(**of)
+    if ord == -np.inf:
+        return size.min(**of)
+    if ord == 0:
+        return (size != 0).astype(size.dtype).sum(**of)
+    if ord in (None, 2):
+        return ufuncs["sqrt"]((size * size).sum(**of))
+    if ord == 1:
+        return size.sum(**of)
+    if isinstance(ord, str):
+        raise ValueError(f"ord is {ord!r}; a norm of vectors is a number")
+    return (size**ord).sum(**of) ** (1 / ord)

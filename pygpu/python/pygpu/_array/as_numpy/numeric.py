@@ -1,0 +1,289 @@
+"""Interpolation, differences, convolution, and functions that choose."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ... import _core
+from ..._core import GPUArray
+from ..joining import concatenate
+from ..products import matmul
+from ..searching import argsort
+from ..views import broadcast_to, flip, strided_view
+from .operands import axes_of, given, inexact, on_device, on_host, ufuncs
+from .order import searchsorted
+
+__all__ = [
+    "angle",
+    "convolve",
+    "correlate",
+    "ediff1d",
+    "fix",
+    "gradient",
+    "interp",
+    "polyval",
+    "select",
+    "sinc",
+    "trapezoid",
+]
+
+
+def interp(
+    x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: float | None = None
+) -> GPUArray:
+    """Returns values between points, along straight lines, as :func:`numpy.interp`.
+
+    >>> gpuarray.interp(gpuarray.to_gpu([0.5, 9.0]), [0, 1], [10, 20]).get()
+    array([15., 20.])
+    """
+    x, xp, fp = on_device(x).astype(np.float64), on_device(xp).astype(np.float64), on_device(fp)
+    fp = fp.astype(np.complex128 if fp.dtype.kind == "c" else np.float64)
+    if xp.ndim != 1 or xp.shape != fp.shape or not xp.size:
+        raise ValueError(
+            f"xp and fp have shapes {xp.shape} and {fp.shape}; both need as many points"
+        )
+    if period is not None:
+        if period == 0:
+            raise ValueError("period is 0; it must be a non-zero value")
+        period, left, right = abs(period), None, None
+        x, xp = ufuncs["remainder"](x, period), ufuncs["remainder"](xp, period)
+        order = argsort(xp)
+        xp, fp = xp[order], fp[order]
+        xp = concatenate([xp[-1:] - period, xp, xp[:1] + period])
+        fp = concatenate([fp[-1:], fp, fp[:1]])
+    n = xp.size
+    at = ufuncs["minimum"](ufuncs["maximum"](searchsorted(xp, x, "right") - 1, 0), max(n - 2, 0))
+    if n == 1:
+        result = fp[at]
+    else:
+        x0, y0 = xp[at], fp[at]
+        slope = (fp[at + 1] - y0) / (xp[at + 1] - x0)
+        result = slope * (x - x0) + y0
+        result = _core.select(x == xp[at + 1], fp[at + 1], result, False)
+    first = fp[:1] if left is None else on_device(np.asarray([left], fp.dtype))
+    last = fp[-1:] if right is None else on_device(np.asarray([right], fp.dtype))
+    result = _core.select(x < xp[:1], broadcast_to(first, (1,)), result, False)
+    result = _core.select(x > xp[-1:], last, result, False)
+    result = _core.select(x == xp[-1:], fp[-1:], result, False)
+    return _core.select(ufuncs["isnan"](x), fp.dtype.type(np.nan), result, False).reshape(x.shape)
+
+
+def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
+    """Returns differences on both sides along axes, as :func:`numpy.gradient`.
+
+    >>> gpuarray.gradient(gpuarray.to_gpu([0.0, 1.0, 4.0])).get()
+    array([1., 2., 3.])
+    """
+    f = inexact(on_device(f))
+    axes = axes_of(axis, f.ndim)
+    steps = list(varargs) or [1.0]
+    steps = steps * len(axes) if len(steps) == 1 else steps
+    if len(steps) != len(axes):
+        raise TypeError(f"{len(steps)} distances for {len(axes)} axes; one or as many are needed")
+    if edge_order not in (1, 2):
+        raise ValueError(f"edge_order is {edge_order}; 1 or 2 is needed")
+    if not axes:
+        raise ValueError("f has no axes; it needs elements beside one another")
+    results = [_slope(f, it, on_host(step), edge_order) for it, step in zip(axes, steps)]
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def _slope(f: GPUArray, axis: int, steps: np.ndarray[Any, Any], edge_order: int) -> GPUArray:
+    """The differences along an axis, from the distance or the coordinates of its elements."""
+    n = f.shape[axis]
+    if n < edge_order + 1:
+        raise ValueError(f"axis {axis} has {n} elements; at least {edge_order + 1} are needed")
+    if steps.ndim > 1 or (steps.ndim and len(steps) != n):
+        raise ValueError(f"coordinates of shape {steps.shape}; axis {axis} has {n} elements")
+    h = np.diff(steps) if steps.ndim else np.full(n - 1, steps)
+    h = h.astype(np.result_type(h.dtype, np.float64) if h.dtype.kind in "biu" else h.dtype)
+
+    def at(*bounds: Any) -> GPUArray:
+        return f[(*(slice(None),) * axis, slice(*bounds))]
+
+    def weighted(factors: Any, parts: Any) -> GPUArray:
+        first, *others = (p * (w if w.ndim == 0 else along(w)) for w, p in zip(factors, parts))
+        for it in others:
+            first = first + it
+        return first.astype(f.dtype)
+
+    def along(w: Any) -> GPUArray:
+        return on_device(w.reshape(tuple(-1 if k == axis else 1 for k in range(f.ndim))))
+
+    def weights(one: Any, two: Any, place: int) -> tuple[Any, Any, Any]:
+        """Of the slope of the parabola through three points, ``one`` and ``two`` apart, at one."""
+        both = one + two
+        if place == 0:
+            return -(2 * one + two) / (one * both), both / (one * two), -one / (two * both)
+        if place == 1:
+            return -two / (one * both), (two - one) / (one * two), one / (two * both)
+        return two / (one * both), -both / (one * two), (2 * two + one) / (two * both)
+
+    three = lambda k: (at(k, k + 1), at(k + 1, k + 2), at(k + 2, k + 3))  # noqa: E731
+    if steps.ndim:
+        inside = weighted(weights(h[:-1], h[1:], 1), (at(None, -2), at(1, -1), at(2, None)))
+    else:
+        inside = ((at(2, None) - at(None, -2)) / (2 * h[0])).astype(f.dtype)
+    if edge_order == 1:
+        first = ((at(1, 2) - at(0, 1)) / h[0]).astype(f.dtype)
+        last = ((at(n - 1, n) - at(n - 2, n - 1)) / h[-1]).astype(f.dtype)
+    else:
+        first = weighted(weights(h[0], h[1], 0), three(0))
+        last = weighted(weights(h[-2], h[-1], 2), three(n - 3))
+    return concatenate([first, inside, last], axis)
+
+
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> GPUArray:
+    """Returns the differences of neighbours, as :func:`numpy.ediff1d`.
+
+    >>> gpuarray.ediff1d(gpuarray.to_gpu([1, 4, 6])).get()
+    array([3, 2])
+    """
+    flat = on_device(ary).ravel()
+    parts = [flat[1:] - flat[:-1]]
+    if to_begin is not None:
+        parts.insert(0, on_device(to_begin).ravel().astype(flat.dtype))
+    if to_end is not None:
+        parts.append(on_device(to_end).ravel().astype(flat.dtype))
+    return concatenate(parts) if len(parts) > 1 else parts[0]
+
+
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> GPUArray:
+    """Returns integrals by the trapezoidal rule, as :func:`numpy.trapezoid`.
+
+    >>> float(gpuarray.trapezoid(gpuarray.to_gpu([1.0, 2.0, 3.0])).get())
+    4.0
+    """
+    y = on_device(y)
+    (axis,) = axes_of(axis, y.ndim)
+    at = lambda a, *bounds: a[(*(slice(None),) * axis, slice(*bounds))]  # noqa: E731
+    if x is None:
+        width = dx
+    else:
+        x = on_device(x)
+        if x.ndim == 1:
+            width = (x[1:] - x[:-1]).reshape(tuple(-1 if k == axis else 1 for k in range(y.ndim)))
+        else:
+            width = at(x, 1, None) - at(x, None, -1)
+    return (width * (at(y, 1, None) + at(y, None, -1)) / 2.0).sum(axis=axis)
+
+
+def convolve(a: Any, v: Any, mode: str = "full") -> GPUArray:
+    """Returns the convolution of two vectors, as :func:`numpy.convolve`.
+
+    >>> gpuarray.convolve(gpuarray.to_gpu([1, 2, 3]), [0, 1]).get()
+    array([0, 1, 2, 3])
+    """
+    a, v = on_device(a), on_device(v)
+    if v.size > a.size:
+        a, v = v, a
+    return _slid(a, v, mode)
+
+
+def correlate(a: Any, v: Any, mode: str = "valid") -> GPUArray:
+    """Returns the cross-correlation of two vectors, as :func:`numpy.correlate`.
+
+    >>> gpuarray.correlate(gpuarray.to_gpu([1, 2, 3]), [0, 1]).get()
+    array([2, 3])
+    """
+    a, v = on_device(a), on_device(v)
+    if not a.ndim or not v.ndim:
+        raise ValueError("an array has no axes; both need one")
+    if v.size > a.size:
+        return flip(_slid(v.conj(), flip(a), mode)) if v.size else _slid(a, v, mode)
+    return _slid(a, flip(v).conj(), mode)
+
+
+def _slid(a: GPUArray, v: GPUArray, mode: str) -> GPUArray:
+    """The sums of products of the shorter vector, reversed, with each part of the longer one."""
+    if a.ndim > 1 or v.ndim > 1:
+        raise ValueError(f"arrays of {a.ndim} and {v.ndim} axes; vectors are needed")
+    a, v = a.reshape(-1), v.reshape(-1)
+    if not a.size or not v.size:
+        raise ValueError("an array is empty; both need elements")
+    cut = {"full": v.size - 1, "same": v.size // 2, "valid": 0}
+    if mode not in cut:
+        raise ValueError(f"mode is {mode!r}; 'full', 'same' or 'valid' is needed")
+    before = cut[mode]
+    after = v.size - 1 - before if mode == "same" else before
+    dtype = np.result_type(a.dtype, v.dtype)
+    padded = _core.full((a.size + before + after,), dtype, 0)
+    padded[before : before + a.size] = a
+    count, step = padded.size - v.size + 1, padded.strides[0]
+    return matmul(strided_view(padded, (count, v.size), (step, step)), flip(v).astype(dtype))
+
+
+def polyval(p: Any, x: Any) -> GPUArray:
+    """Returns the values of a polynomial, the highest power first, as :func:`numpy.polyval`.
+
+    >>> gpuarray.polyval([1, 0, 2], gpuarray.arange(3)).get()
+    array([2, 3, 6])
+    """
+    p, x = on_device(p), on_device(x)
+    y = _core.full(x.shape, np.result_type(p.dtype, x.dtype), 0)
+    for k in range(p.size):
+        y = y * x + p[k]
+    return y
+
+
+def angle(z: Any, deg: bool = False) -> GPUArray:
+    """Returns the angles of complex numbers, as :func:`numpy.angle`.
+
+    >>> float(gpuarray.angle(gpuarray.to_gpu([1j]), deg=True).get()[0])
+    90.0
+    """
+    z = on_device(z)
+    parts = (z.imag, z.real) if z.dtype.kind == "c" else (0, z)
+    radians = ufuncs["arctan2"](*parts)
+    return ufuncs["rad2deg"](radians) if deg else radians
+
+
+def sinc(x: Any) -> GPUArray:
+    """Returns sin(pi x) / (pi x), as :func:`numpy.sinc`.
+
+    >>> float(gpuarray.sinc(gpuarray.to_gpu([0.0])).get()[0])
+    1.0
+    """
+    x = inexact(on_device(x))
+    y = x * x.dtype.type(np.pi)
+    y = _core.select(x == 0, x.dtype.type(1e-20), y, False)
+    return ufuncs["sin"](y) / y
+
+
+def fix(x: Any, out: GPUArray | None = None) -> GPUArray:
+    """Returns the whole numbers towards zero, as :func:`numpy.fix`.
+
+    >>> gpuarray.fix(gpuarray.to_gpu([-1.5, 1.5])).get()
+    array([-1.,  1.])
+    """
+    return given(ufuncs["trunc"](on_device(x)), out)
+
+
+def select(condlist: Any, choicelist: Any, default: Any = 0) -> GPUArray:
+    """Returns elements by the first condition that is true, as :func:`numpy.select`.
+
+    >>> a = gpuarray.arange(4)
+    >>> gpuarray.select([a < 1, a > 2], [10, a], 5).get()
+    array([10,  5,  5,  3])
+    """
+    if len(condlist) != len(choicelist) or not len(condlist):
+        raise ValueError(
+            f"{len(condlist)} conditions and {len(choicelist)} choices; as many needed"
+        )
+    conditions = [on_device(it) for it in condlist]
+    for it in conditions:
+        if it.dtype != np.bool_:
+            raise TypeError(f"a condition has dtype {it.dtype}; truth values are needed")
+    choices = [it if np.isscalar(it) else on_device(it) for it in (*choicelist, default)]
+    kinds = [it.dtype if isinstance(it, GPUArray) else it for it in choices]
+    dtype = np.result_type(*kinds)
+    shape = np.broadcast_shapes(*(np.shape(it) for it in (*conditions, *choices)))
+    last = choices[-1]
+    result = broadcast_to(last.astype(dtype), shape) if isinstance(last, GPUArray) else None
+    result = _core.full(shape, dtype, last) if result is None else result
+    for condition, choice in zip(reversed(conditions), reversed(choices[:-1])):
+        value = choice.astype(dtype) if isinstance(choice, GPUArray) else dtype.type(choice)
+        result = _core.select(condition, value, result, False)
+    return result

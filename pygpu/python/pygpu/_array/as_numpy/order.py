@@ -1,0 +1,354 @@
+"""Searches in sorted elements, and what they make: sets, counts, histograms."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from ... import _core
+from ..._core import GPUArray
+from ..advanced_indexing import compress, flatnonzero
+from ..creation import arange
+from ..cumulative import cumsum
+from ..joining import concatenate
+from ..searching import argsort, sort
+from ..views import flip
+from .operands import axes_of, is_nan, on_device, on_host, ufuncs
+from .shaping import along
+
+__all__ = [
+    "bincount",
+    "digitize",
+    "histogram",
+    "histogram_bin_edges",
+    "in1d",
+    "intersect1d",
+    "isin",
+    "lexsort",
+    "searchsorted",
+    "setdiff1d",
+    "setxor1d",
+    "union1d",
+    "unique",
+]
+
+
+def _precedes(x: GPUArray, y: GPUArray, or_equal: bool) -> GPUArray:
+    """Where an element comes before another one in the order of sorts, in which NaN is last."""
+    before = ufuncs["less_equal" if or_equal else "less"](x, y)
+    of_x, of_y = is_nan(x), is_nan(y)
+    if of_x is None or of_y is None:
+        return before
+    return before | (of_y if or_equal else of_y & ufuncs["logical_not"](of_x))
+
+
+def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> GPUArray:
+    """Returns where elements belong among sorted ones, as :func:`numpy.searchsorted`.
+
+    All elements are searched for at once, in as many steps as the binary logarithm of the number
+    of sorted ones.
+
+    >>> gpuarray.searchsorted(gpuarray.arange(5), gpuarray.to_gpu([2, 9])).get()
+    array([2, 5])
+    """
+    if side not in ("left", "right"):
+        raise ValueError(f"side is {side!r}; 'left' or 'right' is needed")
+    a, v = on_device(a), on_device(v)
+    if a.ndim != 1:
+        raise ValueError(f"a has {a.ndim} axes; the sorted elements have one")
+    dtype = np.result_type(a.dtype, v.dtype)
+    a, v = a.astype(dtype), v.astype(dtype)
+    if sorter is not None:
+        a = a[on_device(sorter)]
+    low = _core.full(v.shape, np.int64, 0)
+    if a.size == 0 or v.size == 0:
+        return low
+    high = _core.full(v.shape, np.int64, a.size)
+    for _ in range(a.size.bit_length()):
+        middle = (low + high) >> 1
+        at = a[ufuncs["minimum"](middle, a.size - 1)]
+        goes_on = _precedes(at, v, side == "right") & (low < high)
+        low, high = (
+            _core.select(goes_on, middle + 1, low, False),
+            _core.select(goes_on, high, middle, False),
+        )
+    return low
+
+
+def digitize(x: Any, bins: Any, right: bool = False) -> GPUArray:
+    """Returns the bins that elements are in, as :func:`numpy.digitize`.
+
+    >>> gpuarray.digitize(gpuarray.to_gpu([0.5, 2.5]), [0, 1, 2]).get()
+    array([1, 3])
+    """
+    x, bins = on_device(x), on_device(bins)
+    if bins.ndim != 1:
+        raise ValueError(f"bins has {bins.ndim} axes; one is needed")
+    rises = bool((bins[1:] >= bins[:-1]).all().get())
+    if not rises and not bool((bins[1:] <= bins[:-1]).all().get()):
+        raise ValueError("bins must be monotonically increasing or decreasing")
+    side = "left" if right else "right"
+    if rises:
+        return searchsorted(bins, x, side)
+    return bins.size - searchsorted(flip(bins), x, side)
+
+
+# -- sets ----------------------------------------------------------------------------------
+
+
+def _begins(ordered: GPUArray, equal_nan: bool = True) -> GPUArray:
+    """Which of sorted elements differ from the one before."""
+    differs = ordered[1:] != ordered[:-1]
+    nan = is_nan(ordered)
+    if nan is not None and equal_nan:
+        differs = differs & ufuncs["logical_not"](nan[1:] & nan[:-1])
+    first = _core.full((min(ordered.size, 1),), np.bool_, True)
+    return concatenate([first, differs]) if ordered.size > 1 else first
+
+
+def unique(
+    ar: Any,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+    *,
+    equal_nan: bool = True,
+) -> Any:
+    """Returns the distinct elements in order, as :func:`numpy.unique`.
+
+    ``axis`` may name the axis of an array that has one, and no more.
+
+    >>> gpuarray.unique(gpuarray.to_gpu([2, 1, 2])).get()
+    array([1, 2])
+    """
+    ar = on_device(ar)
+    if axis is not None and (ar.ndim != 1 or axis not in (0, -1)):
+        raise TypeError(f"axis is {axis}; on the device unique is of all elements")
+    flat = ar.ravel()
+    if not (return_index or return_inverse):
+        order, ordered = flat, sort(flat)
+    else:
+        order = argsort(flat)
+        ordered = flat[order]
+    begins = _begins(ordered, equal_nan)
+    results = [compress(begins, ordered)]
+    if return_index:
+        results.append(compress(begins, order))
+    if return_inverse:
+        inverse = _core.full(flat.shape, np.int64, 0)
+        inverse[order] = cumsum(begins) - 1
+        results.append(inverse.reshape(ar.shape))
+    if return_counts:
+        at = flatnonzero(begins)
+        ends = concatenate([at[1:], _core.full((min(at.size, 1),), at.dtype, flat.size)])
+        results.append(ends - at)
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def isin(
+    element: Any,
+    test_elements: Any,
+    assume_unique: bool = False,
+    invert: bool = False,
+    *,
+    kind: Any = None,
+) -> GPUArray:
+    """Returns which elements another array has, too, as :func:`numpy.isin`.
+
+    >>> gpuarray.isin(gpuarray.arange(4), [1, 3]).get()
+    array([False,  True, False,  True])
+    """
+    element, known = on_device(element), on_device(test_elements).ravel()
+    dtype = np.result_type(element.dtype, known.dtype)
+    element, known = element.astype(dtype), sort(known.astype(dtype))
+    if known.size == 0:
+        return _core.full(element.shape, np.bool_, invert)
+    at = ufuncs["minimum"](searchsorted(known, element), known.size - 1)
+    return known[at] != element if invert else known[at] == element
+
+
+def in1d(ar1: Any, ar2: Any, assume_unique: bool = False, invert: bool = False) -> GPUArray:
+    """Returns which elements another array has, too, along one axis, as :func:`numpy.in1d`.
+
+    >>> gpuarray.in1d(gpuarray.arange(3), [1]).get()
+    array([False,  True, False])
+    """
+    return isin(on_device(ar1).ravel(), ar2, invert=invert)
+
+
+def _joined(ar1: Any, ar2: Any) -> GPUArray:
+    parts = [on_device(it).ravel() for it in (ar1, ar2)]
+    dtype = np.result_type(*(it.dtype for it in parts))
+    return concatenate([it.astype(dtype) for it in parts])
+
+
+def union1d(ar1: Any, ar2: Any) -> GPUArray:
+    """Returns the distinct elements of two arrays, as :func:`numpy.union1d`.
+
+    >>> gpuarray.union1d(gpuarray.arange(2), [1, 2]).get()
+    array([0, 1, 2])
+    """
+    return unique(_joined(ar1, ar2))
+
+
+def intersect1d(
+    ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False
+) -> Any:
+    """Returns the distinct elements that two arrays share, as :func:`numpy.intersect1d`.
+
+    >>> gpuarray.intersect1d(gpuarray.arange(3), [1, 2, 3]).get()
+    array([1, 2])
+    """
+    if assume_unique:
+        ar1, ar2 = on_device(ar1).ravel(), on_device(ar2).ravel()
+    first, at_first = unique(ar1, return_index=True)
+    second, at_second = unique(ar2, return_index=True)
+    is_shared = isin(first, second)
+    shared = compress(is_shared, first.astype(np.result_type(first.dtype, second.dtype)))
+    if not return_indices:
+        return shared
+    at = searchsorted(second, shared)
+    return shared, compress(is_shared, at_first), at_second[at]
+
+
+def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> GPUArray:
+    """Returns the distinct elements that only the first array has, as :func:`numpy.setdiff1d`.
+
+    >>> gpuarray.setdiff1d(gpuarray.arange(3), [1]).get()
+    array([0, 2])
+    """
+    first = on_device(ar1).ravel() if assume_unique else unique(ar1)
+    return compress(isin(first, ar2, invert=True), first)
+
+
+def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> GPUArray:
+    """Returns the distinct elements that one of the arrays has, as :func:`numpy.setxor1d`.
+
+    >>> gpuarray.setxor1d(gpuarray.arange(3), [1, 5]).get()
+    array([0, 2, 5])
+    """
+    first, second = (ar1, ar2) if assume_unique else (unique(ar1), unique(ar2))
+    return sort(_joined(setdiff1d(first, second), setdiff1d(second, first)))
+
+
+def lexsort(keys: Any, axis: int = -1) -> GPUArray:
+    """Returns the order by several keys, the last one first, as :func:`numpy.lexsort`.
+
+    >>> gpuarray.lexsort((gpuarray.to_gpu([1, 0, 2]), gpuarray.to_gpu([1, 1, 0]))).get()
+    array([2, 1, 0])
+    """
+    first, *others = [on_device(it) for it in keys]
+    if not first.ndim:
+        operator.index(axis)
+        return _core.full((), np.int64, 0)
+    (axis,) = axes_of(axis, first.ndim)
+    order = argsort(first, axis)
+    for key in others:
+        if key.shape != first.shape:
+            raise ValueError(f"keys have shapes {first.shape} and {key.shape}; one is needed")
+        next_order = argsort(along(key, order, axis), axis)
+        order = along(order, next_order, axis)
+    return order
+
+
+# -- counts --------------------------------------------------------------------------------
+
+
+def _sums_between(edges: GPUArray, weights: GPUArray) -> GPUArray:
+    """The sums of the weights from each edge to the next one."""
+    totals = cumsum(weights)
+    totals = concatenate([_core.full((1,), totals.dtype, 0), totals])[edges]
+    return totals[1:] - totals[:-1]
+
+
+def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> GPUArray:
+    """Returns how often each number occurs, as :func:`numpy.bincount`.
+
+    Weights are summed in the order of the numbers, with the rounding of running sums.
+
+    >>> gpuarray.bincount(gpuarray.to_gpu([0, 2, 2])).get()
+    array([1, 0, 2])
+    """
+    x = on_device(x)
+    if x.ndim != 1 or x.dtype.kind not in "biu":
+        raise TypeError(f"x has dtype {x.dtype} and {x.ndim} axes; integers along one are needed")
+    if minlength < 0:
+        raise ValueError(f"minlength is {minlength}; it must not be negative")
+    least, most = (int(x.min().get()), int(x.max().get())) if x.size else (0, -1)
+    if least < 0:
+        raise ValueError(f"x has a negative element, {least}")
+    order = None if weights is None else argsort(x)
+    ordered = sort(x) if order is None else x[order]
+    edges = searchsorted(ordered.astype(np.int64), arange(max(most + 1, minlength) + 1))
+    if order is None:
+        return edges[1:] - edges[:-1]
+    weights = on_device(weights)
+    if weights.shape != x.shape:
+        raise ValueError(f"weights have shape {weights.shape}; that of x, {x.shape}, is needed")
+    return _sums_between(edges, weights.astype(np.float64)[order])
+
+
+def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> GPUArray:
+    """Returns the edges of a histogram's bins, as :func:`numpy.histogram_bin_edges`.
+
+    The number of bins is given, not found by a rule.
+
+    >>> gpuarray.histogram_bin_edges(gpuarray.arange(5), 2).get()
+    array([0., 2., 4.])
+    """
+    a = on_device(a)
+    if isinstance(bins, str):
+        raise TypeError(f"bins is {bins!r}; a number of bins or their edges is needed")
+    if np.ndim(bins) == 0:
+        bins = operator.index(on_host(bins).item())
+        range = None if range is None else tuple(on_host(range).tolist())
+        if range is None and a.size:
+            range = (a.min().get().item(), a.max().get().item())
+        none = np.zeros(0, a.dtype if a.dtype.kind in "biuf" else np.float64)
+        return on_device(np.histogram_bin_edges(none, bins, range))
+    if range is not None:
+        _, _ = on_host(range).tolist()
+    if weights is not None and np.shape(weights) != a.shape:
+        raise ValueError(f"weights have shape {np.shape(weights)}; that of a, {a.shape}, is needed")
+    edges = on_device(bins)
+    if edges.ndim != 1 or bool((edges[1:] < edges[:-1]).any().get()):
+        raise ValueError("bins must be edges along one axis that increase")
+    return edges
+
+
+def histogram(
+    a: Any, bins: Any = 10, range: Any = None, density: bool | None = None, weights: Any = None
+) -> tuple[GPUArray, GPUArray]:
+    """Returns how many elements are in each bin, and the bins' edges, as :func:`numpy.histogram`.
+
+    The number of bins is given, not found by a rule. Weights are summed with the rounding of
+    running sums.
+
+    >>> counts, edges = gpuarray.histogram(gpuarray.arange(5), 2)
+    >>> counts.get()
+    array([2, 3])
+    """
+    a = on_device(a).ravel()
+    a = a.astype(np.uint8) if a.dtype == np.bool_ else a
+    edges = histogram_bin_edges(a, bins, range)
+    order = None if weights is None else argsort(a)
+    ordered = sort(a) if order is None else a[order]
+    # The last bin has its right edge, too.
+    places = [searchsorted(ordered, edges[:-1]), searchsorted(ordered, edges[-1:], "right")]
+    at = concatenate(places)
+    if order is None:
+        counts = at[1:] - at[:-1]
+    else:
+        weights = on_device(weights).ravel()
+        if weights.shape != a.shape:
+            raise ValueError(f"weights have {weights.size} elements; a has {a.size}")
+        dtype = weights.dtype
+        wide = weights.astype(np.result_type(dtype, np.float64)) if dtype.kind in "fc" else weights
+        counts = _sums_between(at, wide[order])
+        counts = counts.astype(dtype) if dtype.kind in "fc" else counts
+    if density:
+        return counts / counts.sum() / (edges[1:] - edges[:-1]), edges
+    return counts, edges

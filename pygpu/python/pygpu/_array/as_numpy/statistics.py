@@ -1,0 +1,555 @@
+"""Statistics: averages, quantiles, and reductions without NaN."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from ... import _core
+from ..._core import GPUArray
+from ..cumulative import cumprod, cumsum
+from ..joining import stack, vstack
+from ..searching import argmax, argmin, sort
+from .operands import (
+    axes_of,
+    given,
+    inexact,
+    is_nan,
+    last_axis,
+    on_device,
+    on_host,
+    ufuncs,
+    with_axes,
+)
+from .shaping import along
+
+__all__ = [
+    "average",
+    "corrcoef",
+    "cov",
+    "median",
+    "nanargmax",
+    "nanargmin",
+    "nancumprod",
+    "nancumsum",
+    "nanmax",
+    "nanmean",
+    "nanmedian",
+    "nanmin",
+    "nanpercentile",
+    "nanquantile",
+    "nanstd",
+    "nanvar",
+    "percentile",
+    "quantile",
+]
+
+_UNSET = getattr(np, "_NoValue", None)
+
+
+def average(
+    a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = False
+) -> Any:
+    """Returns weighted averages, as :func:`numpy.average`.
+
+    Raises
+    ------
+    ZeroDivisionError
+        Weights sum to zero.
+
+    Examples
+    --------
+    >>> float(gpuarray.average(gpuarray.to_gpu([1.0, 2.0]), weights=[3, 1]).get())
+    1.25
+    """
+    a = on_device(a)
+    keepdims = keepdims is True
+    if weights is None:
+        result = inexact(a).mean(axis=axis, keepdims=keepdims)
+        scale = a.size / max(result.size, 1)
+        total = _core.full(result.shape, result.dtype, scale)
+        return (result, total) if returned else result
+    weights = on_device(weights)
+    dtype = np.result_type(a.dtype, weights.dtype, *(["f8"] if a.dtype.kind in "biu" else []))
+    if weights.shape != a.shape:
+        axes = axes_of(axis, a.ndim) if axis is not None else ()
+        if weights.shape != tuple(a.shape[it] for it in axes):
+            raise ValueError(
+                f"weights have shape {weights.shape}; that of a, {a.shape}, or that along axis is "
+                "needed"
+            )
+        order = sorted(range(len(axes)), key=axes.__getitem__)
+        weights = weights.transpose(tuple(order)).reshape(
+            tuple(n if k in axes else 1 for k, n in enumerate(a.shape))
+        )
+    spread = ufuncs["multiply"](weights.astype(dtype), _core.full(a.shape, dtype, 1))
+    total = spread.sum(axis=axis, keepdims=keepdims)
+    if bool((total == 0).any().get()):
+        raise ZeroDivisionError("weights sum to zero; they cannot be normalized")
+    result = (a * spread).astype(dtype).sum(axis=axis, keepdims=keepdims) / total
+    return (result, total) if returned else result
+
+
+def cov(
+    m: Any,
+    y: Any = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: int | None = None,
+    *,
+    dtype: Any = None,
+) -> GPUArray:
+    """Returns the covariances of variables, as :func:`numpy.cov` without weights.
+
+    >>> gpuarray.cov(gpuarray.to_gpu([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]])).get()
+    array([[ 1., -1.],
+           [-1.,  1.]])
+    """
+    parts = [on_device(it) for it in ((m,) if y is None else (m, y))]
+    rowvar = bool(rowvar)
+    dtype = np.result_type(*(it.dtype for it in parts), np.float64) if dtype is None else dtype
+    rows = []
+    for part in parts:
+        if part.ndim > 2:
+            raise ValueError(f"an array of {part.ndim} axes; at most two are variables and values")
+        part = part.astype(dtype)
+        rows.append(part.reshape((1, -1)) if part.ndim < 2 else part if rowvar else part.T)
+    x = vstack(rows) if len(rows) > 1 else rows[0]
+    fact = x.shape[1] - (ddof if ddof is not None else 0 if bias else 1)
+    if fact <= 0:
+        warnings.warn("Degrees of freedom <= 0 for slice", RuntimeWarning, stacklevel=2)
+        fact = 0
+    x = x - x.mean(axis=1, keepdims=True)
+    return (
+        ((x @ x.T.conj()) / float(fact)).squeeze() if fact else (x @ x.T.conj()).squeeze() * np.nan
+    )
+
+
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> GPUArray:
+    """Returns the correlation coefficients of variables, as :func:`numpy.corrcoef`.
+
+    >>> gpuarray.corrcoef(gpuarray.to_gpu([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]])).get()
+    array([[ 1., -1.],
+           [-1.,  1.]])
+    """
+    c = cov(x, y, rowvar, dtype=dtype)
+    if c.ndim == 0:
+        return c / c
+    scale = ufuncs["sqrt"](c.diagonal().real)
+    return (
+        (c / scale.reshape((-1, 1)) / scale.reshape((1, -1))).clip(-1, 1)
+        if c.dtype.kind == "f"
+        else (c / scale.reshape((-1, 1)) / scale.reshape((1, -1)))
+    )
+
+
+# -- quantiles -----------------------------------------------------------------------------
+
+# The place of a quantile among n sorted elements is n q + alpha + q (1 - alpha - beta) - 1, from
+# Hyndman and Fan, "Sample quantiles in statistical packages", 1996.
+_CONTINUOUS = {
+    "linear": (1, 1),
+    "interpolated_inverted_cdf": (0, 1),
+    "hazen": (0.5, 0.5),
+    "weibull": (0, 0),
+    "median_unbiased": (1 / 3, 1 / 3),
+    "normal_unbiased": (3 / 8, 3 / 8),
+}
+_OF_LINEAR: dict[str, Any] = {
+    "lower": np.floor,
+    "higher": np.ceil,
+    "midpoint": lambda at: 0.5 * (np.floor(at) + np.ceil(at)),
+    "nearest": np.rint,
+}
+
+
+def _place(q: Any, n: int, method: str) -> Any:
+    """Where a quantile is among ``n`` sorted elements."""
+    if method in _OF_LINEAR:
+        at = _OF_LINEAR[method](q * (n - 1))
+    elif method in _CONTINUOUS:
+        alpha, beta = _CONTINUOUS[method]
+        at = q * (n - 1) if method == "linear" else n * q + (alpha + q * (1 - alpha - beta)) - 1
+    else:
+        allowed = ", ".join([*_CONTINUOUS, *_OF_LINEAR])
+        raise TypeError(f"method is {method!r}; on the device there are {allowed}")
+    return min(max(at, 0), n - 1)
+
+
+def _between(low: GPUArray, high: GPUArray, part: Any) -> GPUArray:
+    """What lies a part of the way from one element to another, exact at both ends."""
+    difference = high - low
+    return low + difference * part if part < 0.5 else high - difference * (1 - part)
+
+
+def _prepared(a: Any, q: Any, whole: int) -> tuple[GPUArray, np.ndarray[Any, Any]]:
+    """The array in the dtype of the result, and the quantiles as parts of one."""
+    a = on_device(a)
+    if not isinstance(q, int | float) and a.dtype.kind in "fV":
+        a = a.astype(np.result_type(a.dtype, np.float64))
+    q = on_host(q)
+    if q.dtype.kind not in "biuf":
+        raise TypeError(f"q has dtype {q.dtype}; real numbers are needed")
+    if not ((q >= 0) & (q <= whole)).all():
+        raise ValueError(f"q is {q}; numbers from 0 to {whole} are needed")
+    return a, q if whole == 1 else np.true_divide(q, whole)
+
+
+def quantile(
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: GPUArray | None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+) -> GPUArray:
+    """Returns quantiles along axes, as :func:`numpy.quantile`.
+
+    >>> float(gpuarray.quantile(gpuarray.arange(5), 0.25).get())
+    1.0
+    """
+    a, q = _prepared(a, q, 1)
+    return _quantile(a, q, axis, out, method, keepdims)
+
+
+def _quantile(a: GPUArray, q: Any, axis: Any, out: Any, method: str, keepdims: bool) -> GPUArray:
+    if a.dtype.kind == "c":
+        raise TypeError(f"a has dtype {a.dtype}; quantiles are of real numbers")
+    if a.dtype.kind not in "fV":
+        is_whole = q.dtype.kind in "biu" and method == "linear"
+        exact = is_whole or method in ("lower", "higher", "nearest")
+        a = a if exact and a.dtype.kind != "b" else a.astype(np.float64)
+    values, axes = last_axis(a, axis)
+    n = values.shape[-1]
+    if n == 0:
+        shape = (*q.shape, *with_axes(values[..., :0].sum(axis=-1), axes, keepdims).shape)
+        return given(_core.full(shape, inexact(a).dtype, np.nan), out)
+    ordered = sort(values)
+    nan = is_nan(ordered)
+    is_invalid = None if nan is None else nan[..., n - 1]
+    parts = []
+    for one in q.ravel():
+        at = _place(float(one), n, method)
+        below = int(at)
+        found = ordered[..., below]
+        if at != below:
+            found = _between(found, ordered[..., min(below + 1, n - 1)], at - below)
+        if is_invalid is not None:
+            found = _core.select(is_invalid, ordered[..., n - 1], found, False)
+        parts.append(with_axes(found, axes, keepdims))
+    if q.ndim == 0:
+        return given(parts[0].copy() if parts[0].base is not None else parts[0], out)
+    shape = (*q.shape, *with_axes(ordered[..., 0], axes, keepdims).shape)
+    return given(stack(parts).reshape(shape) if parts else _core.full(shape, a.dtype, 0), out)
+
+
+def percentile(
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: GPUArray | None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+) -> GPUArray:
+    """Returns percentiles along axes, as :func:`numpy.percentile`.
+
+    >>> float(gpuarray.percentile(gpuarray.arange(5), 25).get())
+    1.0
+    """
+    a, q = _prepared(a, q, 100)
+    return _quantile(a, q, axis, out, method, keepdims)
+
+
+def median(
+    a: Any,
+    axis: Any = None,
+    out: GPUArray | None = None,
+    overwrite_input: bool = False,
+    keepdims: bool = False,
+) -> GPUArray:
+    """Returns medians along axes, as :func:`numpy.median`.
+
+    >>> float(gpuarray.median(gpuarray.to_gpu([3, 1, 2, 9])).get())
+    2.5
+    """
+    a = inexact(on_device(a))
+    values, axes = last_axis(a, axis)
+    n = values.shape[-1]
+    if n == 0:
+        return _quantile(a, np.float64(0.5), axis, out, "linear", keepdims)
+    ordered = sort(values)
+    middle = ordered[..., (n - 1) // 2 : n // 2 + 1].mean(axis=-1)
+    nan = is_nan(ordered)
+    if nan is not None:
+        middle = _core.select(nan[..., n - 1], ordered[..., n - 1], middle, False)
+    return given(with_axes(middle, axes, keepdims), out)
+
+
+# -- without NaN ---------------------------------------------------------------------------
+
+
+def _valid(a: GPUArray, neutral: Any) -> tuple[GPUArray, GPUArray | None]:
+    """The array with a number in place of each NaN, and where the NaN were."""
+    nan = is_nan(a)
+    if nan is None:
+        return a, None
+    return _core.select(nan, a.dtype.type(neutral), a, False), nan
+
+
+def _extreme(name: str, neutral: float, a: Any, axis: Any, out: Any, keepdims: Any) -> GPUArray:
+    keepdims = keepdims is True
+    valid, nan = _valid(on_device(a), neutral)
+    result = getattr(valid, name)(axis=axis, keepdims=keepdims)
+    if nan is not None:
+        is_empty = nan.all(axis=axis, keepdims=keepdims)
+        if bool(is_empty.any().get()):
+            warnings.warn("All-NaN slice encountered", RuntimeWarning, stacklevel=3)
+            result = _core.select(is_empty, result.dtype.type(np.nan), result, False)
+    return given(result, out)
+
+
+def nanmax(
+    a: Any, axis: Any = None, out: GPUArray | None = None, keepdims: Any = _UNSET
+) -> GPUArray:
+    """Returns the largest elements that are not NaN, as :func:`numpy.nanmax`.
+
+    >>> float(gpuarray.nanmax(gpuarray.to_gpu([1.0, np.nan])).get())
+    1.0
+    """
+    return _extreme("max", -np.inf, a, axis, out, keepdims)
+
+
+def nanmin(
+    a: Any, axis: Any = None, out: GPUArray | None = None, keepdims: Any = _UNSET
+) -> GPUArray:
+    """Returns the smallest elements that are not NaN, as :func:`numpy.nanmin`.
+
+    >>> float(gpuarray.nanmin(gpuarray.to_gpu([1.0, np.nan])).get())
+    1.0
+    """
+    return _extreme("min", np.inf, a, axis, out, keepdims)
+
+
+def _arg_extreme(
+    function: Any, neutral: float, a: Any, axis: Any, out: Any, keepdims: Any
+) -> GPUArray:
+    valid, nan = _valid(on_device(a), neutral)
+    if nan is not None and bool(nan.all(axis=axis).any().get()):
+        raise ValueError("All-NaN slice encountered")
+    return function(valid, axis=axis, out=out, keepdims=keepdims is True)
+
+
+def nanargmax(
+    a: Any, axis: int | None = None, out: GPUArray | None = None, *, keepdims: Any = _UNSET
+) -> GPUArray:
+    """Returns the places of the largest elements that are not NaN, as :func:`numpy.nanargmax`.
+
+    >>> int(gpuarray.nanargmax(gpuarray.to_gpu([np.nan, 1.0])).get())
+    1
+    """
+    return _arg_extreme(argmax, -np.inf, a, axis, out, keepdims)
+
+
+def nanargmin(
+    a: Any, axis: int | None = None, out: GPUArray | None = None, *, keepdims: Any = _UNSET
+) -> GPUArray:
+    """Returns the places of the smallest elements that are not NaN, as :func:`numpy.nanargmin`.
+
+    >>> int(gpuarray.nanargmin(gpuarray.to_gpu([np.nan, 1.0])).get())
+    1
+    """
+    return _arg_extreme(argmin, np.inf, a, axis, out, keepdims)
+
+
+def nancumsum(
+    a: Any, axis: int | None = None, dtype: Any = None, out: GPUArray | None = None
+) -> GPUArray:
+    """Returns running sums, NaN counted as 0, as :func:`numpy.nancumsum`.
+
+    >>> gpuarray.nancumsum(gpuarray.to_gpu([1.0, np.nan, 2.0])).get()
+    array([1., 1., 3.])
+    """
+    return cumsum(_valid(on_device(a), 0)[0], axis, dtype, out)
+
+
+def nancumprod(
+    a: Any, axis: int | None = None, dtype: Any = None, out: GPUArray | None = None
+) -> GPUArray:
+    """Returns running products, NaN counted as 1, as :func:`numpy.nancumprod`.
+
+    >>> gpuarray.nancumprod(gpuarray.to_gpu([3.0, np.nan, 2.0])).get()
+    array([3., 3., 6.])
+    """
+    return cumprod(_valid(on_device(a), 1)[0], axis, dtype, out)
+
+
+def _count(nan: GPUArray, axis: Any) -> GPUArray:
+    return ufuncs["logical_not"](nan).sum(axis=axis, keepdims=True)
+
+
+def nanmean(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: GPUArray | None = None,
+    keepdims: Any = _UNSET,
+) -> GPUArray:
+    """Returns the means of the elements that are not NaN, as :func:`numpy.nanmean`.
+
+    >>> float(gpuarray.nanmean(gpuarray.to_gpu([1.0, np.nan, 3.0])).get())
+    2.0
+    """
+    a = on_device(a)
+    valid, nan = _valid(a, 0)
+    if nan is None:
+        return a.mean(axis=axis, dtype=dtype, out=out, keepdims=keepdims is True)
+    axes = axes_of(axis, a.ndim)
+    count = _count(nan, axes)
+    if bool((count == 0).any().get()):
+        warnings.warn("Mean of empty slice", RuntimeWarning, stacklevel=2)
+    result = _divided(valid.sum(axis=axes, dtype=dtype, keepdims=True), count)
+    return given(result if keepdims is True else result.reshape(_rest(a, axes)), out)
+
+
+def _divided(total: GPUArray, count: GPUArray) -> GPUArray:
+    return (total / count).astype(total.dtype)
+
+
+def _rest(a: GPUArray, axes: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(n for k, n in enumerate(a.shape) if k not in axes)
+
+
+def nanvar(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: GPUArray | None = None,
+    ddof: float = 0,
+    keepdims: Any = _UNSET,
+) -> GPUArray:
+    """Returns the variances of the elements that are not NaN, as :func:`numpy.nanvar`.
+
+    >>> float(gpuarray.nanvar(gpuarray.to_gpu([1.0, np.nan, 3.0])).get())
+    1.0
+    """
+    a = on_device(a)
+    valid, nan = _valid(a, 0)
+    if nan is None:
+        return a.var(axis=axis, dtype=dtype, out=out, ddof=ddof, keepdims=keepdims is True)
+    axes = axes_of(axis, a.ndim)
+    count = _count(nan, axes)
+    mean = _divided(valid.sum(axis=axes, dtype=dtype, keepdims=True), count)
+    apart = _core.select(nan, a.dtype.type(0), a - mean, False)
+    squares = (apart * apart.conj()).real if a.dtype.kind == "c" else apart * apart
+    total, freedom = squares.sum(axis=axes, dtype=dtype, keepdims=True), count - ddof
+    is_empty = freedom <= 0
+    if bool(is_empty.any().get()):
+        warnings.warn("Degrees of freedom <= 0 for slice.", RuntimeWarning, stacklevel=2)
+    result = _core.select(is_empty, total.dtype.type(np.nan), _divided(total, freedom), False)
+    return given(result if keepdims is True else result.reshape(_rest(a, axes)), out)
+
+
+def nanstd(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: GPUArray | None = None,
+    ddof: float = 0,
+    keepdims: Any = _UNSET,
+) -> GPUArray:
+    """Returns the standard deviations of the elements that are not NaN, as :func:`numpy.nanstd`.
+
+    >>> float(gpuarray.nanstd(gpuarray.to_gpu([1.0, np.nan, 3.0])).get())
+    1.0
+    """
+    return given(ufuncs["sqrt"](nanvar(a, axis, dtype, None, ddof, keepdims)), out)
+
+
+def nanquantile(
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: GPUArray | None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: Any = _UNSET,
+) -> GPUArray:
+    """Returns quantiles of the elements that are not NaN, as :func:`numpy.nanquantile`.
+
+    The one method on the device is ``"linear"``.
+
+    >>> float(gpuarray.nanquantile(gpuarray.to_gpu([1.0, np.nan, 3.0]), 0.5).get())
+    2.0
+    """
+    a, q = _prepared(a, q, 1)
+    return _nanquantile(a, q, axis, out, method, keepdims is True)
+
+
+def nanpercentile(
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: GPUArray | None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: Any = _UNSET,
+) -> GPUArray:
+    """Returns percentiles of the elements that are not NaN, as :func:`numpy.nanpercentile`.
+
+    The one method on the device is ``"linear"``.
+
+    >>> float(gpuarray.nanpercentile(gpuarray.to_gpu([1.0, np.nan, 3.0]), 50).get())
+    2.0
+    """
+    a, q = _prepared(a, q, 100)
+    return _nanquantile(a, q, axis, out, method, keepdims is True)
+
+
+def nanmedian(
+    a: Any,
+    axis: Any = None,
+    out: GPUArray | None = None,
+    overwrite_input: bool = False,
+    keepdims: Any = _UNSET,
+) -> GPUArray:
+    """Returns medians of the elements that are not NaN, as :func:`numpy.nanmedian`.
+
+    >>> float(gpuarray.nanmedian(gpuarray.to_gpu([1.0, np.nan, 3.0])).get())
+    2.0
+    """
+    return _nanquantile(on_device(a), np.float64(0.5), axis, out, "linear", keepdims is True)
+
+
+def _nanquantile(a: GPUArray, q: Any, axis: Any, out: Any, method: str, keepdims: bool) -> GPUArray:
+    nan = is_nan(a)
+    if nan is None or a.size == 0:
+        return _quantile(a, q, axis, out, method, keepdims)
+    if method != "linear":
+        raise TypeError(f"method is {method!r}; without NaN the device has 'linear'")
+    values, axes = last_axis(a, axis)
+    ordered = sort(values)
+    count = _count(ufuncs["isnan"](ordered), -1)
+    is_empty = count == 0
+    if bool(is_empty.any().get()):
+        warnings.warn("All-NaN slice encountered", RuntimeWarning, stacklevel=3)
+    parts = []
+    for one in q.ravel():
+        at = ufuncs["maximum"]((count - 1) * float(one), 0.0)
+        below = ufuncs["floor"](at).astype(np.int64)
+        above = ufuncs["minimum"](below + 1, ufuncs["maximum"](count - 1, 0))
+        low, high = (along(ordered, it, ordered.ndim - 1) for it in (below, above))
+        part = (at - below).astype(a.dtype)
+        difference = high - low
+        found = _core.select(
+            part < 0.5, low + difference * part, high - difference * (1 - part), False
+        )
+        found = _core.select(part == 0, low, found, False)
+        found = _core.select(is_empty, a.dtype.type(np.nan), found, False)
+        parts.append(with_axes(found[..., 0], axes, keepdims))
+    if q.ndim == 0:
+        return given(parts[0].copy(), out)
+    return given(stack(parts).reshape((*q.shape, *parts[0].shape)), out)
