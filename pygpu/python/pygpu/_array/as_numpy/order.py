@@ -47,8 +47,8 @@ def _precedes(x: GPUArray, y: GPUArray, or_equal: bool) -> GPUArray:
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> GPUArray:
     """Returns where elements belong among sorted ones, as :func:`numpy.searchsorted`.
 
-    All elements are searched for at once, in as many steps as the binary logarithm of the number
-    of sorted ones.
+    Few elements are searched for in as many steps as the binary logarithm of the number of sorted
+    ones; many are sorted together with these.
 
     >>> gpuarray.searchsorted(gpuarray.arange(5), gpuarray.to_gpu([2, 9])).get()
     array([2, 5])
@@ -62,10 +62,11 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> GPUA
     a, v = a.astype(dtype), v.astype(dtype)
     if sorter is not None:
         a = a[on_device(sorter)]
-    low = _core.full(v.shape, np.int64, 0)
     if a.size == 0 or v.size == 0:
-        return low
-    high = _core.full(v.shape, np.int64, a.size)
+        return _core.full(v.shape, np.int64, 0)
+    if 8 * v.size > a.size:
+        return _by_merge(a, v.ravel(), side).reshape(v.shape)
+    low, high = _core.full(v.shape, np.int64, 0), _core.full(v.shape, np.int64, a.size)
     for _ in range(a.size.bit_length()):
         middle = (low + high) >> 1
         at = a[ufuncs["minimum"](middle, a.size - 1)]
@@ -75,6 +76,19 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> GPUA
             _core.select(goes_on, high, middle, False),
         )
     return low
+
+
+def _by_merge(a: GPUArray, v: GPUArray, side: str) -> GPUArray:
+    """How many sorted elements are before each other one, when all are sorted together."""
+    first, second = (a, v) if side == "right" else (v, a)
+    order = argsort(concatenate([first, second]))
+    is_sought = order >= a.size if side == "right" else order < v.size
+    before = cumsum(ufuncs["logical_not"](is_sought))
+    result = _core.full(v.shape, np.int64, 0)
+    result[compress(is_sought, order) - (a.size if side == "right" else 0)] = compress(
+        is_sought, before
+    )
+    return result
 
 
 def digitize(x: Any, bins: Any, right: bool = False) -> GPUArray:
