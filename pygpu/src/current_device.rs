@@ -3,13 +3,14 @@
 use crate::errors::OrRaise;
 use gpuarray::{Backend, Choice, Device, Feature, Stream};
 use hal::library::add_search_directory;
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-/// A device with its default stream.
+/// A device, and the stream of work there that names none: its default stream, or that of a `with` block.
 #[derive(Clone)]
 pub(crate) struct CurrentDevice {
     pub(crate) device: Arc<dyn Device>,
@@ -21,6 +22,8 @@ static DEFAULT: OnceLock<CurrentDevice> = OnceLock::new();
 
 thread_local! {
     static CURRENT: RefCell<Option<CurrentDevice>> = const { RefCell::new(None) };
+    /// What was current outside of each `with stream:` that this thread is in.
+    static OUTSIDE: RefCell<Vec<Option<CurrentDevice>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Returns the backend that the environment names, or the best one. It is opened once.
@@ -97,6 +100,28 @@ pub(crate) fn set_current_device(ordinal: Option<usize>) -> PyResult<()> {
         chosen.device.make_current().or_raise()?;
     }
     CURRENT.with(|current| *current.borrow_mut() = chosen);
+    Ok(())
+}
+
+/// Makes a stream the one of this thread's work that names none, until [`leave_stream`].
+pub(crate) fn enter_stream(stream: &Arc<dyn Stream>) -> PyResult<()> {
+    let device = device(stream.device_id().ordinal)?.device;
+    device.make_current().or_raise()?;
+    let chosen = CurrentDevice { device, stream: stream.clone() };
+    let outside = CURRENT.with(|current| current.borrow_mut().replace(chosen));
+    OUTSIDE.with(|stack| stack.borrow_mut().push(outside));
+    Ok(())
+}
+
+/// Makes current again what was before the last [`enter_stream`] of this thread.
+pub(crate) fn leave_stream() -> PyResult<()> {
+    let outside = OUTSIDE.with(|stack| stack.borrow_mut().pop()).ok_or_else(|| {
+        PyRuntimeError::new_err("the block of the stream was entered in another thread")
+    })?;
+    if let Some(outside) = &outside {
+        outside.device.make_current().or_raise()?;
+    }
+    CURRENT.with(|current| *current.borrow_mut() = outside);
     Ok(())
 }
 

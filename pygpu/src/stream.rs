@@ -1,6 +1,6 @@
 //! Streams as a Python class, and the streams of other libraries.
 
-use crate::current_device::{CurrentDevice, current_device};
+use crate::current_device::{CurrentDevice, current_device, enter_stream, leave_stream};
 use crate::errors::{OrRaise, to_python};
 use crate::event::event_argument;
 use crate::external_stream::ExternalStream;
@@ -14,7 +14,7 @@ use gpuarray::{CaptureMode, Error, Graph, Stream, StreamOptions};
 use hal::status::AtomicStatus;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyInt;
+use pyo3::types::{PyInt, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 use std::sync::Arc;
 
@@ -27,7 +27,8 @@ pub(crate) const PER_THREAD: u64 = 2;
 /// A queue of work that the device runs in order (`cuStreamCreateWithPriority`,
 /// `hipStreamCreateWithPriority`).
 ///
-/// PyCUDA's streams have no `priority`.
+/// In the block of `with stream:`, the thread's work that names no stream is queued on it: new arrays,
+/// copies, kernels. PyCUDA's streams have no `priority` and no such block.
 ///
 /// Parameters
 /// ----------
@@ -50,6 +51,10 @@ pub(crate) const PER_THREAD: u64 = 2;
 /// >>> stream.synchronize()
 /// >>> stream.is_done()
 /// True
+/// >>> with stream:
+/// ...     c = gpuarray.ones(3) + 1
+/// >>> c.get()
+/// array([2., 2., 2.])
 /// >>> other, event = driver.Stream.from_handle(stream.handle), driver.Event()
 /// >>> _ = event.record(stream)
 /// >>> driver.Stream().wait_for_event(event)
@@ -354,13 +359,23 @@ impl PyStream {
         status::object(py, self.status.load())
     }
 
+    fn __enter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
+        enter_stream(&slf.get().stream)?;
+        Ok(slf.clone())
+    }
+
+    #[pyo3(signature = (*_raised))]
+    fn __exit__(&self, _raised: &Bound<'_, PyTuple>) -> PyResult<()> {
+        leave_stream()
+    }
+
     fn __repr__(&self) -> String {
         format!("<Stream {} of {}>", self.stream.handle(), self.stream.device_id())
     }
 }
 
 /// The stream of an argument: a `Stream`, a handle, an object that has `__cuda_stream__`; the
-/// default stream for `None` and 0.
+/// current stream for `None`, and the default one for 0.
 #[inline]
 pub(crate) fn stream_argument(
     value: Option<&Bound<'_, PyAny>>,
@@ -414,10 +429,10 @@ pub(crate) fn by_handle(
     handle: u64,
     owner: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Arc<dyn Stream>> {
-    if handle == 0 || handle == LEGACY {
-        return Ok(current.stream.clone());
-    }
     let device = &current.device;
+    if handle == 0 || handle == LEGACY {
+        return Ok(device.default_stream());
+    }
     if let Some((stream, external)) = stream_registry::find(device.as_ref(), handle) {
         if let (Some(external), Some(owner)) = (external, owner) {
             external.0.keep(owner);
