@@ -1,4 +1,7 @@
-"""The examples in the documentation of the Python package run, and print what they say."""
+"""The examples in the documentation of the Python package run, and print what they say.
+
+They find `np`, `gpuarray` and `driver` imported, and a context made, as by `pygpu.autoinit`.
+"""
 
 from __future__ import annotations
 
@@ -9,18 +12,22 @@ import itertools
 import pkgutil
 from typing import Any
 
+import numpy as np
 import pytest
 from device import BACKEND, IS_DOUBLE
 from tables import each_row
 
 import PybindGPU
 import pygpu
-from pygpu import driver
+from pygpu import driver, gpuarray
 
 # Modules that do something when they are imported, or import what is not there.
 NOT_IMPORTED = {"__main__", "autoprimaryctx", "debug", "gl", "gl.autoinit", "_as_pycuda"}
 if importlib.util.find_spec("distributed") is None:
     NOT_IMPORTED.add("dask")
+
+# What every example finds beside the names of its module.
+IMPORTED = {"driver": driver, "gpuarray": gpuarray, "np": np}
 
 
 def examples():
@@ -31,7 +38,7 @@ def examples():
         if info.name.removeprefix("pygpu.") in NOT_IMPORTED:
             continue
         module = importlib.import_module(info.name)
-        for example in finder.find(module, module.__name__):
+        for example in finder.find(module, module.__name__, globs=IMPORTED | vars(module)):
             if example.examples:
                 yield pytest.param(example, id=example.name.removeprefix("pygpu."))
 
