@@ -20,11 +20,6 @@ __all__ = [
 def platform_bits() -> int:
     """Returns the bits of an address.
 
-    Returns
-    -------
-    int
-        64 or 32.
-
     Examples
     --------
     >>> platform_bits()
@@ -36,14 +31,8 @@ def platform_bits() -> int:
 def has_double_support() -> bool:
     """Returns True: every device of every backend computes in 64-bit floating point.
 
-    Returns
-    -------
-    bool
-        True.
-
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> gpuarray.has_double_support()
     True
     """
@@ -52,11 +41,6 @@ def has_double_support() -> bool:
 
 def has_stack() -> bool:
     """Returns True: every device of every backend can call functions.
-
-    Returns
-    -------
-    bool
-        True.
 
     Examples
     --------
@@ -78,11 +62,6 @@ def sizeof(type_name: str, preamble: str = "") -> int:
     preamble : str
         Source that declares it.
 
-    Returns
-    -------
-    int
-        Bytes.
-
     Raises
     ------
     CompileError
@@ -92,7 +71,6 @@ def sizeof(type_name: str, preamble: str = "") -> int:
 
     Examples
     --------
-    >>> import pygpu.autoinit
     >>> sizeof("pair", "struct pair { char first; double second; };")
     16
     """

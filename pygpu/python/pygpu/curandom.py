@@ -1,8 +1,8 @@
 """Random numbers on the device, with the names of ``pycuda.curandom``.
 
-The generators are pygpu's own, made from the published algorithms, and return the same numbers for
-the same seeds on every backend. They agree with cuRAND's where that is documented: seeds, sequences
-and words of XORWOW and MRG32k3a. PyCUDA's number of states depends on the device; here it does not.
+The generators are pygpu's own, made from the published algorithms. Seeds, sequences and words of
+XORWOW and MRG32k3a are cuRAND's. The number of states is the same on every device, while PyCUDA's
+depends on it: the same seeds make the same arrays on every backend, and other ones in PyCUDA.
 """
 
 from __future__ import annotations
@@ -15,7 +15,11 @@ import numpy as np
 
 from . import _core
 from ._array.creation import empty, full, to_gpu
-from ._array.random_generators import PseudoRandomNumberGenerator, QuasiRandomNumberGenerator
+from ._array.random_generators import (
+    PseudoRandomNumberGenerator,
+    QuasiRandomNumberGenerator,
+)
+from ._array.random_generators import md5_code as _md5_code
 from ._core import GPUArray
 from ._curand import (
     _get_direction_vectors,
@@ -49,9 +53,7 @@ if not TYPE_CHECKING:
     def __getattr__(name: str) -> Any:
         """``md5_code``, which few programs take, is made when it is first asked for."""
         if name == "md5_code":
-            from ._array.md5 import code
-
-            text = globals()[name] = code()
+            text = globals()[name] = _md5_code()
             return text
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
@@ -71,11 +73,6 @@ def rand(shape: Any, dtype: Any = np.float32, stream: Any = None) -> GPUArray:
     stream : Stream, optional
         Where the work is queued.
 
-    Returns
-    -------
-    GPUArray
-        The numbers.
-
     Raises
     ------
     NotImplementedError
@@ -83,10 +80,7 @@ def rand(shape: Any, dtype: Any = np.float32, stream: Any = None) -> GPUArray:
 
     Examples
     --------
-    >>> import pygpu.autoinit
-    >>> from pygpu.curandom import rand
-    >>> a = rand((3, 4))
-    >>> bool((a.get() < 1).all())
+    >>> bool((rand((3, 4)).get() < 1).all())
     True
     """
     dtype = np.dtype(dtype)
@@ -108,21 +102,9 @@ def seed_getter_uniform(n: int) -> GPUArray:
     n : int
         The number of seeds.
 
-    Returns
-    -------
-    GPUArray
-        Of int32.
-
-    Raises
-    ------
-    ValueError
-        ``n`` is negative.
-
     Examples
     --------
-    >>> import pygpu.autoinit
-    >>> from pygpu import curandom
-    >>> seeds = curandom.seed_getter_uniform(4).get()
+    >>> seeds = seed_getter_uniform(4).get()
     >>> bool((seeds == seeds[0]).all())
     True
     """
@@ -137,28 +119,17 @@ def seed_getter_unique(n: int) -> GPUArray:
     n : int
         The number of seeds.
 
-    Returns
-    -------
-    GPUArray
-        Of int32.
-
-    Raises
-    ------
-    ValueError
-        ``n`` is negative.
-
     Examples
     --------
-    >>> import pygpu.autoinit
-    >>> from pygpu import curandom
-    >>> curandom.seed_getter_unique(4).dtype
+    >>> seed_getter_unique(4).dtype
     dtype('int32')
     """
     return to_gpu(np.random.randint(0, 2**31 - 1, n, np.int32))  # noqa: NPY002
 
 
 def generate_direction_vectors(count: int, direction: Any = None) -> GPUArray:
-    """Returns the direction vectors of the first dimensions of Sobol's sequence.
+    """Returns the direction vectors of the first dimensions of Sobol's sequence: uint32 or uint64,
+    an array of as many columns as a number has bits.
 
     They are those of S. Joe and F. Y. Kuo (new-joe-kuo-6.21201). The scrambled ones are these under
     random lower triangular matrices, and not cuRAND's.
@@ -170,21 +141,9 @@ def generate_direction_vectors(count: int, direction: Any = None) -> GPUArray:
     direction : direction_vector_set, optional
         The number of bits, and whether the vectors are scrambled; ``VECTOR_32`` by default.
 
-    Returns
-    -------
-    GPUArray
-        Of uint32 and shape (count, 32), or of uint64 and shape (count, 64).
-
-    Raises
-    ------
-    ValueError
-        ``count`` is larger, or ``direction`` is no member of the enumeration.
-
     Examples
     --------
-    >>> import pygpu.autoinit
-    >>> from pygpu import curandom
-    >>> vectors = curandom.generate_direction_vectors(2).get()
+    >>> vectors = generate_direction_vectors(2).get()
     >>> [hex(number) for number in vectors[1, :3]]
     ['0x80000000', '0xc0000000', '0xa0000000']
     """
@@ -198,28 +157,16 @@ def generate_direction_vectors(count: int, direction: Any = None) -> GPUArray:
 
 
 def generate_scramble_constants32(count: int) -> GPUArray:
-    """Returns the constants of the digital shifts of the first dimensions.
+    """Returns the constants of the digital shifts of the first dimensions, as uint32.
 
     Parameters
     ----------
     count : int
         The number of dimensions.
 
-    Returns
-    -------
-    GPUArray
-        Of uint32.
-
-    Raises
-    ------
-    ValueError
-        ``count`` is negative or too large.
-
     Examples
     --------
-    >>> import pygpu.autoinit
-    >>> from pygpu import curandom
-    >>> curandom.generate_scramble_constants32(7).shape
+    >>> generate_scramble_constants32(7).shape
     (7,)
     """
     result = np.empty(count, np.uint32)
@@ -228,28 +175,16 @@ def generate_scramble_constants32(count: int) -> GPUArray:
 
 
 def generate_scramble_constants64(count: int) -> GPUArray:
-    """Returns the constants of the digital shifts of the first dimensions, of 64 bits.
+    """Returns the constants of the digital shifts of the first dimensions, as uint64.
 
     Parameters
     ----------
     count : int
         The number of dimensions.
 
-    Returns
-    -------
-    GPUArray
-        Of uint64.
-
-    Raises
-    ------
-    ValueError
-        ``count`` is negative or too large.
-
     Examples
     --------
-    >>> import pygpu.autoinit
-    >>> from pygpu import curandom
-    >>> curandom.generate_scramble_constants64(7).dtype
+    >>> generate_scramble_constants64(7).dtype
     dtype('uint64')
     """
     result = np.empty(count, np.uint64)
@@ -263,26 +198,13 @@ class XORWOWRandomNumberGenerator(PseudoRandomNumberGenerator):
     Parameters
     ----------
     seed_getter : callable, optional
-        Takes a number and returns a GPUArray of as many int32. Without it the seeds are random.
+        Takes a number and returns a GPUArray of as many int32. By default the seeds are random.
     offset : int, optional
         The number of draws that each state is ahead.
 
-    Raises
-    ------
-    TypeError
-        The seeds are no GPUArray of int32 of that length.
-
-    Notes
-    -----
-    Seeds, sequences and words are those of cuRAND's generator, which PyCUDA calls. The number of
-    states is the same on every device, PyCUDA's depends on the device: the same seeds make other
-    arrays there, and one array on every backend here.
-
     Examples
     --------
-    >>> import pygpu.autoinit
-    >>> from pygpu import curandom
-    >>> generator = curandom.XORWOWRandomNumberGenerator(curandom.seed_getter_uniform)
+    >>> generator = XORWOWRandomNumberGenerator(seed_getter_uniform)
     >>> generator.gen_normal((2, 3), "float32").shape
     (2, 3)
     """
@@ -302,29 +224,12 @@ class MRG32k3aRandomNumberGenerator(PseudoRandomNumberGenerator):
 
     Parameters
     ----------
-    seed_getter : callable, optional
-        Takes a number and returns a GPUArray of as many int32. Without it the seeds are random.
-    offset : int, optional
-        The number of draws that each state is ahead.
-
-    Raises
-    ------
-    TypeError
-        The seeds are no GPUArray of int32 of that length.
-
-    Notes
-    -----
-    Seeds, sequences and words are those of cuRAND's generator, which PyCUDA calls. The number of
-    states is the same on every device, PyCUDA's depends on the device: the same seeds make other
-    arrays there, and one array on every backend here.
+    seed_getter, offset : as in :class:`XORWOWRandomNumberGenerator`
+        The seeds, and the number of draws that each state is ahead.
 
     Examples
     --------
-    >>> import pygpu.autoinit
-    >>> from pygpu import curandom
-    >>> from pygpu import gpuarray
-    >>> zeros = lambda count: gpuarray.zeros(count, "int32")
-    >>> generator = curandom.MRG32k3aRandomNumberGenerator(zeros)
+    >>> generator = MRG32k3aRandomNumberGenerator(lambda count: gpuarray.zeros(count, "int32"))
     >>> float(generator.gen_uniform(1, "float64").get()[0].round(9))
     0.127011122
     >>> generator.gen_normal((2, 3), "float32").shape, generator.gen_poisson(4, "uint32", 9).dtype
@@ -353,20 +258,12 @@ class MRG32k3aRandomNumberGenerator(PseudoRandomNumberGenerator):
         super().__init__(seed_getter, offset)
 
     def call_skip_ahead_subsequence(self, i: int, stream: Any = None) -> None:
-        """Advances every state by ``i`` subsequences of 2**76 draws. PyCUDA advances those of the
-        first block only.
+        """Advances every state by ``i`` subsequences of 2**76 draws.
 
         Parameters
         ----------
-        i : int
-            The number of subsequences.
-        stream : Stream, optional
-            Where the copies are queued.
-
-        Raises
-        ------
-        ValueError
-            ``i`` is negative or does not fit 64 bits.
+        i, stream : int and Stream
+            The number of subsequences; see :meth:`call_skip_ahead`.
         """
         self._skip("subsequences", i, stream)
 
@@ -375,17 +272,8 @@ class MRG32k3aRandomNumberGenerator(PseudoRandomNumberGenerator):
 
         Parameters
         ----------
-        i : GPUArray
-            As many integers as there are states.
-        stream : Stream, optional
-            Where the copies are queued.
-
-        Raises
-        ------
-        TypeError
-            ``i`` is of another dtype or size.
-        ValueError
-            An element is negative.
+        i, stream : GPUArray and Stream
+            As many integers as there are states; see :meth:`call_skip_ahead`.
         """
         self._skip_array("subsequences", i, stream)
 
@@ -400,21 +288,9 @@ class Sobol32RandomNumberGenerator(QuasiRandomNumberGenerator):
     offset : int, optional
         The first point.
 
-    Raises
-    ------
-    TypeError
-        The vectors are of another dtype or shape.
-
-    Notes
-    -----
-    PyCUDA's number of states depends on the device; here it is the same on every one, and so are
-    the arrays.
-
     Examples
     --------
-    >>> import pygpu.autoinit
-    >>> from pygpu import curandom
-    >>> generator = curandom.Sobol32RandomNumberGenerator(offset=1)
+    >>> generator = Sobol32RandomNumberGenerator(offset=1)
     >>> generator.gen_uniform(3, "float32").get().tolist()
     [0.5, 0.5, 0.5]
     """
@@ -437,23 +313,10 @@ class Sobol64RandomNumberGenerator(QuasiRandomNumberGenerator):
     offset : int, optional
         The first point.
 
-    Raises
-    ------
-    TypeError
-        The vectors are of another dtype or shape.
-
-    Notes
-    -----
-    PyCUDA's number of states depends on the device; here it is the same on every one, and so are
-    the arrays.
-
     Examples
     --------
-    >>> import pygpu.autoinit
-    >>> from pygpu import curandom
-    >>> generator = curandom.Sobol64RandomNumberGenerator(offset=1)
-    >>> generator.gen_uniform(3, "float32").get().tolist()
-    [0.5, 0.5, 0.5]
+    >>> Sobol64RandomNumberGenerator(offset=1).generator_bits
+    64
     """
 
     _kind = "Sobol64"
@@ -467,30 +330,15 @@ class ScrambledSobol32RandomNumberGenerator(QuasiRandomNumberGenerator):
 
     Parameters
     ----------
-    dir_vector : GPUArray, optional
-        Direction vectors: uint32, 32 for each state; see :func:`generate_direction_vectors`.
+    dir_vector, offset : as in :class:`Sobol32RandomNumberGenerator`
+        The direction vectors, and the first point.
     scramble_vector : GPUArray, optional
         What is added to the numbers without carry: uint32, one for each state; see
         :func:`generate_scramble_constants32`.
-    offset : int, optional
-        The first point.
-
-    Raises
-    ------
-    TypeError
-        The vectors or constants are of another dtype or shape.
-
-    Notes
-    -----
-    PyCUDA's number of states depends on the device; here it is the same on every one, and so are
-    the arrays.
 
     Examples
     --------
-    >>> import pygpu.autoinit
-    >>> from pygpu import curandom
-    >>> generator = curandom.ScrambledSobol32RandomNumberGenerator()
-    >>> generator.gen_normal((2, 3), "float32").shape
+    >>> ScrambledSobol32RandomNumberGenerator().gen_normal((2, 3), "float32").shape
     (2, 3)
     """
 
@@ -510,30 +358,15 @@ class ScrambledSobol64RandomNumberGenerator(QuasiRandomNumberGenerator):
 
     Parameters
     ----------
-    dir_vector : GPUArray, optional
-        Direction vectors: uint64, 64 for each state; see :func:`generate_direction_vectors`.
+    dir_vector, offset : as in :class:`Sobol64RandomNumberGenerator`
+        The direction vectors, and the first point.
     scramble_vector : GPUArray, optional
         What is added to the numbers without carry: uint64, one for each state; see
         :func:`generate_scramble_constants64`.
-    offset : int, optional
-        The first point.
-
-    Raises
-    ------
-    TypeError
-        The vectors or constants are of another dtype or shape.
-
-    Notes
-    -----
-    PyCUDA's number of states depends on the device; here it is the same on every one, and so are
-    the arrays.
 
     Examples
     --------
-    >>> import pygpu.autoinit
-    >>> from pygpu import curandom
-    >>> generator = curandom.ScrambledSobol64RandomNumberGenerator()
-    >>> generator.gen_normal((2, 3), "float32").shape
+    >>> ScrambledSobol64RandomNumberGenerator().gen_normal((2, 3), "float32").shape
     (2, 3)
     """
 

@@ -224,8 +224,6 @@ class ElementwiseKernel(_core.ElementwiseLauncher):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from pygpu import gpuarray
     >>> add = ElementwiseKernel("float a, float *x, float *z", "z[i] = a + x[i]")
     >>> x = gpuarray.arange(3, dtype=np.float32)
     >>> add(1, x, x)
@@ -289,21 +287,13 @@ class ElementwiseKernel(_core.ElementwiseLauncher):
 
         Raises
         ------
-        TypeError
-            A piece of source is no text.
         AssertionError
             There is no array among the arguments.
-        ValueError
-            ``arguments`` is no declaration, a type has no dtype, or ``name`` is none in C.
         CompileError
             The compiler refused the source.
-        Unsupported
-            The backend compiles no kernels.
 
         Examples
         --------
-        >>> import numpy as np
-        >>> from pygpu import autoinit
         >>> add = ElementwiseKernel("float a, float *x", "x[i] += a")
         >>> module, function, arguments = add.generate_stride_kernel_and_types(False)
         >>> function.name
@@ -325,15 +315,8 @@ class ElementwiseKernel(_core.ElementwiseLauncher):
         use_range : bool
             Whether it is that of the kernel for ``range`` and ``slice``, which is the same one.
 
-        Returns
-        -------
-        driver.TextureReference
-            The reference.
-
         Raises
         ------
-        LogicError
-            The preamble declares no such reference.
         CompileError
             The compiler refused the source.
         Unsupported
@@ -341,8 +324,6 @@ class ElementwiseKernel(_core.ElementwiseLauncher):
 
         Examples
         --------
-        >>> import numpy as np
-        >>> from pygpu import driver, gpuarray
         >>> twice = ElementwiseKernel(
         ...     "float *x",
         ...     "x[i] = 2 * tex1Dfetch(line, i)",

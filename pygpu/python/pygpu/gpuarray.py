@@ -3,8 +3,12 @@
 Functions broadcast and choose dtypes as numpy does. Where PyCUDA has its own rule (a
 reduction keeps the dtype of its array and returns an array without axes) it is PyCUDA's.
 
-An argument ``out`` receives the result: an array of a shape that the arguments broadcast to, and
-of a dtype that the result fits within its kind (numpy's rule ``same_kind``).
+Arguments that many functions have:
+
+``out`` receives the result: an array of a shape that the arguments broadcast to, and of a dtype
+that the result fits within its kind (numpy's rule ``same_kind``). ``stream`` is where the work is
+queued; ``allocator`` takes a number of bytes and returns the memory of the result. Without them
+they are those of the array.
 
 numpy's own functions work on the device where this module has the same one (``np.sum(a, axis=0)``,
 ``np.add(a, 1)``, ``np.concatenate``), with numpy's dtypes. Every other one raises a ``TypeError``
@@ -13,6 +17,8 @@ that says what to call; none copies elements to the host.
 An integer to a negative power is refused if the exponent is a number, as by numpy. In an array
 of exponents a device cannot refuse it: there the result is what the exact quotient rounds to
 towards zero (1 or -1 for a base of 1 or -1, else 0).
+
+Examples assume ``import numpy as np``, ``from pygpu import autoinit, driver, gpuarray``.
 """
 
 from __future__ import annotations
@@ -25,7 +31,16 @@ import numpy as np
 
 from . import _core, cumath
 from ._array import as_numpy
-from ._array.advanced_indexing import compress, flatnonzero, nonzero
+from ._array.advanced_indexing import (
+    compress,
+    flatnonzero,
+    multi_put,
+    multi_take,
+    multi_take_put,
+    nonzero,
+    take,
+)
+from ._array.axes import argmax, argmin, argsort, cumprod, cumsum, sort
 from ._array.creation import (
     arange,
     empty,
@@ -42,14 +57,9 @@ from ._array.creation import (
     zeros,
     zeros_like,
 )
-from ._array.cumulative import cumprod, cumsum
-from ._array.indexing import multi_put, multi_take, multi_take_put, take
-from ._array.joining import array_split, concatenate, hstack, split, stack, vstack
-from ._array.nan_reductions import nanprod, nansum
 from ._array.numerics import allclose, array_equal, clip, diff, isclose, nan_to_num, round
 from ._array.products import dot, matmul, subset_dot, subset_max, subset_min, subset_sum
 from ._array.pycuda_methods import _get_common_dtype  # noqa: F401
-from ._array.rearranging import repeat, roll, tile, trace, tril, triu
 from ._array.reductions import (
     all,
     amax,
@@ -57,27 +67,42 @@ from ._array.reductions import (
     any,
     count_nonzero,
     max,
+    mean,
     min,
+    nanprod,
+    nansum,
     prod,
     ptp,
+    std,
     sum,
+    var,
 )
-from ._array.searching import argmax, argmin, argsort, sort
-from ._array.statistics import mean, std, var
-from ._array.vector_types import vec
-from ._array.views import (
+from ._array.shapes import (
+    array_split,
     broadcast_arrays,
     broadcast_to,
+    concatenate,
     diagonal,
     expand_dims,
     flip,
     fliplr,
     flipud,
+    hstack,
     moveaxis,
+    repeat,
     reshape,
+    roll,
+    split,
+    stack,
     swapaxes,
+    tile,
+    trace,
     transpose,
+    tril,
+    triu,
+    vstack,
 )
+from ._array.vector_types import vec
 from ._core import ArrayFlags, GPUArray
 from ._exchange.protocols import from_cuda_array_interface, from_dlpack
 from .characterize import has_double_support
@@ -222,26 +247,11 @@ def if_positive(
         The condition.
     then_, else_ : GPUArray or number
         The values; all shapes are broadcast.
-    out : GPUArray, optional
-        Receives the result.
-    stream : Stream, optional
-        Where the work is queued.
-
-    Returns
-    -------
-    GPUArray
-        A new array, or `out`.
-
-    Raises
-    ------
-    TypeError
-        ``criterion`` is no GPUArray, or the values are records.
-    ValueError
-        The shapes do not broadcast, to each other or to that of ``out``.
+    out, stream : GPUArray and Stream, optional
+        Receives the result; where the work is queued.
 
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> gpuarray.if_positive(gpuarray.arange(3), 1, -1).get()
     array([-1,  1,  1])
     """
@@ -255,30 +265,11 @@ def where(
 
     Parameters
     ----------
-    criterion : GPUArray
-        The condition.
-    then_, else_ : GPUArray or number
-        The values; all shapes are broadcast.
-    out : GPUArray, optional
-        Receives the result.
-    stream : Stream, optional
-        Where the work is queued.
-
-    Returns
-    -------
-    GPUArray
-        A new array, or `out`.
-
-    Raises
-    ------
-    TypeError
-        ``criterion`` is no GPUArray, or the values are records.
-    ValueError
-        The shapes do not broadcast, to each other or to that of ``out``.
+    criterion, then_, else_, out, stream : as in :func:`if_positive`
+        The condition, the values, and what receives the result.
 
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> a = gpuarray.arange(4)
     >>> gpuarray.where(a > 1, a, 0).get()
     array([0, 0, 2, 3])
@@ -293,26 +284,11 @@ def minimum(a: Any, b: Any, out: GPUArray | None = None, stream: Any = None) -> 
     ----------
     a, b : GPUArray or number
         The elements; one is an array. The shapes are broadcast.
-    out : GPUArray, optional
-        Receives the result.
-    stream : Stream, optional
-        Where the work is queued.
-
-    Returns
-    -------
-    GPUArray
-        A new array, or `out`.
-
-    Raises
-    ------
-    TypeError
-        Both are numbers, or the elements are records.
-    ValueError
-        The shapes do not broadcast, to each other or to that of ``out``.
+    out, stream : GPUArray and Stream, optional
+        Receives the result; where the work is queued.
 
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> gpuarray.minimum(gpuarray.arange(4), 2).get()
     array([0, 1, 2, 2])
     """
@@ -324,28 +300,11 @@ def maximum(a: Any, b: Any, out: GPUArray | None = None, stream: Any = None) -> 
 
     Parameters
     ----------
-    a, b : GPUArray or number
-        The elements; one is an array. The shapes are broadcast.
-    out : GPUArray, optional
-        Receives the result.
-    stream : Stream, optional
-        Where the work is queued.
-
-    Returns
-    -------
-    GPUArray
-        A new array, or `out`.
-
-    Raises
-    ------
-    TypeError
-        Both are numbers, or the elements are records.
-    ValueError
-        The shapes do not broadcast, to each other or to that of ``out``.
+    a, b, out, stream : as in :func:`minimum`
+        The elements, and what receives the result.
 
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> gpuarray.maximum(gpuarray.arange(4), 2).get()
     array([2, 2, 2, 3])
     """
@@ -377,21 +336,8 @@ def logical_and(
     allocator : callable, optional
         Where the memory of a result of two numbers comes from.
 
-    Returns
-    -------
-    GPUArray
-        Truth values.
-
-    Raises
-    ------
-    TypeError
-        An operand is neither an array nor a number, or the elements are records.
-    ValueError
-        The shapes do not broadcast, to each other or to that of ``out``.
-
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> gpuarray.logical_and(gpuarray.arange(2), 1).get()
     array([False,  True])
     """
@@ -405,28 +351,11 @@ def logical_or(
 
     Parameters
     ----------
-    x1, x2 : GPUArray or number
-        The elements; the shapes are broadcast.
-    out : GPUArray, optional
-        Receives the result.
-    allocator : callable, optional
-        Where the memory of a result of two numbers comes from.
-
-    Returns
-    -------
-    GPUArray
-        Truth values.
-
-    Raises
-    ------
-    TypeError
-        An operand is neither an array nor a number, or the elements are records.
-    ValueError
-        The shapes do not broadcast, to each other or to that of ``out``.
+    x1, x2, out, allocator : as in :func:`logical_and`
+        The elements, and what receives the result.
 
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> gpuarray.logical_or(gpuarray.arange(2), 0).get()
     array([False,  True])
     """
@@ -438,26 +367,11 @@ def logical_not(x: Any, /, out: GPUArray | None = None, *, allocator: Any = None
 
     Parameters
     ----------
-    x : GPUArray or number
-        The elements.
-    out : GPUArray, optional
-        Receives the result.
-    allocator : callable, optional
-        Where the memory of a result of a number comes from.
-
-    Returns
-    -------
-    GPUArray
-        Truth values.
-
-    Raises
-    ------
-    TypeError
-        The operand is neither an array nor a number, or the elements are records.
+    x, out, allocator : as in :func:`logical_and`
+        The element, and what receives the result.
 
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> gpuarray.logical_not(gpuarray.arange(2)).get()
     array([ True, False])
     """
@@ -482,27 +396,18 @@ def _splay(n: int, multiprocessors: int) -> tuple[tuple[int, int], tuple[int, in
 def splay(n: int, dev: Any = None) -> tuple[tuple[int, int], tuple[int, int, int]]:
     """Returns a grid and a block for work on a number of elements.
 
+    The blocks have up to 128 threads, and are as many as keep the device busy. Each thread has to
+    walk over the elements with the grid's stride.
+
     Parameters
     ----------
     n : int
         The number of elements.
     dev : Device, optional
-        The device; the current one without it.
-
-    Returns
-    -------
-    tuple
-        The numbers of blocks and of threads: blocks of up to 128 threads, as many as keep the
-        device busy. Each thread walks over the elements with the grid's stride.
-
-    Raises
-    ------
-    TypeError
-        ``n`` is no number, or ``dev`` no device.
+        The device; the current one by default.
 
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> grid, block = gpuarray.splay(100)
     >>> block[1:]
     (1, 1)
@@ -520,10 +425,9 @@ def splay(n: int, dev: Any = None) -> tuple[tuple[int, int], tuple[int, int, int
 
 
 def _memcpy_discontig(dst: Any, src: Any, async_: bool = False, stream: Any = None) -> None:
-    """Copies the elements of an array to another one of the same shape and dtype.
+    """Copies the elements of an array to another one of the same shape and dtype: PyCUDA's helper.
 
-    Either may be a GPUArray or a numpy array, with any strides. PyCUDA's helper of this name, which
-    programs call.
+    Either may be a GPUArray or a numpy array, with any strides.
     """
     for name, array in (("dst", dst), ("src", src)):
         if not isinstance(array, GPUArray | np.ndarray):

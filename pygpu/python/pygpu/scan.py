@@ -130,19 +130,6 @@ class _ScanKernel:
             Where new memory comes from; that of ``input_ary`` without it.
         stream : Stream, optional
             Where the work is queued.
-
-        Returns
-        -------
-        GPUArray
-            The array with the results.
-
-        Raises
-        ------
-        TypeError
-            An argument is no array, or its elements have another size. Those of another dtype and
-            the same size are read as the scan's, as PyCUDA reads them.
-        ValueError
-            ``input_ary`` has not one axis, or the shapes differ.
         """
         self._check("input_ary", input_ary)
         if input_ary.ndim != 1:
@@ -226,10 +213,6 @@ class InclusiveScanKernel(_ScanKernel):
 
     Raises
     ------
-    TypeError
-        A piece of source is no text.
-    ValueError
-        The dtype has no name in CUDA C.
     Unsupported
         An element is too large for the shared memory of a block.
 
@@ -267,10 +250,6 @@ class ExclusiveScanKernel(_ScanKernel):
 
     Raises
     ------
-    TypeError
-        A piece of source is no text.
-    ValueError
-        There is no neutral element, or the dtype has no name in CUDA C.
     Unsupported
         An element is too large for the shared memory of a block.
 

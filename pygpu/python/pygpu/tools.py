@@ -68,16 +68,6 @@ def get_default_device(default: int = 0) -> driver.Device:
     default : int
         The number where the variable is not set.
 
-    Returns
-    -------
-    Device
-        The device.
-
-    Raises
-    ------
-    LogicError
-        There is no device of this number.
-
     Examples
     --------
     >>> from pygpu import driver, tools
@@ -95,11 +85,6 @@ def make_default_context(ctx_maker: Callable[[driver.Device], Any] | None = None
     ----------
     ctx_maker : callable, optional
         Takes a device and returns a context; `Device.make_context` without it.
-
-    Returns
-    -------
-    Context
-        The context, which is current.
 
     Raises
     ------
@@ -174,16 +159,6 @@ class DeviceData:
             The number of bytes.
         word_size : {4, 8, 16}
             The bytes that a thread reads.
-
-        Returns
-        -------
-        int
-            The multiple.
-
-        Raises
-        ------
-        ValueError
-            ``word_size`` is another number.
         """
         return _round_up(bytes, self.align_bytes(word_size))
 
@@ -196,16 +171,6 @@ class DeviceData:
             The number of elements.
         dtype_size : {4, 8, 16}
             The bytes of an element.
-
-        Returns
-        -------
-        int
-            The multiple.
-
-        Raises
-        ------
-        ValueError
-            ``dtype_size`` is another number.
         """
         return _round_up(elements, self.align_words(dtype_size))
 
@@ -216,16 +181,6 @@ class DeviceData:
         ----------
         word_size : {4, 8, 16}
             The bytes of a word.
-
-        Returns
-        -------
-        int
-            The number of words.
-
-        Raises
-        ------
-        ValueError
-            ``word_size`` is another number.
         """
         return self.align_bytes(word_size) // word_size
 
@@ -236,16 +191,6 @@ class DeviceData:
         ----------
         word_size : {4, 8, 16}
             The bytes that a thread reads.
-
-        Returns
-        -------
-        int
-            The number of bytes.
-
-        Raises
-        ------
-        ValueError
-            There is no such word.
         """
         if word_size == 4:
             return 64
@@ -260,11 +205,6 @@ class DeviceData:
         ----------
         thread_count : int
             The number of threads.
-
-        Returns
-        -------
-        int
-            The multiple of 16.
         """
         return _round_up(thread_count, 16)
 
@@ -277,16 +217,6 @@ class DeviceData:
         ----------
         size : int
             The count of numbers.
-
-        Returns
-        -------
-        int
-            1, 2 or 4.
-
-        Raises
-        ------
-        ValueError
-            There are more than 4 numbers.
         """
         for count in (1, 2, 4):
             if size <= count:
@@ -308,11 +238,6 @@ class OccupancyRecord:
         Bytes of shared memory of a block.
     registers : int
         Registers of a thread.
-
-    Raises
-    ------
-    ValueError
-        A block takes more than a multiprocessor has.
 
     Examples
     --------
@@ -361,14 +286,8 @@ def context_dependent_memoize(func: Callable[..., Any]) -> Callable[..., Any]:
     func : callable
         A function whose arguments can be hashed.
 
-    Returns
-    -------
-    callable
-        The function, which calls ``func`` once for each context and arguments.
-
     Examples
     --------
-    >>> import pygpu.autoinit
     >>> @context_dependent_memoize
     ... def square(x):
     ...     print("computed")
@@ -443,11 +362,6 @@ def mark_cuda_test(inner_f: Callable[..., Any]) -> Callable[..., Any]:
     ----------
     inner_f : callable
         The function.
-
-    Returns
-    -------
-    callable
-        The test, with the same arguments.
 
     Examples
     --------

@@ -11,6 +11,7 @@ EXAMPLES = """
     import importlib
 
     import numpy as np
+
     import pygpu.autoinit
     from pygpu import compiler, driver, gpuarray
 
@@ -22,10 +23,11 @@ EXAMPLES = """
     # The one has an example that compiles, the other an example for each of 40 types.
     modules -= {"pygpu.characterize", "pygpu._array.vector_types"}
     finder, runner = doctest.DocTestFinder(exclude_empty=True), doctest.DocTestRunner()
+    imported = {"driver": driver, "gpuarray": gpuarray, "np": np}
     for name in sorted(modules | {"pygpu.cumath"}):
-        for example in finder.find(importlib.import_module(name), name):
+        module = importlib.import_module(name)
+        for example in finder.find(module, name, globs=imported | vars(module)):
             if example.name not in EXCEPTIONS:
-                example.globs |= {"np": np, "gpuarray": gpuarray, "driver": driver}
                 runner.run(example)
     print(runner.summarize(verbose=False).failed, runner.tries > 300)
 """

@@ -8,12 +8,13 @@ array they read zero and store nothing.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import _core
-from .._arguments import gpu_array
+from .._arguments import gpu_array, gpu_arrays, whole
 from .._core import GPUArray
 from .axes import along_axis
 from .creation import to_gpu
@@ -70,10 +71,8 @@ def _consumed(item: Any) -> int:
 
 
 def _expanded(items: list[Any], ndim: int) -> list[Any]:
-    """The items with the axes that an ellipsis stands for, or that follow.
-
-    An ellipsis stays in front of them: it parts the items beside it even if it stands for no axis.
-    """
+    """The items with the axes that an ellipsis stands for, or that follow. It parts the items
+    beside it even if it stands for no axis."""
     used = sum(_consumed(item) for item in items if item is not Ellipsis)
     if used > ndim:
         raise IndexError(
@@ -299,27 +298,16 @@ def set_elements(a: GPUArray, index: Any, value: Any) -> None:
 def flatnonzero(a: GPUArray) -> GPUArray:
     """Returns the indices of the elements that are not zero, of the array read as along one axis.
 
-    Waits for the number of these elements. PyCUDA has no such function.
-    If another thread writes ``a`` meanwhile, elements of the result may be undefined.
+    Waits for the number of these elements. If another thread writes ``a`` meanwhile, elements of
+    the result may be undefined.
 
     Parameters
     ----------
     a : GPUArray
         Numbers of any dtype and shape.
 
-    Returns
-    -------
-    GPUArray
-        The indices in ascending order, of dtype int64.
-
-    Raises
-    ------
-    TypeError
-        ``a`` is no GPUArray, or its elements are records.
-
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> gpuarray.flatnonzero(gpuarray.to_gpu(np.array([[0, 3], [5, 0]]))).get()
     array([1, 2])
     """
@@ -327,32 +315,19 @@ def flatnonzero(a: GPUArray) -> GPUArray:
 
 
 def nonzero(a: GPUArray) -> tuple[GPUArray, ...]:
-    """Returns the indices of the elements that are not zero: for each axis an array of them, in C
+    """Returns the indices of the elements that are not zero: an int64 array for each axis, in C
     order.
 
-    Waits for the number of these elements. PyCUDA has no such function.
-    If another thread writes ``a`` meanwhile, elements of the result may be undefined.
+    Waits for the number of these elements. If another thread writes ``a`` meanwhile, elements of
+    the result may be undefined.
 
     Parameters
     ----------
     a : GPUArray
         Numbers of any dtype, with at least one axis.
 
-    Returns
-    -------
-    tuple of GPUArray
-        For each axis the indices along it, of dtype int64.
-
-    Raises
-    ------
-    TypeError
-        ``a`` is no GPUArray, or its elements are records.
-    ValueError
-        ``a`` has no axes.
-
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> rows, columns = gpuarray.nonzero(gpuarray.to_gpu(np.array([[0, 3], [5, 0]])))
     >>> rows.get(), columns.get()
     (array([0, 1]), array([1, 0]))
@@ -373,7 +348,6 @@ def compress(
 ) -> GPUArray:
     """Returns the elements along an axis at which a condition is true. Waits for their number.
 
-    PyCUDA has no such function.
     If another thread writes ``condition`` meanwhile, elements of the result may be undefined.
 
     Parameters
@@ -387,23 +361,8 @@ def compress(
     out : GPUArray, optional
         Receives the result.
 
-    Returns
-    -------
-    GPUArray
-        The elements, in memory of their own, or ``out``.
-
-    Raises
-    ------
-    TypeError
-        ``a`` is no GPUArray.
-    ValueError
-        ``condition`` has not one axis, ``a`` has no such axis, or ``out`` has another shape.
-    IndexError
-        A true element of ``condition`` lies outside the axis.
-
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> a = gpuarray.to_gpu(np.array([[1, 2], [3, 4], [5, 6]]))
     >>> gpuarray.compress([False, True], a, axis=0).get()
     array([[3, 4]])
@@ -425,3 +384,197 @@ def compress(
     else:
         indices = to_gpu(_checked(np.flatnonzero(np.asarray(condition)), extent))
     return _core.take(a, indices, out, axis=axis)
+
+
+def take(
+    a: GPUArray, indices: GPUArray, out: GPUArray | None = None, stream: Any = None
+) -> GPUArray:
+    """Returns the elements that indices name in an array read as along one axis, in the indices'
+    shape.
+
+    Parameters
+    ----------
+    a : GPUArray
+        The elements.
+    indices : GPUArray
+        Whole numbers; a negative one counts from the end, and one outside the array reads as zero,
+        unlike numpy's, which is an error.
+    out, stream : GPUArray and Stream, optional
+        Receives the result; where the work is queued.
+
+    Examples
+    --------
+    >>> a = gpuarray.arange(4) * 10
+    >>> gpuarray.take(a, gpuarray.arange(3, 0, -1)).get()
+    array([30, 20, 10])
+    """
+    return _core.take(a, indices, out, stream)
+
+
+def _outputs(arrays: Any, out: Any, shape: Any, names: str = "out and arrays") -> list[GPUArray]:
+    if out is None:
+        return [GPUArray(shape, a.dtype, a.allocator) for a in arrays]
+    gpu_arrays("out", out)
+    if len(out) != len(arrays):
+        raise ValueError(
+            f"{names} must have the same length; they have {len(out)} and {len(arrays)}"
+        )
+    for one, a in zip(out, arrays):
+        if one.dtype != a.dtype:
+            raise TypeError(
+                f"arrays and out must have the same dtype, not {a.dtype} and {one.dtype}"
+            )
+    return out
+
+
+def multi_take(
+    arrays: Any, indices: GPUArray, out: Any = None, stream: Any = None
+) -> list[GPUArray]:
+    """Returns the elements that indices name in each of several arrays, as a list of arrays.
+
+    Parameters
+    ----------
+    arrays : sequence of GPUArray
+        The arrays.
+    indices, stream : GPUArray and Stream
+        See :func:`take`.
+    out : sequence of GPUArray, optional
+        Receive the results, one for each array.
+
+    Examples
+    --------
+    >>> a = gpuarray.arange(4)
+    >>> [x.get() for x in gpuarray.multi_take([a, a * 2], gpuarray.arange(2))]
+    [array([0, 1]), array([0, 2])]
+    """
+    arrays = gpu_arrays("arrays", arrays)
+    gpu_array("indices", indices)
+    out = _outputs(arrays, out, indices.shape)
+    for number, one in enumerate(out):
+        if one.shape != indices.shape:
+            raise ValueError(
+                f"out[{number}] has shape {one.shape}; that of the indices is {indices.shape}"
+            )
+    for a, one in zip(arrays, out):
+        take(a, indices, one, stream)
+    return out
+
+
+def _check_targets(out: list[GPUArray]) -> None:
+    for number, one in enumerate(out):
+        if not one.flags.c_contiguous:
+            raise ValueError(f"out[{number}] is not contiguous")
+
+
+def _check_index_vectors(dest_indices: GPUArray, src_indices: GPUArray) -> None:
+    gpu_array("dest_indices", dest_indices)
+    gpu_array("src_indices", src_indices)
+    if src_indices.dtype != dest_indices.dtype:
+        raise TypeError(
+            "src_indices and dest_indices must have the same dtype, not "
+            f"{src_indices.dtype} and {dest_indices.dtype}"
+        )
+    if len(src_indices.shape) != 1:
+        raise ValueError(f"src_indices must be 1D; its shape is {src_indices.shape}")
+    if src_indices.shape != dest_indices.shape:
+        raise ValueError(
+            "src_indices and dest_indices must have the same shape, not "
+            f"{src_indices.shape} and {dest_indices.shape}"
+        )
+
+
+def multi_take_put(
+    arrays: Any,
+    dest_indices: GPUArray,
+    src_indices: GPUArray,
+    dest_shape: Any = None,
+    out: Any = None,
+    stream: Any = None,
+    src_offsets: Any = None,
+) -> list[GPUArray]:
+    """Stores elements that indices name in each of several arrays at indices of its output.
+
+    Returns the list of outputs. In a new one the other elements are undefined.
+
+    Parameters
+    ----------
+    arrays : sequence of GPUArray
+        Where the elements come from.
+    dest_indices, src_indices : GPUArray
+        Indices of outputs and of arrays, of one shape and dtype.
+    dest_shape : tuple of int, optional
+        The shape of new outputs.
+    out : sequence of GPUArray, optional
+        The outputs, of the dtypes of the arrays.
+    stream : Stream, optional
+        Where the work is queued.
+    src_offsets : sequence of int, optional
+        What is added to the source indices, a number for each array.
+
+    Examples
+    --------
+    >>> out = gpuarray.zeros(3, int)
+    >>> two = gpuarray.arange(2)
+    >>> _ = gpuarray.multi_take_put([gpuarray.arange(5)], two, two + 3, out=[out])
+    >>> out.get()
+    array([3, 4, 0])
+    """
+    arrays = gpu_arrays("arrays", arrays)
+    _check_index_vectors(dest_indices, src_indices)
+    out = _outputs(arrays, out, dest_shape)
+    if src_offsets is None:
+        src_offsets = [0] * len(arrays)
+    elif not isinstance(src_offsets, Sequence | np.ndarray):
+        raise TypeError(
+            f"src_offsets is of type {type(src_offsets).__name__}; a sequence of whole numbers is "
+            "needed"
+        )
+    elif len(src_offsets) != len(arrays):
+        raise ValueError(
+            f"arrays and src_offsets must have the same length, not {len(arrays)} and "
+            f"{len(src_offsets)}"
+        )
+    _check_targets(out)
+    offsets = [whole(f"src_offsets[{number}]", offset) for number, offset in enumerate(src_offsets)]
+    # The sum of a narrow index and an offset may be wider.
+    wide = src_indices.astype(np.int64) if any(offsets) else src_indices
+    for a, one, offset in zip(arrays, out, offsets):
+        source = wide + offset if offset else src_indices
+        _core.put(one, dest_indices, take(a, source, stream=stream), stream)
+    return out
+
+
+def multi_put(
+    arrays: Any, dest_indices: GPUArray, dest_shape: Any = None, out: Any = None, stream: Any = None
+) -> list[GPUArray]:
+    """Stores the elements of each array at indices of its output.
+
+    Parameters
+    ----------
+    arrays : sequence of GPUArray
+        The elements; those after as many as there are indices are not stored.
+    dest_indices : GPUArray
+        Where they go, along one axis.
+    dest_shape, out, stream : optional
+        See :func:`multi_take_put`.
+
+    Examples
+    --------
+    >>> out = gpuarray.zeros(3, int)
+    >>> _ = gpuarray.multi_put([gpuarray.arange(1, 3)], gpuarray.arange(2, 0, -1), out=[out])
+    >>> out.get()
+    array([0, 2, 1])
+    """
+    arrays = gpu_arrays("arrays", arrays)
+    gpu_array("dest_indices", dest_indices)
+    if len(dest_indices.shape) != 1:
+        raise ValueError(f"dest_indices must be 1D; its shape is {dest_indices.shape}")
+    count = dest_indices.size
+    for number, a in enumerate(arrays):
+        if a.size < count:
+            raise ValueError(f"arrays[{number}] has {a.size} elements; {count} indices need more")
+    out = _outputs(arrays, out, dest_shape)
+    _check_targets(out)
+    for a, one in zip(arrays, out):
+        _core.put(one, dest_indices, a if a.size == count else a.ravel()[:count], stream)
+    return out

@@ -1,11 +1,14 @@
-"""numpy's checks of axes."""
+"""Functions along one axis, and numpy's checks of axes."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from .. import _core
 from .._arguments import gpu_array
-from .._core import GPUArray
+from .._core import GPUArray, Reduction
 
 # numpy has them in another place before version 2.
 try:
@@ -16,20 +19,200 @@ except ImportError:  # pragma: no cover
         normalize_axis_tuple,
     )
 
-__all__ = ["along_axis", "normalize_axis_index", "normalize_axis_tuple"]
+__all__ = [
+    "along_axis",
+    "argmax",
+    "argmin",
+    "argsort",
+    "cumprod",
+    "cumsum",
+    "normalize_axis_index",
+    "normalize_axis_tuple",
+    "sort",
+]
 
 
 def along_axis(a: GPUArray, axis: Any) -> tuple[GPUArray, int]:
     """Returns the elements, and the number of one of their axes.
 
     Without an axis the elements are read as along one, and so is an array without axes.
-
-    Raises
-    ------
-    AxisError
-        There is no such axis.
     """
     if axis is None:
         return GPUArray.ravel(gpu_array("a", a)), 0
     flat = GPUArray.ravel(a) if gpu_array("a", a).ndim == 0 else a
     return flat, normalize_axis_index(axis, flat.ndim)
+
+
+def _running(
+    reduction: Reduction, a: GPUArray, axis: Any, dtype: Any, out: Any, stream: Any, allocator: Any
+) -> GPUArray:
+    a, axis = along_axis(a, axis)
+    if dtype is None and a.dtype.kind in "biu":
+        dtype = np.uint64 if a.dtype.kind == "u" else np.int64
+    return _core.scan(reduction, a, axis, False, dtype, out, stream, allocator)
+
+
+def cumsum(
+    a: GPUArray,
+    axis: Any = None,
+    dtype: Any = None,
+    out: GPUArray | None = None,
+    *,
+    stream: Any = None,
+    allocator: Any = None,
+) -> GPUArray:
+    """Returns the running sums along an axis: of each element and those before it.
+
+    Parameters
+    ----------
+    a : GPUArray
+        The elements.
+    axis : int, optional
+        The axis; without it all elements are read as along one axis.
+    dtype : dtype, optional
+        What elements are added in; without it that of `a`, small integers widened.
+    out : GPUArray, optional
+        Receives the result; `a` itself is allowed.
+    stream, allocator : optional
+        Where the work is queued, and where the result's memory comes from.
+
+    Examples
+    --------
+    >>> gpuarray.cumsum(gpuarray.arange(6).reshape(2, 3), axis=1).get()
+    array([[ 0,  1,  3],
+           [ 3,  7, 12]])
+    """
+    return _running(Reduction.Sum, a, axis, dtype, out, stream, allocator)
+
+
+def cumprod(
+    a: GPUArray,
+    axis: Any = None,
+    dtype: Any = None,
+    out: GPUArray | None = None,
+    *,
+    stream: Any = None,
+    allocator: Any = None,
+) -> GPUArray:
+    """Returns the running products along an axis.
+
+    Parameters
+    ----------
+    a : GPUArray
+        The elements.
+    axis, dtype, out, stream, allocator : optional
+        See :func:`cumsum`.
+
+    Examples
+    --------
+    >>> gpuarray.cumprod(gpuarray.arange(1, 5)).get()
+    array([ 1,  2,  6, 24])
+    """
+    return _running(Reduction.Product, a, axis, dtype, out, stream, allocator)
+
+
+def _first(
+    a: GPUArray, reduction: Reduction, axis: int | None, out: Any, keepdims: bool
+) -> GPUArray:
+    """Returns the least index of an element that the reduction returns."""
+    ndim = gpu_array("a", a).ndim
+    a, axis = along_axis(a, axis)
+    length = a.shape[axis]
+    if length == 0:
+        raise ValueError(
+            f"attempt to get the position of an extreme element of an empty sequence: a has shape "
+            f"{a.shape}"
+        )
+    result = _core.position(reduction, a, axis, keepdims)
+    if keepdims and a.ndim != ndim:
+        result = result.reshape((1,) * ndim)
+    if out is None:
+        return result
+    if gpu_array("out", out).shape != result.shape:
+        raise ValueError(f"out has shape {out.shape}; the result has shape {result.shape}")
+    return _core.universal_functions["positive"](result, out=out)
+
+
+def argmin(
+    a: GPUArray,
+    axis: int | None = None,
+    out: GPUArray | None = None,
+    *,
+    keepdims: bool = False,
+) -> GPUArray:
+    """Returns the index of the smallest element, as int64; of the first NaN if any element is.
+
+    Parameters
+    ----------
+    a : GPUArray
+        The elements.
+    axis : int, optional
+        The axis; without it the elements are read as along one axis.
+    out, keepdims : optional
+        As in numpy.
+
+    Examples
+    --------
+    >>> gpuarray.argmin(gpuarray.to_gpu(np.array([[3, 1], [0, 2]])), axis=1).get()
+    array([1, 0])
+    """
+    return _first(a, Reduction.Minimum, axis, out, keepdims)
+
+
+def argmax(
+    a: GPUArray,
+    axis: int | None = None,
+    out: GPUArray | None = None,
+    *,
+    keepdims: bool = False,
+) -> GPUArray:
+    """Returns the index of the largest element, as int64; of the first NaN if any element is.
+
+    Parameters
+    ----------
+    a, axis, out, keepdims : optional
+        See :func:`argmin`.
+
+    Examples
+    --------
+    >>> gpuarray.argmax(gpuarray.arange(6).reshape(2, 3)).get()
+    array(5)
+    """
+    return _first(a, Reduction.Maximum, axis, out, keepdims)
+
+
+def sort(a: GPUArray, axis: int | None = -1, kind: str | None = None) -> GPUArray:
+    """Returns a copy in ascending order along an axis; equal elements keep their order, NaN is
+    last.
+
+    Parameters
+    ----------
+    a : GPUArray
+        Numbers of any dtype; complex ones are ordered by their real, then their imaginary parts.
+    axis : int or None, optional
+        The axis; with None the elements are read as along one axis.
+    kind : {"quicksort", "mergesort", "heapsort", "stable"}, optional
+        Accepted as by numpy; every sort is stable.
+
+    Examples
+    --------
+    >>> gpuarray.sort(gpuarray.to_gpu(np.array([3, 1, 2]))).get()
+    array([1, 2, 3])
+    """
+    return _core.sorted(a, axis, kind)
+
+
+def argsort(a: GPUArray, axis: int | None = -1, kind: str | None = None) -> GPUArray:
+    """Returns the indices that sort the elements along an axis, as int64.
+
+    Parameters
+    ----------
+    a, axis, kind : optional
+        See :func:`sort`.
+
+    Examples
+    --------
+    >>> gpuarray.argsort(gpuarray.to_gpu(np.array([3.0, 1.0, 2.0]))).get()
+    array([1, 2, 0])
+    """
+    return _core.sorted(a, axis, kind, True)

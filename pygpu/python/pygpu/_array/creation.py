@@ -1,4 +1,8 @@
-"""New arrays: from numpy's, of one value, of evenly spaced numbers."""
+"""New arrays: from numpy's, of one value, of evenly spaced numbers.
+
+An ``allocator`` takes a number of bytes and returns memory, for the array and for the results of
+its operations. Every function here raises ``MemoryError`` if the device has not enough free memory.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ import numpy as np
 from .. import _core
 from .._arguments import gpu_array, whole
 from .._core import GPUArray
-from .views import diagonal
+from .shapes import diagonal
 
 
 def to_gpu(ary: Any, allocator: Any = None) -> GPUArray:
@@ -19,26 +23,12 @@ def to_gpu(ary: Any, allocator: Any = None) -> GPUArray:
     Parameters
     ----------
     ary : numpy.ndarray
-        What is copied, of any shape and strides.
+        What is copied, of any shape and strides. It may be changed when the call returns.
     allocator : callable, optional
         Takes a number of bytes and returns memory, for the array and the results of its operations.
 
-    Returns
-    -------
-    GPUArray
-        A new array. The call returns when `ary` may be changed.
-
-    Raises
-    ------
-    TypeError
-        ``ary`` is no numpy array, or its elements cannot be on a device, as Python objects cannot.
-    MemoryError
-        The device has not so much free memory.
-
     Examples
     --------
-    >>> from pygpu import gpuarray
-    >>> import numpy as np
     >>> gpuarray.to_gpu(np.array([1, 2])).get()
     array([1, 2])
     """
@@ -59,29 +49,12 @@ def to_gpu_async(ary: Any, allocator: Any = None, stream: Any = None) -> GPUArra
     Parameters
     ----------
     ary : numpy.ndarray
-        What is copied. A page-locked array may be changed after the stream's work only.
-    allocator : callable, optional
-        Takes a number of bytes and returns memory, for the array and the results of its operations.
-    stream : Stream, optional
-        Where the copy is queued.
-
-    Returns
-    -------
-    GPUArray
-        A new array on that stream.
-
-    Raises
-    ------
-    TypeError
-        ``ary`` is no numpy array, or its elements cannot be on a device, as Python objects cannot.
-    MemoryError
-        The device has not so much free memory.
+        What is copied. A page-locked array must not be changed before the stream has done the copy.
+    allocator, stream : callable and Stream, optional
+        Where the memory comes from, and where the copy is queued.
 
     Examples
     --------
-    >>> from pygpu import gpuarray
-    >>> import numpy as np
-    >>> from pygpu import driver
     >>> stream = driver.Stream()
     >>> a = gpuarray.to_gpu_async(np.array([1, 2]), stream=stream)
     >>> stream.synchronize()
@@ -99,40 +72,21 @@ def full(
 ) -> GPUArray:
     """Returns a new array, every element of one value.
 
-    PyCUDA has no such function.
-
     Parameters
     ----------
     shape : int or sequence of int
         The extents of the axes.
     fill_value : number or GPUArray
-        The value; of an array it is broadcast.
+        The value; an array is broadcast.
     dtype : dtype, optional
-        The type of the elements; that of `fill_value` without it.
+        The type of the elements; that of `fill_value` by default.
     allocator : callable, optional
-        Takes a number of bytes and returns memory, for the array and the results of its operations.
+        Where the memory comes from; see :func:`to_gpu`.
     order : {"C", "F"}
         The memory order.
 
-    Returns
-    -------
-    GPUArray
-        A new array.
-
-    Raises
-    ------
-    TypeError
-        Elements of the dtype cannot be on a device, as Python objects cannot.
-    ValueError
-        An extent is negative, or the order is another name.
-    OverflowError
-        The value is a whole number outside the dtype's range.
-    MemoryError
-        The device has not so much free memory.
-
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> gpuarray.full(3, 7).get()
     array([7, 7, 7])
     """
@@ -155,32 +109,11 @@ def zeros(
 
     Parameters
     ----------
-    shape : int or sequence of int
-        The extents of the axes.
-    dtype : dtype
-        The type of the elements.
-    allocator : callable, optional
-        Takes a number of bytes and returns memory, for the array and the results of its operations.
-    order : {"C", "F"}
-        The memory order.
-
-    Returns
-    -------
-    GPUArray
-        A new array.
-
-    Raises
-    ------
-    TypeError
-        Elements of the dtype cannot be on a device, as Python objects cannot.
-    ValueError
-        An extent is negative, or the order is another name.
-    MemoryError
-        The device has not so much free memory.
+    shape, dtype, allocator, order : optional
+        See :func:`full`; the dtype is float64 by default.
 
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> gpuarray.zeros(2).get()
     array([0., 0.])
     """
@@ -194,41 +127,21 @@ def ones(
 
     Parameters
     ----------
-    shape : int or sequence of int
-        The extents of the axes.
-    dtype : dtype
-        The type of the elements.
-    allocator : callable, optional
-        Takes a number of bytes and returns memory, for the array and the results of its operations.
-    order : {"C", "F"}
-        The memory order.
-
-    Returns
-    -------
-    GPUArray
-        A new array.
-
-    Raises
-    ------
-    TypeError
-        Elements of the dtype cannot be on a device, as Python objects cannot.
-    ValueError
-        An extent is negative, or the order is another name.
-    MemoryError
-        The device has not so much free memory.
+    shape, dtype, allocator, order : optional
+        See :func:`full`; the dtype is float64 by default.
 
     Examples
     --------
-    >>> from pygpu import gpuarray
-    >>> gpuarray.ones(2).get()
-    array([1., 1.])
+    >>> gpuarray.ones(2, int).get()
+    array([1, 1])
     """
     dtype = np.dtype(dtype)
     return _core.full(shape, dtype, np.ones((), dtype), allocator, order)
 
 
 def empty_like(other_ary: GPUArray, dtype: Any = None, order: str | None = "K") -> GPUArray:
-    """Returns a new array like another, its elements undefined.
+    """Returns a new array like another, its elements undefined; allocator and stream are the
+    other's.
 
     Parameters
     ----------
@@ -240,23 +153,8 @@ def empty_like(other_ary: GPUArray, dtype: Any = None, order: str | None = "K") 
         The order in memory: "A" is "F" if `other_ary` has that order only, "K" is as near to that
         of `other_ary` as an array without gaps can be.
 
-    Returns
-    -------
-    GPUArray
-        A new array with the allocator of `other_ary`, and on its stream.
-
-    Raises
-    ------
-    TypeError
-        ``other_ary`` is no GPUArray, or elements of ``dtype`` cannot be on a device.
-    ValueError
-        ``order`` is another name.
-    MemoryError
-        The device has not so much free memory.
-
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> gpuarray.empty_like(gpuarray.zeros((2, 3))).shape
     (2, 3)
     """
@@ -276,31 +174,11 @@ def zeros_like(other_ary: GPUArray, dtype: Any = None, order: str | None = "K") 
 
     Parameters
     ----------
-    other_ary : GPUArray
-        What has the shape, and the dtype unless one is given.
-    dtype : dtype, optional
-        The dtype of the new array.
-    order : {"C", "F", "A", "K"}
-        The order in memory: "A" is "F" if `other_ary` has that order only, "K" is as near to that
-        of `other_ary` as an array without gaps can be.
-
-    Returns
-    -------
-    GPUArray
-        A new array with the allocator of `other_ary`, and on its stream.
-
-    Raises
-    ------
-    TypeError
-        ``other_ary`` is no GPUArray, or elements of ``dtype`` cannot be on a device.
-    ValueError
-        ``order`` is another name.
-    MemoryError
-        The device has not so much free memory.
+    other_ary, dtype, order : optional
+        See :func:`empty_like`.
 
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> gpuarray.zeros_like(gpuarray.ones(2)).get()
     array([0., 0.])
     """
@@ -313,31 +191,11 @@ def ones_like(other_ary: GPUArray, dtype: Any = None, order: str | None = "K") -
 
     Parameters
     ----------
-    other_ary : GPUArray
-        What has the shape, and the dtype unless one is given.
-    dtype : dtype, optional
-        The dtype of the new array.
-    order : {"C", "F", "A", "K"}
-        The order in memory: "A" is "F" if `other_ary` has that order only, "K" is as near to that
-        of `other_ary` as an array without gaps can be.
-
-    Returns
-    -------
-    GPUArray
-        A new array with the allocator of `other_ary`, and on its stream.
-
-    Raises
-    ------
-    TypeError
-        ``other_ary`` is no GPUArray, or elements of ``dtype`` cannot be on a device.
-    ValueError
-        ``order`` is another name.
-    MemoryError
-        The device has not so much free memory.
+    other_ary, dtype, order : optional
+        See :func:`empty_like`.
 
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> gpuarray.ones_like(gpuarray.zeros(2)).get()
     array([1., 1.])
     """
@@ -350,40 +208,15 @@ def full_like(
 ) -> GPUArray:
     """Returns a new array like another, every element of one value.
 
-    PyCUDA has no such function.
-
     Parameters
     ----------
-    other_ary : GPUArray
-        What has the shape, and the dtype unless one is given.
+    other_ary, dtype, order : optional
+        See :func:`empty_like`.
     fill_value : number
         The value of the elements.
-    dtype : dtype, optional
-        The dtype of the new array.
-    order : {"C", "F", "A", "K"}
-        The order in memory: "A" is "F" if `other_ary` has that order only, "K" is as near to that
-        of `other_ary` as an array without gaps can be.
-
-    Returns
-    -------
-    GPUArray
-        A new array with the allocator of `other_ary`, and on its stream.
-
-    Raises
-    ------
-    TypeError
-        ``other_ary`` is no GPUArray, elements of ``dtype`` cannot be on a device, or the value is
-        complex and the dtype is not.
-    ValueError
-        ``order`` is another name.
-    OverflowError
-        The value is a whole number outside the dtype's range.
-    MemoryError
-        The device has not so much free memory.
 
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> gpuarray.full_like(gpuarray.zeros(2), 7).get()
     array([7., 7.])
     """
@@ -392,9 +225,7 @@ def full_like(
 
 
 def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = np.float64) -> GPUArray:
-    """Returns a matrix with ones on a diagonal and zeros elsewhere.
-
-    PyCUDA has no such function.
+    """Returns a matrix of shape ``(N, M)`` with ones on a diagonal and zeros elsewhere.
 
     Parameters
     ----------
@@ -405,23 +236,8 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = np.float64) -> GP
     dtype : dtype
         The type of the elements.
 
-    Returns
-    -------
-    GPUArray
-        A new array of shape (N, M).
-
-    Raises
-    ------
-    TypeError
-        Elements of the dtype cannot be on a device, as Python objects cannot.
-    ValueError
-        ``N`` or ``M`` is negative.
-    MemoryError
-        The device has not so much free memory.
-
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> gpuarray.eye(2, dtype=int).get()
     array([[1, 0],
            [0, 1]])
@@ -434,32 +250,13 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = np.float64) -> GP
 def identity(n: int, dtype: Any = np.float64) -> GPUArray:
     """Returns the square matrix with ones on the main diagonal and zeros elsewhere.
 
-    PyCUDA has no such function.
-
     Parameters
     ----------
-    n : int
-        The number of rows and columns.
-    dtype : dtype
-        The type of the elements.
-
-    Returns
-    -------
-    GPUArray
-        A new array of shape (n, n).
-
-    Raises
-    ------
-    TypeError
-        Elements of the dtype cannot be on a device, as Python objects cannot.
-    ValueError
-        ``n`` is negative.
-    MemoryError
-        The device has not so much free memory.
+    n, dtype : int and dtype
+        The number of rows and columns, and the type of the elements.
 
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> gpuarray.identity(2, int).get()
     array([[1, 0],
            [0, 1]])
@@ -470,9 +267,7 @@ def identity(n: int, dtype: Any = np.float64) -> GPUArray:
 def linspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None
 ) -> GPUArray:
-    """Returns evenly spaced numbers from ``start`` to ``stop``.
-
-    PyCUDA has no such function.
+    """Returns `num` evenly spaced numbers from `start` to `stop`.
 
     Parameters
     ----------
@@ -481,25 +276,12 @@ def linspace(
     num : int
         The number of elements.
     endpoint : bool
-        Whether `stop` is the last value; else it is the one behind the last.
+        Whether `stop` is the last value; else it is the one after the last.
     dtype : dtype, optional
-        The type of the elements; float64 or complex128 without it.
-
-    Returns
-    -------
-    GPUArray
-        A new array of one axis, of `num` elements.
-
-    Raises
-    ------
-    TypeError
-        A bound is an array or no number, or ``num`` is no whole number.
-    ValueError
-        ``num`` is negative.
+        The type of the elements; float64 or complex128 by default.
 
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> gpuarray.linspace(0, 1, 5).get()
     array([0.  , 0.25, 0.5 , 0.75, 1.  ])
     """
@@ -525,28 +307,18 @@ def linspace(
 
 
 def arange(*args: Any, **kwargs: Any) -> GPUArray:
-    """Returns evenly spaced numbers: ``arange([start,] stop[, step], dtype=None)``.
+    """Returns the numbers from `start` to below `stop`, `step` apart, as
+    ``arange([start,] stop[, step], dtype=None)``.
 
     Parameters
     ----------
     *args : number
         `stop`; or `start` and `stop`; or `start`, `stop` and `step`. A dtype may follow.
     **kwargs : number or dtype
-        The same by name. `dtype` is the type of the elements; that of the numbers without it.
-
-    Returns
-    -------
-    GPUArray
-        An array of one axis: ``ceil((stop - start) / step)`` numbers below `stop`.
-
-    Raises
-    ------
-    ValueError
-        There is no `stop`, `step` is zero, or an argument is given twice.
+        The same by name. `dtype` is the type of the elements; that of the numbers by default.
 
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> gpuarray.arange(1, 7, 2).get()
     array([1, 3, 5])
     """

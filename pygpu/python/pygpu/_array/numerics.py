@@ -24,36 +24,20 @@ def clip(
     min: Any = None,
     max: Any = None,
 ) -> GPUArray:
-    """Returns the elements, or the bounds where these are nearer to the others.
-
-    PyCUDA has no such function.
+    """Returns the elements, or the bounds where these are nearer to the others; NaN stays.
 
     Parameters
     ----------
     a : GPUArray
         The elements.
-    a_min, a_max : number or GPUArray, optional
-        The smallest and the largest value of the result; None is no bound.
+    a_min, a_max, min, max : number or GPUArray, optional
+        The smallest and the largest value of the result, under either name; None is no bound. Where
+        the larger bound is below the smaller one, the result is the larger one.
     out : GPUArray, optional
         Receives the result; `a` itself is allowed.
-    min, max : number or GPUArray, optional
-        Other names of the bounds.
-
-    Returns
-    -------
-    GPUArray
-        The larger bound where the smaller one is above it; NaN where the element is.
-
-    Raises
-    ------
-    TypeError
-        ``a`` or a bound is neither an array nor a number, or the elements are records.
-    ValueError
-        A bound is given twice, or the shapes do not broadcast, to each other or to that of ``out``.
 
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> gpuarray.clip(gpuarray.arange(5), 1, 3).get()
     array([1, 1, 2, 3, 3])
     """
@@ -76,9 +60,8 @@ def clip(
 
 
 def round(a: GPUArray, decimals: int = 0, out: GPUArray | None = None) -> GPUArray:
-    """Returns the elements rounded to a number of decimal places, halves to even.
-
-    PyCUDA has no such function.
+    """Returns the elements rounded to a number of decimal places, halves to even, in the dtype of
+    `a`.
 
     Parameters
     ----------
@@ -89,22 +72,8 @@ def round(a: GPUArray, decimals: int = 0, out: GPUArray | None = None) -> GPUArr
     out : GPUArray, optional
         Receives the result.
 
-    Returns
-    -------
-    GPUArray
-        The rounded elements, in the dtype of `a`.
-
-    Raises
-    ------
-    TypeError
-        ``a`` is no GPUArray, its elements are records, or truth values and ``decimals`` is not 0.
-    ValueError
-        The shape does not broadcast to that of ``out``.
-
     Examples
     --------
-    >>> import numpy as np
-    >>> from pygpu import gpuarray
     >>> gpuarray.round(gpuarray.to_gpu(np.array([1.26, 2.5])), 1).get()
     array([1.3, 2.5])
     """
@@ -117,9 +86,7 @@ def round(a: GPUArray, decimals: int = 0, out: GPUArray | None = None) -> GPUArr
 def nan_to_num(
     x: GPUArray, copy: bool = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None
 ) -> GPUArray:
-    """Replaces what is no finite number.
-
-    PyCUDA has no such function.
+    """Returns the elements with numbers in place of NaN and the infinities.
 
     Parameters
     ----------
@@ -127,25 +94,12 @@ def nan_to_num(
         The elements; of complex numbers both parts are replaced.
     copy : bool
         Whether the result is a new array; else `x` itself is changed.
-    nan : number
-        What stands for NaN.
-    posinf, neginf : number, optional
-        What stands for the infinities; the largest and the lowest finite number without them.
-
-    Returns
-    -------
-    GPUArray
-        The numbers.
-
-    Raises
-    ------
-    TypeError
-        ``x`` is no GPUArray.
+    nan, posinf, neginf : number, optional
+        What stands for NaN, 0 by default, and for the infinities: the largest and the lowest finite
+        number by default.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from pygpu import gpuarray
     >>> gpuarray.nan_to_num(gpuarray.to_gpu(np.array([1.0, np.nan, np.inf])), posinf=9).get()
     array([1., 0., 9.])
     """
@@ -174,34 +128,19 @@ def nan_to_num(
 def isclose(
     a: Any, b: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
 ) -> GPUArray:
-    """Returns True where two elements differ by little.
-
-    PyCUDA has no such function.
+    """Returns True where two elements differ by little: by at most ``atol + rtol * abs(b)``.
 
     Parameters
     ----------
     a, b : GPUArray or number
         The elements; at least one is an array.
     rtol, atol : number
-        The difference is at most ``atol + rtol * abs(b)``.
+        The tolerances.
     equal_nan : bool
         Whether NaN is close to NaN.
 
-    Returns
-    -------
-    GPUArray
-        Truth values.
-
-    Raises
-    ------
-    TypeError
-        Neither is an array, or the elements are records.
-    ValueError
-        The shapes do not broadcast.
-
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> gpuarray.isclose(gpuarray.ones(2), 1.000001).get()
     array([ True,  True])
     """
@@ -231,32 +170,13 @@ def allclose(
 ) -> bool:
     """Returns True if all elements of two arrays differ by little; waits for the device.
 
-    PyCUDA has no such function.
-
     Parameters
     ----------
-    a, b : GPUArray or number
-        The elements; at least one is an array.
-    rtol, atol : number
-        The difference is at most ``atol + rtol * abs(b)``.
-    equal_nan : bool
-        Whether NaN is close to NaN.
-
-    Returns
-    -------
-    bool
-        Whether every pair is close.
-
-    Raises
-    ------
-    TypeError
-        Neither is an array, or the elements are records.
-    ValueError
-        The shapes do not broadcast.
+    a, b, rtol, atol, equal_nan : optional
+        See :func:`isclose`.
 
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> gpuarray.allclose(gpuarray.ones(3), 1)
     True
     """
@@ -266,8 +186,6 @@ def allclose(
 def array_equal(a1: GPUArray, a2: GPUArray, equal_nan: bool = False) -> bool:
     """Returns True if two arrays have the same shape and elements; waits for the device.
 
-    PyCUDA has no such function.
-
     Parameters
     ----------
     a1, a2 : GPUArray
@@ -275,19 +193,8 @@ def array_equal(a1: GPUArray, a2: GPUArray, equal_nan: bool = False) -> bool:
     equal_nan : bool
         Whether NaN equals NaN.
 
-    Returns
-    -------
-    bool
-        Whether the arrays are equal.
-
-    Raises
-    ------
-    TypeError
-        An argument is no GPUArray, or both have elements that are records.
-
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> gpuarray.array_equal(gpuarray.zeros(3), gpuarray.zeros(4))
     False
     """
@@ -300,36 +207,20 @@ def array_equal(a1: GPUArray, a2: GPUArray, equal_nan: bool = False) -> bool:
 
 
 def diff(a: GPUArray, n: int = 1, axis: int = -1) -> GPUArray:
-    """Returns the differences of neighbours along an axis.
-
-    PyCUDA has no such function.
+    """Returns the differences of neighbours along an axis; truth values differ where they are not
+    equal.
 
     Parameters
     ----------
     a : GPUArray
         The elements.
     n : int
-        How often differences are taken.
+        How often differences are taken; each time one element less is left.
     axis : int
         The axis.
 
-    Returns
-    -------
-    GPUArray
-        An array with `n` elements less along the axis; truth values differ where they are not
-        equal.
-
-    Raises
-    ------
-    TypeError
-        ``a`` is no GPUArray, or its elements are records.
-    ValueError
-        ``n`` is negative, ``a`` has no axes, or no such one.
-
     Examples
     --------
-    >>> import numpy as np
-    >>> from pygpu import gpuarray
     >>> gpuarray.diff(gpuarray.to_gpu(np.array([1, 4, 9]))).get()
     array([3, 5])
     """

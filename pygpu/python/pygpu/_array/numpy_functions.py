@@ -17,6 +17,7 @@ import numpy as np
 from .. import _core, cumath, gpuarray
 from .._core import GPUArray
 from . import as_numpy
+from .reductions import REDUCTIONS, numpy_sum, reduce_some
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -136,52 +137,11 @@ def _stand_in(value: Any) -> Any:
     return value
 
 
-# Reductions with numpy's `where` and `initial`: what counts for an element that is left out, and
-# how the initial value is combined with the others.
-_OF_SOME = {
-    "all": (True, "logical_and"),
-    "any": (False, "logical_or"),
-    "max": (None, "maximum"),
-    "min": (None, "minimum"),
-    "prod": (1, "multiply"),
-    "sum": (0, "add"),
-}
-
-
-def _reduce_some(
-    name: str, a: Any, where: Any = True, initial: Any = None, **rest: Any
-) -> GPUArray:
-    """Combines the elements where a mask is true, and an initial value."""
-    neutral, combine = _OF_SOME[name]
-    has_least = neutral is not None
-    if where is not True:
-        neutral = neutral if has_least else initial
-        if neutral is None:
-            raise ValueError(f"{name} of no elements has no value: with where, initial is needed")
-        a = _core.select(_mask(where), a, a.dtype.type(neutral), False)
-    if initial is None:
-        return getattr(a, name)(**rest)
-    out = rest.pop("out", None)
-    if a.size or has_least:
-        result = getattr(a, name)(**rest)
-    else:
-        result = _core.full(np.sum(_stand_in(a), **rest).shape, a.dtype, initial)
-    one = result.dtype.type(initial)
-    return _core.universal_functions[combine](result, one, out=result if out is None else out)
-
-
 def array_function(
     array: GPUArray, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     """Runs numpy's functions that have a counterpart here on the device, and refuses all others
-    with a hint: what ``GPUArray.__array_function__`` does.
-
-    Raises
-    ------
-    TypeError
-        There is no counterpart on the device, or it does not take an argument; the text says what
-        to call instead.
-    """
+    with a hint: what ``GPUArray.__array_function__`` does."""
     if not all(issubclass(kind, GPUArray | np.ndarray) for kind in types):
         return NotImplemented
     if func in _OF_DTYPES:
@@ -197,16 +157,11 @@ def array_function(
         counterpart = _counterpart(_ALIASES.get(func.__name__, func.__name__))
     if counterpart is None:
         raise _refusal(name)
-    reduction = {"amax": "max", "amin": "min"}.get(func.__name__, func.__name__)
-    if reduction in _OF_SOME and not {"where", "initial"}.isdisjoint(kwargs):
-        given = _signature(func).bind(*args, **kwargs).arguments
-        unset = getattr(np, "_NoValue", None)
-        return _reduce_some(reduction, **{k: v for k, v in given.items() if v is not unset})
     if func is np.where and len(args) == 1:
         counterpart = gpuarray.nonzero
     if func is np.sum:
         # `gpuarray.sum` is PyCUDA's, which keeps the dtype.
-        counterpart = GPUArray.sum
+        counterpart = numpy_sum
     return _call(name, func, counterpart, args, kwargs)
 
 
@@ -310,6 +265,11 @@ def _combine(name: str, method: str, a: Any, kwargs: dict[str, Any]) -> Any:
         return lambda: _core.scan(reduction, a, axis, False, **given)
     keeps = bool(kwargs.pop("keepdims", False))
     axis = tuple(range(a.ndim)) if axis is None else axis
+    chosen = next((key for key, (_, join) in REDUCTIONS.items() if join == name), None)
+    some = {key: kwargs.pop(key) for key in ("initial", "where") if chosen and key in kwargs}
+    if some:
+        given = {key: value for key, value in given.items() if value is not None}
+        return lambda: reduce_some(str(chosen), a, **some, axis=axis, keepdims=keeps, **given)
     return lambda: _core.reduce(reduction, a, axis=axis, keepdims=keeps, **given)
 
 
@@ -327,14 +287,7 @@ def _check_nothing_left(name: str, kwargs: dict[str, Any]) -> None:
 
 def array_ufunc(array: GPUArray, ufunc: Any, method: str, /, *inputs: Any, **kwargs: Any) -> Any:
     """Runs numpy's universal functions and their methods, and the operators of numpy's scalars, on
-    the device: what ``GPUArray.__array_ufunc__`` does.
-
-    Raises
-    ------
-    TypeError
-        The device does not have the function, an argument is an array of numpy's, or a keyword is
-        not offered.
-    """
+    the device: what ``GPUArray.__array_ufunc__`` does."""
     name = ufunc.__name__
     for operand in (*inputs, *(kwargs.get("out") or ())):
         if hasattr(type(operand), "__array_ufunc__") and not isinstance(

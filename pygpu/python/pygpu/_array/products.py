@@ -1,4 +1,5 @@
-"""Dot products, and reductions of the elements that an array of indices names."""
+"""Dot products, and reductions of the elements that an array of indices names. The latter have no
+axes as their result, and an index outside the array reads as zero."""
 
 from __future__ import annotations
 
@@ -6,40 +7,25 @@ from typing import Any
 
 from .. import _core
 from .._core import GPUArray, Reduction
-from .indexing import take
+from .advanced_indexing import take
 
 
 def dot(
     a: GPUArray, b: GPUArray, dtype: Any = None, stream: Any = None, allocator: Any = None
 ) -> GPUArray:
-    """Returns the sum of the products of corresponding elements.
+    """Returns the sum of the products of corresponding elements, as an array without axes.
 
     Parameters
     ----------
     a, b : GPUArray
         Arrays of one shape, of any number of axes, unlike numpy's, which multiplies matrices.
     dtype : dtype, optional
-        What elements are combined in; that of the arrays without it.
-    stream : Stream, optional
-        Where the work is queued.
-    allocator : callable, optional
-        Where the result's memory comes from.
-
-    Returns
-    -------
-    GPUArray
-        An array without axes.
-
-    Raises
-    ------
-    TypeError
-        An argument is no GPUArray, or the elements are records.
-    ValueError
-        The shapes differ.
+        What elements are combined in; that of the arrays by default.
+    stream, allocator : optional
+        Where the work is queued, and where the result's memory comes from.
 
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> gpuarray.dot(gpuarray.arange(3), gpuarray.arange(3)).get()
     array(5)
     """
@@ -56,9 +42,8 @@ def matmul(
 ) -> GPUArray:
     """Returns the product of matrices, by numpy's rules; ``a @ b`` is the same.
 
-    On a GPU cuBLAS or rocBLAS multiplies floating-point and complex numbers where the library
-    is there (``PYGPU_CUBLAS``, ``PYGPU_ROCBLAS``), else a kernel does; on the host the crate
-    ``matrixmultiply`` does. PyCUDA has no such function.
+    On a GPU cuBLAS or rocBLAS multiplies floating-point and complex numbers where the library is
+    found (``PYGPU_CUBLAS``, ``PYGPU_ROCBLAS``), else a kernel does.
 
     Parameters
     ----------
@@ -67,30 +52,11 @@ def matmul(
         one axis is a row on the left and a column on the right.
     out : GPUArray, optional
         Receives the product; it may be one of the factors.
-    dtype : dtype, optional
-        What the product is computed in; the common dtype without it.
-    stream : Stream, optional
-        Where the work is queued.
-    allocator : callable, optional
-        Where the result's memory comes from.
-
-    Returns
-    -------
-    GPUArray
-        Of shape (..., m, n).
-
-    Raises
-    ------
-    TypeError
-        A factor is no GPUArray, or its elements are records.
-    ValueError
-        The shapes have no product, or ``out`` has another one.
+    dtype, stream, allocator : optional
+        See :func:`dot`; the dtype is the common one by default.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import pygpu.autoinit
-    >>> from pygpu import gpuarray
     >>> a = gpuarray.to_gpu(np.array([[1, 2], [3, 4]]))
     >>> (a @ a).get().tolist()
     [[7, 10], [15, 22]]
@@ -109,26 +75,11 @@ def subset_sum(
         Indices along one axis; one outside the array reads as zero.
     a : GPUArray
         The elements.
-    dtype : dtype, optional
-        What elements are combined in; that of the arrays without it.
-    stream : Stream, optional
-        Where the work is queued.
-    allocator : callable, optional
-        Where the result's memory comes from.
-
-    Returns
-    -------
-    GPUArray
-        An array without axes.
-
-    Raises
-    ------
-    TypeError
-        The indices are no GPUArray of integers, an array is none, or its elements are records.
+    dtype, stream, allocator : optional
+        See :func:`dot`.
 
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> gpuarray.subset_sum(gpuarray.arange(2), gpuarray.arange(5) * 10).get()
     array(10)
     """
@@ -147,30 +98,11 @@ def subset_dot(
 
     Parameters
     ----------
-    subset : GPUArray
-        Indices along one axis; one outside the array reads as zero.
-    a, b : GPUArray
-        The elements.
-    dtype : dtype, optional
-        What elements are combined in; that of the arrays without it.
-    stream : Stream, optional
-        Where the work is queued.
-    allocator : callable, optional
-        Where the result's memory comes from.
-
-    Returns
-    -------
-    GPUArray
-        An array without axes.
-
-    Raises
-    ------
-    TypeError
-        The indices are no GPUArray of integers, an array is none, or its elements are records.
+    subset, a, b, dtype, stream, allocator : optional
+        See :func:`subset_sum`.
 
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> a = gpuarray.arange(5)
     >>> gpuarray.subset_dot(gpuarray.arange(3), a, a).get()
     array(5)
@@ -184,28 +116,11 @@ def subset_min(subset: GPUArray, a: GPUArray, stream: Any = None) -> GPUArray:
 
     Parameters
     ----------
-    subset : GPUArray
-        Indices along one axis; one outside the array reads as zero.
-    a : GPUArray
-        The elements.
-    stream : Stream, optional
-        Where the work is queued.
-
-    Returns
-    -------
-    GPUArray
-        An array without axes.
-
-    Raises
-    ------
-    TypeError
-        The indices are no GPUArray of integers, ``a`` is no GPUArray, or its elements are records.
-    ValueError
-        There are no indices.
+    subset, a, stream : optional
+        See :func:`subset_sum`.
 
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> gpuarray.subset_min(gpuarray.arange(1, 3), gpuarray.arange(5) * 2).get()
     array(2)
     """
@@ -217,28 +132,11 @@ def subset_max(subset: GPUArray, a: GPUArray, stream: Any = None) -> GPUArray:
 
     Parameters
     ----------
-    subset : GPUArray
-        Indices along one axis; one outside the array reads as zero.
-    a : GPUArray
-        The elements.
-    stream : Stream, optional
-        Where the work is queued.
-
-    Returns
-    -------
-    GPUArray
-        An array without axes.
-
-    Raises
-    ------
-    TypeError
-        The indices are no GPUArray of integers, ``a`` is no GPUArray, or its elements are records.
-    ValueError
-        There are no indices.
+    subset, a, stream : optional
+        See :func:`subset_sum`.
 
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> gpuarray.subset_max(gpuarray.arange(1, 3), gpuarray.arange(5) * 2).get()
     array(4)
     """

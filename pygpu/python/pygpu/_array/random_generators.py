@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -53,7 +54,7 @@ class RandomNumberGenerator:
     make the same numbers on every backend, bit for bit. Uniform numbers are in (0, 1], as cuRAND's.
 
     Work is queued on the array's own stream, or on ``stream``. An array without gaps is written in
-    place; another one is written through a copy.
+    place; another one is written through a copy. Another dtype is a ``NotImplementedError``.
     """
 
     _kind: ClassVar[str]
@@ -73,9 +74,9 @@ class RandomNumberGenerator:
 
     @_core.YieldingProperty
     def state(self) -> Any:
-        """The memory of the states, whose layout is that of cuRAND's structure for the generator.
+        """The memory of the states, laid out as cuRAND's structure for the generator.
 
-        A kernel of a program's own that includes ``curand_kernel.h`` may draw from them.
+        A kernel that includes ``curand_kernel.h`` may draw from them.
         """
         return self._states.gpudata
 
@@ -103,13 +104,6 @@ class RandomNumberGenerator:
             Of float32, float64, int32 or uint32; of a generator of 64 bits also int64 or uint64.
         stream : Stream, optional
             Where the work is queued.
-
-        Raises
-        ------
-        TypeError
-            ``data`` is no GPUArray.
-        NotImplementedError
-            The array is of another dtype.
         """
         gpu_array("data", data)
         wide = (np.int64, np.uint64) if self.generator_bits == 64 else ()
@@ -122,17 +116,8 @@ class RandomNumberGenerator:
 
         Parameters
         ----------
-        data : GPUArray
-            Of float32 or float64.
-        stream : Stream, optional
-            Where the work is queued.
-
-        Raises
-        ------
-        TypeError
-            ``data`` is no GPUArray.
-        NotImplementedError
-            The array is of another dtype.
+        data, stream : GPUArray and Stream
+            The array, of float32 or float64; see :meth:`fill_uniform`.
         """
         self._fill(data, "normal", (np.float32, np.float64), stream=stream)
 
@@ -143,21 +128,10 @@ class RandomNumberGenerator:
 
         Parameters
         ----------
-        data : GPUArray
-            Of float32 or float64.
+        data, stream : GPUArray and Stream
+            The array, of float32 or float64; see :meth:`fill_uniform`.
         mean, stddev : float
             Mean and standard deviation of the logarithms.
-        stream : Stream, optional
-            Where the work is queued.
-
-        Raises
-        ------
-        TypeError
-            ``data`` is no GPUArray.
-        NotImplementedError
-            The array is of another dtype.
-        ValueError
-            ``mean`` or ``stddev`` is not finite.
         """
         kinds = (np.float32, np.float64)
         self._fill(data, "log_normal", kinds, float(mean), float(stddev), stream)
@@ -169,21 +143,10 @@ class RandomNumberGenerator:
 
         Parameters
         ----------
-        data : GPUArray
-            Of uint32. Without ``lambda_value`` also of float32 or float64.
+        data, stream : GPUArray and Stream
+            The array, of uint32, without ``lambda_value`` also of float32 or float64.
         lambda_value : float, optional
             The mean. Without it each element is the mean of the number that replaces it.
-        stream : Stream, optional
-            Where the work is queued.
-
-        Raises
-        ------
-        TypeError
-            ``data`` is no GPUArray.
-        NotImplementedError
-            The array is of another dtype.
-        ValueError
-            ``lambda_value`` is negative or not finite.
         """
         if lambda_value is None:
             kinds = (np.float32, np.float64, np.uint32)
@@ -192,52 +155,24 @@ class RandomNumberGenerator:
             self._fill(data, "poisson", (np.uint32,), float(lambda_value), stream=stream)
 
     def gen_uniform(self, shape: Any, dtype: Any, stream: Any = None) -> GPUArray:
-        """Returns a new array of uniform numbers; see :meth:`fill_uniform`.
+        """Returns a new array of uniform numbers.
 
         Parameters
         ----------
-        shape : int or tuple of int
-            The shape of the array.
-        dtype : dtype
-            float32, float64, int32 or uint32; of a generator of 64 bits also int64 or uint64.
-        stream : Stream, optional
-            Where the work is queued.
-
-        Returns
-        -------
-        GPUArray
-            The array.
-
-        Raises
-        ------
-        NotImplementedError
-            Another dtype.
+        shape, dtype, stream : optional
+            The new array; see :meth:`fill_uniform`.
         """
         result = empty(shape, dtype)
         self.fill_uniform(result, stream)
         return result
 
     def gen_normal(self, shape: Any, dtype: Any, stream: Any = None) -> GPUArray:
-        """Returns a new array of normal numbers; see :meth:`fill_normal`.
+        """Returns a new array of normal numbers.
 
         Parameters
         ----------
-        shape : int or tuple of int
-            The shape of the array.
-        dtype : dtype
-            float32 or float64.
-        stream : Stream, optional
-            Where the work is queued.
-
-        Returns
-        -------
-        GPUArray
-            The array.
-
-        Raises
-        ------
-        NotImplementedError
-            Another dtype.
+        shape, dtype, stream : optional
+            The new array; see :meth:`fill_normal`.
         """
         result = empty(shape, dtype)
         self.fill_normal(result, stream)
@@ -246,30 +181,12 @@ class RandomNumberGenerator:
     def gen_log_normal(
         self, shape: Any, dtype: Any, mean: float, stddev: float, stream: Any = None
     ) -> GPUArray:
-        """Returns a new array of log-normal numbers; see :meth:`fill_log_normal`.
+        """Returns a new array of log-normal numbers.
 
         Parameters
         ----------
-        shape : int or tuple of int
-            The shape of the array.
-        dtype : dtype
-            float32 or float64.
-        mean, stddev : float
-            Mean and standard deviation of the logarithms.
-        stream : Stream, optional
-            Where the work is queued.
-
-        Returns
-        -------
-        GPUArray
-            The array.
-
-        Raises
-        ------
-        NotImplementedError
-            Another dtype.
-        ValueError
-            ``mean`` or ``stddev`` is not finite.
+        shape, dtype, mean, stddev, stream : optional
+            The new array and the distribution; see :meth:`fill_log_normal`.
         """
         result = empty(shape, dtype)
         self.fill_log_normal(result, mean, stddev, stream)
@@ -278,30 +195,12 @@ class RandomNumberGenerator:
     def gen_poisson(
         self, shape: Any, dtype: Any, lambda_value: float, stream: Any = None
     ) -> GPUArray:
-        """Returns a new array of numbers of Poisson's distribution; see :meth:`fill_poisson`.
+        """Returns a new array of numbers of Poisson's distribution.
 
         Parameters
         ----------
-        shape : int or tuple of int
-            The shape of the array.
-        dtype : dtype
-            uint32.
-        lambda_value : float
-            The mean.
-        stream : Stream, optional
-            Where the work is queued.
-
-        Returns
-        -------
-        GPUArray
-            The array.
-
-        Raises
-        ------
-        NotImplementedError
-            Another dtype.
-        ValueError
-            ``lambda_value`` is negative or not finite.
+        shape, dtype, lambda_value, stream : optional
+            The new array, of uint32, and the mean.
         """
         result = empty(shape, dtype)
         self.fill_poisson(result, lambda_value, stream)
@@ -338,11 +237,6 @@ class RandomNumberGenerator:
             The number of draws: of 32 bits, or of 64 for a generator of 64 bits.
         stream : Stream, optional
             Where the copies are queued.
-
-        Raises
-        ------
-        ValueError
-            ``i`` is negative or does not fit 64 bits.
         """
         self._skip("draws", i, stream)
 
@@ -351,17 +245,8 @@ class RandomNumberGenerator:
 
         Parameters
         ----------
-        i : GPUArray
-            As many integers as there are states.
-        stream : Stream, optional
-            Where the copies are queued.
-
-        Raises
-        ------
-        TypeError
-            ``i`` is of another dtype or size.
-        ValueError
-            An element is negative.
+        i, stream : GPUArray and Stream
+            As many integers as there are states; see :meth:`call_skip_ahead`.
         """
         self._skip_array("draws", i, stream)
 
@@ -389,19 +274,11 @@ class PseudoRandomNumberGenerator(RandomNumberGenerator):
 
     def call_skip_ahead_sequence(self, i: int, stream: Any = None) -> None:
         """Advances every state by ``i`` sequences, of 2**67 draws (XORWOW) or 2**127 (MRG32k3a).
-        PyCUDA advances those of the first block only.
 
         Parameters
         ----------
-        i : int
-            The number of sequences.
-        stream : Stream, optional
-            Where the copies are queued.
-
-        Raises
-        ------
-        ValueError
-            ``i`` is negative or does not fit 64 bits.
+        i, stream : int and Stream
+            The number of sequences; see :meth:`call_skip_ahead`.
         """
         self._skip("sequences", i, stream)
 
@@ -410,17 +287,8 @@ class PseudoRandomNumberGenerator(RandomNumberGenerator):
 
         Parameters
         ----------
-        i : GPUArray
-            As many integers as there are states.
-        stream : Stream, optional
-            Where the copies are queued.
-
-        Raises
-        ------
-        TypeError
-            ``i`` is of another dtype or size.
-        ValueError
-            An element is negative.
+        i, stream : GPUArray and Stream
+            As many integers as there are states; see :meth:`call_skip_ahead`.
         """
         self._skip_array("sequences", i, stream)
 
@@ -456,3 +324,42 @@ class QuasiRandomNumberGenerator(RandomNumberGenerator):
             return _core.random_points(bits, flat, shifts, start)
 
         super().__init__(words)
+
+
+# -- the text of ``curandom.md5_code`` -------------------------------------------------------
+
+# What PyCUDA's ``rand`` hashes the place of a thread by: R. Rivest, "The MD5 Message-Digest
+# Algorithm" (RFC 1321), of one block of 64 bytes without padding.
+
+# The words of the block, as PyCUDA has them; the program declares `seed`, `i` and `n`.
+_WORDS = (
+    *(f"{name}.{axis}" for name in ("threadIdx", "blockIdx") for axis in "xyz"),
+    *("seed", "i", "n"),
+    *(f"{name}.{axis}" for name in ("blockDim", "gridDim") for axis in "xyz"),
+    "0",
+)
+_START = {"a": 0x67452301, "b": 0xEFCDAB89, "c": 0x98BADCFE, "d": 0x10325476}
+# Of each round: the function; the first word, and the step to the next one; the rotations.
+_ROUNDS = (
+    ("({b} & {c} | ~{b} & {d})", 0, 1, (7, 12, 17, 22)),
+    ("({b} & {d} | {c} & ~{d})", 1, 5, (5, 9, 14, 20)),
+    ("({b} ^ {c} ^ {d})", 5, 3, (4, 11, 16, 23)),
+    ("({c} ^ ({b} | ~{d}))", 0, 7, (6, 10, 15, 21)),
+)
+
+
+def md5_code() -> str:
+    """Returns statements that declare ``a``, ``b``, ``c`` and ``d``, and hash into them."""
+    lines = [f"unsigned int {name} = {start:#x}u;" for name, start in _START.items()]
+    for number, (function, first, step, rotations) in enumerate(_ROUNDS):
+        for place in range(16):
+            names = dict(zip("abcd", "abcd"[-place % 4 :] + "abcd"[: -place % 4], strict=True))
+            a, b, s = names["a"], names["b"], rotations[place % 4]
+            word = _WORDS[(first + step * place) % 16]
+            constant = int(abs(math.sin(16 * number + place + 1)) * 2**32)
+            lines += [
+                f"{a} += {function.format(**names)} + (unsigned int)({word}) + {constant:#x}u;",
+                f"{a} = ({a} << {s} | {a} >> {32 - s}) + {b};",
+            ]
+    lines += [f"{name} += {start:#x}u;" for name, start in _START.items()]
+    return "\n".join(["", *lines, ""])

@@ -1,14 +1,152 @@
-"""Elements combined along axes, or all of them."""
+"""Elements combined along axes, or all of them.
+
+The arguments ``axis``, ``out``, ``keepdims``, ``initial`` and ``where`` are numpy's everywhere.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import _core
-from .._arguments import gpu_array
+from .._arguments import gpu_array, has_fractions
 from .._core import GPUArray
+from .creation import to_gpu
+from .shapes import broadcast_to
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_ufuncs: Mapping[str, _core.UniversalFunction] = _core.universal_functions
+# What numpy's functions have for an argument that is not given.
+_UNSET: Any = np._NoValue
+# What counts for an element that is left out, and how an initial value is combined with the rest.
+REDUCTIONS = {
+    "all": (True, "logical_and"),
+    "any": (False, "logical_or"),
+    "max": (None, "maximum"),
+    "min": (None, "minimum"),
+    "prod": (1, "multiply"),
+    "sum": (0, "add"),
+}
+
+
+def mask_of(where: Any) -> GPUArray | None:
+    """Returns the mask that ``where`` stands for; None if every element counts."""
+    if where is True or where is _UNSET:
+        return None
+    if isinstance(where, np.ndarray) and where.ndim:
+        raise TypeError(
+            "where is an array of numpy's; send it to the device (gpuarray.to_gpu), or pass a list"
+        )
+    if not isinstance(where, GPUArray):
+        where = to_gpu(np.asarray(where, None if hasattr(where, "dtype") else np.bool_))
+    if where.dtype != np.bool_:
+        raise TypeError(f"where is of dtype {where.dtype}; truth values are needed")
+    return where
+
+
+def _fit(mask: GPUArray, a: GPUArray) -> GPUArray:
+    """Returns the mask in the shape of an array."""
+    try:
+        return broadcast_to(mask, a.shape)
+    except ValueError:
+        raise ValueError(
+            f"where has shape {mask.shape}, which does not broadcast to the shape {a.shape} of a"
+        ) from None
+
+
+def _same_shape(out: GPUArray, result: GPUArray) -> GPUArray:
+    """Returns the output, which has to have the shape of the result."""
+    if gpu_array("out", out).shape != result.shape:
+        raise ValueError(f"out has shape {out.shape}; the result has shape {result.shape}")
+    return out
+
+
+def _stored(result: GPUArray, out: GPUArray | None) -> GPUArray:
+    return result if out is None else _ufuncs["positive"](result, out=_same_shape(out, result))
+
+
+def reduce_some(
+    name: str,
+    a: GPUArray,
+    initial: Any = _UNSET,
+    where: Any = _UNSET,
+    first: tuple[Any, ...] = (),
+    **given: Any,
+) -> GPUArray:
+    """Calls the method of an array, with numpy's ``initial`` and ``where``; ``first`` has the
+    positional arguments of PyCUDA's function, or numpy's if it begins with an axis."""
+    gpu_array("a", a)
+    mask = mask_of(where)
+    if mask is None and initial is _UNSET:
+        return getattr(a, name)(*first, **given)
+    neutral, join = REDUCTIONS[name]
+    if first:
+        is_numpys = isinstance(first[0], int | tuple) and not isinstance(first[0], bool)
+        own = ("dtype",) if name == "sum" else ()
+        names = ("axis", *own, "out", "keepdims") if is_numpys else (*own, "stream", "allocator")
+        given.update((key, value) for key, value in zip(names, first) if value is not None)
+    if initial is None or (initial is _UNSET and neutral is None):
+        # Nothing stands for elements that are not there.
+        if mask is not None:
+            raise ValueError(
+                f"reduction operation '{join}' does not have an identity, so to use a where mask "
+                "one has to specify 'initial'"
+            )
+        if a.size == 0 and 0 not in _shape_of(a, given):
+            raise ValueError(
+                f"zero-size array to reduction operation {join} which has no identity: a has shape "
+                f"{a.shape}"
+            )
+        return getattr(a, name)(**given)
+    out = given.pop("out", None)
+    if stream := given.get("stream"):
+        a = a.on(stream)
+    if out is not None and given.get("dtype") is None and initial is not _UNSET:
+        # The dtype of the output is that of the computation, so that it holds the initial value.
+        if not np.can_cast(a.dtype, out.dtype, "same_kind"):
+            raise TypeError(f"out is of dtype {out.dtype}, which does not hold {a.dtype}")
+        a = a.astype(out.dtype)
+        given.pop("dtype", None)
+        if name in ("prod", "sum"):
+            given["dtype"] = out.dtype
+    one = None if initial is _UNSET else _element(initial, _dtype_of(name, a, given))
+    if mask is not None:
+        least = one if neutral is None else np.asarray(neutral, a.dtype)[()]
+        a = _core.select(_fit(mask, a), a, least, False)
+    if neutral is None and a.size == 0:
+        result = _core.full(_shape_of(a, given), a.dtype, one, given.get("allocator"))
+    else:
+        result = getattr(a, name)(**given)
+        if one is not None:
+            result = _ufuncs[join](result, one, out=result)
+    return _stored(result, out)
+
+
+def _shape_of(a: GPUArray, given: dict[str, Any]) -> tuple[int, ...]:
+    """The shape of a result, which numpy works out from an array without memory."""
+    keywords = {name: given[name] for name in ("axis", "keepdims") if name in given}
+    return np.any(np.broadcast_to(np.False_, a.shape), **keywords).shape
+
+
+def _dtype_of(name: str, a: GPUArray, given: dict[str, Any]) -> np.dtype[Any]:
+    """The dtype of a result."""
+    if given.get("dtype") is not None:
+        return np.dtype(given["dtype"])
+    if name in ("any", "all"):
+        return np.dtype(np.bool_)
+    if name in ("min", "max") or a.dtype.kind not in "biu":
+        return a.dtype
+    return np.add.reduce(np.empty(1, a.dtype)).dtype
+
+
+def _element(value: Any, dtype: np.dtype[Any]) -> Any:
+    """The value as an element of a dtype, by numpy's rules of assignment."""
+    element = np.empty((), dtype)
+    element[()] = value
+    return element[()]
 
 
 def sum(
@@ -20,54 +158,52 @@ def sum(
     axis: Any = None,
     out: GPUArray | None = None,
     keepdims: bool = False,
+    initial: Any = _UNSET,
+    where: Any = _UNSET,
 ) -> GPUArray:
-    """Returns the sum of the elements, along axes or of all; see `GPUArray.sum`.
+    """Returns the sum of the elements, along axes or of all.
 
     Parameters
     ----------
     a : GPUArray
         The elements.
     dtype : dtype, optional
-        What elements are added in. Without it the dtype of `a` if all elements are added, as in
-        PyCUDA; with `axis` or `keepdims` that of numpy, which widens small integers. An axis in
-        its place is taken as one.
-    stream : Stream, optional
-        Where the work is queued.
-    allocator : callable, optional
-        Where the result's memory comes from.
-    axis : int or tuple of int, optional
-        The axes along which elements are combined; all without it.
-    out : GPUArray, optional
-        Receives the result; it has the shape of the result.
-    keepdims : bool
-        Whether the combined axes stay, with extent 1.
-
-    Returns
-    -------
-    GPUArray
-        The sums: an array without axes if all elements are added.
-
-    Raises
-    ------
-    TypeError
-        ``a`` is no GPUArray, or its elements are records.
-    ValueError
-        There is no such axis, one is named twice, or ``out`` has another shape.
+        What elements are added in. Without it, and without numpy's arguments, the dtype of `a`, as
+        in PyCUDA; else numpy's, which widens small integers. An axis in its place is taken as one.
+    stream, allocator : optional
+        Where the work is queued, and where the result's memory comes from.
+    axis, out, keepdims, initial, where : optional
+        As in numpy: the axes that are combined, the array that receives the result, whether the
+        axes stay with extent 1, a value that is added, and the mask of the elements that count: a
+        GPUArray, a list or a bool.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from pygpu import gpuarray
     >>> a = gpuarray.arange(6, dtype=np.int32).reshape(2, 3)
     >>> gpuarray.sum(a).get()
     array(15, dtype=int32)
-    >>> gpuarray.sum(a, axis=1).get()
-    array([ 3, 12])
+    >>> gpuarray.sum(a, axis=1, where=a > 1).get()
+    array([ 2, 12])
     """
-    gpu_array("a", a)
-    if dtype is None and axis is None and not keepdims:
-        dtype = a.dtype
-    return a.sum(dtype, stream, allocator, axis=axis, out=out, keepdims=keepdims)
+    plain = axis is None and not keepdims and initial is where is _UNSET
+    if dtype is None and plain:
+        dtype = gpu_array("a", a).dtype
+    given = {"axis": axis, "out": out, "keepdims": keepdims}
+    return reduce_some("sum", a, initial, where, (dtype, stream, allocator), **given)
+
+
+def numpy_sum(
+    a: GPUArray,
+    axis: Any = None,
+    dtype: Any = None,
+    out: GPUArray | None = None,
+    keepdims: bool = False,
+    initial: Any = _UNSET,
+    where: Any = _UNSET,
+) -> GPUArray:
+    """Returns the sum as numpy's function does, which always widens small integers."""
+    given = {"axis": axis, "dtype": dtype, "out": out, "keepdims": keepdims}
+    return reduce_some("sum", a, initial, where, **given)
 
 
 def prod(
@@ -76,51 +212,30 @@ def prod(
     dtype: Any = None,
     out: GPUArray | None = None,
     keepdims: bool = False,
+    initial: Any = _UNSET,
+    where: Any = _UNSET,
     *,
     stream: Any = None,
     allocator: Any = None,
 ) -> GPUArray:
-    """Returns the product of the elements, along axes or of all, as numpy does.
-
-    PyCUDA has no such function.
+    """Returns the product of the elements, along axes or of all.
 
     Parameters
     ----------
     a : GPUArray
         The elements.
-    axis : int or tuple of int, optional
-        The axes along which elements are combined; all without it.
-    dtype : dtype, optional
-        What elements are multiplied in; without it that of numpy, which widens small integers.
-    out : GPUArray, optional
-        Receives the result; it has the shape of the result.
-    keepdims : bool
-        Whether the combined axes stay, with extent 1.
-    stream : Stream, optional
-        Where the work is queued.
-    allocator : callable, optional
-        Where the result's memory comes from.
-
-    Returns
-    -------
-    GPUArray
-        The products.
-
-    Raises
-    ------
-    TypeError
-        ``a`` is no GPUArray, or its elements are records.
-    ValueError
-        There is no such axis, one is named twice, or ``out`` has another shape.
+    axis, dtype, out, keepdims, initial, where : optional
+        As in numpy; see :func:`sum`.
+    stream, allocator : optional
+        Where the work is queued, and where the result's memory comes from.
 
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> gpuarray.prod(gpuarray.arange(1, 5)).get()
     array(24)
     """
     given = {"axis": axis, "dtype": dtype, "out": out, "keepdims": keepdims}
-    return gpu_array("a", a).prod(**given, stream=stream, allocator=allocator)
+    return reduce_some("prod", a, initial, where, **given, stream=stream, allocator=allocator)
 
 
 def any(
@@ -131,46 +246,27 @@ def any(
     axis: Any = None,
     out: GPUArray | None = None,
     keepdims: bool = False,
+    where: Any = _UNSET,
 ) -> GPUArray:
     """Returns True if any element is not zero, along axes or of all.
-
-    PyCUDA's function has no ``axis``, ``out`` and ``keepdims``: it combines all elements.
 
     Parameters
     ----------
     a : GPUArray
         The elements.
-    stream : Stream, optional
-        Where the work is queued. An axis in its place is taken as one.
-    allocator : callable, optional
-        Where the result's memory comes from.
-    axis : int or tuple of int, optional
-        The axes along which elements are combined; all without it.
-    out : GPUArray, optional
-        Receives the result; it has the shape of the result.
-    keepdims : bool
-        Whether the combined axes stay, with extent 1.
-
-    Returns
-    -------
-    GPUArray
-        Truth values.
-
-    Raises
-    ------
-    TypeError
-        ``a`` is no GPUArray, or its elements are records.
-    ValueError
-        There is no such axis, one is named twice, or ``out`` has another shape.
+    stream, allocator : optional
+        Where the work is queued, and where the result's memory comes from. An axis as the first of
+        them is taken as one.
+    axis, out, keepdims, where : optional
+        As in numpy; see :func:`sum`.
 
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> gpuarray.any(gpuarray.arange(6).reshape(2, 3), axis=0).get()
     array([ True,  True,  True])
     """
-    gpu_array("a", a)
-    return a.any(stream, allocator, axis=axis, out=out, keepdims=keepdims)
+    given = {"axis": axis, "out": out, "keepdims": keepdims}
+    return reduce_some("any", a, _UNSET, where, (stream, allocator), **given)
 
 
 def all(
@@ -181,46 +277,24 @@ def all(
     axis: Any = None,
     out: GPUArray | None = None,
     keepdims: bool = False,
+    where: Any = _UNSET,
 ) -> GPUArray:
     """Returns True if no element is zero, along axes or of all.
-
-    PyCUDA's function has no ``axis``, ``out`` and ``keepdims``: it combines all elements.
 
     Parameters
     ----------
     a : GPUArray
         The elements.
-    stream : Stream, optional
-        Where the work is queued. An axis in its place is taken as one.
-    allocator : callable, optional
-        Where the result's memory comes from.
-    axis : int or tuple of int, optional
-        The axes along which elements are combined; all without it.
-    out : GPUArray, optional
-        Receives the result; it has the shape of the result.
-    keepdims : bool
-        Whether the combined axes stay, with extent 1.
-
-    Returns
-    -------
-    GPUArray
-        Truth values.
-
-    Raises
-    ------
-    TypeError
-        ``a`` is no GPUArray, or its elements are records.
-    ValueError
-        There is no such axis, one is named twice, or ``out`` has another shape.
+    stream, allocator, axis, out, keepdims, where : optional
+        See :func:`any`.
 
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> gpuarray.all(gpuarray.arange(6).reshape(2, 3), axis=0).get()
     array([False,  True,  True])
     """
-    gpu_array("a", a)
-    return a.all(stream, allocator, axis=axis, out=out, keepdims=keepdims)
+    given = {"axis": axis, "out": out, "keepdims": keepdims}
+    return reduce_some("all", a, _UNSET, where, (stream, allocator), **given)
 
 
 def min(
@@ -230,48 +304,29 @@ def min(
     axis: Any = None,
     out: GPUArray | None = None,
     keepdims: bool = False,
+    initial: Any = _UNSET,
+    where: Any = _UNSET,
     allocator: Any = None,
 ) -> GPUArray:
     """Returns the smallest element, along axes or of all; NaN if any element is.
-
-    PyCUDA's function has no ``axis``, ``out`` and ``keepdims``: it combines all elements.
 
     Parameters
     ----------
     a : GPUArray
         The elements.
-    stream : Stream, optional
-        Where the work is queued. An axis in its place is taken as one.
-    axis : int or tuple of int, optional
-        The axes along which elements are combined; all without it.
-    out : GPUArray, optional
-        Receives the result; it has the shape of the result.
-    keepdims : bool
-        Whether the combined axes stay, with extent 1.
-    allocator : callable, optional
-        Where the result's memory comes from.
-
-    Returns
-    -------
-    GPUArray
-        The smallest elements.
-
-    Raises
-    ------
-    TypeError
-        ``a`` is no GPUArray, or its elements are records.
-    ValueError
-        There is no such axis, one is named twice, ``out`` has another shape, or an element of the
-        result has no elements to choose from.
+    stream, allocator : optional
+        Where the work is queued, and where the result's memory comes from. An axis as `stream` is
+        taken as one.
+    axis, out, keepdims, initial, where : optional
+        As in numpy; see :func:`sum`. ``where`` needs ``initial``.
 
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> gpuarray.min(gpuarray.arange(6).reshape(2, 3), axis=1).get()
     array([0, 3])
     """
-    gpu_array("a", a)
-    return a.min(stream, axis=axis, out=out, keepdims=keepdims, allocator=allocator)
+    given = {"axis": axis, "out": out, "keepdims": keepdims, "allocator": allocator}
+    return reduce_some("min", a, initial, where, (stream,), **given)
 
 
 def max(
@@ -281,48 +336,27 @@ def max(
     axis: Any = None,
     out: GPUArray | None = None,
     keepdims: bool = False,
+    initial: Any = _UNSET,
+    where: Any = _UNSET,
     allocator: Any = None,
 ) -> GPUArray:
     """Returns the largest element, along axes or of all; NaN if any element is.
-
-    PyCUDA's function has no ``axis``, ``out`` and ``keepdims``: it combines all elements.
 
     Parameters
     ----------
     a : GPUArray
         The elements.
-    stream : Stream, optional
-        Where the work is queued. An axis in its place is taken as one.
-    axis : int or tuple of int, optional
-        The axes along which elements are combined; all without it.
-    out : GPUArray, optional
-        Receives the result; it has the shape of the result.
-    keepdims : bool
-        Whether the combined axes stay, with extent 1.
-    allocator : callable, optional
-        Where the result's memory comes from.
-
-    Returns
-    -------
-    GPUArray
-        The largest elements.
-
-    Raises
-    ------
-    TypeError
-        ``a`` is no GPUArray, or its elements are records.
-    ValueError
-        There is no such axis, one is named twice, ``out`` has another shape, or an element of the
-        result has no elements to choose from.
+    stream, allocator, axis, out, keepdims, initial, where : optional
+        See :func:`min`.
 
     Examples
     --------
-    >>> from pygpu import gpuarray
-    >>> gpuarray.max(gpuarray.arange(6).reshape(2, 3), axis=1).get()
-    array([2, 5])
+    >>> a = gpuarray.arange(6).reshape(2, 3)
+    >>> gpuarray.max(a, axis=1, where=a < 5, initial=-1).get()
+    array([2, 4])
     """
-    gpu_array("a", a)
-    return a.max(stream, axis=axis, out=out, keepdims=keepdims, allocator=allocator)
+    given = {"axis": axis, "out": out, "keepdims": keepdims, "allocator": allocator}
+    return reduce_some("max", a, initial, where, (stream,), **given)
 
 
 amin, amax = min, max
@@ -331,86 +365,246 @@ amin, amax = min, max
 def ptp(
     a: GPUArray, axis: Any = None, out: GPUArray | None = None, keepdims: bool = False
 ) -> GPUArray:
-    """Returns the distance from the smallest to the largest element, along axes or of all.
-
-    PyCUDA has no such function.
+    """Returns the distance from the smallest to the largest element, in the dtype of `a`.
 
     Parameters
     ----------
     a : GPUArray
         The elements.
-    axis : int or tuple of int, optional
-        The axes along which elements are combined; all without it.
-    out : GPUArray, optional
-        Receives the result; it has the shape of the result.
-    keepdims : bool
-        Whether the combined axes stay, with extent 1.
-
-    Returns
-    -------
-    GPUArray
-        The distances, of the dtype of `a`.
-
-    Raises
-    ------
-    TypeError
-        ``a`` is no GPUArray, or its elements are records.
-    ValueError
-        There is no such axis, one is named twice, ``out`` has another shape, or an element of the
-        result has no elements to choose from.
+    axis, out, keepdims : optional
+        As in numpy; see :func:`sum`.
 
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> gpuarray.ptp(gpuarray.arange(6).reshape(2, 3), axis=0).get()
     array([3, 3, 3])
     """
-    gpu_array("a", a)
-    largest = a.max(axis=axis, keepdims=keepdims)
+    largest = gpu_array("a", a).max(axis=axis, keepdims=keepdims)
     smallest = a.min(axis=axis, keepdims=keepdims)
-    if out is None:
-        out = largest
-    return _core.universal_functions["subtract"](largest, smallest, out=_same_shape(out, largest))
-
-
-def _same_shape(out: GPUArray, result: GPUArray) -> GPUArray:
-    """Returns the output, which has to have the shape of the result."""
-    if gpu_array("out", out).shape != result.shape:
-        raise ValueError(f"out has shape {out.shape}; the result has shape {result.shape}")
-    return out
+    out = largest if out is None else _same_shape(out, largest)
+    return _ufuncs["subtract"](largest, smallest, out=out)
 
 
 def count_nonzero(a: GPUArray, axis: Any = None, *, keepdims: bool = False) -> GPUArray:
-    """Returns how many elements are not zero, along axes or of all.
-
-    PyCUDA has no such function.
+    """Returns how many elements are not zero, as int64, along axes or of all.
 
     Parameters
     ----------
     a : GPUArray
         The elements.
-    axis : int or tuple of int, optional
-        The axes along which elements are combined; all without it.
-    keepdims : bool
-        Whether the combined axes stay, with extent 1.
-
-    Returns
-    -------
-    GPUArray
-        The numbers, of dtype int64.
-
-    Raises
-    ------
-    TypeError
-        ``a`` is no GPUArray, or its elements are records.
-    ValueError
-        There is no such axis, or one is named twice.
+    axis, keepdims : optional
+        As in numpy; see :func:`sum`.
 
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> gpuarray.count_nonzero(gpuarray.arange(6).reshape(2, 3), axis=0).get()
     array([1, 2, 2])
     """
     flags = gpu_array("a", a) if a.dtype == np.bool_ else a != 0
     return flags.sum(axis=axis, keepdims=keepdims)
+
+
+def _without_nan(a: GPUArray, value: Any) -> GPUArray:
+    """Returns the elements, with a number in the place of each NaN."""
+    if not has_fractions(gpu_array("a", a).dtype):
+        return a
+    return _core.select(_ufuncs["isnan"](a), a.dtype.type(value), a, False)
+
+
+def nansum(
+    a: GPUArray,
+    axis: Any = None,
+    dtype: Any = None,
+    out: GPUArray | None = None,
+    keepdims: bool = False,
+    initial: Any = _UNSET,
+    where: Any = _UNSET,
+) -> GPUArray:
+    """Returns the sum of the elements that are not NaN, along axes or of all.
+
+    Parameters
+    ----------
+    a : GPUArray
+        The elements, which are copied if they can be NaN.
+    axis, dtype, out, keepdims, initial, where : optional
+        As in numpy; see :func:`sum`.
+
+    Examples
+    --------
+    >>> gpuarray.nansum(gpuarray.to_gpu(np.array([1.0, np.nan, 2.0]))).get()
+    array(3.)
+    """
+    return numpy_sum(_without_nan(a, 0), axis, dtype, out, keepdims, initial, where)
+
+
+def nanprod(
+    a: GPUArray,
+    axis: Any = None,
+    dtype: Any = None,
+    out: GPUArray | None = None,
+    keepdims: bool = False,
+    initial: Any = _UNSET,
+    where: Any = _UNSET,
+) -> GPUArray:
+    """Returns the product of the elements that are not NaN, along axes or of all.
+
+    Parameters
+    ----------
+    a : GPUArray
+        The elements, which are copied if they can be NaN.
+    axis, dtype, out, keepdims, initial, where : optional
+        As in numpy; see :func:`sum`.
+
+    Examples
+    --------
+    >>> gpuarray.nanprod(gpuarray.to_gpu(np.array([3.0, np.nan, 2.0]))).get()
+    array(6.)
+    """
+    return prod(_without_nan(a, 1), axis, dtype, out, keepdims, initial, where)
+
+
+def _moment_dtypes(a: GPUArray, dtype: Any) -> tuple[np.dtype[Any], np.dtype[Any]]:
+    """What a mean is computed in, and the dtype of the result: numpy's."""
+    if dtype is not None:
+        return np.dtype(dtype), np.dtype(dtype)
+    if not has_fractions(a.dtype):
+        return np.dtype(np.float64), np.dtype(np.float64)
+    return np.dtype(np.float32) if a.itemsize < 4 else a.dtype, a.dtype
+
+
+def _mean_where(
+    a: GPUArray, mask: GPUArray, axis: Any, dtype: np.dtype[Any], keepdims: bool, allocator: Any
+) -> tuple[GPUArray, GPUArray]:
+    """Returns the mean of the elements of a mask, and their number."""
+    total = reduce_some(
+        "sum", a, where=mask, axis=axis, dtype=dtype, keepdims=keepdims, allocator=allocator
+    )
+    count = _fit(mask, a).sum(axis=axis, keepdims=keepdims)
+    return (total / count).astype(dtype), count
+
+
+def mean(
+    a: GPUArray,
+    axis: Any = None,
+    dtype: Any = None,
+    out: GPUArray | None = None,
+    keepdims: bool = False,
+    *,
+    where: Any = _UNSET,
+    stream: Any = None,
+    allocator: Any = None,
+) -> GPUArray:
+    """Returns the mean of the elements, along axes or of all; NaN where there are none.
+
+    Parameters
+    ----------
+    a : GPUArray
+        The elements.
+    axis, dtype, out, keepdims, where : optional
+        As in numpy; see :func:`sum`. The dtype is that of `a` if it has fractions, else float64.
+    stream, allocator : optional
+        Where the work is queued, and where the result's memory comes from.
+
+    Examples
+    --------
+    >>> gpuarray.mean(gpuarray.arange(6).reshape(2, 3), axis=0).get()
+    array([1.5, 2.5, 3.5])
+    """
+    gpu_array("a", a)
+    given = {"axis": axis, "dtype": dtype, "out": out, "keepdims": keepdims}
+    mask = mask_of(where)
+    is_whole = dtype is not None and np.dtype(dtype).kind in "iu"
+    if mask is None and not (is_whole and a.size == 0):
+        return a.mean(**given, stream=stream, allocator=allocator)
+    a = a if stream is None else a.on(stream)
+    compute, dtype = _moment_dtypes(a, dtype)
+    mask = _core.full((), np.bool_, True) if mask is None else mask
+    result, count = _mean_where(a, mask, axis, compute, keepdims, allocator)
+    if is_whole:
+        # What the processor makes of NaN, which devices convert in ways of their own.
+        with np.errstate(invalid="ignore"):
+            none = np.array(np.nan).astype(dtype)[()]
+        result = _core.select(count == 0, none, result, False)
+    return _stored(result if compute == dtype else result.astype(dtype), out)
+
+
+def var(
+    a: GPUArray,
+    axis: Any = None,
+    dtype: Any = None,
+    out: GPUArray | None = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    *,
+    where: Any = _UNSET,
+    stream: Any = None,
+    allocator: Any = None,
+) -> GPUArray:
+    """Returns the variance of the elements, along axes or of all; real for complex numbers, too.
+
+    Parameters
+    ----------
+    a : GPUArray
+        The elements.
+    axis, dtype, out, keepdims, where : optional
+        As in numpy; see :func:`mean`.
+    ddof : number
+        What is taken from the number of elements before the sum of squares is divided by it.
+    stream, allocator : optional
+        Where the work is queued, and where the result's memory comes from.
+
+    Examples
+    --------
+    >>> gpuarray.var(gpuarray.arange(4)).get()
+    array(1.25)
+    """
+    gpu_array("a", a)
+    given = {"axis": axis, "dtype": dtype, "out": out, "ddof": ddof, "keepdims": keepdims}
+    mask = mask_of(where)
+    if mask is None or not (dtype is None or has_fractions(np.dtype(dtype))):
+        return a.var(**given, stream=stream, allocator=allocator)
+    a = a if stream is None else a.on(stream)
+    compute, result_dtype = _moment_dtypes(a, dtype)
+    center, count = _mean_where(a, mask, axis, compute, True, allocator)
+    apart = a.astype(compute) - center
+    squares = (apart * apart.conj()).real if compute.kind == "c" else apart * apart
+    total = reduce_some(
+        "sum", squares, where=mask, axis=axis, keepdims=keepdims, allocator=allocator
+    )
+    if dtype is None:
+        result_dtype = np.empty(0, result_dtype).real.dtype
+    degrees = _ufuncs["maximum"](count.reshape(total.shape) - ddof, 0)
+    return _stored((total / degrees).astype(result_dtype), out)
+
+
+def std(
+    a: GPUArray,
+    axis: Any = None,
+    dtype: Any = None,
+    out: GPUArray | None = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    *,
+    where: Any = _UNSET,
+    stream: Any = None,
+    allocator: Any = None,
+) -> GPUArray:
+    """Returns the standard deviation of the elements: the square root of the variance.
+
+    Parameters
+    ----------
+    a : GPUArray
+        The elements.
+    axis, dtype, out, ddof, keepdims, where, stream, allocator : optional
+        See :func:`var`.
+
+    Examples
+    --------
+    >>> gpuarray.std(gpuarray.arange(0, 8, 4)).get()
+    array(2.)
+    """
+    given = {"axis": axis, "dtype": dtype, "ddof": ddof, "keepdims": keepdims}
+    given |= {"stream": stream, "allocator": allocator}
+    if mask_of(where) is None:
+        return gpu_array("a", a).std(**given, out=out)
+    return _stored(_ufuncs["sqrt"](var(a, **given, where=where)), out)

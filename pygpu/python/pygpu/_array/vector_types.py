@@ -20,7 +20,6 @@ class vec:
 
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> array = gpuarray.zeros(2, gpuarray.vec.float4)
     >>> array[1] = gpuarray.vec.make_float4(1, 2, 3, 4)
     >>> array.get()["w"]

@@ -56,16 +56,6 @@ def dtype_to_ctype(dtype: Any, with_fp_tex_hack: bool = False) -> str:
         Whether floating point and complex dtypes get the names that ``pycuda-helpers.hpp`` has
         for elements of textures.
 
-    Returns
-    -------
-    str
-        The name.
-
-    Raises
-    ------
-    ValueError
-        The dtype has no name.
-
     Examples
     --------
     >>> dtype_to_ctype(np.uint8), dtype_to_ctype(np.complex64)
@@ -124,18 +114,7 @@ class VectorArg(Argument):
     """The format code of a pointer."""
 
     def declarator(self) -> str:
-        """Returns the argument's declaration in CUDA C.
-
-        Returns
-        -------
-        str
-            The declaration, of a pointer.
-
-        Raises
-        ------
-        ValueError
-            The dtype has no name in CUDA C.
-        """
+        """Returns the argument's declaration in CUDA C."""
         return f"{dtype_to_ctype(self.dtype)} *{self.name}"
 
 
@@ -156,18 +135,7 @@ class ScalarArg(Argument):
     """
 
     def declarator(self) -> str:
-        """Returns the argument's declaration in CUDA C.
-
-        Returns
-        -------
-        str
-            The declaration.
-
-        Raises
-        ------
-        ValueError
-            The dtype has no name in CUDA C.
-        """
+        """Returns the argument's declaration in CUDA C."""
         return f"{dtype_to_ctype(self.dtype)} {self.name}"
 
     @property
@@ -186,16 +154,6 @@ def parse_c_arg(c_arg: str) -> Argument:
         For example ``"const float *x"`` or ``"int n"``. Names of types are those that
         :func:`get_or_register_dtype` knows.
 
-    Returns
-    -------
-    VectorArg or ScalarArg
-        The former for a pointer or an array.
-
-    Raises
-    ------
-    ValueError
-        The text is no declaration of one argument, or its type is not registered.
-
     Examples
     --------
     >>> parse_c_arg("const unsigned char *pixels")
@@ -211,16 +169,6 @@ def get_arg_type(c_arg: str) -> str:
     ----------
     c_arg : str
         The declaration.
-
-    Returns
-    -------
-    str
-        The code of the module ``struct`` for a number, ``"P"`` for an array.
-
-    Raises
-    ------
-    ValueError
-        The text is no declaration of one argument, or its type has no dtype.
 
     Examples
     --------
@@ -282,16 +230,11 @@ def match_dtype_to_c_struct(
 
     Raises
     ------
-    ValueError
-        ``name`` or a field's name is no name in C, or a field's dtype has none.
-    TypeError
-        ``dtype`` is no record.
     Unsupported
         The backend does not compile kernels.
 
     Examples
     --------
-    >>> import pygpu.autoinit
     >>> pair = np.dtype([("flag", np.int8), ("value", np.float64)])
     >>> pair, declaration = match_dtype_to_c_struct(None, "pair", pair)
     >>> pair.itemsize, pair.fields["value"][1]

@@ -47,12 +47,9 @@ def get_linear_combination_kernel(
     Unsupported
         A factor is in device memory, and the device has no textures; or the backend compiles no
         kernels.
-    ValueError
-        A dtype has no name in CUDA C.
 
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> x, z = gpuarray.arange(3, dtype=np.float32), gpuarray.empty(3, np.float32)
     >>> summand = (False, np.float32, np.float32)
     >>> combine, _ = get_linear_combination_kernel((summand, summand), np.float32)
@@ -98,21 +95,8 @@ def get_axpbyz_kernel(
     x_is_scalar, y_is_scalar : bool
         Whether the array has one element, for all elements of the result.
 
-    Returns
-    -------
-    Function
-        The kernel.
-
-    Raises
-    ------
-    ValueError
-        A dtype has no name in CUDA C.
-    Unsupported
-        The backend compiles no kernels.
-
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> x, y = gpuarray.arange(3, dtype=np.float32), gpuarray.ones(3, np.float32)
     >>> z = gpuarray.empty(3, np.float32)
     >>> axpbyz = get_axpbyz_kernel(np.float32, np.float32, np.float32)
@@ -138,21 +122,8 @@ def get_axpbz_kernel(dtype_x: Any, dtype_z: Any) -> _core.Function:
     dtype_x, dtype_z : dtype
         The dtypes of the arrays; both numbers have that of ``z``.
 
-    Returns
-    -------
-    Function
-        The kernel.
-
-    Raises
-    ------
-    ValueError
-        A dtype has no name in CUDA C.
-    Unsupported
-        The backend compiles no kernels.
-
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> x, z = gpuarray.arange(3, dtype=np.float32), gpuarray.empty(3, np.float32)
     >>> axpbz = get_axpbz_kernel(np.float32, np.float32)
     >>> axpbz.prepared_call(z._grid, z._block, 2, x.gpudata, 1, z.gpudata, 3)
@@ -184,23 +155,13 @@ def get_binary_op_kernel(
     x_is_scalar, y_is_scalar : bool
         Whether the array has one element, for all elements of the result.
 
-    Returns
-    -------
-    Function
-        The kernel.
-
     Raises
     ------
-    ValueError
-        A dtype has no name in CUDA C.
     CompileError
         There is no such operator for these types.
-    Unsupported
-        The backend compiles no kernels.
 
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> x, z = gpuarray.arange(4, dtype=np.float32), gpuarray.empty(4, np.float32)
     >>> multiply = get_binary_op_kernel(np.float32, np.float32, np.float32, "*")
     >>> multiply.prepared_call(z._grid, z._block, x.gpudata, x.gpudata, z.gpudata, 4)
@@ -225,21 +186,8 @@ def get_rdivide_elwise_kernel(dtype_x: Any, dtype_z: Any) -> _core.Function:
     dtype_x, dtype_z : dtype
         The dtypes of the arrays; ``y`` has that of ``z``.
 
-    Returns
-    -------
-    Function
-        The kernel.
-
-    Raises
-    ------
-    ValueError
-        A dtype has no name in CUDA C.
-    Unsupported
-        The backend compiles no kernels.
-
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> x = gpuarray.to_gpu(np.array([1, 2, 4], np.float32))
     >>> z = gpuarray.empty(3, np.float32)
     >>> divide = get_rdivide_elwise_kernel(np.float32, np.float32)
@@ -263,23 +211,13 @@ def get_scalar_op_kernel(dtype_x: Any, dtype_a: Any, dtype_y: Any, operator: str
     operator : str
         An operator of C between two values: ``"-"``, ``"=="``.
 
-    Returns
-    -------
-    Function
-        The kernel.
-
     Raises
     ------
-    ValueError
-        A dtype has no name in CUDA C.
     CompileError
         There is no such operator for these types.
-    Unsupported
-        The backend compiles no kernels.
 
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> x, y = gpuarray.arange(3, dtype=np.int32), gpuarray.empty(3, np.int32)
     >>> subtract = get_scalar_op_kernel(np.int32, np.int32, np.int32, "-")
     >>> subtract.prepared_call(y._grid, y._block, x.gpudata, 1, y.gpudata, 3)

@@ -26,23 +26,13 @@ def get_binary_func_kernel(func: str, dtype_x: Any, dtype_y: Any, dtype_z: Any) 
     dtype_x, dtype_y, dtype_z : dtype
         The dtypes of the arrays.
 
-    Returns
-    -------
-    Function
-        The kernel.
-
     Raises
     ------
-    ValueError
-        A dtype has no name in CUDA C.
     CompileError
         There is no such function.
-    Unsupported
-        The backend compiles no kernels.
 
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> x, y = gpuarray.arange(3, dtype=np.float32), gpuarray.ones(3, np.float32)
     >>> z = gpuarray.empty(3, np.float32)
     >>> largest = get_binary_func_kernel("fmaxf", np.float32, np.float32, np.float32)
@@ -68,23 +58,13 @@ def get_binary_func_scalar_kernel(
     dtype_x, dtype_y, dtype_z : dtype
         The dtypes of the array, the number and the result.
 
-    Returns
-    -------
-    Function
-        The kernel.
-
     Raises
     ------
-    ValueError
-        A dtype has no name in CUDA C.
     CompileError
         There is no such function.
-    Unsupported
-        The backend compiles no kernels.
 
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> x, z = gpuarray.arange(3, dtype=np.float32), gpuarray.empty(3, np.float32)
     >>> power = get_binary_func_scalar_kernel("powf", np.float32, np.float32, np.float32)
     >>> power.prepared_call(z._grid, z._block, x.gpudata, 2, z.gpudata, 3)
@@ -111,21 +91,8 @@ def get_binary_minmax_kernel(
     use_scalar : bool
         Whether ``y`` is a number, not an array.
 
-    Returns
-    -------
-    Function
-        The kernel.
-
-    Raises
-    ------
-    ValueError
-        A dtype has no name in CUDA C.
-    Unsupported
-        The backend compiles no kernels.
-
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> x, z = gpuarray.arange(4, dtype=np.int32), gpuarray.empty(4, np.int32)
     >>> smaller = get_binary_minmax_kernel("min", np.int32, np.int32, np.int32, True)
     >>> smaller.prepared_call(z._grid, z._block, x.gpudata, 2, z.gpudata, 4)
@@ -156,23 +123,13 @@ def get_pow_array_kernel(
     is_base_array, is_exp_array : bool
         Whether the base and the exponent are arrays; one of them has to be.
 
-    Returns
-    -------
-    Function
-        The kernel.
-
     Raises
     ------
     AssertionError
         Neither is an array.
-    ValueError
-        A dtype has no name in CUDA C.
-    Unsupported
-        The backend compiles no kernels.
 
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> x, z = gpuarray.arange(4, dtype=np.float32), gpuarray.empty(4, np.float32)
     >>> power = get_pow_array_kernel(np.float32, np.float32, np.float32, True, False)
     >>> power.prepared_call(z._grid, z._block, x.gpudata, 2, z.gpudata, 4)
@@ -195,19 +152,8 @@ def get_fmod_kernel() -> _core.Function:
     """Returns a prepared kernel of ``fmod(arg, mod)``, of float32. Its arguments are ``arg``,
     ``mod``, the result and the number of elements.
 
-    Returns
-    -------
-    Function
-        The kernel.
-
-    Raises
-    ------
-    Unsupported
-        The backend compiles no kernels.
-
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> x = gpuarray.to_gpu(np.array([5, -5], np.float32))
     >>> y, z = gpuarray.full(2, 3, np.float32), gpuarray.empty(2, np.float32)
     >>> get_fmod_kernel().prepared_call(z._grid, z._block, x.gpudata, y.gpudata, z.gpudata, 2)
@@ -223,19 +169,8 @@ def get_modf_kernel() -> _core.Function:
     """Returns a prepared kernel that splits numbers of float32 into whole numbers and fractions.
     Its arguments are the numbers, the whole numbers, the fractions and the number of elements.
 
-    Returns
-    -------
-    Function
-        The kernel.
-
-    Raises
-    ------
-    Unsupported
-        The backend compiles no kernels.
-
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> x = gpuarray.to_gpu(np.array([1.5, -2.25], np.float32))
     >>> whole, rest = gpuarray.empty_like(x), gpuarray.empty_like(x)
     >>> get_modf_kernel().prepared_call(
@@ -254,19 +189,8 @@ def get_frexp_kernel() -> _core.Function:
     and an exponent of 2. Its arguments are the numbers, the significands, the exponents, which are
     of float32, too, and the number of elements.
 
-    Returns
-    -------
-    Function
-        The kernel.
-
-    Raises
-    ------
-    Unsupported
-        The backend compiles no kernels.
-
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> x = gpuarray.to_gpu(np.array([3, 8], np.float32))
     >>> significand, exponent = gpuarray.empty_like(x), gpuarray.empty_like(x)
     >>> get_frexp_kernel().prepared_call(
@@ -284,19 +208,8 @@ def get_ldexp_kernel() -> _core.Function:
     """Returns a prepared kernel of ``sig * 2**expt``, of float32. Its arguments are ``sig``,
     ``expt``, whose elements are whole numbers of float32, the result and the number of elements.
 
-    Returns
-    -------
-    Function
-        The kernel.
-
-    Raises
-    ------
-    Unsupported
-        The backend compiles no kernels.
-
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> x = gpuarray.to_gpu(np.array([0.75, 0.5], np.float32))
     >>> y, z = gpuarray.full(2, 4, np.float32), gpuarray.empty(2, np.float32)
     >>> get_ldexp_kernel().prepared_call(z._grid, z._block, x.gpudata, y.gpudata, z.gpudata, 2)
@@ -321,23 +234,13 @@ def get_unary_func_kernel(func_name: str, in_dtype: Any, out_dtype: Any = None) 
     out_dtype : dtype, optional
         The dtype of the result; that of the array without it.
 
-    Returns
-    -------
-    Function
-        The kernel.
-
     Raises
     ------
-    ValueError
-        A dtype has no name in CUDA C.
     CompileError
         There is no such function.
-    Unsupported
-        The backend compiles no kernels.
 
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> y = gpuarray.to_gpu(np.array([1, 4, 9], np.float32))
     >>> z = gpuarray.empty_like(y)
     >>> root = get_unary_func_kernel("sqrtf", np.float32)
@@ -369,21 +272,8 @@ def get_if_positive_kernel(crit_dtype: Any, dtype: Any) -> _core.Function:
     dtype : dtype
         The dtype of the other arrays.
 
-    Returns
-    -------
-    Function
-        The kernel.
-
-    Raises
-    ------
-    ValueError
-        A dtype has no name in CUDA C.
-    Unsupported
-        The backend compiles no kernels.
-
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> crit = gpuarray.to_gpu(np.array([-1, 0, 1], np.int32))
     >>> x, y = gpuarray.ones(3, np.float32), gpuarray.zeros(3, np.float32)
     >>> z = gpuarray.empty(3, np.float32)
@@ -410,21 +300,8 @@ def get_where_kernel(crit_dtype: Any, dtype: Any) -> _core.Function:
     dtype : dtype
         The dtype of the other arrays.
 
-    Returns
-    -------
-    Function
-        The kernel.
-
-    Raises
-    ------
-    ValueError
-        A dtype has no name in CUDA C.
-    Unsupported
-        The backend compiles no kernels.
-
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> crit = gpuarray.to_gpu(np.array([-1, 0, 1], np.int32))
     >>> x, y = gpuarray.ones(3, np.float32), gpuarray.zeros(3, np.float32)
     >>> z = gpuarray.empty(3, np.float32)
@@ -448,21 +325,8 @@ def get_logical_not_kernel(dtype_x: Any, dtype_out: Any) -> _core.Function:
     dtype_x, dtype_out : dtype
         The dtypes of the array and of the result, which is 1 or 0.
 
-    Returns
-    -------
-    Function
-        The kernel.
-
-    Raises
-    ------
-    ValueError
-        A dtype has no name in CUDA C.
-    Unsupported
-        The backend compiles no kernels.
-
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> x, z = gpuarray.arange(3, dtype=np.int32), gpuarray.empty(3, np.int8)
     >>> is_zero = get_logical_not_kernel(np.int32, np.int8)
     >>> is_zero.prepared_call(z._grid, z._block, x.gpudata, z.gpudata, 3)

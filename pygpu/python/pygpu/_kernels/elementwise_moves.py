@@ -42,13 +42,9 @@ def get_take_kernel(
     ------
     Unsupported
         The device has no textures; or the backend compiles no kernels.
-    ValueError
-        A dtype has no name in CUDA C.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from pygpu import gpuarray
     >>> source, target = gpuarray.arange(5, dtype=np.float32), gpuarray.zeros(2, np.float32)
     >>> indices = gpuarray.to_gpu(np.array([3, 1], np.int32))
     >>> take, (texture,) = get_take_kernel(np.float32, np.int32)
@@ -96,13 +92,9 @@ def get_take_put_kernel(
     ------
     Unsupported
         The device has no textures; or the backend compiles no kernels.
-    ValueError
-        A dtype has no name in CUDA C.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from pygpu import gpuarray
     >>> source, target = gpuarray.arange(5, dtype=np.float32), gpuarray.zeros(4, np.float32)
     >>> here, there = (gpuarray.to_gpu(np.array(x, np.int32)) for x in ([3, 1], [4, 2]))
     >>> take_put, (texture,) = get_take_put_kernel(np.float32, np.int32, False)
@@ -145,22 +137,8 @@ def get_put_kernel(dtype: Any, idx_dtype: Any, vec_count: int = 1) -> _core.Func
     vec_count : int
         The number of targets, and of sources.
 
-    Returns
-    -------
-    Function
-        The kernel.
-
-    Raises
-    ------
-    ValueError
-        A dtype has no name in CUDA C.
-    Unsupported
-        The backend compiles no kernels.
-
     Examples
     --------
-    >>> import numpy as np
-    >>> from pygpu import gpuarray
     >>> target, source = gpuarray.zeros(4, np.float32), gpuarray.ones(2, np.float32)
     >>> indices = gpuarray.to_gpu(np.array([3, 1], np.int32))
     >>> put = get_put_kernel(np.float32, np.int32)
@@ -189,22 +167,8 @@ def get_copy_kernel(dtype_dest: Any, dtype_src: Any) -> _core.Function:
     dtype_dest, dtype_src : dtype
         The dtypes of the two arrays.
 
-    Returns
-    -------
-    Function
-        The kernel.
-
-    Raises
-    ------
-    ValueError
-        A dtype has no name in CUDA C.
-    Unsupported
-        The backend compiles no kernels.
-
     Examples
     --------
-    >>> import numpy as np
-    >>> from pygpu import gpuarray
     >>> x, z = gpuarray.arange(3, dtype=np.float32), gpuarray.empty(3, np.int32)
     >>> copy = get_copy_kernel(np.int32, np.float32)
     >>> copy.prepared_call(z._grid, z._block, z.gpudata, x.gpudata, 3)
@@ -225,22 +189,8 @@ def get_fill_kernel(dtype: Any) -> _core.Function:
     dtype : dtype
         The dtype of the array and of the number.
 
-    Returns
-    -------
-    Function
-        The kernel.
-
-    Raises
-    ------
-    ValueError
-        A dtype has no name in CUDA C.
-    Unsupported
-        The backend compiles no kernels.
-
     Examples
     --------
-    >>> import numpy as np
-    >>> from pygpu import gpuarray
     >>> z = gpuarray.empty(3, np.int32)
     >>> get_fill_kernel(np.int32).prepared_call(z._grid, z._block, 7, z.gpudata, 3)
     >>> z
@@ -259,22 +209,8 @@ def get_reverse_kernel(dtype: Any) -> _core.Function:
     dtype : dtype
         The dtype of both arrays.
 
-    Returns
-    -------
-    Function
-        The kernel.
-
-    Raises
-    ------
-    ValueError
-        A dtype has no name in CUDA C.
-    Unsupported
-        The backend compiles no kernels.
-
     Examples
     --------
-    >>> import numpy as np
-    >>> from pygpu import gpuarray
     >>> y, z = gpuarray.arange(3, dtype=np.int32), gpuarray.empty(3, np.int32)
     >>> get_reverse_kernel(np.int32).prepared_call(z._grid, z._block, y.gpudata, z.gpudata, 3)
     >>> z
@@ -293,22 +229,8 @@ def get_real_kernel(dtype: Any, real_dtype: Any) -> _core.Function:
     dtype, real_dtype : dtype
         The dtypes of the two arrays.
 
-    Returns
-    -------
-    Function
-        The kernel.
-
-    Raises
-    ------
-    ValueError
-        A dtype has no name in CUDA C.
-    Unsupported
-        The backend compiles no kernels.
-
     Examples
     --------
-    >>> import numpy as np
-    >>> from pygpu import gpuarray
     >>> y = gpuarray.to_gpu(np.array([1 + 2j, 3 + 4j], np.complex64))
     >>> z = gpuarray.empty(2, np.float32)
     >>> real = get_real_kernel(np.complex64, np.float32)
@@ -329,22 +251,8 @@ def get_imag_kernel(dtype: Any, real_dtype: Any) -> _core.Function:
     dtype, real_dtype : dtype
         The dtypes of the two arrays.
 
-    Returns
-    -------
-    Function
-        The kernel.
-
-    Raises
-    ------
-    ValueError
-        A dtype has no name in CUDA C.
-    Unsupported
-        The backend compiles no kernels.
-
     Examples
     --------
-    >>> import numpy as np
-    >>> from pygpu import gpuarray
     >>> y = gpuarray.to_gpu(np.array([1 + 2j, 3 + 4j], np.complex64))
     >>> z = gpuarray.empty(2, np.float32)
     >>> imag = get_imag_kernel(np.complex64, np.float32)
@@ -365,22 +273,8 @@ def get_conj_kernel(dtype: Any, conj_dtype: Any) -> _core.Function:
     dtype, conj_dtype : dtype
         The dtypes of the two arrays.
 
-    Returns
-    -------
-    Function
-        The kernel.
-
-    Raises
-    ------
-    ValueError
-        A dtype has no name in CUDA C.
-    Unsupported
-        The backend compiles no kernels.
-
     Examples
     --------
-    >>> import numpy as np
-    >>> from pygpu import gpuarray
     >>> y = gpuarray.to_gpu(np.array([1 + 2j, 3 + 4j], np.complex64))
     >>> z = gpuarray.empty_like(y)
     >>> conj = get_conj_kernel(np.complex64, np.complex64)
@@ -401,22 +295,8 @@ def get_arange_kernel(dtype: Any) -> _core.Function:
     dtype : dtype
         The dtype of the array and of the two numbers.
 
-    Returns
-    -------
-    Function
-        The kernel.
-
-    Raises
-    ------
-    ValueError
-        A dtype has no name in CUDA C.
-    Unsupported
-        The backend compiles no kernels.
-
     Examples
     --------
-    >>> import numpy as np
-    >>> from pygpu import gpuarray
     >>> z = gpuarray.empty(3, np.float32)
     >>> get_arange_kernel(np.float32).prepared_call(z._grid, z._block, z.gpudata, 1, 0.5, 3)
     >>> z

@@ -167,25 +167,13 @@ def get_elwise_module(
     options : sequence of str, optional
         Options of the compiler; ``DEFAULT_NVCC_FLAGS`` without it.
 
-    Returns
-    -------
-    SourceModule
-        The module that has the kernel.
-
     Raises
     ------
-    TypeError
-        ``arguments`` or a piece of source is neither a text nor such a sequence.
-    ValueError
-        ``arguments`` is no declaration, or a type has no dtype.
     CompileError
         The compiler refused the source.
-    Unsupported
-        The backend compiles no kernels.
 
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> from pygpu.elementwise import VectorArg
     >>> arguments = [VectorArg(np.float32, "x"), ScalarArg(np.uintp, "n")]
     >>> twice = get_elwise_module(arguments, "x[i] *= 2", "twice").get_function("twice")
@@ -228,25 +216,13 @@ def get_elwise_range_module(
     options : sequence of str, optional
         Options of the compiler; ``DEFAULT_NVCC_FLAGS`` without it.
 
-    Returns
-    -------
-    SourceModule
-        The module that has the kernel.
-
     Raises
     ------
-    TypeError
-        ``arguments`` or a piece of source is neither a text nor such a sequence.
-    ValueError
-        ``arguments`` is no declaration, or a type has no dtype.
     CompileError
         The compiler refused the source.
-    Unsupported
-        The backend compiles no kernels.
 
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> from pygpu.elementwise import VectorArg
     >>> bounds = [ScalarArg(np.intp, name) for name in ("start", "stop", "step")]
     >>> module = get_elwise_range_module([VectorArg(np.float32, "x"), *bounds], "x[i] = 7", "put")
@@ -307,18 +283,11 @@ def get_elwise_kernel_and_types(
 
     Raises
     ------
-    TypeError
-        ``arguments`` or a piece of source is neither a text nor such a sequence.
-    ValueError
-        ``arguments`` is no declaration, or a type has no dtype.
     CompileError
         The compiler refused the source.
-    Unsupported
-        The backend compiles no kernels.
 
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> _, twice, arguments = get_elwise_kernel_and_types("float *x", "x[i] *= 2")
     >>> [argument.name for argument in arguments]
     ['x', 'n']
@@ -364,25 +333,13 @@ def get_elwise_kernel(
         ``use_range``, ``preamble``, ``loop_prep`` and ``after_loop`` of
         :func:`get_elwise_kernel_and_types`.
 
-    Returns
-    -------
-    Function
-        The kernel.
-
     Raises
     ------
-    TypeError
-        ``arguments`` or a piece of source is neither a text nor such a sequence.
-    ValueError
-        ``arguments`` is no declaration, or a type has no dtype.
     CompileError
         The compiler refused the source.
-    Unsupported
-        The backend compiles no kernels.
 
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> twice = get_elwise_kernel("float *x", "x[i] *= 2")
     >>> x = gpuarray.arange(3, dtype=np.float32)
     >>> twice.prepared_call(x._grid, x._block, x.gpudata, 3)

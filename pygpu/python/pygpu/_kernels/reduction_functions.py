@@ -30,19 +30,8 @@ def get_sum_kernel(dtype_out: Any, dtype_in: Any) -> ReductionKernel:
     dtype_in : dtype
         The dtype of the array.
 
-    Returns
-    -------
-    ReductionKernel
-        The reduction of one array.
-
-    Raises
-    ------
-    ValueError
-        A dtype has no name in CUDA C.
-
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> get_sum_kernel(None, np.float32)(gpuarray.arange(5, dtype=np.float32))
     array(10., dtype=float32)
     """
@@ -61,19 +50,8 @@ def get_any_kernel(dtype_out: Any, dtype_in: Any) -> ReductionKernel:
     dtype_in : dtype
         The dtype of the array.
 
-    Returns
-    -------
-    ReductionKernel
-        The reduction of one array.
-
-    Raises
-    ------
-    ValueError
-        A dtype has no name in CUDA C.
-
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> get_any_kernel(np.int8, np.int32)(gpuarray.arange(3, dtype=np.int32))
     array(1, dtype=int8)
     """
@@ -93,19 +71,8 @@ def get_all_kernel(dtype_out: Any, dtype_in: Any) -> ReductionKernel:
     dtype_in : dtype
         The dtype of the array.
 
-    Returns
-    -------
-    ReductionKernel
-        The reduction of one array.
-
-    Raises
-    ------
-    ValueError
-        A dtype has no name in CUDA C.
-
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> get_all_kernel(np.int8, np.int32)(gpuarray.arange(3, dtype=np.int32))
     array(0, dtype=int8)
     """
@@ -126,19 +93,8 @@ def get_subset_sum_kernel(dtype_out: Any, dtype_subset: Any, dtype_in: Any) -> R
     dtype_subset, dtype_in : dtype
         The dtypes of the indices and of the array.
 
-    Returns
-    -------
-    ReductionKernel
-        The reduction.
-
-    Raises
-    ------
-    ValueError
-        A dtype has no name in CUDA C.
-
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> indices = gpuarray.to_gpu(np.array([1, 3], np.int32))
     >>> total = get_subset_sum_kernel(None, np.int32, np.float32)
     >>> total(indices, gpuarray.arange(5, dtype=np.float32))
@@ -158,19 +114,8 @@ def get_dot_kernel(dtype_out: Any, dtype_a: Any, dtype_b: Any) -> ReductionKerne
     dtype_out, dtype_a, dtype_b : dtype
         The dtypes of the sum and of the arrays.
 
-    Returns
-    -------
-    ReductionKernel
-        The reduction of two arrays.
-
-    Raises
-    ------
-    ValueError
-        A dtype has no name in CUDA C.
-
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> x = gpuarray.arange(4, dtype=np.float32)
     >>> get_dot_kernel(np.float32, np.float32, np.float32)(x, x)
     array(14., dtype=float32)
@@ -195,19 +140,8 @@ def get_subset_dot_kernel(
     dtype_a, dtype_b : dtype, optional
         The dtypes of the arrays: ``dtype_out``, and that of the first, by default.
 
-    Returns
-    -------
-    ReductionKernel
-        The reduction.
-
-    Raises
-    ------
-    ValueError
-        A dtype has no name in CUDA C.
-
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> indices = gpuarray.to_gpu(np.array([1, 3], np.int32))
     >>> x = gpuarray.arange(5, dtype=np.float32)
     >>> get_subset_dot_kernel(np.float32, np.int32)(indices, x, x)
@@ -230,17 +164,6 @@ def get_minmax_neutral(what: str, dtype: Any) -> str:
         The reduction.
     dtype : dtype
         The dtype of the elements.
-
-    Returns
-    -------
-    str
-        For ``"min"`` what no element is above, for ``"max"`` what none is below; for floats
-        ``MY_INFINITY`` or ``-MY_INFINITY``, which the preamble of a kernel has to define.
-
-    Raises
-    ------
-    ValueError
-        ``what`` is neither.
 
     Examples
     --------
@@ -283,21 +206,8 @@ def get_minmax_kernel(what: str, dtype: Any) -> ReductionKernel:
     dtype : dtype
         The dtype of the array and of the result: integers, float32 or float64.
 
-    Returns
-    -------
-    ReductionKernel
-        The reduction of one array.
-
-    Raises
-    ------
-    TypeError
-        ``dtype`` is another one.
-    ValueError
-        ``what`` is neither.
-
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> get_minmax_kernel("max", np.float32)(gpuarray.arange(5, dtype=np.float32))
     array(4., dtype=float32)
     """
@@ -320,21 +230,8 @@ def get_subset_minmax_kernel(what: str, dtype: Any, dtype_subset: Any) -> Reduct
     dtype_subset : dtype
         The dtype of the indices.
 
-    Returns
-    -------
-    ReductionKernel
-        The reduction.
-
-    Raises
-    ------
-    TypeError
-        ``dtype`` is another one.
-    ValueError
-        ``what`` is neither.
-
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> indices = gpuarray.to_gpu(np.array([1, 3], np.int32))
     >>> least = get_subset_minmax_kernel("min", np.float32, np.int32)
     >>> least(indices, gpuarray.arange(5, dtype=np.float32))

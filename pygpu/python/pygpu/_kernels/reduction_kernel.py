@@ -58,21 +58,13 @@ def get_reduction_module(
     preamble : str
         Source before the kernel: functions, structures, ``#include`` lines.
 
-    Returns
-    -------
-    SourceModule
-        The module that has the kernel.
-
     Raises
     ------
     CompileError
         The compiler refused the source.
-    Unsupported
-        The backend compiles no kernels.
 
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> module = get_reduction_module("float", 32, "0", "a + b", "x[i]", "const float *x", "total")
     >>> x, out = gpuarray.arange(10, dtype=np.float32), gpuarray.empty(1, np.float32)
     >>> total = module.get_function("total")
@@ -142,16 +134,11 @@ def get_reduction_kernel_and_types(
     ------
     AssertionError
         ``stage`` is another number.
-    ValueError
-        ``arguments`` is missing in stage 1.
     CompileError
         The compiler refused the source.
-    Unsupported
-        The backend compiles no kernels.
 
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> total, codes = get_reduction_kernel_and_types(
     ...     1, "float", 32, "0", "a + b", arguments="const float *in"
     ... )
@@ -217,8 +204,6 @@ class ReductionKernel(_core.ReductionLauncher):
     ------
     AssertionError
         There is no array among the arguments.
-    ValueError, TypeError
-        ``arguments`` is no declaration, or a type has no dtype.
 
     Notes
     -----
@@ -235,7 +220,6 @@ class ReductionKernel(_core.ReductionLauncher):
 
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> dot = ReductionKernel(
     ...     np.float32, 0, "a + b", "x[i] * y[i]", "const float *x, const float *y"
     ... )

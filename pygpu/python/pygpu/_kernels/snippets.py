@@ -73,15 +73,7 @@ class Declared(NamedTuple):
 def parse(arguments: str | Iterable[Any], *texts: str) -> list[Declared]:
     """Returns the arguments of a declaration in C, or of a list of ``VectorArg`` and ``ScalarArg``.
     To PyCUDA ``const`` is a word that it leaves out; here an array stays so where the texts, the
-    pieces of the kernel, do nothing with it but read elements.
-
-    Raises
-    ------
-    TypeError
-        There is no text and no list, or a member of a list is neither.
-    ValueError
-        The text declares no arguments, or declares a name twice.
-    """
+    pieces of the kernel, do nothing with it but read elements."""
     if isinstance(arguments, str):
         parts = arguments.split(",")
         declared = [

@@ -59,11 +59,6 @@ def f_contiguous_strides(itemsize: int, shape: tuple[int, ...]) -> tuple[int, ..
     shape : tuple of int
         The extents of the axes; an extent of 0 counts as 1.
 
-    Returns
-    -------
-    tuple of int
-        The strides, in bytes.
-
     Examples
     --------
     >>> f_contiguous_strides(4, (3, 5))
@@ -84,11 +79,6 @@ def c_contiguous_strides(itemsize: int, shape: tuple[int, ...]) -> tuple[int, ..
     shape : tuple of int
         The extents of the axes; an extent of 0 counts as 1.
 
-    Returns
-    -------
-    tuple of int
-        The strides, in bytes.
-
     Examples
     --------
     >>> c_contiguous_strides(4, (3, 5))
@@ -108,11 +98,6 @@ def equal_strides(
         The strides, in bytes.
     shape : tuple of int
         The extents of the axes.
-
-    Returns
-    -------
-    bool
-        Whether they agree.
 
     Examples
     --------
@@ -142,11 +127,6 @@ def is_f_contiguous_strides(
     shape : tuple of int
         The extents of the axes.
 
-    Returns
-    -------
-    bool
-        Whether they lie so; True without elements.
-
     Examples
     --------
     >>> is_f_contiguous_strides((4, 8), 4, (2, 3)), is_f_contiguous_strides((12, 4), 4, (2, 3))
@@ -168,11 +148,6 @@ def is_c_contiguous_strides(
         The bytes of an element.
     shape : tuple of int
         The extents of the axes.
-
-    Returns
-    -------
-    bool
-        Whether they lie so; True without elements.
 
     Examples
     --------
@@ -224,11 +199,6 @@ def get_common_dtype(obj1: Any, obj2: Any, allow_double: bool) -> np.dtype[Any]:
     allow_double : bool
         Whether the result may have double precision; otherwise it has single precision.
 
-    Returns
-    -------
-    numpy.dtype
-        The dtype.
-
     Examples
     --------
     >>> get_common_dtype(np.zeros(3, np.int32), 1.5, allow_double=False)
@@ -247,11 +217,6 @@ def bound(a: ArrayIsh) -> tuple[int, int]:
     ----------
     a : ArrayIsh
         The array, with elements.
-
-    Returns
-    -------
-    low, high : int
-        The addresses of the first bytes of these elements.
 
     Examples
     --------
@@ -275,11 +240,6 @@ def may_share_memory(a: Any, b: Any) -> bool:
     ----------
     a, b : ArrayIsh
         The arrays.
-
-    Returns
-    -------
-    bool
-        Whether they overlap; False for arrays of different classes.
 
     Examples
     --------

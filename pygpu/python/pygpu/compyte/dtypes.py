@@ -79,11 +79,6 @@ class DTypeRegistry:
         dtype : dtype, optional
             The dtype to register. Without one the names have to be known.
 
-        Returns
-        -------
-        numpy.dtype
-            The dtype under which the type was registered first.
-
         Raises
         ------
         TypeNameNotKnown
@@ -91,8 +86,6 @@ class DTypeRegistry:
             what PyCUDA raises.
         RuntimeError
             A name stands for another dtype. Nothing is registered then.
-        ValueError
-            There is no name, or without ``dtype`` the names stand for different ones.
 
         Examples
         --------
@@ -129,16 +122,6 @@ class DTypeRegistry:
         ----------
         dtype : dtype
             A dtype that was registered.
-
-        Returns
-        -------
-        str
-            The name.
-
-        Raises
-        ------
-        ValueError
-            ``dtype`` is None, or has no name.
 
         Examples
         --------
@@ -331,16 +314,6 @@ def parse_c_arg_backend(
         former else.
     name_to_dtype : callable or DTypeRegistry, optional
         Where names of types are looked up; the registry of this module by default.
-
-    Returns
-    -------
-    object
-        What the factory returned.
-
-    Raises
-    ------
-    ValueError
-        The text is no declaration of one argument, or its type has no dtype.
 
     Examples
     --------

@@ -25,7 +25,6 @@ class ConvergenceError(RuntimeError):
 
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> from pygpu.sparse.operator import DiagonalPreconditioner
     >>> twice = DiagonalPreconditioner(gpuarray.full(4, 2.0))
     >>> state = CGStateContainer(twice)
@@ -55,8 +54,6 @@ class CGStateContainer:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import pygpu.autoinit
     >>> from pygpu.sparse.operator import DiagonalPreconditioner
     >>> operator = DiagonalPreconditioner(gpuarray.to_gpu(np.array([1.0, 2.0, 4.0])))
     >>> cg = CGStateContainer(operator)
@@ -101,16 +98,6 @@ class CGStateContainer:
             The vectors.
         out : GPUArray, optional
             Receives the result.
-
-        Returns
-        -------
-        GPUArray
-            The sum, of the vectors' dtype, or ``out``.
-
-        Raises
-        ------
-        ValueError
-            The vectors have different shapes or dtypes.
         """
         if not x.dtype == y.dtype or x.shape != y.shape:
             raise ValueError(
@@ -130,16 +117,6 @@ class CGStateContainer:
         ----------
         a, b : GPUArray
             The numbers, of one shape.
-
-        Returns
-        -------
-        GPUArray
-            The quotients.
-
-        Raises
-        ------
-        ValueError
-            The shapes differ.
         """
         if a.shape != b.shape:
             raise ValueError(f"a has shape {a.shape}, b {b.shape}; they must be the same")
@@ -156,11 +133,6 @@ class CGStateContainer:
             The right-hand side.
         x : pygpu.gpuarray.GPUArray, optional
             Where the search begins; overwritten with the solution. Zeros by default.
-
-        Raises
-        ------
-        ValueError
-            A vector's length is another.
         """
         self.rhs = rhs
         if x is None:
@@ -214,11 +186,6 @@ class CGStateContainer:
         debug_callback : callable, optional
             Called with ``"it"``, ``"it+residual"`` or at last ``"end"``, the number of the
             iteration, the solution, the residual, the direction and its ``delta``.
-
-        Returns
-        -------
-        pygpu.gpuarray.GPUArray
-            The solution.
 
         Raises
         ------
@@ -314,7 +281,6 @@ def solve_pkt_with_cg(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from scipy.sparse import diags
     >>> from pygpu.sparse.packeted import PacketedSpMV
     >>> matrix = PacketedSpMV(diags([1.0, 2.0, 4.0]), True, np.float64)

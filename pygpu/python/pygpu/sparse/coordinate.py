@@ -69,11 +69,6 @@ class CoordinateSpMV:
     nnz : int
         The number of stored elements.
 
-    Raises
-    ------
-    ValueError
-        The matrix has 2**31 stored elements or more.
-
     Notes
     -----
     The elements are kept sorted by rows, whatever the matrix's own form, and one kernel adds each
@@ -82,7 +77,6 @@ class CoordinateSpMV:
     Examples
     --------
     >>> from scipy.sparse import coo_matrix
-    >>> from pygpu import gpuarray
     >>> matrix = coo_matrix(([2.0, 3.0], ([0, 2], [1, 0])), shape=(3, 2))
     >>> product = CoordinateSpMV(matrix, np.float64)
     >>> product(gpuarray.to_gpu(np.array([10.0, 1.0])))
@@ -116,15 +110,8 @@ class CoordinateSpMV:
         y : pygpu.gpuarray.GPUArray, optional
             As ``x``, as long as the matrix has rows; zeros in one axis by default.
 
-        Returns
-        -------
-        pygpu.gpuarray.GPUArray
-            ``y``.
-
         Raises
         ------
-        ValueError
-            A vector's length, dtype or stride is another.
         Unsupported
             The backend does not compile kernels.
         """

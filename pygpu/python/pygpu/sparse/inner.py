@@ -21,11 +21,6 @@ STREAM_POOL: list[driver.Stream] = []
 def get_stream() -> driver.Stream:
     """Returns a stream out of the pool, or a new one.
 
-    Returns
-    -------
-    Stream
-        A stream that no product uses; who is done with it appends it to ``STREAM_POOL``.
-
     Examples
     --------
     >>> stream = get_stream()
@@ -52,14 +47,8 @@ class AsyncInnerProduct:
     gpu_result : pygpu.gpuarray.GPUArray
         The value on the device, an array without axes.
 
-    Raises
-    ------
-    ValueError
-        The vectors differ in length.
-
     Examples
     --------
-    >>> import numpy as np
     >>> x = gpuarray.arange(4, dtype=np.float64)
     >>> product = AsyncInnerProduct(x, x, driver.pagelocked_empty)
     >>> product.gpu_result
@@ -87,11 +76,6 @@ class AsyncInnerProduct:
         """Returns the value as a page-locked array; None while it is not there yet.
 
         The first call after the device has finished queues the copy, a later one returns it.
-
-        Returns
-        -------
-        numpy.ndarray or None
-            The array, without axes.
         """
         if not self.gpu_finished:
             if self.gpu_finished_evt.query():

@@ -17,7 +17,6 @@ class OperatorBase:
 
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> class Twice(OperatorBase):
     ...     dtype = np.dtype(np.float64)
     ...     shape = (3, 3)
@@ -51,7 +50,6 @@ class IdentityOperator(OperatorBase):
 
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> x = gpuarray.arange(3, dtype=np.float64)
     >>> IdentityOperator(np.float64, 3)(x) is x
     True
@@ -78,11 +76,6 @@ class IdentityOperator(OperatorBase):
         ----------
         operand : GPUArray
             The vector.
-
-        Returns
-        -------
-        GPUArray
-            The same object.
         """
         return operand
 
@@ -97,7 +90,6 @@ class DiagonalPreconditioner(OperatorBase):
 
     Examples
     --------
-    >>> from pygpu import gpuarray
     >>> x = gpuarray.arange(3, dtype=np.float64)
     >>> DiagonalPreconditioner(x)(x)
     array([0., 1., 4.])
@@ -124,15 +116,5 @@ class DiagonalPreconditioner(OperatorBase):
         ----------
         operand : GPUArray
             The vector, of as many elements as there are numbers.
-
-        Returns
-        -------
-        GPUArray
-            The product.
-
-        Raises
-        ------
-        ValueError
-            The vector has another number of elements.
         """
         return self.diagonal * operand

@@ -24,11 +24,6 @@ class PacketedSpMV(CoordinateSpMV):
     dtype : dtype
         The dtype of its elements there: floating point or complex.
 
-    Raises
-    ------
-    ValueError
-        The matrix is not square.
-
     Notes
     -----
     PyCUDA cuts the matrix into packets whose part of the vector fits shared memory, with the
@@ -37,9 +32,7 @@ class PacketedSpMV(CoordinateSpMV):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from scipy.sparse import diags
-    >>> from pygpu import gpuarray
     >>> product = PacketedSpMV(diags([1.0, 2.0, 4.0]), True, np.float64)
     >>> product(gpuarray.to_gpu(np.array([3.0, 2.0, 1.0])))
     array([3., 4., 4.])
@@ -61,11 +54,6 @@ class PacketedSpMV(CoordinateSpMV):
         ----------
         x : GPUArray
             The vector.
-
-        Returns
-        -------
-        GPUArray
-            The copy.
         """
         return x.copy()
 
@@ -76,10 +64,5 @@ class PacketedSpMV(CoordinateSpMV):
         ----------
         x : GPUArray
             The vector.
-
-        Returns
-        -------
-        GPUArray
-            The copy.
         """
         return x.copy()

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..._core import GPUArray
-from ..joining import stack
 from ..products import matmul
-from ..views import broadcast_arrays, moveaxis, strided_view
+from ..shapes import broadcast_arrays, moveaxis, stack, strided_view
 from .operands import axes_of, given, inexact, on_device, ufuncs, with_axes
 
 __all__ = [

@@ -8,10 +8,9 @@ import numpy as np
 
 from ... import _core
 from ..._core import GPUArray
-from ..joining import concatenate
+from ..axes import argsort
 from ..products import matmul
-from ..searching import argsort
-from ..views import broadcast_to, flip, strided_view
+from ..shapes import broadcast_to, concatenate, flip, strided_view
 from .operands import axes_of, given, inexact, on_device, on_host, ufuncs
 from .order import searchsorted
 

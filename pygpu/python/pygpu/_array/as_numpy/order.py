@@ -10,11 +10,9 @@ import numpy as np
 from ... import _core
 from ..._core import GPUArray
 from ..advanced_indexing import compress, flatnonzero
+from ..axes import argsort, cumsum, sort
 from ..creation import arange
-from ..cumulative import cumsum
-from ..joining import concatenate
-from ..searching import argsort, sort
-from ..views import flip
+from ..shapes import concatenate, flip
 from .operands import axes_of, is_nan, on_device, on_host, ufuncs
 from .shaping import along
 

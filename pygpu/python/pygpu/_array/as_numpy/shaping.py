@@ -9,10 +9,9 @@ import numpy as np
 from ... import _core
 from ..._core import GPUArray
 from ..advanced_indexing import compress, flatnonzero, nonzero
+from ..axes import argsort, sort
 from ..creation import arange
-from ..joining import array_split, concatenate, hstack, stack
-from ..searching import argsort, sort
-from ..views import broadcast_to, flip, moveaxis, swapaxes
+from ..shapes import array_split, broadcast_to, concatenate, flip, hstack, moveaxis, stack, swapaxes
 from .operands import axes_of, given, on_device, on_host, ufuncs
 
 __all__ = [

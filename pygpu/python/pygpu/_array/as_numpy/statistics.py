@@ -9,9 +9,8 @@ import numpy as np
 
 from ... import _core
 from ..._core import GPUArray
-from ..cumulative import cumprod, cumsum
-from ..joining import stack, vstack
-from ..searching import argmax, argmin, sort
+from ..axes import argmax, argmin, cumprod, cumsum, sort
+from ..shapes import stack, vstack
 from .operands import (
     axes_of,
     given,

@@ -1,0 +1,577 @@
+"""Views with other axes, and arrays joined, split, repeated and moved."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from .._arguments import gpu_array, gpu_arrays, whole
+from .._core import GPUArray
+from .axes import along_axis, normalize_axis_index, normalize_axis_tuple
+
+
+def strided_view(a: GPUArray, shape: Any, strides: Any, offset: int = 0) -> GPUArray:
+    """Returns a view of `a` with another shape and strides, `offset` bytes from its start."""
+    if 0 in shape or a.size == 0:
+        return _core.new_like(a, tuple(shape))
+    return _core.strided_view(a, tuple(shape), list(strides), offset)
+
+
+def transpose(a: GPUArray, axes: Any = None) -> GPUArray:
+    """Returns the view with its axes in another order: reversed, if none is given.
+
+    Parameters
+    ----------
+    a : GPUArray
+        The elements.
+    axes : sequence of int, optional
+        The axes in their new order.
+
+    Examples
+    --------
+    >>> gpuarray.transpose(gpuarray.zeros((2, 3))).shape
+    (3, 2)
+    """
+    return gpu_array("a", a).transpose(axes)
+
+
+def reshape(a: GPUArray, *shape: Any, **kwargs: Any) -> GPUArray:
+    """Returns the elements under another shape: a view where strides allow it, else a copy.
+
+    Parameters
+    ----------
+    a : GPUArray
+        The elements.
+    *shape : int, or one sequence of int
+        The extents; one may be -1, which is worked out from the others.
+    order : {"C", "F", "A"}, optional
+        The order in which elements are read and placed.
+
+    Examples
+    --------
+    >>> gpuarray.reshape(gpuarray.arange(4), 2, -1).get()
+    array([[0, 1],
+           [2, 3]])
+    """
+    return gpu_array("a", a).reshape(*shape, **kwargs)
+
+
+def swapaxes(a: GPUArray, axis1: int, axis2: int) -> GPUArray:
+    """Returns the view with two axes exchanged.
+
+    Parameters
+    ----------
+    a : GPUArray
+        The elements.
+    axis1, axis2 : int
+        The axes.
+
+    Examples
+    --------
+    >>> gpuarray.swapaxes(gpuarray.zeros((2, 3, 4)), 0, 2).shape
+    (4, 3, 2)
+    """
+    order = list(range(gpu_array("a", a).ndim))
+    first, second = (normalize_axis_index(axis, a.ndim) for axis in (axis1, axis2))
+    order[first], order[second] = order[second], order[first]
+    return a.transpose(order) if order else a.view()
+
+
+def moveaxis(a: GPUArray, source: Any, destination: Any) -> GPUArray:
+    """Returns the view with some axes at other positions, the others in their order.
+
+    Parameters
+    ----------
+    a : GPUArray
+        The elements.
+    source, destination : int or sequence of int
+        The axes, and the position that each comes to.
+
+    Examples
+    --------
+    >>> gpuarray.moveaxis(gpuarray.zeros((2, 3, 4)), 0, -1).shape
+    (3, 4, 2)
+    """
+    sources = normalize_axis_tuple(source, gpu_array("a", a).ndim, "source")
+    places = normalize_axis_tuple(destination, a.ndim, "destination")
+    if len(sources) != len(places):
+        raise ValueError(
+            "`source` and `destination` arguments must have the same number of elements, not "
+            f"{len(sources)} and {len(places)}"
+        )
+    order = [axis for axis in range(a.ndim) if axis not in sources]
+    for place, axis in sorted(zip(places, sources, strict=True)):
+        order.insert(place, axis)
+    return a.transpose(order) if order else a.view()
+
+
+def expand_dims(a: GPUArray, axis: Any) -> GPUArray:
+    """Returns a view with new axes of extent 1.
+
+    Parameters
+    ----------
+    a : GPUArray
+        The elements.
+    axis : int or tuple of int
+        The positions of the new axes in the result.
+
+    Examples
+    --------
+    >>> gpuarray.expand_dims(gpuarray.zeros((2, 3)), (0, -1)).shape
+    (1, 2, 3, 1)
+    """
+    axes = axis if isinstance(axis, tuple | list) else (axis,)
+    ndim = gpu_array("a", a).ndim + len(axes)
+    places = normalize_axis_tuple(axes, ndim)
+    return a[tuple(None if place in places else slice(None) for place in range(ndim))]
+
+
+def broadcast_to(array: GPUArray, shape: Any) -> GPUArray:
+    """Returns a view that repeats the elements to a larger shape, by numpy's rule.
+
+    Parameters
+    ----------
+    array : GPUArray
+        The elements. Those that are repeated cannot be written through the view.
+    shape : int or sequence of int
+        The shape of the view.
+
+    Examples
+    --------
+    >>> gpuarray.broadcast_to(gpuarray.arange(3), (2, 3)).get()
+    array([[0, 1, 2],
+           [0, 1, 2]])
+    """
+    given = shape if isinstance(shape, tuple | list) else (shape,)
+    shape = tuple(whole("shape", extent) for extent in given)
+    own, missing = gpu_array("array", array).shape, len(shape) - array.ndim
+    if missing < 0 or any(a not in (1, b) for a, b in zip(own, shape[missing:], strict=True)):
+        raise ValueError(f"an array of shape {own} could not be broadcast to shape {shape}")
+    strides = [0 if extent == 1 else step for extent, step in zip(own, array.strides, strict=True)]
+    return strided_view(array, shape, (*[0] * missing, *strides))
+
+
+def broadcast_arrays(*args: GPUArray) -> tuple[GPUArray, ...]:
+    """Returns views of arrays that all have the shape which they broadcast to.
+
+    Parameters
+    ----------
+    *args : GPUArray
+        The arrays.
+
+    Examples
+    --------
+    >>> a, b = gpuarray.broadcast_arrays(gpuarray.zeros((2, 1)), gpuarray.zeros(3))
+    >>> a.shape, b.shape
+    ((2, 3), (2, 3))
+    """
+    arrays = gpu_arrays("args", args)
+    shape = np.broadcast_shapes(*(a.shape for a in arrays))
+    return tuple(broadcast_to(a, shape) for a in arrays)
+
+
+def flip(m: GPUArray, axis: Any = None) -> GPUArray:
+    """Returns the view with the elements along axes in reverse order: along all, if none is given.
+
+    Parameters
+    ----------
+    m : GPUArray
+        The elements.
+    axis : int or tuple of int, optional
+        The axes.
+
+    Examples
+    --------
+    >>> gpuarray.flip(gpuarray.arange(3)).get()
+    array([2, 1, 0])
+    """
+    ndim = gpu_array("m", m).ndim
+    axes = range(ndim) if axis is None else normalize_axis_tuple(axis, ndim)
+    return m[tuple(slice(None, None, -1 if place in axes else None) for place in range(ndim))]
+
+
+def fliplr(m: GPUArray) -> GPUArray:
+    """Returns the view with the elements along the second axis in reverse order.
+
+    Parameters
+    ----------
+    m : GPUArray
+        An array of two axes or more.
+
+    Examples
+    --------
+    >>> gpuarray.fliplr(gpuarray.arange(4).reshape(1, 4)).get()
+    array([[3, 2, 1, 0]])
+    """
+    if gpu_array("m", m).ndim < 2:
+        raise ValueError(f"Input must be >= 2-d; m has {m.ndim} axes")
+    return flip(m, 1)
+
+
+def flipud(m: GPUArray) -> GPUArray:
+    """Returns the view with the elements along the first axis in reverse order.
+
+    Parameters
+    ----------
+    m : GPUArray
+        An array of one axis or more.
+
+    Examples
+    --------
+    >>> gpuarray.flipud(gpuarray.arange(3)).get()
+    array([2, 1, 0])
+    """
+    if gpu_array("m", m).ndim < 1:
+        raise ValueError("Input must be >= 1-d; m has no axes")
+    return flip(m, 0)
+
+
+def diagonal(a: GPUArray, offset: int = 0, axis1: int = 0, axis2: int = 1) -> GPUArray:
+    """Returns the diagonal of two axes, as the last axis of a view, which can be written, unlike
+    numpy's.
+
+    Parameters
+    ----------
+    a : GPUArray
+        An array of two axes or more.
+    offset : int
+        How far the diagonal is above the main one.
+    axis1, axis2 : int
+        The axes.
+
+    Examples
+    --------
+    >>> gpuarray.diagonal(gpuarray.arange(9).reshape(3, 3), 1).get()
+    array([1, 5])
+    """
+    if gpu_array("a", a).ndim < 2:
+        raise ValueError(f"diag requires an array of at least two dimensions; a has {a.ndim}")
+    first, second = (normalize_axis_index(axis, a.ndim) for axis in (axis1, axis2))
+    if first == second:
+        raise ValueError(f"axis1 and axis2 cannot be the same; both are {first}")
+    offset = whole("offset", offset)
+    rows, columns = a.shape[first] - max(-offset, 0), a.shape[second] - max(offset, 0)
+    others = [axis for axis in range(a.ndim) if axis not in (first, second)]
+    shape = (*(a.shape[axis] for axis in others), max(0, min(rows, columns)))
+    steps = (a.strides[first], a.strides[second])
+    start = max(-offset, 0) * steps[0] + max(offset, 0) * steps[1]
+    return strided_view(a, shape, (*(a.strides[axis] for axis in others), sum(steps)), start)
+
+
+# Parts of an axis with fewer elements than parts, most of them empty: at most so many.
+_EMPTY_PARTS = 1 << 16
+
+
+def concatenate(arrays: Any, axis: int | None = 0, allocator: Any = None) -> GPUArray:
+    """Joins arrays along an axis that they have, in the dtype that their dtypes have in common.
+
+    Parameters
+    ----------
+    arrays : sequence of GPUArray
+        Arrays whose shapes agree except along `axis`.
+    axis : int or None
+        The axis; None joins all elements along one axis.
+    allocator : callable, optional
+        Where the memory comes from; from the allocator of the first array by default.
+
+    Examples
+    --------
+    >>> gpuarray.concatenate([gpuarray.arange(2), gpuarray.arange(3)]).get()
+    array([0, 1, 0, 1, 2])
+    """
+    if axis is None:
+        arrays, axis = [along_axis(a, None)[0] for a in gpu_arrays("arrays", arrays)], 0
+    return _core.concatenate(arrays, axis, allocator)
+
+
+def stack(arrays: Any, axis: int = 0, allocator: Any = None) -> GPUArray:
+    """Joins arrays of one shape along a new axis.
+
+    Parameters
+    ----------
+    arrays, allocator : sequence of GPUArray, and callable
+        See :func:`concatenate`.
+    axis : int
+        The position of the new axis.
+
+    Examples
+    --------
+    >>> gpuarray.stack([gpuarray.arange(2), gpuarray.arange(2)], axis=1).get()
+    array([[0, 0],
+           [1, 1]])
+    """
+    return _core.stack(arrays, axis, allocator)
+
+
+def hstack(tup: Any) -> GPUArray:
+    """Joins arrays along the second axis; along the only one where they have one.
+
+    Parameters
+    ----------
+    tup : sequence of GPUArray
+        Arrays whose shapes agree except along that axis.
+
+    Examples
+    --------
+    >>> gpuarray.hstack([gpuarray.zeros((1, 2), int), gpuarray.ones((1, 1), int)]).get()
+    array([[0, 0, 1]])
+    """
+    arrays = [a.reshape(1) if a.ndim == 0 else a for a in gpu_arrays("tup", tup)]
+    return concatenate(arrays, 0 if arrays and arrays[0].ndim == 1 else 1)
+
+
+def vstack(tup: Any) -> GPUArray:
+    """Joins arrays along the first axis; those of one axis become rows.
+
+    Parameters
+    ----------
+    tup : sequence of GPUArray
+        Arrays whose shapes agree except along that axis.
+
+    Examples
+    --------
+    >>> gpuarray.vstack([gpuarray.arange(2), gpuarray.arange(2)]).get()
+    array([[0, 1],
+           [0, 1]])
+    """
+    arrays = [a.reshape(1, -1) if a.ndim < 2 else a for a in gpu_arrays("tup", tup)]
+    return concatenate(arrays, 0)
+
+
+def array_split(ary: GPUArray, indices_or_sections: Any, axis: int = 0) -> list[GPUArray]:
+    """Splits an array into views; the first ones have one more element where parts cannot be equal.
+
+    Parameters
+    ----------
+    ary : GPUArray
+        The elements.
+    indices_or_sections : int or sequence of int
+        The number of parts, or the indices at which a part begins.
+    axis : int
+        The axis that is split.
+
+    Examples
+    --------
+    >>> [part.get() for part in gpuarray.array_split(gpuarray.arange(3), 2)]
+    [array([0, 1]), array([2])]
+    """
+    length = gpu_array("ary", ary).shape[normalize_axis_index(axis, ary.ndim)]
+    try:
+        bounds = [operator.index(place) for place in indices_or_sections]
+    except TypeError:
+        count = whole("indices_or_sections", indices_or_sections)
+        if count <= 0:
+            raise ValueError(
+                f"indices_or_sections is {count}; number sections must be larger than 0."
+            ) from None
+        if count > length and count > _EMPTY_PARTS:
+            raise ValueError(
+                f"indices_or_sections is {count}; allowed for an axis of extent {length} are 1 to "
+                f"{length if length > _EMPTY_PARTS else _EMPTY_PARTS}"
+            ) from None
+        each, more = divmod(length, count)
+        bounds = [part * each + min(part, more) for part in range(1, count)]
+    before = (slice(None),) * normalize_axis_index(axis, ary.ndim)
+    return [
+        ary[(*before, slice(first, last))]
+        for first, last in zip([0, *bounds], [*bounds, None], strict=True)
+    ]
+
+
+def split(ary: GPUArray, indices_or_sections: Any, axis: int = 0) -> list[GPUArray]:
+    """Splits an array into views of equal size, or at indices.
+
+    Parameters
+    ----------
+    ary, indices_or_sections, axis : GPUArray, int or sequence of int, and int
+        See :func:`array_split`.
+
+    Examples
+    --------
+    >>> [part.get() for part in gpuarray.split(gpuarray.arange(4), 2)]
+    [array([0, 1]), array([2, 3])]
+    """
+    if not hasattr(indices_or_sections, "__iter__"):
+        extent = gpu_array("ary", ary).shape[normalize_axis_index(axis, ary.ndim)]
+        count = whole("indices_or_sections", indices_or_sections)
+        if count > 0 and extent % count:
+            raise ValueError(
+                f"array split does not result in an equal division: {extent} elements, "
+                f"{count} sections"
+            )
+    return array_split(ary, indices_or_sections, axis)
+
+
+def roll(a: GPUArray, shift: Any, axis: Any = None) -> GPUArray:
+    """Returns a copy with the elements moved along axes; those beyond the end come in front.
+
+    Parameters
+    ----------
+    a : GPUArray
+        The elements.
+    shift : int or tuple of int
+        By how many places.
+    axis : int or tuple of int, optional
+        The axes; without them the elements are moved as along one axis.
+
+    Examples
+    --------
+    >>> gpuarray.roll(gpuarray.arange(5), 2).get()
+    array([3, 4, 0, 1, 2])
+    """
+    if axis is None:
+        flat, _ = along_axis(a, None)
+        return roll(flat, shift, 0).reshape(a.shape)
+    axes = normalize_axis_tuple(axis, gpu_array("a", a).ndim, allow_duplicate=True)
+    moves: dict[int, int] = dict.fromkeys(axes, 0)
+    for one, place in np.broadcast(shift, axes):
+        moves[place] += whole("shift", one)
+    result = _core.new_like(a)
+    parts: list[tuple[Any, Any]] = [((), ())]
+    for place in range(a.ndim):
+        length = a.shape[place]
+        by = moves.get(place, 0) % length if length else 0
+        pieces = [(slice(None, length - by), slice(by, None))]
+        if by:
+            pieces.append((slice(length - by, None), slice(None, by)))
+        parts = [((*x, p), (*y, q)) for x, y in parts for p, q in pieces]
+    for source, target in parts:
+        result[target] = a[source]
+    return result
+
+
+def repeat(a: GPUArray, repeats: int, axis: int | None = None) -> GPUArray:
+    """Returns a new array in which copies of each element follow it.
+
+    Parameters
+    ----------
+    a : GPUArray
+        The elements.
+    repeats : int
+        How often: one number for all elements, unlike numpy's, which may be one for each.
+    axis : int, optional
+        The axis; without it the elements are read as along one axis.
+
+    Examples
+    --------
+    >>> gpuarray.repeat(gpuarray.arange(3), 2).get()
+    array([0, 0, 1, 1, 2, 2])
+    """
+    a, axis = along_axis(a, axis)
+    repeats = whole("repeats", repeats)
+    if repeats < 0:
+        raise ValueError(f"repeats is {repeats}; repeats may not contain negative values.")
+    before, after = a.shape[: axis + 1], a.shape[axis + 1 :]
+    result = _core.new_like(a, (*before, repeats, *after))
+    result[...] = a[(slice(None),) * (axis + 1) + (None,)]
+    return result.reshape(*before[:-1], before[-1] * repeats, *after)
+
+
+def tile(A: GPUArray, reps: Any) -> GPUArray:
+    """Returns a new array of copies of another, side by side.
+
+    Parameters
+    ----------
+    A : GPUArray
+        The tile.
+    reps : int or sequence of int
+        How often along each of the last axes.
+
+    Examples
+    --------
+    >>> gpuarray.tile(gpuarray.arange(2), (2, 2)).get()
+    array([[0, 1, 0, 1],
+           [0, 1, 0, 1]])
+    """
+    given = reps if isinstance(reps, tuple | list) else (reps,)
+    counts = [whole("reps", count) for count in given]
+    if any(count < 0 for count in counts):
+        raise ValueError(f"reps is {reps}; numbers of repetitions are not negative")
+    ndim = max(gpu_array("A", A).ndim, len(counts))
+    counts = [1] * (ndim - len(counts)) + counts
+    shape = (1,) * (ndim - A.ndim) + A.shape
+    both = [extent for pair in zip(counts, shape, strict=True) for extent in pair]
+    result = _core.new_like(A, tuple(both))
+    result[...] = A.reshape(*(extent for side in shape for extent in (1, side))) if ndim else A
+    final = [count * side for count, side in zip(counts, shape, strict=True)]
+    return result.reshape(final) if ndim else result
+
+
+def trace(
+    a: GPUArray,
+    offset: int = 0,
+    axis1: int = 0,
+    axis2: int = 1,
+    dtype: Any = None,
+    out: GPUArray | None = None,
+) -> GPUArray:
+    """Returns the sum along a diagonal.
+
+    Parameters
+    ----------
+    a, offset, axis1, axis2 : GPUArray and int
+        The diagonal; see :func:`diagonal`.
+    dtype, out : optional
+        As of :func:`sum`; small integers are widened.
+
+    Examples
+    --------
+    >>> gpuarray.trace(gpuarray.arange(9).reshape(3, 3)).get()
+    array(12)
+    """
+    return diagonal(a, offset, axis1, axis2).sum(axis=-1, dtype=dtype, out=out)
+
+
+def _triangle(m: GPUArray, k: int, is_lower: bool) -> GPUArray:
+    if gpu_array("m", m).ndim < 1:
+        raise ValueError("m has no axes; a triangle needs at least one")
+    k = whole("k", k)
+    m = m if m.ndim > 1 else broadcast_to(m, (m.size, m.size))
+    height, width = m.shape[-2:]
+    # No diagonal is farther away than those next to the corners.
+    k = max(-height - 1, min(k, width + 1))
+    dtype = np.int32 if height + width < 2**31 - 1 else np.int64
+    rows = _core.sequence(0, 1, height, dtype, m)[:, None]
+    columns = _core.sequence(0, 1, width, dtype, m)
+    inside = columns <= rows + k if is_lower else columns >= rows + k
+    zero: Any = np.zeros((), m.dtype)[()]
+    return _core.select(inside, m, zero, False)
+
+
+def tril(m: GPUArray, k: int = 0) -> GPUArray:
+    """Returns a copy with zeros above a diagonal.
+
+    Parameters
+    ----------
+    m : GPUArray
+        The elements; the last two axes are the matrix. One axis is every row of a square matrix.
+    k : int
+        How far the diagonal is above the main one.
+
+    Examples
+    --------
+    >>> gpuarray.tril(gpuarray.ones((2, 2), int)).get()
+    array([[1, 0],
+           [1, 1]])
+    """
+    return _triangle(m, k, True)
+
+
+def triu(m: GPUArray, k: int = 0) -> GPUArray:
+    """Returns a copy with zeros below a diagonal.
+
+    Parameters
+    ----------
+    m, k : GPUArray and int
+        See :func:`tril`.
+
+    Examples
+    --------
+    >>> gpuarray.triu(gpuarray.ones((2, 2), int)).get()
+    array([[1, 1],
+           [0, 1]])
+    """
+    return _triangle(m, k, False)
