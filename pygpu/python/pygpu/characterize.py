@@ -44,8 +44,7 @@ def has_stack() -> bool:
 
     Examples
     --------
-    >>> from pygpu import characterize
-    >>> characterize.has_stack()
+    >>> has_stack()
     True
     """
     return True
@@ -57,17 +56,15 @@ def sizeof(type_name: str, preamble: str = "") -> int:
 
     Parameters
     ----------
-    type_name : str
-        A type of CUDA C.
-    preamble : str
-        Source that declares it.
+    type_name, preamble : str
+        A type of CUDA C, and source that declares it.
 
     Raises
     ------
     CompileError
         There is no such type.
     Unsupported
-        The backend does not compile kernels.
+        The backend compiles no kernels.
 
     Examples
     --------

@@ -6,6 +6,7 @@ or all in Fortran order, and in C order otherwise; PyCUDA refuses the latter.
 
 from __future__ import annotations
 
+import threading as _threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -14,25 +15,23 @@ from ._compile import headers as _headers
 from ._errors import CompileError
 from ._kernels import snippets as _snippets
 from ._kernels.c_types import ScalarArg, VectorArg, dtype_to_ctype
-from ._kernels.elementwise_arithmetic import (
+from ._kernels.elementwise_factories import (
     get_axpbyz_kernel,
     get_axpbz_kernel,
-    get_binary_op_kernel,
-    get_linear_combination_kernel,
-    get_rdivide_elwise_kernel,
-    get_scalar_op_kernel,
-)
-from ._kernels.elementwise_functions import (
     get_binary_func_kernel,
     get_binary_func_scalar_kernel,
     get_binary_minmax_kernel,
+    get_binary_op_kernel,
     get_fmod_kernel,
     get_frexp_kernel,
     get_if_positive_kernel,
     get_ldexp_kernel,
+    get_linear_combination_kernel,
     get_logical_not_kernel,
     get_modf_kernel,
     get_pow_array_kernel,
+    get_rdivide_elwise_kernel,
+    get_scalar_op_kernel,
     get_unary_func_kernel,
     get_where_kernel,
 )
@@ -56,7 +55,6 @@ from ._kernels.elementwise_source import (
     get_elwise_range_module,
     source_of,
 )
-from ._kernels.references import Modules
 from ._kernels.snippets import Strides
 from .tools import context_dependent_memoize
 
@@ -107,13 +105,49 @@ __all__ = [
 ]
 
 
+class _Modules:
+    """The modules of one source on one device, as one module to a texture reference: what is bound
+    to a reference is bound in each, also in those that are compiled later."""
+
+    def __init__(self) -> None:
+        self._lock = _threading.Lock()
+        self._modules: list[Any] = []
+        self._bound: dict[str, tuple[str, Any]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._modules)
+
+    def add(self, module: Any) -> None:
+        """Adds a module, before its kernels are launched."""
+        with self._lock:
+            for name, (call, value) in self._bound.items():
+                getattr(module, call)(name, value)
+            self._modules.append(module)
+
+    def get_global(self, name: str) -> tuple[int, int]:
+        """The reference in one of them."""
+        return self._modules[0].get_global(name)
+
+    def _bind(self, name: str, made: Any) -> None:
+        self._in_each("_bind", name, made)
+
+    def _refuse(self, name: str, detail: str) -> None:
+        self._in_each("_refuse", name, detail)
+
+    def _in_each(self, call: str, name: str, value: Any) -> None:
+        with self._lock:
+            for module in self._modules:
+                getattr(module, call)(name, value)
+            self._bound[name] = (call, value)
+
+
 class _Generator:
     """The source of one kernel in each arrangement of its arrays; takes what the kernel was made
     with, and keeps it: a kernel that runs is not changed by what its object gets later."""
 
     def __init__(
         self,
-        modules: dict[int, Modules],
+        modules: dict[int, _Modules],
         arguments: str | Iterable[Any],
         operation: str,
         name: str,
@@ -171,7 +205,7 @@ class _Generator:
 
             options, keep = self._options, self._keep
             module = SourceModule(source, options=options, keep=keep, no_extern_c=True).module
-            self._modules.setdefault(_core.current_ordinal(), Modules()).add(module)
+            self._modules.setdefault(_core.current_ordinal(), _Modules()).add(module)
             return (module.get_function(self._name),)
 
         if packed:
@@ -197,30 +231,25 @@ class ElementwiseKernel(_core.ElementwiseLauncher):
         Statements for the element ``i``: ``"y[i] = a * x[i]"``. ``n`` is the number of elements.
     name : str
         The kernel's name.
-    keep : bool
-        Writes source and code to a folder; see :func:`pygpu.compiler.compile`.
-    options : sequence of str, optional
-        Options of the compiler.
+    keep, options : bool and sequence of str
+        As of :class:`pygpu.compiler.SourceModule`.
     preamble : str
         Source before the kernel: functions, structures, ``#include`` lines.
     loop_prep, after_loop : str
-        Statements of each thread before and behind its elements.
+        Statements of each thread before and after its elements.
 
     Notes
     -----
-    As in PyCUDA nothing is read or compiled before the first call, so that an object can be made
-    before its types are registered, and of what is wrong. Each call of such a one raises
-    ``AssertionError`` if there is no array among the arguments, and ``ValueError`` or ``TypeError``
-    if ``arguments`` is no declaration, a type has no dtype, ``name`` is none in C, or a piece of
-    source is no text.
+    Nothing is read or compiled before the first call, as in PyCUDA, so that an object can be made
+    before its types are registered. Errors in its source appear at each call. The source is
+    compiled once more for each other way in which arrays lie in memory.
 
     A call takes the arguments, ``range`` or ``slice`` (the indices ``i``, which count the elements
-    of the first array) and ``stream``. Before anything runs it raises ``TypeError`` for another
-    number of arguments, something else than an array, and elements of another size (those of one
-    size are read as the declared type, as in PyCUDA); ``ValueError`` if arrays that are accessed as
-    ``x[i]`` differ in length or lack elements of ``range``; those that are accessed at other
-    indices, too, may be longer, the first one as well. PyCUDA checks none of these. The source is
-    compiled at the first call, and once more for each other way in which arrays lie in memory.
+    of the first array) and ``stream``. It raises, before anything runs, ``TypeError`` for elements
+    of another size (those of one size are read as the declared type, as in PyCUDA) and
+    ``ValueError`` if arrays that are accessed as ``x[i]`` differ in length or lack elements of
+    ``range``; those that are accessed at other indices, too, may be longer. PyCUDA checks none of
+    these.
 
     Examples
     --------
@@ -276,22 +305,6 @@ class ElementwiseKernel(_core.ElementwiseLauncher):
         use_range : bool
             Whether the kernel takes ``range`` or ``slice``.
 
-        Returns
-        -------
-        module : SourceModule
-            The module.
-        function : driver.Function
-            The kernel, prepared.
-        arguments : list of Argument
-            What it takes, those of the range included.
-
-        Raises
-        ------
-        AssertionError
-            There is no array among the arguments.
-        CompileError
-            The compiler refused the source.
-
         Examples
         --------
         >>> add = ElementwiseKernel("float a, float *x", "x[i] += a")
@@ -317,8 +330,6 @@ class ElementwiseKernel(_core.ElementwiseLauncher):
 
         Raises
         ------
-        CompileError
-            The compiler refused the source.
         Unsupported
             The device has no textures, or the backend compiles no kernels.
 
@@ -330,11 +341,8 @@ class ElementwiseKernel(_core.ElementwiseLauncher):
         ...     preamble="texture<float, 1, cudaReadModeElementType> line;",
         ... )
         >>> line, x = gpuarray.arange(3, dtype=np.float32), gpuarray.empty(3, np.float32)
-        >>> if driver.Context.get_device().MAXIMUM_TEXTURE1D_WIDTH > 0:
-        ...     _ = line.bind_to_texref_ext(twice.get_texref("line"))
-        ...     twice(x)
-        ... else:
-        ...     x = 2 * line
+        >>> _ = line.bind_to_texref_ext(twice.get_texref("line"))
+        >>> twice(x)
         >>> x
         array([0., 2., 4.], dtype=float32)
         """
@@ -342,7 +350,7 @@ class ElementwiseKernel(_core.ElementwiseLauncher):
 
         check_textures("get_texref")
         every = self.__dict__.setdefault("_modules", {})
-        modules = every.setdefault(_core.current_ordinal(), Modules())
+        modules = every.setdefault(_core.current_ordinal(), _Modules())
         if not modules:
             modules.add(self.generate_stride_kernel_and_types(use_range)[0].module)
         return TextureReference._of_module(modules, name)

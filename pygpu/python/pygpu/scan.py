@@ -1,8 +1,8 @@
 """Running results of a program's expression, with the names of ``pycuda.scan``.
 
-The functions that scans are made of are those of ``gpuarray.cumsum`` and the like; the operator is
-the program's. An array is read and written once. Elements are combined in an order that depends on
-the length and the dtype alone, so that a scan of floating-point numbers repeats to the last bit."""
+An array is read and written once. Elements are combined in an order that depends on the length and
+the dtype alone, so that a scan of floating-point numbers repeats to the last bit.
+"""
 
 from __future__ import annotations
 
@@ -118,18 +118,16 @@ class _ScanKernel:
     def __call__(
         self, input_ary: Any, output_ary: Any = None, allocator: Any = None, stream: Any = None
     ) -> Any:
-        """Queues the scan.
+        """Queues the scan, and returns the array with the results.
 
         Parameters
         ----------
         input_ary : GPUArray
             An array of one axis, of any stride.
         output_ary : GPUArray or "new", optional
-            Where the results go: another array, a new one, or ``input_ary`` without it.
-        allocator : callable, optional
-            Where new memory comes from; that of ``input_ary`` without it.
-        stream : Stream, optional
-            Where the work is queued.
+            Where the results go: another array, a new one, or ``input_ary`` by default.
+        allocator, stream : callable and Stream, optional
+            Where new memory comes from, and where the work is queued.
         """
         self._check("input_ary", input_ary)
         if input_ary.ndim != 1:
@@ -202,14 +200,10 @@ class InclusiveScanKernel(_ScanKernel):
         to be associative, and need not be commutative.
     neutral : str or number, optional
         What combined with a value ``x`` is ``x``. An inclusive scan does not need it.
-    name_prefix : str
-        The start of the kernels' names.
-    options : sequence of str, optional
-        Options of the compiler.
-    preamble : str
-        Source before the kernels: functions, structures, ``#include`` lines.
-    devices : object, optional
-        Not used.
+    name_prefix, preamble : str
+        The start of the kernels' names, and source before them.
+    options, devices : sequence of str, and object
+        Options of the compiler; the other is not used.
 
     Raises
     ------
@@ -219,8 +213,7 @@ class InclusiveScanKernel(_ScanKernel):
     Examples
     --------
     >>> largest = InclusiveScanKernel(np.int32, "max(a, b)")
-    >>> x = gpuarray.to_gpu(np.int32([3, 1, 4, 1, 5]))
-    >>> largest(x).get()
+    >>> largest(gpuarray.to_gpu(np.int32([3, 1, 4, 1, 5]))).get()
     array([3, 3, 4, 4, 5], dtype=int32)
     """
 
@@ -232,21 +225,10 @@ class ExclusiveScanKernel(_ScanKernel):
 
     Parameters
     ----------
-    dtype : dtype
-        The dtype of the elements.
-    scan_expr : str
-        An expression of the values ``a`` and ``b``, of which ``a`` comes first: ``"a + b"``. It has
-        to be associative, and need not be commutative.
+    dtype, scan_expr, name_prefix, options, preamble, devices : as in :class:`InclusiveScanKernel`
+        The expression, and how it is compiled.
     neutral : str or number
         What combined with a value ``x`` is ``x``: the first result.
-    name_prefix : str
-        The start of the kernels' names.
-    options : sequence of str, optional
-        Options of the compiler.
-    preamble : str
-        Source before the kernels: functions, structures, ``#include`` lines.
-    devices : object, optional
-        Not used.
 
     Raises
     ------
@@ -256,8 +238,7 @@ class ExclusiveScanKernel(_ScanKernel):
     Examples
     --------
     >>> add = ExclusiveScanKernel(np.int32, "a + b", 0)
-    >>> x = gpuarray.to_gpu(np.int32([3, 1, 4]))
-    >>> add(x).get()
+    >>> add(gpuarray.to_gpu(np.int32([3, 1, 4]))).get()
     array([0, 3, 4], dtype=int32)
     """
 

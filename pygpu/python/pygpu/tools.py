@@ -70,8 +70,7 @@ def get_default_device(default: int = 0) -> driver.Device:
 
     Examples
     --------
-    >>> from pygpu import driver, tools
-    >>> isinstance(tools.get_default_device(), driver.Device)
+    >>> isinstance(get_default_device(), driver.Device)
     True
     """
     text = os.environ.get("CUDA_DEVICE", "").strip()
@@ -84,7 +83,7 @@ def make_default_context(ctx_maker: Callable[[driver.Device], Any] | None = None
     Parameters
     ----------
     ctx_maker : callable, optional
-        Takes a device and returns a context; `Device.make_context` without it.
+        Takes a device and returns a context; `Device.make_context` by default.
 
     Raises
     ------
@@ -93,8 +92,7 @@ def make_default_context(ctx_maker: Callable[[driver.Device], Any] | None = None
 
     Examples
     --------
-    >>> from pygpu import tools
-    >>> context = tools.make_default_context()
+    >>> context = make_default_context()
     >>> context.pop()
     """
     make = ctx_maker or (lambda device: device.make_context())
@@ -121,18 +119,15 @@ class DeviceData:
     Parameters
     ----------
     dev : Device, optional
-        The device; that of the current context without it.
+        The device; that of the current context by default.
 
     Examples
     --------
-    >>> from pygpu import autoinit, tools
-    >>> tools.DeviceData().align_bytes() % 4
-    0
-    >>> data = tools.DeviceData()
+    >>> data = DeviceData()
     >>> data.align(10), data.align_dtype(10, 4), data.align_words(8), data.coalesce(10)
     (64, 16, 16, 16)
-    >>> tools.DeviceData.make_valid_tex_channel_count(3)
-    4
+    >>> data.align_bytes(), DeviceData.make_valid_tex_channel_count(3)
+    (64, 4)
     """
 
     def __init__(self, dev: driver.Device | None = None) -> None:
@@ -155,10 +150,8 @@ class DeviceData:
 
         Parameters
         ----------
-        bytes : int
-            The number of bytes.
-        word_size : {4, 8, 16}
-            The bytes that a thread reads.
+        bytes, word_size : int
+            The number of bytes, and those that a thread reads: 4, 8 or 16.
         """
         return _round_up(bytes, self.align_bytes(word_size))
 
@@ -167,10 +160,8 @@ class DeviceData:
 
         Parameters
         ----------
-        elements : int
-            The number of elements.
-        dtype_size : {4, 8, 16}
-            The bytes of an element.
+        elements, dtype_size : int
+            The number of elements, and the bytes of one: 4, 8 or 16.
         """
         return _round_up(elements, self.align_words(dtype_size))
 
@@ -210,8 +201,7 @@ class DeviceData:
 
     @staticmethod
     def make_valid_tex_channel_count(size: int) -> int:
-        """Returns the least number of channels, of those that textures have, that holds some
-        numbers.
+        """Returns the least number of a texture's channels that holds some numbers: 1, 2 or 4.
 
         Parameters
         ----------
@@ -232,17 +222,12 @@ class OccupancyRecord:
     ----------
     devdata : DeviceData
         The device.
-    threads : int
-        The threads of a block.
-    shared_mem : int
-        Bytes of shared memory of a block.
-    registers : int
-        Registers of a thread.
+    threads, shared_mem, registers : int
+        The threads of a block, its bytes of shared memory, and the registers of a thread.
 
     Examples
     --------
-    >>> from pygpu import autoinit, tools
-    >>> 0 < tools.OccupancyRecord(tools.DeviceData(), 128).occupancy <= 1
+    >>> 0 < OccupancyRecord(DeviceData(), 128).occupancy <= 1
     True
     """
 
@@ -318,8 +303,7 @@ def clear_context_caches() -> None:
 
     Examples
     --------
-    >>> from pygpu import tools
-    >>> tools.clear_context_caches()
+    >>> clear_context_caches()
     """
     for func in context_dependent_memoized_functions:
         func._pycuda_ctx_dep_memoize_dic.clear()  # type: ignore[attr-defined]
@@ -327,11 +311,6 @@ def clear_context_caches() -> None:
 
 def init_cuda_context_fixture() -> Any:
     """The body of a pytest fixture: yields a context that is current while a test runs.
-
-    Yields
-    ------
-    Context
-        A context of the device that ``CUDA_DEVICE`` names, else of the first.
 
     Raises
     ------
@@ -341,10 +320,9 @@ def init_cuda_context_fixture() -> Any:
     Examples
     --------
     >>> import pytest
-    >>> from pygpu import tools
     >>> @pytest.fixture
     ... def context():
-    ...     yield from tools.init_cuda_context_fixture()
+    ...     yield from init_cuda_context_fixture()
     """
     driver.init()
     context = make_default_context()
@@ -365,8 +343,7 @@ def mark_cuda_test(inner_f: Callable[..., Any]) -> Callable[..., Any]:
 
     Examples
     --------
-    >>> from pygpu import gpuarray, tools
-    >>> @tools.mark_cuda_test
+    >>> @mark_cuda_test
     ... def test_sum():
     ...     return gpuarray.sum(gpuarray.arange(4)).get()
     >>> test_sum()

@@ -176,6 +176,31 @@ def test_concatenate_and_stack_refuse_what_numpy_refuses():
             ours([device for _, device in made], axis)
 
 
+# ---- iteration ----------------------------------------------------------------------------------
+
+
+@each_row("shape", [(), (0,), (3,), (2, 3), (0, 2), (2, 0)])
+def test_iteration(shape):
+    a = numbers(shape, "i4", 1)
+    a_gpu = gpuarray.to_gpu(np.asarray(a))
+    assert np.iterable(a_gpu) == np.iterable(a) == hasattr(a_gpu, "__iter__") & bool(shape)
+    if not shape:
+        with pytest.raises(TypeError, match="iteration over a 0-d array"):
+            iter(a_gpu)
+        assert int(a) in a_gpu
+        assert int(a) + 1 not in a_gpu
+        return
+    parts = list(a_gpu)
+    assert len(parts) == len(a)
+    for part, expected in zip(parts, a, strict=True):
+        check(part, expected)
+    for value in (0, 3.0, 1 << 20):
+        assert (value in a_gpu) == (value in a)
+    if len(a):
+        next(iter(a_gpu))[...] = 7
+        assert (a_gpu[0].get() == 7).all()
+
+
 # ---- complex ------------------------------------------------------------------------------------
 
 

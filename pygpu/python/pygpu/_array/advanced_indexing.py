@@ -436,8 +436,8 @@ def multi_take(
     ----------
     arrays : sequence of GPUArray
         The arrays.
-    indices, stream : GPUArray and Stream
-        See :func:`take`.
+    indices, stream : as in :func:`take`
+        The indices, and where the work is queued.
     out : sequence of GPUArray, optional
         Receive the results, one for each array.
 
@@ -555,8 +555,8 @@ def multi_put(
         The elements; those after as many as there are indices are not stored.
     dest_indices : GPUArray
         Where they go, along one axis.
-    dest_shape, out, stream : optional
-        See :func:`multi_take_put`.
+    dest_shape, out, stream : as in :func:`multi_take_put`
+        The outputs, and where the work is queued.
 
     Examples
     --------

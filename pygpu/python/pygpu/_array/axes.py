@@ -73,7 +73,7 @@ def cumsum(
         What elements are added in; without it that of `a`, small integers widened.
     out : GPUArray, optional
         Receives the result; `a` itself is allowed.
-    stream, allocator : optional
+    stream, allocator : Stream and callable, optional
         Where the work is queued, and where the result's memory comes from.
 
     Examples
@@ -100,8 +100,8 @@ def cumprod(
     ----------
     a : GPUArray
         The elements.
-    axis, dtype, out, stream, allocator : optional
-        See :func:`cumsum`.
+    axis, dtype, out, stream, allocator : as in :func:`cumsum`
+        The axis, what elements are multiplied in, and what receives the result.
 
     Examples
     --------
@@ -170,8 +170,8 @@ def argmax(
 
     Parameters
     ----------
-    a, axis, out, keepdims : optional
-        See :func:`argmin`.
+    a, axis, out, keepdims : as in :func:`argmin`
+        The elements, the axis, and what receives the result.
 
     Examples
     --------
@@ -207,8 +207,8 @@ def argsort(a: GPUArray, axis: int | None = -1, kind: str | None = None) -> GPUA
 
     Parameters
     ----------
-    a, axis, kind : optional
-        See :func:`sort`.
+    a, axis, kind : as in :func:`sort`
+        The elements and the axis.
 
     Examples
     --------

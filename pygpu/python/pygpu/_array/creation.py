@@ -109,8 +109,8 @@ def zeros(
 
     Parameters
     ----------
-    shape, dtype, allocator, order : optional
-        See :func:`full`; the dtype is float64 by default.
+    shape, dtype, allocator, order : as in :func:`full`
+        The new array; its dtype is float64 by default.
 
     Examples
     --------
@@ -127,8 +127,8 @@ def ones(
 
     Parameters
     ----------
-    shape, dtype, allocator, order : optional
-        See :func:`full`; the dtype is float64 by default.
+    shape, dtype, allocator, order : as in :func:`full`
+        The new array; its dtype is float64 by default.
 
     Examples
     --------
@@ -174,8 +174,8 @@ def zeros_like(other_ary: GPUArray, dtype: Any = None, order: str | None = "K") 
 
     Parameters
     ----------
-    other_ary, dtype, order : optional
-        See :func:`empty_like`.
+    other_ary, dtype, order : as in :func:`empty_like`
+        The other array, and how the new one differs.
 
     Examples
     --------
@@ -191,8 +191,8 @@ def ones_like(other_ary: GPUArray, dtype: Any = None, order: str | None = "K") -
 
     Parameters
     ----------
-    other_ary, dtype, order : optional
-        See :func:`empty_like`.
+    other_ary, dtype, order : as in :func:`empty_like`
+        The other array, and how the new one differs.
 
     Examples
     --------
@@ -210,8 +210,8 @@ def full_like(
 
     Parameters
     ----------
-    other_ary, dtype, order : optional
-        See :func:`empty_like`.
+    other_ary, dtype, order : as in :func:`empty_like`
+        The other array, and how the new one differs.
     fill_value : number
         The value of the elements.
 

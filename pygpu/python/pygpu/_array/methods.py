@@ -22,6 +22,7 @@ _METHODS = {
     "__array_ufunc__": (".numpy_functions", "array_ufunc"),
     "__dlpack__": (".._exchange.protocols", "dlpack"),
     "__dlpack_device__": (".._exchange.protocols", "dlpack_device"),
+    "__iter__": (".shapes", "iterate"),
     "argmax": (".axes", "argmax"),
     "argmin": (".axes", "argmin"),
     "clip": (".numerics", "clip"),

@@ -172,8 +172,8 @@ def allclose(
 
     Parameters
     ----------
-    a, b, rtol, atol, equal_nan : optional
-        See :func:`isclose`.
+    a, b, rtol, atol, equal_nan : as in :func:`isclose`
+        The elements and the tolerances.
 
     Examples
     --------

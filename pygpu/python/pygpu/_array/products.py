@@ -21,7 +21,7 @@ def dot(
         Arrays of one shape, of any number of axes, unlike numpy's, which multiplies matrices.
     dtype : dtype, optional
         What elements are combined in; that of the arrays by default.
-    stream, allocator : optional
+    stream, allocator : Stream and callable, optional
         Where the work is queued, and where the result's memory comes from.
 
     Examples
@@ -52,8 +52,8 @@ def matmul(
         one axis is a row on the left and a column on the right.
     out : GPUArray, optional
         Receives the product; it may be one of the factors.
-    dtype, stream, allocator : optional
-        See :func:`dot`; the dtype is the common one by default.
+    dtype, stream, allocator : as in :func:`dot`
+        What elements are combined in, where the work is queued, and where memory comes from.
 
     Examples
     --------
@@ -75,8 +75,8 @@ def subset_sum(
         Indices along one axis; one outside the array reads as zero.
     a : GPUArray
         The elements.
-    dtype, stream, allocator : optional
-        See :func:`dot`.
+    dtype, stream, allocator : as in :func:`dot`
+        What elements are combined in, where the work is queued, and where memory comes from.
 
     Examples
     --------
@@ -98,8 +98,8 @@ def subset_dot(
 
     Parameters
     ----------
-    subset, a, b, dtype, stream, allocator : optional
-        See :func:`subset_sum`.
+    subset, a, b, dtype, stream, allocator : as in :func:`subset_sum`
+        The indices and the elements, and what these are combined in.
 
     Examples
     --------
@@ -116,8 +116,8 @@ def subset_min(subset: GPUArray, a: GPUArray, stream: Any = None) -> GPUArray:
 
     Parameters
     ----------
-    subset, a, stream : optional
-        See :func:`subset_sum`.
+    subset, a, stream : as in :func:`subset_sum`
+        The indices and the elements.
 
     Examples
     --------
@@ -132,8 +132,8 @@ def subset_max(subset: GPUArray, a: GPUArray, stream: Any = None) -> GPUArray:
 
     Parameters
     ----------
-    subset, a, stream : optional
-        See :func:`subset_sum`.
+    subset, a, stream : as in :func:`subset_sum`
+        The indices and the elements.
 
     Examples
     --------

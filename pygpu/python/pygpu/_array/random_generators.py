@@ -159,7 +159,7 @@ class RandomNumberGenerator:
 
         Parameters
         ----------
-        shape, dtype, stream : optional
+        shape, dtype, stream : int or tuple of int, dtype, and Stream
             The new array; see :meth:`fill_uniform`.
         """
         result = empty(shape, dtype)
@@ -171,7 +171,7 @@ class RandomNumberGenerator:
 
         Parameters
         ----------
-        shape, dtype, stream : optional
+        shape, dtype, stream : int or tuple of int, dtype, and Stream
             The new array; see :meth:`fill_normal`.
         """
         result = empty(shape, dtype)
@@ -185,7 +185,7 @@ class RandomNumberGenerator:
 
         Parameters
         ----------
-        shape, dtype, mean, stddev, stream : optional
+        shape, dtype, mean, stddev, stream : as in :meth:`gen_normal`
             The new array and the distribution; see :meth:`fill_log_normal`.
         """
         result = empty(shape, dtype)
@@ -199,7 +199,7 @@ class RandomNumberGenerator:
 
         Parameters
         ----------
-        shape, dtype, lambda_value, stream : optional
+        shape, dtype, lambda_value, stream : as in :meth:`gen_normal`
             The new array, of uint32, and the mean.
         """
         result = empty(shape, dtype)

@@ -118,11 +118,11 @@ def reduce_some(
         a = _core.select(_fit(mask, a), a, least, False)
     if neutral is None and a.size == 0:
         result = _core.full(_shape_of(a, given), a.dtype, one, given.get("allocator"))
-    else:
-        result = getattr(a, name)(**given)
-        if one is not None:
-            result = _ufuncs[join](result, one, out=result)
-    return _stored(result, out)
+        return _stored(result, out)
+    if one is None:
+        return getattr(a, name)(**given, out=out)
+    result = getattr(a, name)(**given)
+    return _ufuncs[join](result, one, out=result if out is None else _same_shape(out, result))
 
 
 def _shape_of(a: GPUArray, given: dict[str, Any]) -> tuple[int, ...]:
@@ -170,7 +170,7 @@ def sum(
     dtype : dtype, optional
         What elements are added in. Without it, and without numpy's arguments, the dtype of `a`, as
         in PyCUDA; else numpy's, which widens small integers. An axis in its place is taken as one.
-    stream, allocator : optional
+    stream, allocator : Stream and callable, optional
         Where the work is queued, and where the result's memory comes from.
     axis, out, keepdims, initial, where : optional
         As in numpy: the axes that are combined, the array that receives the result, whether the
@@ -226,7 +226,7 @@ def prod(
         The elements.
     axis, dtype, out, keepdims, initial, where : optional
         As in numpy; see :func:`sum`.
-    stream, allocator : optional
+    stream, allocator : Stream and callable, optional
         Where the work is queued, and where the result's memory comes from.
 
     Examples
@@ -254,7 +254,7 @@ def any(
     ----------
     a : GPUArray
         The elements.
-    stream, allocator : optional
+    stream, allocator : Stream and callable, optional
         Where the work is queued, and where the result's memory comes from. An axis as the first of
         them is taken as one.
     axis, out, keepdims, where : optional
@@ -285,8 +285,8 @@ def all(
     ----------
     a : GPUArray
         The elements.
-    stream, allocator, axis, out, keepdims, where : optional
-        See :func:`any`.
+    stream, allocator, axis, out, keepdims, where : as in :func:`any`
+        The axes, the mask, and what receives the result.
 
     Examples
     --------
@@ -314,7 +314,7 @@ def min(
     ----------
     a : GPUArray
         The elements.
-    stream, allocator : optional
+    stream, allocator : Stream and callable, optional
         Where the work is queued, and where the result's memory comes from. An axis as `stream` is
         taken as one.
     axis, out, keepdims, initial, where : optional
@@ -346,8 +346,8 @@ def max(
     ----------
     a : GPUArray
         The elements.
-    stream, allocator, axis, out, keepdims, initial, where : optional
-        See :func:`min`.
+    stream, allocator, axis, out, keepdims, initial, where : as in :func:`min`
+        The axes, the mask, and what receives the result.
 
     Examples
     --------
@@ -502,7 +502,7 @@ def mean(
         The elements.
     axis, dtype, out, keepdims, where : optional
         As in numpy; see :func:`sum`. The dtype is that of `a` if it has fractions, else float64.
-    stream, allocator : optional
+    stream, allocator : Stream and callable, optional
         Where the work is queued, and where the result's memory comes from.
 
     Examples
@@ -550,7 +550,7 @@ def var(
         As in numpy; see :func:`mean`.
     ddof : number
         What is taken from the number of elements before the sum of squares is divided by it.
-    stream, allocator : optional
+    stream, allocator : Stream and callable, optional
         Where the work is queued, and where the result's memory comes from.
 
     Examples
@@ -595,8 +595,8 @@ def std(
     ----------
     a : GPUArray
         The elements.
-    axis, dtype, out, ddof, keepdims, where, stream, allocator : optional
-        See :func:`var`.
+    axis, dtype, out, ddof, keepdims, where, stream, allocator : as in :func:`var`
+        The axes, the mask, and what receives the result.
 
     Examples
     --------

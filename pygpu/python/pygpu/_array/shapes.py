@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,12 +12,22 @@ from .._arguments import gpu_array, gpu_arrays, whole
 from .._core import GPUArray
 from .axes import along_axis, normalize_axis_index, normalize_axis_tuple
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 
 def strided_view(a: GPUArray, shape: Any, strides: Any, offset: int = 0) -> GPUArray:
     """Returns a view of `a` with another shape and strides, `offset` bytes from its start."""
     if 0 in shape or a.size == 0:
         return _core.new_like(a, tuple(shape))
     return _core.strided_view(a, tuple(shape), list(strides), offset)
+
+
+def iterate(a: GPUArray) -> Iterator[GPUArray]:
+    """Returns the views along the first axis, one after another: ``iter(a)``."""
+    if a.ndim == 0:
+        raise TypeError("iteration over a 0-d array")
+    return map(a.__getitem__, range(len(a)))
 
 
 def transpose(a: GPUArray, axes: Any = None) -> GPUArray:
@@ -292,8 +302,8 @@ def stack(arrays: Any, axis: int = 0, allocator: Any = None) -> GPUArray:
 
     Parameters
     ----------
-    arrays, allocator : sequence of GPUArray, and callable
-        See :func:`concatenate`.
+    arrays, allocator : as in :func:`concatenate`
+        The arrays, and where memory comes from.
     axis : int
         The position of the new axis.
 
@@ -386,15 +396,15 @@ def split(ary: GPUArray, indices_or_sections: Any, axis: int = 0) -> list[GPUArr
 
     Parameters
     ----------
-    ary, indices_or_sections, axis : GPUArray, int or sequence of int, and int
-        See :func:`array_split`.
+    ary, indices_or_sections, axis : as in :func:`array_split`
+        The elements, the parts and the axis.
 
     Examples
     --------
     >>> [part.get() for part in gpuarray.split(gpuarray.arange(4), 2)]
     [array([0, 1]), array([2, 3])]
     """
-    if not hasattr(indices_or_sections, "__iter__"):
+    if not np.iterable(indices_or_sections):
         extent = gpu_array("ary", ary).shape[normalize_axis_index(axis, ary.ndim)]
         count = whole("indices_or_sections", indices_or_sections)
         if count > 0 and extent % count:
@@ -565,8 +575,8 @@ def triu(m: GPUArray, k: int = 0) -> GPUArray:
 
     Parameters
     ----------
-    m, k : GPUArray and int
-        See :func:`tril`.
+    m, k : as in :func:`tril`
+        The elements and the diagonal.
 
     Examples
     --------

@@ -50,8 +50,8 @@ def dtype_to_ctype(dtype: Any, with_fp_tex_hack: bool = False) -> str:
     Parameters
     ----------
     dtype : dtype
-        A numeric dtype, one of :class:`pygpu.gpuarray.vec`, or one that
-        :func:`get_or_register_dtype` has registered.
+        A numeric dtype, one of :class:`pygpu.gpuarray.vec`, or a registered one
+        (:func:`get_or_register_dtype`).
     with_fp_tex_hack : bool
         Whether floating point and complex dtypes get the names that ``pycuda-helpers.hpp`` has
         for elements of textures.
@@ -99,10 +99,8 @@ class VectorArg(Argument):
 
     Parameters
     ----------
-    dtype : dtype
-        The dtype of the elements.
-    name : str
-        The name by which the snippet refers to it.
+    dtype, name : as in :class:`Argument`
+        The dtype of the elements, and the array's name.
 
     Examples
     --------
@@ -123,10 +121,8 @@ class ScalarArg(Argument):
 
     Parameters
     ----------
-    dtype : dtype
-        Its dtype.
-    name : str
-        The name by which the snippet refers to it.
+    dtype, name : as in :class:`Argument`
+        Its dtype and its name.
 
     Examples
     --------
@@ -146,13 +142,13 @@ class ScalarArg(Argument):
 
 
 def parse_c_arg(c_arg: str) -> Argument:
-    """Reads the declaration of one argument in CUDA C.
+    """Reads the declaration of one argument in CUDA C: a VectorArg for a pointer or an array, or a
+    ScalarArg.
 
     Parameters
     ----------
     c_arg : str
-        For example ``"const float *x"`` or ``"int n"``. Names of types are those that
-        :func:`get_or_register_dtype` knows.
+        For example ``"const float *x"``, with registered names of types.
 
     Examples
     --------
@@ -163,7 +159,8 @@ def parse_c_arg(c_arg: str) -> Argument:
 
 
 def get_arg_type(c_arg: str) -> str:
-    """Returns the format code of the argument that a declaration in CUDA C declares.
+    """Returns the format code of the argument that a declaration in CUDA C declares: ``"P"`` for an
+    array.
 
     Parameters
     ----------
@@ -205,11 +202,11 @@ _declarations: dict[str, list[str]] = {}
 def match_dtype_to_c_struct(
     device: Device | None, name: str, dtype: Any
 ) -> tuple[np.dtype[Any], str]:
-    """Returns a record dtype whose fields lie where a kernel finds those of a C structure.
+    """Returns a record dtype whose fields lie where a kernel finds those of a C structure, and the
+    structure's declaration, without those of structures that are its fields.
 
-    The offsets and the size are asked of the device's compiler, by a kernel that writes them.
-    PyCUDA has no such function; it is that of PyOpenCL, and what a program needs before it hands
-    :func:`get_or_register_dtype` the dtype of a structure.
+    The device's compiler is asked for the offsets and the size. The function is that of PyOpenCL;
+    :func:`get_or_register_dtype` takes the dtype that it returns.
 
     Parameters
     ----------
@@ -221,17 +218,10 @@ def match_dtype_to_c_struct(
         A record: its fields' names and dtypes, in the order in which they lie in memory. Its
         offsets do not matter. A field may be an array, or a record that has a name already.
 
-    Returns
-    -------
-    dtype : numpy.dtype
-        The record with the offsets and the size that the structure has on the device.
-    c_decl : str
-        The structure's declaration, without those of structures that are its fields.
-
     Raises
     ------
     Unsupported
-        The backend does not compile kernels.
+        The backend compiles no kernels.
 
     Examples
     --------
@@ -239,11 +229,8 @@ def match_dtype_to_c_struct(
     >>> pair, declaration = match_dtype_to_c_struct(None, "pair", pair)
     >>> pair.itemsize, pair.fields["value"][1]
     (16, 8)
-    >>> print(declaration, end="")
-    typedef struct {
-        signed char flag;
-        double value;
-    } pair;
+    >>> " ".join(declaration.split())
+    'typedef struct { signed char flag; double value; } pair;'
     """
     from .. import driver
 

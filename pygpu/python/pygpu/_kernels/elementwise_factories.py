@@ -1,4 +1,10 @@
-"""What PyCUDA's factories of elementwise kernels share."""
+"""PyCUDA's factories of kernels of its own arrays' arithmetic, functions and selections, for
+programs that call them: the arrays of this package have kernels of their own.
+
+Each returns a prepared kernel for contiguous arrays, whose last argument is the number of elements.
+They raise ``Unsupported`` where the backend compiles no kernels, and ``CompileError`` for an
+operator or a function that CUDA C does not have for the dtypes.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +14,13 @@ import numpy as np
 
 from .. import _core
 from .._errors import Unsupported
-from .c_types import ScalarArg, dtype_to_ctype
+from ..tools import context_dependent_memoize
+from .c_types import ScalarArg, VectorArg, dtype_to_ctype
 from .elementwise_source import get_elwise_kernel, get_elwise_module
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from .._driver.textures import TextureReference
 
 
@@ -29,10 +38,7 @@ def textured(
     arguments: list[Any], operation: str, name: str, textures: dict[str, Any], loop_prep: str = ""
 ) -> tuple[_core.Function, list[TextureReference]]:
     """Returns a prepared kernel that reads elements through texture references, which have the
-    given names and dtypes, and the references. Its last argument is the number of elements.
-
-    Raises ``Unsupported`` where the device has no textures.
-    """
+    given names and dtypes, and the references."""
     if not _core.has_textures():
         raise Unsupported(f"{name}: its kernel reads through textures, which the device has not")
     texels = {it: dtype_to_ctype(dtype, with_fp_tex_hack=True) for it, dtype in textures.items()}
@@ -46,3 +52,462 @@ def textured(
     bound = [module.get_texref(reference) for reference in textures]
     kernel.prepare("".join(argument.struct_char for argument in arguments), texrefs=bound)
     return kernel, bound
+
+
+@context_dependent_memoize
+def get_linear_combination_kernel(
+    summand_descriptors: Sequence[tuple[bool, Any, Any]], dtype_z: Any
+) -> tuple[_core.Function, list[TextureReference]]:
+    """Returns a prepared kernel of ``z = a0 x0 + a1 x1 + ...``, and texture references.
+
+    The kernel's arguments are ``a0, x0, a1, x1, ..., z, n``, without the factors that are in device
+    memory: it reads those through the references.
+
+    Parameters
+    ----------
+    summand_descriptors : tuple of tuple
+        For each summand: whether its factor is in device memory, the dtype of the factor, and that
+        of the array.
+    dtype_z : dtype
+        The dtype of the result.
+
+    Raises
+    ------
+    Unsupported
+        A factor is in device memory, and the device has no textures.
+
+    Examples
+    --------
+    >>> x, z = gpuarray.arange(3, dtype=np.float32), gpuarray.empty(3, np.float32)
+    >>> summand = (False, np.float32, np.float32)
+    >>> combine, _ = get_linear_combination_kernel((summand, summand), np.float32)
+    >>> combine.prepared_call(z._grid, z._block, 2, x.gpudata, 10, x.gpudata, z.gpudata, 3)
+    >>> z
+    array([ 0., 12., 24.], dtype=float32)
+    """
+    arguments: list[Any] = []
+    textures: dict[str, Any] = {}
+    factors = []
+    for k, (is_gpu_scalar, scalar_dtype, vector_dtype) in enumerate(summand_descriptors):
+        if is_gpu_scalar:
+            textures[f"tex_a{k}"] = scalar_dtype
+            factors.append(f"{dtype_to_ctype(scalar_dtype)} a{k} = fp_tex1Dfetch(tex_a{k}, 0)")
+        else:
+            arguments.append(ScalarArg(scalar_dtype, f"a{k}"))
+        arguments.append(VectorArg(vector_dtype, f"x{k}"))
+    arguments.append(VectorArg(dtype_z, "z"))
+    total = " + ".join(f"a{k}*x{k}[i]" for k in range(len(summand_descriptors)))
+    operation, name = f"z[i] = {total}", "linear_combination"
+    if not textures:
+        return get_elwise_kernel(arguments, operation, name), []
+    return textured(arguments, operation, name, textures, loop_prep=";\n".join(factors))
+
+
+def _real_part(dtype_z: Any, dtype: Any) -> Any:
+    """The dtype that a number is converted to for arithmetic in ``dtype_z``."""
+    dtype_z, dtype = np.dtype(dtype_z), np.dtype(dtype)
+    return dtype_z.type(0).real.dtype if dtype_z.kind == "c" != dtype.kind else dtype_z
+
+
+@context_dependent_memoize
+def get_axpbyz_kernel(
+    dtype_x: Any, dtype_y: Any, dtype_z: Any, x_is_scalar: bool = False, y_is_scalar: bool = False
+) -> _core.Function:
+    """Returns a prepared kernel of ``z = a x + b y``, with the arguments ``a, x, b, y, z, n``.
+
+    Parameters
+    ----------
+    dtype_x, dtype_y, dtype_z : dtype
+        The dtypes of the arrays; a factor has that of its array.
+    x_is_scalar, y_is_scalar : bool
+        Whether the array has one element, for all elements of the result.
+
+    Examples
+    --------
+    >>> x, z = gpuarray.arange(3, dtype=np.float32), gpuarray.empty(3, np.float32)
+    >>> axpbyz = get_axpbyz_kernel(np.float32, np.float32, np.float32)
+    >>> axpbyz.prepared_call(z._grid, z._block, 2, x.gpudata, 5, x.gpudata, z.gpudata, 3)
+    >>> z
+    array([ 0.,  7., 14.], dtype=float32)
+    """
+    arguments = typed("{x} a, {x} *x, {y} b, {y} *y, {z} *z", x=dtype_x, y=dtype_y, z=dtype_z)
+    x_type = dtype_to_ctype(_real_part(dtype_z, dtype_x))
+    y_type = dtype_to_ctype(_real_part(dtype_z, dtype_y))
+    x, y = "x[0]" if x_is_scalar else "x[i]", "y[0]" if y_is_scalar else "y[i]"
+    total = f"({x_type})a * (({x_type}){x}) + ({y_type})b * (({y_type}){y})"
+    return get_elwise_kernel(arguments, f"z[i] = {total}", "axpbyz")
+
+
+@context_dependent_memoize
+def get_axpbz_kernel(dtype_x: Any, dtype_z: Any) -> _core.Function:
+    """Returns a prepared kernel of ``z = a x + b``, with the arguments ``a, x, b, z, n``.
+
+    Parameters
+    ----------
+    dtype_x, dtype_z : dtype
+        The dtypes of the arrays; both numbers have that of ``z``.
+
+    Examples
+    --------
+    >>> x, z = gpuarray.arange(3, dtype=np.float32), gpuarray.empty(3, np.float32)
+    >>> axpbz = get_axpbz_kernel(np.float32, np.float32)
+    >>> axpbz.prepared_call(z._grid, z._block, 2, x.gpudata, 1, z.gpudata, 3)
+    >>> z
+    array([1., 3., 5.], dtype=float32)
+    """
+    arguments = typed("{z} a, {x} *x, {z} b, {z} *z", x=dtype_x, z=dtype_z)
+    return get_elwise_kernel(arguments, "z[i] = a * x[i] + b", "axpb")
+
+
+@context_dependent_memoize
+def get_binary_op_kernel(
+    dtype_x: Any,
+    dtype_y: Any,
+    dtype_z: Any,
+    operator: str,
+    x_is_scalar: bool = False,
+    y_is_scalar: bool = False,
+) -> _core.Function:
+    """Returns a prepared kernel of ``z = x operator y``, with the arguments ``x, y, z, n``.
+
+    Parameters
+    ----------
+    dtype_x, dtype_y, dtype_z, x_is_scalar, y_is_scalar : as in :func:`get_axpbyz_kernel`
+        The arrays.
+    operator : str
+        An operator of C between two values: ``"*"``, ``"<"``.
+
+    Examples
+    --------
+    >>> x, z = gpuarray.arange(4, dtype=np.float32), gpuarray.empty(4, np.float32)
+    >>> multiply = get_binary_op_kernel(np.float32, np.float32, np.float32, "*")
+    >>> multiply.prepared_call(z._grid, z._block, x.gpudata, x.gpudata, z.gpudata, 4)
+    >>> z
+    array([0., 1., 4., 9.], dtype=float32)
+    """
+    arguments = typed("{x} *x, {y} *y, {z} *z", x=dtype_x, y=dtype_y, z=dtype_z)
+    x_type = dtype_to_ctype(_real_part(dtype_z, dtype_x))
+    y_type = dtype_to_ctype(_real_part(dtype_z, dtype_y))
+    x, y = "x[0]" if x_is_scalar else "x[i]", "y[0]" if y_is_scalar else "y[i]"
+    value = f"({dtype_to_ctype(dtype_z)})(({x_type}){x} {operator} ({y_type}){y})"
+    return get_elwise_kernel(arguments, f"z[i] = {value}", "multiply")
+
+
+@context_dependent_memoize
+def get_rdivide_elwise_kernel(dtype_x: Any, dtype_z: Any) -> _core.Function:
+    """Returns a prepared kernel of ``z = y / x`` with a number ``y``: the arguments are ``x, y, z,
+    n``.
+
+    Parameters
+    ----------
+    dtype_x, dtype_z : dtype
+        The dtypes of the arrays; ``y`` has that of ``z``.
+
+    Examples
+    --------
+    >>> x, z = gpuarray.full(2, 4, np.float32), gpuarray.empty(2, np.float32)
+    >>> divide = get_rdivide_elwise_kernel(np.float32, np.float32)
+    >>> divide.prepared_call(z._grid, z._block, x.gpudata, 8, z.gpudata, 2)
+    >>> z
+    array([2., 2.], dtype=float32)
+    """
+    arguments = typed("{x} *x, {z} y, {z} *z", x=dtype_x, z=dtype_z)
+    return get_elwise_kernel(arguments, "z[i] = y / x[i]", "divide_r")
+
+
+@context_dependent_memoize
+def get_scalar_op_kernel(dtype_x: Any, dtype_a: Any, dtype_y: Any, operator: str) -> _core.Function:
+    """Returns a prepared kernel of ``y = x operator a`` with a number ``a``: it takes ``x, a, y,
+    n``.
+
+    Parameters
+    ----------
+    dtype_x, dtype_a, dtype_y : dtype
+        The dtypes of the array, the number and the result.
+    operator : str
+        An operator of C between two values: ``"-"``, ``"=="``.
+
+    Examples
+    --------
+    >>> x, y = gpuarray.arange(3, dtype=np.int32), gpuarray.empty(3, np.int32)
+    >>> subtract = get_scalar_op_kernel(np.int32, np.int32, np.int32, "-")
+    >>> subtract.prepared_call(y._grid, y._block, x.gpudata, 1, y.gpudata, 3)
+    >>> y
+    array([-1,  0,  1], dtype=int32)
+    """
+    arguments = typed("{x} *x, {a} a, {y} *y", x=dtype_x, a=dtype_a, y=dtype_y)
+    return get_elwise_kernel(arguments, f"y[i] = x[i] {operator} a", "scalarop_kernel")
+
+
+@context_dependent_memoize
+def get_binary_func_kernel(func: str, dtype_x: Any, dtype_y: Any, dtype_z: Any) -> _core.Function:
+    """Returns a prepared kernel of ``z = func(x, y)``, with the arguments ``x, y, z, n``.
+
+    Parameters
+    ----------
+    func : str
+        The name of a function in CUDA C, which is part of the kernel's name, too.
+    dtype_x, dtype_y, dtype_z : dtype
+        The dtypes of the arrays.
+
+    Examples
+    --------
+    >>> x, z = gpuarray.arange(3, dtype=np.float32), gpuarray.empty(3, np.float32)
+    >>> largest = get_binary_func_kernel("fmaxf", np.float32, np.float32, np.float32)
+    >>> largest.prepared_call(z._grid, z._block, x.gpudata, x.gpudata, z.gpudata, 3)
+    >>> z
+    array([0., 1., 2.], dtype=float32)
+    """
+    arguments = typed("{x} *x, {y} *y, {z} *z", x=dtype_x, y=dtype_y, z=dtype_z)
+    return get_elwise_kernel(arguments, f"z[i] = {func}(x[i], y[i])", f"{func}_kernel")
+
+
+@context_dependent_memoize
+def get_binary_func_scalar_kernel(
+    func: str, dtype_x: Any, dtype_y: Any, dtype_z: Any
+) -> _core.Function:
+    """Returns a prepared kernel of ``z = func(x, y)`` with a number ``y``: it takes ``x, y, z, n``.
+
+    Parameters
+    ----------
+    func, dtype_x, dtype_y, dtype_z : as in :func:`get_binary_func_kernel`
+        The function, and the dtypes of the array, the number and the result.
+
+    Examples
+    --------
+    >>> x, z = gpuarray.arange(3, dtype=np.float32), gpuarray.empty(3, np.float32)
+    >>> power = get_binary_func_scalar_kernel("powf", np.float32, np.float32, np.float32)
+    >>> power.prepared_call(z._grid, z._block, x.gpudata, 2, z.gpudata, 3)
+    >>> z
+    array([0., 1., 4.], dtype=float32)
+    """
+    arguments = typed("{x} *x, {y} y, {z} *z", x=dtype_x, y=dtype_y, z=dtype_z)
+    return get_elwise_kernel(arguments, f"z[i] = {func}(x[i], y)", f"{func}_kernel")
+
+
+def get_binary_minmax_kernel(
+    func: str, dtype_x: Any, dtype_y: Any, dtype_z: Any, use_scalar: bool
+) -> _core.Function:
+    """Returns a prepared kernel of the smaller or the larger of two values, by ``min``, ``fmin`` or
+    ``fminf`` as the dtypes need it. Its arguments are ``x, y, z, n``.
+
+    Parameters
+    ----------
+    func : {"min", "max"}
+        Which of the two values the result is.
+    dtype_x, dtype_y, dtype_z : dtype
+        The dtypes of the arguments and of the result.
+    use_scalar : bool
+        Whether ``y`` is a number, not an array.
+
+    Examples
+    --------
+    >>> x, z = gpuarray.arange(4, dtype=np.int32), gpuarray.empty(4, np.int32)
+    >>> smaller = get_binary_minmax_kernel("min", np.int32, np.int32, np.int32, True)
+    >>> smaller.prepared_call(z._grid, z._block, x.gpudata, 2, z.gpudata, 4)
+    >>> z
+    array([0, 1, 2, 2], dtype=int32)
+    """
+    if np.float64 not in [dtype_x, dtype_y]:
+        func += "f"
+    if any(np.dtype(dtype).kind == "f" for dtype in (dtype_x, dtype_y, dtype_z)):
+        func = f"f{func}"
+    elif func.endswith("f"):
+        func = func[:-1]
+    make = get_binary_func_scalar_kernel if use_scalar else get_binary_func_kernel
+    return make(func, dtype_x, dtype_y, dtype_z)
+
+
+@context_dependent_memoize
+def get_pow_array_kernel(
+    dtype_x: Any, dtype_y: Any, dtype_z: Any, is_base_array: bool, is_exp_array: bool
+) -> _core.Function:
+    """Returns a prepared kernel of ``z = x ** y``, by ``powf`` if ``z`` is of float32, else by
+    ``pow``. Its arguments are ``x, y, z, n``.
+
+    Parameters
+    ----------
+    dtype_x, dtype_y, dtype_z : dtype
+        The dtypes of base, exponent and result.
+    is_base_array, is_exp_array : bool
+        Whether the base and the exponent are arrays; one of them has to be.
+
+    Raises
+    ------
+    AssertionError
+        Neither is an array.
+
+    Examples
+    --------
+    >>> x, z = gpuarray.arange(4, dtype=np.float32), gpuarray.empty(4, np.float32)
+    >>> power = get_pow_array_kernel(np.float32, np.float32, np.float32, True, False)
+    >>> power.prepared_call(z._grid, z._block, x.gpudata, 2, z.gpudata, 4)
+    >>> z
+    array([0., 1., 4., 9.], dtype=float32)
+    """
+    if not (is_base_array or is_exp_array):
+        raise AssertionError("base and exponent are numbers; one of them has to be an array")
+    function = "powf" if dtype_z == np.float32 else "pow"
+    x, y = (
+        ("*x", "x[i]") if is_base_array else ("x", "x"),
+        ("*y", "y[i]") if is_exp_array else ("y",) * 2,
+    )
+    arguments = typed(f"{{x}} {x[0]}, {{y}} {y[0]}, {{z}} *z", x=dtype_x, y=dtype_y, z=dtype_z)
+    return get_elwise_kernel(arguments, f"z[i] = {function}({x[1]}, {y[1]})", "pow_method")
+
+
+@context_dependent_memoize
+def get_fmod_kernel() -> _core.Function:
+    """Returns a prepared kernel of ``z = fmod(arg, mod)``, all of float32: it takes ``arg, mod, z,
+    n``.
+
+    Examples
+    --------
+    >>> x, y = gpuarray.full(2, -5, np.float32), gpuarray.full(2, 3, np.float32)
+    >>> get_fmod_kernel().prepared_call(x._grid, x._block, x.gpudata, y.gpudata, x.gpudata, 2)
+    >>> x
+    array([-2., -2.], dtype=float32)
+    """
+    arguments = "float *arg, float *mod, float *z"
+    return get_elwise_kernel(arguments, "z[i] = fmod(arg[i], mod[i])", "fmod_kernel")
+
+
+@context_dependent_memoize
+def get_modf_kernel() -> _core.Function:
+    """Returns a prepared kernel that splits numbers ``x`` of float32 into whole numbers and
+    fractions. Its arguments are ``x, intpart, fracpart, n``.
+
+    Examples
+    --------
+    >>> x, y = gpuarray.full(2, -2.25, np.float32), gpuarray.empty(2, np.float32)
+    >>> get_modf_kernel().prepared_call(x._grid, x._block, x.gpudata, y.gpudata, x.gpudata, 2)
+    >>> y, x
+    (array([-2., -2.], dtype=float32), array([-0.25, -0.25], dtype=float32))
+    """
+    arguments = "float *x, float *intpart, float *fracpart"
+    return get_elwise_kernel(arguments, "fracpart[i] = modf(x[i], &intpart[i])", "modf_kernel")
+
+
+@context_dependent_memoize
+def get_frexp_kernel() -> _core.Function:
+    """Returns a prepared kernel that splits numbers ``x`` into a significand, from 0.5 to 1, and an
+    exponent of 2, all of float32. Its arguments are ``x, significand, exponent, n``.
+
+    Examples
+    --------
+    >>> x, y = gpuarray.full(2, 3, np.float32), gpuarray.empty(2, np.float32)
+    >>> get_frexp_kernel().prepared_call(x._grid, x._block, x.gpudata, x.gpudata, y.gpudata, 2)
+    >>> x, y
+    (array([0.75, 0.75], dtype=float32), array([2., 2.], dtype=float32))
+    """
+    body = "int expt = 0; significand[i] = frexp(x[i], &expt); exponent[i] = expt"
+    return get_elwise_kernel("float *x, float *significand, float *exponent", body, "frexp_kernel")
+
+
+@context_dependent_memoize
+def get_ldexp_kernel() -> _core.Function:
+    """Returns a prepared kernel of ``z = sig * 2**expt``, all of float32: it takes ``sig, expt, z,
+    n``.
+
+    Examples
+    --------
+    >>> x, y = gpuarray.full(2, 0.75, np.float32), gpuarray.full(2, 4, np.float32)
+    >>> get_ldexp_kernel().prepared_call(x._grid, x._block, x.gpudata, y.gpudata, x.gpudata, 2)
+    >>> x
+    array([12., 12.], dtype=float32)
+    """
+    arguments = "float *sig, float *expt, float *z"
+    return get_elwise_kernel(arguments, "z[i] = ldexp(sig[i], int(expt[i]))", "ldexp_kernel")
+
+
+@context_dependent_memoize
+def get_unary_func_kernel(func_name: str, in_dtype: Any, out_dtype: Any = None) -> _core.Function:
+    """Returns a prepared kernel of ``z = func_name(y)``, with the arguments ``y, z, n``.
+
+    Parameters
+    ----------
+    func_name : str
+        The name of a function in CUDA C, which is part of the kernel's name, too.
+    in_dtype, out_dtype : dtype
+        The dtypes of the array and of the result, which is that of the array by default.
+
+    Examples
+    --------
+    >>> y = gpuarray.full(3, 9, np.float32)
+    >>> root = get_unary_func_kernel("sqrtf", np.float32)
+    >>> root.prepared_call(y._grid, y._block, y.gpudata, y.gpudata, 3)
+    >>> y
+    array([3., 3., 3.], dtype=float32)
+    """
+    out_dtype = in_dtype if out_dtype is None else out_dtype
+    return unary(f"{func_name}(y[i])", in_dtype, out_dtype, f"{func_name}_kernel")
+
+
+def _selection(condition: str, crit_dtype: Any, dtype: Any) -> _core.Function:
+    names = ("then_", "else_", "result")
+    arguments = [VectorArg(crit_dtype, "crit"), *(VectorArg(dtype, name) for name in names)]
+    body = f"result[i] = crit[i] {condition} 0 ? then_[i] : else_[i]"
+    return get_elwise_kernel(arguments, body, "if_positive")
+
+
+@context_dependent_memoize
+def get_if_positive_kernel(crit_dtype: Any, dtype: Any) -> _core.Function:
+    """Returns a prepared kernel of ``result = crit > 0 ? then_ : else_``, with the arguments
+    ``crit, then_, else_, result, n``.
+
+    Parameters
+    ----------
+    crit_dtype, dtype : dtype
+        The dtypes of the criterion and of the other arrays.
+
+    Examples
+    --------
+    >>> x, z = gpuarray.arange(-1, 2, dtype=np.int32), gpuarray.empty(3, np.int32)
+    >>> select = get_if_positive_kernel(np.int32, np.int32)
+    >>> select.prepared_call(z._grid, z._block, *[x.gpudata] * 2, z.gpudata, z.gpudata, 3)
+    >>> int(z[2].get())
+    1
+    """
+    return _selection(">", crit_dtype, dtype)
+
+
+@context_dependent_memoize
+def get_where_kernel(crit_dtype: Any, dtype: Any) -> _core.Function:
+    """Returns a prepared kernel of ``result = crit != 0 ? then_ : else_``, with the arguments
+    ``crit, then_, else_, result, n``.
+
+    Parameters
+    ----------
+    crit_dtype, dtype : dtype
+        The dtypes of the criterion and of the other arrays.
+
+    Examples
+    --------
+    >>> x, z = gpuarray.arange(-1, 2, dtype=np.int32), gpuarray.ones(3, np.int32)
+    >>> select = get_where_kernel(np.int32, np.int32)
+    >>> select.prepared_call(z._grid, z._block, *[x.gpudata] * 2, z.gpudata, z.gpudata, 3)
+    >>> z
+    array([-1,  1,  1], dtype=int32)
+    """
+    return _selection("!=", crit_dtype, dtype)
+
+
+@context_dependent_memoize
+def get_logical_not_kernel(dtype_x: Any, dtype_out: Any) -> _core.Function:
+    """Returns a prepared kernel of ``out = x == 0``, with the arguments ``x, out, n``.
+
+    Parameters
+    ----------
+    dtype_x, dtype_out : dtype
+        The dtypes of the array and of the result, which is 1 or 0.
+
+    Examples
+    --------
+    >>> x, z = gpuarray.arange(3, dtype=np.int32), gpuarray.empty(3, np.int8)
+    >>> is_zero = get_logical_not_kernel(np.int32, np.int8)
+    >>> is_zero.prepared_call(z._grid, z._block, x.gpudata, z.gpudata, 3)
+    >>> z
+    array([1, 0, 0], dtype=int8)
+    """
+    arguments = [VectorArg(dtype_x, "x"), VectorArg(dtype_out, "out")]
+    return get_elwise_kernel(arguments, "out[i] = (x[i] == 0)", "logical_not")

@@ -1,4 +1,5 @@
-"""Kernels that move elements: PyCUDA's factories of them."""
+"""PyCUDA's factories of kernels that move elements; see
+:mod:`pygpu._kernels.elementwise_factories`."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ def get_take_kernel(
     dtype: Any, idx_dtype: Any, vec_count: int = 1
 ) -> tuple[_core.Function, list[TextureReference]]:
     """Returns a prepared kernel that reads the elements of each source whose places an array of
-    indices names, and the texture references through which it reads the sources.
+    indices names, and the texture references to which the sources are bound.
 
     The kernel's arguments are the indices, ``vec_count`` targets, and the number of indices. A
     place outside of a source has the element 0. :func:`pygpu.gpuarray.take` needs no textures.
@@ -31,17 +32,10 @@ def get_take_kernel(
     vec_count : int
         The number of sources, and of targets.
 
-    Returns
-    -------
-    kernel : Function
-        The kernel.
-    textures : list of TextureReference
-        What the sources are bound to (:meth:`GPUArray.bind_to_texref_ext`).
-
     Raises
     ------
     Unsupported
-        The device has no textures; or the backend compiles no kernels.
+        The device has no textures.
 
     Examples
     --------
@@ -64,9 +58,8 @@ def get_take_kernel(
 def get_take_put_kernel(
     dtype: Any, idx_dtype: Any, with_offsets: bool, vec_count: int = 1
 ) -> tuple[_core.Function, list[TextureReference]]:
-    """Returns a prepared kernel that reads the elements of each source whose places an array of
-    indices names and writes them to the places in its target that another one names, and the
-    texture references through which it reads the sources.
+    """Returns a prepared kernel that reads elements as that of :func:`get_take_kernel` does and
+    writes them to places that another array of indices names, and the texture references.
 
     The kernel's arguments are the indices of the targets, those of the sources, ``vec_count``
     targets, the offset of each source if there are any, and the number of indices.
@@ -74,24 +67,15 @@ def get_take_put_kernel(
 
     Parameters
     ----------
-    dtype, idx_dtype : dtype
-        The dtypes of the elements and of the indices.
+    dtype, idx_dtype, vec_count : as in :func:`get_take_kernel`
+        The dtypes of the elements and of the indices, and the number of sources.
     with_offsets : bool
         Whether each source has an offset that is added to its indices.
-    vec_count : int
-        The number of sources, and of targets.
-
-    Returns
-    -------
-    kernel : Function
-        The kernel.
-    textures : list of TextureReference
-        What the sources are bound to (:meth:`GPUArray.bind_to_texref_ext`).
 
     Raises
     ------
     Unsupported
-        The device has no textures; or the backend compiles no kernels.
+        The device has no textures.
 
     Examples
     --------
@@ -125,25 +109,23 @@ def get_take_put_kernel(
 @context_dependent_memoize
 def get_put_kernel(dtype: Any, idx_dtype: Any, vec_count: int = 1) -> _core.Function:
     """Returns a prepared kernel that writes the elements of each source to the places in its target
-    that an array of indices names.
+    that an array of indices names, which are not checked.
 
     The kernel's arguments are the indices, ``vec_count`` targets, as many sources, and the number
-    of indices. Indices are not checked.
+    of indices.
 
     Parameters
     ----------
-    dtype, idx_dtype : dtype
-        The dtypes of the elements and of the indices.
-    vec_count : int
-        The number of targets, and of sources.
+    dtype, idx_dtype, vec_count : as in :func:`get_take_kernel`
+        The dtypes of the elements and of the indices, and the number of targets.
 
     Examples
     --------
     >>> target, source = gpuarray.zeros(4, np.float32), gpuarray.ones(2, np.float32)
-    >>> indices = gpuarray.to_gpu(np.array([3, 1], np.int32))
+    >>> where = gpuarray.to_gpu(np.array([3, 1], np.int32))
     >>> put = get_put_kernel(np.float32, np.int32)
     >>> put.prepared_call(
-    ...     indices._grid, indices._block, indices.gpudata, target.gpudata, source.gpudata, 2
+    ...     where._grid, where._block, where.gpudata, target.gpudata, source.gpudata, 2
     ... )
     >>> target
     array([0., 1., 0., 1.], dtype=float32)
@@ -159,8 +141,8 @@ def get_put_kernel(dtype: Any, idx_dtype: Any, vec_count: int = 1) -> _core.Func
 
 @context_dependent_memoize
 def get_copy_kernel(dtype_dest: Any, dtype_src: Any) -> _core.Function:
-    """Returns a prepared kernel of ``dest[i] = src[i]``, which converts the elements as C does. Its
-    arguments are ``dest``, ``src`` and the number of elements.
+    """Returns a prepared kernel of ``dest = src``, as C converts, with the arguments ``dest, src,
+    n``.
 
     Parameters
     ----------
@@ -181,8 +163,7 @@ def get_copy_kernel(dtype_dest: Any, dtype_src: Any) -> _core.Function:
 
 @context_dependent_memoize
 def get_fill_kernel(dtype: Any) -> _core.Function:
-    """Returns a prepared kernel of ``z = a`` with a number ``a``. Its arguments are ``a``, ``z``
-    and the number of elements.
+    """Returns a prepared kernel of ``z = a`` with a number ``a``: the arguments are ``a, z, n``.
 
     Parameters
     ----------
@@ -201,8 +182,8 @@ def get_fill_kernel(dtype: Any) -> _core.Function:
 
 @context_dependent_memoize
 def get_reverse_kernel(dtype: Any) -> _core.Function:
-    """Returns a prepared kernel that copies an array backwards. Its arguments are the source, the
-    target and the number of elements.
+    """Returns a prepared kernel that copies an array ``y`` backwards: its arguments are ``y, z,
+    n``.
 
     Parameters
     ----------
@@ -221,8 +202,8 @@ def get_reverse_kernel(dtype: Any) -> _core.Function:
 
 @context_dependent_memoize
 def get_real_kernel(dtype: Any, real_dtype: Any) -> _core.Function:
-    """Returns a prepared kernel of the real parts. Its arguments are the complex array, the real
-    one and the number of elements.
+    """Returns a prepared kernel of the real parts of an array ``y``, with the arguments ``y, z,
+    n``.
 
     Parameters
     ----------
@@ -231,20 +212,19 @@ def get_real_kernel(dtype: Any, real_dtype: Any) -> _core.Function:
 
     Examples
     --------
-    >>> y = gpuarray.to_gpu(np.array([1 + 2j, 3 + 4j], np.complex64))
-    >>> z = gpuarray.empty(2, np.float32)
+    >>> y, z = gpuarray.full(2, 1 + 2j, np.complex64), gpuarray.empty(2, np.float32)
     >>> real = get_real_kernel(np.complex64, np.float32)
     >>> real.prepared_call(z._grid, z._block, y.gpudata, z.gpudata, 2)
     >>> z
-    array([1., 3.], dtype=float32)
+    array([1., 1.], dtype=float32)
     """
     return unary("real(y[i])", dtype, real_dtype, "real")
 
 
 @context_dependent_memoize
 def get_imag_kernel(dtype: Any, real_dtype: Any) -> _core.Function:
-    """Returns a prepared kernel of the imaginary parts. Its arguments are the complex array, the
-    real one and the number of elements.
+    """Returns a prepared kernel of the imaginary parts of an array ``y``, with the arguments ``y,
+    z, n``.
 
     Parameters
     ----------
@@ -253,20 +233,19 @@ def get_imag_kernel(dtype: Any, real_dtype: Any) -> _core.Function:
 
     Examples
     --------
-    >>> y = gpuarray.to_gpu(np.array([1 + 2j, 3 + 4j], np.complex64))
-    >>> z = gpuarray.empty(2, np.float32)
+    >>> y, z = gpuarray.full(2, 1 + 2j, np.complex64), gpuarray.empty(2, np.float32)
     >>> imag = get_imag_kernel(np.complex64, np.float32)
     >>> imag.prepared_call(z._grid, z._block, y.gpudata, z.gpudata, 2)
     >>> z
-    array([2., 4.], dtype=float32)
+    array([2., 2.], dtype=float32)
     """
     return unary("imag(y[i])", dtype, real_dtype, "imag")
 
 
 @context_dependent_memoize
 def get_conj_kernel(dtype: Any, conj_dtype: Any) -> _core.Function:
-    """Returns a prepared kernel of the complex conjugates. Its arguments are the source, the target
-    and the number of elements.
+    """Returns a prepared kernel of the conjugates of an array ``y``, with the arguments ``y, z,
+    n``.
 
     Parameters
     ----------
@@ -275,20 +254,19 @@ def get_conj_kernel(dtype: Any, conj_dtype: Any) -> _core.Function:
 
     Examples
     --------
-    >>> y = gpuarray.to_gpu(np.array([1 + 2j, 3 + 4j], np.complex64))
-    >>> z = gpuarray.empty_like(y)
+    >>> y = gpuarray.full(2, 1 + 2j, np.complex64)
     >>> conj = get_conj_kernel(np.complex64, np.complex64)
-    >>> conj.prepared_call(z._grid, z._block, y.gpudata, z.gpudata, 2)
-    >>> z
-    array([1.-2.j, 3.-4.j], dtype=complex64)
+    >>> conj.prepared_call(y._grid, y._block, y.gpudata, y.gpudata, 2)
+    >>> y
+    array([1.-2.j, 1.-2.j], dtype=complex64)
     """
     return unary("pycuda::conj(y[i])", dtype, conj_dtype, "conj_kernel")
 
 
 @context_dependent_memoize
 def get_arange_kernel(dtype: Any) -> _core.Function:
-    """Returns a prepared kernel of ``z[i] = start + i step``. Its arguments are ``z``, ``start``,
-    ``step`` and the number of elements.
+    """Returns a prepared kernel of ``z[i] = start + i step``, with the arguments ``z, start, step,
+    n``.
 
     Parameters
     ----------

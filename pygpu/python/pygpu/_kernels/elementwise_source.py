@@ -159,13 +159,11 @@ def get_elwise_module(
         All arguments, with ``n`` among them.
     operation, preamble, loop_prep, after_loop : str
         Statements for each element, declarations before the kernel, and statements of each thread
-        before and behind its elements.
+        before and after its elements.
     name : str
         The kernel's name.
-    keep : bool
-        Writes source and code to a new folder and prints its name.
-    options : sequence of str, optional
-        Options of the compiler; ``DEFAULT_NVCC_FLAGS`` without it.
+    keep, options : bool and sequence of str
+        As of :class:`pygpu.compiler.SourceModule`.
 
     Raises
     ------
@@ -206,30 +204,18 @@ def get_elwise_range_module(
     ----------
     arguments : sequence of VectorArg and ScalarArg
         All arguments, with ``start``, ``stop`` and ``step`` among them.
-    operation, preamble, loop_prep, after_loop : str
-        Statements for each element, declarations before the kernel, and statements of each thread
-        before and behind its elements.
-    name : str
-        The kernel's name.
-    keep : bool
-        Writes source and code to a new folder and prints its name.
-    options : sequence of str, optional
-        Options of the compiler; ``DEFAULT_NVCC_FLAGS`` without it.
-
-    Raises
-    ------
-    CompileError
-        The compiler refused the source.
+    operation, name, keep, options : as in :func:`get_elwise_module`
+        The statements, the kernel's name, and how it is compiled.
+    preamble, loop_prep, after_loop : as in :func:`get_elwise_module`
+        The other pieces of the source.
 
     Examples
     --------
     >>> from pygpu.elementwise import VectorArg
     >>> bounds = [ScalarArg(np.intp, name) for name in ("start", "stop", "step")]
     >>> module = get_elwise_range_module([VectorArg(np.float32, "x"), *bounds], "x[i] = 7", "put")
-    >>> x = gpuarray.zeros(5, np.float32)
-    >>> module.get_function("put")(
-    ...     x, np.intp(1), np.intp(5), np.intp(2), block=x._block, grid=x._grid
-    ... )
+    >>> x, range_ = gpuarray.zeros(5, np.float32), map(np.intp, (1, 5, 2))
+    >>> module.get_function("put")(x, *range_, block=x._block, grid=x._grid)
     >>> x
     array([0., 7., 0., 7., 0.], dtype=float32)
     """
@@ -250,51 +236,26 @@ def get_elwise_kernel_and_types(
     use_range: bool = False,
     **kwargs: Any,
 ) -> tuple[SourceModule, _core.Function, list[Any]]:
-    """Compiles a kernel that runs statements for each element, and prepares it.
-
-    Its arguments are those of the program and ``n``, the number of elements; with ``use_range``
+    """Returns the module, the prepared kernel and the arguments of a kernel that runs statements
+    for each element: those of the program and ``n``, the number of elements; with ``use_range``
     those of the program and ``start``, ``stop`` and ``step``.
 
     Parameters
     ----------
     arguments : str or sequence of VectorArg and ScalarArg
         The arguments of the program.
-    operation : str
-        Statements for the element ``i``: ``"y[i] = a * x[i]"``.
-    name : str
-        The kernel's name.
-    keep : bool
-        Writes source and code to a new folder and prints its name.
-    options : sequence of str, optional
-        Options of the compiler; ``DEFAULT_NVCC_FLAGS`` without it.
+    operation, name, keep, options : as in :func:`get_elwise_module`
+        The statements, the kernel's name, and how it is compiled.
     use_range : bool
         Whether ``i`` runs through a range; see :func:`get_elwise_range_module`.
     **kwargs : str
         ``preamble``, ``loop_prep`` and ``after_loop`` of :func:`get_elwise_module`.
-
-    Returns
-    -------
-    module : SourceModule
-        The module that has the kernel.
-    kernel : Function
-        The prepared kernel.
-    arguments : list of VectorArg and ScalarArg
-        All arguments of the kernel.
-
-    Raises
-    ------
-    CompileError
-        The compiler refused the source.
 
     Examples
     --------
     >>> _, twice, arguments = get_elwise_kernel_and_types("float *x", "x[i] *= 2")
     >>> [argument.name for argument in arguments]
     ['x', 'n']
-    >>> x = gpuarray.arange(3, dtype=np.float32)
-    >>> twice.prepared_call(x._grid, x._block, x.gpudata, 3)
-    >>> x
-    array([0., 2., 4.], dtype=float32)
     """
     declared = snippets.parse(arguments, operation, *map(str, kwargs.values()))
     added = [(np.intp, it) for it in ("start", "stop", "step")] if use_range else [(np.uintp, "n")]
@@ -319,24 +280,8 @@ def get_elwise_kernel(
 
     Parameters
     ----------
-    arguments : str or sequence of VectorArg and ScalarArg
-        The arguments before that.
-    operation : str
-        Statements for the element ``i``: ``"y[i] = a * x[i]"``.
-    name : str
-        The kernel's name.
-    keep : bool
-        Writes source and code to a new folder and prints its name.
-    options : sequence of str, optional
-        Options of the compiler; ``DEFAULT_NVCC_FLAGS`` without it.
-    **kwargs : object
-        ``use_range``, ``preamble``, ``loop_prep`` and ``after_loop`` of
-        :func:`get_elwise_kernel_and_types`.
-
-    Raises
-    ------
-    CompileError
-        The compiler refused the source.
+    arguments, operation, name, keep, options, **kwargs : as in :func:`get_elwise_kernel_and_types`
+        The arguments before that, the statements, and how they are compiled.
 
     Examples
     --------

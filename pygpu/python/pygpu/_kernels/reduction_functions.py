@@ -1,4 +1,4 @@
-"""PyCUDA's factories of reductions."""
+"""PyCUDA's factories of reductions. A dtype of a result that is None is that of the array."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..tools import context_dependent_memoize
+from .c_types import VectorArg
 from .reduction_kernel import ReductionKernel
 from .snippets import Declared
 
@@ -14,21 +15,17 @@ _INFINITY = "#define MY_INFINITY __int_as_float(0x7f800000)"
 
 
 def _array(dtype: Any, name: str) -> Declared:
-    from .c_types import VectorArg
-
     return Declared(VectorArg(dtype, name), True)
 
 
 @context_dependent_memoize
 def get_sum_kernel(dtype_out: Any, dtype_in: Any) -> ReductionKernel:
-    """Returns a reduction to the sum of an array.
+    """Returns a reduction of an array to its sum.
 
     Parameters
     ----------
-    dtype_out : dtype or None
-        The dtype of the sum; that of the array for None.
-    dtype_in : dtype
-        The dtype of the array.
+    dtype_out, dtype_in : dtype
+        The dtypes of the sum, or None, and of the array.
 
     Examples
     --------
@@ -41,14 +38,12 @@ def get_sum_kernel(dtype_out: Any, dtype_in: Any) -> ReductionKernel:
 
 @context_dependent_memoize
 def get_any_kernel(dtype_out: Any, dtype_in: Any) -> ReductionKernel:
-    """Returns a reduction to whether any element of an array is not zero.
+    """Returns a reduction of an array to 1 if any element is not zero, else 0.
 
     Parameters
     ----------
-    dtype_out : dtype or None
-        The dtype of the result, which is 1 or 0; that of the array for None.
-    dtype_in : dtype
-        The dtype of the array.
+    dtype_out, dtype_in : dtype
+        The dtypes of the result, or None, and of the array.
 
     Examples
     --------
@@ -62,14 +57,12 @@ def get_any_kernel(dtype_out: Any, dtype_in: Any) -> ReductionKernel:
 
 @context_dependent_memoize
 def get_all_kernel(dtype_out: Any, dtype_in: Any) -> ReductionKernel:
-    """Returns a reduction to whether no element of an array is zero.
+    """Returns a reduction of an array to 1 if no element is zero, else 0.
 
     Parameters
     ----------
-    dtype_out : dtype or None
-        The dtype of the result, which is 1 or 0; that of the array for None.
-    dtype_in : dtype
-        The dtype of the array.
+    dtype_out, dtype_in : dtype
+        The dtypes of the result, or None, and of the array.
 
     Examples
     --------
@@ -88,17 +81,14 @@ def get_subset_sum_kernel(dtype_out: Any, dtype_subset: Any, dtype_in: Any) -> R
 
     Parameters
     ----------
-    dtype_out : dtype or None
-        The dtype of the sum; that of the array for None.
-    dtype_subset, dtype_in : dtype
-        The dtypes of the indices and of the array.
+    dtype_out, dtype_subset, dtype_in : dtype
+        The dtypes of the sum, or None, of the indices and of the array.
 
     Examples
     --------
-    >>> indices = gpuarray.to_gpu(np.array([1, 3], np.int32))
     >>> total = get_subset_sum_kernel(None, np.int32, np.float32)
-    >>> total(indices, gpuarray.arange(5, dtype=np.float32))
-    array(4., dtype=float32)
+    >>> total(gpuarray.arange(3, dtype=np.int32), gpuarray.full(5, 7, np.float32))
+    array(21., dtype=float32)
     """
     dtype_out = dtype_in if dtype_out is None else dtype_out
     arguments = [_array(dtype_subset, "lookup_tbl"), _array(dtype_in, "in")]
@@ -133,19 +123,16 @@ def get_subset_dot_kernel(
 
     Parameters
     ----------
-    dtype_out : dtype or None
-        The dtype of the sum; ``dtype_a`` for None.
-    dtype_subset : dtype
-        The dtype of the indices.
+    dtype_out, dtype_subset : dtype
+        The dtypes of the sum, or None, and of the indices.
     dtype_a, dtype_b : dtype, optional
         The dtypes of the arrays: ``dtype_out``, and that of the first, by default.
 
     Examples
     --------
-    >>> indices = gpuarray.to_gpu(np.array([1, 3], np.int32))
     >>> x = gpuarray.arange(5, dtype=np.float32)
-    >>> get_subset_dot_kernel(np.float32, np.int32)(indices, x, x)
-    array(10., dtype=float32)
+    >>> get_subset_dot_kernel(np.float32, np.int32)(gpuarray.arange(3, dtype=np.int32), x, x)
+    array(5., dtype=float32)
     """
     dtype_out = dtype_a if dtype_out is None else dtype_out
     dtype_b = next(it for it in (dtype_b, dtype_a, dtype_out) if it is not None)
@@ -157,6 +144,9 @@ def get_subset_dot_kernel(
 
 def get_minmax_neutral(what: str, dtype: Any) -> str:
     """Returns what a reduction to the least or the largest element begins with, in CUDA C.
+
+    For floats it is ``MY_INFINITY`` or ``-MY_INFINITY``, which the preamble of a kernel has to
+    define.
 
     Parameters
     ----------
@@ -197,7 +187,7 @@ def _minmax_expression(what: str, dtype: Any) -> str:
 
 @context_dependent_memoize
 def get_minmax_kernel(what: str, dtype: Any) -> ReductionKernel:
-    """Returns a reduction to the least or the largest element of an array.
+    """Returns a reduction of an array to its least or largest element.
 
     Parameters
     ----------
@@ -223,18 +213,15 @@ def get_subset_minmax_kernel(what: str, dtype: Any, dtype_subset: Any) -> Reduct
 
     Parameters
     ----------
-    what : {"min", "max"}
-        The reduction.
-    dtype : dtype
-        The dtype of the array and of the result: integers, float32 or float64.
+    what, dtype : as in :func:`get_minmax_kernel`
+        The reduction, and the dtype of the array.
     dtype_subset : dtype
         The dtype of the indices.
 
     Examples
     --------
-    >>> indices = gpuarray.to_gpu(np.array([1, 3], np.int32))
     >>> least = get_subset_minmax_kernel("min", np.float32, np.int32)
-    >>> least(indices, gpuarray.arange(5, dtype=np.float32))
+    >>> least(gpuarray.arange(1, 3, dtype=np.int32), gpuarray.arange(5, dtype=np.float32))
     array(1., dtype=float32)
     """
     expression, neutral = _minmax_expression(what, dtype), get_minmax_neutral(what, dtype)

@@ -1,4 +1,4 @@
-"""Reductions of a program's expressions: the modules, and the class that launches them."""
+"""Reductions of a program's expressions: the source, the modules, and what launches them."""
 
 from __future__ import annotations
 
@@ -7,15 +7,122 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
-from . import reduction_source, snippets
+from .._compile.c_text import without_comments
+from . import snippets
 from .c_types import dtype_to_ctype, get_arg_type
-from .reduction_source import PARTIALS
 from .snippets import THREADS, Strides
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ..compiler import SourceModule
+
+PARTIALS = "pycuda_reduction_inp"
+# Values that a thread of the host combines elements into: a power of two.
+_LANES = 16
+
+
+def _one_line(text: Any) -> str:
+    return " ".join(without_comments(str(text)).splitlines())
+
+
+def _macros(out_type: str, reduce_expr: str, preamble: str, block_size: int) -> str:
+    """What the kernels of a module share."""
+    return f"""#define BLOCK_SIZE {block_size}
+#define REDUCE(a, b) ({_one_line(reduce_expr)})
+{snippets.part("preamble", preamble)}
+typedef {out_type} out_type;
+struct pygpu_values {{
+    alignas(16) unsigned char bytes[BLOCK_SIZE * sizeof(out_type)];
+}};
+"""
+
+
+def _kernel(
+    name: str, parameters: str, arrays: str, neutral: Any, map_expr: str, block_size: int
+) -> str:
+    """Returns a kernel whose blocks have one result each.
+
+    Threads first combine what lies a whole grid apart, four elements at a time so that their loads
+    wait for memory together. The shared memory has no type, so that no constructor runs there.
+    """
+    size = block_size - 1
+    values = "".join(
+        f"        const auto pygpu_{k} = READ_AND_MAP((i + {k} * pygpu_step));\n" for k in range(4)
+    )
+    combined = "".join(f"        acc = REDUCE(acc, pygpu_{k});\n" for k in range(4))
+    return f"""
+#define READ_AND_MAP(i) ({_one_line(map_expr)})
+extern "C" __global__ void {name}(out_type *out, {parameters})
+{{
+    __shared__ pygpu_values pygpu_shared;
+    out_type *sdata = (out_type *)pygpu_shared.bytes;
+    {arrays}
+    const unsigned tid = threadIdx.x;
+    const size_t pygpu_step = (size_t)gridDim.x * BLOCK_SIZE;
+    out_type acc = {_one_line(neutral)};
+    size_t i = (size_t)blockIdx.x * BLOCK_SIZE + tid;
+    for (; i + 3 * pygpu_step < n; i += 4 * pygpu_step) {{
+{values}{combined}    }}
+    for (; i < n; i += pygpu_step) {{
+        acc = REDUCE(acc, READ_AND_MAP(i));
+    }}
+    sdata[tid] = acc;
+    __syncthreads();
+    for (unsigned pygpu_half = {1 << max(size.bit_length() - 1, 0)}; pygpu_half > 0;
+         pygpu_half /= 2) {{
+        if (tid < pygpu_half && tid + pygpu_half < BLOCK_SIZE) {{
+            sdata[tid] = REDUCE(sdata[tid], sdata[tid + pygpu_half]);
+        }}
+        __syncthreads();
+    }}
+    if (tid == 0) {{
+        out[blockIdx.x] = sdata[0];
+    }}
+}}
+#undef READ_AND_MAP
+"""
+
+
+def _kernel_of_host(name: str, parameters: str, arrays: str, neutral: Any, map_expr: str) -> str:
+    """Returns the same kernel for the host, where a block is one thread: it combines a part of the
+    elements, in :data:`_LANES` values at a time so that none waits for the one before."""
+    neutral = _one_line(neutral)
+    halves = []
+    half = _LANES
+    while half := half // 2:
+        halves.append(
+            f"        for (int pygpu_k = 0; pygpu_k < {half}; ++pygpu_k) {{\n"
+            f"            pygpu_lanes[pygpu_k] = "
+            f"REDUCE(pygpu_lanes[pygpu_k], pygpu_lanes[pygpu_k + {half}]);\n"
+            "        }\n"
+        )
+    return f"""
+#define READ_AND_MAP(i) ({_one_line(map_expr)})
+extern "C" __global__ void {name}(out_type *out, {parameters})
+{{
+    {arrays}
+    const size_t pygpu_most = n / gridDim.x, pygpu_more = n % gridDim.x, pygpu_block = blockIdx.x;
+    size_t i = pygpu_block * pygpu_most + (pygpu_block < pygpu_more ? pygpu_block : pygpu_more);
+    const size_t pygpu_end = i + pygpu_most + (pygpu_block < pygpu_more);
+    out_type acc = {neutral};
+    if (pygpu_end - i >= {_LANES}) {{
+        out_type pygpu_lanes[{_LANES}] = {{{", ".join([neutral] * _LANES)}}};
+        for (; pygpu_end - i >= {_LANES}; i += {_LANES}) {{
+            for (int pygpu_k = 0; pygpu_k < {_LANES}; ++pygpu_k) {{
+                const auto pygpu_value = READ_AND_MAP((i + pygpu_k));
+                pygpu_lanes[pygpu_k] = REDUCE(pygpu_lanes[pygpu_k], pygpu_value);
+            }}
+        }}
+{"".join(halves)}        acc = REDUCE(acc, pygpu_lanes[0]);
+    }}
+    for (; i < pygpu_end; ++i) {{
+        acc = REDUCE(acc, READ_AND_MAP(i));
+    }}
+    out[blockIdx.x] = acc;
+}}
+#undef READ_AND_MAP
+"""
 
 
 def get_reduction_module(
@@ -41,22 +148,8 @@ def get_reduction_module(
         The type in C of the results.
     block_size : int
         The threads of a block.
-    neutral : str or number
-        What combined with a value ``x`` is ``x``.
-    reduce_expr : str
-        An expression of the values ``a`` and ``b``: ``"a + b"``, commutative and associative.
-    map_expr : str
-        An expression for the element ``i``: ``"x[i] * y[i]"``.
-    arguments : str
-        The arguments as C declares them; the first array has the number of elements.
-    name : str
-        The kernel's name.
-    keep : bool
-        Writes source and code to a new folder and prints its name.
-    options : sequence of str, optional
-        Options of the compiler; ``DEFAULT_NVCC_FLAGS`` without it.
-    preamble : str
-        Source before the kernel: functions, structures, ``#include`` lines.
+    neutral, reduce_expr, map_expr, arguments, name, keep, options, preamble : as in ReductionKernel
+        The pieces of the source as texts, and how it is compiled.
 
     Raises
     ------
@@ -75,9 +168,9 @@ def get_reduction_module(
     from ..compiler import SourceModule
 
     source = snippets.headers(Strides())
-    source += reduction_source.macros(out_type, reduce_expr, preamble, block_size)
+    source += _macros(out_type, reduce_expr, preamble, block_size)
     parameters = f"{arguments}, unsigned int seq_count, size_t n"
-    source += reduction_source.kernel(name, parameters, "", neutral, map_expr, block_size)
+    source += _kernel(name, parameters, "", neutral, map_expr, block_size)
     return SourceModule(source, options=options, keep=keep, no_extern_c=True)
 
 
@@ -94,60 +187,34 @@ def get_reduction_kernel_and_types(
     options: Sequence[str] | None = None,
     preamble: str = "",
 ) -> tuple[_core.Function, list[str]]:
-    """Compiles one kernel of a reduction, and prepares it.
+    """Returns one kernel of a reduction, prepared, and the format codes of its arguments between
+    ``out`` and the two numbers at the end.
 
     Parameters
     ----------
     stage : {1, 2}
         1 for the kernel that reads elements, 2 for the one that reads the results of blocks, which
         are an argument before the others.
-    out_type : str
-        The type in C of the results.
-    block_size : int
-        The threads of a block.
-    neutral : str or number
-        What combined with a value ``x`` is ``x``.
-    reduce_expr : str
-        An expression of the values ``a`` and ``b``: ``"a + b"``, commutative and associative.
-    map_expr : str, optional
-        An expression for the element ``i``: ``"x[i] * y[i]"``. Without it ``"in[i]"`` in
-        stage 1, the result of a block in stage 2.
-    arguments : str, optional
-        The arguments as C declares them; the first array has the number of elements.
-    name : str
-        The kernel's name.
-    keep : bool
-        Writes source and code to a new folder and prints its name.
-    options : sequence of str, optional
-        Options of the compiler; ``DEFAULT_NVCC_FLAGS`` without it.
-    preamble : str
-        Source before the kernel: functions, structures, ``#include`` lines.
-
-    Returns
-    -------
-    kernel : Function
-        The prepared kernel.
-    codes : list of str
-        The format codes of its arguments between ``out`` and the two numbers at the end.
+    out_type, block_size, neutral, reduce_expr, map_expr : as in :func:`get_reduction_module`
+        The parts of the kernel. ``map_expr`` is ``"in[i]"`` by default, in stage 2 a block's
+        result.
+    arguments, name, keep, options, preamble : as in :func:`get_reduction_module`
+        The other parts, and how it is compiled.
 
     Raises
     ------
     AssertionError
         ``stage`` is another number.
-    CompileError
-        The compiler refused the source.
 
     Examples
     --------
     >>> total, codes = get_reduction_kernel_and_types(
     ...     1, "float", 32, "0", "a + b", arguments="const float *in"
     ... )
-    >>> codes
-    ['P']
     >>> x, out = gpuarray.arange(10, dtype=np.float32), gpuarray.empty(1, np.float32)
     >>> total.prepared_call((1, 1), (32, 1, 1), out.gpudata, x.gpudata, 1, 10)
-    >>> out
-    array([45.], dtype=float32)
+    >>> out, codes
+    (array([45.], dtype=float32), ['P'])
     """
     if stage == 1:
         map_expr = "in[i]" if map_expr is None else map_expr
@@ -177,7 +244,7 @@ def get_reduction_kernel_and_types(
 
 
 class ReductionKernel(_core.ReductionLauncher):
-    """A reduction of all elements of arrays to one value.
+    """A reduction of all elements of arrays to one value, compiled at its first call.
 
     Parameters
     ----------
@@ -188,15 +255,13 @@ class ReductionKernel(_core.ReductionLauncher):
     reduce_expr : str
         An expression of the values ``a`` and ``b``: ``"a + b"``, commutative and associative.
     map_expr : str, optional
-        An expression for the element ``i``: ``"x[i] * y[i]"``. ``"in[i]"`` without it.
+        An expression for the element ``i``: ``"x[i] * y[i]"``, and ``"in[i]"`` by default.
     arguments : str or sequence of VectorArg and ScalarArg
         The arguments as C declares them; the first array has the number of elements.
     name : str
         The start of the kernels' names.
-    keep : bool
-        Writes source and code to a folder; see :func:`pygpu.compiler.compile`.
-    options : sequence of str, optional
-        Options of the compiler.
+    keep, options : bool and sequence of str
+        As of :class:`pygpu.compiler.SourceModule`.
     preamble : str
         Source before the kernels: functions, structures, ``#include`` lines.
 
@@ -208,10 +273,8 @@ class ReductionKernel(_core.ReductionLauncher):
     Notes
     -----
     A call takes the arguments, ``stream``, ``out``, an array of one element for the result,
-    ``allocator``, where a new one gets its memory, and ``kernel_wrapper``. It returns the array
-    with the result. Arguments are checked as those of
-    :class:`pygpu.elementwise.ElementwiseKernel`. PyCUDA compiles when the object is made, this
-    class at the first call.
+    ``allocator``, and ``kernel_wrapper``; it returns the array with the result. Arguments are
+    checked as those of :class:`pygpu.elementwise.ElementwiseKernel`.
 
     ``kernel_wrapper`` is called with the ``prepared_async_call`` of both kernels, and what it
     returns is called in their place: with grid, block, stream, the array for the results of blocks,
@@ -280,7 +343,7 @@ class ReductionKernel(_core.ReductionLauncher):
             from ..compiler import SourceModule
 
             source = snippets.headers(strides)
-            source += reduction_source.macros(self._out_type, reduce_expr, preamble, THREADS)
+            source += _macros(self._out_type, reduce_expr, preamble, THREADS)
             parameters = snippets.parameters(self._arguments, ["size_t n"], strides)
             arrays = snippets.strided_arrays(self._arguments, strides)
             inputs = f"const out_type *{PARTIALS}, {parameters}"
@@ -289,9 +352,9 @@ class ReductionKernel(_core.ReductionLauncher):
                 (names[1], inputs, arrays, neutral, f"{PARTIALS}[i]"),
             ):
                 if on_host:
-                    source += reduction_source.kernel_of_host(*text)
+                    source += _kernel_of_host(*text)
                 else:
-                    source += reduction_source.kernel(*text, THREADS)
+                    source += _kernel(*text, THREADS)
             return SourceModule(source, options=options, keep=keep, no_extern_c=True)
 
         module = snippets.build_strided(build, Strides(ranks, wide), name)

@@ -162,13 +162,8 @@ def with_elements(text: str, replacements: Mapping[str, str]) -> str:
 class Usage:
     """What expressions do with the running index ``i`` and the arrays.
 
-    Attributes
-    ----------
-    indexed : set of str
-        The arrays that are accessed as ``name[i]``.
-    order_free : bool
-        ``i`` and these arrays are used in no other way, so that elements may be visited in any
-        order.
+    ``indexed`` has the arrays that are accessed as ``name[i]``; if ``order_free``, these and ``i``
+    are used in no other way, so that elements may be visited in any order.
     """
 
     def __init__(
@@ -325,13 +320,8 @@ def function_of(source: str, name: str, options: Any, keep: bool) -> Any:
 
 
 def build_strided(build: Any, strides: Strides, name: str) -> Any:
-    """Returns ``build(strides)``.
-
-    Raises
-    ------
-    RuntimeError
-        The source compiles for arrays without gaps only.
-    """
+    """Returns ``build(strides)``; raises RuntimeError if the source compiles for arrays without
+    gaps only."""
     from .._errors import CompileError
 
     try:

@@ -74,10 +74,8 @@ def c_contiguous_strides(itemsize: int, shape: tuple[int, ...]) -> tuple[int, ..
 
     Parameters
     ----------
-    itemsize : int
-        The bytes of an element.
-    shape : tuple of int
-        The extents of the axes; an extent of 0 counts as 1.
+    itemsize, shape : as in :func:`f_contiguous_strides`
+        The bytes of an element, and the extents of the axes.
 
     Examples
     --------
@@ -94,10 +92,8 @@ def equal_strides(
 
     Parameters
     ----------
-    strides1, strides2 : tuple of int
-        The strides, in bytes.
-    shape : tuple of int
-        The extents of the axes.
+    strides1, strides2, shape : tuple of int
+        The strides, in bytes, and the extents of the axes.
 
     Examples
     --------
@@ -116,16 +112,12 @@ def equal_strides(
 def is_f_contiguous_strides(
     strides: tuple[int, ...], itemsize: int, shape: tuple[int, ...]
 ) -> bool:
-    """Returns whether elements lie without gaps, the first axis fastest.
+    """Returns whether elements lie without gaps, the first axis fastest; True without elements.
 
     Parameters
     ----------
-    strides : tuple of int
-        The strides, in bytes.
-    itemsize : int
-        The bytes of an element.
-    shape : tuple of int
-        The extents of the axes.
+    strides, itemsize, shape : tuple of int and int
+        The strides and the bytes of an element, and the extents of the axes.
 
     Examples
     --------
@@ -138,16 +130,12 @@ def is_f_contiguous_strides(
 def is_c_contiguous_strides(
     strides: tuple[int, ...], itemsize: int, shape: tuple[int, ...]
 ) -> bool:
-    """Returns whether elements lie without gaps, the last axis fastest.
+    """Returns whether elements lie without gaps, the last axis fastest; True without elements.
 
     Parameters
     ----------
-    strides : tuple of int
-        The strides, in bytes.
-    itemsize : int
-        The bytes of an element.
-    shape : tuple of int
-        The extents of the axes.
+    strides, itemsize, shape : as in :func:`is_f_contiguous_strides`
+        The layout.
 
     Examples
     --------
@@ -211,7 +199,7 @@ def get_common_dtype(obj1: Any, obj2: Any, allow_double: bool) -> np.dtype[Any]:
 
 
 def bound(a: ArrayIsh) -> tuple[int, int]:
-    """Returns the addresses of the elements of an array with the lowest and the highest one.
+    """Returns the lowest and the highest address of an element of an array.
 
     Parameters
     ----------
@@ -232,7 +220,8 @@ def bound(a: ArrayIsh) -> tuple[int, int]:
 
 
 def may_share_memory(a: Any, b: Any) -> bool:
-    """Returns whether the ranges of addresses of two arrays of one class overlap.
+    """Returns whether the ranges of addresses of two arrays overlap; False for arrays of two
+    classes.
 
     PyCUDA leaves out the last element of each range; here it counts.
 
@@ -244,11 +233,9 @@ def may_share_memory(a: Any, b: Any) -> bool:
     Examples
     --------
     >>> from types import SimpleNamespace
-    >>> a = SimpleNamespace(shape=(4,), strides=(4,), bytes=4096)
-    >>> b = SimpleNamespace(shape=(4,), strides=(4,), bytes=4108)
-    >>> c = SimpleNamespace(shape=(4,), strides=(4,), bytes=4112)
-    >>> may_share_memory(a, b), may_share_memory(a, c)
-    (True, False)
+    >>> a, b = (SimpleNamespace(shape=(4,), strides=(4,), bytes=at) for at in (4096, 4108))
+    >>> may_share_memory(a, b)
+    True
     """
     if a is b:
         return True

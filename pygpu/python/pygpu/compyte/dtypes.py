@@ -31,8 +31,7 @@ __all__ = [
 
 
 class TypeNameNotKnown(RuntimeError, KeyError):
-    """A name of a C type that no dtype was registered for. It is a ``KeyError``, too, which is what
-    PyCUDA raises.
+    """A name of a C type that no dtype was registered for; a ``KeyError``, too, as in PyCUDA.
 
     Examples
     --------
@@ -82,8 +81,7 @@ class DTypeRegistry:
         Raises
         ------
         TypeNameNotKnown
-            A name is not known and there is no ``dtype``. It is a ``KeyError`` as well, which is
-            what PyCUDA raises.
+            A name is not known and there is no ``dtype``.
         RuntimeError
             A name stands for another dtype. Nothing is registered then.
 
@@ -164,10 +162,8 @@ def fill_registry_with_c_types(
     ----------
     reg : DTypeRegistry
         The registry that receives them.
-    respect_windows : bool
-        Whether 64-bit integers are ``long long`` on Windows, where ``long`` has 32 bits.
-    include_bool : bool
-        Whether ``bool`` is registered.
+    respect_windows, include_bool : bool
+        Whether 64-bit integers are ``long long`` on Windows, and whether ``bool`` is registered.
 
     Examples
     --------
@@ -346,10 +342,8 @@ def register_dtype(dtype: Any, c_names: Sequence[str] | str, alias_ok: bool = Fa
 
     Parameters
     ----------
-    dtype : dtype
-        The dtype to register.
-    c_names : str or sequence of str
-        Its names.
+    dtype, c_names : dtype, and str or sequence of str
+        The dtype and its names.
     alias_ok : bool
         Whether the dtype may have a name already.
 
@@ -361,12 +355,11 @@ def register_dtype(dtype: Any, c_names: Sequence[str] | str, alias_ok: bool = Fa
     Examples
     --------
     >>> import warnings
-    >>> pair = np.dtype([("first", np.int8), ("second", np.int8)])
-    >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("ignore", DeprecationWarning)
-    ...     register_dtype(pair, "documented_pair", alias_ok=True)
-    >>> dtype_to_ctype(pair)
-    'documented_pair'
+    >>> warnings.simplefilter("ignore", DeprecationWarning)
+    >>> pair = np.dtype([("first", "i1"), ("second", "i1")])
+    >>> register_dtype(pair, "documented_pair", alias_ok=True)
+    >>> get_or_register_dtype("documented_pair").names
+    ('first', 'second')
     """
     warnings.warn(
         "register_dtype is deprecated. Use get_or_register_dtype instead.",

@@ -26,8 +26,7 @@ class ConvergenceError(RuntimeError):
     Examples
     --------
     >>> from pygpu.sparse.operator import DiagonalPreconditioner
-    >>> twice = DiagonalPreconditioner(gpuarray.full(4, 2.0))
-    >>> state = CGStateContainer(twice)
+    >>> state = CGStateContainer(DiagonalPreconditioner(gpuarray.full(4, 2.0)))
     >>> state.reset(gpuarray.arange(4.0))
     >>> state.run(max_iterations=0)
     Traceback (most recent call last):
@@ -37,10 +36,11 @@ class ConvergenceError(RuntimeError):
 
 
 class CGStateContainer:
-    """The state of an iteration that solves ``operator(x) = rhs``.
+    """The state of an iteration that solves ``operator(x) = rhs``. No iteration waits for the
+    device.
 
     The method is that of J. R. Shewchuk, "An Introduction to the Conjugate Gradient Method Without
-    the Agonizing Pain", 1994, appendix B3. No iteration waits for the device.
+    the Agonizing Pain", 1994, appendix B3.
 
     Parameters
     ----------
@@ -55,8 +55,7 @@ class CGStateContainer:
     Examples
     --------
     >>> from pygpu.sparse.operator import DiagonalPreconditioner
-    >>> operator = DiagonalPreconditioner(gpuarray.to_gpu(np.array([1.0, 2.0, 4.0])))
-    >>> cg = CGStateContainer(operator)
+    >>> cg = CGStateContainer(DiagonalPreconditioner(gpuarray.to_gpu(np.array([1.0, 2.0, 4.0]))))
     >>> cg.reset(gpuarray.to_gpu(np.array([3.0, 4.0, 4.0])))
     >>> cg.run().get().round(4).tolist()
     [3.0, 2.0, 1.0]
@@ -88,16 +87,12 @@ class CGStateContainer:
     ) -> gpuarray.GPUArray:
         """Returns ``a * x + b * y``, in ``out`` if it is given.
 
-        ``a`` and ``b`` are numbers, or arrays without axes on the device, which nobody waits for.
-
         Parameters
         ----------
         a, b : number or GPUArray
             The factors: numbers, or arrays without axes on the device, which nobody waits for.
-        x, y : GPUArray
-            The vectors.
-        out : GPUArray, optional
-            Receives the result.
+        x, y, out : GPUArray
+            The vectors, and what receives the result.
         """
         if not x.dtype == y.dtype or x.shape != y.shape:
             raise ValueError(
@@ -129,10 +124,9 @@ class CGStateContainer:
 
         Parameters
         ----------
-        rhs : pygpu.gpuarray.GPUArray
-            The right-hand side.
-        x : pygpu.gpuarray.GPUArray, optional
-            Where the search begins; overwritten with the solution. Zeros by default.
+        rhs, x : GPUArray
+            The right-hand side, and where the search begins, zeros by default; overwritten with the
+            solution.
         """
         self.rhs = rhs
         if x is None:
@@ -175,7 +169,7 @@ class CGStateContainer:
         tol: float = 1e-7,
         debug_callback: Callable[..., Any] | None = None,
     ) -> gpuarray.GPUArray:
-        """Iterates until the residual is small.
+        """Iterates until the residual is small, and returns the solution.
 
         Parameters
         ----------
@@ -247,32 +241,21 @@ def solve_pkt_with_cg(
 ) -> tuple[gpuarray.GPUArray, int, int]:
     """Solves ``pkt_spmv(x) = b`` with conjugate gradients.
 
+    Returns the solution, how many iterations were made, and in how many of them the residual was
+    computed from the solution.
+
     Parameters
     ----------
     pkt_spmv : PacketedSpMV
         A symmetric positive definite matrix.
-    b : pygpu.gpuarray.GPUArray
-        The right-hand side.
-    precon : callable, optional
-        An operator near the inverse of ``pkt_spmv``; the identity by default.
-    x : pygpu.gpuarray.GPUArray, optional
-        Where the search begins; zeros by default.
-    tol : float
-        The norm of the residual, in parts of that of the first one, below which it is small.
-    max_iterations : int, optional
-        10 for each row, and at least 61, by default.
+    b, x : GPUArray
+        The right-hand side, and where the search begins, zeros by default.
+    precon, pagelocked_allocator : as in :class:`CGStateContainer`
+        An operator near the inverse of ``pkt_spmv``, and where page-locked memory comes from.
+    tol, max_iterations : as in :meth:`CGStateContainer.run`
+        When the residual is small, and how often it is looked at.
     debug : bool
         It has no effect, as in PyCUDA.
-    pagelocked_allocator : callable, optional
-        Called with a shape and a dtype; :func:`pygpu.driver.pagelocked_empty` by default.
-
-    Returns
-    -------
-    x : pygpu.gpuarray.GPUArray
-        The solution.
-    iterations, residuals : int
-        How many iterations were made, and in how many of them the residual was computed from the
-        solution.
 
     Raises
     ------

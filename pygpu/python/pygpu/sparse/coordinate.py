@@ -57,29 +57,24 @@ class CoordinateSpMV:
 
     Parameters
     ----------
-    mat : scipy.sparse matrix or array
-        The matrix.
-    dtype : dtype
-        The dtype of its elements there: floating point or complex.
+    mat, dtype : scipy.sparse matrix or array, and dtype
+        The matrix, and the dtype of its elements on the device: floating point or complex.
 
     Attributes
     ----------
-    shape : tuple of int
-        The number of rows and columns.
-    nnz : int
-        The number of stored elements.
+    shape, nnz : tuple of int, and int
+        The number of rows and columns, and of stored elements.
 
     Notes
     -----
-    The elements are kept sorted by rows, whatever the matrix's own form, and one kernel adds each
-    row in a fixed order: results do not vary from call to call, as they do with PyCUDA's two.
+    One kernel adds each row in a fixed order: results do not vary from call to call, as they do
+    with PyCUDA's two.
 
     Examples
     --------
     >>> from scipy.sparse import coo_matrix
     >>> matrix = coo_matrix(([2.0, 3.0], ([0, 2], [1, 0])), shape=(3, 2))
-    >>> product = CoordinateSpMV(matrix, np.float64)
-    >>> product(gpuarray.to_gpu(np.array([10.0, 1.0])))
+    >>> CoordinateSpMV(matrix, np.float64)(gpuarray.to_gpu(np.array([10.0, 1.0])))
     array([ 2.,  0., 30.])
     """
 
@@ -100,20 +95,15 @@ class CoordinateSpMV:
     def __call__(
         self, x: gpuarray.GPUArray, y: gpuarray.GPUArray | None = None
     ) -> gpuarray.GPUArray:
-        """Adds the product of the matrix and a vector to another vector.
+        """Adds the product of the matrix and a vector to another vector, and returns that.
 
         Parameters
         ----------
-        x : pygpu.gpuarray.GPUArray
+        x : GPUArray
             A contiguous vector of the matrix's dtype, as long as it has columns; it may have axes
             of extent 1 besides.
-        y : pygpu.gpuarray.GPUArray, optional
+        y : GPUArray, optional
             As ``x``, as long as the matrix has rows; zeros in one axis by default.
-
-        Raises
-        ------
-        Unsupported
-            The backend does not compile kernels.
         """
         if y is None:
             y = gpuarray.zeros(self.shape[0], self.dtype, allocator=x.allocator)

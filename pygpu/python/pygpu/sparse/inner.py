@@ -19,7 +19,7 @@ STREAM_POOL: list[driver.Stream] = []
 
 
 def get_stream() -> driver.Stream:
-    """Returns a stream out of the pool, or a new one.
+    """Returns a stream out of the pool, or a new one; append it to ``STREAM_POOL`` after use.
 
     Examples
     --------
@@ -36,7 +36,7 @@ class AsyncInnerProduct:
 
     Parameters
     ----------
-    a, b : pygpu.gpuarray.GPUArray
+    a, b : GPUArray
         The vectors.
     pagelocked_allocator : callable
         Called with a shape and a dtype; returns the page-locked array for the value. (PyCUDA adds
@@ -44,7 +44,7 @@ class AsyncInnerProduct:
 
     Attributes
     ----------
-    gpu_result : pygpu.gpuarray.GPUArray
+    gpu_result : GPUArray
         The value on the device, an array without axes.
 
     Examples
@@ -73,7 +73,7 @@ class AsyncInnerProduct:
         self.pagelocked_allocator = pagelocked_allocator
 
     def get_host_result(self) -> np.ndarray | None:
-        """Returns the value as a page-locked array; None while it is not there yet.
+        """Returns the value as a page-locked array without axes; None while it has not arrived.
 
         The first call after the device has finished queues the copy, a later one returns it.
         """

@@ -43,10 +43,8 @@ class IdentityOperator(OperatorBase):
 
     Parameters
     ----------
-    dtype : dtype
-        The dtype of the vectors.
-    n : int
-        The number of their elements.
+    dtype, n : dtype and int
+        The dtype of the vectors, and the number of their elements.
 
     Examples
     --------
@@ -85,7 +83,7 @@ class DiagonalPreconditioner(OperatorBase):
 
     Parameters
     ----------
-    diagonal : pygpu.gpuarray.GPUArray
+    diagonal : GPUArray
         The numbers: an array of one axis.
 
     Examples

@@ -17,25 +17,20 @@ class PacketedSpMV(CoordinateSpMV):
 
     Parameters
     ----------
-    mat : scipy.sparse matrix or array
-        The matrix.
+    mat, dtype : as in :class:`CoordinateSpMV`
+        The matrix, and the dtype of its elements.
     is_symmetric : bool
         Whether it is symmetric. It has no effect here.
-    dtype : dtype
-        The dtype of its elements there: floating point or complex.
 
     Notes
     -----
-    PyCUDA cuts the matrix into packets whose part of the vector fits shared memory, with the
-    package pymetis, and permutes its rows for that. Caches have taken the packets' place: here the
-    rows keep their order, so that :meth:`permute` and :meth:`unpermute` change nothing.
+    PyCUDA cuts the matrix into packets, and permutes its rows for that. Here the rows keep their
+    order, so that :meth:`permute` and :meth:`unpermute` change nothing.
 
     Examples
     --------
     >>> from scipy.sparse import diags
     >>> product = PacketedSpMV(diags([1.0, 2.0, 4.0]), True, np.float64)
-    >>> product(gpuarray.to_gpu(np.array([3.0, 2.0, 1.0])))
-    array([3., 4., 4.])
     >>> x = gpuarray.to_gpu(np.array([3.0, 2.0, 1.0]))
     >>> product.unpermute(product(product.permute(x)))
     array([3., 4., 4.])
