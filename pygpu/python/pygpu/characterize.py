@@ -6,6 +6,8 @@ import sys
 
 import numpy as np
 
+from . import driver
+from ._kernels.snippets import module_of
 from .tools import context_dependent_memoize
 
 __all__ = [
@@ -71,14 +73,10 @@ def sizeof(type_name: str, preamble: str = "") -> int:
     >>> sizeof("pair", "struct pair { char first; double second; };")
     16
     """
-    from . import driver
-    from .compiler import SourceModule
-
-    module = SourceModule(
+    module = module_of(
         f"{preamble}\n"
         'extern "C" __global__ void write_size(unsigned long long *output)\n'
-        f"{{ *output = sizeof({type_name}); }}\n",
-        no_extern_c=True,
+        f"{{ *output = sizeof({type_name}); }}\n"
     )
     result = np.zeros((), np.uint64)
     module.get_function("write_size")(driver.Out(result), block=(1, 1, 1), grid=(1, 1))

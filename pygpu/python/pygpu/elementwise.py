@@ -199,13 +199,9 @@ class _Generator:
                 packs=packs,
                 pack=self._pack,
             )
-            if not self._has_references:
-                return (_snippets.function_of(source, self._name, self._options, self._keep),)
-            from .compiler import SourceModule
-
-            options, keep = self._options, self._keep
-            module = SourceModule(source, options=options, keep=keep, no_extern_c=True).module
-            self._modules.setdefault(_core.current_ordinal(), _Modules()).add(module)
+            module = _snippets.module_of(source, self._options, self._keep).module
+            if self._has_references:
+                self._modules.setdefault(_core.current_ordinal(), _Modules()).add(module)
             return (module.get_function(self._name),)
 
         if packed:
@@ -346,6 +342,7 @@ class ElementwiseKernel(_core.ElementwiseLauncher):
         >>> x
         array([0., 2., 4.], dtype=float32)
         """
+        # Few programs have texture references.
         from ._driver.textures import TextureReference, check_textures
 
         check_textures("get_texref")

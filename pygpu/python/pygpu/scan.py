@@ -88,13 +88,11 @@ class _ScanKernel:
         return functions
 
     def _compile(self) -> tuple[_core.Function, ...]:
-        from .compiler import SourceModule
-
         name, ctype, expression, preamble, options = self._texts
         start = self.neutral if self._exclusive else None
         plain = self.dtype.kind in "biuf"
         text = _scan_source.source(name, ctype, expression, preamble, start, self._exclusive, plain)
-        module = SourceModule(text, options=options, no_extern_c=True)
+        module = _snippets.module_of(text, options)
         kernels = _HOST_KERNELS if _core.runs_kernels_on_host() else _KERNELS
         functions = []
         for kernel, arguments in kernels.items():

@@ -17,7 +17,7 @@ import numpy as np
 from .. import _core, cumath, gpuarray
 from .._core import GPUArray
 from . import as_numpy
-from .reductions import REDUCTIONS, numpy_sum, reduce_some
+from .reductions import REDUCTIONS, UNSET, reduce_some
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -99,7 +99,7 @@ def _parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]
 
 
 def _is_default(value: Any, default: Any) -> bool:
-    if value is default or value is getattr(np, "_NoValue", None):
+    if value is default or value is UNSET:
         return True
     return isinstance(value, bool | int | float | str) and value == default
 
@@ -137,6 +137,20 @@ def _stand_in(value: Any) -> Any:
     return value
 
 
+def _sum(
+    a: GPUArray,
+    axis: Any = None,
+    dtype: Any = None,
+    out: GPUArray | None = None,
+    keepdims: bool = False,
+    initial: Any = UNSET,
+    where: Any = UNSET,
+) -> GPUArray:
+    """Returns numpy's sum: `gpuarray.sum` is PyCUDA's, which keeps the dtype."""
+    given = {"axis": axis, "dtype": dtype, "out": out, "keepdims": keepdims}
+    return reduce_some("sum", a, initial, where, **given)
+
+
 def array_function(
     array: GPUArray, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
@@ -160,8 +174,7 @@ def array_function(
     if func is np.where and len(args) == 1:
         counterpart = gpuarray.nonzero
     if func is np.sum:
-        # `gpuarray.sum` is PyCUDA's, which keeps the dtype.
-        counterpart = numpy_sum
+        counterpart = _sum
     return _call(name, func, counterpart, args, kwargs)
 
 
@@ -279,7 +292,7 @@ _IGNORED = {"casting": "same_kind", "order": "K", "dtype": None, "subok": True, 
 
 def _check_nothing_left(name: str, kwargs: dict[str, Any]) -> None:
     for key, value in kwargs.items():
-        if key == "initial" and value is getattr(np, "_NoValue", None):
+        if key == "initial" and value is UNSET:
             continue
         if key not in _IGNORED or not _is_default(value, _IGNORED[key]):
             raise _not_taken(f"numpy.{name}", key, value)

@@ -28,30 +28,34 @@ def _check(out: GPUArray, *others: GPUArray) -> None:
             )
 
 
+def _run(factory: str, dtypes: tuple[Any, ...], operands: tuple[Any, ...], stream: Any) -> None:
+    """Queues a kernel of :mod:`pygpu.elementwise`, whose last operand is the result."""
+    # Few programs call these methods; the others do not import the modules of kernels.
+    from .. import elementwise
+
+    out = operands[-1]
+    addresses = (it.gpudata if isinstance(it, GPUArray) else it for it in operands)
+    kernel = getattr(elementwise, factory)(*dtypes)
+    kernel.prepared_async_call(out._grid, out._block, stream, *addresses, out.mem_size)
+
+
 def _axpbyz(
     self: GPUArray, selffac: Any, other: GPUArray, otherfac: Any, out: GPUArray, stream: Any = None
 ) -> GPUArray:
     """Writes ``selffac * self + otherfac * other`` to ``out`` and returns that."""
-    from ..elementwise import get_axpbyz_kernel
-
     _check(out, self, other)
-    kernel = get_axpbyz_kernel(
-        self.dtype, other.dtype, out.dtype, self.shape == (), other.shape == ()
-    )
+    dtypes = self.dtype, other.dtype, out.dtype, self.shape == (), other.shape == ()
     factors = self.dtype.type(selffac), other.dtype.type(otherfac)
-    sides = factors[0], self.gpudata, factors[1], other.gpudata
-    kernel.prepared_async_call(out._grid, out._block, stream, *sides, out.gpudata, out.mem_size)
+    _run("get_axpbyz_kernel", dtypes, (factors[0], self, factors[1], other, out), stream)
     return out
 
 
 def _axpbz(self: GPUArray, selffac: Any, other: Any, out: GPUArray, stream: Any = None) -> GPUArray:
     """Writes ``selffac * self`` plus a number to ``out`` and returns that."""
-    from ..elementwise import get_axpbz_kernel
-
     _check(out, self)
-    kernel = get_axpbz_kernel(self.dtype, out.dtype)
-    sides = out.dtype.type(selffac), self.gpudata, out.dtype.type(other)
-    kernel.prepared_async_call(out._grid, out._block, stream, *sides, out.gpudata, out.mem_size)
+    numbers = out.dtype.type(selffac), out.dtype.type(other)
+    dtypes = self.dtype, out.dtype
+    _run("get_axpbz_kernel", dtypes, (numbers[0], self, numbers[1], out), stream)
     return out
 
 
@@ -59,14 +63,9 @@ def _elwise_multiply(
     self: GPUArray, other: GPUArray, out: GPUArray, stream: Any = None
 ) -> GPUArray:
     """Writes the product of two arrays to ``out`` and returns that."""
-    from ..elementwise import get_binary_op_kernel
-
     _check(out, self, other)
-    kernel = get_binary_op_kernel(
-        self.dtype, other.dtype, out.dtype, "*", self.shape == (), other.shape == ()
-    )
-    sides = self.gpudata, other.gpudata
-    kernel.prepared_async_call(out._grid, out._block, stream, *sides, out.gpudata, out.mem_size)
+    dtypes = self.dtype, other.dtype, out.dtype, "*", self.shape == (), other.shape == ()
+    _run("get_binary_op_kernel", dtypes, (self, other, out), stream)
     return out
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _ufuncs: Mapping[str, _core.UniversalFunction] = _core.universal_functions
 # What numpy's functions have for an argument that is not given.
-_UNSET: Any = np._NoValue
+UNSET: Any = np._NoValue
 # What counts for an element that is left out, and how an initial value is combined with the rest.
 REDUCTIONS = {
     "all": (True, "logical_and"),
@@ -34,7 +34,7 @@ REDUCTIONS = {
 
 def mask_of(where: Any) -> GPUArray | None:
     """Returns the mask that ``where`` stands for; None if every element counts."""
-    if where is True or where is _UNSET:
+    if where is True or where is UNSET:
         return None
     if isinstance(where, np.ndarray) and where.ndim:
         raise TypeError(
@@ -71,8 +71,8 @@ def _stored(result: GPUArray, out: GPUArray | None) -> GPUArray:
 def reduce_some(
     name: str,
     a: GPUArray,
-    initial: Any = _UNSET,
-    where: Any = _UNSET,
+    initial: Any = UNSET,
+    where: Any = UNSET,
     first: tuple[Any, ...] = (),
     **given: Any,
 ) -> GPUArray:
@@ -80,7 +80,7 @@ def reduce_some(
     positional arguments of PyCUDA's function, or numpy's if it begins with an axis."""
     gpu_array("a", a)
     mask = mask_of(where)
-    if mask is None and initial is _UNSET:
+    if mask is None and initial is UNSET:
         return getattr(a, name)(*first, **given)
     neutral, join = REDUCTIONS[name]
     if first:
@@ -88,7 +88,7 @@ def reduce_some(
         own = ("dtype",) if name == "sum" else ()
         names = ("axis", *own, "out", "keepdims") if is_numpys else (*own, "stream", "allocator")
         given.update((key, value) for key, value in zip(names, first) if value is not None)
-    if initial is None or (initial is _UNSET and neutral is None):
+    if initial is None or (initial is UNSET and neutral is None):
         # Nothing stands for elements that are not there.
         if mask is not None:
             raise ValueError(
@@ -104,17 +104,17 @@ def reduce_some(
     out = given.pop("out", None)
     if stream := given.get("stream"):
         a = a.on(stream)
-    if out is not None and given.get("dtype") is None and initial is not _UNSET:
+    if out is not None and given.get("dtype") is None and initial is not UNSET:
         # The dtype of the output is that of the computation, so that it holds the initial value.
-        if not np.can_cast(a.dtype, out.dtype, "same_kind"):
+        if not np.can_cast(a.dtype, gpu_array("out", out).dtype, "same_kind"):
             raise TypeError(f"out is of dtype {out.dtype}, which does not hold {a.dtype}")
         a = a.astype(out.dtype)
         given.pop("dtype", None)
         if name in ("prod", "sum"):
             given["dtype"] = out.dtype
-    one = None if initial is _UNSET else _element(initial, _dtype_of(name, a, given))
+    one: Any = None if initial is UNSET else _element(initial, _dtype_of(name, a, given))
     if mask is not None:
-        least = one if neutral is None else np.asarray(neutral, a.dtype)[()]
+        least = one if neutral is None else _element(neutral, a.dtype)
         a = _core.select(_fit(mask, a), a, least, False)
     if neutral is None and a.size == 0:
         result = _core.full(_shape_of(a, given), a.dtype, one, given.get("allocator"))
@@ -158,8 +158,8 @@ def sum(
     axis: Any = None,
     out: GPUArray | None = None,
     keepdims: bool = False,
-    initial: Any = _UNSET,
-    where: Any = _UNSET,
+    initial: Any = UNSET,
+    where: Any = UNSET,
 ) -> GPUArray:
     """Returns the sum of the elements, along axes or of all.
 
@@ -185,25 +185,10 @@ def sum(
     >>> gpuarray.sum(a, axis=1, where=a > 1).get()
     array([ 2, 12])
     """
-    plain = axis is None and not keepdims and initial is where is _UNSET
-    if dtype is None and plain:
+    if dtype is axis is None and not keepdims and initial is where is UNSET:
         dtype = gpu_array("a", a).dtype
     given = {"axis": axis, "out": out, "keepdims": keepdims}
     return reduce_some("sum", a, initial, where, (dtype, stream, allocator), **given)
-
-
-def numpy_sum(
-    a: GPUArray,
-    axis: Any = None,
-    dtype: Any = None,
-    out: GPUArray | None = None,
-    keepdims: bool = False,
-    initial: Any = _UNSET,
-    where: Any = _UNSET,
-) -> GPUArray:
-    """Returns the sum as numpy's function does, which always widens small integers."""
-    given = {"axis": axis, "dtype": dtype, "out": out, "keepdims": keepdims}
-    return reduce_some("sum", a, initial, where, **given)
 
 
 def prod(
@@ -212,8 +197,8 @@ def prod(
     dtype: Any = None,
     out: GPUArray | None = None,
     keepdims: bool = False,
-    initial: Any = _UNSET,
-    where: Any = _UNSET,
+    initial: Any = UNSET,
+    where: Any = UNSET,
     *,
     stream: Any = None,
     allocator: Any = None,
@@ -246,7 +231,7 @@ def any(
     axis: Any = None,
     out: GPUArray | None = None,
     keepdims: bool = False,
-    where: Any = _UNSET,
+    where: Any = UNSET,
 ) -> GPUArray:
     """Returns True if any element is not zero, along axes or of all.
 
@@ -266,7 +251,7 @@ def any(
     array([ True,  True,  True])
     """
     given = {"axis": axis, "out": out, "keepdims": keepdims}
-    return reduce_some("any", a, _UNSET, where, (stream, allocator), **given)
+    return reduce_some("any", a, UNSET, where, (stream, allocator), **given)
 
 
 def all(
@@ -277,7 +262,7 @@ def all(
     axis: Any = None,
     out: GPUArray | None = None,
     keepdims: bool = False,
-    where: Any = _UNSET,
+    where: Any = UNSET,
 ) -> GPUArray:
     """Returns True if no element is zero, along axes or of all.
 
@@ -294,7 +279,7 @@ def all(
     array([False,  True,  True])
     """
     given = {"axis": axis, "out": out, "keepdims": keepdims}
-    return reduce_some("all", a, _UNSET, where, (stream, allocator), **given)
+    return reduce_some("all", a, UNSET, where, (stream, allocator), **given)
 
 
 def min(
@@ -304,8 +289,8 @@ def min(
     axis: Any = None,
     out: GPUArray | None = None,
     keepdims: bool = False,
-    initial: Any = _UNSET,
-    where: Any = _UNSET,
+    initial: Any = UNSET,
+    where: Any = UNSET,
     allocator: Any = None,
 ) -> GPUArray:
     """Returns the smallest element, along axes or of all; NaN if any element is.
@@ -336,8 +321,8 @@ def max(
     axis: Any = None,
     out: GPUArray | None = None,
     keepdims: bool = False,
-    initial: Any = _UNSET,
-    where: Any = _UNSET,
+    initial: Any = UNSET,
+    where: Any = UNSET,
     allocator: Any = None,
 ) -> GPUArray:
     """Returns the largest element, along axes or of all; NaN if any element is.
@@ -417,8 +402,8 @@ def nansum(
     dtype: Any = None,
     out: GPUArray | None = None,
     keepdims: bool = False,
-    initial: Any = _UNSET,
-    where: Any = _UNSET,
+    initial: Any = UNSET,
+    where: Any = UNSET,
 ) -> GPUArray:
     """Returns the sum of the elements that are not NaN, along axes or of all.
 
@@ -434,7 +419,8 @@ def nansum(
     >>> gpuarray.nansum(gpuarray.to_gpu(np.array([1.0, np.nan, 2.0]))).get()
     array(3.)
     """
-    return numpy_sum(_without_nan(a, 0), axis, dtype, out, keepdims, initial, where)
+    given = {"axis": axis, "dtype": dtype, "out": out, "keepdims": keepdims}
+    return reduce_some("sum", _without_nan(a, 0), initial, where, **given)
 
 
 def nanprod(
@@ -443,8 +429,8 @@ def nanprod(
     dtype: Any = None,
     out: GPUArray | None = None,
     keepdims: bool = False,
-    initial: Any = _UNSET,
-    where: Any = _UNSET,
+    initial: Any = UNSET,
+    where: Any = UNSET,
 ) -> GPUArray:
     """Returns the product of the elements that are not NaN, along axes or of all.
 
@@ -490,7 +476,7 @@ def mean(
     out: GPUArray | None = None,
     keepdims: bool = False,
     *,
-    where: Any = _UNSET,
+    where: Any = UNSET,
     stream: Any = None,
     allocator: Any = None,
 ) -> GPUArray:
@@ -523,7 +509,7 @@ def mean(
     if is_whole:
         # What the processor makes of NaN, which devices convert in ways of their own.
         with np.errstate(invalid="ignore"):
-            none = np.array(np.nan).astype(dtype)[()]
+            none: Any = np.array(np.nan).astype(dtype)[()]
         result = _core.select(count == 0, none, result, False)
     return _stored(result if compute == dtype else result.astype(dtype), out)
 
@@ -536,7 +522,7 @@ def var(
     ddof: float = 0,
     keepdims: bool = False,
     *,
-    where: Any = _UNSET,
+    where: Any = UNSET,
     stream: Any = None,
     allocator: Any = None,
 ) -> GPUArray:
@@ -585,7 +571,7 @@ def std(
     ddof: float = 0,
     keepdims: bool = False,
     *,
-    where: Any = _UNSET,
+    where: Any = UNSET,
     stream: Any = None,
     allocator: Any = None,
 ) -> GPUArray:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .. import _arguments
+from .. import _arguments, driver
 from ..compyte.dtypes import (
     _fill_dtype_registry,
     get_or_register_dtype,
@@ -232,8 +232,6 @@ def match_dtype_to_c_struct(
     >>> " ".join(declaration.split())
     'typedef struct { signed char flag; double value; } pair;'
     """
-    from .. import driver
-
     if device is not None:
         current = driver.Context.get_device()
         if _arguments.instance("device", device, driver.Device) != current:
@@ -271,7 +269,7 @@ def match_dtype_to_c_struct(
 
 def _offsets(declaration: str, name: str, fields: list[str]) -> tuple[list[int], int]:
     """Asks the device where the fields of a structure lie, and how large it is: in bytes."""
-    from .. import driver
+    # The compiler's modules are imported by the first program that compiles.
     from ..compiler import SourceModule
 
     body = "".join(

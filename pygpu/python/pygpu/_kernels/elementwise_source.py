@@ -180,11 +180,9 @@ def get_elwise_module(
     >>> x
     array([0., 2., 4.], dtype=float32)
     """
-    from ..compiler import SourceModule
-
     texts = preamble, loop_prep, after_loop
     source = source_of(snippets.parse(arguments, operation, *texts), operation, name, *texts)
-    return SourceModule(source, options=options, keep=keep, no_extern_c=True)
+    return snippets.module_of(source, options, keep)
 
 
 def get_elwise_range_module(
@@ -219,12 +217,10 @@ def get_elwise_range_module(
     >>> x
     array([0., 7., 0., 7., 0.], dtype=float32)
     """
-    from ..compiler import SourceModule
-
     texts = preamble, loop_prep, after_loop
     declared = snippets.parse(arguments, operation, *texts)
     source = source_of(declared, operation, name, *texts, ranged=True)
-    return SourceModule(source, options=options, keep=keep, no_extern_c=True)
+    return snippets.module_of(source, options, keep)
 
 
 def get_elwise_kernel_and_types(

@@ -165,13 +165,11 @@ def get_reduction_module(
     >>> out
     array([45.], dtype=float32)
     """
-    from ..compiler import SourceModule
-
     source = snippets.headers(Strides())
     source += _macros(out_type, reduce_expr, preamble, block_size)
     parameters = f"{arguments}, unsigned int seq_count, size_t n"
     source += _kernel(name, parameters, "", neutral, map_expr, block_size)
-    return SourceModule(source, options=options, keep=keep, no_extern_c=True)
+    return snippets.module_of(source, options, keep)
 
 
 def get_reduction_kernel_and_types(
@@ -340,8 +338,6 @@ class ReductionKernel(_core.ReductionLauncher):
         on_host = _core.runs_kernels_on_host()
 
         def build(strides: Strides) -> Any:
-            from ..compiler import SourceModule
-
             source = snippets.headers(strides)
             source += _macros(self._out_type, reduce_expr, preamble, THREADS)
             parameters = snippets.parameters(self._arguments, ["size_t n"], strides)
@@ -355,7 +351,7 @@ class ReductionKernel(_core.ReductionLauncher):
                     source += _kernel_of_host(*text)
                 else:
                     source += _kernel(*text, THREADS)
-            return SourceModule(source, options=options, keep=keep, no_extern_c=True)
+            return snippets.module_of(source, options, keep)
 
         module = snippets.build_strided(build, Strides(ranks, wide), name)
         return module.get_function(names[0]), module.get_function(names[1])

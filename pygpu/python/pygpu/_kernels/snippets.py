@@ -11,10 +11,13 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._compile.c_text import code_of
+from .._errors import CompileError
 from .c_types import ScalarArg, VectorArg, dtype_to_ctype, parse_c_arg
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from ..compiler import SourceModule
 
 THREADS = 256
 """The threads of each block of a generated kernel; the launchers of the core know it, too."""
@@ -312,18 +315,19 @@ def declaration(
     ]
 
 
-def function_of(source: str, name: str, options: Any, keep: bool) -> Any:
-    """Compiles a source and returns one of its kernels."""
+def module_of(
+    source: str, options: Sequence[str] | None = None, keep: bool = False
+) -> SourceModule:
+    """Compiles the source of a generated kernel."""
+    # The compiler's modules are imported by the first program that compiles.
     from ..compiler import SourceModule
 
-    return SourceModule(source, options=options, keep=keep, no_extern_c=True).get_function(name)
+    return SourceModule(source, options=options, keep=keep, no_extern_c=True)
 
 
 def build_strided(build: Any, strides: Strides, name: str) -> Any:
     """Returns ``build(strides)``; raises RuntimeError if the source compiles for arrays without
     gaps only."""
-    from .._errors import CompileError
-
     try:
         return build(strides)
     except CompileError as error:
