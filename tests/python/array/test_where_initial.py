@@ -69,17 +69,18 @@ def result_shape(a, keywords):
 
 
 def is_undefined(dtype, keywords):
-    """Whether numpy casts to the dtype of an output by a looser rule than same_kind."""
+    """Whether numpy casts to the dtype of an output by a looser rule than same_kind, or adds truth
+    values in it."""
     out = keywords["out"]
-    return out is not None and not np.can_cast(dtype, out, "same_kind")
+    return out is not None and (out == "?" or not np.can_cast(dtype, out, "same_kind"))
 
 
 @each_row("dtype", DTYPES)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_every_combination(name, dtype):
     for shape in SHAPES:
-        # Products of complex infinities depend on their order.
-        a = numbers(shape, dtype, special=name not in (*MOMENTS, "prod", "nanprod"))
+        # What infinities come to in complex numbers depends on their order.
+        a = numbers(shape, dtype, special=name not in MOMENTS and dtype != "c8")
         if np.dtype(dtype).kind in "iu":
             a = np.asarray(a % 9, dtype)
         a_gpu = gpuarray.to_gpu(np.asarray(a))

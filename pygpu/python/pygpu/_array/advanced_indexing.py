@@ -364,8 +364,8 @@ def compress(
     Examples
     --------
     >>> a = gpuarray.to_gpu(np.array([[1, 2], [3, 4], [5, 6]]))
-    >>> gpuarray.compress([False, True], a, axis=0).get()
-    array([[3, 4]])
+    >>> gpuarray.compress([False, True], a, axis=0).get().tolist()
+    [[3, 4]]
     """
     gpu_array("a", a)
     if np.ndim(condition) != 1:

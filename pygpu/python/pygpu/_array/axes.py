@@ -78,9 +78,8 @@ def cumsum(
 
     Examples
     --------
-    >>> gpuarray.cumsum(gpuarray.arange(6).reshape(2, 3), axis=1).get()
-    array([[ 0,  1,  3],
-           [ 3,  7, 12]])
+    >>> gpuarray.cumsum(gpuarray.arange(6).reshape(2, 3), axis=1).get().tolist()
+    [[0, 1, 3], [3, 7, 12]]
     """
     return _running(Reduction.Sum, a, axis, dtype, out, stream, allocator)
 

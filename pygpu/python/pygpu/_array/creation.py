@@ -238,9 +238,8 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = np.float64) -> GP
 
     Examples
     --------
-    >>> gpuarray.eye(2, dtype=int).get()
-    array([[1, 0],
-           [0, 1]])
+    >>> gpuarray.eye(2, dtype=int).get().tolist()
+    [[1, 0], [0, 1]]
     """
     result = zeros((whole("N", N), N if M is None else whole("M", M)), dtype)
     diagonal(result, k).fill(np.ones((), result.dtype))
@@ -257,9 +256,8 @@ def identity(n: int, dtype: Any = np.float64) -> GPUArray:
 
     Examples
     --------
-    >>> gpuarray.identity(2, int).get()
-    array([[1, 0],
-           [0, 1]])
+    >>> gpuarray.identity(2, int).get().tolist()
+    [[1, 0], [0, 1]]
     """
     return eye(n, dtype=dtype)
 

@@ -64,8 +64,19 @@ def _same_shape(out: GPUArray, result: GPUArray) -> GPUArray:
     return out
 
 
+def _check_holds(out: GPUArray, dtype: np.dtype[Any]) -> None:
+    if not np.can_cast(dtype, gpu_array("out", out).dtype, "same_kind"):
+        raise TypeError(
+            f"out is of dtype {out.dtype}, which does not hold {dtype} (numpy's rule 'same_kind')"
+        )
+
+
 def _stored(result: GPUArray, out: GPUArray | None) -> GPUArray:
-    return result if out is None else _ufuncs["positive"](result, out=_same_shape(out, result))
+    if out is None:
+        return result
+    _check_holds(out, result.dtype)
+    _same_shape(out, result)[...] = result
+    return out
 
 
 def reduce_some(
@@ -79,7 +90,7 @@ def reduce_some(
     """Calls the method of an array, with numpy's ``initial`` and ``where``; ``first`` has the
     positional arguments of PyCUDA's function, or numpy's if it begins with an axis."""
     gpu_array("a", a)
-    mask = mask_of(where)
+    mask = None if where is UNSET else mask_of(where)
     if mask is None and initial is UNSET:
         return getattr(a, name)(*first, **given)
     neutral, join = REDUCTIONS[name]
@@ -106,8 +117,7 @@ def reduce_some(
         a = a.on(stream)
     if out is not None and given.get("dtype") is None and initial is not UNSET:
         # The dtype of the output is that of the computation, so that it holds the initial value.
-        if not np.can_cast(a.dtype, gpu_array("out", out).dtype, "same_kind"):
-            raise TypeError(f"out is of dtype {out.dtype}, which does not hold {a.dtype}")
+        _check_holds(out, a.dtype)
         a = a.astype(out.dtype)
         given.pop("dtype", None)
         if name in ("prod", "sum"):
@@ -168,8 +178,9 @@ def sum(
     a : GPUArray
         The elements.
     dtype : dtype, optional
-        What elements are added in. Without it, and without numpy's arguments, the dtype of `a`, as
-        in PyCUDA; else numpy's, which widens small integers. An axis in its place is taken as one.
+        What elements are added in: by default the dtype of `a`, as in PyCUDA; with `axis`,
+        `keepdims`, `initial` or `where` numpy's, which widens small integers. An axis in its place
+        is taken as one.
     stream, allocator : Stream and callable, optional
         Where the work is queued, and where the result's memory comes from.
     axis, out, keepdims, initial, where : optional

@@ -62,9 +62,8 @@ def reshape(a: GPUArray, *shape: Any, **kwargs: Any) -> GPUArray:
 
     Examples
     --------
-    >>> gpuarray.reshape(gpuarray.arange(4), 2, -1).get()
-    array([[0, 1],
-           [2, 3]])
+    >>> gpuarray.reshape(gpuarray.arange(4), 2, -1).get().tolist()
+    [[0, 1], [2, 3]]
     """
     return gpu_array("a", a).reshape(*shape, **kwargs)
 
@@ -151,9 +150,8 @@ def broadcast_to(array: GPUArray, shape: Any) -> GPUArray:
 
     Examples
     --------
-    >>> gpuarray.broadcast_to(gpuarray.arange(3), (2, 3)).get()
-    array([[0, 1, 2],
-           [0, 1, 2]])
+    >>> gpuarray.broadcast_to(gpuarray.arange(3), (2, 3)).get().tolist()
+    [[0, 1, 2], [0, 1, 2]]
     """
     given = shape if isinstance(shape, tuple | list) else (shape,)
     shape = tuple(whole("shape", extent) for extent in given)
@@ -213,8 +211,8 @@ def fliplr(m: GPUArray) -> GPUArray:
 
     Examples
     --------
-    >>> gpuarray.fliplr(gpuarray.arange(4).reshape(1, 4)).get()
-    array([[3, 2, 1, 0]])
+    >>> gpuarray.fliplr(gpuarray.arange(4).reshape(1, 4)).get().tolist()
+    [[3, 2, 1, 0]]
     """
     if gpu_array("m", m).ndim < 2:
         raise ValueError(f"Input must be >= 2-d; m has {m.ndim} axes")
@@ -309,9 +307,8 @@ def stack(arrays: Any, axis: int = 0, allocator: Any = None) -> GPUArray:
 
     Examples
     --------
-    >>> gpuarray.stack([gpuarray.arange(2), gpuarray.arange(2)], axis=1).get()
-    array([[0, 0],
-           [1, 1]])
+    >>> gpuarray.stack([gpuarray.arange(2), gpuarray.arange(2)], axis=1).get().tolist()
+    [[0, 0], [1, 1]]
     """
     return _core.stack(arrays, axis, allocator)
 
@@ -326,8 +323,8 @@ def hstack(tup: Any) -> GPUArray:
 
     Examples
     --------
-    >>> gpuarray.hstack([gpuarray.zeros((1, 2), int), gpuarray.ones((1, 1), int)]).get()
-    array([[0, 0, 1]])
+    >>> gpuarray.hstack([gpuarray.zeros((1, 2), int), gpuarray.ones((1, 1), int)]).get().tolist()
+    [[0, 0, 1]]
     """
     arrays = [a.reshape(1) if a.ndim == 0 else a for a in gpu_arrays("tup", tup)]
     return concatenate(arrays, 0 if arrays and arrays[0].ndim == 1 else 1)
@@ -343,9 +340,8 @@ def vstack(tup: Any) -> GPUArray:
 
     Examples
     --------
-    >>> gpuarray.vstack([gpuarray.arange(2), gpuarray.arange(2)]).get()
-    array([[0, 1],
-           [0, 1]])
+    >>> gpuarray.vstack([gpuarray.arange(2), gpuarray.arange(2)]).get().tolist()
+    [[0, 1], [0, 1]]
     """
     arrays = [a.reshape(1, -1) if a.ndim < 2 else a for a in gpu_arrays("tup", tup)]
     return concatenate(arrays, 0)
@@ -492,9 +488,8 @@ def tile(A: GPUArray, reps: Any) -> GPUArray:
 
     Examples
     --------
-    >>> gpuarray.tile(gpuarray.arange(2), (2, 2)).get()
-    array([[0, 1, 0, 1],
-           [0, 1, 0, 1]])
+    >>> gpuarray.tile(gpuarray.arange(2), (2, 2)).get().tolist()
+    [[0, 1, 0, 1], [0, 1, 0, 1]]
     """
     given = reps if isinstance(reps, tuple | list) else (reps,)
     counts = [whole("reps", count) for count in given]
@@ -563,9 +558,8 @@ def tril(m: GPUArray, k: int = 0) -> GPUArray:
 
     Examples
     --------
-    >>> gpuarray.tril(gpuarray.ones((2, 2), int)).get()
-    array([[1, 0],
-           [1, 1]])
+    >>> gpuarray.tril(gpuarray.ones((2, 2), int)).get().tolist()
+    [[1, 0], [1, 1]]
     """
     return _triangle(m, k, True)
 
@@ -580,8 +574,7 @@ def triu(m: GPUArray, k: int = 0) -> GPUArray:
 
     Examples
     --------
-    >>> gpuarray.triu(gpuarray.ones((2, 2), int)).get()
-    array([[1, 1],
-           [0, 1]])
+    >>> gpuarray.triu(gpuarray.ones((2, 2), int)).get().tolist()
+    [[1, 1], [0, 1]]
     """
     return _triangle(m, k, False)
