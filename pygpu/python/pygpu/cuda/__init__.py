@@ -13,8 +13,16 @@ from __future__ import annotations
 from typing import NoReturn
 
 from . import cudadrv
-from ._api import device_array, device_array_like, open_ipc_array, to_device
 from ._context import MemoryInfo
+from ._creation import (
+    as_cuda_array,
+    device_array,
+    device_array_like,
+    from_cuda_array_interface,
+    is_cuda_array,
+    open_ipc_array,
+    to_device,
+)
 from ._devices import (
     close,
     current_context,
@@ -40,7 +48,6 @@ from ._host_array import (
     pinned_array,
     pinned_array_like,
 )
-from ._interface import as_cuda_array, from_cuda_array_interface, is_cuda_array
 from ._ipc import IpcHandle
 from ._stream import (
     default_stream,

@@ -1,4 +1,4 @@
-"""Device arrays with numba's methods: views over :class:`pygpu.gpuarray.GPUArray`."""
+"""Device arrays and device records with numba's methods."""
 
 from __future__ import annotations
 
@@ -12,32 +12,43 @@ from .._core import GPUArray
 from .._exchange import protocols
 from . import _stream
 from ._array_base import DeviceNDArrayBase
-from ._pointer import stream_or_none
+from ._ipc import IpcHandle
+from ._layout import contiguous_strides
+from ._memory import BYTE, bytes_at, stream_or_none
+
+
+def _is_view(key: Any) -> bool:
+    """Whether elements that an index names are a view, as they are without arrays in the index."""
+    return not any(
+        isinstance(entry, bool | np.bool_ | np.ndarray | GPUArray | list)
+        for entry in (key if isinstance(key, tuple) else (key,))
+    )
+
+
+def _check_fits(source: Any, target: GPUArray) -> None:
+    if source.ndim > target.ndim:
+        raise ValueError(f"Can't assign {source.ndim}-D array to {target.ndim}-D self")
+    pairs = zip(reversed(source.shape), reversed(target.shape), reversed(range(target.ndim)))
+    for theirs, ours, axis in pairs:
+        if theirs not in (1, ours):
+            raise ValueError(
+                f"Can't copy sequence with size {theirs} to array axis {axis} with dimension {ours}"
+            )
 
 
 class DeviceNDArray(DeviceNDArrayBase):
-    """An array in device memory with numba's methods: what :func:`pygpu.cuda.to_device` returns. It
-    is a :class:`pygpu.gpuarray.GPUArray`, too.
+    """An array in device memory with numba's methods: what :func:`pygpu.cuda.to_device` returns.
 
     Parameters
     ----------
-    shape : int or tuple of int
-        The extents.
-    strides : int or tuple of int
-        The bytes between neighbours along each axis.
+    shape, strides : int or tuple of int
+        The extents, and the bytes between neighbours along each axis.
     dtype : dtype
         The type of the elements.
     stream : Stream or 0
         The stream of the array's transfers, unless they name another one.
     gpu_data : MemoryPointer, GPUArray or int, optional
         The memory of the first element; new memory by default.
-
-    Raises
-    ------
-    TypeError
-        An argument is missing, unknown or no number where one is needed.
-    ValueError
-        An extent is negative, or the strides do not belong to the shape.
 
     Examples
     --------
@@ -54,27 +65,21 @@ class DeviceNDArray(DeviceNDArrayBase):
     >>> array.setitem((0, 0), 7)
     >>> array.getitem((0, 0)), array.view("u4").dtype
     (np.int64(7), dtype('uint32'))
+    >>> array.copy_to_device(np.ones((2, 3), int))
+    >>> array.copy_to_host().sum()
+    np.int64(6)
+    >>> stream = cuda.stream()
+    >>> array.bind(stream).stream is stream
+    True
+    >>> handle, size = array.get_ipc_handle(), array.as_cuda_arg().size
     """
 
     def is_c_contiguous(self) -> bool:
-        """Returns True if the elements follow each other in C order, the last axis fastest.
-
-        Returns
-        -------
-        bool
-            True for an array without elements, too.
-        """
+        """Returns True if the elements follow each other in C order."""
         return self.flags["C_CONTIGUOUS"]
 
     def is_f_contiguous(self) -> bool:
-        """Returns True if the elements follow each other in Fortran order, the first axis
-        fastest.
-
-        Returns
-        -------
-        bool
-            True for an array without elements, too.
-        """
+        """Returns True if the elements follow each other in Fortran order."""
         return self.flags["F_CONTIGUOUS"]
 
     def reshape(self, *newshape: Any, order: str = "C") -> DeviceNDArray:  # type: ignore[override]
@@ -87,17 +92,10 @@ class DeviceNDArray(DeviceNDArrayBase):
         order : {"C", "F", "A"}
             The order in which elements are read and placed.
 
-        Returns
-        -------
-        DeviceNDArray
-            The view.
-
         Raises
         ------
         NotImplementedError
             A view cannot have this shape.
-        ValueError
-            The sizes differ.
         """
         return self._without_copy(GPUArray.reshape(self, *newshape, order=order))
 
@@ -110,11 +108,6 @@ class DeviceNDArray(DeviceNDArrayBase):
             The order in which elements are read.
         stream : Stream or 0
             The stream of the view.
-
-        Returns
-        -------
-        DeviceNDArray
-            The view.
 
         Raises
         ------
@@ -144,19 +137,6 @@ class DeviceNDArray(DeviceNDArrayBase):
             The elements of each view.
         stream : Stream or 0
             The stream of the views.
-
-        Yields
-        ------
-        DeviceNDArray
-            The views in order.
-
-        Raises
-        ------
-        TypeError
-            ``section`` is no whole number.
-        ValueError
-            The array has not one axis, its elements are not adjacent, or ``section`` is not
-            positive.
         """
         section = _arguments.whole("section", section)
         if self.ndim != 1:
@@ -183,16 +163,6 @@ class DeviceNDArray(DeviceNDArrayBase):
             numba; what they name is a copy.
         stream : Stream or 0
             The stream of the view, or in whose order the element is read.
-
-        Returns
-        -------
-        number, DeviceNDArray or DeviceRecord
-            A record where the element has fields.
-
-        Raises
-        ------
-        IndexError
-            An index is out of bounds.
         """
         view = GPUArray.__getitem__(self, item)
         entries = item if isinstance(item, tuple) else (item,)
@@ -200,7 +170,7 @@ class DeviceNDArray(DeviceNDArrayBase):
             return self._as_own(view, stream)
         stream = self._default_stream(stream)
         if self.dtype.names is not None:
-            return self._record_class(self.dtype, stream, view)
+            return DeviceRecord(self.dtype, stream, view)
         return view.get(stream=stream_or_none(stream))[()]
 
     def __setitem__(self, index: Any, value: Any) -> None:
@@ -217,13 +187,6 @@ class DeviceNDArray(DeviceNDArrayBase):
             The new elements; they are converted to the array's dtype.
         stream : Stream or 0
             The stream in whose order they are set. Without one the call returns once they are.
-
-        Raises
-        ------
-        ValueError
-            The value does not broadcast to the elements.
-        IndexError
-            An index is out of bounds.
         """
         stream = self._default_stream(stream)
         target = GPUArray.__getitem__(self, key)
@@ -253,23 +216,97 @@ class DeviceNDArray(DeviceNDArrayBase):
         return (self[position] for position in range(len(self)))
 
 
-def _is_view(key: Any) -> bool:
-    """Whether elements that an index names are a view, as they are without arrays in the index."""
-    return not any(
-        isinstance(entry, bool | np.bool_ | np.ndarray | GPUArray | list)
-        for entry in (key if isinstance(key, tuple) else (key,))
-    )
+class DeviceRecord(DeviceNDArrayBase):
+    """One element of a structured dtype in device memory; ``record["field"]`` reads a field.
+
+    Parameters
+    ----------
+    dtype : dtype
+        The structured dtype.
+    stream : Stream or 0
+        The stream of the record's transfers.
+    gpu_data : MemoryPointer or GPUArray, optional
+        The memory; new by default.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> record = cuda.to_device(np.array([(1, 2.5)], [("a", "i4"), ("b", "f8")])[0])
+    >>> record["b"]
+    np.float64(2.5)
+    >>> record.setitem("a", 7)
+    >>> record.getitem("a")
+    np.int32(7)
+    """
+
+    def __init__(self, dtype: Any, stream: Any = 0, gpu_data: Any = None, **options: Any) -> None:  # type: ignore[override]
+        # Copies and pickles are made by the core, with the arguments of its own class.
+        if isinstance(stream, np.dtype):
+            super().__init__(dtype, stream, **options)
+        else:
+            self._set_up((), (), dtype, stream, gpu_data)
+
+    def _field(self, name: Any) -> tuple[np.dtype[Any], int]:
+        try:
+            return self.dtype.fields[name][:2]  # type: ignore[index]
+        except (KeyError, TypeError):
+            raise KeyError(
+                f"{name!r} is no field of the record; it has {self.dtype.names}"
+            ) from None
+
+    def __getitem__(self, item: Any) -> Any:
+        return self.getitem(item)
+
+    def getitem(self, item: str, stream: Any = 0) -> Any:
+        """Returns a field: a number on the host, a record, or a view of a field with a shape.
+
+        Parameters
+        ----------
+        item : str
+            The field's name.
+        stream : Stream or 0
+            The stream in whose order the field is read, or that of the view.
+
+        Raises
+        ------
+        KeyError
+            The record has no such field.
+        """
+        dtype, offset = self._field(item)
+        stream = self._default_stream(stream)
+        if dtype.shape:
+            base = dtype.base
+            strides = contiguous_strides(dtype.shape, base.itemsize, "C")
+            return self._at(dtype.shape, strides, base, stream, offset)
+        memory = bytes_at(self, offset, dtype.itemsize)
+        if dtype.names is not None:
+            return DeviceRecord(dtype, stream, memory)
+        return memory.get(stream=stream_or_none(stream)).view(dtype)[0]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.setitem(key, value)
+
+    def setitem(self, key: str, value: Any, stream: Any = 0) -> None:
+        """Sets a field, converted to its dtype.
+
+        Parameters
+        ----------
+        key : str
+            The field's name.
+        value : number or array
+            The value, of the field's shape or one that broadcasts to it.
+        stream : Stream or 0
+            The stream in whose order it is set. Without one the call returns once it is.
+        """
+        dtype, offset = self._field(key)
+        stream = self._default_stream(stream)
+        field = np.zeros((), dtype.base) if not dtype.shape else np.zeros(dtype.shape, dtype.base)
+        field[...] = value
+        bytes_at(self, offset, dtype.itemsize).set(
+            np.frombuffer(field.tobytes(), BYTE),
+            async_=bool(stream),
+            stream=stream_or_none(stream),
+        )
 
 
-def _check_fits(source: Any, target: GPUArray) -> None:
-    if source.ndim > target.ndim:
-        raise ValueError(f"Can't assign {source.ndim}-D array to {target.ndim}-D self")
-    pairs = zip(reversed(source.shape), reversed(target.shape), reversed(range(target.ndim)))
-    for theirs, ours, axis in pairs:
-        if theirs not in (1, ours):
-            raise ValueError(
-                f"Can't copy sequence with size {theirs} to array axis {axis} with dimension {ours}"
-            )
-
-
-DeviceNDArrayBase._view_class = DeviceNDArray
+DeviceNDArrayBase._view_class = IpcHandle._array_class = DeviceNDArray

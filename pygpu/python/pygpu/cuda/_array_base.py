@@ -11,50 +11,90 @@ from .._core import GPUArray
 from .._exchange import protocols
 from .._exchange.protocols import extent
 from . import _devices, _stream
-from ._driver_copies import bytes_at, copy_elements
-from ._ipc import IpcArrayHandle
+from ._ipc import IpcHandle
 from ._layout import (
     Flags,
     array_core,
     check_array_compatibility,
     contiguous_strides,
     is_contiguous,
-    parse_shape,
+    prepare,
     sentry_contiguous,
 )
-from ._pointer import DeviceAddress, MemoryPointer, stream_or_none
+from ._memory import (
+    DeviceAddress,
+    MemoryPointer,
+    bytes_at,
+    bytes_spanned,
+    copy_elements,
+    stream_or_none,
+)
 
 if TYPE_CHECKING:
     from ._array import DeviceNDArray
-    from ._record import DeviceRecord
+
+
+class IpcArrayHandle:
+    """An array that another process opens, once at a time; it can be pickled.
+
+    ``with handle as array:`` opens and closes it.
+
+    Parameters
+    ----------
+    ipc_handle : IpcHandle
+        The memory that the array spans.
+    array_desc : dict
+        Its shape, strides and dtype.
+
+    Examples
+    --------
+    >>> import pickle
+    >>> from pygpu import cuda
+    >>> handle = cuda.to_device([1, 2, 3]).get_ipc_handle()
+    >>> data = pickle.dumps(handle)
+    >>> def receive(data):  # in another process
+    ...     handle = pickle.loads(data)
+    ...     total = handle.open().copy_to_host().sum()
+    ...     handle.close()
+    ...     return total
+    """
+
+    def __init__(self, ipc_handle: IpcHandle, array_desc: dict[str, Any]) -> None:
+        self._ipc_handle = ipc_handle
+        self._array_desc = array_desc
+
+    def open(self) -> Any:
+        """Returns the array, in the memory of the exporting process."""
+        return self._ipc_handle.open_array(_devices.current_context(), **self._array_desc)
+
+    def close(self) -> None:
+        """Ends the use of the memory; the array is to be gone before."""
+        self._ipc_handle.close()
+
+    def __enter__(self) -> Any:
+        return self.open()
+
+    def __exit__(self, *_raised: Any) -> None:
+        self.close()
 
 
 class DeviceNDArrayBase(GPUArray):
     """What device arrays and device records have in common.
 
-    It is a :class:`pygpu.gpuarray.GPUArray` with numba's methods in place of those that numba has,
-    too: an element is a number on the host, ``reshape`` and ``ravel`` never copy, and ``transpose``
-    always does. Operators and all other methods are those of ``GPUArray``.
+    Each is a :class:`pygpu.gpuarray.GPUArray` with numba's methods in place of those that numba
+    has, too: an element is a number on the host, ``reshape`` and ``ravel`` never copy, and
+    ``transpose`` always does. Operators and all other methods are those of ``GPUArray``.
 
     Parameters
     ----------
-    shape : int or tuple of int
-        The extents.
-    strides : int or tuple of int
-        The steps in bytes.
+    shape, strides : int or tuple of int
+        The extents, and the bytes between neighbours along each axis.
     dtype : dtype
         The type of the elements.
     stream : Stream or 0
         The stream of the array's transfers, unless they name another one.
     gpu_data : MemoryPointer, GPUArray or int, optional
         The memory of the first element; new memory by default.
-
-    Raises
-    ------
-    TypeError
-        An argument is missing, unknown or no number where one is needed.
-    ValueError
-        An extent is negative, or the strides do not belong to the shape.
 
     Examples
     --------
@@ -64,9 +104,8 @@ class DeviceNDArrayBase(GPUArray):
     """
 
     stream: Any = 0
-    # The class of views, and that of an element with fields; set where they are defined.
+    # The class of views, set where it is defined.
     _view_class: ClassVar[type[DeviceNDArray]]
-    _record_class: ClassVar[type[DeviceRecord]]
 
     @overload
     def __init__(
@@ -92,12 +131,7 @@ class DeviceNDArrayBase(GPUArray):
     def _set_up(
         self, shape: Any, strides: Any, dtype: Any, stream: Any = 0, gpu_data: Any = None
     ) -> None:
-        shape, dtype = parse_shape(shape), np.dtype(dtype)
-        strides = (strides,) if isinstance(strides, int | np.integer) else tuple(strides)
-        if len(strides) != len(shape):
-            raise ValueError(
-                f"strides has {len(strides)} entries and shape {len(shape)}; they must match"
-            )
+        shape, strides, dtype = prepare(shape, strides, dtype, "C")
         low, high = extent(shape, strides, dtype.itemsize)
         if low == high:
             super().__init__(shape, dtype, strides=strides)
@@ -143,8 +177,7 @@ class DeviceNDArrayBase(GPUArray):
     @property
     def alloc_size(self) -> int:
         """The bytes from the array's first address to its last; 0 for an empty array."""
-        low, high = extent(self.shape, self.strides, self.itemsize)
-        return high - low
+        return bytes_spanned(self)
 
     @property
     def _cuda_memsize_(self) -> int:
@@ -160,7 +193,8 @@ class DeviceNDArrayBase(GPUArray):
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """The array as other libraries use it: without strides if it is C-contiguous, and with the
-        array's stream if it has one, which is ordered behind earlier work on the default stream."""
+        array's stream if it has one, which is ordered behind earlier work on the default stream.
+        """
         interface = super().__cuda_array_interface__
         if is_contiguous(self):
             interface["strides"] = None
@@ -170,19 +204,7 @@ class DeviceNDArrayBase(GPUArray):
         return interface
 
     def as_cuda_arg(self) -> MemoryPointer:
-        """Returns the memory that the array spans.
-
-        Returns
-        -------
-        MemoryPointer
-            The memory, from the lowest address of an element.
-
-        Examples
-        --------
-        >>> from pygpu import cuda
-        >>> cuda.device_array(3).as_cuda_arg().size
-        24
-        """
+        """Returns :attr:`gpu_data`."""
         return self.gpu_data
 
     @property
@@ -195,20 +217,10 @@ class DeviceNDArrayBase(GPUArray):
 
         The array is to be kept until the other process is done.
 
-        Returns
-        -------
-        IpcArrayHandle
-            The handle, which can be pickled.
-
         Raises
         ------
         pygpu.driver.Unsupported
             The backend or the kind of memory cannot be shared.
-
-        Examples
-        --------
-        >>> from pygpu import cuda
-        >>> handle = cuda.to_device([1, 2, 3]).get_ipc_handle()
         """
         handle = _devices.current_context().get_ipc_handle(self.gpu_data)
         described = {"shape": self.shape, "strides": self.strides, "dtype": self.dtype}
@@ -226,23 +238,6 @@ class DeviceNDArrayBase(GPUArray):
         stream : Stream or 0
             The stream in whose order the copy runs. With one, a copy to page-locked memory is
             asynchronous; else the call returns once it is done.
-
-        Returns
-        -------
-        numpy.ndarray
-            The elements.
-
-        Raises
-        ------
-        TypeError, ValueError
-            ``ary`` has another dtype, or another shape or strides.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from pygpu import cuda
-        >>> cuda.to_device(np.arange(3)).copy_to_host()
-        array([0, 1, 2])
         """
         stream = self._default_stream(stream)
         if ary is None:
@@ -262,8 +257,8 @@ class DeviceNDArrayBase(GPUArray):
         return ary
 
     def _host_strides(self, ary: np.ndarray[Any, Any]) -> tuple[int, ...]:
-        """Returns the strides of a host array under this array's shape, which differs from its own
-        in axes of extent 1 only."""
+        """Returns the strides of a host array under this array's shape, which may have other axes
+        of extent 1."""
         steps = iter([step for step, side in zip(ary.strides, ary.shape) if side != 1])
         return tuple(next(steps) if side != 1 else self.itemsize for side in self.shape)
 
@@ -277,20 +272,6 @@ class DeviceNDArrayBase(GPUArray):
         stream : Stream or 0
             The stream in whose order the copy runs. Without one, elements from the host are on the
             device when the call returns.
-
-        Raises
-        ------
-        TypeError, ValueError
-            ``ary`` has another dtype or shape; one of the two has gaps, or both are on the device
-            with other strides.
-
-        Examples
-        --------
-        >>> from pygpu import cuda
-        >>> array = cuda.device_array(3)
-        >>> array.copy_to_device([1.0, 2.0, 3.0])
-        >>> array.copy_to_host()
-        array([1., 2., 3.])
         """
         is_on_device = hasattr(ary, "__cuda_array_interface__")
         if not is_on_device:
@@ -338,18 +319,6 @@ class DeviceNDArrayBase(GPUArray):
         ----------
         stream : Stream or 0
             The stream.
-
-        Returns
-        -------
-        DeviceNDArray
-            The view.
-
-        Examples
-        --------
-        >>> from pygpu import cuda
-        >>> stream = cuda.stream()
-        >>> cuda.device_array(3).bind(stream).stream is stream
-        True
         """
         view = self._as_own(GPUArray.view(self))
         view.stream = stream
@@ -370,16 +339,6 @@ class DeviceNDArrayBase(GPUArray):
             the array itself. Unlike numba's, any number of axes is allowed.
         axes : sequence of int, optional
             The same by keyword.
-
-        Returns
-        -------
-        DeviceNDArray
-            The copy.
-
-        Raises
-        ------
-        ValueError
-            ``axes`` does not name each axis once.
         """
         if axes is None and positions:
             axes = positions if isinstance(positions[0], int) else positions[0]
@@ -403,18 +362,6 @@ class DeviceNDArrayBase(GPUArray):
             The axes to leave out; all of extent 1 by default.
         stream : Stream or 0
             The stream of the view.
-
-        Returns
-        -------
-        DeviceNDArray
-            The view.
-
-        Raises
-        ------
-        TypeError
-            ``axis`` is no whole number.
-        ValueError
-            An axis is out of bounds, or has another extent.
         """
         if axis is None:
             axes = {axis for axis, side in enumerate(self.shape) if side == 1}
@@ -441,17 +388,6 @@ class DeviceNDArrayBase(GPUArray):
         ----------
         dtype : dtype
             The new type of the elements.
-
-        Returns
-        -------
-        DeviceNDArray
-            The view; its last axis is longer or shorter where the sizes of the dtypes differ.
-
-        Raises
-        ------
-        ValueError
-            The sizes of the two dtypes differ, and the array is not C-contiguous or its last axis
-            is no whole number of the new elements.
         """
         dtype = np.dtype(dtype)
         shape, strides = list(self.shape), list(self.strides)
@@ -468,9 +404,6 @@ class DeviceNDArrayBase(GPUArray):
                 )
             strides[-1] = dtype.itemsize
         return self._at(tuple(shape), tuple(strides), dtype)
-
-    def __len__(self) -> int:
-        return super().__len__()
 
 
 def _on_host(value: Any) -> Any:

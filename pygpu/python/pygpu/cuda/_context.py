@@ -1,23 +1,24 @@
-"""Contexts and deferred freeing with numba's names."""
+"""Contexts: a device's memory, and memory of the host that it uses."""
 
 from __future__ import annotations
 
 import contextlib
+import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .. import _arguments, _core, driver
+from .. import _arguments, _core
 from .._core import GPUArray
+from .._driver.context import Context as _DriverContext
+from .._driver.context import on_device
 from . import _ipc, _stream
-from ._deallocations import Deallocations
-from ._host_memory import HostMemory, new_host_memory
-from ._pointer import BYTE, MemoryPointer
+from ._memory import BYTE, DeviceAddress, MemoryPointer
 
 if TYPE_CHECKING:
-    from ._device import Device
+    from ._devices import Device
 
 
 class MemoryInfo(NamedTuple):
@@ -25,10 +26,8 @@ class MemoryInfo(NamedTuple):
 
     Parameters
     ----------
-    free : int
-        Free bytes.
-    total : int
-        All bytes.
+    free, total : int
+        Bytes.
 
     Examples
     --------
@@ -42,6 +41,103 @@ class MemoryInfo(NamedTuple):
     total: int
 
 
+class Deallocations:
+    """Memory that is no longer used and waits until freeing is allowed again.
+
+    Outside :func:`pygpu.cuda.defer_cleanup` nothing waits: memory is freed with its last use.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: list[Any] = []
+        self._deferrals = 0
+        self._lock = threading.RLock()
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    @property
+    def is_disabled(self) -> bool:
+        """Whether freeing is deferred."""
+        return self._deferrals > 0
+
+    def release(self, allocation: Any) -> None:
+        """Frees memory that nothing else refers to, now or once it is allowed."""
+        with self._lock:
+            if self._deferrals:
+                self._waiting.append(allocation)
+
+    def clear(self) -> None:
+        """Frees what waits, unless freeing is deferred."""
+        with self._lock:
+            if self._deferrals:
+                return
+            waiting, self._waiting = self._waiting, []
+        # Freed here, outside the lock.
+        del waiting
+
+    @contextlib.contextmanager
+    def disable(self) -> Iterator[None]:
+        """Defers freeing for the ``with`` block; blocks may be nested."""
+        with self._lock:
+            self._deferrals += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._deferrals -= 1
+            self.clear()
+
+
+class HostMemory(np.ndarray):
+    """Page-locked, mapped or managed host memory as an array of bytes.
+
+    ``handle`` is its address on the host, ``device_ctypes_pointer`` that on the device.
+    """
+
+    context: Any = None
+    _device_address: int | None = None
+
+    @property
+    def __cuda_memory__(self) -> bool:
+        return self._device_address is not None
+
+    @property
+    def handle(self) -> int:
+        """The address on the host."""
+        return self.ctypes.data
+
+    @property
+    def device_ctypes_pointer(self) -> DeviceAddress:
+        """The address on the device as an object of ctypes."""
+        if self._device_address is None:
+            raise TypeError("the memory is not mapped; a device cannot use it")
+        return DeviceAddress(self._device_address)
+
+    @property
+    def _cuda_memsize_(self) -> int:
+        return self.size
+
+    def own(self) -> HostMemory:
+        """Returns the memory itself, which lives as long as anything refers to it."""
+        return self
+
+    def free(self) -> None:
+        """Ends the page-locking of memory from :meth:`Context.mempin`."""
+        owner = self.base
+        while isinstance(owner, np.ndarray):
+            owner = owner.base
+        unregister = getattr(owner, "unregister", None)
+        if unregister is not None:
+            unregister()
+
+
+def _size(bytesize: Any) -> int:
+    bytesize = _arguments.whole("bytesize", bytesize)
+    if bytesize < 0:
+        raise ValueError(f"bytesize is {bytesize}; it must not be negative")
+    return bytesize
+
+
 class Context:
     """The memory of a device: what :func:`pygpu.cuda.current_context` returns.
 
@@ -53,24 +149,22 @@ class Context:
     Examples
     --------
     >>> from pygpu import cuda
-    >>> free, total = cuda.current_context().get_memory_info()
+    >>> context = cuda.current_context()
+    >>> free, total = context.get_memory_info()
     >>> free <= total
     True
-    >>> context = cuda.current_context()
     >>> memory = context.memalloc(16)
-    >>> memory.size
-    16
-    >>> context.allocate(16).dtype
-    dtype('uint8')
+    >>> memory.size, context.allocate(16).dtype
+    (16, dtype('uint8'))
     >>> context.memhostalloc(8).nbytes, context.memallocmanaged(8).nbytes
     (8, 8)
     >>> stream = context.create_stream()
+    >>> context.create_external_stream(stream.handle)
+    <External CUDA stream ...>
     >>> int(context.get_default_stream())
     0
     >>> int(context.get_legacy_default_stream()), int(context.get_per_thread_default_stream())
     (1, 2)
-    >>> context.create_external_stream(stream.handle)
-    <External CUDA stream ...>
     >>> context.can_access_peer(context.device.id)
     False
     >>> context.synchronize()
@@ -107,10 +201,10 @@ class Context:
         RuntimeError
             The device is not the one that was pushed last.
         """
-        current = driver.Context.get_current()
+        current = _DriverContext.get_current()
         if current is None or current._device != self.device._device:
             raise RuntimeError(f"device {self.device.id} is not the one that was pushed last")
-        driver.Context.pop()
+        _DriverContext.pop()
 
     def reset(self) -> None:
         """Frees memory that waits to be freed, and what the device keeps for later arrays.
@@ -119,41 +213,21 @@ class Context:
         """
         self.deallocations.clear()
         with self._current():
-            driver.Context.trim_memory()
+            _DriverContext.trim_memory()
 
-    @contextlib.contextmanager
-    def _current(self) -> Iterator[None]:
+    def _current(self) -> contextlib.AbstractContextManager[None]:
         """Has the core allocate on this device, whichever is current."""
-        if _core.current_ordinal() == self.device.id:
-            yield
-            return
-        self.push()
-        try:
-            yield
-        finally:
-            self.pop()
+        return on_device(self.device.id)
 
     def synchronize(self) -> None:
-        """Waits for all work of the device.
-
-        Raises
-        ------
-        pygpu.driver.Error
-            Work that was queued has failed.
-        """
+        """Waits for all work of the device; raises its failure."""
         with self._current():
             _core.synchronize()
 
     def get_memory_info(self) -> MemoryInfo:
-        """Returns the device's free and total bytes.
-
-        Returns
-        -------
-        MemoryInfo
-            The pair of them.
-        """
+        """Returns the device's free and total bytes."""
         with self._current():
-            return MemoryInfo(*driver.mem_get_info())
+            return MemoryInfo(*_core.mem_get_info())
 
     # -- memory ----------------------------------------------------------------------------
 
@@ -167,93 +241,45 @@ class Context:
         ----------
         bytesize : int
             The number of bytes.
-
-        Returns
-        -------
-        GPUArray
-            The memory, of dtype uint8.
-
-        Raises
-        ------
-        TypeError
-            ``bytesize`` is no whole number.
-        ValueError
-            ``bytesize`` is negative.
-        MemoryError
-            The device has not so much free memory.
         """
-        bytesize = _arguments.whole("bytesize", bytesize)
-        if bytesize < 0:
-            raise ValueError(f"bytesize is {bytesize}; it must not be negative")
+        bytesize = _size(bytesize)
         with self._current():
             if not bytesize:
                 return GPUArray((0,), BYTE)
-            allocation = driver.mem_alloc(bytesize)
+            allocation = _core.mem_alloc(bytesize)
             elements = GPUArray((bytesize,), BYTE, gpudata=allocation)
         weakref.finalize(elements, self.deallocations.release, allocation).atexit = False
         return elements
 
     def memalloc(self, bytesize: int) -> MemoryPointer:
-        """Returns new device memory of a number of bytes.
+        """Returns new device memory, which is freed when nothing refers to it.
 
         Parameters
         ----------
         bytesize : int
             The number of bytes.
-
-        Returns
-        -------
-        MemoryPointer
-            The memory, freed when nothing refers to it.
-
-        Raises
-        ------
-        TypeError
-            ``bytesize`` is no whole number.
-        ValueError
-            ``bytesize`` is negative.
-        MemoryError
-            The device has not so much free memory.
         """
         return MemoryPointer.of(self, self.allocate(bytesize))
 
     def memhostalloc(
         self, bytesize: int, mapped: bool = False, portable: bool = False, wc: bool = False
     ) -> Any:
-        """Returns new page-locked host memory: bytes that ``numpy.ndarray(buffer=...)`` and the
-        functions of this package take.
+        """Returns new page-locked host memory as a numpy array of bytes.
 
         Parameters
         ----------
         bytesize : int
             The number of bytes.
-        mapped : bool
-            Whether kernels can use it, too.
-        portable : bool
-            Whether it is page-locked for all devices.
+        mapped, portable : bool
+            Whether kernels can use it, too; whether it is page-locked for all devices.
         wc : bool
             Whether it is write-combined: faster to write on the host, and slow to read there.
-
-        Returns
-        -------
-        numpy.ndarray
-            The bytes, of dtype uint8.
-
-        Raises
-        ------
-        TypeError
-            ``bytesize`` is no whole number.
-        ValueError
-            ``bytesize`` is negative.
-        MemoryError
-            There is not so much memory.
         """
         flags = 2 * bool(mapped) | bool(portable) | 4 * bool(wc)
-        with self._current():
-            return new_host_memory(driver.pagelocked_empty, bytesize, flags, self, bool(mapped))
+        return self._host_memory(_core.pagelocked_empty, bytesize, flags, bool(mapped))
 
     def memallocmanaged(self, bytesize: int, attach_global: bool = True) -> Any:
-        """Returns new memory that both the host and the device use, as bytes.
+        """Returns new memory that both the host and the device use, as a numpy array of bytes.
 
         Parameters
         ----------
@@ -262,55 +288,44 @@ class Context:
         attach_global : bool
             Whether any stream can use it, or the host first.
 
-        Returns
-        -------
-        numpy.ndarray
-            The bytes, of dtype uint8.
-
         Raises
         ------
-        TypeError
-            ``bytesize`` is no whole number.
         pygpu.driver.Unsupported
             The device has no managed memory.
-        ValueError
-            ``bytesize`` is negative.
-        MemoryError
-            There is not so much memory.
         """
+        return self._host_memory(_core.managed_empty, bytesize, 1 if attach_global else 2, True)
+
+    def _host_memory(
+        self, allocate: Callable[..., Any], bytesize: int, flags: int, mapped: bool
+    ) -> HostMemory:
+        bytesize = _size(bytesize)
+        if not bytesize:
+            return np.empty(0, BYTE).view(HostMemory)
         with self._current():
-            flags = 1 if attach_global else 2
-            return new_host_memory(driver.managed_empty, bytesize, flags, self, True)
+            return self._over(allocate((bytesize,), BYTE, mem_flags=flags), mapped)
+
+    def _over(self, memory: np.ndarray[Any, Any], mapped: bool) -> HostMemory:
+        """Returns an array of bytes from the core as memory of this context."""
+        result = memory.view(HostMemory)
+        result.context = self
+        if mapped:
+            result._device_address = memory.base.get_device_pointer()  # type: ignore[union-attr]
+        return result
 
     def mempin(self, owner: Any, pointer: int, size: int, mapped: bool = False) -> Any:
-        """Page-locks host memory until the result is freed or gone.
+        """Page-locks host memory, until ``free`` of the result is called or the result is gone.
 
         Parameters
         ----------
         owner : object
             What the memory belongs to; it is kept.
-        pointer : int
-            The memory's address.
-        size : int
-            The number of bytes.
+        pointer, size : int
+            The memory's address, and the number of bytes.
         mapped : bool
             Whether kernels can use it meanwhile.
 
-        Returns
-        -------
-        numpy.ndarray
-            The same bytes, of dtype uint8; their ``free`` ends the registration.
-
-        Raises
-        ------
-        TypeError
-            ``pointer`` or ``size`` is no whole number.
-        pygpu.driver.LogicError
-            The memory is page-locked already.
-
         Examples
         --------
-        >>> import numpy as np
         >>> from pygpu import cuda
         >>> host = np.zeros(100)
         >>> pinned = cuda.current_context().mempin(host, host.ctypes.data, host.nbytes)
@@ -318,32 +333,25 @@ class Context:
         """
         buffer = np.frombuffer(_core.address_as_buffer(pointer, size, owner), BYTE)
         with self._current():
-            registered = driver.register_host_memory(buffer, 2 * bool(mapped))
-        return HostMemory.over(registered, self, bool(mapped))
+            registered = _core.register_host_memory(buffer, 2 * bool(mapped))
+        return self._over(registered, bool(mapped))
 
     # -- other processes, other devices ----------------------------------------------------
 
     def get_ipc_handle(self, memory: Any) -> _ipc.IpcHandle:
-        """Returns a handle with which another process opens device memory.
+        """Returns a handle with which another process opens device memory; it can be pickled.
+
+        All work of the device queued so far has run when the call returns.
 
         Parameters
         ----------
         memory : MemoryPointer or DeviceNDArray
             The memory; the handle keeps it in this process.
 
-        Returns
-        -------
-        IpcHandle
-            The handle, which can be pickled. All work of the device queued so far has run.
-
         Raises
         ------
-        TypeError
-            ``memory`` is no device memory.
         pygpu.driver.Unsupported
             The backend or the kind of memory cannot be shared.
-        ValueError
-            The memory has no bytes.
 
         Examples
         --------
@@ -364,37 +372,20 @@ class Context:
         size : int
             The number of bytes.
 
-        Returns
-        -------
-        MemoryPointer
-            The memory, which is closed when nothing refers to it.
-
         Raises
         ------
-        ValueError
-            The allocation has fewer bytes.
         pygpu.driver.LogicError
             The handle is none of memory that exists, or (on CUDA and HIP) of this process.
         """
         return _ipc.import_memory(self, handle, size)
 
     def can_access_peer(self, peer_device: int) -> bool:
-        """Returns True if kernels on this device can use another one's memory.
+        """Returns True if kernels on this device can use the memory of another one.
 
         Parameters
         ----------
         peer_device : int
             The number of the other device.
-
-        Returns
-        -------
-        bool
-            False for the device itself.
-
-        Raises
-        ------
-        TypeError
-            ``peer_device`` is no whole number.
         """
         return _core.can_access_peer(self.device.id, _arguments.whole("peer_device", peer_device))
 
@@ -410,8 +401,6 @@ class Context:
 
         Raises
         ------
-        ValueError
-            ``flags`` is another number.
         pygpu.driver.Error
             The devices have no access to each other, or have it already.
         """
@@ -423,63 +412,29 @@ class Context:
     # -- streams, events -------------------------------------------------------------------
 
     def create_stream(self) -> _stream.Stream:
-        """Returns a new stream.
-
-        Returns
-        -------
-        Stream
-            The stream.
-        """
+        """Returns a new stream."""
         return _stream.stream()
 
     def create_external_stream(self, ptr: int) -> _stream.Stream:
-        """Returns another library's stream by its handle.
+        """Returns another library's stream; see :func:`pygpu.cuda.external_stream`.
 
         Parameters
         ----------
         ptr : int
-            The handle. The stream has to exist as long as it is used.
-
-        Returns
-        -------
-        Stream
-            The stream.
-
-        Raises
-        ------
-        TypeError
-            ``ptr`` is no int.
+            The handle.
         """
         return _stream.external_stream(ptr)
 
     def get_default_stream(self) -> _stream.Stream:
-        """Returns the default stream.
-
-        Returns
-        -------
-        Stream
-            A new object for the stream.
-        """
+        """Returns the default stream."""
         return _stream.default_stream()
 
     def get_legacy_default_stream(self) -> _stream.Stream:
-        """Returns the legacy default stream.
-
-        Returns
-        -------
-        Stream
-            The stream under the number 1.
-        """
+        """Returns the default stream under the number 1."""
         return _stream.legacy_default_stream()
 
     def get_per_thread_default_stream(self) -> _stream.Stream:
-        """Returns the default stream of this thread.
-
-        Returns
-        -------
-        Stream
-            The stream under the number 2.
-        """
+        """Returns the default stream of this thread under the number 2."""
         return _stream.per_thread_default_stream()
 
     def create_event(self, timing: bool = True) -> _stream.Event:
@@ -489,22 +444,11 @@ class Context:
         ----------
         timing : bool
             Whether its time can be asked for.
-
-        Returns
-        -------
-        Event
-            The event.
         """
         return _stream.event(timing)
 
     @contextlib.contextmanager
     def defer_cleanup(self) -> Iterator[None]:
-        """Defers the freeing of memory from :meth:`allocate` for the ``with`` block.
-
-        Yields
-        ------
-        None
-            Nothing; memory that is freed in the block is freed when the outermost block ends.
-        """
+        """Defers the freeing of memory from :meth:`allocate` until the outermost block ends."""
         with self.deallocations.disable():
             yield

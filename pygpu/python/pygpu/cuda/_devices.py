@@ -7,12 +7,128 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from .. import _arguments, _core, driver
+from .. import _arguments, _core
+from .._driver.context import Context as _DriverContext
+from .._driver.device import Device as _Device
 from .._errors import BackendUnavailable
 from ._context import Context
-from ._device import Device
 
 _F = TypeVar("_F", bound=Callable[..., Any])
+
+
+class Device:
+    """A device with numba's attributes: ``id``, ``name``, ``compute_capability``, ``uuid``, and the
+    driver's attributes under their names in capitals (``MULTIPROCESSOR_COUNT``).
+
+    ``with cuda.gpus[1]:`` makes the device the current one of the thread for the block.
+
+    Parameters
+    ----------
+    ordinal : int
+        The number of the device.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> cuda.gpus[0].id
+    0
+    >>> device = cuda.get_current_device()
+    >>> device.get_primary_context().device == device
+    True
+    >>> cuda.cudadrv.driver.Device.from_identity(device.get_device_identity()) == device
+    True
+    """
+
+    def __init__(self, ordinal: int) -> None:
+        self._device = _Device(ordinal)
+        self._context: Context | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def id(self) -> int:
+        """The device's number."""
+        return self._device.ordinal
+
+    @property
+    def name(self) -> str:
+        """The device's name."""
+        return self._device.name()
+
+    @property
+    def compute_capability(self) -> tuple[int, int]:
+        """The device's generation; (8, 0) for the host, as which it compiles kernels."""
+        return self._device.compute_capability()
+
+    @property
+    def uuid(self) -> str | None:
+        """What no other device has, ``"GPU-..."``; None for the host."""
+        return self._device.uuid()
+
+    def __getattr__(self, name: str) -> int:
+        if name.startswith("_") or not name.isupper():
+            raise AttributeError(f"a device has no attribute {name!r}")
+        return getattr(self._device, name)
+
+    def __repr__(self) -> str:
+        return f"<CUDA device {self.id} '{self.name}'>"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Device) and self.id == other.id
+
+    def __hash__(self) -> int:
+        return hash(("pygpu.cuda.Device", self.id))
+
+    def get_device_identity(self) -> dict[str, int]:
+        """Returns where the device is on the bus, which is the same in every process:
+        ``pci_domain_id``, ``pci_bus_id`` and ``pci_device_id``."""
+        domain, bus, rest = self._device.pci_bus_id().split(":")
+        return {
+            "pci_domain_id": int(domain, 16),
+            "pci_bus_id": int(bus, 16),
+            "pci_device_id": int(rest.split(".")[0], 16),
+        }
+
+    @staticmethod
+    def from_identity(identity: dict[str, int]) -> Device:
+        """Returns the device at a place on the bus.
+
+        Parameters
+        ----------
+        identity : dict
+            What :meth:`get_device_identity` returned, here or in another process.
+
+        Raises
+        ------
+        RuntimeError
+            This process has no such device.
+        """
+        for device in gpus:
+            if device.get_device_identity() == identity:
+                return device
+        raise RuntimeError(f"identity is {identity}; no device of this process is there")
+
+    def get_primary_context(self) -> Context:
+        """Returns the device's context, the same object for every call."""
+        with self._lock:
+            if self._context is None:
+                self._context = Context(self)
+            return self._context
+
+    def reset(self) -> None:
+        """Frees what waits to be freed, and resets the device where its driver can.
+
+        A reset destroys all that is on the device; arrays from before are refused afterwards.
+        """
+        if self._context is not None:
+            self._context.reset()
+        if _core.choose_backend() != "host":
+            self._device.reset()
+
+    def __enter__(self) -> None:
+        self.get_primary_context().push()
+
+    def __exit__(self, *_raised: Any) -> None:
+        self.get_primary_context().pop()
 
 
 class _Devices:
@@ -65,16 +181,6 @@ def current_context(devnum: int | None = None) -> Context:
     devnum : int, optional
         Makes this device the thread's current one first.
 
-    Returns
-    -------
-    Context
-        The context.
-
-    Raises
-    ------
-    IndexError
-        There is no device of this number.
-
     Examples
     --------
     >>> from pygpu import cuda
@@ -84,23 +190,18 @@ def current_context(devnum: int | None = None) -> Context:
     if devnum is None:
         return gpus.current.get_primary_context()
     context = gpus[devnum].get_primary_context()
-    if driver.Context.get_current() is None or _core.current_ordinal() != context.device.id:
+    if _DriverContext.get_current() is None or _core.current_ordinal() != context.device.id:
         context.push()
     return context
 
 
 def require_context(fn: _F) -> _F:
-    """Returns the function as it is: a device is always there where one is needed.
+    """Returns the function as it is: a device is always available where one is needed.
 
     Parameters
     ----------
     fn : callable
         Any function.
-
-    Returns
-    -------
-    callable
-        The function itself.
 
     Examples
     --------
@@ -122,16 +223,6 @@ def select_device(device_id: int) -> Device:
     device_id : int
         The device's number.
 
-    Returns
-    -------
-    Device
-        The device.
-
-    Raises
-    ------
-    IndexError
-        There is no device of this number.
-
     Examples
     --------
     >>> from pygpu import cuda
@@ -144,11 +235,6 @@ def select_device(device_id: int) -> Device:
 def get_current_device() -> Device:
     """Returns the device that arrays of this thread go to.
 
-    Returns
-    -------
-    Device
-        The device.
-
     Examples
     --------
     >>> from pygpu import cuda
@@ -159,12 +245,7 @@ def get_current_device() -> Device:
 
 
 def list_devices() -> _Devices:
-    """Returns the devices of this process.
-
-    Returns
-    -------
-    sequence of Device
-        All of them, by number; ``cuda.gpus``.
+    """Returns the devices of this process by number: ``cuda.gpus``.
 
     Examples
     --------
@@ -188,8 +269,8 @@ def close() -> None:
     >>> thread.start()
     >>> thread.join()
     """
-    while driver.Context.get_current() is not None:
-        driver.Context.pop()
+    while _DriverContext.get_current() is not None:
+        _DriverContext.pop()
     if threading.current_thread() is threading.main_thread():
         for device in gpus:
             if device._context is not None:
@@ -197,12 +278,7 @@ def close() -> None:
 
 
 def is_available() -> bool:
-    """Returns True if a backend with a device can be opened; the host counts.
-
-    Returns
-    -------
-    bool
-        False where ``PYGPU_BACKEND`` names a backend that is not here.
+    """Returns True if the backend can be opened and has a device; the host counts.
 
     Examples
     --------
@@ -217,12 +293,7 @@ def is_available() -> bool:
 
 
 def detect() -> bool:
-    """Prints the devices; returns True if there is one.
-
-    Returns
-    -------
-    bool
-        Whether there is a device; the host is one, unlike in numba.
+    """Prints the devices; returns True if there is one. The host is one, unlike in numba.
 
     Examples
     --------
@@ -249,12 +320,7 @@ def detect() -> bool:
 
 
 def synchronize() -> None:
-    """Waits for all work of the current device.
-
-    Raises
-    ------
-    pygpu.driver.Error
-        Work that was queued has failed.
+    """Waits for all work of the current device; raises its failure.
 
     Examples
     --------
@@ -271,11 +337,6 @@ def defer_cleanup() -> Iterator[None]:
 
     Freeing plain memory waits for the device. Around work whose pace matters, that is put off until
     the outermost block ends.
-
-    Yields
-    ------
-    None
-        Nothing.
 
     Examples
     --------
@@ -316,45 +377,27 @@ def profile_start() -> None:
 def profile_stop() -> None:
     """Ends what :func:`profile_start` began.
 
-    Raises
-    ------
-    pygpu.driver.Unsupported
-        The backend has no profiler.
-
     Examples
     --------
-    >>> from pygpu import cuda, driver
-    >>> try:
+    >>> from pygpu import cuda
+    >>> def record(work):
     ...     cuda.profile_start()
+    ...     work()
     ...     cuda.profile_stop()
-    ... except driver.Unsupported:
-    ...     pass
     """
     _core.set_profiling(False)
 
 
 @contextlib.contextmanager
 def profiling() -> Iterator[None]:
-    """Records in the profiler for the ``with`` block.
-
-    Yields
-    ------
-    None
-        Nothing.
-
-    Raises
-    ------
-    pygpu.driver.Unsupported
-        The backend has no profiler.
+    """Records in the profiler for the ``with`` block; see :func:`profile_start`.
 
     Examples
     --------
-    >>> from pygpu import cuda, driver
-    >>> try:
+    >>> from pygpu import cuda
+    >>> def record(work):
     ...     with cuda.profiling():
-    ...         array = cuda.device_array(3)
-    ... except driver.Unsupported:
-    ...     pass
+    ...         work()
     """
     profile_start()
     try:

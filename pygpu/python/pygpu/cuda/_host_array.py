@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -14,8 +14,7 @@ from .._exchange.protocols import extent
 from . import _devices
 from ._array import DeviceNDArray
 from ._layout import prepare, strides_like
-from ._memory_info import host_memory_extents
-from ._pointer import DeviceAddress
+from ._memory import DeviceAddress, bytes_spanned, host_memory_extents, memory_size_from_info
 
 
 class DeviceVisibleNDArray(np.ndarray):
@@ -49,13 +48,8 @@ class DeviceVisibleNDArray(np.ndarray):
 
     @property
     def device_ctypes_pointer(self) -> DeviceAddress:
-        """The address of the first element on the device, as an object of ctypes.
-
-        Raises
-        ------
-        AttributeError
-            The array is a copy in ordinary memory.
-        """
+        """The address of the first element on the device, as an object of ctypes; a copy in
+        ordinary memory has none, and raises AttributeError."""
         memory = self.gpu_data
         if memory is not None and not self.size:
             return DeviceAddress(0)
@@ -71,8 +65,7 @@ class DeviceVisibleNDArray(np.ndarray):
 
     @property
     def _cuda_memsize_(self) -> int:
-        low, high = extent(self.shape, self.strides, self.itemsize)
-        return high - low
+        return bytes_spanned(self)
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
@@ -82,23 +75,11 @@ class DeviceVisibleNDArray(np.ndarray):
         return protocols.describe(self, address, stream, not self.flags.writeable)
 
     def is_c_contiguous(self) -> bool:
-        """Returns True if the elements follow each other in C order.
-
-        Returns
-        -------
-        bool
-            Whether they do.
-        """
+        """Returns True if the elements follow each other in C order."""
         return self.flags.c_contiguous
 
     def is_f_contiguous(self) -> bool:
-        """Returns True if the elements follow each other in Fortran order.
-
-        Returns
-        -------
-        bool
-            Whether they do.
-        """
+        """Returns True if the elements follow each other in Fortran order."""
         return self.flags.f_contiguous
 
     def copy_to_host(self, ary: Any = None, stream: Any = 0) -> Any:
@@ -110,16 +91,6 @@ class DeviceVisibleNDArray(np.ndarray):
             Where to, of a shape that the array broadcasts to; a new array by default.
         stream : Stream or 0
             The stream to wait for; the array's own, or else all work of the device.
-
-        Returns
-        -------
-        numpy.ndarray
-            The copy, or ``ary``.
-
-        Raises
-        ------
-        ValueError
-            The array does not broadcast to ``ary``.
         """
         (stream or self.stream or _devices.current_context()).synchronize()
         if ary is None:
@@ -134,25 +105,16 @@ class MappedNDArray(DeviceVisibleNDArray):
 
     Parameters
     ----------
-    shape : int or tuple of int
-        The extents of the axes.
-    dtype : dtype, optional
-        The type of the elements; float64 without it.
-    buffer : object, optional
-        The memory: an object with the buffer protocol; ordinary memory without it.
-    offset : int
-        The first byte of the memory.
-    strides : tuple of int, optional
-        The bytes between neighbours along each axis.
-    order : {"C", "F"}, optional
-        The order of the axes in memory, without strides.
+    shape, dtype, buffer, offset, strides, order : object
+        As of :class:`numpy.ndarray`.
 
     Examples
     --------
     >>> from pygpu import cuda
     >>> array = cuda.mapped_array(3)
-    >>> type(array).__name__, array.shape
-    ('MappedNDArray', (3,))
+    >>> array[:] = 7
+    >>> array.copy_to_host()
+    array([7., 7., 7.])
     """
 
 
@@ -162,25 +124,13 @@ class ManagedNDArray(DeviceVisibleNDArray):
 
     Parameters
     ----------
-    shape : int or tuple of int
-        The extents of the axes.
-    dtype : dtype, optional
-        The type of the elements; float64 without it.
-    buffer : object, optional
-        The memory: an object with the buffer protocol; ordinary memory without it.
-    offset : int
-        The first byte of the memory.
-    strides : tuple of int, optional
-        The bytes between neighbours along each axis.
-    order : {"C", "F"}, optional
-        The order of the axes in memory, without strides.
+    shape, dtype, buffer, offset, strides, order : object
+        As of :class:`numpy.ndarray`.
 
     Examples
     --------
     >>> from pygpu import cuda
     >>> array = cuda.managed_array(3)
-    >>> type(array).__name__, array.shape
-    ('ManagedNDArray', (3,))
     >>> array[:] = 7
     >>> array.is_c_contiguous(), array.is_f_contiguous()
     (True, True)
@@ -190,22 +140,23 @@ class ManagedNDArray(DeviceVisibleNDArray):
     """
 
 
-def _over(
-    memory: Any, shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[Any]
-) -> np.ndarray[Any, Any]:
+_Array = TypeVar("_Array", bound=np.ndarray[Any, Any])
+
+
+def _made(kind: type[_Array], allocate: Callable[[int], Any], *layout: Any) -> tuple[_Array, Any]:
+    """Returns an array of a class in new memory, and the memory."""
+    shape, strides, dtype = prepare(*layout)
+    memory = allocate(memory_size_from_info(shape, strides, dtype.itemsize))
     low, _ = extent(shape, strides, dtype.itemsize)
-    return np.ndarray(shape, dtype, memory, -low, strides)
-
-
-def _bytes_for(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> int:
-    low, high = extent(shape, strides, itemsize)
-    return high - low
+    return kind(shape, dtype, memory.view(np.ndarray), -low, strides), memory
 
 
 def pinned_array(
     shape: Any, dtype: Any = np.float64, strides: Any = None, order: str = "C"
 ) -> np.ndarray[Any, Any]:
     """Returns a new numpy array in page-locked memory, whose copies can be asynchronous.
+
+    Its elements are undefined.
 
     Parameters
     ----------
@@ -218,16 +169,6 @@ def pinned_array(
     order : {"C", "F"}
         The order of the axes in memory, without strides.
 
-    Returns
-    -------
-    numpy.ndarray
-        The array, its elements undefined.
-
-    Raises
-    ------
-    TypeError, ValueError
-        An argument is not as above.
-
     Examples
     --------
     >>> from pygpu import cuda
@@ -236,10 +177,8 @@ def pinned_array(
     >>> array.sum()
     np.float64(6.0)
     """
-    shape, strides, dtype = prepare(shape, strides, dtype, order)
-    nbytes = _bytes_for(shape, strides, dtype.itemsize)
-    memory = _devices.current_context().memhostalloc(nbytes)
-    return _over(memory.view(np.ndarray), shape, strides, dtype)
+    allocate = _devices.current_context().memhostalloc
+    return _made(np.ndarray, allocate, shape, strides, dtype, order)[0]
 
 
 def mapped_array(
@@ -255,30 +194,14 @@ def mapped_array(
 
     Parameters
     ----------
-    shape : int or tuple of int
-        The extents.
-    dtype : dtype
-        The type of the elements.
-    strides : int or tuple of int, optional
-        The steps in bytes.
-    order : {"C", "F"}
-        The order of the axes in memory, without strides.
+    shape, dtype, strides, order : object
+        As of :func:`pinned_array`.
     stream : Stream or 0
         The stream of the array's users on the device.
     portable : bool
         Whether all devices can use it.
     wc : bool
         Whether it is write-combined: faster to write on the host, slow to read there.
-
-    Returns
-    -------
-    MappedNDArray
-        The array, its elements undefined.
-
-    Raises
-    ------
-    TypeError, ValueError
-        An argument is not as above.
 
     Examples
     --------
@@ -291,10 +214,9 @@ def mapped_array(
     >>> array.sum()
     np.int64(6)
     """
-    shape, strides, dtype = prepare(shape, strides, dtype, order)
-    nbytes = _bytes_for(shape, strides, dtype.itemsize)
-    memory = _devices.current_context().memhostalloc(nbytes, True, portable, wc)
-    result = _over(memory, shape, strides, dtype).view(MappedNDArray)
+    context = _devices.current_context()
+    allocate = lambda nbytes: context.memhostalloc(nbytes, True, portable, wc)  # noqa: E731
+    result, memory = _made(MappedNDArray, allocate, shape, strides, dtype, order)
     result.device_setup(memory, stream)
     return result
 
@@ -311,28 +233,13 @@ def managed_array(
 
     Parameters
     ----------
-    shape : int or tuple of int
-        The extents.
-    dtype : dtype
-        The type of the elements.
-    strides : int or tuple of int, optional
-        The steps in bytes.
-    order : {"C", "F"}
-        The order of the axes in memory, without strides.
-    stream : Stream or 0
-        The stream of the array's users on the device.
+    shape, dtype, strides, order, stream : object
+        As of :func:`mapped_array`.
     attach_global : bool
         Whether any stream can use it, or the host first.
 
-    Returns
-    -------
-    ManagedNDArray
-        The array, its elements undefined.
-
     Raises
     ------
-    TypeError, ValueError
-        An argument is not as above.
     pygpu.driver.Unsupported
         The device has no managed memory.
 
@@ -340,17 +247,12 @@ def managed_array(
     --------
     >>> from pygpu import cuda
     >>> array = cuda.managed_array(3, dtype="i4")
-    >>> array[:] = 1
     >>> cuda.as_cuda_array(array).fill(2).get()
     array([2, 2, 2], dtype=int32)
-    >>> cuda.synchronize()
-    >>> array.sum()
-    np.int64(6)
     """
-    shape, strides, dtype = prepare(shape, strides, dtype, order)
-    nbytes = _bytes_for(shape, strides, dtype.itemsize)
-    memory = _devices.current_context().memallocmanaged(nbytes, attach_global)
-    result = _over(memory, shape, strides, dtype).view(ManagedNDArray)
+    context = _devices.current_context()
+    allocate = lambda nbytes: context.memallocmanaged(nbytes, attach_global)  # noqa: E731
+    result, memory = _made(ManagedNDArray, allocate, shape, strides, dtype, order)
     result.device_setup(memory, stream)
     return result
 
@@ -363,19 +265,13 @@ def pinned_array_like(ary: Any) -> np.ndarray[Any, Any]:
     ary : array
         A numpy array or a device array.
 
-    Returns
-    -------
-    numpy.ndarray
-        The array, its elements undefined.
-
     Examples
     --------
     >>> from pygpu import cuda
     >>> cuda.pinned_array_like(cuda.device_array((2, 3))).shape
     (2, 3)
     """
-    strides, order = strides_like(ary)
-    return pinned_array(ary.shape, ary.dtype, strides, order)
+    return pinned_array(ary.shape, ary.dtype, *strides_like(ary))
 
 
 def mapped_array_like(
@@ -387,17 +283,8 @@ def mapped_array_like(
     ----------
     ary : array
         A numpy array or a device array.
-    stream : Stream or 0
-        The stream of the array's users on the device.
-    portable : bool
-        Whether all devices can use it.
-    wc : bool
-        Whether it is write-combined: faster to write on the host, slow to read there.
-
-    Returns
-    -------
-    MappedNDArray
-        The array, its elements undefined.
+    stream, portable, wc : object
+        As of :func:`mapped_array`.
 
     Examples
     --------
@@ -405,8 +292,7 @@ def mapped_array_like(
     >>> cuda.mapped_array_like(cuda.device_array((2, 3))).shape
     (2, 3)
     """
-    strides, order = strides_like(ary)
-    return mapped_array(ary.shape, ary.dtype, strides, order, stream, portable, wc)
+    return mapped_array(ary.shape, ary.dtype, *strides_like(ary), stream, portable, wc)
 
 
 def _pin(ary: Any, mapped: bool) -> Any:
@@ -425,19 +311,8 @@ def pinned(*arylist: np.ndarray[Any, Any]) -> Iterator[None]:
     *arylist : numpy.ndarray
         The arrays.
 
-    Yields
-    ------
-    None
-        Nothing; the arrays themselves are page-locked.
-
-    Raises
-    ------
-    TypeError
-        An argument is no numpy array.
-
     Examples
     --------
-    >>> import numpy as np
     >>> from pygpu import cuda
     >>> host, stream = np.arange(1000.0), cuda.stream()
     >>> with cuda.pinned(host), stream.auto_synchronize():
@@ -462,22 +337,8 @@ def mapped(*arylist: np.ndarray[Any, Any], stream: Any = 0) -> Iterator[Any]:
     stream : Stream or 0
         The stream of the device arrays.
 
-    Yields
-    ------
-    DeviceNDArray or list of DeviceNDArray
-        The arrays as the device sees them: one, or a list. Uses after the block raise
-        ``LogicError``.
-
-    Raises
-    ------
-    TypeError
-        An argument is no numpy array.
-    LogicError
-        At the end: another library's array or a buffer still uses an array, which stays mapped.
-
     Examples
     --------
-    >>> import numpy as np
     >>> from pygpu import cuda
     >>> host = np.arange(3.0)
     >>> with cuda.mapped(host) as device:

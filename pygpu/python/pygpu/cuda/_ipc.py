@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from .. import _core
 from .._core import GPUArray, IPCMemoryHandle
 from .._exchange.protocols import extent
-from ._driver_copies import host_to_device
 from ._layout import prepare
-from ._memory_info import device_memory_size, device_pointer
-from ._pointer import BYTE, MemoryPointer
+from ._memory import BYTE, MemoryPointer, device_memory_size, device_pointer, host_to_device
 
 if TYPE_CHECKING:
+    from ._array import DeviceNDArray
     from ._context import Context
 
 _HANDLE_BYTES = 64
@@ -35,8 +34,12 @@ class HandleBytes:
         return hash(self.reserved)
 
 
+def _handle_bytes(handle: Any) -> HandleBytes:
+    return handle if isinstance(handle, HandleBytes) else HandleBytes(handle)
+
+
 class IpcHandle:
-    """A part of an allocation that another process opens; it can be pickled.
+    """A part of an allocation that another process opens, once at a time; it can be pickled.
 
     Parameters
     ----------
@@ -50,11 +53,6 @@ class IpcHandle:
         Where the exporting device is on the bus.
     offset : int
         Where the part starts in the allocation, in bytes.
-
-    Raises
-    ------
-    ValueError
-        ``size`` or ``offset`` is negative, or the handle has not 64 bytes.
 
     Examples
     --------
@@ -73,6 +71,9 @@ class IpcHandle:
     ...     handle.close()
     """
 
+    # Set where it is defined, since arrays export themselves by this module.
+    _array_class: ClassVar[type[DeviceNDArray]]
+
     def __init__(
         self,
         base: Any,
@@ -83,7 +84,7 @@ class IpcHandle:
     ) -> None:
         self.base = base
         self._hold: Any = None
-        self.handle = handle if isinstance(handle, HandleBytes) else HandleBytes(handle)
+        self.handle = _handle_bytes(handle)
         for name, value in (("size", size), ("offset", offset)):
             if not isinstance(value, int) or value < 0:
                 raise ValueError(f"{name} is {value!r}; an int that is not negative is needed")
@@ -100,49 +101,31 @@ class IpcHandle:
         context : Context
             The context.
 
-        Returns
-        -------
-        bool
-            Whether it can.
-
         Raises
         ------
         RuntimeError
             The handle does not say which device it is from, or this process has no such device.
         """
-        source = self._source()
+        source = self._source(context)
         return source == context.device or context.can_access_peer(source.id)
 
-    def _source(self) -> Any:
-        from ._device import Device
-
+    def _source(self, context: Context) -> Any:
         if self.source_info is None:
             raise RuntimeError("the handle does not say which device it is from")
-        return Device.from_identity(self.source_info)
-
-    def _refuse_second(self) -> None:
-        if self.base is not None:
-            raise ValueError("opening IpcHandle from original process")
-        if self._opened is not None:
-            raise ValueError("IpcHandle is already opened")
+        return context.device.from_identity(self.source_info)
 
     def open(self, context: Context) -> MemoryPointer:
         """Returns the memory: itself where the device can use it, else a copy on the device.
+
+        The handle counts as open until :meth:`close`.
 
         Parameters
         ----------
         context : Context
             The context that uses the memory.
 
-        Returns
-        -------
-        MemoryPointer
-            The memory or the copy. The handle counts as open until :meth:`close`.
-
         Raises
         ------
-        ValueError
-            The handle is open, is of this process, or names more than the allocation has.
         RuntimeError
             This process has no such device.
         """
@@ -156,18 +139,11 @@ class IpcHandle:
         ----------
         context : Context
             The context that uses the memory.
-
-        Returns
-        -------
-        MemoryPointer
-            The memory.
-
-        Raises
-        ------
-        ValueError
-            The handle is open, is of this process, or names more than the allocation has.
         """
-        self._refuse_second()
+        if self.base is not None:
+            raise ValueError("opening IpcHandle from original process")
+        if self._opened is not None:
+            raise ValueError("IpcHandle is already opened")
         whole = context.open_ipc_handle(self.handle, self.offset + self.size)
         self._opened = whole
         return whole.view(self.offset)
@@ -175,24 +151,19 @@ class IpcHandle:
     def open_staged(self, context: Context) -> MemoryPointer:
         """Returns a copy of the memory on another device, which the host carries over.
 
+        What either process writes later, the other one does not see.
+
         Parameters
         ----------
         context : Context
             The context that the copy is for.
 
-        Returns
-        -------
-        MemoryPointer
-            The copy; what either process writes later, the other one does not see.
-
         Raises
         ------
         RuntimeError
             The handle does not say which device it is from, or this process has no such device.
-        ValueError
-            The handle names more than the allocation has.
         """
-        source = self._source().get_primary_context()
+        source = self._source(context).get_primary_context()
         with source._current():
             elements = self.open_direct(source).elements.get()
         copy = context.memalloc(self.size)
@@ -201,7 +172,7 @@ class IpcHandle:
         return copy
 
     def open_array(self, context: Context, shape: Any, dtype: Any, strides: Any = None) -> Any:
-        """Returns the memory as an array.
+        """Returns the memory as an array, which has to lie within it.
 
         Parameters
         ----------
@@ -213,18 +184,6 @@ class IpcHandle:
             The type of the elements.
         strides : int or tuple of int, optional
             The steps in bytes; without them the array is C-contiguous.
-
-        Returns
-        -------
-        DeviceNDArray
-            The array.
-
-        Raises
-        ------
-        TypeError
-            An extent is no whole number.
-        ValueError
-            The array does not lie within the memory.
         """
         shape, strides, dtype = prepare(shape, strides, dtype, "C")
         below, above = extent(shape, strides, dtype.itemsize)
@@ -233,19 +192,11 @@ class IpcHandle:
                 f"shape {shape}, strides {strides} and dtype {dtype} span {above - below} bytes; "
                 f"the handle has {self.size}"
             )
-        from ._array import DeviceNDArray
-
         first = self.open(context).elements[-below:]
-        return DeviceNDArray(shape, strides, dtype, 0, first)
+        return self._array_class(shape, strides, dtype, 0, first)
 
     def close(self) -> None:
-        """Ends the use of the memory; arrays in it are to be gone before.
-
-        Raises
-        ------
-        ValueError
-            The handle is not open.
-        """
+        """Ends the use of the memory; arrays in it are to be gone before."""
         if self._opened is None:
             raise ValueError("IpcHandle not opened")
         self._opened = None
@@ -274,85 +225,10 @@ def export(context: Context, memory: Any) -> IpcHandle:
 
 def import_memory(context: Context, handle: Any, size: int) -> MemoryPointer:
     """Returns the first ``size`` bytes of another process's allocation."""
-    handle = handle if isinstance(handle, HandleBytes) else HandleBytes(handle)
+    handle = _handle_bytes(handle)
     with context._current():
         imported = IPCMemoryHandle(handle.reserved)
         if size > imported.size:
             raise ValueError(f"the handle names {size} bytes; the allocation has {imported.size}")
         elements = GPUArray((size,), BYTE, gpudata=imported)
     return MemoryPointer.of(context, elements)
-
-
-class IpcArrayHandle:
-    """An array that another process opens, once at a time; it can be pickled.
-
-    ``with handle as array:`` opens and closes it.
-
-    Parameters
-    ----------
-    ipc_handle : IpcHandle
-        The memory that the array spans.
-    array_desc : dict
-        Its shape, strides and dtype.
-
-    Examples
-    --------
-    >>> import pickle
-    >>> from pygpu import cuda
-    >>> handle = cuda.to_device([1, 2, 3]).get_ipc_handle()
-    >>> data = pickle.dumps(handle)  # for pickle.loads in another process
-    """
-
-    def __init__(self, ipc_handle: IpcHandle, array_desc: dict[str, Any]) -> None:
-        self._ipc_handle = ipc_handle
-        self._array_desc = array_desc
-
-    def open(self) -> Any:
-        """Returns the array, in the memory of the exporting process.
-
-        Returns
-        -------
-        DeviceNDArray
-            The array.
-
-        Raises
-        ------
-        ValueError
-            It is open, is of this process, or does not lie within its memory.
-
-        Examples
-        --------
-        >>> from pygpu import cuda
-        >>> handle = cuda.to_device([1, 2, 3]).get_ipc_handle()
-        >>> handle.open()  # works in another process only
-        Traceback (most recent call last):
-            ...
-        ValueError: opening IpcHandle from original process
-        """
-        from ._devices import current_context
-
-        return self._ipc_handle.open_array(current_context(), **self._array_desc)
-
-    def close(self) -> None:
-        """Ends the use of the memory; the array is to be gone before.
-
-        Raises
-        ------
-        ValueError
-            The array is not open.
-
-        Examples
-        --------
-        >>> from pygpu import cuda
-        >>> def receive(handle):  # in another process
-        ...     total = handle.open().copy_to_host().sum()
-        ...     handle.close()
-        ...     return total
-        """
-        self._ipc_handle.close()
-
-    def __enter__(self) -> Any:
-        return self.open()
-
-    def __exit__(self, *_raised: Any) -> None:
-        self.close()

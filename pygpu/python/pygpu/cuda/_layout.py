@@ -34,15 +34,7 @@ class Flags(dict[str, bool]):
 
 
 def parse_shape(shape: Any) -> tuple[int, ...]:
-    """Returns a shape as a tuple; an int is the extent of one axis.
-
-    Raises
-    ------
-    TypeError
-        An extent is no whole number.
-    ValueError
-        An extent is negative.
-    """
+    """Returns a shape as a tuple; an int is the extent of one axis."""
     if isinstance(shape, int | np.integer):
         shape = (shape,)
     try:
@@ -60,13 +52,7 @@ def parse_shape(shape: Any) -> tuple[int, ...]:
 
 
 def contiguous_strides(shape: tuple[int, ...], itemsize: int, order: str) -> tuple[int, ...]:
-    """Returns the strides of an array without gaps in C or Fortran order.
-
-    Raises
-    ------
-    ValueError
-        ``order`` is neither.
-    """
+    """Returns the strides of an array without gaps in C or Fortran order."""
     if order not in ("C", "F"):
         raise ValueError(f"order is {order!r}; allowed are 'C' and 'F'")
     strides, step = [], itemsize
@@ -115,11 +101,6 @@ def array_core(ary: Any) -> Any:
     ary : array
         A numpy array or a device array.
 
-    Returns
-    -------
-    array
-        A view without the axes whose stride is 0; the array itself if there are none.
-
     Examples
     --------
     >>> array_core(np.broadcast_to(np.arange(3), (5, 3))).shape
@@ -138,11 +119,6 @@ def is_contiguous(ary: Any) -> bool:
     ary : array
         A numpy array or a device array.
 
-    Returns
-    -------
-    bool
-        Whether it is.
-
     Examples
     --------
     >>> is_contiguous(np.zeros((2, 3))), is_contiguous(np.zeros((2, 3)).T)
@@ -158,17 +134,12 @@ def is_contiguous(ary: Any) -> bool:
 
 
 def sentry_contiguous(ary: Any) -> None:
-    """Raises an error for an array with gaps.
+    """Raises ValueError for an array that is contiguous in neither order.
 
     Parameters
     ----------
     ary : array
         A numpy array or a device array.
-
-    Raises
-    ------
-    ValueError
-        It is contiguous in neither order, but for axes that repeat.
 
     Examples
     --------
@@ -181,20 +152,14 @@ def sentry_contiguous(ary: Any) -> None:
 
 
 def check_array_compatibility(ary1: Any, ary2: Any) -> None:
-    """Raises an error for arrays whose elements cannot be copied as one run of bytes. Axes of
-    extent 1 do not count, nor do the strides of empty arrays.
+    """Raises an error for arrays of other dtypes, shapes or strides.
+
+    Axes of extent 1 do not count, nor do the strides of empty arrays.
 
     Parameters
     ----------
     ary1, ary2 : array
         The arrays, of numpy or on the device.
-
-    Raises
-    ------
-    TypeError
-        They have other dtypes.
-    ValueError
-        They have other shapes or strides.
 
     Examples
     --------

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import threading
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .. import driver
-from .._driver.enumerations import event_flags
+from .. import _core
 from .._errors import Error, Unsupported
-from ._pointer import stream_or_none
+from ._memory import stream_or_none
 
+if TYPE_CHECKING:
+    import asyncio
+
+_DISABLE_TIMING = 2
 _DEFAULT_NAMES = {
     0: "<Default CUDA stream>",
     1: "<Legacy default CUDA stream>",
@@ -44,7 +46,7 @@ class Stream:
     >>> stream.synchronize()
     """
 
-    def __init__(self, stream: driver.Stream, name: str | None = None) -> None:
+    def __init__(self, stream: _core.Stream, name: str | None = None) -> None:
         self._stream = stream
         self._name = name
         self.external = name is not None and name.startswith("<External")
@@ -68,32 +70,15 @@ class Stream:
             return "<CUDA stream from before a reset>"
 
     def synchronize(self) -> None:
-        """Waits until all work queued so far has run.
-
-        Raises
-        ------
-        pygpu.driver.Error
-            Work that was queued has failed.
-        """
+        """Waits until all work queued so far has run; raises its failure."""
         self._stream.synchronize()
 
     @contextlib.contextmanager
     def auto_synchronize(self) -> Iterator[Stream]:
         """Waits for the stream when the ``with`` block ends without an exception.
 
-        Yields
-        ------
-        Stream
-            The stream.
-
-        Raises
-        ------
-        pygpu.driver.Error
-            Work that was queued has failed.
-
         Examples
         --------
-        >>> import numpy as np
         >>> from pygpu import cuda
         >>> stream, host = cuda.stream(), cuda.pinned_array(3)
         >>> with stream.auto_synchronize():
@@ -120,11 +105,6 @@ class Stream:
         arg : object
             Handed to the function.
 
-        Raises
-        ------
-        TypeError
-            ``callback`` is not callable.
-
         Examples
         --------
         >>> from pygpu import cuda
@@ -136,23 +116,14 @@ class Stream:
         """
         if not callable(callback):
             raise TypeError(f"callback is of type {type(callback).__name__}; a callable is needed")
-        mark = driver.Event(event_flags.DISABLE_TIMING)
+        mark = _core.Event(_DISABLE_TIMING)
         mark.record(self._stream)
         self._callbacks.add(mark, self, callback, arg)
 
     def async_done(self) -> asyncio.Future[Stream]:
         """Returns an awaitable whose result is this stream, once all work queued so far has run.
 
-        Returns
-        -------
-        asyncio.Future
-            The awaitable, of the event loop that runs. A failure of the stream's work is its
-            exception.
-
-        Raises
-        ------
-        RuntimeError
-            No event loop runs in this thread.
+        A failure of the stream's work is its exception. An event loop has to run in this thread.
 
         Examples
         --------
@@ -164,6 +135,9 @@ class Stream:
         >>> asyncio.run(wait()) is stream
         True
         """
+        # A program that waits so has imported it; others need not.
+        import asyncio
+
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Stream] = loop.create_future()
 
@@ -184,7 +158,7 @@ class _Callbacks:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._waiting: deque[tuple[driver.Event, Stream, Callable[..., Any], Any]] = deque()
+        self._waiting: deque[tuple[_core.Event, Stream, Callable[..., Any], Any]] = deque()
         self._thread: threading.Thread | None = None
 
     def add(self, *entry: Any) -> None:
@@ -215,13 +189,19 @@ class _Callbacks:
             del mark, stream, callback, arg
 
 
+class _Named(Stream):
+    """A default stream under the number that stands for it."""
+
+    def __init__(self, stream: _core.Stream, number: int) -> None:
+        super().__init__(stream, _DEFAULT_NAMES[number])
+        self._number = number
+
+    def __int__(self) -> int:
+        return self._number
+
+
 def stream() -> Stream:
     """Returns a new stream of the current device, which the default stream waits for.
-
-    Returns
-    -------
-    Stream
-        The stream.
 
     Examples
     --------
@@ -229,84 +209,59 @@ def stream() -> Stream:
     >>> cuda.stream() is not cuda.stream()
     True
     """
-    return Stream(driver.Stream())
+    return Stream(_core.Stream())
 
 
 def default_stream() -> Stream:
-    """Returns the default stream of the current device.
-
-    Returns
-    -------
-    Stream
-        A new object for the stream.
+    """Returns the default stream of the current device, as a new object.
 
     Examples
     --------
     >>> from pygpu import cuda
-    >>> int(cuda.default_stream()) == 0
-    True
+    >>> int(cuda.default_stream())
+    0
     """
-    return Stream(driver.Stream.from_handle(0), _DEFAULT_NAMES[0])
+    return Stream(_core.Stream.from_handle(0), _DEFAULT_NAMES[0])
 
 
 def legacy_default_stream() -> Stream:
-    """Returns the legacy default stream, which is the default stream of this package.
-
-    Returns
-    -------
-    Stream
-        A new object for the stream, whose number is 1.
+    """Returns the default stream under the number 1, as a new object.
 
     Examples
     --------
     >>> from pygpu import cuda
-    >>> int(cuda.legacy_default_stream()) == 1
-    True
+    >>> int(cuda.legacy_default_stream())
+    1
     """
-    return _Named(driver.Stream.from_handle(1), 1)
+    return _Named(_core.Stream.from_handle(1), 1)
 
 
 def per_thread_default_stream() -> Stream:
-    """Returns the default stream of this thread.
+    """Returns the default stream of this thread under the number 2, as a new object.
 
     Where the driver has none, as on the host, it is a stream of the package's own for each thread.
-
-    Returns
-    -------
-    Stream
-        A new object for the stream, whose number is 2.
 
     Examples
     --------
     >>> from pygpu import cuda
-    >>> int(cuda.per_thread_default_stream()) == 2
-    True
+    >>> int(cuda.per_thread_default_stream())
+    2
     """
     try:
-        return _Named(driver.Stream.from_handle(2), 2)
+        return _Named(_core.Stream.from_handle(2), 2)
     except Unsupported:
         if not hasattr(_local, "stream"):
-            _local.stream = driver.Stream()
+            _local.stream = _core.Stream()
         return _Named(_local.stream, 2)
 
 
 def external_stream(ptr: int) -> Stream:
-    """Returns the stream that another library made, by its handle.
+    """Returns another library's stream by its handle; its ``external`` is True.
 
     Parameters
     ----------
     ptr : int
         The handle. The stream has to exist as long as it is used.
-
-    Returns
-    -------
-    Stream
-        The stream; its ``external`` is True.
-
-    Raises
-    ------
-    TypeError
-        ``ptr`` is no int.
 
     Examples
     --------
@@ -317,18 +272,7 @@ def external_stream(ptr: int) -> Stream:
     """
     if not isinstance(ptr, int):
         raise TypeError(f"ptr is of type {type(ptr).__name__}; an int is needed")
-    return Stream(driver.Stream.from_handle(ptr), f"<External CUDA stream {ptr}>")
-
-
-class _Named(Stream):
-    """A default stream under the number that stands for it."""
-
-    def __init__(self, stream: driver.Stream, number: int) -> None:
-        super().__init__(stream, _DEFAULT_NAMES[number])
-        self._number = number
-
-    def __int__(self) -> int:
-        return self._number
+    return Stream(_core.Stream.from_handle(ptr), f"<External CUDA stream {ptr}>")
 
 
 def raw(stream: Any) -> Any:
@@ -338,8 +282,8 @@ def raw(stream: Any) -> Any:
 
 def order_behind_default(stream: Any) -> None:
     """Has later work of a stream run after earlier work of the default stream."""
-    mark = driver.Event(event_flags.DISABLE_TIMING)
-    driver.Stream.from_handle(raw(stream)).wait_for_event(mark.record())
+    mark = _core.Event(_DISABLE_TIMING)
+    _core.Stream.from_handle(raw(stream)).wait_for_event(mark.record())
 
 
 class Event:
@@ -355,20 +299,16 @@ class Event:
     Examples
     --------
     >>> from pygpu import cuda
-    >>> event = cuda.event()
-    >>> event.record()
-    >>> event.synchronize()
-    >>> event.query()
-    True
-    >>> later = cuda.event()
-    >>> later.wait(cuda.stream())
-    >>> later.record()
-    >>> later.synchronize()
-    >>> event.elapsed_time(later) >= 0  # milliseconds
-    True
+    >>> start, end = cuda.event(), cuda.event()
+    >>> start.record()
+    >>> end.wait(cuda.stream())
+    >>> end.record()
+    >>> end.synchronize()
+    >>> end.query(), start.elapsed_time(end) >= 0
+    (True, True)
     """
 
-    def __init__(self, event: driver.Event) -> None:
+    def __init__(self, event: _core.Event) -> None:
         self._event = event
 
     @property
@@ -377,18 +317,7 @@ class Event:
         return self._event.handle
 
     def query(self) -> bool:
-        """Returns True once all work before the mark has run.
-
-        Returns
-        -------
-        bool
-            True for an event that was never recorded, too.
-
-        Raises
-        ------
-        pygpu.driver.Error
-            Work before the mark has failed.
-        """
+        """Returns True once all work before the mark has run, and for an event never recorded."""
         return self._event.query()
 
     def record(self, stream: Any = 0) -> None:
@@ -402,13 +331,7 @@ class Event:
         self._event.record(raw(stream))
 
     def synchronize(self) -> None:
-        """Waits until all work before the mark has run.
-
-        Raises
-        ------
-        pygpu.driver.Error
-            Work before the mark has failed.
-        """
+        """Waits until all work before the mark has run; raises its failure."""
         self._event.synchronize()
 
     def wait(self, stream: Any = 0) -> None:
@@ -419,26 +342,16 @@ class Event:
         stream : Stream or 0
             The stream, which waits; the call returns at once.
         """
-        waiting = driver.Stream.from_handle(0 if raw(stream) is None else raw(stream))
+        waiting = _core.Stream.from_handle(0 if raw(stream) is None else raw(stream))
         waiting.wait_for_event(self._event)
 
     def elapsed_time(self, evtend: Event) -> float:
-        """Returns the milliseconds from this event to another one.
+        """Returns the milliseconds from this event to another one; both have been reached.
 
         Parameters
         ----------
         evtend : Event
-            The later event.
-
-        Returns
-        -------
-        float
-            Milliseconds.
-
-        Raises
-        ------
-        pygpu.driver.Error
-            Either was not recorded, has not been reached, or was made without timing.
+            The later event, made with timing as this one.
         """
         return self._event.time_till(evtend._event)
 
@@ -451,21 +364,14 @@ def event(timing: bool = True) -> Event:
     timing : bool
         Whether its time can be asked for; without, recording it costs less.
 
-    Returns
-    -------
-    Event
-        The event.
-
     Examples
     --------
     >>> from pygpu import cuda
     >>> mark = cuda.event()
     >>> mark.record()
     >>> mark.synchronize()
-    >>> mark.query()
-    True
     """
-    return Event(driver.Event(0 if timing else event_flags.DISABLE_TIMING))
+    return Event(_core.Event(0 if timing else _DISABLE_TIMING))
 
 
 def event_elapsed_time(evtstart: Event, evtend: Event) -> float:
@@ -475,16 +381,6 @@ def event_elapsed_time(evtstart: Event, evtend: Event) -> float:
     ----------
     evtstart, evtend : Event
         The events, recorded with timing.
-
-    Returns
-    -------
-    float
-        Milliseconds.
-
-    Raises
-    ------
-    pygpu.driver.Error
-        An event was not recorded, has not been reached, or was made without timing.
 
     Examples
     --------

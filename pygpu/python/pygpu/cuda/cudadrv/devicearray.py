@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ..._core import GPUArray
-from .._array import DeviceNDArray
-from .._array_base import DeviceNDArrayBase
+from .._array import DeviceNDArray, DeviceRecord
+from .._array_base import DeviceNDArrayBase, IpcArrayHandle
+from .._creation import auto_device, from_array_like, from_record_like
 from .._host_array import ManagedNDArray, MappedNDArray
-from .._interface import auto_device, from_array_like, from_record_like
-from .._ipc import IpcArrayHandle
 from .._layout import (
     array_core,
     check_array_compatibility,
@@ -17,7 +16,6 @@ from .._layout import (
     is_contiguous,
     sentry_contiguous,
 )
-from .._record import DeviceRecord
 
 __all__ = [
     "DeviceNDArray",
@@ -41,68 +39,48 @@ __all__ = [
 
 
 def is_cuda_ndarray(obj: Any) -> bool:
-    """Returns whether an object is a device array.
+    """Returns whether an object is a device array: of this package, or with numba's mark.
 
     Parameters
     ----------
     obj : object
         Any object.
 
-    Returns
-    -------
-    bool
-        True for arrays of this package, and for others with numba's mark ``__cuda_ndarray__``.
-
     Examples
     --------
-    >>> from pygpu import cuda
-    >>> is_cuda_ndarray(cuda.device_array(3)), is_cuda_ndarray([1, 2])
+    >>> is_cuda_ndarray(gpuarray.zeros(3, "f4")), is_cuda_ndarray([1, 2])
     (True, False)
     """
     return isinstance(obj, GPUArray) or bool(getattr(obj, "__cuda_ndarray__", False))
 
 
 def require_cuda_ndarray(obj: Any) -> None:
-    """Raises an error for what is no device array.
+    """Raises ValueError unless :func:`is_cuda_ndarray` is True.
 
     Parameters
     ----------
     obj : object
         Any object.
 
-    Raises
-    ------
-    ValueError
-        :func:`is_cuda_ndarray` is False for it.
-
     Examples
     --------
-    >>> from pygpu import cuda
-    >>> require_cuda_ndarray(cuda.device_array(3))
+    >>> require_cuda_ndarray(gpuarray.zeros(3, "f4"))
     """
     if not is_cuda_ndarray(obj):
         raise ValueError(f"obj is of type {type(obj).__name__}; a device array is needed")
 
 
 def verify_cuda_ndarray_interface(obj: Any) -> None:
-    """Raises an error for what lacks an attribute of a device array.
+    """Raises an error for what is no device array, or lacks one of its attributes.
 
     Parameters
     ----------
     obj : object
         Any object.
 
-    Raises
-    ------
-    ValueError
-        It is no device array.
-    AttributeError
-        It has no ``shape``, ``strides``, ``dtype`` or ``size``.
-
     Examples
     --------
-    >>> from pygpu import cuda
-    >>> verify_cuda_ndarray_interface(cuda.device_array(3))
+    >>> verify_cuda_ndarray_interface(gpuarray.zeros(3, "f4"))
     """
     require_cuda_ndarray(obj)
     for name in ("shape", "strides", "dtype", "size"):

@@ -5,26 +5,28 @@ from __future__ import annotations
 from typing import Any
 
 from ... import _core
-from ... import driver as _driver
+from ..._driver.context import Context as _DriverContext
 from ..._errors import BackendUnavailable, Error
 from .._context import Context, MemoryInfo
-from .._device import Device
-from .._devices import gpus, is_available, profile_start, profile_stop, profiling
-from .._driver_copies import device_memset, device_to_device, device_to_host, host_to_device
+from .._devices import Device, gpus, is_available, profile_start, profile_stop, profiling
 from .._ipc import IpcHandle
-from .._memory_info import (
+from .._memory import (
+    MemoryPointer,
     device_ctypes_pointer,
     device_extents,
     device_memory_size,
+    device_memset,
     device_pointer,
+    device_to_device,
+    device_to_host,
     host_memory_extents,
     host_memory_size,
     host_pointer,
+    host_to_device,
     is_device_memory,
     memory_size_from_info,
     require_device_memory,
 )
-from .._pointer import MemoryPointer
 from .._stream import Event, Stream, event_elapsed_time
 
 # Memory is freed with the last reference to it, however it was made.
@@ -69,20 +71,17 @@ __all__ = [
 
 
 def get_version() -> tuple[int, int]:
-    """Returns the version of the interface, that of ``pygpu.driver.get_version``.
-
-    Returns
-    -------
-    tuple of int
-        Major and minor number.
+    """Returns the major and minor number of the interface's version.
 
     Examples
     --------
     >>> len(get_version())
     2
     """
-    major, minor, _ = _driver.get_version()
-    return major, minor
+    # Importing all of PyCUDA's driver takes longer than the rest of this package.
+    from ...driver import get_version
+
+    return get_version()[:2]
 
 
 class Driver:
@@ -124,63 +123,27 @@ class Driver:
         ----------
         devnum : int
             The number.
-
-        Returns
-        -------
-        Device
-            The device.
-
-        Raises
-        ------
-        TypeError
-            ``devnum`` is no whole number.
-        IndexError
-            There is no device of this number.
         """
         return gpus[devnum]
 
     def get_device_count(self) -> int:
-        """Returns the number of devices.
-
-        Returns
-        -------
-        int
-            The number of devices.
-        """
+        """Returns the number of devices."""
         return len(gpus)
 
     def list_devices(self) -> list[Device]:
-        """Returns the devices.
-
-        Returns
-        -------
-        list of Device
-            The devices by number.
-        """
+        """Returns the devices."""
         return list(gpus)
 
     def get_version(self) -> tuple[int, int]:
-        """Returns the version of the driver's interface.
-
-        Returns
-        -------
-        tuple of int
-            Major and minor number.
-        """
+        """Returns the major and minor number of the interface's version."""
         return get_version()
 
     def pop_active_context(self) -> Any:
-        """Ends the thread's last selection of a device; returns its context, None without one.
-
-        Returns
-        -------
-        Context or None
-            The context that was current.
-        """
-        active = _driver.Context.get_current()
+        """Ends the thread's last selection of a device; returns its context, None without one."""
+        active = _DriverContext.get_current()
         if active is None:
             return None
-        _driver.Context.pop()
+        _DriverContext.pop()
         return gpus[active._device.ordinal].get_primary_context()
 
     def reset(self) -> None:
@@ -192,14 +155,8 @@ class Driver:
             device.reset()
 
     def cuMemGetInfo(self) -> tuple[int, int]:
-        """Returns the current device's free and total bytes.
-
-        Returns
-        -------
-        tuple of int
-            Free and total bytes.
-        """
-        return _driver.mem_get_info()
+        """Returns the current device's free and total bytes."""
+        return _core.mem_get_info()
 
 
 driver = Driver()

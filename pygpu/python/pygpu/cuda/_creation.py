@@ -1,25 +1,27 @@
-"""Other objects as device arrays: numpy's, and those with ``__cuda_array_interface__``."""
+"""New device arrays, and those over the memory of other objects and other processes."""
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from .._core import GPUArray
 from .._exchange import protocols
-from . import _stream
-from ._array import DeviceNDArray
+from . import _devices, _stream
+from ._array import DeviceNDArray, DeviceRecord
 from ._array_base import DeviceNDArrayBase
-from ._layout import sentry_contiguous
-from ._memory_info import is_device_memory
-from ._record import DeviceRecord
+from ._ipc import IpcHandle
+from ._layout import prepare, sentry_contiguous, strides_like
+from ._memory import is_device_memory, memory_size_from_info
 
 
 def from_cuda_array_interface(
     desc: dict[str, Any], owner: Any = None, sync: bool = True
 ) -> DeviceNDArray:
-    """Returns an array for a description of ``__cuda_array_interface__``.
+    """Returns an array in the memory that a ``__cuda_array_interface__`` describes.
 
     Parameters
     ----------
@@ -30,21 +32,12 @@ def from_cuda_array_interface(
     sync : bool
         Whether work on the default stream is ordered behind the stream that the description names.
 
-    Returns
-    -------
-    DeviceNDArray
-        An array in the same memory, whose stream is the one named.
-
     Raises
     ------
     NotImplementedError
         The description has a mask.
     BufferError
         The memory is for reading only.
-    ValueError
-        The description is wrong, or there is no memory at its address.
-    TypeError
-        ``desc`` is no dict.
 
     Examples
     --------
@@ -64,7 +57,8 @@ def from_cuda_array_interface(
 
 
 def as_cuda_array(obj: Any, sync: bool = True) -> DeviceNDArray:
-    """Returns an object with ``__cuda_array_interface__`` as an array in its memory.
+    """Returns an object with ``__cuda_array_interface__`` as an array in its memory; see
+    :func:`from_cuda_array_interface`.
 
     Parameters
     ----------
@@ -73,26 +67,14 @@ def as_cuda_array(obj: Any, sync: bool = True) -> DeviceNDArray:
     sync : bool
         Whether work on the default stream is ordered behind the stream that the object names.
 
-    Returns
-    -------
-    DeviceNDArray
-        The array; ``obj`` itself if it is one.
-
     Raises
     ------
-    TypeError
-        The object has no such interface.
     NotImplementedError
         The object has a mask.
-    BufferError
-        The memory is for reading only.
-    ValueError
-        The description is wrong, or there is no memory at its address.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from pygpu import cuda, gpuarray
+    >>> from pygpu import cuda
     >>> cuda.as_cuda_array(gpuarray.to_gpu(np.arange(3.0))).copy_to_host()
     array([0., 1., 2.])
     """
@@ -116,11 +98,6 @@ def is_cuda_array(obj: Any) -> bool:
     obj : object
         Any object.
 
-    Returns
-    -------
-    bool
-        Whether it has.
-
     Examples
     --------
     >>> from pygpu import cuda
@@ -142,11 +119,6 @@ def from_array_like(ary: Any, stream: Any = 0, gpu_data: Any = None) -> DeviceND
     gpu_data : MemoryPointer, GPUArray or int, optional
         The memory of the first element; new memory by default.
 
-    Returns
-    -------
-    DeviceNDArray
-        The array, its elements undefined.
-
     Examples
     --------
     >>> from_array_like(np.zeros((2, 3), "f4")).shape
@@ -166,11 +138,6 @@ def from_record_like(rec: Any, stream: Any = 0, gpu_data: Any = None) -> DeviceR
         The stream of the new record.
     gpu_data : MemoryPointer or GPUArray, optional
         The memory; new memory by default.
-
-    Returns
-    -------
-    DeviceRecord
-        The record, its fields undefined.
 
     Examples
     --------
@@ -196,21 +163,10 @@ def auto_device(
     copy : bool
         Whether the elements are copied.
     user_explicit : bool
-        Taken for numba's sake; there is no warning to be left out.
-
-    Returns
-    -------
-    array : DeviceNDArray or DeviceRecord
-        The device array.
-    is_new : bool
-        Whether it has memory of its own.
+        Has no effect.
 
     Raises
     ------
-    TypeError
-        numpy makes no array of numbers of ``obj``.
-    ValueError
-        ``obj`` is on the host and has gaps.
     NotImplementedError
         ``obj`` has a mask.
 
@@ -234,3 +190,117 @@ def auto_device(
     if copy:
         device.copy_to_device(obj, stream)
     return device, True
+
+
+def to_device(obj: Any, stream: Any = 0, copy: bool = True, to: Any = None) -> Any:
+    """Returns an object as a device array.
+
+    Parameters
+    ----------
+    obj : object
+        A numpy array without gaps, a record, a number; or an array that is on the device already,
+        whose memory is used.
+    stream : Stream or 0
+        The stream in whose order elements are copied, which becomes the new array's.
+    copy : bool
+        Whether elements are copied; else the new array's are undefined.
+    to : DeviceNDArray, optional
+        An array to copy into, which is returned.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> device = cuda.to_device(np.arange(6).reshape(2, 3))
+    >>> device[1, 2], device[0].copy_to_host()
+    (np.int64(5), array([0, 1, 2]))
+    """
+    if to is None:
+        return auto_device(obj, stream, copy, user_explicit=True)[0]
+    if not hasattr(to, "copy_to_device"):
+        raise TypeError(f"to is of type {type(to).__name__}; a device array is needed")
+    if copy:
+        to.copy_to_device(obj, stream)
+    return to
+
+
+def device_array(
+    shape: Any, dtype: Any = np.float64, strides: Any = None, order: str = "C", stream: Any = 0
+) -> DeviceNDArray:
+    """Returns a new device array, whose elements are undefined.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+        The extents.
+    dtype : dtype
+        The type of the elements.
+    strides : int or tuple of int, optional
+        The steps in bytes.
+    order : {"C", "F"}
+        The order of the axes in memory, without strides.
+    stream : Stream or 0
+        The array's stream.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> cuda.device_array((2, 3), "f4", order="F").strides
+    (4, 8)
+    """
+    shape, strides, dtype = prepare(shape, strides, dtype, order)
+    return DeviceNDArray(shape, strides, dtype, stream)
+
+
+def device_array_like(ary: Any, stream: Any = 0) -> DeviceNDArray:
+    """Returns a new device array with the shape, dtype and order of axes of another array.
+
+    Parameters
+    ----------
+    ary : array
+        A numpy array or a device array.
+    stream : Stream or 0
+        The new array's stream.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> cuda.device_array_like(np.zeros((2, 3), order="F")).strides
+    (8, 16)
+    """
+    return device_array(ary.shape, ary.dtype, *strides_like(ary), stream)
+
+
+@contextlib.contextmanager
+def open_ipc_array(
+    handle: Any, shape: Any, dtype: Any, strides: Any = None, offset: int = 0
+) -> Iterator[DeviceNDArray]:
+    """Opens another process's memory as an array for the ``with`` block.
+
+    Parameters
+    ----------
+    handle : bytes
+        The 64 bytes of the driver's handle.
+    shape : int or tuple of int
+        The extents.
+    dtype : dtype
+        The type of the elements.
+    strides : int or tuple of int, optional
+        The steps in bytes; without them the array is C-contiguous.
+    offset : int
+        Where the array starts in the allocation, in bytes.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> def receive(handle):  # in another process: cuda.IpcHandle.handle.reserved
+    ...     with cuda.open_ipc_array(handle, shape=100, dtype="f4") as array:
+    ...         return array.copy_to_host()
+    """
+    shape, strides, dtype = prepare(shape, strides, dtype, "C")
+    size = memory_size_from_info(shape, strides, dtype.itemsize)
+    opened = IpcHandle(None, handle, size, offset=offset)
+    array = opened.open_array(_devices.current_context(), shape, dtype, strides)
+    try:
+        yield array
+    finally:
+        opened.close()

@@ -1,0 +1,563 @@
+"""Device memory by its address, the sizes of memory, and copies of its bytes."""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from .._arguments import whole
+from .._core import GPUArray
+from .._exchange.protocols import extent
+
+BYTE = np.dtype(np.uint8)
+
+
+def stream_or_none(stream: Any) -> Any:
+    """Returns a stream argument of numba's as the core takes it: 0 is the default stream."""
+    return None if isinstance(stream, int) and stream == 0 else stream
+
+
+class DeviceAddress(ctypes.c_size_t):
+    """An address of device memory as an object of ctypes, which is a number to Python, too.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> address = cuda.device_array(4).device_ctypes_pointer
+    >>> int(address) == address.value
+    True
+    """
+
+    def __int__(self) -> int:
+        return self.value
+
+    def __index__(self) -> int:
+        return self.value
+
+
+class MemoryPointer:
+    """A range of device memory.
+
+    Parameters
+    ----------
+    context : Context
+        The context that the memory belongs to.
+    pointer : int or number of ctypes
+        The base address.
+    size : int
+        The number of bytes.
+    owner : object, optional
+        What keeps the memory alive, and is kept as long as this object and its views.
+    finalizer : callable, optional
+        Called without arguments once this object is gone, or by :meth:`free`.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> memory = cuda.current_context().memalloc(16)
+    >>> memory.memset(7)
+    >>> memory.view(4, 8).size
+    4
+    >>> other = memory.own()
+    >>> memory.refct
+    2
+    >>> memory.free()  # does nothing: it has no finalizer
+    >>> cuda.cudadrv.driver.MemoryPointer.of(None, memory.elements).size
+    16
+    """
+
+    __cuda_memory__ = True
+
+    def __init__(
+        self,
+        context: Any,
+        pointer: Any,
+        size: int,
+        owner: Any = None,
+        finalizer: Callable[[], Any] | None = None,
+    ) -> None:
+        self.context = context
+        # Numbers of ctypes, whose null pointer has the value None.
+        address = getattr(pointer, "value", pointer)
+        self.handle = 0 if address is None else whole("pointer", address)
+        self.size = size
+        self.is_managed = finalizer is not None
+        self._owner = owner
+        self._elements: GPUArray | None = None
+        self._made: weakref.ref[GPUArray] | None = None
+        self._views: weakref.WeakSet[MemoryPointer] = weakref.WeakSet()
+        self._finalizer = None if finalizer is None else weakref.finalize(self, finalizer)
+
+    @classmethod
+    def of(cls, context: Any, elements: GPUArray, owner: Any = None) -> MemoryPointer:
+        """Returns a pointer to the bytes of an array of uint8.
+
+        Parameters
+        ----------
+        context : Context
+            The context that the memory belongs to.
+        elements : GPUArray
+            The bytes, which the pointer keeps.
+        owner : object, optional
+            What else it keeps, and has as ``owner``.
+        """
+        result = cls(context, elements.ptr, elements.size, owner=owner)
+        result._elements = elements
+        return result
+
+    @property
+    def elements(self) -> GPUArray:
+        """The bytes, as an array of uint8, which keeps the pointer."""
+        if self._elements is not None:
+            return self._elements
+        if not self.size:
+            return GPUArray((0,), BYTE)
+        made = None if self._made is None else self._made()
+        if made is None:
+            owner = self._owner.elements if isinstance(self._owner, MemoryPointer) else self._owner
+            made = GPUArray((self.size,), BYTE, gpudata=self, base=owner)
+            self._made = weakref.ref(made)
+        return made
+
+    @property
+    def owner(self) -> Any:
+        """The memory that this is a view of; the pointer itself if it is none."""
+        return self if self._owner is None else self._owner
+
+    @property
+    def refct(self) -> int:
+        """The number of pointers to the memory: this one and its views."""
+        return 1 + len(self._views)
+
+    @property
+    def device_pointer(self) -> int:
+        """The base address."""
+        return self.handle
+
+    @property
+    def device_pointer_value(self) -> int | None:
+        """The base address; None without memory."""
+        return self.handle or None
+
+    @property
+    def device_ctypes_pointer(self) -> DeviceAddress:
+        """The base address as an object of ctypes."""
+        return DeviceAddress(self.handle)
+
+    @property
+    def _cuda_memsize_(self) -> int:
+        return self.size
+
+    def __int__(self) -> int:
+        return self.handle
+
+    __index__ = __int__
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.size} bytes at {self.handle:#x}>"
+
+    def own(self) -> MemoryPointer:
+        """Returns a pointer to the same memory, which keeps this one alive."""
+        return self.view(0)
+
+    def free(self) -> None:
+        """Calls the finalizer now; does nothing without one.
+
+        Later uses of arrays in the memory raise ``LogicError``, as does this call while another
+        library's array or a buffer still uses it.
+
+        Raises
+        ------
+        RuntimeError
+            The finalizer has been called already.
+        """
+        if self._finalizer is None:
+            return
+        if not self._finalizer.alive:
+            raise RuntimeError("the memory has been freed already")
+        made = None if self._made is None else self._made()
+        if made is not None and not isinstance(self._owner, MemoryPointer):
+            _core.end_foreign_memory(made)
+        self._finalizer()
+
+    def memset(self, byte: int, count: int | None = None, stream: Any = 0) -> None:
+        """Sets bytes, in a stream's order.
+
+        Parameters
+        ----------
+        byte : int
+            The value, 0 to 255.
+        count : int, optional
+            How many bytes from the start; all by default.
+        stream : Stream or 0
+            The stream.
+        """
+        if count is not None and not 0 <= count <= self.size:
+            raise ValueError(f"count is {count}; 0 <= count <= {self.size} is needed")
+        elements = self.elements if count is None else self.elements[:count]
+        elements.fill(byte, stream_or_none(stream))
+
+    def view(self, start: int, stop: int | None = None) -> MemoryPointer:
+        """Returns the memory from byte ``start`` to before byte ``stop``, which keeps the whole.
+
+        Parameters
+        ----------
+        start, stop : int
+            The first byte, and the one behind the last; by default all that follow.
+        """
+        end = self.size if stop is None else stop
+        if not 0 <= start <= end <= self.size:
+            raise ValueError(
+                f"start is {start} and stop {stop}; 0 <= start <= stop <= {self.size} is needed"
+            )
+        root = self.owner if isinstance(self.owner, MemoryPointer) else self
+        result = MemoryPointer(self.context, self.handle + start, end - start, owner=root)
+        root._views.add(result)
+        return result
+
+
+# -- addresses and sizes -------------------------------------------------------------------
+
+
+def memory_size_from_info(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> int:
+    """Returns how many bytes an array spans, from the lowest to the end of the highest.
+
+    Parameters
+    ----------
+    shape, strides : tuple of int
+        The extents of the axes, and the bytes between neighbours along each.
+    itemsize : int
+        The bytes of an element.
+
+    Examples
+    --------
+    >>> memory_size_from_info((3,), (8,), 4)
+    20
+    """
+    if len(shape) != len(strides):
+        raise ValueError(f"strides has {len(strides)} entries and shape {len(shape)}")
+    low, high = extent(shape, strides, itemsize)
+    return high - low
+
+
+def bytes_spanned(array: Any) -> int:
+    """Returns how many bytes an array spans."""
+    return memory_size_from_info(array.shape, array.strides, array.itemsize)
+
+
+def is_device_memory(obj: Any) -> bool:
+    """Returns whether an object is device memory: of this package, or with numba's marks.
+
+    Parameters
+    ----------
+    obj : object
+        Any object.
+
+    Examples
+    --------
+    >>> is_device_memory(gpuarray.zeros(3, "f4")), is_device_memory(bytes(3))
+    (True, False)
+    """
+    marks = ("__cuda_memory__", "_is_device_memory")
+    return isinstance(obj, GPUArray) or any(bool(getattr(obj, mark, False)) for mark in marks)
+
+
+def require_device_memory(obj: Any) -> None:
+    """Raises TypeError unless :func:`is_device_memory` is True.
+
+    Parameters
+    ----------
+    obj : object
+        Any object.
+
+    Examples
+    --------
+    >>> require_device_memory(gpuarray.zeros(3, "f4"))
+    """
+    if not is_device_memory(obj):
+        raise TypeError(f"obj is of type {type(obj).__name__}; device memory is needed")
+
+
+def device_pointer(obj: Any) -> int:
+    """Returns the address of the first element or byte of device memory.
+
+    Parameters
+    ----------
+    obj : device array or MemoryPointer
+        The memory.
+
+    Examples
+    --------
+    >>> array = gpuarray.zeros(3, "f4")
+    >>> device_pointer(array) == array.ptr
+    True
+    """
+    require_device_memory(obj)
+    return obj.ptr if isinstance(obj, GPUArray) else obj.device_ctypes_pointer.value or 0
+
+
+def device_ctypes_pointer(obj: Any) -> DeviceAddress:
+    """Returns the address of device memory as an object of ctypes; 0 for None.
+
+    Parameters
+    ----------
+    obj : device array, MemoryPointer or None
+        The memory.
+
+    Examples
+    --------
+    >>> device_ctypes_pointer(None).value
+    0
+    """
+    return DeviceAddress(0 if obj is None else device_pointer(obj))
+
+
+def device_memory_size(obj: Any) -> int:
+    """Returns how many bytes device memory spans, the gaps of an array included.
+
+    Parameters
+    ----------
+    obj : device array or MemoryPointer
+        The memory.
+
+    Examples
+    --------
+    >>> device_memory_size(gpuarray.zeros(6, "f4")[::2])
+    20
+    """
+    require_device_memory(obj)
+    return bytes_spanned(obj) if isinstance(obj, GPUArray) else obj._cuda_memsize_
+
+
+def device_extents(obj: Any) -> tuple[int, int]:
+    """Returns the base address of the allocation that memory lies in, and the one behind its end.
+
+    Parameters
+    ----------
+    obj : device array or MemoryPointer
+        The memory.
+
+    Examples
+    --------
+    >>> array = gpuarray.zeros(6, "f4")
+    >>> start, end = device_extents(array[2:])
+    >>> start <= array.ptr, end - start >= 24
+    (True, True)
+    """
+    base, size = _core.mem_get_address_range(device_pointer(obj))
+    return base, base + size
+
+
+def _host_array(obj: Any) -> np.ndarray[Any, Any]:
+    if isinstance(obj, np.ndarray):
+        return obj
+    if isinstance(obj, np.generic):
+        return np.frombuffer(obj, BYTE)
+    return np.frombuffer(memoryview(obj).cast("B"), BYTE)
+
+
+def host_pointer(obj: Any, readonly: bool = False) -> int:
+    """Returns the address of a host object's bytes.
+
+    Parameters
+    ----------
+    obj : numpy.ndarray, buffer or int
+        The object; an int is the address.
+    readonly : bool
+        Whether an object for reading only is allowed.
+
+    Examples
+    --------
+    >>> array = np.zeros(3)
+    >>> host_pointer(array) == array.ctypes.data
+    True
+    """
+    if isinstance(obj, int):
+        return obj
+    array = _host_array(obj)
+    if not (readonly or array.flags.writeable or isinstance(obj, np.void)):
+        raise ValueError("obj is for reading only; a writable object is needed")
+    return array.ctypes.data
+
+
+def host_memory_extents(obj: Any) -> tuple[int, int]:
+    """Returns a host object's lowest address, and the first one behind its highest byte.
+
+    Parameters
+    ----------
+    obj : numpy.ndarray or buffer
+        The object.
+
+    Examples
+    --------
+    >>> start, end = host_memory_extents(np.zeros(6, "f4")[::-2])
+    >>> end - start
+    20
+    """
+    array = _host_array(obj)
+    low, high = extent(array.shape, array.strides, array.itemsize)
+    return array.ctypes.data + low, array.ctypes.data + high
+
+
+def host_memory_size(obj: Any) -> int:
+    """Returns how many bytes a host object spans, gaps included.
+
+    Parameters
+    ----------
+    obj : numpy.ndarray or buffer
+        The object.
+
+    Examples
+    --------
+    >>> host_memory_size(np.zeros(6, "f4")[::2])
+    20
+    """
+    return bytes_spanned(_host_array(obj))
+
+
+# -- copies and fills ----------------------------------------------------------------------
+
+
+def _bytes_of(name: str, obj: Any, size: int) -> Any:
+    """Returns ``size`` bytes of host memory as an array of one axis."""
+    array = _host_array(obj)
+    if not (array.flags.c_contiguous or array.flags.f_contiguous):
+        raise ValueError(f"{name} is not contiguous; a contiguous array is needed")
+    flat = array.reshape(-1, order="A").view(BYTE) if array.ndim else array.reshape(1).view(BYTE)
+    if not 0 <= size <= flat.size:
+        raise ValueError(f"size is {size}; {name} has {flat.size} bytes")
+    return flat[:size]
+
+
+def _device_bytes(name: str, obj: Any, size: int) -> GPUArray:
+    available = device_memory_size(obj)
+    if not 0 <= size <= available:
+        raise ValueError(f"size is {size}; {name} has {available} bytes")
+    if isinstance(obj, GPUArray):
+        low, _ = extent(obj.shape, obj.strides, obj.itemsize)
+        return bytes_at(obj, low, size)
+    elements = getattr(obj, "elements", None)
+    if elements is None:
+        # A pointer of the driver's own kind: an array over mapped or managed host memory.
+        elements = GPUArray((available,), BYTE, gpudata=device_pointer(obj), base=obj)
+    return elements[:size]
+
+
+def bytes_at(array: GPUArray, offset: int, size: int) -> GPUArray:
+    """Returns ``size`` bytes of an array's memory, ``offset`` bytes from its first element."""
+    if not size:
+        return GPUArray((0,), BYTE)
+    return GPUArray((size,), BYTE, gpudata=array.ptr + offset, base=array)
+
+
+def host_to_device(dst: Any, src: Any, size: int, stream: Any = 0) -> None:
+    """Copies bytes from the host to device memory.
+
+    Parameters
+    ----------
+    dst : device array or MemoryPointer
+        The device memory.
+    src : numpy.ndarray or buffer
+        The host memory, contiguous.
+    size : int
+        The number of bytes.
+    stream : Stream or 0
+        Where the copy is queued; without one it has run when the call returns.
+
+    Examples
+    --------
+    >>> array = gpuarray.zeros(3, "u1")
+    >>> host_to_device(array, bytes([1, 2, 3]), 3)
+    >>> array
+    array([1, 2, 3], dtype=uint8)
+    """
+    _device_bytes("dst", dst, size).set(
+        _bytes_of("src", src, size), async_=bool(stream), stream=stream_or_none(stream)
+    )
+
+
+def device_to_host(dst: Any, src: Any, size: int, stream: Any = 0) -> None:
+    """Copies bytes from device memory to the host.
+
+    Parameters
+    ----------
+    dst : numpy.ndarray or buffer
+        The host memory, contiguous and writable.
+    src : device array or MemoryPointer
+        The device memory.
+    size : int
+        The number of bytes.
+    stream : Stream or 0
+        Where the copy is queued; without one it has run when the call returns.
+
+    Examples
+    --------
+    >>> host = np.zeros(3, "u1")
+    >>> device_to_host(host, gpuarray.arange(3, dtype="u1"), 3)
+    >>> host
+    array([0, 1, 2], dtype=uint8)
+    """
+    _device_bytes("src", src, size).get(
+        _bytes_of("dst", dst, size), async_=bool(stream), stream=stream_or_none(stream)
+    )
+
+
+def device_to_device(dst: Any, src: Any, size: int, stream: Any = 0) -> None:
+    """Copies bytes inside device memory, in a stream's order.
+
+    Parameters
+    ----------
+    dst, src : device array or MemoryPointer
+        The device memory.
+    size : int
+        The number of bytes.
+    stream : Stream or 0
+        Where the copy is queued.
+
+    Examples
+    --------
+    >>> target = gpuarray.zeros(3, "i4")
+    >>> device_to_device(target, gpuarray.arange(3, dtype="i4"), 12)
+    >>> target
+    array([0, 1, 2], dtype=int32)
+    """
+    target, source = _device_bytes("dst", dst, size), _device_bytes("src", src, size)
+    copy_elements(target, source, stream)
+
+
+def copy_elements(target: GPUArray, source: GPUArray, stream: Any = 0) -> None:
+    """Copies between arrays with the same strides and without gaps, in a stream's order."""
+    _, size = extent(target.shape, target.strides, target.itemsize)
+    if size:
+        _core.copy_on_device(target, source, size, stream_or_none(stream), False)
+
+
+def device_memset(dst: Any, val: int, size: int, stream: Any = 0) -> None:
+    """Sets bytes of device memory.
+
+    Parameters
+    ----------
+    dst : device array or MemoryPointer
+        The device memory.
+    val : int
+        The byte; of larger numbers the lowest eight bits.
+    size : int
+        The number of bytes.
+    stream : Stream or 0
+        Where the work is queued; without one it has run when the call returns.
+
+    Examples
+    --------
+    >>> array = gpuarray.zeros(3, "u1")
+    >>> device_memset(array, 7, 3)
+    >>> array
+    array([7, 7, 7], dtype=uint8)
+    """
+    _device_bytes("dst", dst, size).fill(val & 0xFF, stream_or_none(stream))
+    if not stream:
+        _core.synchronize()
