@@ -41,7 +41,7 @@ from ._exchange import dtype_names as _dtype_names
 from ._exchange.descriptor import loads_json, members, whole
 from ._exchange.protocols import from_cuda_array_interface
 from .arrow import Context, CudaBuffer, DeviceColumn, DeviceRecordBatch
-from .arrow._parts import column_of, parts_of
+from .arrow._column import column_of, parts_of
 from .gpuarray import broadcast_to
 from .ipc import OpenedColumn
 

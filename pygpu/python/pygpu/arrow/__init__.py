@@ -10,12 +10,11 @@ libraries.
 """
 
 from ._batch import DeviceRecordBatch
-from ._buffer import CudaBuffer
+from ._buffer import Context, CudaBuffer
 from ._column import DeviceColumn
-from ._context import Context
 from ._exchange import from_device_array
 from ._files import BufferReader, BufferWriter
-from ._host_buffer import HostBuffer, new_host_buffer
+from ._host import HostBuffer, new_host_buffer
 from ._ipc import IpcMemHandle
 from ._messages import Message, read_message, read_record_batch, serialize_record_batch
 

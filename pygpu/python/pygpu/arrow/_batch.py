@@ -7,9 +7,10 @@ from typing import Any
 
 from .. import _arguments
 from .._core import GPUArray
+from ._buffer import Context
 from ._column import DeviceColumn
-from ._context import Context
-from ._host import has_pyarrow
+from ._export import pyarrow_schema, to_pyarrow_batch
+from ._host import printed, slice_of
 from ._types import Field
 
 
@@ -20,15 +21,9 @@ class DeviceRecordBatch:
     memory. ``pyarrow.record_batch(batch)`` is a view of it on the host backend; on a GPU it raises
     an error, and :meth:`copy_to_host` copies.
 
-    Raises
-    ------
-    TypeError
-        Always: :meth:`from_columns` makes batches.
-
     Examples
     --------
-    >>> import numpy as np
-    >>> from pygpu import arrow, gpuarray
+    >>> from pygpu import arrow
     >>> batch = arrow.DeviceRecordBatch.from_columns({"x": gpuarray.to_gpu(np.arange(3.0))})
     >>> batch.num_rows, batch.column_names, batch.column("x").to_gpuarray()
     (3, ['x'], array([0., 1., 2.]))
@@ -43,13 +38,7 @@ class DeviceRecordBatch:
 
     @staticmethod
     def _over(column: DeviceColumn) -> DeviceRecordBatch:
-        """Returns the batch whose columns are the fields of a column of structs.
-
-        Raises
-        ------
-        ValueError
-            The column is none of structs, or a struct is null.
-        """
+        """Returns the batch whose columns are the fields of a column of structs."""
         if column.format != "+s":
             raise ValueError(f"a record batch has the format '+s', not {column.format!r}")
         if column.validity is not None and column.null_count != 0:
@@ -73,16 +62,6 @@ class DeviceRecordBatch:
         ----------
         columns : dict
             A name and an array or column for each; all have the same length, and are on one device.
-
-        Returns
-        -------
-        DeviceRecordBatch
-            The batch, which keeps the arrays.
-
-        Raises
-        ------
-        ValueError
-            There are none, their lengths differ, or they are on different devices.
         """
         if not columns:
             raise ValueError("columns is empty; a batch has one or more")
@@ -121,8 +100,6 @@ class DeviceRecordBatch:
     @property
     def schema(self) -> Any:
         """The names and types of the columns, as a ``pyarrow.Schema``."""
-        from ._exchange import pyarrow_schema
-
         return pyarrow_schema(self._column._field)
 
     @property
@@ -143,19 +120,10 @@ class DeviceRecordBatch:
         i : int or str
             The number, which counts from the end if it is negative, or the name.
 
-        Returns
-        -------
-        DeviceColumn
-            The column.
-
         Raises
         ------
-        TypeError
-            ``i`` is neither a whole number nor a text.
         KeyError
             No column, or more than one, has the name.
-        IndexError
-            There are fewer columns.
         """
         columns = self._column.children
         if isinstance(i, str):
@@ -170,10 +138,7 @@ class DeviceRecordBatch:
 
     def __getitem__(self, key: int | str | slice) -> Any:
         if isinstance(key, slice):
-            start, stop, step = key.indices(self.num_rows)
-            if step != 1:
-                raise IndexError(f"the step of the slice is {step}; only 1 is allowed")
-            return self.slice(start, max(stop - start, 0))
+            return self.slice(*slice_of(self.num_rows, key))
         return self.column(key)
 
     def slice(self, offset: int = 0, length: int | None = None) -> DeviceRecordBatch:
@@ -185,38 +150,17 @@ class DeviceRecordBatch:
             The first row.
         length : int, optional
             The number of rows; all that follow without it.
-
-        Returns
-        -------
-        DeviceRecordBatch
-            The rows.
-
-        Raises
-        ------
-        IndexError
-            ``offset`` is not inside the batch.
-        ValueError
-            ``length`` is negative.
         """
         return DeviceRecordBatch._over(self._column.slice(offset, length))
 
     def copy_to_host(self) -> Any:
         """Returns a copy as a ``pyarrow.RecordBatch``, whose content ``pyarrow`` has checked.
 
-        Returns
-        -------
-        pyarrow.RecordBatch
-            The copy.
-
         Raises
         ------
-        ValueError
-            The content of the buffers breaks Arrow's rules.
         ImportError
             ``pyarrow`` is not installed.
         """
-        from ._exchange import to_pyarrow_batch
-
         batch = to_pyarrow_batch(self._column)
         batch.validate(full=True)
         return batch
@@ -225,8 +169,7 @@ class DeviceRecordBatch:
         return self.num_rows
 
     def __str__(self) -> str:
-        # As pyarrow prints it, which is a copy on the host, too.
-        return str(self.copy_to_host()) if has_pyarrow() else repr(self)
+        return printed(self)
 
     def __repr__(self) -> str:
         return f"<DeviceRecordBatch of {self.num_rows} rows and {self.num_columns} columns>"

@@ -1,37 +1,300 @@
-"""Buffers in device memory."""
+"""Contexts, and the device buffers that they make."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import threading
+import weakref
+from typing import Any
 
 import numpy as np
 
 from .. import _arguments, _core
-from .._core import GPUArray
-from ._context import Context, on_device
-from ._host import host_bytes, require_pyarrow
-from ._slicing import indexed, part_of
-
-if TYPE_CHECKING:
-    from ._ipc import IpcMemHandle
-
+from .._core import DeviceAllocation, GPUArray
+from .._driver.context import on_device
+from .._driver.device import Device
+from .._errors import InvalidArgument, Unsupported
+from .._exchange.protocols import extent
+from ..compyte.array import c_contiguous_strides
+from ._host import (
+    Buffer,
+    HostBuffer,
+    host_bytes,
+    no_device_buffer,
+    number_of_bytes,
+    number_of_device,
+    require_pyarrow,
+)
+from ._ipc import IpcMemHandle
 
 # How pyarrow begins its messages of copies, which programs know.
 _MORE = "requested more to copy than available"
 
+_lock = threading.Lock()
+# The memory of new_buffer that is in use, for each device.
+_allocated: dict[int, weakref.WeakSet[DeviceAllocation]] = {}
 
-class CudaBuffer(_core.BufferExporter):
+
+def _is_primary(number: int, handle: int) -> bool:
+    """Returns whether a handle is that of a device's primary context; the host has none."""
+    try:
+        return _core.context_handle(number) == handle
+    except Unsupported:
+        return False
+
+
+class Context:
+    """The use of a device: what makes device buffers.
+
+    Contexts of one device are equal; all of them are its primary context.
+
+    Parameters
+    ----------
+    device_number : int
+        The number of the device.
+    handle : int
+        0, or the driver's handle of the device's primary context, which is that of CUDA's runtime,
+        of numba and of others. Any other context, which ``pyarrow`` takes here, is refused.
+
+    Raises
+    ------
+    Unsupported
+        ``handle`` is another context's.
+
+    Examples
+    --------
+    >>> from pygpu import arrow
+    >>> context = arrow.Context(0)
+    >>> buffer = context.buffer_from_data(b"abcdef")
+    >>> buffer.slice(2, 3).to_pybytes()
+    b'cde'
+    >>> arrow.Context.get_num_devices() > 0
+    True
+    >>> arrow.Context.from_numba(context.to_numba()) == context
+    True
+    >>> context.new_buffer(16).size
+    16
+    >>> context.get_device_address(buffer.address) == buffer.address
+    True
+    >>> context.foreign_buffer(buffer.address, 3, base=buffer).to_pybytes()
+    b'abc'
+    >>> context.buffer_from_object(buffer.to_gpuarray()[1:3]).to_pybytes()
+    b'bc'
+    >>> handle = buffer.export_for_ipc()  # for context.open_ipc_buffer(handle) in another process
+    >>> context.synchronize()
+    """
+
+    def __init__(self, device_number: int = 0, handle: int = 0) -> None:
+        number = number_of_device(device_number)
+        if _arguments.whole("handle", handle) != 0 and not _is_primary(number, handle):
+            raise Unsupported(
+                f"handle is {handle:#x}; only the primary context, 0 or its handle, can be used"
+            )
+        self._number = number
+
+    @staticmethod
+    def from_numba(context: Any = None) -> Context:
+        """Returns the context of the device of a context of numba.
+
+        Parameters
+        ----------
+        context : numba.cuda.cudadrv.driver.Context or pygpu.cuda's, optional
+            A context; the current device's without it.
+        """
+        if context is None:
+            return Context(_core.current_ordinal())
+        device: Any = getattr(context, "device", None)
+        if not hasattr(device, "id"):
+            raise TypeError(
+                f"context is of type {type(context).__name__}; a context of numba is needed"
+            )
+        return Context(device.id)
+
+    def to_numba(self) -> Any:
+        """Returns the context of the device in :mod:`pygpu.cuda`, which stands for numba's."""
+        # Few programs use both; each is imported alone.
+        from ..cuda import gpus
+
+        return gpus[self._number].get_primary_context()
+
+    @staticmethod
+    def get_num_devices() -> int:
+        """Returns the number of devices."""
+        return _core.device_count()
+
+    @property
+    def device_number(self) -> int:
+        """The number of the device."""
+        return self._number
+
+    @property
+    def handle(self) -> int:
+        """The driver's handle of the context; see :attr:`pygpu.driver.Context.handle`."""
+        return Device(self._number).retain_primary_context().handle
+
+    def synchronize(self) -> None:
+        """Waits until all work of the device has run; raises its failure."""
+        with on_device(self._number):
+            _core.synchronize()
+
+    @property
+    def bytes_allocated(self) -> int:
+        """The bytes in use that :meth:`new_buffer` has allocated, for other functions, too."""
+        with _lock:
+            return sum(memory.size for memory in _allocated.get(self._number, ()))
+
+    def get_device_address(self, address: int) -> int:
+        """Returns the address under which kernels reach the memory at an address.
+
+        Parameters
+        ----------
+        address : int
+            An address of device memory, or of host memory that the device reaches.
+        """
+        return self._bytes_at(address, 1, None).ptr
+
+    def new_buffer(self, nbytes: int) -> CudaBuffer:
+        """Returns a new buffer, which other processes can open. Its bytes are undefined.
+
+        Parameters
+        ----------
+        nbytes : int
+            The number of bytes.
+        """
+        nbytes = number_of_bytes("nbytes", nbytes)
+        with on_device(self._number):
+            if nbytes == 0:
+                return CudaBuffer._over(GPUArray((0,), np.uint8), self)
+            memory = _core.mem_alloc(nbytes)
+            with _lock:
+                _allocated.setdefault(self._number, weakref.WeakSet()).add(memory)
+            array = GPUArray((nbytes,), np.uint8, gpudata=memory)
+        return CudaBuffer._over(array, self, owner=memory)
+
+    def _bytes_at(self, address: Any, size: int, base: Any) -> GPUArray:
+        with on_device(self._number):
+            try:
+                return GPUArray((size,), np.uint8, gpudata=address, base=base)
+            except InvalidArgument as error:
+                raise ValueError(
+                    f"address is {address:#x}, where device {self._number} reaches no {size} bytes"
+                ) from error
+
+    def foreign_buffer(self, address: int, size: int, base: Any = None) -> CudaBuffer:
+        """Returns a buffer over memory that somebody else owns.
+
+        Parameters
+        ----------
+        address : int
+            The address of device memory, or of host memory that the device reaches.
+        size : int
+            The number of bytes.
+        base : object, optional
+            What keeps the memory; the buffer and its slices keep it alive.
+        """
+        address, size = _arguments.whole("address", address), number_of_bytes("size", size)
+        if size == 0:
+            return self.new_buffer(0)
+        return CudaBuffer._over(self._bytes_at(address, size, base), self)
+
+    def open_ipc_buffer(self, ipc_handle: IpcMemHandle) -> CudaBuffer:
+        """Returns the buffer of another process; the memory is closed with the last one over it.
+
+        Parameters
+        ----------
+        ipc_handle : IpcMemHandle
+            The result of :meth:`CudaBuffer.export_for_ipc` in the other process.
+        """
+        _arguments.instance("ipc_handle", ipc_handle, IpcMemHandle)
+        size, offset = ipc_handle._size, ipc_handle._offset
+        if size == 0:
+            return self.new_buffer(0)
+        with on_device(self._number):
+            memory = _core.IPCMemoryHandle(ipc_handle._handle)
+            total = memory.size
+            if offset + size > total:
+                memory.close()
+                raise ValueError(
+                    f"ipc_handle has {size} bytes from {offset}; the memory that it opens has "
+                    f"{total}"
+                )
+            whole = GPUArray((total,), np.uint8, gpudata=memory)
+        return CudaBuffer._over(whole[offset : offset + size], self, owner=memory)
+
+    def buffer_from_data(self, data: Any, offset: int = 0, size: int = -1) -> CudaBuffer:
+        """Returns a new buffer with a copy of bytes.
+
+        Parameters
+        ----------
+        data : CudaBuffer or object with the buffer protocol
+            What is copied.
+        offset : int
+            The first byte that is copied.
+        size : int
+            The number of bytes; -1: all from ``offset`` on.
+        """
+        source: Any = data if isinstance(data, CudaBuffer) else host_bytes("data", data)
+        total = source.size
+        offset, size = _arguments.whole("offset", offset), _arguments.whole("size", size)
+        if offset < 0 or (total and offset >= total) or (not total and offset):
+            raise ValueError(f"offset is {offset}; data has {total} bytes")
+        if size < 0:
+            size = total - offset
+        elif offset + size > total:
+            raise ValueError(f"offset is {offset} and size {size}; data has {total} bytes")
+        result, part = self.new_buffer(size), source[offset : offset + size]
+        if isinstance(part, CudaBuffer):
+            result.copy_from_device(part)
+        else:
+            result.copy_from_host(part)
+        return result
+
+    def buffer_from_object(self, obj: Any) -> CudaBuffer:
+        """Returns a buffer over the memory of an object, which it keeps alive.
+
+        Parameters
+        ----------
+        obj : CudaBuffer, HostBuffer, GPUArray or object with ``__cuda_array_interface__``
+            If its elements have gaps between them, the buffer has the gaps, too.
+        """
+        if isinstance(obj, CudaBuffer):
+            return obj
+        if isinstance(obj, HostBuffer):
+            return self.foreign_buffer(obj.address, obj.size, base=obj)
+        interface = getattr(obj, "__cuda_array_interface__", None)
+        if not isinstance(interface, dict):
+            raise no_device_buffer(obj)
+        try:
+            address, shape = interface["data"][0], tuple(map(int, interface["shape"]))
+            itemsize = np.dtype(interface["typestr"]).itemsize
+            strides = interface.get("strides")
+            if strides is None:
+                strides = c_contiguous_strides(itemsize, shape)
+            strides = tuple(map(int, strides))
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            raise ValueError(f"__cuda_array_interface__ of obj is incomplete: {error!r}") from None
+        start, end = extent(shape, strides, itemsize)
+        if not address or start == end:
+            return self.new_buffer(0)
+        base = obj if isinstance(obj, GPUArray) else (obj, address)
+        return self.foreign_buffer(int(address) + start, end - start, base=base)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Context) and self._number == other._number
+
+    def __hash__(self) -> int:
+        return hash(("pygpu.arrow.Context", self._number))
+
+    def __repr__(self) -> str:
+        return f"<Context of device {self._number}>"
+
+
+class CudaBuffer(Buffer):
     """Bytes in device memory, on every backend; the name is that of ``pyarrow.cuda``.
 
     A buffer is made by a :class:`Context`. Copies are ordered behind the work that uses the memory.
     The host cannot read the bytes in place: ``memoryview(buffer)``, ``numpy.frombuffer(buffer)``,
     ``pyarrow.py_buffer(buffer)`` raise ``BufferError`` on every backend. It is no subclass of
     ``pyarrow.Buffer``, whose users would read the address.
-
-    Raises
-    ------
-    TypeError
-        Always: a :class:`Context` makes buffers.
 
     Examples
     --------
@@ -62,7 +325,6 @@ class CudaBuffer(_core.BufferExporter):
 
     _bytes: GPUArray
     _context: Context
-    _parent: CudaBuffer | None
     _owner: Any
 
     def __init__(self) -> None:
@@ -88,16 +350,6 @@ class CudaBuffer(_core.BufferExporter):
         ----------
         buf : CudaBuffer
             The buffer.
-
-        Returns
-        -------
-        CudaBuffer
-            The same object.
-
-        Raises
-        ------
-        TypeError
-            ``buf`` is no device buffer.
         """
         return _arguments.instance("buf", buf, CudaBuffer)
 
@@ -109,16 +361,6 @@ class CudaBuffer(_core.BufferExporter):
         ----------
         mem : numba.cuda.cudadrv.driver.MemoryPointer or pygpu.cuda's
             The memory.
-
-        Returns
-        -------
-        CudaBuffer
-            The buffer.
-
-        Raises
-        ------
-        TypeError
-            ``mem`` is no memory of numba.
         """
         pointer = getattr(mem, "device_pointer", None)
         if not hasattr(mem, "context") or not hasattr(mem, "size") or pointer is None:
@@ -132,12 +374,8 @@ class CudaBuffer(_core.BufferExporter):
 
         numba itself takes the buffer by ``__cuda_array_interface__``:
         ``numba.cuda.as_cuda_array(buffer)``.
-
-        Returns
-        -------
-        pygpu.cuda.cudadrv.driver.MemoryPointer
-            The memory.
         """
+        # As in `Context.to_numba`.
         from ..cuda.cudadrv.driver import MemoryPointer
 
         return MemoryPointer.of(self._context.to_numba(), self._bytes, owner=self)
@@ -149,16 +387,6 @@ class CudaBuffer(_core.BufferExporter):
         ----------
         dtype : dtype
             The type of the elements.
-
-        Returns
-        -------
-        GPUArray
-            The array.
-
-        Raises
-        ------
-        ValueError
-            The size is no multiple of an element's.
         """
         dtype = np.dtype(dtype)
         if self.size % dtype.itemsize:
@@ -190,16 +418,6 @@ class CudaBuffer(_core.BufferExporter):
         return False
 
     @property
-    def is_mutable(self) -> bool:
-        """True: copies can write to it."""
-        return True
-
-    @property
-    def parent(self) -> CudaBuffer | None:
-        """The buffer that this one is a slice of."""
-        return self._parent
-
-    @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         return self._bytes.__cuda_array_interface__
 
@@ -210,88 +428,25 @@ class CudaBuffer(_core.BufferExporter):
     def __array__(self, dtype: Any = None, copy: Any = None) -> None:
         raise TypeError("the buffer is in device memory: copy_to_host copies it")
 
-    def __len__(self) -> int:
-        return self.size
-
     def __repr__(self) -> str:
-        return f"<CudaBuffer of {self.size} bytes at {self.address:#x} on {self._context!r}>"
+        return f"{super().__repr__()[:-1]} on {self._context!r}>"
 
     def __reduce__(self) -> tuple[Any, Any]:
         return _unpickled, (self._host_copy(), self._context.device_number)
 
-    # -- parts and comparison
-
-    def slice(self, offset: int = 0, length: int | None = None) -> CudaBuffer:
-        """Returns a buffer over a part of the memory, at most to the end.
-
-        Parameters
-        ----------
-        offset : int
-            The first byte.
-        length : int, optional
-            The number of bytes; all that follow without it.
-
-        Returns
-        -------
-        CudaBuffer
-            The part, which keeps the memory; its ``parent`` is this buffer.
-
-        Raises
-        ------
-        TypeError
-            ``offset`` or ``length`` is no whole number.
-        ValueError
-            ``offset`` is not inside the buffer, or ``length`` is negative.
-        """
-        return self._part(*part_of(self.size, offset, length))
+    # -- parts and copies
 
     def _part(self, offset: int, length: int) -> CudaBuffer:
         part = self._bytes[offset : offset + length]
         return CudaBuffer._over(part, self._context, parent=self, owner=self._owner)
 
-    def __getitem__(self, key: Any) -> Any:
-        found = indexed(self.size, key)
-        return self._part(*found) if isinstance(found, tuple) else self._read(found, 1)[0]
-
-    def equals(self, other: CudaBuffer) -> bool:
-        """Returns whether two buffers have the same bytes, which are compared on the device.
-
-        Parameters
-        ----------
-        other : CudaBuffer
-            The other buffer.
-
-        Returns
-        -------
-        bool
-            Whether they have.
-
-        Raises
-        ------
-        TypeError
-            ``other`` is no device buffer.
-
-        Examples
-        --------
-        >>> from pygpu import arrow
-        >>> buffer = arrow.Context().buffer_from_data(b"abcabc")
-        >>> buffer[:3].equals(buffer[3:])
-        True
-        """
-        _arguments.instance("other", other, CudaBuffer)
+    def _equals(self, other: CudaBuffer) -> bool:
         if self.size != other.size or self._context != other._context:
             return self.size == other.size and self.to_pybytes() == other.to_pybytes()
         if self.size == 0 or self.address == other.address:
             return True
         with on_device(self._context.device_number):
             return not (self._bytes != other._bytes).any().item()
-
-    def __eq__(self, other: object) -> bool:
-        return self.equals(other) if isinstance(other, CudaBuffer) else NotImplemented
-
-    __hash__ = None  # type: ignore[assignment]
-
-    # -- copies
 
     def _read_into(self, target: np.ndarray, position: int) -> None:
         if target.size:
@@ -331,11 +486,7 @@ class CudaBuffer(_core.BufferExporter):
         return position
 
     def _count(self, nbytes: int, position: int, other: tuple[str, int, str], own: str) -> int:
-        """Returns how many bytes a copy between this and another buffer has.
-
-        `other` is that buffer's name, its size, and what pyarrow says where it is too small; `own`
-        is what pyarrow says of this one.
-        """
+        """Returns how many bytes a copy between this and another buffer has."""
         nbytes, room = _arguments.whole("nbytes", nbytes), self.size - position
         name, size, too_small = other
         if nbytes < 0:
@@ -357,7 +508,7 @@ class CudaBuffer(_core.BufferExporter):
         memory_pool: Any = None,
         resizable: bool = False,
     ) -> Any:
-        """Copies bytes to the host, when the work that writes them has run.
+        """Copies bytes to the host, when the work that writes them has run; returns ``buf``.
 
         Parameters
         ----------
@@ -367,22 +518,11 @@ class CudaBuffer(_core.BufferExporter):
             The number of bytes; -1: all, or as many as ``buf`` takes.
         buf : pyarrow.Buffer or object with a writable buffer, optional
             Where the bytes go. By default they go to a new ``pyarrow.Buffer``.
-        memory_pool : pyarrow.MemoryPool, optional
-            Where the memory of a new buffer comes from.
-        resizable : bool
-            Whether a new buffer can be resized.
-
-        Returns
-        -------
-        pyarrow.Buffer or object
-            The new buffer, or ``buf``.
+        memory_pool, resizable : object
+            Of a new buffer: as of ``pyarrow.allocate_buffer``.
 
         Raises
         ------
-        TypeError
-            ``buf`` has no buffer, or a number is no whole one.
-        ValueError
-            This buffer has no such bytes, or ``buf`` is too small or for reading only.
         ImportError
             ``pyarrow`` is not installed, and ``buf`` is None.
         """
@@ -401,7 +541,7 @@ class CudaBuffer(_core.BufferExporter):
         return buf
 
     def copy_from_host(self, data: Any, position: int = 0, nbytes: int = -1) -> int:
-        """Copies bytes of an object with the buffer protocol to the device.
+        """Copies bytes of the host to the device; returns their number.
 
         Parameters
         ----------
@@ -411,18 +551,6 @@ class CudaBuffer(_core.BufferExporter):
             The first byte that is written.
         nbytes : int
             The number of bytes; -1: as many as there are and fit.
-
-        Returns
-        -------
-        int
-            The number of bytes.
-
-        Raises
-        ------
-        TypeError
-            ``data`` has no buffer, or a number is no whole one.
-        ValueError
-            Either side has fewer bytes.
         """
         position, source = self._position(position), host_bytes("data", data)
         from_host = ("data", source.size, f"{_MORE} from host buffer")
@@ -431,28 +559,14 @@ class CudaBuffer(_core.BufferExporter):
         return nbytes
 
     def copy_from_device(self, buf: CudaBuffer, position: int = 0, nbytes: int = -1) -> int:
-        """Copies bytes of a device buffer, which may be on another device.
+        """Copies bytes of a device buffer, maybe of another device; returns their number.
 
         Parameters
         ----------
         buf : CudaBuffer
             Where the bytes come from, from its start on.
-        position : int
-            The first byte that is written.
-        nbytes : int
-            The number of bytes; -1: as many as there are and fit.
-
-        Returns
-        -------
-        int
-            The number of bytes.
-
-        Raises
-        ------
-        TypeError
-            ``buf`` is no device buffer, or a number is no whole one.
-        ValueError
-            Either side has fewer bytes.
+        position, nbytes : int
+            As of :meth:`copy_from_host`.
         """
         position = self._position(position)
         _arguments.instance("buf", buf, CudaBuffer)
@@ -468,27 +582,11 @@ class CudaBuffer(_core.BufferExporter):
                     _core.copy_between_devices(target, here, source, there, nbytes, None, True)
         return nbytes
 
-    def to_pybytes(self) -> bytes:
-        """Returns the bytes.
-
-        Returns
-        -------
-        bytes
-            A copy, made when the work that writes the bytes has run.
-        """
-        return self._read(0, self.size)
-
     def export_for_ipc(self) -> IpcMemHandle:
-        """Returns a handle with which other processes can open the buffer (``cuIpcGetMemHandle``,
-        ``hipIpcGetMemHandle``).
+        """Returns a handle with which other processes open the buffer.
 
         The memory is freed with the last buffer over it in this process and the handle itself;
         other processes must have closed it by then. In ``pyarrow`` it is never freed.
-
-        Returns
-        -------
-        IpcMemHandle
-            The handle. All work of the device queued so far has run.
 
         Raises
         ------
@@ -496,9 +594,13 @@ class CudaBuffer(_core.BufferExporter):
             The memory cannot be shared: that of :meth:`Context.new_buffer` can be, that of arrays
             from the driver's pool cannot.
         """
-        from ._ipc import export_buffer
-
-        return export_buffer(self)
+        if self.size == 0:
+            return IpcMemHandle._new(bytes(64), 0, 0)
+        with on_device(self._context.device_number):
+            base, _ = _core.mem_get_address_range(self.address)
+            handle = bytes(_core.mem_get_ipc_handle(base))
+        keeps = (self, _core.hold_memory(self._bytes))
+        return IpcMemHandle._new(handle, self.size, self.address - base, keeps)
 
 
 def _unpickled(data: Any, device_number: int) -> CudaBuffer:

@@ -1,16 +1,20 @@
-"""Columns in device memory."""
+"""Columns in device memory, and as plain data for what passes them on in pieces."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from .. import _arguments
+from .. import _arguments, _core
 from .._core import GPUArray
-from ._buffer import CudaBuffer
-from ._context import Context
-from ._host import has_pyarrow
-from ._types import NULLABLE, Field, Layout, dtype_of, format_of, integer_at, layout_of
+from ._buffer import Context, CudaBuffer
+from ._export import export_column, export_schema, pyarrow_field, to_pyarrow
+from ._host import number_of_bytes, printed
+from ._types import NULLABLE, Field, Layout, Part, dtype_of, format_of, integer_at, layout_of
+
+_DEPTH_LIMIT = 64
+_MEMBERS = ("field", "column")
+_COLUMN = ("length", "nulls", "offset", "buffers", "children", "dictionary")
 
 
 class DeviceColumn:
@@ -21,15 +25,9 @@ class DeviceColumn:
     ``__arrow_c_device_array__``: ``pyarrow.array(column)`` on the host backend, cuDF on a GPU. A
     library that reads host memory alone raises an error on a GPU; :meth:`copy_to_host` is for it.
 
-    Raises
-    ------
-    TypeError
-        Always: columns are made as above.
-
     Examples
     --------
-    >>> import numpy as np
-    >>> from pygpu import arrow, gpuarray
+    >>> from pygpu import arrow
     >>> column = arrow.DeviceColumn.from_gpuarray(gpuarray.to_gpu(np.arange(5, dtype=np.int32)))
     >>> column.format, column.length, column.slice(1, 3).to_gpuarray()
     ('i', 5, array([1, 2, 3], dtype=int32))
@@ -64,13 +62,7 @@ class DeviceColumn:
         children: Sequence[DeviceColumn] = (),
         dictionary: DeviceColumn | None = None,
     ) -> DeviceColumn:
-        """Returns a column of parts, whose sizes are checked.
-
-        Raises
-        ------
-        ValueError
-            A buffer or a child is missing, superfluous or too small.
-        """
+        """Returns a column of parts, whose sizes are checked."""
         column = cls.__new__(cls)
         column._field, column._layout, column._context = field, layout_of(field), context
         column._length, column._null_count, column._offset = length, null_count, offset
@@ -135,15 +127,8 @@ class DeviceColumn:
         name : str
             The name of the field.
 
-        Returns
-        -------
-        DeviceColumn
-            The column, which keeps the array.
-
         Raises
         ------
-        TypeError
-            ``array`` is no GPUArray, or ``validity`` is none.
         BufferError
             Arrow has no such elements, or not at such distances.
         """
@@ -178,8 +163,6 @@ class DeviceColumn:
     @property
     def type(self) -> Any:
         """The type, as a ``pyarrow.DataType``."""
-        from ._exchange import pyarrow_field
-
         return pyarrow_field(self._field).type
 
     @property
@@ -226,13 +209,8 @@ class DeviceColumn:
         return own + dictionary + sum(child.nbytes for child in self._children)
 
     def buffers(self) -> list[CudaBuffer | None]:
-        """Returns the buffers, those of the children behind the column's own.
-
-        Returns
-        -------
-        list of CudaBuffer or None
-            In the order of Arrow's layouts; None where a validity bitmap is left out.
-        """
+        """Returns the buffers in the order of Arrow's layouts, those of the children last; None
+        for a validity bitmap that is left out."""
         found = list(self._buffers)
         for child in self._children:
             found += child.buffers()
@@ -242,8 +220,7 @@ class DeviceColumn:
         return self._length
 
     def __str__(self) -> str:
-        # As pyarrow prints it, which is a copy on the host, too.
-        return str(self.copy_to_host()) if has_pyarrow() else repr(self)
+        return printed(self)
 
     def __repr__(self) -> str:
         return f"<DeviceColumn {self._field.name!r} of {self._length} {self.format!r}>"
@@ -259,63 +236,28 @@ class DeviceColumn:
             The first element.
         length : int, optional
             The number of elements; all that follow without it.
-
-        Returns
-        -------
-        DeviceColumn
-            The part.
-
-        Raises
-        ------
-        TypeError
-            ``offset`` or ``length`` is no whole number.
-        IndexError
-            ``offset`` is not inside the column.
-        ValueError
-            ``length`` is negative.
         """
         offset = _arguments.whole("offset", offset)
         if not 0 <= offset <= self._length:
             raise IndexError(f"offset is {offset}; the column has {self._length} elements")
         rest = self._length - offset
-        length = rest if length is None else _arguments.whole("length", length)
-        if length < 0:
-            raise ValueError(f"length is {length}; it must not be negative")
-        length = min(length, rest)
+        length = rest if length is None else min(number_of_bytes("length", length), rest)
         nulls = self._null_count if length == self._length or self._null_count == 0 else -1
         if self.format == "n":
             nulls = length
-        return DeviceColumn._new(
-            self._field,
-            self._context,
-            length,
-            nulls,
-            self._offset + offset,
-            self._buffers,
-            self._children,
-            self._dictionary,
-        )
+        return self._part(self._field, length, nulls, self._offset + offset)
 
     def _named(self, field: Field) -> DeviceColumn:
-        return DeviceColumn._new(
-            field,
-            self._context,
-            self._length,
-            self._null_count,
-            self._offset,
-            self._buffers,
-            self._children,
-            self._dictionary,
-        )
+        return self._part(field, self._length, self._null_count, self._offset)
+
+    def _part(self, field: Field, length: int, nulls: int, offset: int) -> DeviceColumn:
+        parts = self._buffers, self._children, self._dictionary
+        return DeviceColumn._new(field, self._context, length, nulls, offset, *parts)
 
     def to_gpuarray(self) -> GPUArray:
-        """Returns the values as an array that shares the memory. Where there are nulls, the values
-        are undefined.
+        """Returns the values as an array of one axis that shares the memory.
 
-        Returns
-        -------
-        GPUArray
-            One axis, of the dtype of the values; dates and durations are integers.
+        Dates, times and durations are integers. Where there are nulls, the values are undefined.
 
         Raises
         ------
@@ -334,56 +276,160 @@ class DeviceColumn:
     # -- other libraries
 
     def __reduce__(self) -> tuple[Any, Any]:
-        from ._parts import parts_of, unpickled
-
         value, buffers = parts_of(self)
         data = [buffer._host_copy() for buffer in buffers]
         return unpickled, (value, data, self._context.device_number)
 
     def copy_to_host(self) -> Any:
-        """Returns a copy as a ``pyarrow.Array``, whose offsets, sizes and texts ``pyarrow`` has
-        checked.
-
-        Returns
-        -------
-        pyarrow.Array
-            The copy.
+        """Returns a copy as a ``pyarrow.Array``, whose content ``pyarrow`` has checked.
 
         Raises
         ------
-        ValueError
-            The content of the buffers breaks Arrow's rules.
         ImportError
             ``pyarrow`` is not installed.
         """
-        from ._exchange import to_pyarrow
-
         array = to_pyarrow(self)
         array.validate(full=True)
         return array
 
     def __arrow_c_schema__(self) -> Any:
-        from ._exchange import export_schema
-
         return export_schema(self._field)
 
     def __arrow_c_device_array__(self, requested_schema: Any = None, **kwargs: Any) -> Any:
-        from ._exchange import export_column
-
         return export_column(self, requested_schema, kwargs)
 
 
 def last_offset(buffer: CudaBuffer | None, width: int, count: int) -> int:
-    """Returns the offset behind the last of ``count`` elements, read from the device.
-
-    Raises
-    ------
-    ValueError
-        It is negative.
-    """
+    """Returns the offset behind the last of ``count`` elements, read from the device."""
     if buffer is None or count == 0:
         return 0
     value = integer_at(buffer._read(count * width, width))
     if value < 0:
         raise ValueError(f"the offset behind element {count - 1} is {value}")
     return value
+
+
+# -- as plain data -------------------------------------------------------------------------
+
+
+def _checks() -> Any:
+    """Returns the module of checks; few programs need it, and its dataclasses take time to make."""
+    from .._exchange import descriptor
+
+    return descriptor
+
+
+def parts_of(column: DeviceColumn) -> tuple[dict[str, Any], list[CudaBuffer]]:
+    """Returns a column's type and sizes as what JSON has, and its buffers.
+
+    Buffers of a slice have only its elements' bytes, except texts and elements of lists, whose
+    offsets count from the first.
+    """
+    buffers: list[CudaBuffer] = []
+    return {"field": _field(column._field), "column": _column(column, buffers)}, buffers
+
+
+def _field(field: Field) -> list[Any]:
+    metadata = None if field.metadata is None else field.metadata.decode("latin-1")
+    dictionary = None if field.dictionary is None else _field(field.dictionary)
+    children = [_field(child) for child in field.children]
+    return [field.format, field.name, metadata, field.flags, children, dictionary]
+
+
+def _column(column: DeviceColumn, buffers: list[CudaBuffer]) -> dict[str, Any]:
+    layout, offset, children = column._layout, column._offset, column._children
+    # Bitmaps are cut between bytes. Ends of runs count from the first element.
+    first = 0 if column.format == "+r" else offset - offset % 8
+    count = offset - first + column._length
+    sizes: list[int | None] = []
+    for part, buffer in zip(_kinds(layout, len(column._buffers)), column._buffers):
+        sizes.append(None if buffer is None else len(buffers))
+        if buffer is not None:
+            start, size = _bytes_of(part, first, count, buffer.size)
+            buffers.append(buffer if size == buffer.size else buffer._part(start, size))
+    if layout.child_length is not None:
+        each = layout.child_length
+        children = tuple(child.slice(first * each, count * each) for child in children)
+    dictionary = column._dictionary
+    return {
+        "length": column._length,
+        "nulls": column._null_count,
+        "offset": offset - first,
+        "buffers": sizes,
+        "children": [_column(child, buffers) for child in children],
+        "dictionary": None if dictionary is None else _column(dictionary, buffers),
+    }
+
+
+def _kinds(layout: Layout, count: int) -> list[Part]:
+    """Returns what each buffer of a column is: those beyond its layout are data."""
+    return [*layout.parts, *[Part("data")] * (count - len(layout.parts))]
+
+
+def _bytes_of(part: Part, first: int, count: int, size: int) -> tuple[int, int]:
+    """Returns the first byte and the bytes of some elements of a buffer."""
+    if part.kind == "data":
+        return 0, size
+    start = first // 8 if part.kind in ("validity", "bits") else first * part.width
+    return start, min(part.least(count), size - start)
+
+
+def column_of(value: Any, buffers: list[CudaBuffer], context: Context) -> DeviceColumn:
+    """Returns the column of what :func:`parts_of` returned, maybe in another process."""
+    parts = _checks().members("the column", value, _MEMBERS)
+    return _restored(_field_of(parts["field"], _DEPTH_LIMIT), parts["column"], buffers, context)
+
+
+def _field_of(value: Any, depth: int) -> Field:
+    if not isinstance(value, list) or len(value) != 6 or depth == 0:
+        raise ValueError(f"field is {value!r:.80}; six entries are needed, {_DEPTH_LIMIT} deep")
+    format, name, metadata, flags, children, dictionary = value
+    if not isinstance(format, str) or not isinstance(name, str) or not isinstance(children, list):
+        raise TypeError(f"field is {value!r:.80}; a format, a name and children are needed")
+    if metadata is not None and not isinstance(metadata, str):
+        raise TypeError(f"metadata is of type {type(metadata).__name__}; a string is needed")
+    return Field(
+        format,
+        name,
+        None if metadata is None else metadata.encode("latin-1"),
+        _checks().whole("flags", flags),
+        tuple(_field_of(child, depth - 1) for child in children),
+        None if dictionary is None else _field_of(dictionary, depth - 1),
+    )
+
+
+def _restored(
+    field: Field, value: Any, buffers: list[CudaBuffer], context: Context
+) -> DeviceColumn:
+    checks = _checks()
+    parts = checks.members("a column", value, _COLUMN)
+    numbers, children = parts["buffers"], parts["children"]
+    if not isinstance(numbers, list) or not isinstance(children, list):
+        raise TypeError("buffers and children of a column are lists")
+    if len(children) != len(field.children) or (parts["dictionary"] is None) != (
+        field.dictionary is None
+    ):
+        raise ValueError(f"a column {field.format!r} has other children than its type")
+    own = [
+        None if number is None else buffers[checks.whole("buffers", number, 0, len(buffers) - 1)]
+        for number in numbers
+    ]
+    dictionary = None
+    if field.dictionary is not None:
+        dictionary = _restored(field.dictionary, parts["dictionary"], buffers, context)
+    return DeviceColumn._new(
+        field,
+        context,
+        checks.whole("length", parts["length"]),
+        checks.whole("nulls", parts["nulls"], -1),
+        checks.whole("offset", parts["offset"]),
+        own,
+        [_restored(kind, child, buffers, context) for kind, child in zip(field.children, children)],
+        dictionary,
+    )
+
+
+def unpickled(value: Any, data: list[Any], device_number: int) -> DeviceColumn:
+    """Returns a pickled column; on device 0 if the one that it was on is not here."""
+    context = Context(device_number if device_number < _core.device_count() else 0)
+    return column_of(value, [context.buffer_from_data(entry) for entry in data], context)

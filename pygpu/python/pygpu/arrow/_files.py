@@ -41,48 +41,28 @@ class _File:
         self.close()
 
     def size(self) -> int:
-        """Returns the number of bytes of the buffer.
-
-        Returns
-        -------
-        int
-            Bytes.
-
-        Raises
-        ------
-        ValueError
-            The file is closed.
-        """
+        """Returns the number of bytes of the buffer."""
         return self._open().size
 
     def tell(self) -> int:
-        """Returns the position.
-
-        Returns
-        -------
-        int
-            Bytes from the start of the buffer.
-
-        Raises
-        ------
-        ValueError
-            The file is closed.
-        """
+        """Returns the position."""
         self._open()
         return self._place
 
     def seekable(self) -> bool:
-        """Returns True.
-
-        Returns
-        -------
-        bool
-            True.
-        """
+        """Returns True."""
         return True
 
+    def readable(self) -> bool:
+        """Returns whether this is a reader."""
+        return isinstance(self, BufferReader)
+
+    def writable(self) -> bool:
+        """Returns whether this is a writer."""
+        return isinstance(self, BufferWriter)
+
     def seek(self, position: int, whence: int = os.SEEK_SET) -> int:
-        """Sets the position, and returns it.
+        """Sets the position, and returns it; a writer copies collected bytes to the device first.
 
         Parameters
         ----------
@@ -90,18 +70,6 @@ class _File:
             A number of bytes.
         whence : int
             What they are counted from: 0 the start, 1 the present position, 2 the end.
-
-        Returns
-        -------
-        int
-            The new position, counted from the start.
-
-        Raises
-        ------
-        TypeError
-            ``position`` or ``whence`` is no whole number.
-        ValueError
-            The position is outside the buffer, or there is no such ``whence``.
         """
         size, position = self.size(), _arguments.whole("position", position)
         starts = {os.SEEK_SET: 0, os.SEEK_CUR: self._place, os.SEEK_END: size}
@@ -133,33 +101,13 @@ class BufferReader(_File):
     >>> reader.seek(-2, 2)
     4
     >>> target = bytearray(8)
-    >>> reader.readinto(target), bytes(target[:2])
-    (2, b'ef')
+    >>> reader.readinto(target), bytes(target[:2]), reader.read()
+    (2, b'ef', b'')
     >>> reader.close()
     """
 
     def __init__(self, obj: CudaBuffer) -> None:
         super().__init__(obj)
-
-    def readable(self) -> bool:
-        """Returns True.
-
-        Returns
-        -------
-        bool
-            True.
-        """
-        return True
-
-    def writable(self) -> bool:
-        """Returns False.
-
-        Returns
-        -------
-        bool
-            False.
-        """
-        return False
 
     def read_buffer(self, nbytes: int | None = None) -> CudaBuffer:
         """Returns the next bytes as a slice of the buffer, without a copy.
@@ -168,25 +116,6 @@ class BufferReader(_File):
         ----------
         nbytes : int, optional
             The most bytes; the rest of the buffer by default.
-
-        Returns
-        -------
-        CudaBuffer
-            The bytes.
-
-        Raises
-        ------
-        TypeError
-            ``nbytes`` is no whole number.
-        ValueError
-            The reader is closed.
-
-        Examples
-        --------
-        >>> from pygpu import arrow
-        >>> reader = arrow.BufferReader(arrow.Context().buffer_from_data(b"abcdef"))
-        >>> reader.read_buffer(4).to_pybytes(), reader.tell()
-        (b'abcd', 4)
         """
         buffer, rest = self._open(), self.size() - self._place
         count = rest if nbytes is None else _arguments.whole("nbytes", nbytes)
@@ -196,53 +125,22 @@ class BufferReader(_File):
         return part
 
     def read(self, nbytes: int | None = None) -> bytes:
-        """Returns a copy of the next bytes.
+        """Returns a copy of the next bytes; none at the end of the buffer.
 
         Parameters
         ----------
         nbytes : int, optional
             The most bytes; the rest of the buffer by default.
-
-        Returns
-        -------
-        bytes
-            The bytes; none at the end of the buffer.
-
-        Raises
-        ------
-        TypeError
-            ``nbytes`` is no whole number.
-        ValueError
-            The reader is closed.
-
-        Examples
-        --------
-        >>> from pygpu import arrow
-        >>> reader = arrow.BufferReader(arrow.Context().buffer_from_data(b"abcdef"))
-        >>> reader.read(4), reader.read(), reader.read()
-        (b'abcd', b'ef', b'')
         """
         return self.read_buffer(nbytes).to_pybytes()
 
     def readinto(self, b: Any) -> int:
-        """Copies the next bytes to the host, as many as there are and fit.
+        """Copies the next bytes to the host, as many as there are and fit; returns their number.
 
         Parameters
         ----------
         b : object with a writable buffer
             Where the bytes go.
-
-        Returns
-        -------
-        int
-            The number of bytes.
-
-        Raises
-        ------
-        TypeError
-            ``b`` has no buffer.
-        ValueError
-            The reader is closed, or ``b`` is for reading only.
         """
         target = host_bytes("b", b, writable=True)
         part = self.read_buffer(target.size)
@@ -288,26 +186,6 @@ class BufferWriter(_File):
         self._collected = np.empty(0, np.uint8)
         self._count = 0
 
-    def readable(self) -> bool:
-        """Returns False.
-
-        Returns
-        -------
-        bool
-            False.
-        """
-        return False
-
-    def writable(self) -> bool:
-        """Returns True.
-
-        Returns
-        -------
-        bool
-            True.
-        """
-        return True
-
     def write(self, data: Any) -> int:
         """Writes bytes at the position, and returns their number.
 
@@ -315,18 +193,6 @@ class BufferWriter(_File):
         ----------
         data : object with the buffer protocol
             The bytes, in host memory.
-
-        Returns
-        -------
-        int
-            The number of bytes.
-
-        Raises
-        ------
-        TypeError
-            ``data`` has no buffer.
-        ValueError
-            They do not fit; nothing is written then.
         """
         source = host_bytes("data", data)
         buffer, rest = self._open(), self.size() - self._place
@@ -351,13 +217,6 @@ class BufferWriter(_File):
             Where the first byte goes, in bytes from the start.
         data : object with the buffer protocol
             The bytes, in host memory.
-
-        Raises
-        ------
-        TypeError
-            ``data`` has no buffer.
-        ValueError
-            They do not lie within the buffer; nothing is written then.
         """
         source = host_bytes("data", data)
         place = _arguments.whole("position", position)
@@ -370,39 +229,13 @@ class BufferWriter(_File):
         self.write(source)
 
     def flush(self) -> None:
-        """Copies collected bytes to the device.
-
-        Raises
-        ------
-        ValueError
-            The writer is closed.
-        """
+        """Copies collected bytes to the device."""
         buffer = self._open()
         if self._count:
             buffer._write(self._place - self._count, self._collected[: self._count])
             self._count = 0
 
     def seek(self, position: int, whence: int = os.SEEK_SET) -> int:
-        """Copies collected bytes to the device and sets the position; see
-        :meth:`BufferReader.seek`.
-
-        Parameters
-        ----------
-        position : int
-            A number of bytes.
-        whence : int
-            What they are counted from: 0 the start, 1 the present position, 2 the end.
-
-        Returns
-        -------
-        int
-            The new position, counted from the start.
-
-        Raises
-        ------
-        ValueError
-            The position is outside the buffer, or there is no such ``whence``.
-        """
         self.flush()
         return super().seek(position, whence)
 

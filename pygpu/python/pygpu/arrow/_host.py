@@ -1,51 +1,74 @@
-"""Host memory as arguments, and ``pyarrow`` where it is needed."""
+"""Bytes of the host: arguments, page-locked buffers, and ``pyarrow`` where it is needed."""
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import _arguments, _core
+from .._driver.context import on_device
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 
 def require_pyarrow(why: str) -> Any:
-    """Returns the module ``pyarrow``.
-
-    Raises
-    ------
-    ImportError
-        It is not installed.
-    """
+    """Returns the module ``pyarrow``."""
     try:
-        import pyarrow  # type: ignore[import-untyped]
+        return importlib.import_module("pyarrow")
     except ImportError as error:
         raise ImportError(f"{why} needs pyarrow: pip install pyarrow") from error
-    return pyarrow
 
 
-def has_pyarrow() -> bool:
-    """Returns whether ``pyarrow`` can be imported."""
-    return importlib.util.find_spec("pyarrow") is not None
+def printed(value: Any) -> str:
+    """Returns a column or a batch as pyarrow prints it, which is a copy on the host, too."""
+    try:
+        importlib.import_module("pyarrow")
+    except ImportError:
+        return repr(value)
+    return str(value.copy_to_host())
 
 
-def arrow_type_error() -> type[TypeError]:
-    """Returns pyarrow's own exception where a program has imported pyarrow, else `TypeError`."""
-    return getattr(sys.modules.get("pyarrow"), "ArrowTypeError", TypeError)
+def no_device_buffer(obj: Any) -> TypeError:
+    """Returns the error for an object that names no device memory, which begins as pyarrow's does;
+    pyarrow's own exception where a program has imported pyarrow."""
+    kind = type(obj)
+    if kind.__module__.partition(".")[0] == "pyarrow":
+        begin = f"buffer is not backed by a CudaBuffer, but of type {kind.__name__}"
+    else:
+        place = "" if kind.__module__ == "builtins" else f"{kind.__module__}."
+        name = f"{place}{kind.__qualname__}"
+        begin = f"cannot create device buffer view from object of type '{name}'"
+    return getattr(sys.modules.get("pyarrow"), "ArrowTypeError", TypeError)(
+        f"{begin}: a device buffer, a HostBuffer or an object with __cuda_array_interface__ is "
+        "needed"
+    )
+
+
+def number_of_bytes(name: str, value: Any) -> int:
+    """Returns a size, which must not be negative."""
+    number = _arguments.whole(name, value)
+    if number < 0:
+        raise ValueError(f"{name} is {number}; it must not be negative")
+    return number
+
+
+def number_of_device(value: Any) -> int:
+    """Returns the number of a device that there is."""
+    number, count = _arguments.whole("device_number", value), _core.device_count()
+    if not 0 <= number < count:
+        raise ValueError(
+            f"device_number argument must be non-negative less than {count}: "
+            f"device_number is {number}"
+        )
+    return number
 
 
 def host_bytes(name: str, data: Any, writable: bool = False) -> np.ndarray:
-    """Returns the bytes of an object in host memory as a numpy array, in the order of memory.
-
-    Raises
-    ------
-    TypeError
-        The object has no buffer protocol.
-    BufferError
-        It is a device buffer.
-    ValueError
-        Its memory has gaps, or is for reading only and ``writable`` is true.
-    """
+    """Returns the bytes of an object in host memory as a numpy array, in the order of memory."""
     try:
         view = memoryview(data)
     except TypeError:
@@ -62,3 +85,168 @@ def host_bytes(name: str, data: Any, writable: bool = False) -> np.ndarray:
     if not view.c_contiguous:
         data = np.asarray(view).T
     return np.frombuffer(data, np.uint8)
+
+
+def slice_of(size: int, key: slice) -> tuple[int, int]:
+    """Returns the first element and the number of elements of a slice."""
+    start, stop, step = key.indices(size)
+    if step != 1:
+        raise IndexError(f"the step of the slice is {step}; only 1 is allowed")
+    return start, max(stop - start, 0)
+
+
+class Buffer(_core.BufferExporter):
+    """What buffers on the host and on a device have in common."""
+
+    _parent: Self | None = None
+
+    @property
+    def size(self) -> int:
+        """The number of bytes."""
+        raise NotImplementedError
+
+    @property
+    def address(self) -> int:
+        """The address; 0 for a device buffer without bytes."""
+        raise NotImplementedError
+
+    @property
+    def is_mutable(self) -> bool:
+        """True: copies can write to it."""
+        return True
+
+    @property
+    def parent(self) -> Self | None:
+        """The buffer that this one is a slice of."""
+        return self._parent
+
+    def _part(self, offset: int, length: int) -> Self:
+        raise NotImplementedError
+
+    def _read(self, position: int, nbytes: int) -> bytes:
+        raise NotImplementedError
+
+    def slice(self, offset: int = 0, length: int | None = None) -> Self:
+        """Returns a buffer over a part of the memory, at most to the end, which it keeps alive.
+
+        Parameters
+        ----------
+        offset : int
+            The first byte.
+        length : int, optional
+            The number of bytes; all that follow without it.
+        """
+        size, offset = self.size, _arguments.whole("offset", offset)
+        if offset < 0 or offset > size or (size and offset == size):
+            raise ValueError(f"offset is {offset}; the buffer has {size} bytes")
+        rest = size - offset
+        length = rest if length is None else number_of_bytes("length", length)
+        return self._part(offset, min(length, rest))
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, slice):
+            return self._part(*slice_of(self.size, key))
+        position = _arguments.whole("key", key)
+        if not -self.size <= position < self.size:
+            raise IndexError(f"the index is {position}; the buffer has {self.size} bytes")
+        return self._read(position % self.size, 1)[0]
+
+    def equals(self, other: Self) -> bool:
+        """Returns whether two buffers of this class have the same bytes.
+
+        Parameters
+        ----------
+        other : CudaBuffer or HostBuffer
+            The other buffer.
+        """
+        return self._equals(_arguments.instance("other", other, type(self)))
+
+    def _equals(self, other: Any) -> bool:
+        raise NotImplementedError
+
+    def __eq__(self, other: object) -> bool:
+        return self.equals(other) if isinstance(other, type(self)) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def to_pybytes(self) -> bytes:
+        """Returns a copy of the bytes, made when the work that writes them has run."""
+        return self._read(0, self.size)
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.size} bytes at {self.address:#x}>"
+
+
+class HostBuffer(Buffer):
+    """Bytes in page-locked host memory, which copies to and from a device are fastest with.
+
+    ``memoryview(buffer)``, ``numpy.frombuffer(buffer)`` and ``pyarrow.py_buffer(buffer)`` are views
+    of the memory. It is made by :func:`new_host_buffer`.
+
+    Examples
+    --------
+    >>> from pygpu import arrow
+    >>> buffer = arrow.new_host_buffer(6)
+    >>> memoryview(buffer)[:] = b"abcdef"
+    >>> buffer.slice(2, 3).to_pybytes(), buffer.equals(buffer[:2])
+    (b'cde', False)
+    """
+
+    _host: np.ndarray
+
+    def __init__(self) -> None:
+        raise TypeError("Do not call HostBuffer's constructor directly: use new_host_buffer")
+
+    @property
+    def size(self) -> int:
+        """The number of bytes."""
+        return self._host.size
+
+    @property
+    def address(self) -> int:
+        """The address in host memory."""
+        return self._host.ctypes.data
+
+    @property
+    def is_cpu(self) -> bool:
+        """True: it is host memory."""
+        return True
+
+    def _part(self, offset: int, length: int) -> HostBuffer:
+        part = HostBuffer.__new__(HostBuffer)
+        part._host, part._parent = self._host[offset : offset + length], self
+        return part
+
+    def _read(self, position: int, nbytes: int) -> bytes:
+        return self._host[position : position + nbytes].tobytes()
+
+    def _equals(self, other: HostBuffer) -> bool:
+        return np.array_equal(self._host, other._host)
+
+
+def new_host_buffer(size: int, device: int = 0) -> HostBuffer:
+    """Returns a buffer in page-locked host memory, whose bytes are undefined.
+
+    Parameters
+    ----------
+    size : int
+        The number of bytes.
+    device : int
+        The number of the device that makes it.
+
+    Examples
+    --------
+    >>> from pygpu import arrow
+    >>> buffer = arrow.new_host_buffer(8)
+    >>> np.frombuffer(buffer, np.int32)[:] = 5
+    >>> arrow.Context().buffer_from_data(buffer)[4]
+    5
+    """
+    size = number_of_bytes("size", size)
+    result = HostBuffer.__new__(HostBuffer)
+    with on_device(number_of_device(device)):
+        result._host = _core.pagelocked_empty(size, np.uint8)
+    return result

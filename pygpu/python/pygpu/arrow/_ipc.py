@@ -1,4 +1,4 @@
-"""Device buffers of other processes."""
+"""Handles with which other processes open device buffers."""
 
 from __future__ import annotations
 
@@ -7,10 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from .. import _arguments, _core
-from .._core import GPUArray
-from ._buffer import CudaBuffer
-from ._context import Context, on_device
 from ._host import host_bytes, require_pyarrow
 
 # The buffer's bytes, the driver's handle, and for a part of an allocation where it starts: the
@@ -21,11 +17,6 @@ _WHOLE, _PART = struct.Struct("<q64s"), struct.Struct("<q64sq")
 class IpcMemHandle:
     """What other processes need to open a device buffer. It is made by
     :meth:`CudaBuffer.export_for_ipc`, or by :meth:`from_buffer`.
-
-    Raises
-    ------
-    TypeError
-        Always: handles are made as above.
 
     Examples
     --------
@@ -61,18 +52,6 @@ class IpcMemHandle:
         ----------
         opaque_handle : pyarrow.Buffer, bytes or another object with the buffer protocol
             72 bytes, or 80 for a part of an allocation.
-
-        Returns
-        -------
-        IpcMemHandle
-            The handle.
-
-        Raises
-        ------
-        TypeError
-            The object has no buffer.
-        ValueError
-            It has another number of bytes, or a size or offset that is negative.
         """
         data = host_bytes("opaque_handle", opaque_handle).tobytes()
         if len(data) not in (_WHOLE.size, _PART.size):
@@ -86,17 +65,12 @@ class IpcMemHandle:
         return IpcMemHandle._new(handle, size, offset)
 
     def serialize(self, pool: Any = None) -> Any:
-        """Returns the handle as a ``pyarrow.Buffer``; ``pool`` is where its memory comes from.
+        """Returns the handle as a ``pyarrow.Buffer``.
 
         Parameters
         ----------
         pool : pyarrow.MemoryPool, optional
             Where the memory comes from.
-
-        Returns
-        -------
-        pyarrow.Buffer
-            72 bytes, or 80 for a part of an allocation.
 
         Raises
         ------
@@ -109,45 +83,10 @@ class IpcMemHandle:
         return buffer
 
     def to_pybytes(self) -> bytes:
-        """Returns the handle as bytes, without ``pyarrow``.
-
-        Returns
-        -------
-        bytes
-            72 bytes, or 80 for a part of an allocation.
-        """
+        """Returns the handle as bytes: 72, or 80 for a part of an allocation."""
         if self._offset:
             return _PART.pack(self._size, self._handle, self._offset)
         return _WHOLE.pack(self._size, self._handle)
 
     def __repr__(self) -> str:
         return f"<IpcMemHandle of {self._size} bytes from {self._offset}>"
-
-
-def export_buffer(buffer: CudaBuffer) -> IpcMemHandle:
-    """Returns the handle of a buffer: that of its allocation, with the buffer's offset."""
-    if buffer.size == 0:
-        return IpcMemHandle._new(bytes(64), 0, 0)
-    with on_device(buffer.context.device_number):
-        base, _ = _core.mem_get_address_range(buffer.address)
-        handle = bytes(_core.mem_get_ipc_handle(base))
-    keeps = (buffer, _core.hold_memory(buffer._bytes))
-    return IpcMemHandle._new(handle, buffer.size, buffer.address - base, keeps)
-
-
-def open_handle(context: Context, ipc_handle: IpcMemHandle) -> CudaBuffer:
-    """Returns the buffer of a handle, checked against the memory that the handle opens."""
-    _arguments.instance("ipc_handle", ipc_handle, IpcMemHandle)
-    size, offset = ipc_handle._size, ipc_handle._offset
-    if size == 0:
-        return context.new_buffer(0)
-    with on_device(context.device_number):
-        memory = _core.IPCMemoryHandle(ipc_handle._handle)
-        if offset + size > memory.size:
-            total = memory.size
-            memory.close()
-            raise ValueError(
-                f"ipc_handle has {size} bytes from {offset}; the memory that it opens has {total}"
-            )
-        whole = GPUArray((memory.size,), np.uint8, gpudata=memory)
-    return CudaBuffer._over(whole[offset : offset + size], context, owner=memory)

@@ -13,11 +13,9 @@ from typing import Any
 
 from .. import _arguments, _core
 from ._batch import DeviceRecordBatch
-from ._buffer import CudaBuffer
+from ._buffer import Context, CudaBuffer
 from ._column import DeviceColumn
-from ._context import Context
 from ._files import BufferReader
-from ._flatbuffers import Table
 from ._host import require_pyarrow
 from ._types import Field, layout_of
 
@@ -28,13 +26,67 @@ _VERSIONS = {3: "V4", 4: "V5"}
 _DEPTH_LIMIT = 64
 
 
+class Table:
+    """A table in the bytes of a flatbuffer; reading outside the bytes raises ValueError."""
+
+    # The "vtable" has the places of the fields, by the page "FlatBuffers internals" of the
+    # library's documentation.
+
+    def __init__(self, data: bytes, place: int) -> None:
+        self._data, self._place = data, place
+        self._vtable = place - self._number("<i", place)
+        self._size = self._number("<H", self._vtable)
+
+    @staticmethod
+    def root(data: bytes) -> Table:
+        """Returns the table that a flatbuffer begins with."""
+        if len(data) < 4:
+            raise ValueError(f"the metadata has {len(data)} bytes; a flatbuffer has 4 or more")
+        return Table(data, struct.unpack_from("<I", data)[0])
+
+    def _number(self, form: str, place: int) -> int:
+        size = struct.calcsize(form)
+        if not 0 <= place <= len(self._data) - size:
+            raise ValueError(
+                f"the metadata has {len(self._data)} bytes, and refers to byte {place}"
+            )
+        return struct.unpack_from(form, self._data, place)[0]
+
+    def _field(self, number: int) -> int | None:
+        """Returns the place of a field; None for one that is not there."""
+        entry = 4 + 2 * number
+        if entry + 2 > self._size:
+            return None
+        offset = self._number("<H", self._vtable + entry)
+        return self._place + offset if offset else None
+
+    def integer(self, number: int, form: str, default: int = 0) -> int:
+        """Returns a field that is a number of the form of :mod:`struct`."""
+        place = self._field(number)
+        return default if place is None else self._number(form, place)
+
+    def table(self, number: int) -> Table | None:
+        """Returns a field that is a table; None if it is not there."""
+        place = self._field(number)
+        return None if place is None else Table(self._data, place + self._number("<I", place))
+
+    def structs(self, number: int, form: str) -> list[tuple[int, ...]]:
+        """Returns a field that is a vector of structures of the form of :mod:`struct`."""
+        place = self._field(number)
+        if place is None:
+            return []
+        start = place + self._number("<I", place)
+        count, size = self._number("<I", start), struct.calcsize(form)
+        if count * size > len(self._data) - start - 4:
+            raise ValueError(
+                f"the metadata has {len(self._data)} bytes, and at {start} a vector of {count} "
+                "entries"
+            )
+        return list(struct.iter_unpack(form, self._data[start + 4 : start + 4 + count * size]))
+
+
 class Message:
     """A message whose body is in device memory. It is made by :func:`read_message`.
-
-    Raises
-    ------
-    TypeError
-        Always: :func:`read_message` makes them.
 
     Examples
     --------
@@ -107,17 +159,10 @@ def read_message(source: CudaBuffer | BufferReader, pool: Any = None) -> Message
     pool : object, optional
         Has no effect; in ``pyarrow`` the metadata's memory comes from it.
 
-    Returns
-    -------
-    Message
-        The message: its metadata on the host, its body a part of the buffer.
-
     Raises
     ------
     EOFError
         There are no bytes, or the mark of a stream's end.
-    ValueError
-        The bytes are no message.
 
     Examples
     --------
@@ -166,19 +211,10 @@ def read_record_batch(
     dictionary_memo, pool : object, optional
         Have no effect: columns with dictionaries are refused.
 
-    Returns
-    -------
-    DeviceRecordBatch
-        The batch, which keeps the buffer.
-
     Raises
     ------
-    ValueError
-        The message is no record batch of the schema.
     NotImplementedError
         The body is compressed, or a column has a dictionary.
-    TypeError
-        ``schema`` has no ``__arrow_c_schema__``.
     EOFError
         ``object`` is a buffer without a message.
 
@@ -321,15 +357,8 @@ def serialize_record_batch(batch: Any, ctx: Context) -> CudaBuffer:
     ctx : Context
         The context of the device.
 
-    Returns
-    -------
-    CudaBuffer
-        The message, without the stream's schema.
-
     Raises
     ------
-    TypeError
-        ``batch`` is no ``pyarrow.RecordBatch``.
     ImportError
         ``pyarrow`` is not installed.
 

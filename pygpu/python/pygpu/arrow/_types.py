@@ -41,17 +41,11 @@ class Field(NamedTuple):
 
     def is_like(self, other: Field) -> bool:
         """Returns whether two types are the same, whatever their fields' names and metadata."""
-        return (
-            self.format == other.format
-            and len(self.children) == len(other.children)
-            and all(map(Field.is_like, self.children, other.children))
-            and (self.dictionary is None) == (other.dictionary is None)
-            and (
-                self.dictionary is None
-                or other.dictionary is None
-                or self.dictionary.is_like(other.dictionary)
-            )
-        )
+        return self._type() == other._type()
+
+    def _type(self) -> tuple[Any, ...]:
+        children = tuple(map(Field._type, self.children))
+        return self.format, children, self.dictionary and self.dictionary._type()
 
 
 class Part(NamedTuple):
@@ -125,13 +119,7 @@ def _number(format: str, text: str, most: int = 1 << 31) -> int:
 
 
 def layout_of(field: Field) -> Layout:
-    """Returns the layout of a field's type.
-
-    Raises
-    ------
-    ValueError
-        There is no such format, or the field has another number of children.
-    """
+    """Returns the layout of a field's type."""
     layout = _layout(field.format)
     if layout.children is not None and len(field.children) != layout.children:
         raise ValueError(
@@ -185,7 +173,8 @@ def format_of(dtype: np.dtype[Any]) -> str:
 
 def dtype_of(format: str) -> np.dtype[Any] | None:
     """Returns the dtype of a format's elements: a number, a date, a time or a duration; None for
-    others."""
+    others.
+    """
     for dtype, letter in _DTYPES.items():
         if letter == format:
             return dtype
