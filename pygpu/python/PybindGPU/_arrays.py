@@ -13,8 +13,7 @@ import numpy as np
 from pygpu import _core
 from pygpu._arguments import whole
 
-from ._dtypes import per_dtype
-from ._pointers import Block, pointer_class, ptr_wrapper
+from ._elements import Block, per_dtype, pointer_class, ptr_wrapper
 from ._status import Keeper, cudaError_t, refusal
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -43,11 +42,6 @@ class DeviceArray(Keeper, _core.BufferExporter):
         ``flag_c_contiguous``: 1 for C's order, 0 for Fortran's. It may be the last of ``args``,
         too.
 
-    Raises
-    ------
-    TypeError
-        An argument has a wrong type, is unknown, or the arguments are none of these forms.
-
     Notes
     -----
     The element types are not compared: a buffer of other elements has its bytes taken for those
@@ -61,7 +55,6 @@ class DeviceArray(Keeper, _core.BufferExporter):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from PybindGPU import backend
     >>> x = np.arange(6).reshape(2, 3)
     >>> array = backend.DeviceArray_int64(x)
@@ -160,43 +153,19 @@ class DeviceArray(Keeper, _core.BufferExporter):
     # -- what it is ----------------------------------------------------------------------------
 
     def size(self) -> int:
-        """Returns the number of elements.
-
-        Returns
-        -------
-        int
-            The product of the extents.
-        """
+        """Returns the number of elements."""
         return math.prod(self._shape)
 
     def nbytes(self) -> int:
-        """Returns the number of bytes of all elements.
-
-        Returns
-        -------
-        int
-            Bytes.
-        """
+        """Returns the number of bytes of all elements."""
         return self.size() * self.dtype.itemsize
 
     def shape(self) -> list[int]:
-        """Returns the extents.
-
-        Returns
-        -------
-        list of int
-            One for each axis.
-        """
+        """Returns the extents."""
         return list(self._shape)
 
     def strides(self) -> list[int]:
-        """Returns the bytes from one element to the next along each axis.
-
-        Returns
-        -------
-        list of int
-            Bytes, one for each axis.
-        """
+        """Returns the bytes from one element to the next along each axis."""
         steps, step = [], self.dtype.itemsize
         extents = self._shape if self._order == "F" else self._shape[::-1]
         for extent in extents:
@@ -205,23 +174,11 @@ class DeviceArray(Keeper, _core.BufferExporter):
         return steps if self._order == "F" else steps[::-1]
 
     def allocated(self) -> bool:
-        """Returns True if there is device memory.
-
-        Returns
-        -------
-        bool
-            Whether there is.
-        """
+        """Returns True if there is device memory."""
         return self._device is not None
 
     def host_data(self) -> ptr_wrapper:
-        """Returns the pointer to the host memory; to nowhere if there is none.
-
-        Returns
-        -------
-        ptr_wrapper
-            A safe pointer, unless the memory has been freed.
-        """
+        """Returns the pointer to the host memory; to nowhere if there is none."""
         array = self._array
         address = 0 if array is None or not self._is_live(self._source) else array.ctypes.data
         return pointer_class(self.dtype)._to(address, True, self._source, keep=self)
@@ -230,11 +187,6 @@ class DeviceArray(Keeper, _core.BufferExporter):
         """Returns the pointer to the device memory; to nowhere before it is allocated.
 
         ``int()`` of it is what a C function takes.
-
-        Returns
-        -------
-        ptr_wrapper
-            A pointer that is not safe.
         """
         block = self._device_source
         address = 0 if block is None else block.address
@@ -259,34 +211,17 @@ class DeviceArray(Keeper, _core.BufferExporter):
         """Allocates device memory, its elements undefined; returns the status.
 
         Fails if the array has some already, which stays as it is.
-
-        Returns
-        -------
-        cudaError_t
-            The status.
         """
         self._attempt(self._allocate)
         return self.last_status()
 
     def to_device(self) -> cudaError_t:
-        """Copies the elements from host memory to device memory; returns the status.
-
-        Returns
-        -------
-        cudaError_t
-            The status; a failing one before :meth:`allocate`.
-        """
+        """Copies the elements from host memory to device memory; returns the status."""
         self._attempt(self._copy, True)
         return self.last_status()
 
     def to_host(self) -> cudaError_t:
-        """Copies the elements from device memory to host memory; returns the status.
-
-        Returns
-        -------
-        cudaError_t
-            The status; a failing one before :meth:`allocate`.
-        """
+        """Copies the elements from device memory to host memory; returns the status."""
         self._attempt(self._copy, False)
         return self.last_status()
 
@@ -299,11 +234,6 @@ class DeviceArray(Keeper, _core.BufferExporter):
             Memory without gaps, with as many bytes as the array, or its address.
         *val : number
             The value, if ``source`` is the number of an element.
-
-        Returns
-        -------
-        cudaError_t
-            The status; a failing one before :meth:`allocate`, and for another number of bytes.
 
         Notes
         -----
@@ -325,11 +255,6 @@ class DeviceArray(Keeper, _core.BufferExporter):
             The number of the element, from 0.
         val : number
             The value, converted to the type of the elements.
-
-        Returns
-        -------
-        cudaError_t
-            The status; a failing one before :meth:`allocate`, and for an element that there is not.
         """
         self._attempt(self._set_value, idx, val)
         return self.last_status()

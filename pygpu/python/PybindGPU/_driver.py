@@ -8,15 +8,8 @@ from pygpu import _core
 from pygpu._arguments import instance, whole
 from pygpu._errors import LogicError
 
-from ._pointers import handle_wrapper
-from ._status import (
-    INVALID_DEVICE,
-    INVALID_HANDLE,
-    Keeper,
-    attempt,
-    cudaError_t,
-    refusal,
-)
+from ._elements import handle_wrapper
+from ._status import INVALID_DEVICE, INVALID_HANDLE, Keeper, attempt, cudaError_t, refusal
 
 
 def _ordinal(device: int) -> int:
@@ -36,33 +29,18 @@ class cudaEvent_t(Keeper):
         A combination of 1 (a thread that waits sleeps), 2 (no timing) and 4 (for other processes;
         needs 2).
 
-    Raises
-    ------
-    TypeError
-        ``flags`` is no whole number.
-
     Examples
     --------
-    >>> from PybindGPU import cudaEventElapsedTime, cudaEventRecord, cudaEventSynchronize
-    >>> start, end = cudaEvent_t(), cudaEvent_t()
-    >>> cudaEventRecord(start), cudaEventRecord(end), cudaEventSynchronize(end)
-    (<CudaError: 'code=0'>, <CudaError: 'code=0'>, <CudaError: 'code=0'>)
-    >>> milliseconds, status = cudaEventElapsedTime(start, end)
-    >>> milliseconds >= 0, int(start.get()) >= 0
-    (True, True)
+    >>> event = cudaEvent_t()
+    >>> cudaEventRecord(event), int(event.get()) >= 0
+    (<CudaError: 'code=0'>, True)
     """
 
     def __init__(self, flags: int = 0) -> None:
         self._event = self._attempt(_core.Event, flags)
 
     def get(self) -> handle_wrapper:
-        """Returns the driver's handle; ``int()`` of it is what a C function takes.
-
-        Returns
-        -------
-        ptr_wrapper
-            A pointer that is not safe; to nowhere if the event was not made.
-        """
+        """Returns the driver's handle, 0 if there is no event; C functions take ``int()`` of it."""
         handle = 0 if self._event is None else self._event.handle
         return handle_wrapper("cudaEvent_t", handle, self)
 
@@ -77,14 +55,8 @@ class cudaStream_t(Keeper):
     priority : int, optional
         Smaller numbers run first where the device distinguishes them.
 
-    Raises
-    ------
-    TypeError
-        ``flags`` or ``priority`` is no whole number.
-
     Examples
     --------
-    >>> from PybindGPU import cudaEvent_t, cudaEventRecord
     >>> stream = cudaStream_t(flags=1)
     >>> bool(cudaEventRecord(cudaEvent_t(), stream)), int(stream.get()) > 0
     (True, True)
@@ -94,13 +66,7 @@ class cudaStream_t(Keeper):
         self._stream = self._attempt(_core.Stream, flags, priority)
 
     def get(self) -> handle_wrapper:
-        """Returns the driver's handle; ``int()`` of it is what a C function takes.
-
-        Returns
-        -------
-        ptr_wrapper
-            A pointer that is not safe; to nowhere if the stream was not made.
-        """
+        """Returns the driver's handle, 0 if there is no stream; C functions take ``int()`` of it."""
         handle = 0 if self._stream is None else self._stream.handle
         return handle_wrapper("cudaStream_t", handle, self)
 
@@ -115,12 +81,7 @@ def _made(name: str, value: Any, kind: type) -> Any:
 
 
 def cudaDeviceReset() -> cudaError_t:
-    """Destroys everything that was made on the current device; returns the status.
-
-    Returns
-    -------
-    cudaError_t
-        The status; 801, not supported, on the host, which has nothing to reset.
+    """Destroys all that is on the current device; returns the status, 801 on the host.
 
     Examples
     --------
@@ -133,11 +94,6 @@ def cudaDeviceReset() -> cudaError_t:
 def cudaDeviceSynchronize() -> cudaError_t:
     """Waits for all work of the current device; returns the status.
 
-    Returns
-    -------
-    cudaError_t
-        The status; a failing one if work that was queued has failed.
-
     Examples
     --------
     >>> bool(cudaDeviceSynchronize())
@@ -147,14 +103,7 @@ def cudaDeviceSynchronize() -> cudaError_t:
 
 
 def cudaGetDevice() -> tuple[int, cudaError_t]:
-    """Returns the number of the current device, and the status.
-
-    Returns
-    -------
-    device : int
-        The number; 0 if the call fails.
-    status : cudaError_t
-        The status.
+    """Returns the number of the current device, 0 if the call fails, and the status.
 
     Examples
     --------
@@ -166,22 +115,12 @@ def cudaGetDevice() -> tuple[int, cudaError_t]:
 
 
 def cudaSetDevice(device: int) -> cudaError_t:
-    """Makes a device the current one of this thread; returns the status.
+    """Makes a device the current one of this thread; returns the status, 101 if it is missing.
 
     Parameters
     ----------
     device : int
         The number, from 0.
-
-    Returns
-    -------
-    cudaError_t
-        The status; 101, an invalid device, if there is no such one.
-
-    Raises
-    ------
-    TypeError
-        ``device`` is no whole number.
 
     Examples
     --------
@@ -192,14 +131,7 @@ def cudaSetDevice(device: int) -> cudaError_t:
 
 
 def cudaGetDeviceCount() -> tuple[int, cudaError_t]:
-    """Returns the number of devices, and the status.
-
-    Returns
-    -------
-    count : int
-        The number of devices; 0 if the call fails.
-    status : cudaError_t
-        The status.
+    """Returns the number of devices, 0 if the call fails, and the status.
 
     Examples
     --------
@@ -219,16 +151,6 @@ def cudaEventRecord(event: cudaEvent_t, stream: cudaStream_t | None = None) -> c
         The event, which keeps the status, too.
     stream : cudaStream_t, optional
         The stream.
-
-    Returns
-    -------
-    cudaError_t
-        The status.
-
-    Raises
-    ------
-    TypeError
-        ``event`` or ``stream`` is none.
 
     Examples
     --------
@@ -251,16 +173,6 @@ def cudaEventSynchronize(event: cudaEvent_t) -> cudaError_t:
     event : cudaEvent_t
         The event, which keeps the status, too.
 
-    Returns
-    -------
-    cudaError_t
-        The status; a failing one if the work has failed.
-
-    Raises
-    ------
-    TypeError
-        ``event`` is none.
-
     Examples
     --------
     >>> event = cudaEvent_t()
@@ -272,26 +184,12 @@ def cudaEventSynchronize(event: cudaEvent_t) -> cudaError_t:
 
 
 def cudaEventElapsedTime(start: cudaEvent_t, end: cudaEvent_t) -> tuple[float, cudaError_t]:
-    """Returns the milliseconds from one event to another, and the status.
+    """Returns the milliseconds from one event to another, 0 if the call fails, and the status.
 
     Parameters
     ----------
-    start : cudaEvent_t
-        The earlier event.
-    end : cudaEvent_t
-        The later event, which keeps the status, too.
-
-    Returns
-    -------
-    time : float
-        Milliseconds; 0 if the call fails.
-    status : cudaError_t
-        The status; a failing one if an event was not recorded, or has not been reached.
-
-    Raises
-    ------
-    TypeError
-        ``start`` or ``end`` is no event.
+    start, end : cudaEvent_t
+        The events; the later one keeps the status, too.
 
     Examples
     --------
@@ -321,11 +219,6 @@ class cudaDeviceProp(Keeper):
     device : int
         Its number. With a number that no device has, texts are empty and numbers 0.
 
-    Raises
-    ------
-    TypeError
-        ``device`` is no whole number.
-
     Examples
     --------
     >>> device = cudaDeviceProp(0)
@@ -349,51 +242,21 @@ class cudaDeviceProp(Keeper):
         return name, uuid, (int(domain, 16), int(bus, 16), int(slot, 16))
 
     def name(self) -> str:
-        """Returns the device's name.
-
-        Returns
-        -------
-        str
-            The name.
-        """
+        """Returns the device's name."""
         return self._name
 
     def uuid(self) -> str:
-        """Returns the 16 bytes that identify the device, as hexadecimal digits.
-
-        Returns
-        -------
-        str
-            32 digits; none on the host.
-        """
+        """Returns the 16 bytes that identify the device, as hexadecimal digits; none on the host."""
         return self._uuid
 
     def pciBusID(self) -> int:
-        """Returns the number of the device's PCI bus.
-
-        Returns
-        -------
-        int
-            The number.
-        """
+        """Returns the number of the device's PCI bus."""
         return self._bus
 
     def pciDeviceID(self) -> int:
-        """Returns the number of the device on its PCI bus.
-
-        Returns
-        -------
-        int
-            The number.
-        """
+        """Returns the number of the device on its PCI bus."""
         return self._device
 
     def pciDomainID(self) -> int:
-        """Returns the number of the device's PCI domain.
-
-        Returns
-        -------
-        int
-            The number.
-        """
+        """Returns the number of the device's PCI domain."""
         return self._domain

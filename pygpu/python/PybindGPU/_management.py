@@ -56,13 +56,6 @@ class nvmlReturn_t(Status):
     code : int
         The number.
 
-    Raises
-    ------
-    TypeError
-        ``code`` is no whole number.
-    OverflowError
-        ``code`` does not fit 32 bits.
-
     Examples
     --------
     >>> nvmlReturn_t(0)
@@ -93,25 +86,13 @@ class nvmlReturn_t(Status):
         return said or self.name.removeprefix("NVML_ERROR_").replace("_", " ").lower()
 
     def raise_for_status(self) -> None:
-        """Does nothing for a success.
-
-        Raises
-        ------
-        pygpu.driver.LogicError
-            For any other number; its ``status`` is the number.
-        """
+        """Does nothing for a success."""
         if self._code:
             text = f"{self.message} ({self.name})"
             raise refusal(text, self._code, LogicError)
 
     def as_int(self) -> int:
-        """Returns the number.
-
-        Returns
-        -------
-        int
-            The number.
-        """
+        """Returns the number."""
         return self._code
 
     def __repr__(self) -> str:
@@ -310,11 +291,6 @@ def nvmlInit() -> nvmlReturn_t:
     ``NVML_ERROR_LIBRARY_NOT_FOUND`` (12) if there is none. Each call needs one of
     :func:`nvmlShutdown`.
 
-    Returns
-    -------
-    nvmlReturn_t
-        The status.
-
     Examples
     --------
     >>> if nvmlInit():  # where the vendor's library is installed
@@ -333,11 +309,6 @@ def nvmlInit() -> nvmlReturn_t:
 
 def nvmlShutdown() -> nvmlReturn_t:
     """Closes what :func:`nvmlInit` has opened; returns the status.
-
-    Returns
-    -------
-    nvmlReturn_t
-        The status; ``NVML_ERROR_UNINITIALIZED`` (1) without :func:`nvmlInit`.
 
     Examples
     --------
@@ -362,11 +333,6 @@ class nvmlDevice:
     device : int
         Its number. NVML and ROCm SMI count all devices of the machine, whatever
         ``CUDA_VISIBLE_DEVICES`` hides.
-
-    Raises
-    ------
-    TypeError
-        ``device`` is no whole number.
 
     Examples
     --------
@@ -400,30 +366,13 @@ class nvmlDevice:
     def utilization_rates(self) -> tuple[int, ...]:
         """Returns the percentage of time in which kernels ran and memory was used; zeros if the
         call fails.
-
-        Returns
-        -------
-        tuple of int
-            Two percentages.
         """
         return self._read("utilization", (0, 0))
 
     def memory_info(self) -> tuple[int, ...]:
-        """Returns free, total and used bytes of memory; zeros if the call fails.
-
-        Returns
-        -------
-        tuple of int
-            Three numbers of bytes.
-        """
+        """Returns free, total and used bytes of memory; zeros if the call fails."""
         return self._read("memory", (0, 0, 0))
 
     def last_status(self) -> nvmlReturn_t:
-        """Returns the status of the last call.
-
-        Returns
-        -------
-        nvmlReturn_t
-            The status.
-        """
+        """Returns the status of the last call."""
         return self._status

@@ -20,7 +20,6 @@ INVALID_VALUE = 1
 OUT_OF_MEMORY = 2
 INVALID_DEVICE = 101
 INVALID_HANDLE = 400
-UNKNOWN = 999
 
 # What the environment variable may say of a failure: it is kept alone, warned of, raised.
 VARIABLE = "PYGPU_STATUS"
@@ -61,19 +60,12 @@ class cudaError_t(Status):
     code : int
         The number.
 
-    Raises
-    ------
-    TypeError
-        ``code`` is no whole number.
-    OverflowError
-        ``code`` does not fit 32 bits.
-
     Examples
     --------
     >>> cudaError_t(0)
     <CudaError: 'code=0'>
-    >>> bool(cudaError_t(0)), cudaError_t(2) == 2
-    (True, True)
+    >>> bool(cudaError_t(0)), cudaError_t(2) == 2, cudaError_t(2).as_int()
+    (True, True, 2)
     """
 
     __slots__ = ()
@@ -87,18 +79,7 @@ class cudaError_t(Status):
         return _core.status_names(self._api, self._code)[1] or f"status {self._code}"
 
     def as_int(self) -> int:
-        """Returns the number.
-
-        Returns
-        -------
-        int
-            The number.
-
-        Examples
-        --------
-        >>> cudaError_t(2).as_int()
-        2
-        """
+        """Returns the number."""
         return self._code
 
     def __repr__(self) -> str:
@@ -109,13 +90,7 @@ class cudaError_t(Status):
 
 
 def mode() -> str:
-    """What becomes of a failure, as ``PYGPU_STATUS`` says.
-
-    Raises
-    ------
-    ValueError
-        If the variable is set to anything else than ``quiet``, ``warn`` or ``raise``.
-    """
+    """What becomes of a failure, as ``PYGPU_STATUS`` says."""
     value = os.environ.get(VARIABLE) or MODES[0]
     if value not in MODES:
         raise ValueError(f"{VARIABLE} is {value!r}; allowed are {', '.join(MODES)}")
@@ -173,13 +148,7 @@ class Keeper:
     _status: cudaError_t | None = None
 
     def last_status(self) -> cudaError_t:
-        """Returns the status of the last call; a success before the first.
-
-        Returns
-        -------
-        cudaError_t
-            The status.
-        """
+        """Returns the status of the last call; a success before the first."""
         return cudaError_t(SUCCESS) if self._status is None else self._status
 
     def _attempt(self, call: Callable[..., Any], *args: Any, default: Any = None) -> Any:
@@ -187,22 +156,12 @@ class Keeper:
 
 
 def cudaGetErrorName(error: cudaError_t) -> str:
-    """Returns what the vendor's runtime library calls a status.
+    """Returns what the vendor's runtime library calls a status: ``hipErrorOutOfMemory``.
 
     Parameters
     ----------
     error : cudaError_t
         The status.
-
-    Returns
-    -------
-    str
-        ``cudaErrorMemoryAllocation`` or ``hipErrorOutOfMemory`` for example.
-
-    Raises
-    ------
-    TypeError
-        ``error`` is none.
 
     Examples
     --------
@@ -213,22 +172,12 @@ def cudaGetErrorName(error: cudaError_t) -> str:
 
 
 def cudaGetErrorString(error: cudaError_t) -> str:
-    """Returns what a status means: the driver's sentence.
+    """Returns what a status means: the driver's sentence, or its name.
 
     Parameters
     ----------
     error : cudaError_t
         The status.
-
-    Returns
-    -------
-    str
-        The sentence; its name where there is none.
-
-    Raises
-    ------
-    TypeError
-        ``error`` is none.
 
     Examples
     --------
@@ -240,12 +189,7 @@ def cudaGetErrorString(error: cudaError_t) -> str:
 
 
 def cudaGetLastError() -> cudaError_t:
-    """Returns the status of this thread's last failed call, and forgets it.
-
-    Returns
-    -------
-    cudaError_t
-        A success if no call has failed since.
+    """Returns the status of this thread's last failed call, and forgets it; else a success.
 
     Examples
     --------

@@ -22,9 +22,15 @@ from ._driver import (
     cudaSetDevice,
     cudaStream_t,
 )
-from ._dtypes import dtype, per_dtype
+from ._elements import (
+    POINTERS,
+    DeviceAllocator,
+    HostAllocator,
+    PagelockedAllocator,
+    dtype,
+    per_dtype,
+)
 from ._management import nvmlDevice, nvmlInit, nvmlReturn_t, nvmlShutdown
-from ._pointers import POINTERS, DeviceAllocator, HostAllocator, PagelockedAllocator
 from ._status import (
     StatusWarning,
     cudaError_t,

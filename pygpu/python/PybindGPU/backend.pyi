@@ -1,108 +1,28 @@
 """PybindGPU's backend: what `backend.py` makes in loops."""
 
 from ._arrays import DeviceArray
-from ._driver import (
-    cudaDeviceProp,
-    cudaDeviceReset,
-    cudaDeviceSynchronize,
-    cudaEvent_t,
-    cudaEventElapsedTime,
-    cudaEventRecord,
-    cudaEventSynchronize,
-    cudaGetDevice,
-    cudaGetDeviceCount,
-    cudaSetDevice,
-    cudaStream_t,
-)
-from ._dtypes import dtype
-from ._management import nvmlDevice, nvmlInit, nvmlReturn_t, nvmlShutdown
-from ._pointers import DeviceAllocator, HostAllocator, PagelockedAllocator, ptr_wrapper
-from ._status import (
-    StatusWarning,
-    cudaError_t,
-    cudaGetErrorName,
-    cudaGetErrorString,
-    cudaGetLastError,
-)
-
-__all__ = [
-    "DeviceAllocator_complex64",
-    "DeviceAllocator_complex128",
-    "DeviceAllocator_float32",
-    "DeviceAllocator_float64",
-    "DeviceAllocator_int16",
-    "DeviceAllocator_int32",
-    "DeviceAllocator_int64",
-    "DeviceAllocator_uint16",
-    "DeviceAllocator_uint32",
-    "DeviceAllocator_uint64",
-    "DeviceArray_complex64",
-    "DeviceArray_complex128",
-    "DeviceArray_float32",
-    "DeviceArray_float64",
-    "DeviceArray_int16",
-    "DeviceArray_int32",
-    "DeviceArray_int64",
-    "DeviceArray_uint16",
-    "DeviceArray_uint32",
-    "DeviceArray_uint64",
-    "HostAllocator_complex64",
-    "HostAllocator_complex128",
-    "HostAllocator_float32",
-    "HostAllocator_float64",
-    "HostAllocator_int16",
-    "HostAllocator_int32",
-    "HostAllocator_int64",
-    "HostAllocator_uint16",
-    "HostAllocator_uint32",
-    "HostAllocator_uint64",
-    "PagelockedAllocator_complex64",
-    "PagelockedAllocator_complex128",
-    "PagelockedAllocator_float32",
-    "PagelockedAllocator_float64",
-    "PagelockedAllocator_int16",
-    "PagelockedAllocator_int32",
-    "PagelockedAllocator_int64",
-    "PagelockedAllocator_uint16",
-    "PagelockedAllocator_uint32",
-    "PagelockedAllocator_uint64",
-    "StatusWarning",
-    "cudaDeviceProp",
-    "cudaDeviceReset",
-    "cudaDeviceSynchronize",
-    "cudaError_t",
-    "cudaEventElapsedTime",
-    "cudaEventRecord",
-    "cudaEventSynchronize",
-    "cudaEvent_t",
-    "cudaGetDevice",
-    "cudaGetDeviceCount",
-    "cudaGetErrorName",
-    "cudaGetErrorString",
-    "cudaGetLastError",
-    "cudaSetDevice",
-    "cudaStream_t",
-    "cuda_enabled",
-    "dtype",
-    "major_version",
-    "minor_version",
-    "nvmlDevice",
-    "nvmlInit",
-    "nvmlReturn_t",
-    "nvmlShutdown",
-    "ptr_wrapper_complex64",
-    "ptr_wrapper_complex128",
-    "ptr_wrapper_float32",
-    "ptr_wrapper_float64",
-    "ptr_wrapper_int16",
-    "ptr_wrapper_int32",
-    "ptr_wrapper_int64",
-    "ptr_wrapper_uint16",
-    "ptr_wrapper_uint32",
-    "ptr_wrapper_uint64",
-    "release_version",
-    "use_hip",
-]
+from ._driver import cudaDeviceProp as cudaDeviceProp
+from ._driver import cudaDeviceReset as cudaDeviceReset
+from ._driver import cudaDeviceSynchronize as cudaDeviceSynchronize
+from ._driver import cudaEvent_t as cudaEvent_t
+from ._driver import cudaEventElapsedTime as cudaEventElapsedTime
+from ._driver import cudaEventRecord as cudaEventRecord
+from ._driver import cudaEventSynchronize as cudaEventSynchronize
+from ._driver import cudaGetDevice as cudaGetDevice
+from ._driver import cudaGetDeviceCount as cudaGetDeviceCount
+from ._driver import cudaSetDevice as cudaSetDevice
+from ._driver import cudaStream_t as cudaStream_t
+from ._elements import DeviceAllocator, HostAllocator, PagelockedAllocator, ptr_wrapper
+from ._elements import dtype as dtype
+from ._management import nvmlDevice as nvmlDevice
+from ._management import nvmlInit as nvmlInit
+from ._management import nvmlReturn_t as nvmlReturn_t
+from ._management import nvmlShutdown as nvmlShutdown
+from ._status import StatusWarning as StatusWarning
+from ._status import cudaError_t as cudaError_t
+from ._status import cudaGetErrorName as cudaGetErrorName
+from ._status import cudaGetErrorString as cudaGetErrorString
+from ._status import cudaGetLastError as cudaGetLastError
 
 major_version: int
 minor_version: int

@@ -11,8 +11,7 @@ from pygpu._exchange.protocols import describe
 
 from . import backend
 from ._arrays import DeviceArray
-from ._dtypes import SUPPORTED_DTYPES, UnsupportedDataType, supported
-from ._pointers import ptr_wrapper
+from ._elements import SUPPORTED_DTYPES, UnsupportedDataType, ptr_wrapper, supported
 from .backend import dtype
 
 __all__ = [
@@ -49,39 +48,16 @@ class _Owner:
         return np.dtype(self._dtype)
 
     def get(self) -> np.ndarray:
-        """Returns the memory as a numpy array, which keeps it alive.
-
-        Returns
-        -------
-        numpy.ndarray
-            The array.
-
-        Raises
-        ------
-        pygpu.driver.Error
-            If the memory could not be allocated.
-        """
+        """Returns the memory as a numpy array, which keeps it alive."""
         self._alloc.last_status().raise_for_status()
         return self._alloc._block.memory.reshape(self._shape)
 
     def ptr(self) -> ptr_wrapper:
-        """Returns the pointer to the memory.
-
-        Returns
-        -------
-        ptr_wrapper
-            A safe pointer.
-        """
+        """Returns the pointer to the memory."""
         return self._alloc.ptr()
 
     def last_status(self) -> backend.cudaError_t:
-        """Returns the status of the allocation.
-
-        Returns
-        -------
-        cudaError_t
-            The status.
-        """
+        """Returns the status of the allocation."""
         return self._alloc.last_status()
 
 
@@ -97,8 +73,6 @@ class HostAllocator(_Owner):
 
     Raises
     ------
-    TypeError
-        An extent is no whole number, or negative.
     UnsupportedDataType
         If `dtype` is another.
 
@@ -122,8 +96,6 @@ class PagelockedAllocator(_Owner):
 
     Raises
     ------
-    TypeError
-        An extent is no whole number, or negative.
     UnsupportedDataType
         If `dtype` is another.
 
@@ -152,8 +124,6 @@ class Allocator:
     ------
     UnsupportedDataType
         If the elements are none of the ten types, or `data` is nothing of the kind.
-    ValueError
-        If `data` has gaps, or `host_data` has not as many bytes.
 
     Examples
     --------
@@ -183,23 +153,11 @@ class Allocator:
         self._host_ptr = host_data.ctypes.data
 
     def ptr(self) -> ptr_wrapper | int:
-        """Returns the pointer to, or the address of, the device memory.
-
-        Returns
-        -------
-        ptr_wrapper or int
-            The pointer of a :class:`PagelockedAllocator`, the address of an array.
-        """
+        """Returns the pointer to, or the address of, the device memory."""
         return self.data.ptr() if isinstance(self.data, _Owner) else self._address
 
     def host_ptr(self) -> int:
-        """Returns the address of the host memory.
-
-        Returns
-        -------
-        int
-            The address.
-        """
+        """Returns the address of the host memory."""
         return self._host_ptr
 
 
@@ -252,8 +210,6 @@ class GPUArray:
         If the elements are none of the ten types, or the data neither an array nor a shape.
     RuntimeError
         If something else is passed with an allocator.
-    TypeError, ValueError
-        An argument is unknown or missing, or ``order`` is another name.
 
     Notes
     -----
@@ -375,11 +331,6 @@ class GPUArray:
         copy : bool, optional
             False for the host memory itself: programs change it, and call :meth:`to_device`.
 
-        Returns
-        -------
-        numpy.ndarray
-            The elements.
-
         Raises
         ------
         pygpu.driver.Error
@@ -394,33 +345,15 @@ class GPUArray:
         return host.copy(order="K") if copy else host
 
     def allocate(self) -> backend.cudaError_t:
-        """Allocates device memory; fails, because the constructor has done so.
-
-        Returns
-        -------
-        cudaError_t
-            The status.
-        """
+        """Allocates device memory; fails, because the constructor has done so."""
         return self._device_array.allocate()
 
     def to_host(self) -> backend.cudaError_t:
-        """Copies the elements from device memory to host memory; returns the status.
-
-        Returns
-        -------
-        cudaError_t
-            The status.
-        """
+        """Copies the elements from device memory to host memory; returns the status."""
         return self._device_array.to_host()
 
     def to_device(self) -> backend.cudaError_t:
-        """Copies the elements from host memory to device memory; returns the status.
-
-        Returns
-        -------
-        cudaError_t
-            The status.
-        """
+        """Copies the elements from host memory to device memory; returns the status."""
         return self._device_array.to_device()
 
     def set_val(self, idx: int, val: Any) -> backend.cudaError_t:
@@ -432,16 +365,6 @@ class GPUArray:
             The number of the element, from 0.
         val : number
             The value, converted to the type of the elements.
-
-        Returns
-        -------
-        cudaError_t
-            The status; a failing one for an element that there is not.
-
-        Raises
-        ------
-        TypeError
-            ``idx`` is no whole number.
         """
         return self._device_array.set_val(idx, val)
 
@@ -454,11 +377,6 @@ class GPUArray:
             An array of the same shape and dtype, in any order.
         *val : number
             The value, if ``host_data`` is the number of an element.
-
-        Returns
-        -------
-        cudaError_t
-            The status.
 
         Raises
         ------
@@ -502,11 +420,6 @@ def to_gpu(cpu_data: np.ndarray) -> GPUArray:
     ----------
     cpu_data : numpy.ndarray
         The elements, of one of the ten types.
-
-    Returns
-    -------
-    GPUArray
-        The array, whose ``last_status`` says whether it was made.
 
     Raises
     ------

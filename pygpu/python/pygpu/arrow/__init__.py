@@ -14,8 +14,7 @@ from ._buffer import Context, CudaBuffer
 from ._column import DeviceColumn
 from ._exchange import from_device_array
 from ._files import BufferReader, BufferWriter
-from ._host import HostBuffer, new_host_buffer
-from ._ipc import IpcMemHandle
+from ._host import HostBuffer, IpcMemHandle, new_host_buffer
 from ._messages import Message, read_message, read_record_batch, serialize_record_batch
 
 __all__ = [

@@ -18,13 +18,13 @@ from ..compyte.array import c_contiguous_strides
 from ._host import (
     Buffer,
     HostBuffer,
+    IpcMemHandle,
     host_bytes,
     no_device_buffer,
     number_of_bytes,
     number_of_device,
     require_pyarrow,
 )
-from ._ipc import IpcMemHandle
 
 # How pyarrow begins its messages of copies, which programs know.
 _MORE = "requested more to copy than available"

@@ -104,10 +104,8 @@ class DeviceNDArray(DeviceNDArrayBase):
 
         Parameters
         ----------
-        order : {"C", "F", "A"}
-            The order in which elements are read.
-        stream : Stream or 0
-            The stream of the view.
+        order, stream : object
+            The order in which elements are read, "C", "F" or "A"; the stream of the view.
 
         Raises
         ------
@@ -133,10 +131,8 @@ class DeviceNDArray(DeviceNDArrayBase):
 
         Parameters
         ----------
-        section : int
-            The elements of each view.
-        stream : Stream or 0
-            The stream of the views.
+        section, stream : object
+            The elements of each view, and the stream of the views.
         """
         section = _arguments.whole("section", section)
         if self.ndim != 1:

@@ -236,8 +236,7 @@ class DeviceNDArrayBase(GPUArray):
         ary : numpy.ndarray, optional
             Where to, with the array's shape, dtype and strides; a new array by default.
         stream : Stream or 0
-            The stream in whose order the copy runs. With one, a copy to page-locked memory is
-            asynchronous; else the call returns once it is done.
+            Where the copy is queued. With one, it is asynchronous to page-locked memory.
         """
         stream = self._default_stream(stream)
         if ary is None:
@@ -270,8 +269,8 @@ class DeviceNDArrayBase(GPUArray):
         ary : array
             The elements, with the array's shape and dtype.
         stream : Stream or 0
-            The stream in whose order the copy runs. Without one, elements from the host are on the
-            device when the call returns.
+            Where the copy is queued. Without one, elements from the host are on the device when the
+            call returns.
         """
         is_on_device = hasattr(ary, "__cuda_array_interface__")
         if not is_on_device:

@@ -317,10 +317,8 @@ class Context:
 
         Parameters
         ----------
-        owner : object
-            What the memory belongs to; it is kept.
-        pointer, size : int
-            The memory's address, and the number of bytes.
+        owner, pointer, size : object
+            What the memory belongs to, which is kept; its address and number of bytes.
         mapped : bool
             Whether kernels can use it meanwhile.
 
@@ -367,10 +365,8 @@ class Context:
 
         Parameters
         ----------
-        handle : HandleBytes or bytes
-            The 64 bytes of the driver's handle.
-        size : int
-            The number of bytes.
+        handle, size : object
+            The 64 bytes of the driver's handle, and the number of bytes.
 
         Raises
         ------
@@ -394,10 +390,8 @@ class Context:
 
         Parameters
         ----------
-        peer_context : Context
-            The context of the other device.
-        flags : int
-            0.
+        peer_context, flags : object
+            The context of the other device, and 0.
 
         Raises
         ------

@@ -57,15 +57,14 @@ def from_cuda_array_interface(
 
 
 def as_cuda_array(obj: Any, sync: bool = True) -> DeviceNDArray:
-    """Returns an object with ``__cuda_array_interface__`` as an array in its memory; see
-    :func:`from_cuda_array_interface`.
+    """Returns an object with ``__cuda_array_interface__`` as an array in its memory.
 
     Parameters
     ----------
     obj : object
         The object, which is kept as long as the array.
     sync : bool
-        Whether work on the default stream is ordered behind the stream that the object names.
+        As of :func:`from_cuda_array_interface`.
 
     Raises
     ------
@@ -114,10 +113,8 @@ def from_array_like(ary: Any, stream: Any = 0, gpu_data: Any = None) -> DeviceND
     ----------
     ary : array
         A numpy array or a device array.
-    stream : Stream or 0
-        The stream of the new array.
-    gpu_data : MemoryPointer, GPUArray or int, optional
-        The memory of the first element; new memory by default.
+    stream, gpu_data : object
+        As of :class:`DeviceNDArray`.
 
     Examples
     --------
@@ -134,10 +131,8 @@ def from_record_like(rec: Any, stream: Any = 0, gpu_data: Any = None) -> DeviceR
     ----------
     rec : numpy.void or DeviceRecord
         The other one.
-    stream : Stream or 0
-        The stream of the new record.
-    gpu_data : MemoryPointer or GPUArray, optional
-        The memory; new memory by default.
+    stream, gpu_data : object
+        As of :class:`DeviceRecord`.
 
     Examples
     --------
@@ -155,13 +150,8 @@ def auto_device(
 
     Parameters
     ----------
-    obj : object
-        An array of this package or with ``__cuda_array_interface__``, whose memory is used; or
-        what numpy makes an array of, without gaps, for which a new one is made.
-    stream : Stream or 0
-        The stream of the copy, and of the new array.
-    copy : bool
-        Whether the elements are copied.
+    obj, stream, copy : object
+        As of :func:`pygpu.cuda.to_device`.
     user_explicit : bool
         Has no effect.
 
@@ -198,8 +188,8 @@ def to_device(obj: Any, stream: Any = 0, copy: bool = True, to: Any = None) -> A
     Parameters
     ----------
     obj : object
-        A numpy array without gaps, a record, a number; or an array that is on the device already,
-        whose memory is used.
+        What numpy makes an array of, without gaps, or a record; or an array of this package or
+        with ``__cuda_array_interface__``, whose memory is used.
     stream : Stream or 0
         The stream in whose order elements are copied, which becomes the new array's.
     copy : bool
@@ -280,12 +270,8 @@ def open_ipc_array(
     ----------
     handle : bytes
         The 64 bytes of the driver's handle.
-    shape : int or tuple of int
-        The extents.
-    dtype : dtype
-        The type of the elements.
-    strides : int or tuple of int, optional
-        The steps in bytes; without them the array is C-contiguous.
+    shape, dtype, strides : object
+        As of :func:`device_array`.
     offset : int
         Where the array starts in the allocation, in bytes.
 

@@ -178,12 +178,8 @@ class IpcHandle:
         ----------
         context : Context
             The context that uses the memory.
-        shape : int or tuple of int
-            The extents.
-        dtype : dtype
-            The type of the elements.
-        strides : int or tuple of int, optional
-            The steps in bytes; without them the array is C-contiguous.
+        shape, dtype, strides : object
+            As of :func:`pygpu.cuda.device_array`.
         """
         shape, strides, dtype = prepare(shape, strides, dtype, "C")
         below, above = extent(shape, strides, dtype.itemsize)

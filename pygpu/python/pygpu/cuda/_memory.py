@@ -28,8 +28,7 @@ class DeviceAddress(ctypes.c_size_t):
     Examples
     --------
     >>> from pygpu import cuda
-    >>> address = cuda.device_array(4).device_ctypes_pointer
-    >>> int(address) == address.value
+    >>> int(cuda.device_array(4).device_ctypes_pointer) > 0
     True
     """
 
@@ -47,10 +46,8 @@ class MemoryPointer:
     ----------
     context : Context
         The context that the memory belongs to.
-    pointer : int or number of ctypes
-        The base address.
-    size : int
-        The number of bytes.
+    pointer, size : int
+        The base address, which may be a number of ctypes, and the number of bytes.
     owner : object, optional
         What keeps the memory alive, and is kept as long as this object and its views.
     finalizer : callable, optional
@@ -99,12 +96,8 @@ class MemoryPointer:
 
         Parameters
         ----------
-        context : Context
-            The context that the memory belongs to.
-        elements : GPUArray
-            The bytes, which the pointer keeps.
-        owner : object, optional
-            What else it keeps, and has as ``owner``.
+        context, elements, owner : object
+            The context, the bytes, and what else the pointer keeps.
         """
         result = cls(context, elements.ptr, elements.size, owner=owner)
         result._elements = elements
@@ -190,10 +183,8 @@ class MemoryPointer:
 
         Parameters
         ----------
-        byte : int
-            The value, 0 to 255.
-        count : int, optional
-            How many bytes from the start; all by default.
+        byte, count : int
+            The value, 0 to 255, and how many bytes from the start; all by default.
         stream : Stream or 0
             The stream.
         """
@@ -486,14 +477,8 @@ def device_to_host(dst: Any, src: Any, size: int, stream: Any = 0) -> None:
 
     Parameters
     ----------
-    dst : numpy.ndarray or buffer
-        The host memory, contiguous and writable.
-    src : device array or MemoryPointer
-        The device memory.
-    size : int
-        The number of bytes.
-    stream : Stream or 0
-        Where the copy is queued; without one it has run when the call returns.
+    dst, src, size, stream : object
+        As of :func:`host_to_device`, ``dst`` on the host and writable, ``src`` on the device.
 
     Examples
     --------
@@ -512,12 +497,8 @@ def device_to_device(dst: Any, src: Any, size: int, stream: Any = 0) -> None:
 
     Parameters
     ----------
-    dst, src : device array or MemoryPointer
-        The device memory.
-    size : int
-        The number of bytes.
-    stream : Stream or 0
-        Where the copy is queued.
+    dst, src, size, stream : object
+        As of :func:`host_to_device`, both on the device.
 
     Examples
     --------
@@ -542,14 +523,10 @@ def device_memset(dst: Any, val: int, size: int, stream: Any = 0) -> None:
 
     Parameters
     ----------
-    dst : device array or MemoryPointer
-        The device memory.
+    dst, size, stream : object
+        As of :func:`host_to_device`.
     val : int
         The byte; of larger numbers the lowest eight bits.
-    size : int
-        The number of bytes.
-    stream : Stream or 0
-        Where the work is queued; without one it has run when the call returns.
 
     Examples
     --------

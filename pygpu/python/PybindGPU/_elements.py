@@ -1,7 +1,8 @@
-"""Pointers as objects, and the allocators that own what they point to."""
+"""The ten element types, pointers to elements, and the allocators that own them."""
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,88 @@ import numpy as np
 from pygpu import _core
 from pygpu._arguments import whole
 
-from ._dtypes import per_dtype
 from ._status import Keeper, attempt, cudaError_t
+
+SUPPORTED_DTYPES = (
+    "int16",
+    "int32",
+    "int64",
+    "uint16",
+    "uint32",
+    "uint64",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
+)
+
+
+class UnsupportedDataType(Exception):
+    """The elements' type is none of the ten, or an argument is neither data nor a shape.
+
+    Examples
+    --------
+    >>> import PybindGPU
+    >>> PybindGPU.GPUArray((2,), dtype="float16")
+    Traceback (most recent call last):
+        ...
+    PybindGPU._elements.UnsupportedDataType: Data type: float16 is not supported!
+    """
+
+
+class _Dtype(IntEnum):
+    """An element type by number or by name, each also as ``int16_alias`` and so on.
+
+    Examples
+    --------
+    >>> import PybindGPU
+    >>> PybindGPU.dtype.float32, PybindGPU.dtype(6).name
+    (<dtype.float32: 6>, 'float32')
+    """
+
+    def __str__(self) -> str:
+        return f"dtype.{self.name}"
+
+
+_numbers = {name: number for number, name in enumerate(SUPPORTED_DTYPES)}
+_enumeration: Any = _Dtype
+dtype: Any = _enumeration("dtype", _numbers | {f"{name}_alias": i for name, i in _numbers.items()})
+# How many there are. No member, because Python keeps names of this form to itself.
+_Size: Any = IntEnum("_Size", {"size": len(SUPPORTED_DTYPES)})
+dtype.__size__ = _Size.size
+
+
+def supported(value: Any) -> np.dtype[Any]:
+    """The dtype that `value` stands for.
+
+    Raises
+    ------
+    UnsupportedDataType
+        If it is none of the ten.
+    """
+    try:
+        found = np.dtype(value.name if isinstance(value, dtype) else value)
+    except TypeError:
+        raise UnsupportedDataType(f"Data type: {value} is not supported!") from None
+    if found.name not in SUPPORTED_DTYPES or not found.isnative:
+        raise UnsupportedDataType(f"Data type: {found.name} is not supported!")
+    return found
+
+
+def per_dtype(base: type) -> dict[str, Any]:
+    """A subclass of `base` for each element type, by name: ``Base_int16`` and so on."""
+    made: dict[str, Any] = {}
+    first, _, rest = (base.__doc__ or "").partition("\n")
+    for label in SUPPORTED_DTYPES:
+        name = f"{base.__name__}_{label}"
+        body = {
+            "dtype": np.dtype(label),
+            "__doc__": f"{first} The elements are {label}.\n{rest}",
+            "__module__": "PybindGPU.backend",
+            "__slots__": (),
+        }
+        made[name] = type(base)(name, (base,), body)
+    return made
 
 
 class Block:
@@ -39,13 +120,7 @@ class Block:
 
 
 def count(name: str, value: Any) -> int:
-    """A number of elements.
-
-    Raises
-    ------
-    TypeError
-        If it is no whole number, or negative.
-    """
+    """A number of elements."""
     number = whole(name, value)
     if number < 0:
         raise TypeError(f"{name} is {number}; a number of elements is 0 or more")
@@ -96,21 +171,12 @@ class ptr_wrapper:
         return self._block is None or self._block.alive
 
     def create(self, N: int) -> None:
-        """Allocates host memory for `N` elements, undefined, and points to it.
-
-        What the wrapper has pointed to before is let go.
+        """Allocates host memory for elements, undefined, and points there instead.
 
         Parameters
         ----------
         N : int
             The number of elements.
-
-        Raises
-        ------
-        TypeError
-            ``N`` is no whole number, or negative.
-        MemoryError
-            There is not so much memory.
         """
         block = Block.on_host(count("N", N), self.dtype)
         self.destroy()
@@ -127,35 +193,15 @@ class ptr_wrapper:
         self._address, self._safe, self._block, self._keep = 0, False, None, None
 
     def is_safe(self) -> bool:
-        """Returns True if it points to host memory that Python manages.
-
-        Returns
-        -------
-        bool
-            Whether it does.
-        """
+        """Returns True if it points to host memory that Python manages."""
         return self._safe and self._is_alive
 
     def get(self) -> tuple[int | None, bool]:
-        """Returns the address and True if the pointer is safe, else None and False.
-
-        Returns
-        -------
-        address : int or None
-            The address, if the pointer is safe.
-        is_safe : bool
-            Whether it is.
-        """
+        """Returns the address and True if the pointer is safe, else None and False."""
         return (self._address, True) if self.is_safe() else (None, False)
 
     def unsafe_get(self) -> int:
-        """Returns the address, safe or not.
-
-        Returns
-        -------
-        int
-            The address; 0 for a pointer to nowhere.
-        """
+        """Returns the address, safe or not; 0 for a pointer to nowhere."""
         return self._address
 
     def __int__(self) -> int:
@@ -206,7 +252,14 @@ class _Allocator(Keeper):
     def _make(self, elements: int) -> Block:
         raise NotImplementedError
 
-    def _allocate(self, n: int) -> cudaError_t:
+    def allocate(self, n: int) -> cudaError_t:
+        """Allocates elements, undefined, in place of what it had; returns the status.
+
+        Parameters
+        ----------
+        n : int
+            The number of elements.
+        """
         elements = count("n", n)
         if self._block is not None:
             self._block.end()
@@ -215,13 +268,7 @@ class _Allocator(Keeper):
         return status
 
     def ptr(self) -> ptr_wrapper:
-        """Returns the pointer to the memory; to nowhere before it is allocated.
-
-        Returns
-        -------
-        ptr_wrapper
-            The pointer, which keeps the allocator and its memory.
-        """
+        """Returns the pointer to the memory; to nowhere before it is allocated."""
         block = self._block
         address = 0 if block is None else block.address
         return pointer_class(self.dtype)._to(address, self._on_host, block, keep=self)
@@ -242,20 +289,15 @@ class HostAllocator(_Allocator):
     def _make(self, elements: int) -> Block:
         return Block.on_host(elements, self.dtype)
 
-    def allocate(self, n: int) -> None:
-        """Allocates `n` elements, undefined, in place of what it had.
+    def allocate(self, n: int) -> None:  # type: ignore[override]
+        """Allocates elements, undefined, in place of what it had.
 
         Parameters
         ----------
         n : int
             The number of elements.
-
-        Raises
-        ------
-        TypeError
-            ``n`` is no whole number, or negative.
         """
-        self._allocate(n)
+        super().allocate(n)
 
 
 class PagelockedAllocator(_Allocator):
@@ -271,26 +313,6 @@ class PagelockedAllocator(_Allocator):
 
     def _make(self, elements: int) -> Block:
         return Block.of_array(_core.pagelocked_empty((elements,), self.dtype))
-
-    def allocate(self, n: int) -> cudaError_t:
-        """Allocates `n` elements, undefined, in place of what it had; returns the status.
-
-        Parameters
-        ----------
-        n : int
-            The number of elements.
-
-        Returns
-        -------
-        cudaError_t
-            The status.
-
-        Raises
-        ------
-        TypeError
-            ``n`` is no whole number, or negative.
-        """
-        return self._allocate(n)
 
 
 class DeviceAllocator(_Allocator):
@@ -310,23 +332,3 @@ class DeviceAllocator(_Allocator):
         nbytes = elements * self.dtype.itemsize
         memory = _core.mem_alloc(nbytes) if nbytes else 0
         return Block(memory, int(memory), nbytes)
-
-    def allocate(self, n: int) -> cudaError_t:
-        """Allocates `n` elements, undefined, in place of what it had; returns the status.
-
-        Parameters
-        ----------
-        n : int
-            The number of elements.
-
-        Returns
-        -------
-        cudaError_t
-            The status.
-
-        Raises
-        ------
-        TypeError
-            ``n`` is no whole number, or negative.
-        """
-        return self._allocate(n)
