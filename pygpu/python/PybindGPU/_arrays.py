@@ -184,10 +184,8 @@ class DeviceArray(Keeper, _core.BufferExporter):
         return pointer_class(self.dtype)._to(address, True, self._source, keep=self)
 
     def device_data(self) -> ptr_wrapper:
-        """Returns the pointer to the device memory; to nowhere before it is allocated.
-
-        ``int()`` of it is what a C function takes.
-        """
+        """Returns the pointer to the device memory, of which C functions take ``int()``; to nowhere
+        before it is allocated."""
         block = self._device_source
         address = 0 if block is None else block.address
         return pointer_class(self.dtype)._to(address, False, block, keep=self)
@@ -208,25 +206,22 @@ class DeviceArray(Keeper, _core.BufferExporter):
     # -- device memory and copies --------------------------------------------------------------
 
     def allocate(self) -> cudaError_t:
-        """Allocates device memory, its elements undefined; returns the status.
-
-        Fails if the array has some already, which stays as it is.
-        """
-        self._attempt(self._allocate)
-        return self.last_status()
+        """Allocates device memory, its elements undefined; returns the status, a failing one if
+        the array has some already."""
+        return self._status_of(self._allocate)
 
     def to_device(self) -> cudaError_t:
         """Copies the elements from host memory to device memory; returns the status."""
-        self._attempt(self._copy, True)
-        return self.last_status()
+        return self._status_of(self._copy, True)
 
     def to_host(self) -> cudaError_t:
         """Copies the elements from device memory to host memory; returns the status."""
-        self._attempt(self._copy, False)
-        return self.last_status()
+        return self._status_of(self._copy, False)
 
     def set(self, source: Any, *val: Any) -> cudaError_t:
-        """Copies all elements from elsewhere in host memory to device memory.
+        """Copies all elements from elsewhere in host memory to device memory; returns the status.
+
+        With two arguments it is :meth:`set_val`, as in older versions of PyGPU.
 
         Parameters
         ----------
@@ -234,30 +229,20 @@ class DeviceArray(Keeper, _core.BufferExporter):
             Memory without gaps, with as many bytes as the array, or its address.
         *val : number
             The value, if ``source`` is the number of an element.
-
-        Notes
-        -----
-        With two arguments it is :meth:`set_val`, as in older versions of PyGPU.
         """
         if val:
             return self.set_val(source, *val)
-        self._attempt(self._set, source)
-        return self.last_status()
+        return self._status_of(self._set, source)
 
     def set_val(self, idx: int, val: Any) -> cudaError_t:
-        """Sets one element in device memory, counted in the order of memory.
-
-        The host memory stays as it is.
+        """Sets one element in device memory alone; returns the status.
 
         Parameters
         ----------
-        idx : int
-            The number of the element, from 0.
-        val : number
-            The value, converted to the type of the elements.
+        idx, val : number
+            The number of the element in the order of memory, and its value, which is converted.
         """
-        self._attempt(self._set_value, idx, val)
-        return self.last_status()
+        return self._status_of(self._set_value, idx, val)
 
     def _allocate(self) -> None:
         if self._device is not None:

@@ -40,7 +40,7 @@ class cudaEvent_t(Keeper):
         self._event = self._attempt(_core.Event, flags)
 
     def get(self) -> handle_wrapper:
-        """Returns the driver's handle, 0 if there is no event; C functions take ``int()`` of it."""
+        """Returns the driver's handle, of which C functions take ``int()``; 0 without one."""
         handle = 0 if self._event is None else self._event.handle
         return handle_wrapper("cudaEvent_t", handle, self)
 
@@ -66,7 +66,7 @@ class cudaStream_t(Keeper):
         self._stream = self._attempt(_core.Stream, flags, priority)
 
     def get(self) -> handle_wrapper:
-        """Returns the driver's handle, 0 if there is no stream; C functions take ``int()`` of it."""
+        """Returns the driver's handle, of which C functions take ``int()``; 0 without one."""
         handle = 0 if self._stream is None else self._stream.handle
         return handle_wrapper("cudaStream_t", handle, self)
 
@@ -246,7 +246,7 @@ class cudaDeviceProp(Keeper):
         return self._name
 
     def uuid(self) -> str:
-        """Returns the 16 bytes that identify the device, as hexadecimal digits; none on the host."""
+        """Returns the 16 bytes that identify the device in hexadecimal; none on the host."""
         return self._uuid
 
     def pciBusID(self) -> int:

@@ -13,42 +13,25 @@ from typing import TYPE_CHECKING, Any
 from pygpu._arguments import whole
 from pygpu._errors import LogicError
 
-from ._status import Status, announce, interface, refusal
+from ._status import Code, announce, interface, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 # nvmlReturn_t of nvml.h.
-NAMES = {
-    0: "SUCCESS",
-    1: "ERROR_UNINITIALIZED",
-    2: "ERROR_INVALID_ARGUMENT",
-    3: "ERROR_NOT_SUPPORTED",
-    4: "ERROR_NO_PERMISSION",
-    5: "ERROR_ALREADY_INITIALIZED",
-    6: "ERROR_NOT_FOUND",
-    7: "ERROR_INSUFFICIENT_SIZE",
-    8: "ERROR_INSUFFICIENT_POWER",
-    9: "ERROR_DRIVER_NOT_LOADED",
-    10: "ERROR_TIMEOUT",
-    11: "ERROR_IRQ_ISSUE",
-    12: "ERROR_LIBRARY_NOT_FOUND",
-    13: "ERROR_FUNCTION_NOT_FOUND",
-    14: "ERROR_CORRUPTED_INFOROM",
-    15: "ERROR_GPU_IS_LOST",
-    16: "ERROR_RESET_REQUIRED",
-    17: "ERROR_OPERATING_SYSTEM",
-    18: "ERROR_LIB_RM_VERSION_MISMATCH",
-    19: "ERROR_IN_USE",
-    20: "ERROR_MEMORY",
-    21: "ERROR_NO_DATA",
-    999: "ERROR_UNKNOWN",
-}
+_ERRORS = (
+    "SUCCESS UNINITIALIZED INVALID_ARGUMENT NOT_SUPPORTED NO_PERMISSION "
+    "ALREADY_INITIALIZED NOT_FOUND INSUFFICIENT_SIZE INSUFFICIENT_POWER DRIVER_NOT_LOADED "
+    "TIMEOUT IRQ_ISSUE LIBRARY_NOT_FOUND FUNCTION_NOT_FOUND CORRUPTED_INFOROM GPU_IS_LOST "
+    "RESET_REQUIRED OPERATING_SYSTEM LIB_RM_VERSION_MISMATCH IN_USE MEMORY NO_DATA"
+)
+NAMES = {code: f"ERROR_{name}" for code, name in enumerate(_ERRORS.split())}
+NAMES |= {0: "SUCCESS", 999: "ERROR_UNKNOWN"}
 UNINITIALIZED, INVALID_ARGUMENT, NOT_SUPPORTED = 1, 2, 3
 LIBRARY_NOT_FOUND, FUNCTION_NOT_FOUND, UNKNOWN = 12, 13, 999
 
 
-class nvmlReturn_t(Status):
+class nvmlReturn_t(Code):
     """What a call of the management library returned, in NVML's numbers.
 
     Parameters
@@ -67,8 +50,8 @@ class nvmlReturn_t(Status):
     """
 
     __slots__ = ()
-
     _apis = ("nvml",)
+    _label = "NvmlReturn"
 
     def __init__(self, code: int) -> None:
         super().__init__(code, "nvml")
@@ -90,16 +73,6 @@ class nvmlReturn_t(Status):
         if self._code:
             text = f"{self.message} ({self.name})"
             raise refusal(text, self._code, LogicError)
-
-    def as_int(self) -> int:
-        """Returns the number."""
-        return self._code
-
-    def __repr__(self) -> str:
-        return f"<NvmlReturn: 'code={self._code}'>"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self._code,)
 
 
 class _Failure(Exception):

@@ -50,7 +50,24 @@ def interface() -> str:
         return "host"
 
 
-class cudaError_t(Status):
+class Code(Status):
+    """A status that shows its number."""
+
+    __slots__ = ()
+    _label: str
+
+    def as_int(self) -> int:
+        """Returns the number."""
+        return self._code
+
+    def __repr__(self) -> str:
+        return f"<{self._label}: 'code={self._code}'>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._code,)
+
+
+class cudaError_t(Code):
     """What a call returned: true if it did what was asked, and equal to its number.
 
     The number is the driver's: ``cudaError_t`` and ``hipError_t`` agree on nearly all.
@@ -69,6 +86,7 @@ class cudaError_t(Status):
     """
 
     __slots__ = ()
+    _label = "CudaError"
 
     def __init__(self, code: int) -> None:
         super().__init__(code, interface())
@@ -77,16 +95,6 @@ class cudaError_t(Status):
     def name(self) -> str:
         """What the vendor's runtime library calls the number; ``status N`` without a name."""
         return _core.status_names(self._api, self._code)[1] or f"status {self._code}"
-
-    def as_int(self) -> int:
-        """Returns the number."""
-        return self._code
-
-    def __repr__(self) -> str:
-        return f"<CudaError: 'code={self._code}'>"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self._code,)
 
 
 def mode() -> str:
@@ -153,6 +161,9 @@ class Keeper:
 
     def _attempt(self, call: Callable[..., Any], *args: Any, default: Any = None) -> Any:
         return attempt(call, *args, default=default, keeper=self)[0]
+
+    def _status_of(self, call: Callable[..., Any], *args: Any) -> cudaError_t:
+        return attempt(call, *args, keeper=self)[1]
 
 
 def cudaGetErrorName(error: cudaError_t) -> str:

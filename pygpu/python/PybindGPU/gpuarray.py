@@ -89,15 +89,13 @@ class PagelockedAllocator(_Owner):
 
     Parameters
     ----------
-    shape : sequence of int
-        The extents.
-    dtype : dtype_like
-        One of the ten element types.
+    shape, dtype : object
+        As of :class:`HostAllocator`.
 
     Raises
     ------
     UnsupportedDataType
-        If `dtype` is another.
+        As of :class:`HostAllocator`.
 
     Examples
     --------
@@ -191,7 +189,8 @@ class GPUArray:
 
     ``GPUArray(array)`` uses the numpy array's own memory as the host side; ``GPUArray(shape)``
     has page-locked memory of its own. Device memory is allocated at once and its elements are
-    undefined until :meth:`to_device`.
+    undefined until :meth:`to_device`. What fails at run time leaves a status in
+    :attr:`last_status`.
 
     Parameters
     ----------
@@ -210,10 +209,6 @@ class GPUArray:
         If the elements are none of the ten types, or the data neither an array nor a shape.
     RuntimeError
         If something else is passed with an allocator.
-
-    Notes
-    -----
-    What fails at run time leaves a status in :attr:`last_status`.
 
     Examples
     --------
@@ -334,8 +329,7 @@ class GPUArray:
         Raises
         ------
         pygpu.driver.Error
-            If the array has no host memory because its constructor failed. If the copy fails,
-            the host memory is returned as it is, and :attr:`last_status` says why.
+            The constructor failed. If the copy alone fails, :attr:`last_status` says why.
         """
         if self._device_array._array is None:
             self.last_status.raise_for_status()
@@ -357,19 +351,19 @@ class GPUArray:
         return self._device_array.to_device()
 
     def set_val(self, idx: int, val: Any) -> backend.cudaError_t:
-        """Sets one element in device memory, counted in the order of memory.
+        """Sets one element in device memory alone; returns the status.
 
         Parameters
         ----------
-        idx : int
-            The number of the element, from 0.
-        val : number
-            The value, converted to the type of the elements.
+        idx, val : number
+            The number of the element in the order of memory, and its value, which is converted.
         """
         return self._device_array.set_val(idx, val)
 
     def set(self, host_data: Any, *val: Any) -> backend.cudaError_t:
-        """Copies a numpy array to device memory; the host memory stays as it is.
+        """Copies a numpy array to device memory alone; returns the status.
+
+        With two arguments it is :meth:`set_val`, as in older versions of PyGPU.
 
         Parameters
         ----------
@@ -381,11 +375,7 @@ class GPUArray:
         Raises
         ------
         AssertionError
-            If it is of another shape or dtype; :attr:`last_status` is ``InvalidValue`` then.
-
-        Notes
-        -----
-        With two arguments it is :meth:`set_val`, as in older versions of PyGPU.
+            ``host_data`` has another shape or dtype.
         """
         if val:
             return self.set_val(host_data, *val)

@@ -23,8 +23,7 @@ class DeviceRecordBatch:
 
     Examples
     --------
-    >>> from pygpu import arrow
-    >>> batch = arrow.DeviceRecordBatch.from_columns({"x": gpuarray.to_gpu(np.arange(3.0))})
+    >>> batch = DeviceRecordBatch.from_columns({"x": gpuarray.to_gpu(np.arange(3.0))})
     >>> batch.num_rows, batch.column_names, batch.column("x").to_gpuarray()
     (3, ['x'], array([0., 1., 2.]))
     >>> batch.slice(1).num_rows, batch.copy_to_host().num_rows

@@ -62,14 +62,13 @@ class Context:
 
     Examples
     --------
-    >>> from pygpu import arrow
-    >>> context = arrow.Context(0)
+    >>> context = Context(0)
     >>> buffer = context.buffer_from_data(b"abcdef")
     >>> buffer.slice(2, 3).to_pybytes()
     b'cde'
-    >>> arrow.Context.get_num_devices() > 0
+    >>> Context.get_num_devices() > 0
     True
-    >>> arrow.Context.from_numba(context.to_numba()) == context
+    >>> Context.from_numba(context.to_numba()) == context
     True
     >>> context.new_buffer(16).size
     16
@@ -298,8 +297,7 @@ class CudaBuffer(Buffer):
 
     Examples
     --------
-    >>> from pygpu import arrow
-    >>> buffer = arrow.Context().buffer_from_data(b"abc")
+    >>> buffer = Context().buffer_from_data(b"abc")
     >>> buffer.size, buffer[1]
     (3, 98)
     >>> memoryview(buffer)
@@ -315,9 +313,9 @@ class CudaBuffer(Buffer):
     >>> target = bytearray(2)
     >>> bytes(buffer.copy_to_host(buf=target))
     b'yx'
-    >>> arrow.CudaBuffer.from_buffer(buffer) is buffer
+    >>> CudaBuffer.from_buffer(buffer) is buffer
     True
-    >>> arrow.CudaBuffer.from_numba(buffer.to_numba()).equals(buffer)
+    >>> CudaBuffer.from_numba(buffer.to_numba()).equals(buffer)
     True
     >>> len(buffer.export_for_ipc().to_pybytes()) >= 72
     True

@@ -27,8 +27,7 @@ class DeviceColumn:
 
     Examples
     --------
-    >>> from pygpu import arrow
-    >>> column = arrow.DeviceColumn.from_gpuarray(gpuarray.to_gpu(np.arange(5, dtype=np.int32)))
+    >>> column = DeviceColumn.from_gpuarray(gpuarray.to_gpu(np.arange(5, dtype=np.int32)))
     >>> column.format, column.length, column.slice(1, 3).to_gpuarray()
     ('i', 5, array([1, 2, 3], dtype=int32))
     >>> [None if buffer is None else buffer.size for buffer in column.buffers()]

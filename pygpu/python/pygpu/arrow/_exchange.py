@@ -45,9 +45,8 @@ def from_device_array(obj: Any, /, *, copy: bool | None = None) -> DeviceColumn:
 
     Examples
     --------
-    >>> from pygpu import arrow
     >>> array = gpuarray.arange(4, dtype=np.float32)
-    >>> column = arrow.from_device_array(array)
+    >>> column = from_device_array(array)
     >>> column.to_gpuarray().ptr == array.ptr
     True
     """

@@ -189,8 +189,7 @@ class HostBuffer(Buffer):
 
     Examples
     --------
-    >>> from pygpu import arrow
-    >>> buffer = arrow.new_host_buffer(6)
+    >>> buffer = new_host_buffer(6)
     >>> memoryview(buffer)[:] = b"abcdef"
     >>> buffer.slice(2, 3).to_pybytes(), buffer.equals(buffer[:2])
     (b'cde', False)

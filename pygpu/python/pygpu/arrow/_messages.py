@@ -91,10 +91,9 @@ class Message:
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from pygpu import arrow
     >>> batch = pa.record_batch({"x": [1, 2, 3]})
-    >>> buffer = arrow.serialize_record_batch(batch, arrow.Context())
-    >>> arrow.read_message(buffer)
+    >>> buffer = serialize_record_batch(batch, Context())
+    >>> read_message(buffer)
     <Message, record batch, with a body of 24 bytes>
     """
 
@@ -167,10 +166,9 @@ def read_message(source: CudaBuffer | BufferReader, pool: Any = None) -> Message
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from pygpu import arrow
     >>> batch = pa.record_batch({"x": [1, 2, 3]})
-    >>> buffer = arrow.serialize_record_batch(batch, arrow.Context())
-    >>> arrow.read_message(buffer).type
+    >>> buffer = serialize_record_batch(batch, Context())
+    >>> read_message(buffer).type
     'record batch'
     """
     reader = source if isinstance(source, BufferReader) else BufferReader(source)
@@ -221,10 +219,9 @@ def read_record_batch(
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from pygpu import arrow
     >>> batch = pa.record_batch({"x": [1, 2, 3]})
-    >>> buffer = arrow.serialize_record_batch(batch, arrow.Context())
-    >>> there = arrow.read_record_batch(buffer, batch.schema)
+    >>> buffer = serialize_record_batch(batch, Context())
+    >>> there = read_record_batch(buffer, batch.schema)
     >>> there["x"].to_gpuarray()
     array([1, 2, 3])
     """
@@ -365,10 +362,9 @@ def serialize_record_batch(batch: Any, ctx: Context) -> CudaBuffer:
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from pygpu import arrow
     >>> batch = pa.record_batch({"x": [1, 2, 3]})
-    >>> buffer = arrow.serialize_record_batch(batch, arrow.Context())
-    >>> arrow.read_record_batch(buffer, batch.schema).copy_to_host().equals(batch)
+    >>> buffer = serialize_record_batch(batch, Context())
+    >>> read_record_batch(buffer, batch.schema).copy_to_host().equals(batch)
     True
     """
     pyarrow = require_pyarrow("serialize_record_batch")

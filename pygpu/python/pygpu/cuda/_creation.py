@@ -41,9 +41,8 @@ def from_cuda_array_interface(
 
     Examples
     --------
-    >>> from pygpu import cuda
-    >>> array = cuda.to_device([1, 2, 3])
-    >>> cuda.from_cuda_array_interface(array.__cuda_array_interface__, owner=array)[2]
+    >>> array = to_device([1, 2, 3])
+    >>> from_cuda_array_interface(array.__cuda_array_interface__, owner=array)[2]
     np.int64(3)
     """
     if not isinstance(desc, dict):
@@ -73,8 +72,7 @@ def as_cuda_array(obj: Any, sync: bool = True) -> DeviceNDArray:
 
     Examples
     --------
-    >>> from pygpu import cuda
-    >>> cuda.as_cuda_array(gpuarray.to_gpu(np.arange(3.0))).copy_to_host()
+    >>> as_cuda_array(gpuarray.to_gpu(np.arange(3.0))).copy_to_host()
     array([0., 1., 2.])
     """
     if isinstance(obj, DeviceNDArray):
@@ -99,8 +97,7 @@ def is_cuda_array(obj: Any) -> bool:
 
     Examples
     --------
-    >>> from pygpu import cuda
-    >>> cuda.is_cuda_array(cuda.device_array(3)), cuda.is_cuda_array([1, 2, 3])
+    >>> is_cuda_array(device_array(3)), is_cuda_array([1, 2, 3])
     (True, False)
     """
     return hasattr(obj, "__cuda_array_interface__")
@@ -199,8 +196,7 @@ def to_device(obj: Any, stream: Any = 0, copy: bool = True, to: Any = None) -> A
 
     Examples
     --------
-    >>> from pygpu import cuda
-    >>> device = cuda.to_device(np.arange(6).reshape(2, 3))
+    >>> device = to_device(np.arange(6).reshape(2, 3))
     >>> device[1, 2], device[0].copy_to_host()
     (np.int64(5), array([0, 1, 2]))
     """
@@ -233,8 +229,7 @@ def device_array(
 
     Examples
     --------
-    >>> from pygpu import cuda
-    >>> cuda.device_array((2, 3), "f4", order="F").strides
+    >>> device_array((2, 3), "f4", order="F").strides
     (4, 8)
     """
     shape, strides, dtype = prepare(shape, strides, dtype, order)
@@ -253,8 +248,7 @@ def device_array_like(ary: Any, stream: Any = 0) -> DeviceNDArray:
 
     Examples
     --------
-    >>> from pygpu import cuda
-    >>> cuda.device_array_like(np.zeros((2, 3), order="F")).strides
+    >>> device_array_like(np.zeros((2, 3), order="F")).strides
     (8, 16)
     """
     return device_array(ary.shape, ary.dtype, *strides_like(ary), stream)
@@ -277,9 +271,8 @@ def open_ipc_array(
 
     Examples
     --------
-    >>> from pygpu import cuda
-    >>> def receive(handle):  # in another process: cuda.IpcHandle.handle.reserved
-    ...     with cuda.open_ipc_array(handle, shape=100, dtype="f4") as array:
+    >>> def receive(handle):  # in another process: IpcHandle.handle.reserved
+    ...     with open_ipc_array(handle, shape=100, dtype="f4") as array:
     ...         return array.copy_to_host()
     """
     shape, strides, dtype = prepare(shape, strides, dtype, "C")

@@ -183,8 +183,7 @@ def current_context(devnum: int | None = None) -> Context:
 
     Examples
     --------
-    >>> from pygpu import cuda
-    >>> cuda.current_context().device.id
+    >>> current_context().device.id
     0
     """
     if devnum is None:
@@ -225,8 +224,7 @@ def select_device(device_id: int) -> Device:
 
     Examples
     --------
-    >>> from pygpu import cuda
-    >>> cuda.select_device(0).id
+    >>> select_device(0).id
     0
     """
     return current_context(device_id).device
@@ -237,8 +235,7 @@ def get_current_device() -> Device:
 
     Examples
     --------
-    >>> from pygpu import cuda
-    >>> cuda.get_current_device() in list(cuda.gpus)
+    >>> get_current_device() in list(gpus)
     True
     """
     return gpus.current
@@ -249,8 +246,7 @@ def list_devices() -> _Devices:
 
     Examples
     --------
-    >>> from pygpu import cuda
-    >>> [device.id for device in cuda.list_devices()][0]
+    >>> [device.id for device in list_devices()][0]
     0
     """
     return gpus
@@ -263,9 +259,8 @@ def close() -> None:
 
     Examples
     --------
-    >>> from pygpu import cuda
     >>> import threading
-    >>> thread = threading.Thread(target=lambda: (cuda.select_device(0), cuda.close()))
+    >>> thread = threading.Thread(target=lambda: (select_device(0), close()))
     >>> thread.start()
     >>> thread.join()
     """
@@ -282,8 +277,7 @@ def is_available() -> bool:
 
     Examples
     --------
-    >>> from pygpu import cuda
-    >>> cuda.is_available()
+    >>> is_available()
     True
     """
     try:
@@ -297,8 +291,7 @@ def detect() -> bool:
 
     Examples
     --------
-    >>> from pygpu import cuda
-    >>> cuda.detect()
+    >>> detect()
     Found ... CUDA devices
     ...
     True
@@ -379,11 +372,10 @@ def profile_stop() -> None:
 
     Examples
     --------
-    >>> from pygpu import cuda
     >>> def record(work):
-    ...     cuda.profile_start()
+    ...     profile_start()
     ...     work()
-    ...     cuda.profile_stop()
+    ...     profile_stop()
     """
     _core.set_profiling(False)
 
@@ -394,9 +386,8 @@ def profiling() -> Iterator[None]:
 
     Examples
     --------
-    >>> from pygpu import cuda
     >>> def record(work):
-    ...     with cuda.profiling():
+    ...     with profiling():
     ...         work()
     """
     profile_start()

@@ -110,8 +110,7 @@ class MappedNDArray(DeviceVisibleNDArray):
 
     Examples
     --------
-    >>> from pygpu import cuda
-    >>> array = cuda.mapped_array(3)
+    >>> array = mapped_array(3)
     >>> array[:] = 7
     >>> array.copy_to_host()
     array([7., 7., 7.])
@@ -171,8 +170,7 @@ def pinned_array(
 
     Examples
     --------
-    >>> from pygpu import cuda
-    >>> array = cuda.pinned_array((2, 3))
+    >>> array = pinned_array((2, 3))
     >>> array[:] = 1
     >>> array.sum()
     np.float64(6.0)

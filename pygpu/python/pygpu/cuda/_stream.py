@@ -205,8 +205,7 @@ def stream() -> Stream:
 
     Examples
     --------
-    >>> from pygpu import cuda
-    >>> cuda.stream() is not cuda.stream()
+    >>> stream() is not stream()
     True
     """
     return Stream(_core.Stream())
@@ -217,8 +216,7 @@ def default_stream() -> Stream:
 
     Examples
     --------
-    >>> from pygpu import cuda
-    >>> int(cuda.default_stream())
+    >>> int(default_stream())
     0
     """
     return Stream(_core.Stream.from_handle(0), _DEFAULT_NAMES[0])
@@ -229,8 +227,7 @@ def legacy_default_stream() -> Stream:
 
     Examples
     --------
-    >>> from pygpu import cuda
-    >>> int(cuda.legacy_default_stream())
+    >>> int(legacy_default_stream())
     1
     """
     return _Named(_core.Stream.from_handle(1), 1)
@@ -243,8 +240,7 @@ def per_thread_default_stream() -> Stream:
 
     Examples
     --------
-    >>> from pygpu import cuda
-    >>> int(cuda.per_thread_default_stream())
+    >>> int(per_thread_default_stream())
     2
     """
     try:
@@ -265,9 +261,8 @@ def external_stream(ptr: int) -> Stream:
 
     Examples
     --------
-    >>> from pygpu import cuda
-    >>> other = cuda.stream()
-    >>> cuda.external_stream(other.handle).handle == other.handle
+    >>> other = stream()
+    >>> external_stream(other.handle).handle == other.handle
     True
     """
     if not isinstance(ptr, int):
@@ -298,10 +293,9 @@ class Event:
 
     Examples
     --------
-    >>> from pygpu import cuda
-    >>> start, end = cuda.event(), cuda.event()
+    >>> start, end = event(), event()
     >>> start.record()
-    >>> end.wait(cuda.stream())
+    >>> end.wait(stream())
     >>> end.record()
     >>> end.synchronize()
     >>> end.query(), start.elapsed_time(end) >= 0
@@ -366,8 +360,7 @@ def event(timing: bool = True) -> Event:
 
     Examples
     --------
-    >>> from pygpu import cuda
-    >>> mark = cuda.event()
+    >>> mark = event()
     >>> mark.record()
     >>> mark.synchronize()
     """
@@ -384,12 +377,11 @@ def event_elapsed_time(evtstart: Event, evtend: Event) -> float:
 
     Examples
     --------
-    >>> from pygpu import cuda
-    >>> start, end = cuda.event(), cuda.event()
+    >>> start, end = event(), event()
     >>> start.record()
     >>> end.record()
     >>> end.synchronize()
-    >>> cuda.event_elapsed_time(start, end) >= 0
+    >>> event_elapsed_time(start, end) >= 0
     True
     """
     return evtstart.elapsed_time(evtend)
