@@ -259,10 +259,9 @@ def _announced(status: nvmlReturn_t) -> nvmlReturn_t:
 
 
 def nvmlInit() -> nvmlReturn_t:
-    """Opens the vendor's management library; returns the status.
+    """Opens the vendor's management library; returns the status, 12 if it is not installed.
 
-    ``NVML_ERROR_LIBRARY_NOT_FOUND`` (12) if there is none. Each call needs one of
-    :func:`nvmlShutdown`.
+    Each call needs one of :func:`nvmlShutdown`.
 
     Examples
     --------
@@ -281,7 +280,7 @@ def nvmlInit() -> nvmlReturn_t:
 
 
 def nvmlShutdown() -> nvmlReturn_t:
-    """Closes what :func:`nvmlInit` has opened; returns the status.
+    """Closes what :func:`nvmlInit` has opened; returns the status, 1 if nothing is open.
 
     Examples
     --------

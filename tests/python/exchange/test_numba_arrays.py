@@ -140,7 +140,7 @@ def test_device_arrays_are_shaped_as_asked():
     for odd in (1.5, (1.5,), np.array([1.0])):
         with pytest.raises(TypeError, match="shape"):
             cuda.device_array(odd)
-    with pytest.raises(ValueError, match="extent -1"):
+    with pytest.raises(ValueError, match="extents must not be negative"):
         cuda.device_array(-1)
     with pytest.raises(ValueError, match="order is 'X'"):
         cuda.device_array(3, order="X")

@@ -145,10 +145,8 @@ class DeviceRecordBatch:
 
         Parameters
         ----------
-        offset : int
-            The first row.
-        length : int, optional
-            The number of rows; all that follow without it.
+        offset, length : int
+            The first row, and the number of rows; by default all that follow.
         """
         return DeviceRecordBatch._over(self._column.slice(offset, length))
 

@@ -183,10 +183,8 @@ class Context:
 
         Parameters
         ----------
-        address : int
-            The address of device memory, or of host memory that the device reaches.
-        size : int
-            The number of bytes.
+        address, size : int
+            The address, which the device reaches, and the number of bytes.
         base : object, optional
             What keeps the memory; the buffer and its slices keep it alive.
         """
@@ -226,10 +224,8 @@ class Context:
         ----------
         data : CudaBuffer or object with the buffer protocol
             What is copied.
-        offset : int
-            The first byte that is copied.
-        size : int
-            The number of bytes; -1: all from ``offset`` on.
+        offset, size : int
+            The first byte, and the number of bytes; -1: all from ``offset`` on.
         """
         source: Any = data if isinstance(data, CudaBuffer) else host_bytes("data", data)
         total = source.size
@@ -510,10 +506,8 @@ class CudaBuffer(Buffer):
 
         Parameters
         ----------
-        position : int
-            The first byte.
-        nbytes : int
-            The number of bytes; -1: all, or as many as ``buf`` takes.
+        position, nbytes : int
+            The first byte, and the number of bytes; -1: all, or as many as ``buf`` takes.
         buf : pyarrow.Buffer or object with a writable buffer, optional
             Where the bytes go. By default they go to a new ``pyarrow.Buffer``.
         memory_pool, resizable : object
@@ -545,10 +539,8 @@ class CudaBuffer(Buffer):
         ----------
         data : object with the buffer protocol
             Where the bytes come from.
-        position : int
-            The first byte that is written.
-        nbytes : int
-            The number of bytes; -1: as many as there are and fit.
+        position, nbytes : int
+            The first byte written, and the number of bytes; -1: as many as there are and fit.
         """
         position, source = self._position(position), host_bytes("data", data)
         from_host = ("data", source.size, f"{_MORE} from host buffer")
@@ -583,8 +575,9 @@ class CudaBuffer(Buffer):
     def export_for_ipc(self) -> IpcMemHandle:
         """Returns a handle with which other processes open the buffer.
 
-        The memory is freed with the last buffer over it in this process and the handle itself;
-        other processes must have closed it by then. In ``pyarrow`` it is never freed.
+        All work of the device queued so far has run when the call returns. The memory is freed with
+        the last buffer over it in this process and the handle itself; other processes must have
+        closed it by then. In ``pyarrow`` it is never freed.
 
         Raises
         ------

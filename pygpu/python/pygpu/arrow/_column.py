@@ -124,7 +124,7 @@ class DeviceColumn:
         validity : CudaBuffer or GPUArray, optional
             One bit for each element, lowest first: 1 where there is a value, 0 for a null.
         name : str
-            The name of the field.
+            The field's name.
 
         Raises
         ------
@@ -231,10 +231,8 @@ class DeviceColumn:
 
         Parameters
         ----------
-        offset : int
-            The first element.
-        length : int, optional
-            The number of elements; all that follow without it.
+        offset, length : int
+            The first element, and the number of elements; by default all that follow.
         """
         offset = _arguments.whole("offset", offset)
         if not 0 <= offset <= self._length:

@@ -66,10 +66,8 @@ class _File:
 
         Parameters
         ----------
-        position : int
-            A number of bytes.
-        whence : int
-            What they are counted from: 0 the start, 1 the present position, 2 the end.
+        position, whence : int
+            The bytes from the start (0), from the present position (1) or from the end (2).
         """
         size, position = self.size(), _arguments.whole("position", position)
         starts = {os.SEEK_SET: 0, os.SEEK_CUR: self._place, os.SEEK_END: size}
@@ -213,10 +211,8 @@ class BufferWriter(_File):
 
         Parameters
         ----------
-        position : int
-            Where the first byte goes, in bytes from the start.
-        data : object with the buffer protocol
-            The bytes, in host memory.
+        position, data : object
+            Where the first byte goes, and the bytes in host memory.
         """
         source = host_bytes("data", data)
         place = _arguments.whole("position", position)

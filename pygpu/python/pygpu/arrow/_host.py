@@ -132,10 +132,8 @@ class Buffer(_core.BufferExporter):
 
         Parameters
         ----------
-        offset : int
-            The first byte.
-        length : int, optional
-            The number of bytes; all that follow without it.
+        offset, length : int
+            The first byte, and the number of bytes; by default all that follow.
         """
         size, offset = self.size, _arguments.whole("offset", offset)
         if offset < 0 or offset > size or (size and offset == size):
@@ -232,10 +230,8 @@ def new_host_buffer(size: int, device: int = 0) -> HostBuffer:
 
     Parameters
     ----------
-    size : int
-        The number of bytes.
-    device : int
-        The number of the device that makes it.
+    size, device : int
+        The number of bytes, and the number of the device that makes it.
 
     Examples
     --------

@@ -149,7 +149,7 @@ class Message:
 
 
 def read_message(source: CudaBuffer | BufferReader, pool: Any = None) -> Message:
-    """Reads a message of Arrow's IPC format from device memory.
+    """Reads a message of Arrow's IPC format: its metadata to the host, its body in place.
 
     Parameters
     ----------
@@ -344,15 +344,12 @@ class _Ranges:
 def serialize_record_batch(batch: Any, ctx: Context) -> CudaBuffer:
     """Returns a new device buffer with a record batch as a message of Arrow's IPC format.
 
-    The buffers of the batch are copied to the device as they are, without a serialised copy of the
-    batch in host memory.
+    The message has no schema. The batch's buffers are copied without a serialised copy on the host.
 
     Parameters
     ----------
-    batch : pyarrow.RecordBatch
-        The batch.
-    ctx : Context
-        The context of the device.
+    batch, ctx : object
+        The ``pyarrow.RecordBatch``, and the :class:`Context` of the device.
 
     Raises
     ------

@@ -150,7 +150,7 @@ class DeviceNDArray(DeviceNDArrayBase):
         return self.getitem(index)
 
     def getitem(self, item: Any, stream: Any = 0) -> Any:
-        """Returns an element as a number on the host, or a view.
+        """Returns an element as a number on the host or as a record, or a view.
 
         Parameters
         ----------
@@ -219,10 +219,8 @@ class DeviceRecord(DeviceNDArrayBase):
     ----------
     dtype : dtype
         The structured dtype.
-    stream : Stream or 0
-        The stream of the record's transfers.
-    gpu_data : MemoryPointer or GPUArray, optional
-        The memory; new by default.
+    stream, gpu_data : object
+        As of :class:`DeviceNDArray`.
 
     Examples
     --------
@@ -258,10 +256,8 @@ class DeviceRecord(DeviceNDArrayBase):
 
         Parameters
         ----------
-        item : str
-            The field's name.
-        stream : Stream or 0
-            The stream in whose order the field is read, or that of the view.
+        item, stream : object
+            The field's name, and the stream in whose order it is read, or of the view.
 
         Raises
         ------
@@ -287,10 +283,8 @@ class DeviceRecord(DeviceNDArrayBase):
 
         Parameters
         ----------
-        key : str
-            The field's name.
-        value : number or array
-            The value, of the field's shape or one that broadcasts to it.
+        key, value : object
+            The field's name, and what broadcasts to its shape.
         stream : Stream or 0
             The stream in whose order it is set. Without one the call returns once it is.
         """

@@ -41,10 +41,8 @@ class IpcArrayHandle:
 
     Parameters
     ----------
-    ipc_handle : IpcHandle
-        The memory that the array spans.
-    array_desc : dict
-        Its shape, strides and dtype.
+    ipc_handle, array_desc : object
+        The :class:`IpcHandle` of its memory, and the dict of its shape, strides and dtype.
 
     Examples
     --------
@@ -87,14 +85,8 @@ class DeviceNDArrayBase(GPUArray):
 
     Parameters
     ----------
-    shape, strides : int or tuple of int
-        The extents, and the bytes between neighbours along each axis.
-    dtype : dtype
-        The type of the elements.
-    stream : Stream or 0
-        The stream of the array's transfers, unless they name another one.
-    gpu_data : MemoryPointer, GPUArray or int, optional
-        The memory of the first element; new memory by default.
+    shape, strides, dtype, stream, gpu_data : object
+        As of :class:`DeviceNDArray`.
 
     Examples
     --------
@@ -357,10 +349,8 @@ class DeviceNDArrayBase(GPUArray):
 
         Parameters
         ----------
-        axis : int or tuple of int, optional
-            The axes to leave out; all of extent 1 by default.
-        stream : Stream or 0
-            The stream of the view.
+        axis, stream : object
+            The axes to leave out, by default all of extent 1, and the stream of the view.
         """
         if axis is None:
             axes = {axis for axis, side in enumerate(self.shape) if side == 1}
@@ -382,6 +372,8 @@ class DeviceNDArrayBase(GPUArray):
 
     def view(self, dtype: Any) -> DeviceNDArray:  # type: ignore[override]
         """Returns a view of the same bytes as elements of another dtype.
+
+        The last axis is longer or shorter where the sizes of the dtypes differ.
 
         Parameters
         ----------

@@ -363,6 +363,8 @@ class Context:
     def open_ipc_handle(self, handle: Any, size: int) -> MemoryPointer:
         """Returns the first ``size`` bytes of another process's allocation.
 
+        It is closed when nothing refers to it.
+
         Parameters
         ----------
         handle, size : object
@@ -376,7 +378,7 @@ class Context:
         return _ipc.import_memory(self, handle, size)
 
     def can_access_peer(self, peer_device: int) -> bool:
-        """Returns True if kernels on this device can use the memory of another one.
+        """Returns True if kernels on this device can use the memory of another one, not its own.
 
         Parameters
         ----------

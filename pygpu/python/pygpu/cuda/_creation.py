@@ -21,7 +21,7 @@ from ._memory import is_device_memory, memory_size_from_info
 def from_cuda_array_interface(
     desc: dict[str, Any], owner: Any = None, sync: bool = True
 ) -> DeviceNDArray:
-    """Returns an array in the memory that a ``__cuda_array_interface__`` describes.
+    """Returns an array in the memory that a ``__cuda_array_interface__`` describes, on its stream.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def from_record_like(rec: Any, stream: Any = 0, gpu_data: Any = None) -> DeviceR
     rec : numpy.void or DeviceRecord
         The other one.
     stream, gpu_data : object
-        As of :class:`DeviceRecord`.
+        As of :class:`DeviceNDArray`.
 
     Examples
     --------
@@ -258,7 +258,7 @@ def device_array_like(ary: Any, stream: Any = 0) -> DeviceNDArray:
 def open_ipc_array(
     handle: Any, shape: Any, dtype: Any, strides: Any = None, offset: int = 0
 ) -> Iterator[DeviceNDArray]:
-    """Opens another process's memory as an array for the ``with`` block.
+    """Opens another process's memory as an array, which must not be used after the block.
 
     Parameters
     ----------

@@ -38,10 +38,8 @@ class DeviceVisibleNDArray(np.ndarray):
 
         Parameters
         ----------
-        gpu_data : memory
-            What ``memhostalloc`` or ``memallocmanaged`` of a context returned.
-        stream : Stream or 0
-            The stream of the array's users on the device.
+        gpu_data, stream : object
+            What ``memhostalloc`` or ``memallocmanaged`` returned, and the stream of its users.
         """
         self.gpu_data = gpu_data
         self.stream = stream
@@ -159,14 +157,8 @@ def pinned_array(
 
     Parameters
     ----------
-    shape : int or tuple of int
-        The extents.
-    dtype : dtype
-        The type of the elements.
-    strides : int or tuple of int, optional
-        The steps in bytes.
-    order : {"C", "F"}
-        The order of the axes in memory, without strides.
+    shape, dtype, strides, order : object
+        As of :func:`pygpu.cuda.device_array`.
 
     Examples
     --------
@@ -193,13 +185,12 @@ def mapped_array(
     Parameters
     ----------
     shape, dtype, strides, order : object
-        As of :func:`pinned_array`.
+        As of :func:`pygpu.cuda.device_array`.
     stream : Stream or 0
         The stream of the array's users on the device.
-    portable : bool
-        Whether all devices can use it.
-    wc : bool
-        Whether it is write-combined: faster to write on the host, slow to read there.
+    portable, wc : bool
+        Whether all devices can use it; whether it is write-combined: faster to write on the host,
+        and slow to read there.
 
     Examples
     --------
@@ -326,7 +317,10 @@ def pinned(*arylist: np.ndarray[Any, Any]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def mapped(*arylist: np.ndarray[Any, Any], stream: Any = 0) -> Iterator[Any]:
-    """Lets kernels use numpy arrays for the ``with`` block.
+    """Lets kernels use numpy arrays for the ``with`` block, as device arrays: one, or a list.
+
+    Uses after the block raise ``LogicError``; so does its end while another library's array or a
+    buffer still uses an array, which stays mapped.
 
     Parameters
     ----------

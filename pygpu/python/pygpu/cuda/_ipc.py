@@ -117,17 +117,13 @@ class IpcHandle:
     def open(self, context: Context) -> MemoryPointer:
         """Returns the memory: itself where the device can use it, else a copy on the device.
 
-        The handle counts as open until :meth:`close`.
+        The handle counts as open until :meth:`close`. Raises RuntimeError if this process has no
+        device.
 
         Parameters
         ----------
         context : Context
             The context that uses the memory.
-
-        Raises
-        ------
-        RuntimeError
-            This process has no such device.
         """
         is_direct = self.source_info is None or self.can_access_peer(context)
         return self.open_direct(context) if is_direct else self.open_staged(context)
@@ -151,17 +147,13 @@ class IpcHandle:
     def open_staged(self, context: Context) -> MemoryPointer:
         """Returns a copy of the memory on another device, which the host carries over.
 
-        What either process writes later, the other one does not see.
+        Neither process sees what the other one writes later. Raises RuntimeError if this process
+        has no such device.
 
         Parameters
         ----------
         context : Context
             The context that the copy is for.
-
-        Raises
-        ------
-        RuntimeError
-            The handle does not say which device it is from, or this process has no such device.
         """
         source = self._source(context).get_primary_context()
         with source._current():
@@ -176,10 +168,8 @@ class IpcHandle:
 
         Parameters
         ----------
-        context : Context
-            The context that uses the memory.
-        shape, dtype, strides : object
-            As of :func:`pygpu.cuda.device_array`.
+        context, shape, dtype, strides : object
+            As of :meth:`open` and :func:`pygpu.cuda.device_array`.
         """
         shape, strides, dtype = prepare(shape, strides, dtype, "C")
         below, above = extent(shape, strides, dtype.itemsize)

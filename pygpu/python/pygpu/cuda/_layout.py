@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import _arguments
 from .._core import GPUArray
 
 errmsg_contiguous_buffer = (
@@ -33,24 +34,6 @@ class Flags(dict[str, bool]):
         return self["C_CONTIGUOUS"] or self["F_CONTIGUOUS"]
 
 
-def parse_shape(shape: Any) -> tuple[int, ...]:
-    """Returns a shape as a tuple; an int is the extent of one axis."""
-    if isinstance(shape, int | np.integer):
-        shape = (shape,)
-    try:
-        entries = list(shape)
-    except TypeError:
-        raise TypeError(
-            f"shape is of type {type(shape).__name__}; an int or a sequence of them is needed"
-        ) from None
-    for entry in entries:
-        if not isinstance(entry, int | np.integer):
-            raise TypeError(f"shape elements must be integers, got {type(entry).__name__}")
-        if entry < 0:
-            raise ValueError(f"shape has the extent {entry}; it must not be negative")
-    return tuple(int(entry) for entry in entries)
-
-
 def contiguous_strides(shape: tuple[int, ...], itemsize: int, order: str) -> tuple[int, ...]:
     """Returns the strides of an array without gaps in C or Fortran order."""
     if order not in ("C", "F"):
@@ -66,7 +49,7 @@ def prepare(
     shape: Any, strides: Any, dtype: Any, order: str
 ) -> tuple[tuple[int, ...], tuple[int, ...], np.dtype[Any]]:
     """Returns shape, strides in bytes and dtype, checked; without strides those of ``order``."""
-    shape, dtype = parse_shape(shape), np.dtype(dtype)
+    shape, dtype = _arguments.extents("shape", shape), np.dtype(dtype)
     if strides is None:
         return shape, contiguous_strides(shape, dtype.itemsize, order), dtype
     strides = (strides,) if isinstance(strides, int | np.integer) else tuple(strides)

@@ -33,10 +33,8 @@ class Stream:
 
     Parameters
     ----------
-    stream : pygpu.driver.Stream
-        The stream.
-    name : str, optional
-        What ``repr`` shows.
+    stream, name : object
+        The stream, and what ``repr`` shows.
 
     Examples
     --------
@@ -99,11 +97,9 @@ class Stream:
 
         Parameters
         ----------
-        callback : callable
-            Called with the stream, the status (0, or the driver's number of the failure) and
-            ``arg``.
-        arg : object
-            Handed to the function.
+        callback, arg : object
+            A function, called with the stream, the status (0, or the driver's number of the
+            failure) and ``arg``.
 
         Examples
         --------
