@@ -12,18 +12,8 @@ from pygpu._arguments import whole
 
 from ._status import Keeper, attempt, cudaError_t
 
-SUPPORTED_DTYPES = (
-    "int16",
-    "int32",
-    "int64",
-    "uint16",
-    "uint32",
-    "uint64",
-    "float32",
-    "float64",
-    "complex64",
-    "complex128",
-)
+_CODES = ("i2", "i4", "i8", "u2", "u4", "u8", "f4", "f8", "c8", "c16")
+SUPPORTED_DTYPES = tuple(np.dtype(code).name for code in _CODES)
 
 
 class UnsupportedDataType(Exception):
