@@ -35,8 +35,9 @@ def test_programs_pass_strict_checks(tmp_path):
         "count: str = arrow.Context().new_buffer(3).copy_from_host(b'')\n"
         "event: int = cuda.event()\n"
         "PyGPU.cudaEventRecorded()\n"
+        "cuda.device_array((2, 3), order='X')\n"
     )
     found = strict(wrong, *PROGRAMS, folder=tmp_path)
     lines = [line for line in found.splitlines() if "error:" in line]
-    assert [line.split(":")[1] for line in lines] == ["3", "4", "5"], found
+    assert [line.split(":")[1] for line in lines] == ["3", "4", "5", "6"], found
     assert all(line.startswith("wrong.py:") for line in lines), found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from ._host import (
     number_of_device,
     require_pyarrow,
 )
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
 
 # How pyarrow begins its messages of copies, which programs know.
 _MORE = "requested more to copy than available"
@@ -374,7 +377,7 @@ class CudaBuffer(Buffer):
 
         return MemoryPointer.of(self._context.to_numba(), self._bytes, owner=self)
 
-    def to_gpuarray(self, dtype: Any = np.uint8) -> GPUArray:
+    def to_gpuarray(self, dtype: DTypeLike = np.uint8) -> GPUArray:
         """Returns the memory as an array of one axis, which shares it.
 
         Parameters

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -82,7 +82,7 @@ class DeviceNDArray(DeviceNDArrayBase):
         """Returns True if the elements follow each other in Fortran order."""
         return self.flags["F_CONTIGUOUS"]
 
-    def reshape(self, *newshape: Any, order: str = "C") -> DeviceNDArray:  # type: ignore[override]
+    def reshape(self, *newshape: Any, order: Literal["C", "F", "A"] = "C") -> DeviceNDArray:  # type: ignore[override]
         """Returns a view under another shape.
 
         Parameters
@@ -99,7 +99,7 @@ class DeviceNDArray(DeviceNDArrayBase):
         """
         return self._without_copy(GPUArray.reshape(self, *newshape, order=order))
 
-    def ravel(self, order: str = "C", stream: Any = 0) -> DeviceNDArray:  # type: ignore[override]
+    def ravel(self, order: Literal["C", "F", "A"] = "C", stream: Any = 0) -> DeviceNDArray:  # type: ignore[override]
         """Returns a view of the elements along one axis.
 
         Parameters

@@ -31,6 +31,8 @@ from ._memory import (
 )
 
 if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
     from ._array import DeviceNDArray
 
 
@@ -370,7 +372,7 @@ class DeviceNDArrayBase(GPUArray):
         shape = tuple(self.shape[axis] for axis in kept)
         return self._at(shape, tuple(self.strides[axis] for axis in kept), stream=stream)
 
-    def view(self, dtype: Any) -> DeviceNDArray:  # type: ignore[override]
+    def view(self, dtype: DTypeLike) -> DeviceNDArray:  # type: ignore[override]
         """Returns a view of the same bytes as elements of another dtype.
 
         The last axis is longer or shorter where the sizes of the dtypes differ.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from ._array_base import DeviceNDArrayBase
 from ._ipc import IpcHandle
 from ._layout import prepare, sentry_contiguous, strides_like
 from ._memory import is_device_memory, memory_size_from_info
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
 
 
 def from_cuda_array_interface(
@@ -210,7 +213,11 @@ def to_device(obj: Any, stream: Any = 0, copy: bool = True, to: Any = None) -> A
 
 
 def device_array(
-    shape: Any, dtype: Any = np.float64, strides: Any = None, order: str = "C", stream: Any = 0
+    shape: int | Sequence[int],
+    dtype: DTypeLike = np.float64,
+    strides: int | Sequence[int] | None = None,
+    order: Literal["C", "F"] = "C",
+    stream: Any = 0,
 ) -> DeviceNDArray:
     """Returns a new device array, whose elements are undefined.
 
@@ -256,7 +263,11 @@ def device_array_like(ary: Any, stream: Any = 0) -> DeviceNDArray:
 
 @contextlib.contextmanager
 def open_ipc_array(
-    handle: Any, shape: Any, dtype: Any, strides: Any = None, offset: int = 0
+    handle: Any,
+    shape: int | Sequence[int],
+    dtype: DTypeLike,
+    strides: int | Sequence[int] | None = None,
+    offset: int = 0,
 ) -> Iterator[DeviceNDArray]:
     """Opens another process's memory as an array, which must not be used after the block.
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from . import _devices
 from ._array import DeviceNDArray
 from ._layout import prepare, strides_like
 from ._memory import DeviceAddress, bytes_spanned, host_memory_extents, memory_size_from_info
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
 
 
 class DeviceVisibleNDArray(np.ndarray):
@@ -149,7 +152,10 @@ def _made(kind: type[_Array], allocate: Callable[[int], Any], *layout: Any) -> t
 
 
 def pinned_array(
-    shape: Any, dtype: Any = np.float64, strides: Any = None, order: str = "C"
+    shape: int | Sequence[int],
+    dtype: DTypeLike = np.float64,
+    strides: int | Sequence[int] | None = None,
+    order: Literal["C", "F"] = "C",
 ) -> np.ndarray[Any, Any]:
     """Returns a new numpy array in page-locked memory, whose copies can be asynchronous.
 
@@ -172,10 +178,10 @@ def pinned_array(
 
 
 def mapped_array(
-    shape: Any,
-    dtype: Any = np.float64,
-    strides: Any = None,
-    order: str = "C",
+    shape: int | Sequence[int],
+    dtype: DTypeLike = np.float64,
+    strides: int | Sequence[int] | None = None,
+    order: Literal["C", "F"] = "C",
     stream: Any = 0,
     portable: bool = False,
     wc: bool = False,
@@ -211,10 +217,10 @@ def mapped_array(
 
 
 def managed_array(
-    shape: Any,
-    dtype: Any = np.float64,
-    strides: Any = None,
-    order: str = "C",
+    shape: int | Sequence[int],
+    dtype: DTypeLike = np.float64,
+    strides: int | Sequence[int] | None = None,
+    order: Literal["C", "F"] = "C",
     stream: Any = 0,
     attach_global: bool = True,
 ) -> ManagedNDArray:

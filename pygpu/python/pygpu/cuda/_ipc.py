@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from .. import _core
@@ -11,6 +12,8 @@ from ._layout import prepare
 from ._memory import BYTE, MemoryPointer, device_memory_size, device_pointer, host_to_device
 
 if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
     from ._array import DeviceNDArray
     from ._context import Context
 
@@ -163,7 +166,13 @@ class IpcHandle:
         self._opened = copy
         return copy
 
-    def open_array(self, context: Context, shape: Any, dtype: Any, strides: Any = None) -> Any:
+    def open_array(
+        self,
+        context: Context,
+        shape: int | Sequence[int],
+        dtype: DTypeLike,
+        strides: int | Sequence[int] | None = None,
+    ) -> Any:
         """Returns the memory as an array, which has to lie within it.
 
         Parameters

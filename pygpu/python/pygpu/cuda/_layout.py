@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -60,13 +60,13 @@ def prepare(
     return shape, strides, dtype
 
 
-def strides_like(ary: Any) -> tuple[tuple[int, ...] | None, str]:
+def strides_like(ary: Any) -> tuple[tuple[int, ...] | None, Literal["C", "F"]]:
     """Returns strides without gaps in the order of an array's axes in memory, and its order.
 
     The strides are None where the order says all.
     """
     c, f = ary.flags["C_CONTIGUOUS"], ary.flags["F_CONTIGUOUS"]
-    order = "F" if f and not c else "C"
+    order: Literal["C", "F"] = "F" if f and not c else "C"
     if c or f or ary.ndim <= 1:
         return None, order
     strides, step = [0] * ary.ndim, ary.dtype.itemsize
