@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from ._driver.enumeration_types import known
-from ._driver.enumerations import direction_vector_set
+from ._driver.enumerations import direction_vector_set, known
 
 __all__ = [
     "_get_direction_vectors",
@@ -24,11 +23,6 @@ def get_curand_version() -> tuple[int, int, int]:
 
     Programs ask for it before they use a generator. No cuRAND is loaded or called: the generators
     are pygpu's own and the same on every backend.
-
-    Returns
-    -------
-    tuple of int
-        Major and minor number, and patch level.
 
     Examples
     --------

@@ -21,7 +21,7 @@ from ._compile import structure_attributes as _structure_attributes
 from ._compile.kernel_modules import CudaModule, DynamicModule, DynamicSourceModule, check_arch
 from ._compile.nvcc import get_nvcc_version, preprocess_source
 from ._core import module_from_buffer
-from ._driver.context import Context
+from ._driver.device import Context
 from ._errors import CompileError, Unsupported
 
 if TYPE_CHECKING:
@@ -102,8 +102,6 @@ def compile(
 
     Raises
     ------
-    TypeError
-        ``options`` or ``include_dirs`` is no sequence of texts.
     CompileError
         The source is refused; the exception has the compiler's log as ``stderr``, with the
         source's own line numbers.
@@ -114,7 +112,7 @@ def compile(
 
     Examples
     --------
-    >>> from pygpu import compiler, driver
+    >>> from pygpu import compiler
     >>> code = compiler.compile("__global__ void nothing() {}")
     >>> driver.module_from_buffer(code).get_function("nothing")(block=(1, 1, 1))
     """
@@ -263,8 +261,6 @@ def compile_plain(
 
     Raises
     ------
-    TypeError
-        ``options`` is no sequence of texts.
     CompileError
         The source is refused; the exception has the compiler's log as ``stderr``.
     Unsupported
@@ -274,7 +270,7 @@ def compile_plain(
 
     Examples
     --------
-    >>> from pygpu import compiler, driver
+    >>> from pygpu import compiler
     >>> source = 'extern "C" __global__ void nothing() {}'
     >>> code = compiler.compile_plain(source, [], keep=False, nvcc="nvcc", cache_dir=None)
     >>> driver.module_from_buffer(code).get_function("nothing")(block=(1, 1, 1))
@@ -303,7 +299,8 @@ def compile_plain(
 
 def _compiled(text: str, flags: list[str]) -> tuple[bytes, str]:
     """Compiles a text. Where NVIDIA's compiler refuses functions and variables for the host, which
-    nvcc leaves out of the device's code, they are compiled for the device."""
+    nvcc leaves out of the device's code, they are compiled for the device.
+    """
     for_device = "-default-device"
     try:
         return _core.compile_source(text, _FILE, flags)
@@ -320,7 +317,8 @@ def _compiled_for_amd(
     before: str, text: str, flags: list[str], search: list[str], texts: list[str]
 ) -> tuple[bytes, str]:
     """Compiles a text behind another one. Where AMD's compiler refuses it, vector types are plain
-    structures."""
+    structures.
+    """
     try:
         return _compiled(before + text, flags)
     except CompileError as error:
@@ -389,8 +387,6 @@ class SourceModule(CudaModule):
 
     Raises
     ------
-    TypeError
-        ``options`` or ``include_dirs`` is no sequence of texts.
     CompileError
         The compiler refused the source; the exception has its log.
     Unsupported

@@ -28,7 +28,7 @@ from ._curand import (
     direction_vector_set,
     get_curand_version,
 )
-from ._driver.enumeration_types import known
+from ._driver.enumerations import known
 
 __all__ = [
     "MRG32k3aRandomNumberGenerator",

@@ -35,8 +35,7 @@ from ._core import (
     pagelocked_empty,
     register_host_memory,
 )
-from ._driver.context import Context
-from ._driver.device import Device
+from ._driver.device import Context, Device
 from ._driver.handlers import (
     ArgumentHandler,
     In,
@@ -75,9 +74,6 @@ from ._driver.memory import (
     memcpy_htod_async,
     memcpy_peer,
     memcpy_peer_async,
-    to_device,
-)
-from ._driver.memset import (
     memset_d2d8,
     memset_d2d8_async,
     memset_d2d16,
@@ -90,6 +86,7 @@ from ._driver.memset import (
     memset_d16_async,
     memset_d32,
     memset_d32_async,
+    to_device,
 )
 from ._driver.opengl import (
     BufferObject,
@@ -102,29 +99,24 @@ from ._driver.opengl import (
     make_gl_context,
 )
 from ._driver.surfaces import SurfaceReference
-from ._driver.texture_arrays import Array, ArrayDescriptor, ArrayDescriptor3D
+from ._driver.texture_arrays import (
+    Array,
+    ArrayDescriptor,
+    ArrayDescriptor3D,
+    dtype_to_array_format,
+)
 from ._driver.texture_copies import (
     bind_array_to_texref,
-    dtype_to_array_format,
     gpuarray_to_array,
     make_multichannel_2d_array,
     matrix_to_array,
     matrix_to_texref,
-    np_to_array,
-)
-from ._driver.texture_enumerations import (
-    address_mode,
-    array3d_flags,
-    array_format,
-    filter_mode,
-    memory_type,
-)
-from ._driver.texture_rows import (
     memcpy_atoa,
     memcpy_atod,
     memcpy_atoh,
     memcpy_dtoa,
     memcpy_htoa,
+    np_to_array,
     py_memcpy_atoh,
     py_memcpy_htoa,
 )
@@ -148,11 +140,15 @@ from ._errors import (
 
 if TYPE_CHECKING:
     from ._driver.enumerations import (
+        address_mode,
+        array3d_flags,
         array_cubemap_face,
+        array_format,
         compute_mode,
         ctx_flags,
         device_attribute,
         event_flags,
+        filter_mode,
         func_cache,
         function_attribute,
         graphics_map_flags,
@@ -166,6 +162,7 @@ if TYPE_CHECKING:
         limit,
         mem_attach_flags,
         mem_host_register_flags,
+        memory_type,
         pointer_attribute,
         profiler_output_mode,
         shared_config,
@@ -325,8 +322,8 @@ __all__ = [
 
 
 def init(flags: int = 0) -> None:
-    """Opens the backend that ``PYGPU_BACKEND`` names, else the best one here (``cuInit``,
-    ``hipInit``). Every use of a device does it, too.
+    """Opens the backend that ``PYGPU_BACKEND`` names, or the best one available. The first use of a
+    device does so, too.
 
     Parameters
     ----------
@@ -336,13 +333,10 @@ def init(flags: int = 0) -> None:
     Raises
     ------
     BackendUnavailable
-        There is no such backend here; the message says what was looked for.
-    LogicError
-        ``flags`` is another number.
+        There is no such backend; the message says what was looked for.
 
     Examples
     --------
-    >>> from pygpu import driver
     >>> driver.init()
     """
     if flags != 0:
@@ -356,18 +350,11 @@ _CUDA_ELSEWHERE = (12, 8, 0)
 
 
 def get_driver_version() -> int:
-    """Returns the version of CUDA or of HIP that the driver is of (``cuDriverGetVersion``,
-    ``hipDriverGetVersion``).
-
-    Returns
-    -------
-    int
-        The version in the driver's form, on CUDA ``1000 * major + 10 * minor``; on the host that of
-        this library.
+    """Returns the version of CUDA or HIP in the driver's form, on CUDA ``1000 * major + 10 *
+    minor``; on the host that of this library.
 
     Examples
     --------
-    >>> from pygpu import driver
     >>> driver.get_driver_version() >= 0
     True
     """
@@ -375,18 +362,11 @@ def get_driver_version() -> int:
 
 
 def get_version() -> tuple[int, int, int]:
-    """Returns the version of CUDA whose interface this is: the driver's on NVIDIA's devices, and
-    one version on all others. In PyCUDA it is the toolkit's, and programs choose by it what they
-    call.
-
-    Returns
-    -------
-    tuple of int
-        Major and minor version, and 0.
+    """Returns major and minor version of CUDA, and 0: the driver's on NVIDIA's devices, one version
+    on all others. PyCUDA returns the toolkit's.
 
     Examples
     --------
-    >>> from pygpu import driver
     >>> driver.get_version() >= (12, 0, 0)
     True
     """
@@ -397,8 +377,7 @@ def get_version() -> tuple[int, int, int]:
 
 
 def initialize_profiler(config_file: str, output_file: str, output_mode: int) -> None:
-    """Raises ``Unsupported``: profilers are attached from outside, and no driver since CUDA 12
-    takes a configuration.
+    """Raises ``Unsupported``: no driver since CUDA 12 takes a configuration.
 
     Parameters
     ----------
@@ -414,7 +393,6 @@ def initialize_profiler(config_file: str, output_file: str, output_mode: int) ->
 
     Examples
     --------
-    >>> from pygpu import driver
     >>> driver.initialize_profiler("", "", driver.profiler_output_mode.CSV)
     Traceback (most recent call last):
         ...
@@ -424,17 +402,10 @@ def initialize_profiler(config_file: str, output_file: str, output_mode: int) ->
 
 
 def start_profiler() -> None:
-    """Starts recording in the profiler that is attached to the process (``cuProfilerStart``,
-    ``hipProfilerStart``). Without one it does nothing.
-
-    Raises
-    ------
-    Unsupported
-        The driver has no such call.
+    """Starts recording in the profiler that is attached to the process; does nothing without one.
 
     Examples
     --------
-    >>> from pygpu import driver
     >>> driver.start_profiler()
     >>> driver.stop_profiler()
     """
@@ -442,34 +413,20 @@ def start_profiler() -> None:
 
 
 def stop_profiler() -> None:
-    """Ends recording in the profiler that is attached to the process (``cuProfilerStop``,
-    ``hipProfilerStop``).
-
-    Raises
-    ------
-    Unsupported
-        The driver has no such call.
+    """Ends what :func:`start_profiler` began.
 
     Examples
     --------
-    >>> from pygpu import driver
-    >>> driver.start_profiler()
     >>> driver.stop_profiler()
     """
     _core.set_profiling(False)
 
 
 def have_gl_ext() -> bool:
-    """Returns whether arrays can be shared with OpenGL.
-
-    Returns
-    -------
-    bool
-        False.
+    """Returns False: arrays cannot be shared with OpenGL.
 
     Examples
     --------
-    >>> from pygpu import driver
     >>> driver.have_gl_ext()
     False
     """
@@ -480,16 +437,16 @@ CUDA_DEBUGGING = False
 
 
 def set_debugging(flag: bool = True) -> None:
-    """Sets whether kernels are compiled for a debugger from now on: ``driver.CUDA_DEBUGGING``.
+    """Sets whether kernels are compiled for a debugger from now on, as ``driver.CUDA_DEBUGGING``
+    says. Such kernels run slower.
 
     Parameters
     ----------
     flag : bool
-        True for code that a debugger can step through, which runs slower.
+        Whether they are.
 
     Examples
     --------
-    >>> from pygpu import driver
     >>> driver.set_debugging()
     >>> driver.set_debugging(False)
     """

@@ -39,7 +39,7 @@ import numpy as np
 
 from . import _arguments, _core
 from ._core import GPUArray
-from ._driver.context import on_device
+from ._driver.device import on_device
 from ._errors import InvalidArgument
 from ._exchange.columns import Column, OpenedColumn, export_column, open_column
 from ._exchange.descriptor import HANDLE_OCTETS, Descriptor, _restore, in_any_form
@@ -95,11 +95,6 @@ def empty(shape: Any, dtype: Any = np.float64, order: str | None = "C") -> GPUAr
     order : {"C", "F"}
         The memory order.
 
-    Returns
-    -------
-    GPUArray
-        The array, on the current device.
-
     Raises
     ------
     MemoryError
@@ -127,22 +122,14 @@ def share(array: GPUArray) -> GPUArray:
     array : GPUArray
         The array.
 
-    Returns
-    -------
-    GPUArray
-        The copy, without gaps: in Fortran order if the array is so only, else in C order.
-
     Raises
     ------
-    TypeError
-        ``array`` is no GPUArray.
     MemoryError
         The device has not so much free memory.
 
     Examples
     --------
     >>> import pygpu.autoinit
-    >>> from pygpu import gpuarray
     >>> share(gpuarray.arange(3, dtype="i4"))
     array([0, 1, 2], dtype=int32)
     """
@@ -175,17 +162,8 @@ def export(array: GPUArray, copy: bool | None = None) -> Descriptor:
         cannot be shared, as stream-ordered memory, that of a pool, and that of another process
         cannot; False refuses.
 
-    Returns
-    -------
-    Descriptor
-        The array as plain data.
-
     Raises
     ------
-    TypeError
-        ``array`` is no GPUArray.
-    LogicError
-        ``copy`` is False, and the memory cannot be shared.
     Unsupported
         The device shares no memory.
     InvalidArgument
@@ -269,11 +247,6 @@ def release(descriptor: Descriptor) -> None:
     descriptor : Descriptor
         What :func:`export` returned, the object itself; a copy that was passed on does nothing.
 
-    Raises
-    ------
-    TypeError
-        ``descriptor`` is none.
-
     Examples
     --------
     >>> import pygpu.autoinit
@@ -326,11 +299,6 @@ class OpenedArray(GPUArray):
         the device's work. Later uses of the array and of its views raise ``LogicError``.
 
         Does nothing the second time, and for memory that this process has exported itself.
-
-        Raises
-        ------
-        LogicError
-            An array of another library or a buffer still uses the memory; it stays open.
         """
         allocation, self._opened = getattr(self, "_opened", None), None
         if allocation is None:
@@ -372,11 +340,6 @@ def open(
 
     Raises
     ------
-    TypeError, ValueError
-        ``descriptor`` is none, or a part of it is not allowed.
-    LogicError
-        The handle is none of this backend, is stale or forged; the allocation is smaller than the
-        descriptor says; or the exporting process has ended or has freed it.
     InvalidArgument
         The descriptor is of another backend, or of a device that is not there, and so may
         ``device`` be; a ``LogicError``.
@@ -384,7 +347,6 @@ def open(
     Examples
     --------
     >>> import pygpu.autoinit
-    >>> from pygpu import gpuarray
     >>> a = share(gpuarray.arange(6, dtype="i4"))
     >>> with a[::2].ipc_handle() as descriptor, open(descriptor) as b:
     ...     b
@@ -526,18 +488,6 @@ def loads(data: bytes) -> Descriptor:
     ----------
     data : bytes
         What ``pickle.dumps`` returned for a descriptor.
-
-    Returns
-    -------
-    Descriptor
-        The descriptor, checked as any other.
-
-    Raises
-    ------
-    TypeError
-        The data is no bytes.
-    ValueError
-        The data is no pickle of a descriptor, or a part of it is not allowed.
 
     Examples
     --------

@@ -119,7 +119,8 @@ def in_front(texts: Sequence[str]) -> str:
 
 def _beside_own(name: str) -> str:
     """The lines by which a program's own function has another name, under which AMD's for other
-    types stand beside it."""
+    types stand beside it.
+    """
     other = _FORWARDED_CAS if name == "atomicCAS" else _FORWARDED
     template = "" if name.startswith("__") else other
     return f"{template.format(name=name)}#define {name} pygpu_own_{name}\n"
@@ -127,7 +128,8 @@ def _beside_own(name: str) -> str:
 
 def vectors(code: str) -> str:
     """Returns the lines by which a program's vector types are plain structures; empty for one
-    without them."""
+    without them.
+    """
     if not _VECTOR.search(code):
         return ""
     has_textures = _headers.declares_references(code) or _headers.names_textures(code)
@@ -140,7 +142,8 @@ def vectors(code: str) -> str:
 def _text_of_host(name: str, renamed: Sequence[str] = ()) -> str:
     """The text that a header has on the host, whose functions without a qualifier are the device's,
     too. The double of AMD's runtime has a part of the language already. Beside AMD's functions of
-    the same names those have others."""
+    the same names those have others.
+    """
     text = "".join(f"#define {it} pygpu{it}\n" for it in renamed)
     text += (
         "#pragma clang force_cuda_host_device begin\n"

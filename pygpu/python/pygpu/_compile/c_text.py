@@ -18,5 +18,6 @@ def without_comments(text: str) -> str:
 
 def code_of(text: str) -> str:
     """Returns a text with spaces in place of comments and literals: what is left lies where it
-    lay."""
+    lay.
+    """
     return _NO_CODE.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)

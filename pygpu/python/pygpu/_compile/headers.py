@@ -112,7 +112,8 @@ def names_textures(source: str) -> bool:
 
 def with_visible_references(source: str) -> str:
     """Returns a text with spaces in place of ``static`` in front of references: AMD's runtime finds
-    no such variable, and its compiler takes one that the text does not write for a constant."""
+    no such variable, and its compiler takes one that the text does not write for a constant.
+    """
     code = code_of(source)
     for found in reversed(list(_STATIC_REFERENCE.finditer(code))):
         source = f"{source[: found.start()]}{' ' * len(found[0])}{source[found.end() :]}"
@@ -127,7 +128,8 @@ def of_std(source: str) -> list[str]:
 def unasked(source: str, folders: Sequence[str]) -> str:
     """Returns what nvcc has in front of a program unasked, as far as a text may use it; headers of
     its own in ``folders`` may use any of ``std``. A text that makes another type of a name in a
-    header, which nvcc refuses, is without that header."""
+    header, which nvcc refuses, is without that header.
+    """
     code = code_of(source)
     own = dict(_types(code))
     headers = [it for it, names in _UNASKED.items() if re.search(rf"\b(?:{names})\b", code)]
@@ -250,7 +252,8 @@ def _replaced(source: str, code: str, file: str, places: list[tuple[re.Match[str
 
 def closed(text: str) -> str:
     """Returns a text without what its headers have in it for those of vendors, of which it includes
-    none: a text that reads no file is compiled once for all processes."""
+    none: a text that reads no file is compiled once for all processes.
+    """
     return _FOR_VENDORS.sub(lambda found: f"#if{found[1] or ' 1'}", _FOR_AMD.sub("", text))
 
 
@@ -341,6 +344,7 @@ def advice(log: str, backend: str) -> str:
 
 def search_options(folders: Sequence[str], vendors: Sequence[str]) -> list[str]:
     """Returns the options that name folders of headers: a program's, the vendor's, and those of
-    this package, of which those for AMD's compilers come before what NVIDIA's have."""
+    this package, of which those for AMD's compilers come before what NVIDIA's have.
+    """
     own = [FOLDER / "hip"] if _core.choose_backend() == "hip" else []
     return [f"-I{folder}" for folder in (*folders, *own, *vendors, FOLDER, FOLDER / "std")]

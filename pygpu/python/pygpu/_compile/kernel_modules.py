@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _arguments, _core
 from .._core import Linker
-from .._driver.context import Context
+from .._driver.device import Context
 from .._driver.enumerations import jit_input_type
 from .._errors import Unsupported
 from . import headers
@@ -74,16 +74,6 @@ class CudaModule:
         ----------
         name : str
             The kernel's name.
-
-        Returns
-        -------
-        driver.Function
-            The kernel.
-
-        Raises
-        ------
-        LogicError
-            The module has no such kernel.
         """
         return self.module.get_function(name)
 
@@ -94,18 +84,6 @@ class CudaModule:
         ----------
         name : str
             The variable's name.
-
-        Returns
-        -------
-        address : int
-            Its address in device memory, valid as long as the module.
-        size : int
-            Its bytes.
-
-        Raises
-        ------
-        LogicError
-            The module has no such variable.
         """
         return self.module.get_global(name)
 
@@ -117,15 +95,8 @@ class CudaModule:
         name : str
             The name of a variable that was declared as ``texture<...>``.
 
-        Returns
-        -------
-        driver.TextureReference
-            The reference.
-
         Raises
         ------
-        LogicError
-            The module has no such variable.
         Unsupported
             The device has no textures.
         """
@@ -139,15 +110,8 @@ class CudaModule:
         name : str
             The name of a variable that was declared as ``surface<...>``.
 
-        Returns
-        -------
-        driver.SurfaceReference
-            The reference.
-
         Raises
         ------
-        LogicError
-            The module has no such variable.
         Unsupported
             The device has no surfaces.
         """
@@ -258,8 +222,6 @@ class DynamicModule(CudaModule):
             The compiler refused the source.
         Unsupported
             The device is not NVIDIA's, and has no PTX.
-        ValueError
-            The module is linked already.
         """
         # Programs change the flags of that module.
         from .. import compiler
@@ -302,11 +264,6 @@ class DynamicModule(CudaModule):
         -------
         DynamicModule
             The module itself.
-
-        Raises
-        ------
-        ValueError
-            The module is linked already.
         """
         self._open_linker().add_data(data, input_type, name)
         return self
@@ -328,8 +285,6 @@ class DynamicModule(CudaModule):
 
         Raises
         ------
-        ValueError
-            The module is linked already.
         OSError
             The file cannot be read.
         """
@@ -353,8 +308,6 @@ class DynamicModule(CudaModule):
         ------
         OSError
             The library is not there.
-        ValueError
-            The module is linked already.
         """
         return self.add_file(_find_library(libname, self.cuda_libdir), jit_input_type.LIBRARY)
 
@@ -365,11 +318,6 @@ class DynamicModule(CudaModule):
         -------
         DynamicModule
             The module itself.
-
-        Raises
-        ------
-        ValueError
-            The module is linked already.
         """
         linker, self.linker = self._open_linker(), None
         self.module = linker.link_module()

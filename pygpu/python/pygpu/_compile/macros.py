@@ -61,7 +61,8 @@ def in_front(texts: Sequence[str], backend: str) -> str:
 
 def vectors(texts: Sequence[str]) -> str:
     """Returns the lines by which vector types are plain structures, for a program that AMD's
-    compiler refuses with its own; empty for programs without such types, and for those of HIP."""
+    compiler refuses with its own; empty for programs without such types, and for those of HIP.
+    """
     from . import amd_words
 
     codes = list(map(code_of, texts))
@@ -73,7 +74,8 @@ def of_options(flags: Sequence[str], backend: str) -> tuple[list[str], str, str]
     """Returns options for a GPU's compiler without macros that its own headers or those of this
     package would take for theirs, and the lines in their place: in front of all, where AMD's
     compiler is asked what it is, and in front of the program. Functions with a stated rounding are
-    told of options that allow others."""
+    told of options that allow others.
+    """
     kept: list[str] = []
     own: list[str] = []
     is_fast = backend == "hip" and _FAST.intersection(flags)
@@ -95,7 +97,8 @@ def of_options(flags: Sequence[str], backend: str) -> tuple[list[str], str, str]
 
 def folders_of_options(flags: Sequence[str]) -> list[str]:
     """Returns the folders of a program's own headers that options name: none of the system's,
-    and none of a toolkit."""
+    and none of a toolkit.
+    """
     folders = []
     rest = iter(flags)
     for flag in rest:

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from .. import _core
-from .._driver.context import Context
+from .._driver.device import Context
 from .._errors import CompileError, Unsupported
 from . import headers as _headers
 
@@ -128,12 +128,6 @@ def get_nvcc_version(nvcc: str) -> str:
     nvcc : str
         A name or path of ``nvcc``.
 
-    Returns
-    -------
-    str
-        The text; "nvcc unknown version", and a warning, for a program that fails or is not there:
-        nothing but NVIDIA's toolkits has one, and kernels are compiled without it.
-
     Examples
     --------
     >>> import warnings
@@ -166,11 +160,6 @@ def preprocess_source(source: str, options: Sequence[str], nvcc: str) -> str:
         Options of ``nvcc``.
     nvcc : str
         A name or path of ``nvcc``.
-
-    Returns
-    -------
-    str
-        The text, without the name of the file that ``nvcc`` read.
 
     Raises
     ------

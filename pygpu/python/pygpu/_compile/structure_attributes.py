@@ -92,7 +92,8 @@ def _closing(code: str, start: int) -> int:
 
 def _keyword(code: str, close: int) -> tuple[int, int] | None:
     """Where the word ``struct`` begins and ends whose body the brace at ``close`` ends; None for
-    another body."""
+    another body.
+    """
     depth = 0
     for place in range(close, -1, -1):
         depth += {"}": 1, "{": -1}.get(code[place], 0)

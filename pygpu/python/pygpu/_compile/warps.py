@@ -50,7 +50,8 @@ _NAME = re.compile(r"\b[A-Za-z_]\w*")
 
 def in_front(texts: Sequence[str]) -> str:
     """Returns the lines that a program for AMD's devices needs in front of it, if one of its texts
-    has functions of warps."""
+    has functions of warps.
+    """
     code = "\n".join(code_of(text) for text in texts)
     names = [name for text in texts for name in headers.includes(text)]
     has_groups = any(name.startswith(_GROUPS) for name in names)
@@ -67,7 +68,8 @@ def in_front(texts: Sequence[str]) -> str:
 
 def _own_functions(code: str) -> set[str]:
     """Returns the names that a text has functions of its own for. One for a structure stands beside
-    those for numbers."""
+    those for numbers.
+    """
     own = set()
     for found in _OWN_FUNCTION.finditer(code):
         name, parameters = found.groups()
@@ -83,7 +85,8 @@ def _own_functions(code: str) -> set[str]:
 
 def _is_of_cuda(code: str, has_groups: bool) -> bool:
     """Whether a text is CUDA's alone: it has lanes by CUDA's functions or groups, nothing of HIP,
-    and no mask of more than 32 bits."""
+    and no mask of more than 32 bits.
+    """
     if _OF_HIP.search(code):
         return False
     active = set(_ACTIVE.findall(code))

@@ -22,8 +22,8 @@ class DebugMemoryPool(DeviceMemoryPool):
     Parameters
     ----------
     interactive : bool
-        Whether the program asks on the terminal for a name of each new place, and waits for Enter
-        at each allocation. PyCUDA keeps the names in a file; here they last as long as the pool.
+        Whether the pool asks on the terminal for a name of each new place, and waits for Enter at
+        each allocation. PyCUDA keeps the names in a file; here they last as long as the pool.
     logfile : file, optional
         Receives the report; ``sys.stdout`` by default.
 
@@ -65,18 +65,8 @@ class DebugMemoryPool(DeviceMemoryPool):
         ----------
         size : int
             Bytes.
-
-        Returns
-        -------
-        PooledDeviceAllocation
-            The memory.
-
-        Raises
-        ------
-        MemoryError
-            There is not so much memory, not even once the kept blocks are freed.
         """
-        from traceback import extract_stack
+        from traceback import extract_stack  # a program that debugs needs it, no other
 
         description = self.describe(tuple(frame.name for frame in extract_stack()), size)
         in_use = Counter(self.blocks.values())
@@ -109,11 +99,6 @@ class DebugMemoryPool(DeviceMemoryPool):
         size : int
             Bytes that are allocated there.
 
-        Returns
-        -------
-        str
-            The names with ``|`` between them, or what the program's user called the place.
-
         Examples
         --------
         >>> import pygpu.autoinit
@@ -130,7 +115,7 @@ class DebugMemoryPool(DeviceMemoryPool):
             if answer:
                 self.stacktrace_mnemonics[stack, size] = answer
             else:
-                from traceback import print_stack
+                from traceback import print_stack  # as above
 
                 print_stack()
         return self.stacktrace_mnemonics[stack, size]

@@ -1,15 +1,19 @@
-"""Devices."""
+"""Devices and contexts."""
 
 from __future__ import annotations
 
+from _thread import _local as thread_local
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from .. import _arguments, _core
 from .._errors import Error, LogicError
 
+# Methods import the enumerations when they are called, because making them takes long.
 if TYPE_CHECKING:
-    from .context import Context
-    from .enumerations import device_attribute
+    from collections.abc import Iterator
+
+    from .enumerations import device_attribute, func_cache, shared_config
 
 _COMPUTE_MODE = 20
 
@@ -22,16 +26,8 @@ class Device:
     number_or_pci_bus_id : int or str
         A number from 0, or the text that names the device.
 
-    Raises
-    ------
-    TypeError
-        The argument is neither a number nor a text.
-    LogicError
-        There is no such device.
-
     Examples
     --------
-    >>> from pygpu import driver
     >>> driver.Device(0) == driver.Device(driver.Device(0).pci_bus_id())
     True
     >>> device = driver.Device(0)
@@ -68,12 +64,7 @@ class Device:
 
     @staticmethod
     def count() -> int:
-        """Returns the number of devices (``cuDeviceGetCount``, ``hipGetDeviceCount``).
-
-        Returns
-        -------
-        int
-            1 on the host.
+        """Returns the number of devices.
 
         Raises
         ------
@@ -88,86 +79,39 @@ class Device:
         return self._ordinal
 
     def name(self) -> str:
-        """Returns the device's name (``cuDeviceGetName``, ``hipDeviceGetName``).
-
-        Returns
-        -------
-        str
-            The name; that of the processor on the host.
-        """
+        """Returns the device's name."""
         return _core.device_properties(self._ordinal)[0]
 
     def pci_bus_id(self) -> str:
-        """Returns the device's place on the bus (``cuDeviceGetPCIBusId``,
-        ``hipDeviceGetPCIBusId``).
-
-        Returns
-        -------
-        str
-            Domain, bus, device and function in hexadecimal digits, ``0000:01:00.0`` for example.
-        """
+        """Returns the device's place on the PCI bus."""
         return _core.device_properties(self._ordinal)[1]
 
     def uuid(self) -> str | None:
-        """Returns what names the device and no other one (``cuDeviceGetUuid``,
-        ``hipDeviceGetUuid``).
-
-        PyCUDA has no such method.
-
-        Returns
-        -------
-        str or None
-            The text, ``GPU-...`` for example; None where there is none, as on the host.
-        """
+        """Returns the device's unique name, or None. PyCUDA has no such method."""
         return _core.device_uuid(self._ordinal)
 
     def compute_capability(self) -> tuple[int, int]:
-        """Returns the device's generation.
-
-        Returns
-        -------
-        tuple of int
-            Major and minor number; (8, 0) for the host, as which it compiles kernels.
-        """
+        """Returns the device's generation."""
         return _core.device_properties(self._ordinal)[2]
 
     def architecture(self) -> str:
-        """Returns what compilers call the device. PyCUDA has no such method.
-
-        Returns
-        -------
-        str
-            ``sm_90`` or ``gfx942`` for example; empty for the host.
-        """
+        """Returns the compilers' name of the device, as ``sm_90``. PyCUDA has no such method."""
         return _core.device_architecture(self._ordinal)
 
     def total_memory(self) -> int:
-        """Returns the size of the device's memory (``cuDeviceTotalMem``, ``hipDeviceTotalMem``).
-
-        Returns
-        -------
-        int
-            Bytes; those of the machine's memory on the host.
-        """
+        """Returns the bytes of the device's memory."""
         return _core.device_properties(self._ordinal)[3]
 
     def get_attribute(self, attr: int) -> int:
-        """Returns one numbered property (``cuDeviceGetAttribute``, ``hipDeviceGetAttribute``).
+        """Returns one numbered property.
 
         Parameters
         ----------
         attr : device_attribute
             Which property.
 
-        Returns
-        -------
-        int
-            Its value.
-
         Raises
         ------
-        TypeError
-            ``attr`` is no whole number.
         Error
             The device does not know the property.
         """
@@ -180,13 +124,7 @@ class Device:
         return compute_mode(value)
 
     def get_attributes(self) -> dict[device_attribute, int]:
-        """Returns all properties that the device knows.
-
-        Returns
-        -------
-        dict
-            The values by their names, which are of ``driver.device_attribute``.
-        """
+        """Returns all properties that the device knows."""
         from .enumerations import device_attribute
 
         result = {}
@@ -207,80 +145,46 @@ class Device:
         return self.get_attribute(attribute)
 
     def stream_priority_range(self) -> tuple[int, int]:
-        """Returns the priorities that streams can have (``cuCtxGetStreamPriorityRange``,
-        ``hipDeviceGetStreamPriorityRange``). PyCUDA has no such method.
-
-        Returns
-        -------
-        tuple of int
-            The least and the greatest; the number of the greatest is the smaller one.
-        """
+        """Returns the least and the greatest priority of streams. PyCUDA has no such method."""
         return _core.stream_priority_range(self._ordinal)
 
     def make_context(self, flags: int = 0) -> Context:
         """Returns a new context on the device, and makes it the current one of this thread.
 
-        It is the device's primary context, as all contexts here are, so that memory, streams and
-        modules of one are those of the others. In PyCUDA it has its own.
+        All contexts are the device's primary context: they share memory, streams and modules. In
+        PyCUDA each has its own.
 
         Parameters
         ----------
         flags : int
-            Values of ``driver.ctx_flags``; they have no effect on a primary context.
-
-        Returns
-        -------
-        Context
-            The context.
+            Values of ``driver.ctx_flags``, which have no effect.
 
         Examples
         --------
-        >>> from pygpu import driver
         >>> context = driver.Device(0).make_context()
         >>> context.pop()
         """
-        from .context import Context
-
         context = Context._of(self)
         context.push()
         return context
 
     def retain_primary_context(self) -> Context:
-        """Returns the context that libraries share; it is not made the current one.
-
-        Returns
-        -------
-        Context
-            A new object for the context.
-        """
-        from .context import Context
-
+        """Returns the context that libraries share; it is not made the current one."""
         return Context._of(self)
 
     def can_access_peer(self, dev: Device) -> bool:
-        """Returns whether kernels on this device can use the memory of another one
-        (``cuDeviceCanAccessPeer``).
+        """Returns whether kernels on this device can use the memory of another one.
 
         Parameters
         ----------
         dev : Device
             The other device.
-
-        Returns
-        -------
-        bool
-            Whether they can.
-
-        Raises
-        ------
-        TypeError
-            ``dev`` is no device.
         """
         return _core.can_access_peer(self._ordinal, _arguments.instance("dev", dev, Device).ordinal)
 
     def reset(self) -> None:
-        """Destroys everything on the device: memory, streams, events and modules of this and of
-        all other libraries in the process. The way to go on after a kernel has failed.
+        """Destroys everything on the device: memory, streams, events and modules of this and all
+        other libraries in the process. Use it to go on after a kernel has failed.
 
         Raises
         ------
@@ -298,3 +202,312 @@ class Device:
     def __repr__(self) -> str:
         # Programs assign `name` in classes of their own.
         return f"<Device {self._ordinal}: {Device.name(self)}>"
+
+
+_TOKEN = object()
+_local = thread_local()
+
+
+def _stack() -> list[Context]:
+    try:
+        return _local.stack
+    except AttributeError:
+        _local.stack = []
+        return _local.stack
+
+
+def _activate(stack: list[Context]) -> None:
+    _core.set_current_device(stack[-1]._device.ordinal if stack else None)
+
+
+def ordinal_of(name: str, context: Context | None) -> int:
+    """The number of a context's device, or of the current one."""
+    if context is None:
+        return _core.current_ordinal()
+    return _arguments.instance(name, context, Context)._device.ordinal
+
+
+@contextmanager
+def on_device(ordinal: int) -> Iterator[None]:
+    """Makes a device the thread's current one for a while."""
+    before = _core.current_ordinal()
+    if before == ordinal:
+        yield
+        return
+    _core.set_current_device(ordinal)
+    try:
+        yield
+    finally:
+        _core.set_current_device(before)
+
+
+class Context:
+    """The use of a device by a thread, which has a stack of contexts: the last one is current.
+
+    All contexts of a device share its memory and its default stream. `Device.make_context` and
+    `Device.retain_primary_context` return them.
+
+    Parameters
+    ----------
+    device : Device
+        The device.
+    token : object
+        Known to these methods only.
+
+    Examples
+    --------
+    >>> context = driver.Device(0).make_context()
+    >>> driver.Context.get_device() == driver.Device(0)
+    True
+    >>> context.pop()
+    >>> context.push()
+    >>> attached = driver.Context.attach()
+    >>> attached is driver.Context.get_current() is context
+    True
+    >>> attached.detach()
+    >>> driver.Context.set_cache_config(driver.func_cache.PREFER_L1)
+    >>> print(driver.Context.get_cache_config(), driver.Context.get_shared_config())
+    PREFER_L1 DEFAULT_BANK_SIZE
+    >>> driver.Context.set_shared_config(driver.shared_config.EIGHT_BYTE_BANK_SIZE)
+    >>> driver.Context.get_api_version() == driver.get_driver_version()
+    True
+    >>> driver.Context.synchronize()
+    >>> driver.Context.trim_memory()
+    >>> driver.Context.kept_memory() >= 0
+    True
+    >>> driver.Context.pop()
+    """
+
+    def __init__(self, device: Device, token: object) -> None:
+        if token is not _TOKEN:
+            raise TypeError("contexts are made by Device.make_context")
+        self._device = device
+        self._uses = 1
+        # `PREFER_NONE` and `DEFAULT_BANK_SIZE`.
+        self._cache_config = self._shared_config = 0
+
+    @classmethod
+    def _of(cls, device: Device) -> Context:
+        return cls(device, _TOKEN)
+
+    def __repr__(self) -> str:
+        detached = "" if self._uses else ", detached"
+        return f"<Context of {self._device!r}{detached}>"
+
+    def _check(self) -> None:
+        if self._uses < 1:
+            raise LogicError("the context has been detached")
+
+    @staticmethod
+    def _current() -> Context:
+        context = Context.get_current()
+        if context is None:
+            raise LogicError("this thread has no current context")
+        return context
+
+    @staticmethod
+    def attach(flags: int = 0) -> Context:
+        """Returns the current context with one more use, which :meth:`detach` ends.
+
+        Parameters
+        ----------
+        flags : int
+            Has no effect.
+        """
+        context = Context._current()
+        context._uses += 1
+        return context
+
+    def detach(self) -> None:
+        """Ends one use; the last one takes the context from this thread's stack."""
+        self._check()
+        self._uses -= 1
+        stack = _stack()
+        if self._uses == 0 and self in stack:
+            stack[:] = [context for context in stack if context is not self]
+            _activate(stack)
+
+    def push(self) -> None:
+        """Makes the context the current one of this thread, also for other libraries."""
+        self._check()
+        stack = _stack()
+        _activate([self])
+        stack.append(self)
+
+    @staticmethod
+    def pop() -> None:
+        """Makes the context before the current one current again."""
+        stack = _stack()
+        if not stack:
+            raise LogicError("cannot pop: this thread has no current context")
+        _activate(stack[:-1])
+        stack.pop()
+
+    @staticmethod
+    def get_current() -> Context | None:
+        """Returns the current context of this thread."""
+        stack = _stack()
+        return stack[-1] if stack else None
+
+    @staticmethod
+    def get_device() -> Device:
+        """Returns the device of the current context, or the one that arrays go to. PyCUDA raises an
+        exception if there is no context.
+        """
+        return Device(_core.current_ordinal())
+
+    @staticmethod
+    def synchronize() -> None:
+        """Waits for all work of the device.
+
+        Raises
+        ------
+        Error
+            Queued work has failed: a kernel accessed an invalid address, for example.
+        """
+        _core.synchronize()
+
+    @staticmethod
+    def get_api_version() -> int:
+        """Returns the version of the driver."""
+        return _core.driver_version()
+
+    @staticmethod
+    def get_limit(limit: int) -> int:
+        """Returns a limit of kernels.
+
+        Parameters
+        ----------
+        limit : driver.limit
+            Which limit.
+
+        Raises
+        ------
+        Unsupported
+            The device has no such limit.
+
+        Examples
+        --------
+        >>> try:
+        ...     size = driver.Context.get_limit(driver.limit.STACK_SIZE)  # bytes a thread
+        ... except driver.Unsupported:
+        ...     size = None
+        """
+        return _core.get_limit(_arguments.whole("limit", limit))
+
+    @staticmethod
+    def set_limit(limit: int, value: int) -> None:
+        """Sets a limit of kernels; the driver may round it. See :meth:`get_limit`.
+
+        Parameters
+        ----------
+        limit : driver.limit
+            Which limit.
+        value : int
+            Its value.
+
+        Examples
+        --------
+        >>> try:
+        ...     driver.Context.set_limit(driver.limit.STACK_SIZE, 2048)  # bytes a thread
+        ... except driver.Unsupported:
+        ...     pass
+        """
+        _core.set_limit(_arguments.whole("limit", limit), _arguments.whole("value", value))
+
+    @staticmethod
+    def get_cache_config() -> func_cache:
+        """Returns what :meth:`set_cache_config` was given."""
+        from .enumerations import func_cache
+
+        return func_cache(Context._current()._cache_config)
+
+    @staticmethod
+    def set_cache_config(cc: int) -> None:
+        """Remembers a preference, without effect: only ``Function.set_cache_config`` has one.
+
+        Parameters
+        ----------
+        cc : func_cache
+            The preference.
+        """
+        from .enumerations import func_cache, known
+
+        Context._current()._cache_config = known("cc", func_cache, cc)
+
+    @staticmethod
+    def get_shared_config() -> shared_config:
+        """Returns what :meth:`set_shared_config` was given."""
+        from .enumerations import shared_config
+
+        return shared_config(Context._current()._shared_config)
+
+    @staticmethod
+    def set_shared_config(config: int) -> None:
+        """Remembers a width of the banks of shared memory, which no device can change.
+
+        Parameters
+        ----------
+        config : shared_config
+            The width.
+        """
+        from .enumerations import known, shared_config
+
+        Context._current()._shared_config = known("config", shared_config, config)
+
+    @staticmethod
+    def kept_memory() -> int:
+        """Returns the bytes of freed memory that the current device keeps for later arrays. PyCUDA
+        keeps none.
+        """
+        return _core.kept_memory()
+
+    @staticmethod
+    def trim_memory(keep: int = 0) -> None:
+        """Gives freed memory back to the driver, or on the host to the system. PyCUDA has no such
+        method.
+
+        Parameters
+        ----------
+        keep : int
+            The bytes that the device's pool may keep.
+        """
+        _core.trim_memory(keep)
+
+    @staticmethod
+    def enable_peer_access(peer: Context, flags: int = 0) -> None:
+        """Lets kernels of the current context use the memory of another one.
+
+        Parameters
+        ----------
+        peer : Context
+            The other context.
+        flags : int
+            0.
+        """
+        if flags != 0:
+            raise LogicError(f"flags is {flags}; only 0 is allowed")
+        _core.set_peer_access(ordinal_of("peer", peer), True)
+
+    @staticmethod
+    def disable_peer_access(peer: Context) -> None:
+        """Ends what :meth:`enable_peer_access` began.
+
+        Parameters
+        ----------
+        peer : Context
+            The other context.
+
+        Raises
+        ------
+        Error
+            There is no such access.
+        """
+        _core.set_peer_access(ordinal_of("peer", peer), False)
+
+    @property
+    def handle(self) -> int:
+        """The driver's handle of the device's primary context, which ends with a reset of the
+        device (``CUcontext``, ``hipCtx_t``). On the host it is a number of the device's own.
+        """
+        return _core.context_handle(self._device.ordinal)

@@ -1,24 +1,111 @@
 """The enumerations and flags of ``pycuda.driver``, with the drivers' numbers.
 
-Those for textures are in `_texture_enumerations`. Making these takes a fifth of the time that
-`pygpu.gpuarray` and `pygpu.driver` take to be imported, so they are imported when one is used.
+Making them takes long, so `driver` imports this module when one of them is used.
 """
 
-from .enumeration_types import IntEnum, IntFlag
+import enum
+import operator
+from enum import EnumMeta
+from typing import Any
+
+from .. import _arguments
+
+
+class _Listed(EnumMeta):
+    """Gives an enumeration what those of PyCUDA have: two dictionaries, and calls without a number,
+    which is 0. One whose documentation has no example gets one of how its members print.
+    """
+
+    def __init__(cls, name: str, bases: Any, members: Any, **kwargs: Any) -> None:
+        super().__init__(name, bases, members, **kwargs)
+        text = cls.__doc__ or ""
+        if cls.__members__ and "Examples" not in text:
+            first = next(iter(cls.__members__.values()))
+            lines = "Examples", "--------", f">>> driver.{name}({int(first)})", repr(first)
+            cls.__doc__ = f"{text.rstrip()}\n\n    " + "\n    ".join(lines)
+
+    def __call__(cls, value: Any = 0, *args: Any, **kwargs: Any) -> Any:
+        return super().__call__(value, *args, **kwargs)
+
+    @property
+    def names(cls) -> dict[str, Any]:
+        """The members by their names."""
+        return dict(cls.__members__)
+
+    @property
+    def values(cls) -> dict[int, Any]:
+        """The members by their numbers."""
+        members: list[Any] = list(cls.__members__.values())
+        return {int(member): member for member in members}
+
+
+def _name(member: Any) -> str:
+    """The member's name, as PyCUDA prints it; a combination of flags is a number."""
+    return member._name_ or str(int(member))
+
+
+def _name_or_place(member: Any) -> str:
+    """The member's name; a number without one prints as an expression, as it does in PyCUDA."""
+    return member._name_ or _place(member)
+
+
+def _place(member: Any) -> str:
+    """The member as an expression, in PyCUDA's form."""
+    members = type(member)
+    known = member._name_ in members.__members__
+    end = f".{member._name_}" if known else f"({int(member)})"
+    return f"pygpu.driver.{members.__name__}{end}"
+
+
+def known(name: str, members: _Listed, value: Any) -> Any:
+    """The member of this number."""
+    number = _arguments.whole(name, value)
+    if number not in members.values:
+        raise ValueError(f"{name} is {number}; {members.__name__} has the allowed ones")
+    return members(number)
+
+
+def _format(member: Any, format_spec: str) -> str:
+    """The member's name; the number where there is a format. Python 3.10 has the name for both."""
+    return int.__format__(int(member), format_spec) if format_spec else str(member)
+
+
+class IntEnum(enum.IntEnum, metaclass=_Listed):
+    """Numbers that print as their names. Other numbers have no name, and are no members."""
+
+    __str__ = _name_or_place
+    __repr__ = _place
+    __format__ = _format
+
+    @classmethod
+    def _missing_(cls, value: object) -> Any:
+        try:
+            number = operator.index(value)  # type: ignore[arg-type]
+        except TypeError:
+            return None
+        nameless = int.__new__(cls, number)
+        nameless._name_ = None  # type: ignore[assignment]
+        nameless._value_ = number
+        return nameless
+
+
+class IntFlag(enum.IntFlag, metaclass=_Listed):
+    """Numbers that are combined with ``|``, and print as their names."""
+
+    __str__ = _name
+    __repr__ = _place
+    __format__ = _format
 
 
 class device_attribute(IntEnum):
-    """Numbered properties of a device, which ``Device.get_attribute`` returns.
+    """Numbered properties of a device: the argument of ``Device.get_attribute``.
 
-    Names, numbers and units are those of ``CUdevice_attribute``: clock rates are in kHz, sizes of
-    memory in bytes, widths of textures in elements. Two names with one number are an old and a new
-    one.
+    Names, numbers and units are those of ``CUdevice_attribute``: clock rates in kHz, memory in
+    bytes, texture widths in elements. Two names of one number are the old and the new one.
 
     Examples
     --------
-    >>> from pygpu import driver
-    >>> device = driver.Device(0)
-    >>> device.get_attribute(driver.device_attribute.MAX_THREADS_PER_BLOCK)
+    >>> driver.Device(0).get_attribute(driver.device_attribute.MAX_THREADS_PER_BLOCK)
     1024
     """
 
@@ -132,16 +219,10 @@ class device_attribute(IntEnum):
 
 
 class function_attribute(IntEnum):
-    """Numbered properties of a kernel, which ``Function.get_attribute`` returns.
+    """Numbered properties of a kernel: the argument of ``Function.get_attribute``.
 
     Names with ``_BYTES`` are bytes, ``NUM_REGS`` is the registers of a thread, and
     ``PREFERRED_SHARED_MEMORY_CARVEOUT`` a percentage. ``MAX`` is their number, no property.
-
-    Examples
-    --------
-    >>> from pygpu import driver
-    >>> driver.function_attribute.NUM_REGS, int(driver.function_attribute.NUM_REGS)
-    (pygpu.driver.function_attribute.NUM_REGS, 4)
     """
 
     MAX_THREADS_PER_BLOCK = 0
@@ -158,16 +239,7 @@ class function_attribute(IntEnum):
 
 
 class pointer_attribute(IntEnum):
-    """Numbered properties of an address, as the driver has them.
-
-    As in PyCUDA there is no function that takes them.
-
-    Examples
-    --------
-    >>> from pygpu import driver
-    >>> int(driver.pointer_attribute.MEMORY_TYPE)
-    2
-    """
+    """Numbered properties of an address. As in PyCUDA, no function takes them."""
 
     CONTEXT = 1
     MEMORY_TYPE = 2
@@ -178,20 +250,7 @@ class pointer_attribute(IntEnum):
 class compute_mode(IntEnum):
     """Who may use a device: the values of ``device_attribute.COMPUTE_MODE``.
 
-    Attributes
-    ----------
-    DEFAULT : compute_mode
-        Any number of processes.
-    EXCLUSIVE, EXCLUSIVE_PROCESS : compute_mode
-        One thread (in old drivers), or one process.
-    PROHIBITED : compute_mode
-        Nobody.
-
-    Examples
-    --------
-    >>> from pygpu import driver
-    >>> driver.compute_mode(0)
-    pygpu.driver.compute_mode.DEFAULT
+    ``EXCLUSIVE`` means one thread (old drivers), ``EXCLUSIVE_PROCESS`` one process.
     """
 
     DEFAULT = 0
@@ -201,25 +260,11 @@ class compute_mode(IntEnum):
 
 
 class limit(IntEnum):
-    """What a context gives kernels: the first argument of ``Context.get_limit`` and ``set_limit``.
+    """Limits of kernels: the first argument of ``Context.get_limit`` and ``Context.set_limit``.
 
-    Attributes
-    ----------
-    STACK_SIZE : limit
-        Bytes of the stack of each thread.
-    PRINTF_FIFO_SIZE : limit
-        Bytes that collect what kernels print.
-    MALLOC_HEAP_SIZE : limit
-        Bytes that kernels allocate from.
-    DEV_RUNTIME_SYNC_DEPTH, DEV_RUNTIME_PENDING_LAUNCH_COUNT : limit
-        For kernels that launch kernels: the depth at which they wait, and the launches that may be
-        pending.
-
-    Examples
-    --------
-    >>> from pygpu import driver
-    >>> driver.limit.STACK_SIZE, int(driver.limit.STACK_SIZE)
-    (pygpu.driver.limit.STACK_SIZE, 0)
+    Sizes are bytes: the stack of each thread, the buffer of ``printf``, the heap of ``malloc``.
+    The others are for kernels that launch kernels: the depth at which they wait, and the launches
+    that may be pending.
     """
 
     STACK_SIZE = 0
@@ -232,19 +277,6 @@ class limit(IntEnum):
 class func_cache(IntEnum):
     """How on-chip memory is divided between shared memory and cache: the argument of
     ``Function.set_cache_config``.
-
-    Attributes
-    ----------
-    PREFER_NONE : func_cache
-        As the driver sees fit.
-    PREFER_SHARED, PREFER_L1, PREFER_EQUAL : func_cache
-        More shared memory, more cache, or as much of both.
-
-    Examples
-    --------
-    >>> from pygpu import driver
-    >>> driver.func_cache.PREFER_L1, int(driver.func_cache.PREFER_L1)
-    (pygpu.driver.func_cache.PREFER_L1, 2)
     """
 
     PREFER_NONE = 0
@@ -254,15 +286,9 @@ class func_cache(IntEnum):
 
 
 class shared_config(IntEnum):
-    """How wide the banks of shared memory are: the argument of ``Function.set_shared_config``.
+    """The width of the banks of shared memory: the argument of ``Function.set_shared_config``.
 
-    No device that current drivers know can change it.
-
-    Examples
-    --------
-    >>> from pygpu import driver
-    >>> driver.shared_config(2)
-    pygpu.driver.shared_config.EIGHT_BYTE_BANK_SIZE
+    No device of a current driver can change it.
     """
 
     DEFAULT_BANK_SIZE = 0
@@ -273,13 +299,7 @@ class shared_config(IntEnum):
 class ctx_flags(IntFlag):
     """How a context waits: the argument of ``Device.make_context``.
 
-    They have no effect on a primary context, as all contexts are here.
-
-    Examples
-    --------
-    >>> from pygpu import driver
-    >>> driver.ctx_flags.SCHED_SPIN | driver.ctx_flags.MAP_HOST
-    pygpu.driver.ctx_flags(9)
+    They have no effect: all contexts are primary contexts.
     """
 
     SCHED_AUTO = 0
@@ -296,20 +316,12 @@ class ctx_flags(IntFlag):
 class event_flags(IntFlag):
     """How an event is made: the argument of ``Event``.
 
-    Attributes
-    ----------
-    DEFAULT : event_flags
-        A thread that waits for the event may spin.
-    BLOCKING_SYNC : event_flags
-        It sleeps.
-    DISABLE_TIMING : event_flags
-        The event has no time, and recording it costs less.
-    INTERPROCESS : event_flags
-        Other processes can open it; needs ``DISABLE_TIMING``.
+    A thread that waits for a ``BLOCKING_SYNC`` event sleeps; for others, it may spin.
+    ``DISABLE_TIMING`` makes recording cheaper. Other processes can open an ``INTERPROCESS`` event,
+    which needs ``DISABLE_TIMING``.
 
     Examples
     --------
-    >>> from pygpu import driver
     >>> driver.Event(driver.event_flags.DISABLE_TIMING).query()
     True
     """
@@ -321,20 +333,13 @@ class event_flags(IntFlag):
 
 
 class host_alloc_flags(IntFlag):
-    """How page-locked memory is allocated: the argument ``mem_flags`` of ``pagelocked_empty``.
+    """How page-locked memory is allocated: ``mem_flags`` of ``pagelocked_empty``.
 
-    Attributes
-    ----------
-    PORTABLE : host_alloc_flags
-        It is page-locked for all devices.
-    DEVICEMAP : host_alloc_flags
-        Kernels can use it.
-    WRITECOMBINED : host_alloc_flags
-        Devices read it faster; the host reads it slowly.
+    ``PORTABLE`` memory is page-locked for all devices, and kernels can use ``DEVICEMAP`` memory.
+    Devices read ``WRITECOMBINED`` memory faster; the host reads it slowly.
 
     Examples
     --------
-    >>> from pygpu import driver
     >>> flags = driver.host_alloc_flags.DEVICEMAP
     >>> driver.pagelocked_zeros(2, "f4", mem_flags=flags).base.get_flags() & flags
     pygpu.driver.host_alloc_flags.DEVICEMAP
@@ -346,20 +351,8 @@ class host_alloc_flags(IntFlag):
 
 
 class mem_host_register_flags(IntFlag):
-    """How host memory is page-locked: the argument ``flags`` of ``register_host_memory``.
-
-    Attributes
-    ----------
-    PORTABLE : mem_host_register_flags
-        It is page-locked for all devices.
-    DEVICEMAP : mem_host_register_flags
-        Kernels can use it.
-
-    Examples
-    --------
-    >>> from pygpu import driver
-    >>> driver.mem_host_register_flags(3) == driver.host_alloc_flags(3)
-    True
+    """How host memory is page-locked: ``flags`` of ``register_host_memory``. See
+    `host_alloc_flags`.
     """
 
     PORTABLE = 1
@@ -367,23 +360,11 @@ class mem_host_register_flags(IntFlag):
 
 
 class mem_attach_flags(IntFlag):
-    """Who uses managed memory next: the argument ``mem_flags`` of ``managed_empty`` and of
+    """Who uses managed memory next, and where it moves to: ``mem_flags`` of ``managed_empty`` and
     ``ManagedAllocation.attach``.
 
-    Attributes
-    ----------
-    GLOBAL : mem_attach_flags
-        The host or a device: the memory moves to where it is touched.
-    HOST : mem_attach_flags
-        The host, which it moves to.
-    SINGLE : mem_attach_flags
-        The device of a stream, which it moves to; for ``attach`` only.
-
-    Examples
-    --------
-    >>> from pygpu import driver
-    >>> driver.mem_attach_flags.GLOBAL, int(driver.mem_attach_flags.GLOBAL)
-    (pygpu.driver.mem_attach_flags.GLOBAL, 1)
+    With ``GLOBAL`` the memory moves to whoever touches it, with ``HOST`` to the host, and with
+    ``SINGLE`` (``attach`` only) to the device of a stream.
     """
 
     GLOBAL = 1
@@ -392,35 +373,15 @@ class mem_attach_flags(IntFlag):
 
 
 class ipc_mem_flags(IntFlag):
-    """How memory of another process is opened: the argument ``flags`` of ``IPCMemoryHandle``.
-
-    Attributes
-    ----------
-    LAZY_ENABLE_PEER_ACCESS : ipc_mem_flags
-        Access between two devices begins when it is needed.
-
-    Examples
-    --------
-    >>> from pygpu import driver
-    >>> int(driver.ipc_mem_flags.LAZY_ENABLE_PEER_ACCESS)
-    1
-    """
+    """How memory of another process is opened: ``flags`` of ``IPCMemoryHandle``."""
 
     LAZY_ENABLE_PEER_ACCESS = 1
 
 
 class jit_option(IntEnum):
-    """What a loader of code is told: ``options`` of ``module_from_buffer`` and of ``Linker`` are
-    pairs of one of these and its value.
+    """Options of ``module_from_buffer`` and ``Linker``, which take pairs of option and value.
 
-    Sizes of buffers are in bytes, ``WALL_TIME`` is in milliseconds, ``OPTIMIZATION_LEVEL`` is 0 to
-    4.
-
-    Examples
-    --------
-    >>> from pygpu import driver
-    >>> driver.jit_option.OPTIMIZATION_LEVEL, int(driver.jit_option.OPTIMIZATION_LEVEL)
-    (pygpu.driver.jit_option.OPTIMIZATION_LEVEL, 7)
+    Sizes of buffers are bytes, ``WALL_TIME`` is milliseconds, ``OPTIMIZATION_LEVEL`` is 0 to 4.
     """
 
     MAX_REGISTERS = 0
@@ -440,22 +401,10 @@ class jit_option(IntEnum):
 
 
 class jit_input_type(IntEnum):
-    """What kind of code ``Linker.add_data`` and ``Linker.add_file`` are given.
+    """The kind of code that ``Linker.add_data`` and ``Linker.add_file`` are given.
 
-    Attributes
-    ----------
-    CUBIN, PTX : jit_input_type
-        Code for one kind of device, or text for many.
-    FATBINARY : jit_input_type
-        A file with several of these.
-    OBJECT, LIBRARY : jit_input_type
-        A host object, or an archive of them, with device code inside.
-
-    Examples
-    --------
-    >>> from pygpu import driver
-    >>> driver.jit_input_type.PTX, int(driver.jit_input_type.PTX)
-    (pygpu.driver.jit_input_type.PTX, 1)
+    A ``CUBIN`` is for one kind of device, ``PTX`` is text for many, a ``FATBINARY`` has several of
+    these. ``OBJECT`` and ``LIBRARY`` are host objects and archives with device code inside.
     """
 
     CUBIN = 0
@@ -466,28 +415,14 @@ class jit_input_type(IntEnum):
 
 
 class jit_fallback(IntEnum):
-    """Which code is taken if the best one is missing: values of ``jit_option.FALLBACK_STRATEGY``.
-
-    Examples
-    --------
-    >>> from pygpu import driver
-    >>> driver.jit_fallback(0)
-    pygpu.driver.jit_fallback.PREFER_PTX
-    """
+    """Which code is taken if the best one is missing: ``jit_option.FALLBACK_STRATEGY``."""
 
     PREFER_PTX = 0
     PREFER_BINARY = 1
 
 
 class jit_target(IntEnum):
-    """Which generation of devices code is compiled for: values of ``jit_option.TARGET``.
-
-    Examples
-    --------
-    >>> from pygpu import driver
-    >>> int(driver.jit_target.COMPUTE_80)
-    80
-    """
+    """Which generation of devices code is compiled for: ``jit_option.TARGET``."""
 
     COMPUTE_10 = 10
     COMPUTE_11 = 11
@@ -516,28 +451,14 @@ class jit_target(IntEnum):
 
 
 class profiler_output_mode(IntEnum):
-    """The form of a profiler's output: an argument of ``initialize_profiler``.
-
-    Examples
-    --------
-    >>> from pygpu import driver
-    >>> driver.profiler_output_mode(1)
-    pygpu.driver.profiler_output_mode.CSV
-    """
+    """The form of a profiler's output: an argument of ``initialize_profiler``."""
 
     KEY_VALUE_PAIR = 0
     CSV = 1
 
 
 class array_cubemap_face(IntEnum):
-    """The faces of a cubemap: the z of a copy to or from its array.
-
-    Examples
-    --------
-    >>> from pygpu import driver
-    >>> int(driver.array_cubemap_face.NEGATIVE_Z)
-    5
-    """
+    """The faces of a cubemap: the z of a copy to or from its array."""
 
     POSITIVE_X = 0
     NEGATIVE_X = 1
@@ -548,14 +469,7 @@ class array_cubemap_face(IntEnum):
 
 
 class graphics_register_flags(IntFlag):
-    """How a buffer or an image of OpenGL is used. There is no sharing with OpenGL.
-
-    Examples
-    --------
-    >>> from pygpu import driver
-    >>> driver.graphics_register_flags(2)
-    pygpu.driver.graphics_register_flags.WRITE_DISCARD
-    """
+    """How a buffer or an image of OpenGL is used. There is no sharing with OpenGL."""
 
     NONE = 0
     READ_ONLY = 1
@@ -565,14 +479,7 @@ class graphics_register_flags(IntFlag):
 
 
 class graphics_map_flags(IntFlag):
-    """How a mapped buffer or image of OpenGL is used. There is no sharing with OpenGL.
-
-    Examples
-    --------
-    >>> from pygpu import driver
-    >>> driver.graphics_map_flags(1)
-    pygpu.driver.graphics_map_flags.READ_ONLY
-    """
+    """How a mapped buffer or image of OpenGL is used. There is no sharing with OpenGL."""
 
     NONE = 0
     READ_ONLY = 1
@@ -580,14 +487,11 @@ class graphics_map_flags(IntFlag):
 
 
 class direction_vector_set(IntEnum):
-    """Which vectors a quasi-random generator takes: an argument of
-    :func:`pygpu.curandom.generate_direction_vectors`.
-
-    The numbers are those of cuRAND: vectors of 32 or 64 bits, plain or scrambled.
+    """The vectors of a quasi-random generator, 32 or 64 bits, plain or scrambled: an argument of
+    :func:`pygpu.curandom.generate_direction_vectors`. The numbers are cuRAND's.
 
     Examples
     --------
-    >>> from pygpu.curandom import direction_vector_set
     >>> int(direction_vector_set.VECTOR_32)
     101
     """
@@ -596,3 +500,70 @@ class direction_vector_set(IntEnum):
     SCRAMBLED_VECTOR_32 = 102
     VECTOR_64 = 103
     SCRAMBLED_VECTOR_64 = 104
+
+
+class memory_type(IntEnum):
+    """Whose memory a copy reads or writes: ``src_memory_type`` and ``dst_memory_type`` of
+    :class:`pygpu.driver.Memcpy2D` and similar, whose methods set them.
+    """
+
+    HOST = 1
+    DEVICE = 2
+    ARRAY = 3
+    UNIFIED = 4
+
+
+class array_format(IntEnum):
+    """The type of a channel of a texel: ``ArrayDescriptor.format``, and an argument of
+    ``TextureReference.set_format``.
+    """
+
+    UNSIGNED_INT8 = 0x01
+    UNSIGNED_INT16 = 0x02
+    UNSIGNED_INT32 = 0x03
+    SIGNED_INT8 = 0x08
+    SIGNED_INT16 = 0x09
+    SIGNED_INT32 = 0x0A
+    HALF = 0x10
+    FLOAT = 0x20
+
+
+class array3d_flags(IntFlag):
+    """How an array for textures is made: ``ArrayDescriptor3D.flags``.
+
+    ``ARRAY3D_LAYERED`` (``ARRAY3D_2DARRAY``) arrays have 2-D layers, as many as the depth;
+    ``CUBEMAP`` arrays six square faces. Kernels write ``SURFACE_LDST`` arrays by surfaces, and read
+    four texels of ``TEXTURE_GATHER`` arrays at once.
+    """
+
+    ARRAY3D_2DARRAY = 1
+    ARRAY3D_LAYERED = 1
+    SURFACE_LDST = 2
+    CUBEMAP = 4
+    TEXTURE_GATHER = 8
+
+
+# A name that Python's syntax has no place for.
+setattr(array3d_flags, "2DARRAY", array3d_flags.ARRAY3D_2DARRAY)
+
+
+class address_mode(IntEnum):
+    """What a texture reads outside its bounds: the mode for ``TextureReference.set_address_mode``.
+
+    ``WRAP`` and ``MIRROR`` repeat the array, for normalized coordinates only; ``CLAMP`` reads the
+    element at the edge, ``BORDER`` zero.
+    """
+
+    WRAP = 0
+    CLAMP = 1
+    MIRROR = 2
+    BORDER = 3
+
+
+class filter_mode(IntEnum):
+    """What a texture reads between elements, the nearest or a linear interpolation: the argument of
+    ``TextureReference.set_filter_mode``.
+    """
+
+    POINT = 0
+    LINEAR = 1

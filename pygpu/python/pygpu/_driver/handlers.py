@@ -1,4 +1,4 @@
-"""Host arrays as a kernel's arguments: copied to the device before it runs, or back behind it."""
+"""Host arrays as a kernel's arguments, copied to the device before it runs or back afterwards."""
 
 from __future__ import annotations
 
@@ -23,8 +23,6 @@ class ArgumentHandler:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from pygpu import driver
     >>> class Zeros(driver.ArgumentHandler):
     ...     def pre_call(self, stream):
     ...         memory = self.get_device_alloc()
@@ -45,18 +43,7 @@ class ArgumentHandler:
         self.dev_alloc: Any = None
 
     def get_device_alloc(self) -> Any:
-        """Returns the device memory that the kernel gets, which the first call allocates.
-
-        Returns
-        -------
-        DeviceAllocation
-            As many bytes as the array has.
-
-        Raises
-        ------
-        TypeError
-            The array does not say how many bytes it has.
-        """
+        """Returns the device memory that the kernel gets, which the first call allocates."""
         if self.dev_alloc is None:
             try:
                 nbytes = self.array.nbytes
@@ -89,17 +76,13 @@ class In(ArgumentHandler):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from pygpu import autoinit, compiler, driver, gpuarray
+    >>> from pygpu import compiler
     >>> module = compiler.SourceModule(
     ...     "__global__ void twice(float *x) { x[threadIdx.x] *= 2; }"
     ... )
     >>> twice = module.get_function("twice")
     >>> twice(driver.In(np.ones(3, np.float32)), block=(3, 1, 1))
-    >>> handler = driver.In(np.ones(3, np.float32))
-    >>> handler.pre_call(None)  # what a call of a kernel does first
-    >>> driver.from_device_like(handler.get_device_alloc(), handler.array)
-    array([1., 1., 1.], dtype=float32)
+    >>> driver.In(np.ones(3, np.float32)).pre_call(None)  # what a call does first
     """
 
     _copies = True
@@ -110,13 +93,7 @@ class In(ArgumentHandler):
         Parameters
         ----------
         stream : Stream or None
-            The stream of the call. The copy does not wait for it, and is done when the call
-            returns.
-
-        Raises
-        ------
-        TypeError
-            The array does not say how many bytes it has.
+            The stream of the call, which the copy does not wait for.
         """
         memcpy_htod(self.get_device_alloc(), self.array)
 
@@ -131,8 +108,7 @@ class Out(ArgumentHandler):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from pygpu import autoinit, compiler, driver, gpuarray
+    >>> from pygpu import compiler
     >>> module = compiler.SourceModule(
     ...     "__global__ void set_two(float *x) { x[threadIdx.x] = 2; }"
     ... )
@@ -147,22 +123,15 @@ class Out(ArgumentHandler):
     _copies = True
 
     def pre_call(self, stream: Any) -> None:
-        """Fills the device memory with zeros, which elements keep that the kernel does not write.
+        """Fills the device memory with zeros.
 
         Parameters
         ----------
         stream : Stream or None
             The stream of the call.
 
-        Raises
-        ------
-        TypeError
-            The array does not say how many bytes it has.
-
         Examples
         --------
-        >>> import numpy as np
-        >>> from pygpu import autoinit, driver
         >>> handler = driver.Out(np.ones(3, np.float32))
         >>> handler.pre_call(None)
         >>> handler.post_call(None)
@@ -179,11 +148,6 @@ class Out(ArgumentHandler):
         ----------
         stream : Stream or None
             The stream of the call.
-
-        Raises
-        ------
-        TypeError
-            The array does not say how many bytes it has.
         """
         memcpy_dtoh(self.array, self.get_device_alloc())
 
@@ -198,17 +162,13 @@ class InOut(In, Out):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from pygpu import autoinit, compiler, driver, gpuarray
+    >>> from pygpu import compiler
     >>> module = compiler.SourceModule(
     ...     "__global__ void twice(float *x) { x[threadIdx.x] *= 2; }"
     ... )
-    >>> twice = module.get_function("twice")
     >>> a = np.ones(3, np.float32)
-    >>> twice(driver.InOut(a), block=(3, 1, 1))
+    >>> module.get_function("twice")(driver.InOut(a), block=(3, 1, 1))
     >>> a
     array([2., 2., 2.], dtype=float32)
-    >>> handler = driver.InOut(a)
-    >>> handler.pre_call(None)
-    >>> handler.post_call(None)  # what a call of a kernel does behind it
+    >>> driver.InOut(a).post_call(None)  # what a call does afterwards
     """

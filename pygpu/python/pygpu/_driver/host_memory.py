@@ -18,140 +18,16 @@ from .._core import (
     managed_empty,
     pagelocked_empty,
 )
+from .._documentation import documented
 from .._errors import LogicError
 
 
-def _cleared(array: np.ndarray) -> np.ndarray:
-    """Clears all bytes of an array, those between fields too, as ``numpy.zeros`` does."""
-    ctypes.memset(array.ctypes.data, 0, array.nbytes)
-    return array
-
-
-def pagelocked_zeros(
-    shape: Any, dtype: Any, order: str | None = "C", mem_flags: int = 0
-) -> np.ndarray:
-    """Returns a numpy array of zeros in page-locked memory.
-
-    Parameters
-    ----------
-    shape : int or sequence of int
-        The extents of the axes.
-    dtype : dtype
-        The type of the elements, which are plain bytes.
-    order : {"C", "F"}
-        The memory order.
-    mem_flags : int
-        Values of `driver.host_alloc_flags`.
-
-    Returns
-    -------
-    numpy.ndarray
-        An array whose `base` owns the memory.
-
-    Raises
-    ------
-    LogicError
-        ``mem_flags`` has other bits.
-    MemoryError
-        There is not so much memory.
-
-    Notes
-    -----
-    The memory is the process's own, registered with the driver: a reset of the device leaves it.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from pygpu import autoinit, driver
-    >>> driver.pagelocked_zeros(2, np.float32)
-    array([0., 0.], dtype=float32)
-    """
-    result = pagelocked_empty(shape, dtype, order, mem_flags)
-    return _cleared(result)
-
-
-def _order(array: Any) -> str:
-    return "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
-
-
-def pagelocked_empty_like(array: Any, mem_flags: int = 0) -> np.ndarray:
-    """Returns a numpy array like another in page-locked memory, its elements undefined.
-
-    Parameters
-    ----------
-    array : numpy.ndarray
-        What has the shape, the dtype and the order.
-    mem_flags : int
-        Values of `driver.host_alloc_flags`.
-
-    Returns
-    -------
-    numpy.ndarray
-        An array whose `base` owns the memory.
-
-    Raises
-    ------
-    TypeError
-        ``array`` is no array, or its elements are Python objects.
-    LogicError
-        ``mem_flags`` has other bits.
-    MemoryError
-        There is not so much memory.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from pygpu import autoinit, driver
-    >>> driver.pagelocked_empty_like(np.zeros((2, 3))).shape
-    (2, 3)
-    """
-    _arguments.array("array", array)
-    return pagelocked_empty(array.shape, array.dtype, _order(array), mem_flags)
-
-
-def pagelocked_zeros_like(array: Any, mem_flags: int = 0) -> np.ndarray:
-    """Returns a numpy array of zeros like another in page-locked memory.
-
-    Parameters
-    ----------
-    array : numpy.ndarray
-        What has the shape, the dtype and the order.
-    mem_flags : int
-        Values of `driver.host_alloc_flags`.
-
-    Returns
-    -------
-    numpy.ndarray
-        An array whose `base` owns the memory.
-
-    Raises
-    ------
-    TypeError
-        ``array`` is no array, or its elements are Python objects.
-    LogicError
-        ``mem_flags`` has other bits.
-    MemoryError
-        There is not so much memory.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from pygpu import autoinit, driver
-    >>> driver.pagelocked_zeros_like(np.ones(2))
-    array([0., 0.])
-    """
-    _arguments.array("array", array)
-    return pagelocked_zeros(array.shape, array.dtype, _order(array), mem_flags)
-
-
 class HostPointer(ABC):
-    """Host memory that was made for copies: the base of the classes of such memory, which are
-    ``PagelockedHostAllocation``, ``RegisteredHostMemory`` and ``AlignedHostAllocation``.
+    """Host memory for copies: the base of ``PagelockedHostAllocation``, ``RegisteredHostMemory``
+    and ``AlignedHostAllocation``.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from pygpu import driver
     >>> array = driver.pagelocked_empty(3, np.float32)
     >>> isinstance(array.base, driver.HostPointer)
     True
@@ -164,27 +40,10 @@ class HostPointer(ABC):
 
     @abstractmethod
     def free(self) -> None:
-        """Ends the use of the memory.
-
-        Raises
-        ------
-        LogicError
-            The memory has been freed already. Where an array still uses it, it is freed with that.
-        """
+        """Ends the use of the memory."""
 
     def get_device_pointer(self) -> int:
-        """Returns the address that kernels use for memory that was mapped.
-
-        Returns
-        -------
-        int
-            The address.
-
-        Raises
-        ------
-        LogicError
-            The memory is not page-locked.
-        """
+        """Returns the address that kernels use for memory that was mapped."""
         raise LogicError("the memory is not page-locked: register_host_memory locks it")
 
 
@@ -195,8 +54,8 @@ HostPointer.register(RegisteredHostMemory)
 class AlignedHostAllocation(HostPointer):
     """Ordinary memory with an aligned address: the base of an array of :func:`aligned_empty`.
 
-    The device address of memory that :func:`register_host_memory` has page-locked is that of the
-    object which it returns.
+    :func:`register_host_memory` page-locks it, and returns an array whose base has the device
+    address.
 
     Parameters
     ----------
@@ -207,8 +66,6 @@ class AlignedHostAllocation(HostPointer):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from pygpu import driver
     >>> memory = driver.AlignedHostAllocation(100, 4096)
     >>> array = np.asarray(memory)
     >>> array.nbytes, array.ctypes.data % 4096
@@ -233,10 +90,9 @@ class AlignedHostAllocation(HostPointer):
         """Does nothing: the memory is freed when the last array in it is gone."""
 
 
-def aligned_empty(
-    shape: Any, dtype: Any, order: str | None = "C", alignment: int = 4096
-) -> np.ndarray:
-    """Returns a numpy array in ordinary memory with an aligned address, its elements undefined.
+# -- arrays --------------------------------------------------------------------------------
+
+_NEW = """Returns a numpy array {values} in {kind} memory.
 
     Parameters
     ----------
@@ -244,32 +100,101 @@ def aligned_empty(
         The extents of the axes.
     dtype : dtype
         The type of the elements, which are plain bytes.
-    order : {"C", "F"}
+    order : {{"C", "F"}}
         The memory order.
-    alignment : int
-        What the address is a multiple of, in bytes.
-
-    Returns
-    -------
-    numpy.ndarray
-        An array whose `base` is an :class:`AlignedHostAllocation`.
+    {argument}
 
     Raises
     ------
-    TypeError
-        The elements are Python objects, or ``shape`` has something else than whole numbers.
-    ValueError
-        ``alignment`` is no power of two, or ``shape`` has a negative extent.
     MemoryError
-        There is not so much memory.
+        There is not enough memory.{unsupported}
+
+    Notes
+    -----
+    {note}
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from pygpu import autoinit, driver
-    >>> driver.aligned_empty(3, np.int8).ctypes.data % 4096
-    0
+    >>> a = driver.{name}(2, np.float32{flags})
+    >>> driver.Context.synchronize()
+    >>> a.shape, a.dtype
+    ((2,), dtype('float32'))
     """
+_LIKE = """Returns a numpy array {values} in {kind} memory, with the shape,
+    dtype and order of another array.
+
+    Parameters
+    ----------
+    array : numpy.ndarray
+        The other array.
+    {argument}
+
+    Raises
+    ------
+    MemoryError
+        There is not enough memory.{unsupported}
+
+    Examples
+    --------
+    >>> driver.{name}(np.ones((2, 3), np.float32){flags}).shape
+    (2, 3)
+    """
+_PAGE_LOCKED = {
+    "kind": "page-locked",
+    "argument": "mem_flags : int\n        Values of `driver.host_alloc_flags`.",
+    "note": "The array's `base` owns the memory, which outlives a reset of the device.",
+    "unsupported": "",
+    "flags": "",
+}
+_ALIGNED = _PAGE_LOCKED | {
+    "kind": "ordinary, aligned",
+    "argument": "alignment : int\n        What the address is a multiple of, a power of two.",
+    "note": "`register_host_memory` page-locks the memory.",
+}
+_MANAGED = _PAGE_LOCKED | {
+    "kind": "managed",
+    "argument": "mem_flags : int\n        A value of `driver.mem_attach_flags`.",
+    "note": "Host and device share the memory: synchronize before the host uses it.",
+    "unsupported": "\n    Unsupported\n        The device has no such memory.",
+    "flags": ", mem_flags=driver.mem_attach_flags.GLOBAL",
+}
+_ZEROS, _UNDEFINED = "of zeros", "of undefined elements"
+
+
+def _cleared(array: np.ndarray) -> np.ndarray:
+    """Clears all bytes of an array, those between fields too, as ``numpy.zeros`` does."""
+    ctypes.memset(array.ctypes.data, 0, array.nbytes)
+    return array
+
+
+def _like(array: Any) -> tuple[Any, Any, str]:
+    """The shape, dtype and order of an array."""
+    _arguments.array("array", array)
+    is_fortran = array.flags.f_contiguous and not array.flags.c_contiguous
+    return array.shape, array.dtype, "F" if is_fortran else "C"
+
+
+@documented(_NEW, values=_ZEROS, **_PAGE_LOCKED)
+def pagelocked_zeros(
+    shape: Any, dtype: Any, order: str | None = "C", mem_flags: int = 0
+) -> np.ndarray:
+    return _cleared(pagelocked_empty(shape, dtype, order, mem_flags))
+
+
+@documented(_LIKE, values=_UNDEFINED, **_PAGE_LOCKED)
+def pagelocked_empty_like(array: Any, mem_flags: int = 0) -> np.ndarray:
+    return pagelocked_empty(*_like(array), mem_flags)
+
+
+@documented(_LIKE, values=_ZEROS, **_PAGE_LOCKED)
+def pagelocked_zeros_like(array: Any, mem_flags: int = 0) -> np.ndarray:
+    return pagelocked_zeros(*_like(array), mem_flags)
+
+
+@documented(_NEW, values=_UNDEFINED, **_ALIGNED)
+def aligned_empty(
+    shape: Any, dtype: Any, order: str | None = "C", alignment: int = 4096
+) -> np.ndarray:
     alignment = _arguments.whole("alignment", alignment)
     if alignment < 1 or alignment & (alignment - 1):
         raise ValueError(f"alignment is {alignment}; a power of two is needed")
@@ -282,240 +207,35 @@ def aligned_empty(
     return memory.view(dtype).reshape(shape, order=order)  # type: ignore[call-overload]
 
 
+@documented(_NEW, values=_ZEROS, **_ALIGNED)
 def aligned_zeros(
     shape: Any, dtype: Any, order: str | None = "C", alignment: int = 4096
 ) -> np.ndarray:
-    """Returns a numpy array of zeros in ordinary memory with an aligned address.
-
-    Parameters
-    ----------
-    shape : int or sequence of int
-        The extents of the axes.
-    dtype : dtype
-        The type of the elements, which are plain bytes.
-    order : {"C", "F"}
-        The memory order.
-    alignment : int
-        What the address is a multiple of, in bytes.
-
-    Returns
-    -------
-    numpy.ndarray
-        An array whose `base` is an :class:`AlignedHostAllocation`.
-
-    Raises
-    ------
-    TypeError
-        The elements are Python objects, or ``shape`` has something else than whole numbers.
-    ValueError
-        ``alignment`` is no power of two, or ``shape`` has a negative extent.
-    MemoryError
-        There is not so much memory.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from pygpu import autoinit, driver
-    >>> driver.aligned_zeros(2, np.int64)
-    array([0, 0])
-    """
-    result = aligned_empty(shape, dtype, order, alignment)
-    return _cleared(result)
+    return _cleared(aligned_empty(shape, dtype, order, alignment))
 
 
+@documented(_LIKE, values=_UNDEFINED, **_ALIGNED)
 def aligned_empty_like(array: Any, alignment: int = 4096) -> np.ndarray:
-    """Returns a numpy array like another with an aligned address, its elements undefined.
-
-    Parameters
-    ----------
-    array : numpy.ndarray
-        What has the shape, the dtype and the order.
-    alignment : int
-        What the address is a multiple of, in bytes.
-
-    Returns
-    -------
-    numpy.ndarray
-        An array whose `base` is an :class:`AlignedHostAllocation`.
-
-    Raises
-    ------
-    TypeError
-        ``array`` is no array, or its elements are Python objects.
-    ValueError
-        ``alignment`` is no power of two.
-    MemoryError
-        There is not so much memory.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from pygpu import autoinit, driver
-    >>> driver.aligned_empty_like(np.zeros(3)).shape
-    (3,)
-    """
-    _arguments.array("array", array)
-    return aligned_empty(array.shape, array.dtype, _order(array), alignment)
+    return aligned_empty(*_like(array), alignment)
 
 
+@documented(_LIKE, values=_ZEROS, **_ALIGNED)
 def aligned_zeros_like(array: Any, alignment: int = 4096) -> np.ndarray:
-    """Returns a numpy array of zeros like another with an aligned address.
-
-    Parameters
-    ----------
-    array : numpy.ndarray
-        What has the shape, the dtype and the order.
-    alignment : int
-        What the address is a multiple of, in bytes.
-
-    Returns
-    -------
-    numpy.ndarray
-        An array whose `base` is an :class:`AlignedHostAllocation`.
-
-    Raises
-    ------
-    TypeError
-        ``array`` is no array, or its elements are Python objects.
-    ValueError
-        ``alignment`` is no power of two.
-    MemoryError
-        There is not so much memory.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from pygpu import autoinit, driver
-    >>> driver.aligned_zeros_like(np.ones(2))
-    array([0., 0.])
-    """
-    _arguments.array("array", array)
-    return aligned_zeros(array.shape, array.dtype, _order(array), alignment)
+    return aligned_zeros(*_like(array), alignment)
 
 
-# -- memory that host and device share -----------------------------------------------------
-
-
+@documented(_NEW, values=_ZEROS, **_MANAGED)
 def managed_zeros(
     shape: Any, dtype: Any, order: str | None = "C", mem_flags: int = 0
 ) -> np.ndarray:
-    """Returns a numpy array of zeros in memory that host and device share.
-
-    Parameters
-    ----------
-    shape : int or sequence of int
-        The extents of the axes.
-    dtype : dtype
-        The type of the elements, which are plain bytes.
-    order : {"C", "F"}
-        The memory order.
-    mem_flags : int
-        A value of `driver.mem_attach_flags`.
-
-    Returns
-    -------
-    numpy.ndarray
-        An array whose `base` owns the memory.
-
-    Raises
-    ------
-    LogicError
-        ``mem_flags`` is another value.
-    MemoryError
-        There is not so much memory.
-    Unsupported
-        The device has no such memory.
-
-    Notes
-    -----
-    The driver's function is ``cuMemAllocManaged``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from pygpu import autoinit, driver
-    >>> a = driver.managed_zeros(2, np.int64, mem_flags=driver.mem_attach_flags.GLOBAL)
-    >>> driver.Context.synchronize()
-    >>> a
-    array([0, 0])
-    """
-    result = managed_empty(shape, dtype, order, mem_flags)
-    return _cleared(result)
+    return _cleared(managed_empty(shape, dtype, order, mem_flags))
 
 
+@documented(_LIKE, values=_UNDEFINED, **_MANAGED)
 def managed_empty_like(array: Any, mem_flags: int = 0) -> np.ndarray:
-    """Returns a numpy array like another in memory that host and device share.
-
-    Parameters
-    ----------
-    array : numpy.ndarray
-        What has the shape, the dtype and the order.
-    mem_flags : int
-        A value of `driver.mem_attach_flags`.
-
-    Returns
-    -------
-    numpy.ndarray
-        An array whose `base` owns the memory; its elements are undefined.
-
-    Raises
-    ------
-    TypeError
-        ``array`` is no array, or its elements are Python objects.
-    LogicError
-        ``mem_flags`` is another value.
-    MemoryError
-        There is not so much memory.
-    Unsupported
-        The device has no such memory.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from pygpu import autoinit, driver
-    >>> a = driver.managed_empty_like(np.zeros(3), driver.mem_attach_flags.GLOBAL)
-    >>> driver.Context.synchronize()
-    >>> a.shape
-    (3,)
-    """
-    _arguments.array("array", array)
-    return managed_empty(array.shape, array.dtype, _order(array), mem_flags)
+    return managed_empty(*_like(array), mem_flags)
 
 
+@documented(_LIKE, values=_ZEROS, **_MANAGED)
 def managed_zeros_like(array: Any, mem_flags: int = 0) -> np.ndarray:
-    """Returns a numpy array of zeros like another in memory that host and device share.
-
-    Parameters
-    ----------
-    array : numpy.ndarray
-        What has the shape, the dtype and the order.
-    mem_flags : int
-        A value of `driver.mem_attach_flags`.
-
-    Returns
-    -------
-    numpy.ndarray
-        An array whose `base` owns the memory.
-
-    Raises
-    ------
-    TypeError
-        ``array`` is no array, or its elements are Python objects.
-    LogicError
-        ``mem_flags`` is another value.
-    MemoryError
-        There is not so much memory.
-    Unsupported
-        The device has no such memory.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from pygpu import autoinit, driver
-    >>> a = driver.managed_zeros_like(np.ones(2), driver.mem_attach_flags.GLOBAL)
-    >>> driver.Context.synchronize()
-    >>> a
-    array([0., 0.])
-    """
-    _arguments.array("array", array)
-    return managed_zeros(array.shape, array.dtype, _order(array), mem_flags)
+    return managed_zeros(*_like(array), mem_flags)

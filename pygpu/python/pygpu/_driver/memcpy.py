@@ -6,9 +6,9 @@ from typing import Any
 
 from .. import _arguments, _core
 from .._errors import LogicError
-from .context import Context, on_device, ordinal_of
+from .device import Context, on_device, ordinal_of
+from .enumerations import memory_type
 from .texture_arrays import opened
-from .texture_enumerations import memory_type
 
 
 def _size(name: str, value: Any) -> int:
@@ -19,11 +19,7 @@ def _size(name: str, value: Any) -> int:
 
 
 class _Copy:
-    """A copy between two memories: set where from, where to and how much, then call it.
-
-    Places and sizes along x are in bytes, along y in rows and along z in slices. A pitch is the
-    bytes from one row to the next, a height of a side the rows from one slice to the next.
-    """
+    """A copy between two memories: set where from, where to and how much, then call it."""
 
     def __init__(self) -> None:
         self.width_in_bytes = 0
@@ -43,17 +39,12 @@ class _Copy:
         self._dst_host: Any = None
 
     def set_src_host(self, buf_py: Any) -> None:
-        """Reads from host memory: a numpy array, or another object with the buffer protocol.
+        """Reads from host memory.
 
         Parameters
         ----------
         buf_py : numpy.ndarray or buffer
-            The memory.
-
-        Raises
-        ------
-        TypeError
-            ``buf_py`` is no array and has no buffer protocol.
+            The memory, contiguous.
         """
         self._src_host = _arguments.host_memory("buf_py", buf_py)
         self.src_memory_type = memory_type.HOST
@@ -64,18 +55,13 @@ class _Copy:
         Parameters
         ----------
         buf_py : numpy.ndarray or buffer
-            The memory.
-
-        Raises
-        ------
-        TypeError
-            ``buf_py`` is no array and has no buffer protocol.
+            The memory, contiguous.
         """
         self._src_host = _arguments.host_memory("buf_py", buf_py)
         self.src_memory_type = memory_type.UNIFIED
 
     def set_src_device(self, devptr: Any) -> None:
-        """Reads from device memory: an allocation, an array or an address.
+        """Reads from device memory.
 
         Parameters
         ----------
@@ -91,27 +77,17 @@ class _Copy:
         ----------
         ary : Array
             The array.
-
-        Raises
-        ------
-        TypeError
-            ``ary`` is no ``Array``.
         """
         opened("ary", ary)
         self.src_memory_type, self.src_array = memory_type.ARRAY, ary
 
     def set_dst_host(self, buf_py: Any) -> None:
-        """Writes to host memory: a numpy array, or another object with the buffer protocol.
+        """Writes to host memory.
 
         Parameters
         ----------
         buf_py : numpy.ndarray or buffer
-            The memory, which can be written.
-
-        Raises
-        ------
-        TypeError
-            ``buf_py`` is no array and has no buffer protocol.
+            The memory, contiguous and writable.
         """
         self._dst_host = _arguments.host_memory("buf_py", buf_py)
         self.dst_memory_type = memory_type.HOST
@@ -122,18 +98,13 @@ class _Copy:
         Parameters
         ----------
         buf_py : numpy.ndarray or buffer
-            The memory, which can be written.
-
-        Raises
-        ------
-        TypeError
-            ``buf_py`` is no array and has no buffer protocol.
+            The memory, contiguous and writable.
         """
         self._dst_host = _arguments.host_memory("buf_py", buf_py)
         self.dst_memory_type = memory_type.UNIFIED
 
     def set_dst_device(self, devptr: Any) -> None:
-        """Writes to device memory: an allocation, an array or an address.
+        """Writes to device memory.
 
         Parameters
         ----------
@@ -149,11 +120,6 @@ class _Copy:
         ----------
         ary : Array
             The array.
-
-        Raises
-        ------
-        TypeError
-            ``ary`` is no ``Array``.
         """
         opened("ary", ary)
         self.dst_memory_type, self.dst_array = memory_type.ARRAY, ary
@@ -185,9 +151,9 @@ class _Copy:
 
 
 class Memcpy2D(_Copy):
-    """A copy of ``height`` rows of ``width_in_bytes`` bytes, between host memory, device memory and
-    arrays for textures in any direction (``cuMemcpy2D``, ``hipMemcpyParam2D``). Set what it copies,
-    then call it: with a bool to copy at once, with a stream to queue the copy.
+    """A copy of ``height`` rows of ``width_in_bytes`` bytes between host memory, device memory and
+    arrays for textures (``cuMemcpy2D``, ``hipMemcpyParam2D``). Set what it copies, then call it:
+    with a bool to copy at once, with a stream to queue the copy.
 
     Attributes
     ----------
@@ -200,8 +166,6 @@ class Memcpy2D(_Copy):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from pygpu import driver
     >>> host = np.arange(6, dtype=np.uint8).reshape(2, 3)
     >>> memory, pitch = driver.mem_alloc_pitch(3, 2, 4)
     >>> copy = driver.Memcpy2D()
@@ -231,19 +195,12 @@ class Memcpy2D(_Copy):
     """
 
     def __call__(self, aligned: Any) -> None:
-        """Copies: at once if ``aligned`` is a truth value, else queued on the stream given.
-
-        The truth value has no effect; drivers once asked for aligned rows.
+        """Copies at once, or queues the copy.
 
         Parameters
         ----------
         aligned : bool or Stream
-            A truth value, which has no effect, or the stream.
-
-        Raises
-        ------
-        LogicError
-            No memory is set for a side, or the rows do not lie in it.
+            The stream; or a truth value to copy at once, whichever it is.
         """
         if isinstance(aligned, (bool, int)):
             self._copy(None, True)
@@ -252,26 +209,18 @@ class Memcpy2D(_Copy):
 
 
 class Memcpy3D(_Copy):
-    """A copy of ``depth`` slices of ``height`` rows of ``width_in_bytes`` bytes, between host
-    memory, device memory and arrays for textures in any direction (``cuMemcpy3D``,
-    ``hipDrvMemcpy3D``). Set what it copies, then call it: without an argument to copy at once, with
-    a stream to queue the copy.
+    """A copy of ``depth`` slices of rows, as :class:`Memcpy2D` otherwise (``cuMemcpy3D``,
+    ``hipDrvMemcpy3D``). Call it without an argument to copy at once, with a stream to queue it.
 
     Attributes
     ----------
-    width_in_bytes, height, depth : int
-        The bytes of a row, the rows of a slice, and the number of slices.
-    src_x_in_bytes, dst_x_in_bytes, src_y, dst_y, src_z, dst_z : int
-        Where the first row begins: the byte in its row, the row, and the slice.
-    src_pitch, dst_pitch : int
-        The row pitch in bytes; 0 for rows without gaps.
+    src_z, dst_z : int
+        The first slice.
     src_height, dst_height : int
         The rows from one slice to the next; 0 for slices without gaps.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from pygpu import driver, gpuarray
     >>> host, array = np.arange(24, dtype=np.uint8).reshape(2, 3, 4), gpuarray.zeros(8, np.uint8)
     >>> copy = driver.Memcpy3D()
     >>> copy.set_src_host(host)
@@ -289,29 +238,23 @@ class Memcpy3D(_Copy):
         self.src_lod = self.dst_lod = 0
 
     def __call__(self, stream: Any = None) -> None:
-        """Copies at once, or queued on a stream.
+        """Copies at once, or queues the copy.
 
         Parameters
         ----------
         stream : Stream, optional
             The stream.
-
-        Raises
-        ------
-        LogicError
-            No memory is set for a side, or the slices do not lie in it.
         """
         self._copy(stream, stream is None)
 
 
 class Memcpy3DPeer(Memcpy3D):
-    """A copy between the memories of two contexts (``cuMemcpy3DPeer``), as :class:`Memcpy3D`
-    otherwise. A side without a context is in the current one.
+    """A :class:`Memcpy3D` between the memories of two contexts (``cuMemcpy3DPeer``); the current
+    one by default.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from pygpu import autoinit, driver, gpuarray
+    >>> from pygpu import autoinit
     >>> source, target = gpuarray.arange(4, dtype=np.uint8), gpuarray.zeros(4, np.uint8)
     >>> copy = driver.Memcpy3DPeer()
     >>> copy.set_src_device(source.gpudata)
@@ -336,11 +279,6 @@ class Memcpy3DPeer(Memcpy3D):
         ----------
         ctx : Context
             The context.
-
-        Raises
-        ------
-        TypeError
-            ``ctx`` is no context.
         """
         self._src_context = _arguments.instance("ctx", ctx, Context)
 
@@ -351,11 +289,6 @@ class Memcpy3DPeer(Memcpy3D):
         ----------
         ctx : Context
             The context.
-
-        Raises
-        ------
-        TypeError
-            ``ctx`` is no context.
         """
         self._dst_context = _arguments.instance("ctx", ctx, Context)
 

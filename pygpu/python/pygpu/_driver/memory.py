@@ -1,4 +1,4 @@
-"""Device memory: the functions of ``pycuda.driver`` that allocate and copy."""
+"""Device memory: the functions of ``pycuda.driver`` that allocate, fill and copy."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import numpy as np
 from .. import _arguments, _core
 from .._arguments import plain_dtype
 from .._core import DeviceAllocation, Stream, mem_alloc
-from .context import Context, ordinal_of
+from .._documentation import Decorator, documented
+from .._errors import LogicError
+from .device import Context, ordinal_of
 
 
 class PointerHolderBase:
-    """The base of a program's own allocations: wherever device memory is an argument, an object of
-    a subclass stands for the address that its ``get_pointer`` returns.
+    """The base of a program's own allocations: an object of a subclass stands for the address that
+    its ``get_pointer`` returns wherever device memory is an argument.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from pygpu import driver
     >>> class Part(driver.PointerHolderBase):
     ...     def __init__(self, memory, offset):
     ...         self.memory, self.offset = memory, offset
@@ -29,19 +29,12 @@ class PointerHolderBase:
     >>> memory = driver.to_device(np.arange(4, dtype=np.uint8))
     >>> driver.from_device(Part(memory, 2), 2, np.uint8)
     array([2, 3], dtype=uint8)
-    >>> import pygpu
-    >>> view = Part(memory, 2).as_buffer(2)
-    >>> view.nbytes, Part(memory, 0).get_pointer() == int(memory)
+    >>> Part(memory, 2).as_buffer(2).nbytes, Part(memory, 0).get_pointer() == int(memory)
     (2, True)
     """
 
     def get_pointer(self) -> int:
-        """Returns the device address: a subclass has it.
-
-        Returns
-        -------
-        int
-            The address.
+        """Returns the device address.
 
         Raises
         ------
@@ -57,289 +50,234 @@ class PointerHolderBase:
         return self.get_pointer()
 
     def as_buffer(self, size: int, offset: int = 0) -> memoryview:
-        """Returns a buffer over the memory for libraries that take device addresses as buffers, as
-        those of MPI do.
+        """Returns a buffer over the memory for libraries that take device addresses as buffers,
+        such as MPI's. Only the host backend's memory can be read through it on the host.
 
         Parameters
         ----------
-        size : int
-            The number of bytes.
-        offset : int
-            The first byte.
-
-        Returns
-        -------
-        memoryview
-            The buffer, which keeps this object. Reading it on the host is possible on the host
-            backend only.
-
-        Raises
-        ------
-        NotImplementedError
-            The subclass has no address.
+        size, offset : int
+            The number of bytes, and the first one.
         """
         return _core.address_as_buffer(self.get_pointer() + offset, size, self)
 
 
 def mem_alloc_like(ary: Any) -> DeviceAllocation:
-    """Allocates device memory for as many bytes as an array has.
+    """Allocates device memory for as many bytes as an array has; their values are undefined.
 
     Parameters
     ----------
     ary : numpy.ndarray or GPUArray
-        What has the number of bytes.
-
-    Returns
-    -------
-    DeviceAllocation
-        The memory, its bytes undefined.
-
-    Raises
-    ------
-    TypeError
-        ``ary`` is no array.
-    MemoryError
-        The device has not so much free memory.
+        The array.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from pygpu import autoinit, driver
     >>> driver.mem_alloc_like(np.zeros(4, np.float32)).size
     16
     """
     return mem_alloc(_arguments.array("ary", ary).nbytes)
 
 
-def memcpy_htod(dest: Any, src: Any) -> None:
-    """Copies host memory to the device.
+# -- fills ---------------------------------------------------------------------------------
+
+_FILL = """{verb} device memory with {bits}-bit elements of one value.
+
+    Parameters
+    ----------
+    dest : DeviceAllocation, GPUArray or int
+        The device memory.
+    data : int
+        The value, which must fit {bits} bits.
+    count : int
+        The number of elements.{stream}
+
+    Examples
+    --------
+    >>> memory = driver.mem_alloc({size})
+    >>> driver.{name}(memory, 7, 3{queue})
+    >>> driver.from_device(memory, 3, np.uint{bits})
+    array([7, 7, 7], dtype=uint{bits})
+    """
+_FILL_ROWS = """{verb} rows of device memory with {bits}-bit elements of one value.
+
+    Parameters
+    ----------
+    dest : DeviceAllocation, GPUArray or int
+        The device memory.
+    pitch : int
+        The bytes from one row to the next.
+    data : int
+        The value, which must fit {bits} bits.
+    width, height : int
+        The elements of a row, and the number of rows.{stream}
+
+    Examples
+    --------
+    >>> memory, pitch = driver.mem_alloc_pitch({size}, 2, 4)
+    >>> driver.{name}(memory, pitch, 7, 3, 2{queue})
+    >>> driver.from_device(int(memory) + pitch, 3, np.uint{bits})
+    array([7, 7, 7], dtype=uint{bits})
+    """
+_STREAM = """
+    stream : Stream, optional
+        Where the work is queued; the default stream if omitted."""
+
+
+def _fills(text: str, bits: int) -> Decorator:
+    return documented(text, verb="Fills", bits=bits, size=3 * bits // 8, stream="", queue="")
+
+
+def _queues(text: str, bits: int) -> Decorator:
+    words = {"bits": bits, "size": 3 * bits // 8, "stream": _STREAM, "queue": ", driver.Stream()"}
+    return documented(text, verb="Queues a fill of", **words)
+
+
+def _unsigned(data: int, width: int) -> int:
+    data = _arguments.whole("data", data)
+    limit = 1 << (8 * width)
+    if not -(limit >> 1) <= data < limit:
+        raise OverflowError(f"data is {data}; it must fit {8 * width} bits")
+    return data % limit
+
+
+def _memset(dest: Any, data: int, width: int, count: int, stream: Any) -> None:
+    count = _arguments.whole("count", count)
+    if count < 0:
+        raise LogicError(f"count is {count}; it must not be negative")
+    _core.fill_memory(dest, _unsigned(data, width), width, count, stream)
+
+
+def _memset_rows(
+    dest: Any, pitch: int, data: int, element: int, width: int, height: int, stream: Any
+) -> None:
+    pitch = _arguments.whole("pitch", pitch)
+    width, height = _arguments.whole("width", width), _arguments.whole("height", height)
+    if min(pitch, width, height) < 0:
+        raise LogicError(
+            f"pitch is {pitch}, width {width} and height {height}; none may be negative"
+        )
+    _core.fill_rows(dest, pitch, _unsigned(data, element), element, width, height, stream)
+
+
+@_fills(_FILL, 8)
+def memset_d8(dest: Any, data: int, count: int) -> None:
+    _memset(dest, data, 1, count, None)
+
+
+@_fills(_FILL, 16)
+def memset_d16(dest: Any, data: int, count: int) -> None:
+    _memset(dest, data, 2, count, None)
+
+
+@_fills(_FILL, 32)
+def memset_d32(dest: Any, data: int, count: int) -> None:
+    _memset(dest, data, 4, count, None)
+
+
+@_queues(_FILL, 8)
+def memset_d8_async(dest: Any, data: int, count: int, stream: Stream | None = None) -> None:
+    _memset(dest, data, 1, count, stream)
+
+
+@_queues(_FILL, 16)
+def memset_d16_async(dest: Any, data: int, count: int, stream: Stream | None = None) -> None:
+    _memset(dest, data, 2, count, stream)
+
+
+@_queues(_FILL, 32)
+def memset_d32_async(dest: Any, data: int, count: int, stream: Stream | None = None) -> None:
+    _memset(dest, data, 4, count, stream)
+
+
+@_fills(_FILL_ROWS, 8)
+def memset_d2d8(dest: Any, pitch: int, data: int, width: int, height: int) -> None:
+    _memset_rows(dest, pitch, data, 1, width, height, None)
+
+
+@_fills(_FILL_ROWS, 16)
+def memset_d2d16(dest: Any, pitch: int, data: int, width: int, height: int) -> None:
+    _memset_rows(dest, pitch, data, 2, width, height, None)
+
+
+@_fills(_FILL_ROWS, 32)
+def memset_d2d32(dest: Any, pitch: int, data: int, width: int, height: int) -> None:
+    _memset_rows(dest, pitch, data, 4, width, height, None)
+
+
+@_queues(_FILL_ROWS, 8)
+def memset_d2d8_async(
+    dest: Any, pitch: int, data: int, width: int, height: int, stream: Stream | None = None
+) -> None:
+    _memset_rows(dest, pitch, data, 1, width, height, stream)
+
+
+@_queues(_FILL_ROWS, 16)
+def memset_d2d16_async(
+    dest: Any, pitch: int, data: int, width: int, height: int, stream: Stream | None = None
+) -> None:
+    _memset_rows(dest, pitch, data, 2, width, height, stream)
+
+
+@_queues(_FILL_ROWS, 32)
+def memset_d2d32_async(
+    dest: Any, pitch: int, data: int, width: int, height: int, stream: Stream | None = None
+) -> None:
+    _memset_rows(dest, pitch, data, 4, width, height, stream)
+
+
+# -- copies --------------------------------------------------------------------------------
+
+_HOST_TO_DEVICE = """{verb} host memory to the device. {done}
 
     Parameters
     ----------
     dest : DeviceAllocation, GPUArray or int
         The device memory.
     src : numpy.ndarray or buffer
-        The host memory, contiguous.
-
-    Raises
-    ------
-    TypeError
-        ``dest`` is no device memory, or ``src`` has no buffer.
-    LogicError
-        The device memory is smaller than the host memory.
-    ValueError
-        ``src`` is not contiguous.
-
-    Notes
-    -----
-    The call returns when `src` may be changed. The driver's function is ``cuMemcpyHtoD``.
+        The host memory, contiguous.{stream}
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from pygpu import autoinit, driver
     >>> a = np.arange(3)
     >>> memory = driver.mem_alloc(a.nbytes)
-    >>> driver.memcpy_htod(memory, a)
+    >>> driver.{name}(memory, a{queue})
     >>> driver.from_device(memory, 3, np.int64)
     array([0, 1, 2])
     """
-    _core.copy_to_device(dest, src, None, True)
-
-
-def memcpy_htod_async(dest: Any, src: Any, stream: Stream | None = None) -> None:
-    """Queues a copy of host memory to the device.
-
-    Parameters
-    ----------
-    dest : DeviceAllocation, GPUArray or int
-        The device memory.
-    src : numpy.ndarray or buffer
-        The host memory, contiguous.
-    stream : Stream, optional
-        Where the work is queued; the default stream without it.
-
-    Raises
-    ------
-    TypeError
-        ``dest`` is no device memory, or ``src`` has no buffer.
-    LogicError
-        The device memory is smaller than the host memory.
-    ValueError
-        ``src`` is not contiguous.
-
-    Notes
-    -----
-    Page-locked memory may be changed when the stream has reached the end of the copy, other memory
-    when the call returns. The driver's function is ``cuMemcpyHtoDAsync``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from pygpu import autoinit, driver
-    >>> a = np.arange(3)
-    >>> memory = driver.mem_alloc(a.nbytes)
-    >>> stream = driver.Stream()
-    >>> driver.memcpy_htod_async(memory, a, stream)
-    >>> stream.synchronize()
-    """
-    _core.copy_to_device(dest, src, stream, False)
-
-
-def memcpy_dtoh(dest: Any, src: Any) -> None:
-    """Copies device memory to the host, and waits for it.
+_DEVICE_TO_HOST = """{verb} device memory to the host. {done}
 
     Parameters
     ----------
     dest : numpy.ndarray or buffer
         The host memory, contiguous and writable.
     src : DeviceAllocation, GPUArray or int
-        The device memory.
-
-    Raises
-    ------
-    TypeError
-        ``src`` is no device memory, or ``dest`` has no buffer.
-    LogicError
-        The device memory is smaller than the host memory.
-    ValueError
-        ``dest`` is not contiguous, or is for reading only.
-
-    Notes
-    -----
-    The driver's function is ``cuMemcpyDtoH``.
+        The device memory.{stream}
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from pygpu import autoinit, driver
-    >>> memory = driver.to_device(np.arange(3))
-    >>> a = np.empty(3, np.int64)
-    >>> driver.memcpy_dtoh(a, memory)
-    >>> a
-    array([0, 1, 2])
-    """
-    _core.copy_to_host(dest, src, None, True)
-
-
-def memcpy_dtoh_async(dest: Any, src: Any, stream: Stream | None = None) -> None:
-    """Queues a copy of device memory to the host.
-
-    Parameters
-    ----------
-    dest : numpy.ndarray or buffer
-        The host memory, contiguous and writable.
-    src : DeviceAllocation, GPUArray or int
-        The device memory.
-    stream : Stream, optional
-        Where the work is queued; the default stream without it.
-
-    Raises
-    ------
-    TypeError
-        ``src`` is no device memory, or ``dest`` has no buffer.
-    LogicError
-        The device memory is smaller than the host memory.
-    ValueError
-        ``dest`` is not contiguous, or is for reading only.
-
-    Notes
-    -----
-    Page-locked memory has the bytes when the stream has reached the end of the copy, other memory
-    when the call returns. The driver's function is ``cuMemcpyDtoHAsync``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from pygpu import autoinit, driver
     >>> memory = driver.to_device(np.arange(3))
     >>> a = driver.pagelocked_empty(3, np.int64)
-    >>> stream = driver.Stream()
-    >>> driver.memcpy_dtoh_async(a, memory, stream)
-    >>> stream.synchronize()
+    >>> driver.{name}(a, memory{queue})
+    >>> driver.Context.synchronize()
     >>> a
     array([0, 1, 2])
     """
-    _core.copy_to_host(dest, src, stream, False)
-
-
-def memcpy_dtod(dest: Any, src: Any, size: int) -> None:
-    """Copies bytes inside device memory.
+_ON_DEVICE = """{verb} bytes within device memory. {done}
 
     Parameters
     ----------
     dest, src : DeviceAllocation, GPUArray or int
         The device memory.
     size : int
-        The number of bytes.
-
-    Raises
-    ------
-    LogicError
-        An allocation has fewer bytes, or has been freed.
-    TypeError
-        An argument is no device memory.
-
-    Notes
-    -----
-    The driver's function is ``cuMemcpyDtoD``. As there, the host does not wait for the copy; what
-    uses the memory next, does.
+        The number of bytes.{stream}
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from pygpu import autoinit, driver
-    >>> src = driver.to_device(np.arange(3))
-    >>> dest = driver.mem_alloc(24)
-    >>> driver.memcpy_dtod(dest, src, 24)
+    >>> src, dest = driver.to_device(np.arange(3)), driver.mem_alloc(24)
+    >>> driver.{name}(dest, src, 24{queue})
     >>> driver.from_device(dest, 3, np.int64)
     array([0, 1, 2])
     """
-    _core.copy_on_device(dest, src, size, None, True)
-
-
-def memcpy_dtod_async(dest: Any, src: Any, size: int, stream: Stream | None = None) -> None:
-    """Queues a copy of bytes inside device memory.
-
-    Parameters
-    ----------
-    dest, src : DeviceAllocation, GPUArray or int
-        The device memory.
-    size : int
-        The number of bytes.
-    stream : Stream, optional
-        Where the work is queued; the default stream without it.
-
-    Raises
-    ------
-    LogicError
-        An allocation has fewer bytes, or has been freed.
-    TypeError
-        An argument is no device memory.
-
-    Notes
-    -----
-    The driver's function is ``cuMemcpyDtoDAsync``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from pygpu import autoinit, driver
-    >>> src = driver.to_device(np.arange(3))
-    >>> dest = driver.mem_alloc(24)
-    >>> driver.memcpy_dtod_async(dest, src, 24, driver.Stream())
-    """
-    _core.copy_on_device(dest, src, size, stream, False)
-
-
-def memcpy_peer(
-    dest: Any,
-    src: Any,
-    size: int,
-    dest_context: Context | None = None,
-    src_context: Context | None = None,
-) -> None:
-    """Copies bytes from one context's memory to another's (``cuMemcpyPeer``).
+_BETWEEN_DEVICES = """{verb} bytes from one context's memory to another's ({done}).
 
     Parameters
     ----------
@@ -348,35 +286,78 @@ def memcpy_peer(
     size : int
         The number of bytes.
     dest_context, src_context : Context, optional
-        The contexts that the memory belongs to; the current one by default.
-
-    Raises
-    ------
-    TypeError
-        An argument is no device memory, or a context is none.
-    LogicError
-        Either memory is smaller.
+        The contexts that the memory belongs to; the current one by default.{stream}
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from pygpu import autoinit, driver
+    >>> from pygpu import autoinit
     >>> src, dest = driver.to_device(np.arange(3)), driver.mem_alloc(24)
-    >>> driver.memcpy_peer(dest, src, 24, src_context=autoinit.context)
+    >>> driver.{name}(dest, src, 24, src_context=autoinit.context{queue})
     >>> driver.from_device(dest, 3, np.int64)
     array([0, 1, 2])
     """
-    _core.copy_between_devices(
-        dest,
-        ordinal_of("dest_context", dest_context),
-        src,
-        ordinal_of("src_context", src_context),
-        size,
-        None,
-        True,
-    )
 
 
+def _copies(text: str, done: str) -> Decorator:
+    return documented(text, verb="Copies", done=done, stream="", queue="")
+
+
+def _queues_copy(text: str, done: str, argument: str = "") -> Decorator:
+    queue = f", {argument}driver.Stream()"
+    return documented(text, verb="Queues a copy of", done=done, stream=_STREAM, queue=queue)
+
+
+@_copies(_HOST_TO_DEVICE, "`src` may be changed once the call returns.")
+def memcpy_htod(dest: Any, src: Any) -> None:
+    _core.copy_to_device(dest, src, None, True)
+
+
+@_queues_copy(
+    _HOST_TO_DEVICE,
+    """Page-locked memory may be changed
+    once the copy is done, other memory once the call returns.""",
+)
+def memcpy_htod_async(dest: Any, src: Any, stream: Stream | None = None) -> None:
+    _core.copy_to_device(dest, src, stream, False)
+
+
+@_copies(_DEVICE_TO_HOST, "Waits for the copy.")
+def memcpy_dtoh(dest: Any, src: Any) -> None:
+    _core.copy_to_host(dest, src, None, True)
+
+
+@_queues_copy(
+    _DEVICE_TO_HOST,
+    """Page-locked memory has the bytes
+    once the copy is done, other memory once the call returns.""",
+)
+def memcpy_dtoh_async(dest: Any, src: Any, stream: Stream | None = None) -> None:
+    _core.copy_to_host(dest, src, stream, False)
+
+
+@_copies(_ON_DEVICE, "The host does not wait for the copy; later uses do.")
+def memcpy_dtod(dest: Any, src: Any, size: int) -> None:
+    _core.copy_on_device(dest, src, size, None, True)
+
+
+@_queues_copy(_ON_DEVICE, "Later uses of the memory wait for it.")
+def memcpy_dtod_async(dest: Any, src: Any, size: int, stream: Stream | None = None) -> None:
+    _core.copy_on_device(dest, src, size, stream, False)
+
+
+@_copies(_BETWEEN_DEVICES, "``cuMemcpyPeer``")
+def memcpy_peer(
+    dest: Any,
+    src: Any,
+    size: int,
+    dest_context: Context | None = None,
+    src_context: Context | None = None,
+) -> None:
+    to, from_ = ordinal_of("dest_context", dest_context), ordinal_of("src_context", src_context)
+    _core.copy_between_devices(dest, to, src, from_, size, None, True)
+
+
+@_queues_copy(_BETWEEN_DEVICES, "``cuMemcpyPeerAsync``", "stream=")
 def memcpy_peer_async(
     dest: Any,
     src: Any,
@@ -385,45 +366,8 @@ def memcpy_peer_async(
     src_context: Context | None = None,
     stream: Stream | None = None,
 ) -> None:
-    """Queues a copy of bytes from one context's memory to another's (``cuMemcpyPeerAsync``).
-
-    Parameters
-    ----------
-    dest, src : DeviceAllocation, GPUArray or int
-        The device memory.
-    size : int
-        The number of bytes.
-    dest_context, src_context : Context, optional
-        The contexts that the memory belongs to; the current one by default.
-    stream : Stream, optional
-        Where the work is queued; the default stream without it.
-
-    Raises
-    ------
-    TypeError
-        An argument is no device memory, or a context is none.
-    LogicError
-        Either memory is smaller.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from pygpu import driver
-    >>> src, dest, stream = driver.to_device(np.arange(3)), driver.mem_alloc(24), driver.Stream()
-    >>> driver.memcpy_peer_async(dest, src, 24, stream=stream)
-    >>> stream.synchronize()
-    >>> driver.from_device(dest, 3, np.int64)
-    array([0, 1, 2])
-    """
-    _core.copy_between_devices(
-        dest,
-        ordinal_of("dest_context", dest_context),
-        src,
-        ordinal_of("src_context", src_context),
-        size,
-        stream,
-        False,
-    )
+    to, from_ = ordinal_of("dest_context", dest_context), ordinal_of("src_context", src_context)
+    _core.copy_between_devices(dest, to, src, from_, size, stream, False)
 
 
 def to_device(bf_obj: Any) -> DeviceAllocation:
@@ -434,22 +378,8 @@ def to_device(bf_obj: Any) -> DeviceAllocation:
     bf_obj : numpy.ndarray or buffer
         The host memory, contiguous.
 
-    Returns
-    -------
-    DeviceAllocation
-        New memory.
-
-    Raises
-    ------
-    TypeError
-        ``bf_obj`` has no buffer.
-    MemoryError
-        The device has not so much free memory.
-
     Examples
     --------
-    >>> import numpy as np
-    >>> from pygpu import autoinit, driver
     >>> driver.to_device(np.arange(3)).size
     24
     """
@@ -472,24 +402,9 @@ def from_device(devptr: Any, shape: Any, dtype: Any, order: str | None = "C") ->
     order : {"C", "F"}
         The memory order.
 
-    Returns
-    -------
-    numpy.ndarray
-        A new array.
-
-    Raises
-    ------
-    LogicError
-        The allocation has fewer bytes, or has been freed.
-    TypeError
-        The elements are Python objects; or ``devptr`` is no device memory.
-
     Examples
     --------
-    >>> import numpy as np
-    >>> from pygpu import autoinit, driver
-    >>> memory = driver.to_device(np.arange(3))
-    >>> driver.from_device(memory, 3, np.int64)
+    >>> driver.from_device(driver.to_device(np.arange(3)), 3, np.int64)
     array([0, 1, 2])
     """
     result = np.empty(shape, plain_dtype(dtype), order)  # type: ignore[call-overload, arg-type]
@@ -498,33 +413,19 @@ def from_device(devptr: Any, shape: Any, dtype: Any, order: str | None = "C") ->
 
 
 def from_device_like(devptr: Any, other_ary: Any) -> np.ndarray:
-    """Copies bytes at a device address to a new numpy array like another.
+    """Copies bytes at a device address to a new numpy array with the shape, dtype and order of
+    another array.
 
     Parameters
     ----------
     devptr : DeviceAllocation, GPUArray or int
         The device memory.
     other_ary : numpy.ndarray or GPUArray
-        What has the shape, the dtype and the order.
-
-    Returns
-    -------
-    numpy.ndarray
-        A new array.
-
-    Raises
-    ------
-    LogicError
-        The allocation has fewer bytes, or has been freed.
-    TypeError
-        The elements are Python objects; or ``devptr`` is no device memory.
+        The other array.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from pygpu import autoinit, driver
-    >>> memory = driver.to_device(np.arange(3))
-    >>> driver.from_device_like(memory, np.empty(3, np.int64))
+    >>> driver.from_device_like(driver.to_device(np.arange(3)), np.empty(3, np.int64))
     array([0, 1, 2])
     """
     dtype = plain_dtype(_arguments.array("other_ary", other_ary).dtype)

@@ -1,6 +1,4 @@
-"""The references by which kernels read and write arrays as surfaces.
-
-They are what :mod:`pygpu._driver.textures` says of texture references."""
+"""The references by which kernels read and write arrays as surfaces, made as texture references."""
 
 from __future__ import annotations
 
@@ -13,8 +11,8 @@ from .textures import SURFACE_MARK, made_of_module, reference_bytes
 
 
 class SurfaceReference:
-    """A variable of a module that kernels read and write an array by, which ``Module.get_surfref``
-    returns; without a module, a surface object for kernels that take one.
+    """A variable of a module through which kernels read and write an array, which
+    ``Module.get_surfref`` returns; without a module, a surface object for kernels that take one.
 
     Raises
     ------
@@ -23,8 +21,7 @@ class SurfaceReference:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from pygpu import autoinit, compiler, driver
+    >>> from pygpu import compiler
     >>> module = compiler.SourceModule('''
     ... surface<void, cudaSurfaceType2DLayered> image;
     ... __global__ void fill() {
@@ -62,7 +59,7 @@ class SurfaceReference:
         return reference
 
     def set_array(self, array: Array, flags: int = 0) -> None:
-        """Sets the array, which was made with ``array3d_flags.SURFACE_LDST``.
+        """Sets the array, which needs ``array3d_flags.SURFACE_LDST``.
 
         Parameters
         ----------
@@ -70,13 +67,6 @@ class SurfaceReference:
             The array.
         flags : int
             0.
-
-        Raises
-        ------
-        TypeError
-            ``array`` is no ``Array``, or ``flags`` no whole number.
-        LogicError
-            The array was made without that flag or has been freed, or ``flags`` is another number.
         """
         made = _core.surface_of_array(opened("array", array))
         if whole("flags", flags):
@@ -92,28 +82,10 @@ class SurfaceReference:
             raise LogicError("no array is bound to the surface reference") from None
 
     def get_array(self) -> Array:
-        """Returns the array.
-
-        Returns
-        -------
-        Array
-            The array.
-
-        Raises
-        ------
-        LogicError
-            No array is set.
-        """
+        """Returns the array."""
         return self._bound()[0]
 
     @_core.YieldingProperty
     def object(self) -> int:
-        """The number of the surface object, for a kernel's parameter of the type
-        ``cudaSurfaceObject_t``.
-
-        Raises
-        ------
-        LogicError
-            No array is set.
-        """
+        """The number of the surface object, for a ``cudaSurfaceObject_t`` parameter."""
         return self._bound()[1].value

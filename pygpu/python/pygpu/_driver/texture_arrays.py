@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .. import _arguments, _core
 from .._errors import LogicError, Unsupported
-from .texture_enumerations import array_format
+from .enumerations import array_format
 
 
 class ArrayDescriptor:
@@ -18,12 +20,11 @@ class ArrayDescriptor:
         Lengths of the axes, in elements.
     format : array_format
         The type of each channel.
-    num_channels : int
-        Numbers in one element: 1, 2 or 4.
+    num_channels : {1, 2, 4}
+        Channels of an element.
 
     Examples
     --------
-    >>> from pygpu import driver
     >>> descriptor = driver.ArrayDescriptor()
     >>> descriptor.width, descriptor.height, descriptor.num_channels = 64, 32, 4
     >>> descriptor.format = driver.array_format.FLOAT
@@ -36,18 +37,11 @@ class ArrayDescriptor:
 
 
 class ArrayDescriptor3D(ArrayDescriptor):
-    """Describes a 3-D array for textures or surfaces.
-
-    Attributes
-    ----------
-    depth : int
-        Length of the third axis, in elements.
-    flags : array3d_flags
-        How it is made.
+    """Describes a 3-D array for textures or surfaces: ``depth`` and ``flags``, of
+    ``array3d_flags``, are added to an :class:`ArrayDescriptor`.
 
     Examples
     --------
-    >>> from pygpu import driver
     >>> descriptor = driver.ArrayDescriptor3D()
     >>> descriptor.width, descriptor.height, descriptor.depth = 64, 32, 16
     >>> descriptor.flags = driver.array3d_flags.SURFACE_LDST
@@ -58,7 +52,7 @@ class ArrayDescriptor3D(ArrayDescriptor):
 
 
 def check_textures(name: str) -> None:
-    """Raises ``Unsupported`` where the device has no textures, with what it says of an array."""
+    """Raises ``Unsupported`` if the device has no textures."""
     if _core.has_textures():
         return
     try:
@@ -70,28 +64,22 @@ def check_textures(name: str) -> None:
 
 
 class Array:
-    """An array that textures and surfaces read (``CUarray``). Its elements lie in an order of the
-    device's own: copies (``memcpy_htoa``, ``Memcpy2D``, ``Memcpy3D``) reach them, and kernels.
+    """An array that textures and surfaces read (``CUarray``). The order of its elements is the
+    device's own; only kernels and copies (``memcpy_htoa``, ``Memcpy2D``, ``Memcpy3D``) reach them.
 
     Parameters
     ----------
     descriptor : ArrayDescriptor
-        Its shape and the type of its elements. The array has one axis with ``height`` 0, three with
-        a ``depth``. A cubemap has square faces and a ``depth`` of 6: +x, -x, +y, -y, +z, -z.
+        The shape and the type of elements. With ``height`` 0 the array has one axis, with a
+        ``depth`` three. A cubemap has square faces and ``depth`` 6: +x, -x, +y, -y, +z, -z.
 
     Raises
     ------
-    TypeError
-        ``descriptor`` is none.
-    LogicError
-        There is no such array.
     Unsupported
         The device has no textures, or no cubemaps.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from pygpu import driver
     >>> array = driver.matrix_to_array(np.eye(3, dtype=np.float32), "C")
     >>> row = np.empty(3, np.float32)
     >>> driver.memcpy_atoh(row, array, 0)
@@ -116,13 +104,7 @@ class Array:
         return self._core
 
     def free(self) -> None:
-        """Frees the memory, behind the work that uses it, once no reference has the array.
-
-        Raises
-        ------
-        LogicError
-            It was freed already.
-        """
+        """Frees the memory after the work that uses it, once no reference has the array."""
         self._open("free")
         self._core = None
 
@@ -134,34 +116,12 @@ class Array:
         return descriptor
 
     def get_descriptor(self) -> ArrayDescriptor:
-        """Returns the description of a 2-D array.
-
-        Returns
-        -------
-        ArrayDescriptor
-            A new object; what is changed in it has no effect.
-
-        Raises
-        ------
-        LogicError
-            The array was freed.
-        """
+        """Returns the description of a 2-D array."""
         self._open("get_descriptor")
         return self._describe(ArrayDescriptor())
 
     def get_descriptor_3d(self) -> ArrayDescriptor3D:
-        """Returns the description of a 3-D array.
-
-        Returns
-        -------
-        ArrayDescriptor3D
-            A new object; what is changed in it has no effect.
-
-        Raises
-        ------
-        LogicError
-            The array was freed.
-        """
+        """Returns the description of a 3-D array."""
         self._open("get_descriptor_3d")
         return self._describe(ArrayDescriptor3D())
 
@@ -179,7 +139,7 @@ def whole(name: str, value: Any) -> int:
 
 
 def texel_format(format: int, channels: int) -> tuple[int, int]:
-    """A type of channels and their number, which were checked."""
+    """The type and number of channels, checked."""
     format, channels = whole("format", format), whole("num_channels", channels)
     if format not in list(array_format):
         raise LogicError(f"format is {format}; array_format has the allowed ones")
@@ -189,5 +149,38 @@ def texel_format(format: int, channels: int) -> tuple[int, int]:
 
 
 def opened(name: str, array: Any) -> _core.TextureArray:
-    """The core's object of an :class:`Array` that was not freed."""
+    """The core's object of an array that was not freed."""
     return _arguments.instance(name, array, Array)._open(name)
+
+
+_FORMATS = {
+    np.dtype(np.uint8): array_format.UNSIGNED_INT8,
+    np.dtype(np.uint16): array_format.UNSIGNED_INT16,
+    np.dtype(np.uint32): array_format.UNSIGNED_INT32,
+    np.dtype(np.int8): array_format.SIGNED_INT8,
+    np.dtype(np.int16): array_format.SIGNED_INT16,
+    np.dtype(np.int32): array_format.SIGNED_INT32,
+    np.dtype(np.float32): array_format.FLOAT,
+}
+
+
+def dtype_to_array_format(dtype: Any) -> array_format:
+    """Returns the ``array_format`` of a dtype.
+
+    Parameters
+    ----------
+    dtype : dtype
+        An integer of 8, 16 or 32 bits, or float32.
+
+    Examples
+    --------
+    >>> print(dtype_to_array_format(np.float32))
+    FLOAT
+    """
+    try:
+        return _FORMATS[np.dtype(dtype)]
+    except KeyError:
+        raise TypeError(
+            f"cannot convert dtype '{np.dtype(dtype)}' to array format; allowed are "
+            f"{', '.join(map(str, _FORMATS))}"
+        ) from None

@@ -1,4 +1,4 @@
-"""Texture arrays made from matrices, under PyCUDA's names."""
+"""Copies to and from texture arrays: whole matrices, and rows."""
 
 from __future__ import annotations
 
@@ -6,23 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from .. import _arguments
+from .. import _arguments, _core
+from .._documentation import documented
 from .._errors import LogicError
+from .enumerations import address_mode, array3d_flags, array_format, filter_mode
 from .memcpy import Memcpy2D, Memcpy3D
-from .texture_arrays import Array, ArrayDescriptor, ArrayDescriptor3D, check_textures
-from .texture_enumerations import address_mode, array3d_flags, array_format, filter_mode
+from .texture_arrays import (
+    Array,
+    ArrayDescriptor,
+    ArrayDescriptor3D,
+    check_textures,
+    dtype_to_array_format,
+)
 from .textures import TextureReference
-
-_FORMATS = {
-    np.dtype(np.uint8): array_format.UNSIGNED_INT8,
-    np.dtype(np.uint16): array_format.UNSIGNED_INT16,
-    np.dtype(np.uint32): array_format.UNSIGNED_INT32,
-    np.dtype(np.int8): array_format.SIGNED_INT8,
-    np.dtype(np.int16): array_format.SIGNED_INT16,
-    np.dtype(np.int32): array_format.SIGNED_INT32,
-    np.dtype(np.float32): array_format.FLOAT,
-}
-
 
 # Elements that textures do not have are read as integers: the format and the channels.
 _AS_INTEGERS = {
@@ -30,38 +26,6 @@ _AS_INTEGERS = {
     np.dtype(np.float64): (array_format.SIGNED_INT32, 2),
     np.dtype(np.complex128): (array_format.SIGNED_INT32, 4),
 }
-
-
-def dtype_to_array_format(dtype: Any) -> array_format:
-    """Returns the format of an array for textures whose channels have a dtype.
-
-    Parameters
-    ----------
-    dtype : dtype
-        An integer of 8, 16 or 32 bits, or float32.
-
-    Returns
-    -------
-    array_format
-        The format.
-
-    Raises
-    ------
-    TypeError
-        Textures have no such channels.
-
-    Examples
-    --------
-    >>> print(dtype_to_array_format(np.float32))
-    FLOAT
-    """
-    try:
-        return _FORMATS[np.dtype(dtype)]
-    except KeyError:
-        raise TypeError(
-            f"cannot convert dtype '{np.dtype(dtype)}' to array format; allowed are "
-            f"{', '.join(map(str, _FORMATS))}"
-        ) from None
 
 
 def _order(order: str) -> str:
@@ -77,8 +41,7 @@ def _format(dtype: np.dtype, as_integers: bool) -> tuple[array_format, int]:
 
 
 def _filled(descriptor: Any, source: Any, order: Any) -> Array:
-    """A new array with the elements of another, whose axes in memory, slowest first, are those of
-    the descriptor: in order "F" the other way round."""
+    """A new array with the elements of another, whose axes in memory the descriptor has."""
     if source.size == 0:
         raise LogicError(f"the array has shape {tuple(source.shape)}; textures have no empty axes")
     array = Array(descriptor)
@@ -111,27 +74,17 @@ def matrix_to_array(matrix: Any, order: str, allow_double_hack: bool = False) ->
     matrix : numpy.ndarray
         The matrix, with two axes.
     order : {"C", "F"}
-        The order of the matrix in memory; with "F" the array has its axes the other way round.
+        Its memory order; with "F" the array is transposed.
     allow_double_hack : bool
         Whether float64 is stored as two channels of 32 bits.
 
-    Returns
-    -------
-    Array
-        The array.
-
     Raises
     ------
-    TypeError
-        Textures have no such elements.
-    LogicError
-        ``order`` is neither.
     Unsupported
         The device has no textures.
 
     Examples
     --------
-    >>> from pygpu import driver
     >>> array = driver.matrix_to_array(np.zeros((2, 3), np.float32), "C")
     >>> array.get_descriptor().width, array.get_descriptor().height
     (3, 2)
@@ -165,76 +118,33 @@ def _array_like(ary: Any, order: str, allow_surface_bind: bool) -> Array:
     return _filled(descr, ary, order)
 
 
-def np_to_array(nparray: Any, order: str, allowSurfaceBind: bool = False) -> Array:
-    """Copies a numpy array to a new array for textures. Elements that textures do not have are
-    stored as channels of 32 bits: float64, complex64 and complex128.
+_LIKE = """Copies a {kind} with 2 or 3 axes to a new array for textures. Elements of the types
+    float64, complex64 and complex128 are stored as channels of 32 bits.
 
     Parameters
     ----------
-    nparray : numpy.ndarray
-        The array, with 2 or 3 axes.
-    order : {"C", "F"}
-        Its order in memory; with "F" the new array has its axes the other way round.
+    {argument} : {kind}
+        The array.
+    order : {{"C", "F"}}
+        Its memory order; with "F" the new array is transposed.
     allowSurfaceBind : bool
-        Whether surfaces can write it; then one with 2 axes becomes one layer.
-
-    Returns
-    -------
-    Array
-        The new array.
-
-    Raises
-    ------
-    TypeError
-        Textures have no such elements.
-    LogicError
-        The array has other axes, or ``order`` is neither.
-    Unsupported
-        The device has no textures.
+        Whether surfaces can write it; then an array with 2 axes becomes one layer.
 
     Examples
     --------
-    >>> from pygpu import driver
-    >>> array = driver.np_to_array(np.zeros((2, 3, 4), np.float32), "C")
+    >>> array = driver.{name}({module}.zeros((2, 3, 4), np.float32), "C")
     >>> array.get_descriptor_3d().depth
     2
     """
+
+
+@documented(_LIKE, kind="numpy.ndarray", argument="nparray", module="np")
+def np_to_array(nparray: Any, order: str, allowSurfaceBind: bool = False) -> Array:
     return _array_like(nparray, order, allowSurfaceBind)
 
 
+@documented(_LIKE, kind="GPUArray", argument="gpuarray", module="gpuarray")
 def gpuarray_to_array(gpuarray: Any, order: str, allowSurfaceBind: bool = False) -> Array:
-    """Copies a ``GPUArray`` to a new array for textures, as :func:`np_to_array` a numpy array.
-
-    Parameters
-    ----------
-    gpuarray : GPUArray
-        The array, with 2 or 3 axes.
-    order : {"C", "F"}
-        Its order in memory; with "F" the new array has its axes the other way round.
-    allowSurfaceBind : bool
-        Whether surfaces can write it; then one with 2 axes becomes one layer.
-
-    Returns
-    -------
-    Array
-        The new array.
-
-    Raises
-    ------
-    TypeError
-        Textures have no such elements.
-    LogicError
-        The array has other axes, is in another order, or ``order`` is neither.
-    Unsupported
-        The device has no textures.
-
-    Examples
-    --------
-    >>> from pygpu import driver, gpuarray
-    >>> array = driver.gpuarray_to_array(gpuarray.zeros((2, 3), np.float32), "C")
-    >>> array.get_descriptor().width
-    3
-    """
     return _array_like(gpuarray, order, allowSurfaceBind)
 
 
@@ -244,28 +154,17 @@ def make_multichannel_2d_array(ndarray: Any, order: str) -> Array:
     Parameters
     ----------
     ndarray : numpy.ndarray
-        The array, with three axes: in order "C" height, width and channels, in "F" channels, width
-        and height.
+        The array: height, width and channels with "C", channels, width and height with "F".
     order : {"C", "F"}
-        Its order in memory.
-
-    Returns
-    -------
-    Array
-        The new array.
+        Its memory order.
 
     Raises
     ------
-    TypeError
-        Textures have no such elements.
-    LogicError
-        ``order`` is neither.
     Unsupported
         The device has no textures.
 
     Examples
     --------
-    >>> from pygpu import driver
     >>> array = driver.make_multichannel_2d_array(np.zeros((2, 3, 4), np.float32), "C")
     >>> array.get_descriptor().num_channels
     4
@@ -282,8 +181,8 @@ def make_multichannel_2d_array(ndarray: Any, order: str) -> Array:
 
 
 def bind_array_to_texref(ary: Array, texref: TextureReference) -> None:
-    """Has kernels read an array by a texture reference: with the texel at the edge for what lies
-    outside, and without interpolation.
+    """Sets the array of a texture reference, which then clamps coordinates and reads the nearest
+    texel.
 
     Parameters
     ----------
@@ -292,16 +191,8 @@ def bind_array_to_texref(ary: Array, texref: TextureReference) -> None:
     texref : TextureReference
         The reference.
 
-    Raises
-    ------
-    TypeError
-        ``ary`` is no ``Array``, or ``texref`` no texture reference.
-    Unsupported
-        The device has no textures.
-
     Examples
     --------
-    >>> from pygpu import driver
     >>> reference = driver.TextureReference()
     >>> array = driver.matrix_to_array(np.zeros((2, 3), np.float32), "C")
     >>> driver.bind_array_to_texref(array, reference)
@@ -316,7 +207,7 @@ def bind_array_to_texref(ary: Array, texref: TextureReference) -> None:
 
 
 def matrix_to_texref(matrix: Any, texref: TextureReference, order: str) -> None:
-    """Copies a matrix to a new array that kernels read by a texture reference.
+    """Copies a matrix to a new array, and sets it as the array of a texture reference.
 
     Parameters
     ----------
@@ -325,23 +216,157 @@ def matrix_to_texref(matrix: Any, texref: TextureReference, order: str) -> None:
     texref : TextureReference
         The reference.
     order : {"C", "F"}
-        The order of the matrix in memory; with "F" the array has its axes the other way round.
-
-    Raises
-    ------
-    TypeError
-        Textures have no such elements.
-    LogicError
-        ``order`` is neither.
-    Unsupported
-        The device has no textures.
+        Its memory order; with "F" the array is transposed.
 
     Examples
     --------
-    >>> from pygpu import driver
     >>> reference = driver.TextureReference()
     >>> driver.matrix_to_texref(np.zeros((2, 3), np.float32), reference, "C")
     >>> reference.get_array().get_descriptor().height
     2
     """
     bind_array_to_texref(matrix_to_array(matrix, order), texref)
+
+
+# -- rows ----------------------------------------------------------------------------------
+
+
+def _row_copy(size: int) -> Memcpy2D:
+    """A copy of bytes of one row, whose sides are still to be set."""
+    check_textures("memcpy")
+    copy = Memcpy2D()
+    copy.width_in_bytes, copy.height = _arguments.whole("len", size), 1
+    return copy
+
+
+def memcpy_dtoa(ary: Array, index: int, src: Any, len: int) -> None:
+    """Copies device memory to the first row of an array for textures (``cuMemcpyDtoA``).
+
+    Parameters
+    ----------
+    ary : Array
+        The array.
+    index, len : int
+        The first byte in the row, and the number of bytes.
+    src : DeviceAllocation, GPUArray or int
+        The device memory.
+
+    Examples
+    --------
+    >>> array = driver.matrix_to_array(np.array([[1, 2, 3]], np.uint8), "C")
+    >>> driver.memcpy_dtoa(array, 1, gpuarray.zeros(2, np.uint8), 2)
+    """
+    copy = _row_copy(len)
+    copy.set_src_device(src)
+    copy.set_dst_array(ary)
+    copy.dst_x_in_bytes = index
+    copy(aligned=True)
+
+
+def memcpy_atod(dest: Any, ary: Array, index: int, len: int) -> None:
+    """Copies the first row of an array for textures to device memory (``cuMemcpyAtoD``). See
+    :func:`memcpy_dtoa`.
+
+    Parameters
+    ----------
+    dest : DeviceAllocation, GPUArray or int
+        The device memory.
+    ary : Array
+        The array.
+    index, len : int
+        The first byte in the row, and the number of bytes.
+
+    Examples
+    --------
+    >>> array = driver.matrix_to_array(np.array([[1, 2, 3]], np.uint8), "C")
+    >>> part = gpuarray.zeros(2, np.uint8)
+    >>> driver.memcpy_atod(part, array, 1, 2)
+    >>> part
+    array([2, 3], dtype=uint8)
+    """
+    copy = _row_copy(len)
+    copy.set_src_array(ary)
+    copy.src_x_in_bytes = index
+    copy.set_dst_device(dest)
+    copy(aligned=True)
+
+
+def memcpy_htoa(ary: Array, index: int, src: Any) -> None:
+    """Copies host memory to the first row of an array for textures (``cuMemcpyHtoA``).
+
+    Parameters
+    ----------
+    ary : Array
+        The array.
+    index : int
+        The first byte in the row.
+    src : numpy.ndarray or buffer
+        The host memory.
+
+    Examples
+    --------
+    >>> array = driver.matrix_to_array(np.array([[1, 2, 3]], np.uint8), "C")
+    >>> driver.memcpy_htoa(array, 1, np.array([5, 6], np.uint8))
+    """
+    copy = _row_copy(_core.host_memory_size("src", src, False))
+    copy.set_src_host(src)
+    copy.set_dst_array(ary)
+    copy.dst_x_in_bytes = index
+    copy(aligned=True)
+
+
+def memcpy_atoh(dest: Any, ary: Array, index: int) -> None:
+    """Copies the first row of an array for textures to host memory (``cuMemcpyAtoH``).
+
+    Parameters
+    ----------
+    dest : numpy.ndarray or buffer
+        The host memory.
+    ary : Array
+        The array.
+    index : int
+        The first byte in the row.
+
+    Examples
+    --------
+    >>> array = driver.matrix_to_array(np.array([[1, 2, 3]], np.uint8), "C")
+    >>> part = np.empty(2, np.uint8)
+    >>> driver.memcpy_atoh(part, array, 1)
+    >>> part
+    array([2, 3], dtype=uint8)
+    """
+    copy = _row_copy(_core.host_memory_size("dest", dest, True))
+    copy.set_src_array(ary)
+    copy.src_x_in_bytes = index
+    copy.set_dst_host(dest)
+    copy(aligned=True)
+
+
+def memcpy_atoa(dest: Array, dest_index: int, src: Array, src_index: int, len: int) -> None:
+    """Copies between the first rows of two arrays for textures (``cuMemcpyAtoA``).
+
+    Parameters
+    ----------
+    dest, src : Array
+        The arrays.
+    dest_index, src_index, len : int
+        The first bytes in the rows, and the number of bytes.
+
+    Examples
+    --------
+    >>> array = driver.matrix_to_array(np.array([[1, 2, 3]], np.uint8), "C")
+    >>> driver.memcpy_atoa(array, 0, driver.matrix_to_array(np.ones((1, 2), np.uint8), "C"), 0, 2)
+    >>> row = np.empty(3, np.uint8)
+    >>> driver.memcpy_atoh(row, array, 0)
+    >>> row
+    array([1, 1, 3], dtype=uint8)
+    """
+    copy = _row_copy(len)
+    copy.set_src_array(src)
+    copy.set_dst_array(dest)
+    copy.src_x_in_bytes, copy.dst_x_in_bytes = src_index, dest_index
+    copy(aligned=True)
+
+
+py_memcpy_htoa = memcpy_htoa
+py_memcpy_atoh = memcpy_atoh

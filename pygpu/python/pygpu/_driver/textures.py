@@ -1,9 +1,8 @@
 """The references by which kernels read arrays for textures and surfaces.
 
-Drivers since CUDA 12 have texture objects in place of texture references. Here a reference is a
-variable of a module that holds such an object: the header ``pygpu-texture-references.hpp``, which
-:func:`pygpu.compiler.compile` puts in front of a source that declares one, reads through it, and
-the classes of this file make the object and write its number to the variable."""
+Drivers since CUDA 12 have texture objects in place of texture references. A reference is a variable
+that holds such an object: the classes here make it and write its number to the variable, and the
+header ``pygpu-texture-references.hpp`` reads through it."""
 
 from __future__ import annotations
 
@@ -15,16 +14,17 @@ import numpy as np
 
 from .. import _arguments, _core
 from .._errors import LogicError, Unsupported
-from .context import Context
+from .device import Context
+from .enumerations import address_mode, array_format, filter_mode
 from .texture_arrays import (
     Array,
     ArrayDescriptor,
     check_textures,
+    dtype_to_array_format,
     opened,
     texel_format,
     whole,
 )
-from .texture_enumerations import address_mode, array_format, filter_mode
 
 TRSA_OVERRIDE_FORMAT = 1
 TRSF_READ_AS_INTEGER = 1
@@ -39,8 +39,9 @@ _TEXTURE_MARK, SURFACE_MARK = 0x58455450, 0x52555350
 
 
 class _Memory(NamedTuple):
-    """Device memory that a texture reads: the bytes in front of what was asked for, then the bytes,
-    or the texels of a row, the rows and the bytes from one row to the next."""
+    """Device memory that a texture reads, from ``offset`` bytes before what was asked for. The
+    extent is in bytes, or texels of a row with the rows and the pitch.
+    """
 
     pointer: Any
     address: int
@@ -49,7 +50,7 @@ class _Memory(NamedTuple):
 
 
 class _State(NamedTuple):
-    """What is bound to a texture reference, and how it is read."""
+    """The array or memory of a texture reference, and how it is read."""
 
     source: Array | _Memory | None = None
     format: int = array_format.FLOAT
@@ -73,13 +74,12 @@ class _State(NamedTuple):
         return _core.texture_of_memory(memory.pointer, memory.offset, memory.extent, kind, modes)
 
 
-# What is bound to the references of a module, by their names: as a driver keeps it, whatever
-# becomes of the Python objects.
+# Kept with the module, as by a driver: the Python objects of references may end.
 _STATES: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
 
 
 def made_of_module(module: Any) -> dict[str, Any]:
-    """What the references of a module stand for, by their names; it goes with the module."""
+    """What is bound to the references of a module, by name."""
     return _STATES.setdefault(module, {})
 
 
@@ -97,14 +97,13 @@ def reference_bytes(module: Any, name: str, what: str, mark: int) -> bytes:
 
 
 class TextureReference:
-    """A variable of a module that kernels read an array or device memory by, which
+    """A variable of a module through which kernels read an array or device memory, which
     ``Module.get_texref`` returns; without a module, a texture object for kernels that take one.
 
-    What is set takes effect when the call returns, which waits for the device's work. The read mode
-    is that of the variable's declaration: ``cudaReadModeElementType`` or
-    ``cudaReadModeNormalizedFloat``; only a reference without a module takes it from the flags.
-    Reading by a texture is not ordered behind other streams' work on the memory. A graph keeps what
-    is bound to the references of its kernels' modules.
+    A change waits for the device's work and takes effect when the call returns. The read mode is
+    that of the variable's declaration; only a reference without a module takes it from the flags.
+    Reads through a texture are not ordered after other streams' work on the memory. A graph keeps
+    what is bound to the references of its kernels' modules.
 
     Raises
     ------
@@ -113,8 +112,7 @@ class TextureReference:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from pygpu import autoinit, compiler, driver, gpuarray
+    >>> from pygpu import compiler
     >>> module = compiler.SourceModule('''
     ... texture<float, 2> image;
     ... __global__ void centres(float *out, int width) {
@@ -178,7 +176,6 @@ class TextureReference:
         return self._states[self._name]
 
     def _set(self, **changes: Any) -> None:
-        """Changes the state, and what kernels read by."""
         state = self._state._replace(**changes)
         try:
             made = state.make_object(self._as_integer)
@@ -198,15 +195,13 @@ class TextureReference:
 
     @_core.YieldingProperty
     def object(self) -> int:
-        """The number of the texture object, for a kernel's parameter of the type
-        ``cudaTextureObject_t``; it changes with every change of the reference.
+        """The number of the texture object, for a ``cudaTextureObject_t`` parameter. Each change of
+        the reference changes it.
 
         Raises
         ------
-        LogicError
-            Nothing is bound.
         Unsupported
-            The axes have address modes that the device reads no texture by.
+            The device does not support the address modes.
         """
         made = self._bound("object", self._state.object)
         if isinstance(made, Unsupported):
@@ -225,13 +220,6 @@ class TextureReference:
         ----------
         array : Array
             The array, which the reference keeps.
-
-        Raises
-        ------
-        TypeError
-            ``array`` is no ``Array``.
-        LogicError
-            The array was freed.
         """
         opened("array", array)
         self._set(source=array)
@@ -251,33 +239,17 @@ class TextureReference:
         return offset
 
     def set_address(self, devptr: Any, bytes: int, allow_offset: bool = False) -> int:
-        """Sets linear memory that kernels read (``cuTexRefSetAddress``).
-
-        The offset is what the address is beyond a multiple of the device's alignment for textures
-        (``device_attribute.TEXTURE_ALIGNMENT``): kernels add it, divided by the bytes of a texel,
-        to what they read.
+        """Sets linear memory that kernels read (``cuTexRefSetAddress``), and returns its offset in
+        bytes: kernels add the offset, divided by the bytes of a texel, to the index.
 
         Parameters
         ----------
         devptr : DeviceAllocation, GPUArray or int
             The memory, which the reference keeps unless it is an address.
         bytes : int
-            The number of bytes from there on.
+            The number of bytes.
         allow_offset : bool
-            Whether the address may be no multiple of the alignment.
-
-        Returns
-        -------
-        int
-            The offset in bytes.
-
-        Raises
-        ------
-        TypeError
-            ``devptr`` is no device memory, or ``bytes`` no whole number.
-        LogicError
-            There is an offset and ``allow_offset`` is False, or the device has no such memory
-            there.
+            Whether the address may be no multiple of ``device_attribute.TEXTURE_ALIGNMENT``.
         """
         return self._set_memory(devptr, (whole("bytes", bytes), None), bool(allow_offset))
 
@@ -292,13 +264,6 @@ class TextureReference:
             Width, height, format and channels of the texels.
         pitch : int
             The bytes from one row to the next.
-
-        Raises
-        ------
-        TypeError
-            ``devptr`` is no device memory, ``descr`` no description, or ``pitch`` no whole number.
-        LogicError
-            The device has no such memory there, or reads no such rows.
         """
         _arguments.instance("descr", descr, ArrayDescriptor)
         format, channels = texel_format(descr.format, descr.num_channels)
@@ -307,8 +272,7 @@ class TextureReference:
         self._set_memory(devptr, rows, False, format=format, channels=channels)
 
     def set_format(self, format: int, num_components: int) -> None:
-        """Sets the type and the number of channels of texels in linear memory; an array has its
-        own (``cuTexRefSetFormat``).
+        """Sets the texel format of linear memory (``cuTexRefSetFormat``); an array has its own.
 
         Parameters
         ----------
@@ -317,14 +281,8 @@ class TextureReference:
         num_components : {1, 2, 4}
             The channels of a texel.
 
-        Raises
-        ------
-        LogicError
-            There is no such texel.
-
         Examples
         --------
-        >>> from pygpu import driver
         >>> reference = driver.TextureReference()
         >>> reference.set_format(driver.array_format.FLOAT, 4)
         >>> reference.get_format()[1]
@@ -343,21 +301,13 @@ class TextureReference:
         am : address_mode
             What is read.
 
-        Raises
-        ------
-        TypeError
-            An argument is no whole number.
-        LogicError
-            There is no such axis or mode.
-
         Notes
         -----
-        AMD's devices read all axes by one mode: kernels of the reference's module are not launched
-        while the axes of what is bound have several.
+        AMD's devices have one mode for all axes: kernels of the module are refused while they
+        differ.
 
         Examples
         --------
-        >>> from pygpu import driver
         >>> reference = driver.TextureReference()
         >>> reference.set_address_mode(0, driver.address_mode.WRAP)
         >>> print(reference.get_address_mode(0))
@@ -382,16 +332,10 @@ class TextureReference:
         Parameters
         ----------
         mode : filter_mode
-            The nearest element, or what lies between the nearest ones.
-
-        Raises
-        ------
-        LogicError
-            There is no such mode.
+            The mode.
 
         Examples
         --------
-        >>> from pygpu import driver
         >>> reference = driver.TextureReference()
         >>> reference.set_filter_mode(driver.filter_mode.LINEAR)
         >>> print(reference.get_filter_mode())
@@ -402,24 +346,15 @@ class TextureReference:
         self._set(filter=int(mode))
 
     def set_flags(self, flags: int) -> None:
-        """Sets whether coordinates are normalized and integers are read as such
-        (``cuTexRefSetFlags``).
+        """Sets whether coordinates are normalized and integers read as such (``cuTexRefSetFlags``).
 
         Parameters
         ----------
         flags : int
             ``TRSF_NORMALIZED_COORDINATES`` and ``TRSF_READ_AS_INTEGER``, added up.
 
-        Raises
-        ------
-        TypeError
-            ``flags`` is no whole number.
-        LogicError
-            There are other bits.
-
         Examples
         --------
-        >>> from pygpu import driver
         >>> reference = driver.TextureReference()
         >>> reference.set_flags(driver.TRSF_NORMALIZED_COORDINATES)
         >>> reference.get_flags()
@@ -434,92 +369,39 @@ class TextureReference:
         self._set(flags=flags)
 
     def get_address(self) -> int:
-        """Returns the address of linear memory.
-
-        Returns
-        -------
-        int
-            The address that was set, its offset included.
-
-        Raises
-        ------
-        LogicError
-            No linear memory is bound.
-        """
+        """Returns the address of linear memory."""
         source = self._state.source
         memory = source if isinstance(source, _Memory) else None
         return self._bound("get_address", memory).address
 
     def get_array(self) -> Array:
-        """Returns the array.
-
-        Returns
-        -------
-        Array
-            The array.
-
-        Raises
-        ------
-        LogicError
-            No array is bound.
-        """
+        """Returns the array."""
         source = self._state.source
         return self._bound("get_array", source if isinstance(source, Array) else None)
 
     def get_address_mode(self, dim: int) -> int:
-        """Returns what is read outside the bounds of an axis.
+        """Returns the ``address_mode`` of an axis.
 
         Parameters
         ----------
         dim : int
             The axis: 0 for x, 1 for y, 2 for z.
-
-        Returns
-        -------
-        address_mode
-            The mode.
-
-        Raises
-        ------
-        TypeError
-            ``dim`` is no whole number.
-        LogicError
-            There is no such axis.
         """
         return address_mode(self._state.modes[self._dimension(dim)])
 
     def get_filter_mode(self) -> int:
-        """Returns what is read between elements.
-
-        Returns
-        -------
-        filter_mode
-            The nearest element, or what lies between the nearest ones.
-        """
+        """Returns the ``filter_mode``."""
         return filter_mode(self._state.filter)
 
     def get_format(self) -> tuple[int, int]:
-        """Returns the type and the number of channels.
-
-        Returns
-        -------
-        tuple
-            A value of ``array_format`` and the number of channels, those of the array if one is
-            bound.
-        """
+        """Returns the type and the number of channels."""
         source = self._state.source
         if isinstance(source, Array):
             return array_format(source._shape["format"]), source._shape["num_channels"]
         return array_format(self._state.format), self._state.channels
 
     def get_flags(self) -> int:
-        """Returns the flags.
-
-        Returns
-        -------
-        int
-            ``TRSF_NORMALIZED_COORDINATES`` and ``TRSF_READ_AS_INTEGER``, added up.
-        """
+        """Returns the flags."""
         return self._state.flags
 
 
@@ -547,8 +429,6 @@ def bind_gpuarray_as(
     ary: Any, texref: Any, channels: int, allow_offset: bool, **allowed: bool
 ) -> float:
     """What ``GPUArray.bind_to_texref_ext`` does."""
-    from .texture_copies import dtype_to_array_format
-
     _arguments.instance("texref", texref, TextureReference)
     if not ary.flags.forc:
         raise RuntimeError("only contiguous arrays may be used as arguments to this operation")
