@@ -18,44 +18,34 @@ _PACKAGE = os.path.dirname(__file__)
 
 @contextmanager
 def checking(*kinds: str) -> Iterator[None]:
-    """Looks for faults of kernels that are launched in its block, on the host.
+    """Looks for faults of kernels that are launched in its block, on the host backend.
 
-    A fault ends its launch with an exception that names the kernel, the line of its text, the
-    block, the thread, the array, and the line of the program that allocated it. As any launch that
-    fails, it raises the exception at once, or the synchronization of its stream does.
+    A fault ends its launch with an exception that names the kernel, the line, the block, the
+    thread, the array and where the program allocated it. The launch raises it at once, or the
+    synchronization of its stream does.
 
     Parameters
     ----------
     *kinds : {"bounds", "uninitialised", "races", "barriers", "arithmetic", "first"}
-        What to look for; without any, everything. "bounds": accesses outside of live allocations,
-        and to freed memory. "uninitialised": reads of memory that nothing has written, of what is
-        allocated in the block. "races": accesses of two threads that nothing orders, of which one
-        writes and one is not atomic. "barriers": threads of a block that wait at different ones.
-        "arithmetic": divisions of integers by zero, and addresses that are not aligned. "first"
-        looks in the first two launches of each kernel alone.
-
-    Yields
-    ------
-    None
-        Nothing.
+        What to look for; everything by default. "bounds": accesses outside of live allocations.
+        "uninitialised": reads of memory allocated in the block that nothing has written. "races":
+        unordered accesses of two threads, of which one writes and one is not atomic. "barriers":
+        threads of a block that wait at different ones. "arithmetic": divisions of integers by zero,
+        and misaligned addresses. "first" checks only the first two launches of each kernel.
 
     Raises
     ------
-    LogicError
-        There is no such kind.
     Unsupported
         The backend is that of a GPU.
 
     Notes
     -----
-    ``PYGPU_CHECK=1`` is the same for a whole program, and a list of kinds with commas between
-    looks for these. The setting is the process's, for all of its threads. PyCUDA has none.
+    ``PYGPU_CHECK=1`` checks a whole program, and ``PYGPU_CHECK=bounds,races`` for these kinds. The
+    setting is the process's. PyCUDA has none.
 
     Examples
     --------
-    >>> import numpy as np
     >>> import pygpu
-    >>> from pygpu import autoinit, driver, gpuarray
     >>> from pygpu.compiler import SourceModule
     >>> module = SourceModule("__global__ void next(int *a) { a[threadIdx.x + 1] = 0; }")
     >>> if pygpu.choose_backend() == "host":

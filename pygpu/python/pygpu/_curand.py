@@ -19,10 +19,8 @@ __all__ = [
 
 
 def get_curand_version() -> tuple[int, int, int]:
-    """Returns (5, 0, 0): the version of cuRAND from which PyCUDA offers everything it has.
-
-    Programs ask for it before they use a generator. No cuRAND is loaded or called: the generators
-    are pygpu's own and the same on every backend.
+    """Returns (5, 0, 0), the version of cuRAND from which PyCUDA has all of its generators. No
+    cuRAND is called: the generators are the same on every backend.
 
     Examples
     --------

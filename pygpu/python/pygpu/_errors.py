@@ -1,9 +1,5 @@
-"""The exceptions of PyCUDA's driver module, and those of its classes that are numpy's too.
-
-A class that derives from both lets a program catch what it knows: ``ValueError`` as with
-numpy, ``driver.LogicError`` as with PyCUDA. Each exception carries ``status``, the driver's
-number, ``call``, the call that failed, and ``detail``, what was wrong, once it has been raised.
-"""
+"""The exceptions of PyCUDA's driver module. Some are Python's or numpy's, too: a program catches
+``ValueError`` as with numpy, or ``driver.LogicError`` as with PyCUDA."""
 
 from __future__ import annotations
 
@@ -22,16 +18,14 @@ class Error(Exception):
     Attributes
     ----------
     status : int
-        The driver's number for the failure; 999 where no driver was asked.
+        The driver's number for the failure; 999 if no driver was asked.
     call : str
-        The call that failed; empty where no driver was asked.
+        The call that failed; empty if no driver was asked.
     detail : str
-        What was wrong, in a sentence: the text of the exception, which has the call in front
-        where a driver refused it.
+        What was wrong, in a sentence.
 
     Examples
     --------
-    >>> from pygpu import driver
     >>> try:
     ...     driver.mem_alloc(0)
     ... except driver.Error as error:
@@ -50,7 +44,6 @@ class MemoryError(builtins.MemoryError, Error):
 
     Examples
     --------
-    >>> from pygpu import driver
     >>> try:
     ...     driver.mem_alloc(2**60)
     ... except MemoryError as error:
@@ -60,14 +53,11 @@ class MemoryError(builtins.MemoryError, Error):
 
 
 class LogicError(Error):
-    """The program asked for something that makes no sense.
-
-    An argument that is not allowed raises a subclass of it that is Python's or numpy's exception,
-    too: ``ValueError``, ``TypeError``, ``IndexError`` or ``OverflowError``.
+    """The program asked for something that makes no sense. For an argument that is not allowed it
+    is a ``ValueError``, ``TypeError``, ``IndexError`` or ``OverflowError``, too.
 
     Examples
     --------
-    >>> from pygpu import driver, gpuarray
     >>> try:
     ...     gpuarray.zeros(3, "f4").reshape(2)
     ... except driver.LogicError as error:
@@ -77,9 +67,8 @@ class LogicError(Error):
 
 
 class LaunchError(Error):
-    """A kernel could not be started, or failed while it ran.
-
-    Where the driver says why it failed, the exception is a ``LogicError``, too, as PyCUDA's is.
+    """A kernel could not be started, or failed while it ran; a ``LogicError``, too, if the driver
+    says why.
 
     Examples
     --------
@@ -106,13 +95,11 @@ class RuntimeError(Error, builtins.RuntimeError):
 
 
 class KernelFault(LaunchError, LogicError):
-    """A kernel failed for a reason that the driver names, such as an access to memory that is not
-    its own. PyCUDA raises ``LogicError`` then."""
+    """A kernel failed for a reason that the driver names. PyCUDA raises ``LogicError`` then."""
 
 
 class DriverRefusal(RuntimeError, LogicError):
-    """The driver refused a call for a reason that no other class names. PyCUDA raises
-    ``LogicError`` then."""
+    """The driver refused a call for another reason. PyCUDA raises ``LogicError`` then."""
 
 
 class NotReady(RuntimeError, LogicError):
@@ -120,7 +107,7 @@ class NotReady(RuntimeError, LogicError):
 
 
 class DeviceLost(RuntimeError, LogicError):
-    """The device cannot be used any longer, because of a kernel that failed before."""
+    """The device cannot be used any longer, because a kernel has failed."""
 
 
 class DeviceLostInLaunch(DeviceLost, LaunchError):
@@ -128,25 +115,20 @@ class DeviceLostInLaunch(DeviceLost, LaunchError):
 
 
 class CompileError(Error):
-    """A kernel's source was refused by the compiler, whose log is ``stderr``.
+    """The compiler refused a kernel's source. The parameters are attributes, too.
 
     Parameters
     ----------
     msg : str
         What failed.
     command_line : sequence of str, optional
-        The compiler's options, those of NVRTC or hipRTC included.
+        The compiler's options.
     stdout, stderr : str, optional
         What the compiler printed; the log of a run-time compiler is ``stderr``.
 
-    Attributes
-    ----------
-    msg, command_line, stdout, stderr
-        The parameters.
-
     Examples
     --------
-    >>> from pygpu import compiler, driver
+    >>> from pygpu import compiler
     >>> try:
     ...     compiler.compile("__global__ void f() { x; }")
     ... except driver.CompileError as error:
@@ -179,7 +161,7 @@ class CompileError(Error):
 
 
 class InvalidCode(CompileError, LogicError):
-    """Code that is loaded, or linked, is none. PyCUDA raises ``LogicError`` then."""
+    """What is loaded or linked is no code. PyCUDA raises ``LogicError`` then."""
 
 
 class CodeForOtherDevices(CompileError, RuntimeError):
@@ -191,7 +173,6 @@ class BackendUnavailable(RuntimeError):
 
     Examples
     --------
-    >>> from pygpu import driver
     >>> try:
     ...     driver.init()
     ... except driver.BackendUnavailable as error:
@@ -208,7 +189,6 @@ class Unsupported(LogicError, NotImplementedError):
 
     Examples
     --------
-    >>> from pygpu import driver
     >>> try:
     ...     driver.gl_init()
     ... except NotImplementedError as error:
@@ -234,8 +214,7 @@ _AxisError: type[Exception] = getattr(np, "exceptions", np).AxisError
 
 
 class AxisOutOfRange(LogicError, _AxisError):  # type: ignore[misc,valid-type]
-    """An axis that the array does not have: numpy's ``AxisError``, so ``ValueError`` and
-    ``IndexError``, too."""
+    """An axis that the array does not have: numpy's ``AxisError``, too."""
 
 
 class NumberOverflow(LogicError, OverflowError):

@@ -7,27 +7,15 @@ from ._arguments import whole
 
 
 class Status:
-    """What a call of a driver returned: a number, and whose it is.
-
-    A status is true if the call did what was asked. It equals, and hashes as, its number.
-    PyCUDA has no such class.
+    """What a call of a driver returned: a number, and whose it is. A status is true for a success.
+    It equals, and hashes as, its number. PyCUDA has no such class.
 
     Parameters
     ----------
     code : int
-        The number. Numbers that nobody has named are kept.
-    api : str, optional
-        Whose number it is: ``cuda``, ``hip``, ``host``, ``nvrtc`` or ``hiprtc``; that of the
-        backend in use if left out.
-
-    Raises
-    ------
-    TypeError
-        ``code`` is no whole number.
-    OverflowError
-        ``code`` does not fit 32 bits.
-    ValueError
-        ``api`` is another name.
+        The number, which may be unknown.
+    api : {"cuda", "hip", "host", "nvrtc", "hiprtc"}, optional
+        Whose number it is; the backend's by default.
 
     Examples
     --------
@@ -65,12 +53,12 @@ class Status:
 
     @property
     def name(self) -> str:
-        """What the vendor calls the number; ``status N`` for numbers that it has no name for."""
+        """The vendor's name of the number; ``status N`` without one."""
         return _core.status_names(self._api, self._code)[0] or f"status {self._code}"
 
     @property
     def message(self) -> str:
-        """Why the call failed where that is known; else what the number means."""
+        """Why the call failed if that is known, or what the number means."""
         return self._reason or _core.status_message(self._api, self._code)
 
     def raise_for_status(self) -> None:
@@ -79,7 +67,7 @@ class Status:
         Raises
         ------
         pygpu.driver.Error
-            One of its subclasses for any other number; its ``status`` is the number.
+            The number is none of a success.
 
         Examples
         --------

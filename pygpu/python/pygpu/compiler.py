@@ -1,11 +1,8 @@
 """Kernels from source, with the names of ``pycuda.compiler``.
 
-The compiler is the run-time compiler of the device's vendor, in this process: there is no
-``nvcc`` to be found and no file to be written. For NVIDIA's devices ``nvcc`` is run where a program
-asks for it: by a path in place of the name ``nvcc``, or by an option or a target that only it has,
-if it is there.
-What the run-time compiler made is kept in the library's own cache, in the folder that
-``PYGPU_CACHE_DIR`` names.
+The vendor's run-time compiler is called in this process, and what it makes is kept in the folder
+that ``PYGPU_CACHE_DIR`` names. For NVIDIA's devices ``nvcc`` is run if a program asks for it: by a
+path in place of the name ``nvcc``, or by an option or a target that only it has.
 """
 
 from __future__ import annotations
@@ -13,11 +10,11 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from . import _arguments, _core
+from . import _arguments, _core, driver
 from ._compile import headers as _headers
 from ._compile import macros as _macros
 from ._compile import nvcc as _nvcc
-from ._compile import structure_attributes as _structure_attributes
+from ._compile.c_text import with_attributes_in_front as _with_attributes_in_front
 from ._compile.kernel_modules import CudaModule, DynamicModule, DynamicSourceModule, check_arch
 from ._compile.nvcc import get_nvcc_version, preprocess_source
 from ._core import module_from_buffer
@@ -62,51 +59,38 @@ def compile(
     include_dirs: Sequence[str] | None = None,
     target: str = "cubin",
 ) -> bytes:
-    """Compiles CUDA C for the current device.
-
-    The compiler is NVRTC or hipRTC, and on the host the system's for C++. PyCUDA runs nvcc, as is
-    done here where ``nvcc`` names a path, or an option or the target needs it. What is compiled is
-    kept on disk.
+    """Compiles CUDA C for the current device, by NVRTC, hipRTC or the host's C++ compiler.
 
     Parameters
     ----------
     source : str
-        The text; put into ``extern "C" { ... }`` unless ``no_extern_c``.
+        The text.
     nvcc : str
         A path to a compiler in place of this name has that compiler run, for NVIDIA's devices.
     options : sequence of str, optional
-        Options of the compiler; ``DEFAULT_NVCC_FLAGS`` without it. Those that only speak to a host
-        compiler have no effect on a run-time compiler.
+        Options of the compiler; ``DEFAULT_NVCC_FLAGS`` by default. Those for a host compiler have
+        no effect.
     keep : bool
         Writes source and result to a new folder and prints its name; with ``-G`` on the host, a
         debugger shows that source.
     no_extern_c : bool
-        Whether the source is taken as it is; kernels then have C++'s names unless they are declared
-        ``extern "C"``.
-    arch : str, optional
-        The architecture to compile for, ``sm_90`` for example; the device's by default.
-    code : str, optional
-        The code to make for ``arch``, as ``nvcc`` has it.
+        Whether the source is compiled as it is, not inside ``extern "C" { ... }``.
+    arch, code : str, optional
+        The architecture, ``sm_90`` for example, and the code to make for it, as ``nvcc`` has them;
+        the device's by default.
     cache_dir : str or bool, optional
-        Taken and not used: `PYGPU_CACHE` and `PYGPU_CACHE_DIR` are about what is kept.
+        Has no effect; see `PYGPU_CACHE` and `PYGPU_CACHE_DIR`.
     include_dirs : sequence of str, optional
-        Folders in which included files are looked for.
+        Folders of included files.
     target : {"cubin", "ptx", "fatbin"}
-        Code for the device, text that can be linked and that other devices of the vendor take, or
-        what only ``nvcc`` makes.
-
-    Returns
-    -------
-    bytes
-        The code.
+        Code for the device, text for the vendor's other devices, or what only ``nvcc`` makes.
 
     Raises
     ------
     CompileError
-        The source is refused; the exception has the compiler's log as ``stderr``, with the
-        source's own line numbers.
+        The source is refused; ``stderr`` is the compiler's log.
     Unsupported
-        The backend has no compiler, or ``nvcc`` is needed and not there.
+        The backend has no compiler, or ``nvcc`` is needed and missing.
     AssertionError
         ``target`` is another name.
 
@@ -116,8 +100,6 @@ def compile(
     >>> code = compiler.compile("__global__ void nothing() {}")
     >>> driver.module_from_buffer(code).get_function("nothing")(block=(1, 1, 1))
     """
-    from . import driver
-
     if target not in ("cubin", "ptx", "fatbin"):
         raise AssertionError(f'target is {target!r}; allowed are "cubin", "ptx" and "fatbin"')
     flags = _texts("options", DEFAULT_NVCC_FLAGS if options is None else options)
@@ -160,7 +142,7 @@ def compile(
         unasked += "".join(f"#include <{name}>\n" for name in _headers.of_std(source))
         text = _headers.insert(source, _FILE, folders)
         unasked = _headers.insert(unasked, _FILE, ())
-        text = _structure_attributes.in_front(text, backend)
+        text = _with_attributes_in_front(text, backend)
     wrapper = ("", "")
     if not no_extern_c:
         # Headers with templates come first, and their own lines add nothing.
@@ -177,9 +159,9 @@ def compile(
     elif backend == "hip" and any(map(_headers.names_textures, texts)):
         references = f"#include <{_headers.TEXTURES}>\n"
     if backend == "hip":
-        from ._compile import warps as _warps
+        from ._compile.for_amd import warps_in_front  # what other devices do not need
 
-        references += asked + _warps.in_front(texts)
+        references += asked + warps_in_front(texts)
     references += _macros.in_front(texts, backend)
     vendors = () if on_host or not _headers.has_includes(text) else _headers.vendor_folders(text)
     if vendors:
@@ -218,7 +200,7 @@ def compile(
         failure.status, failure.call, failure.detail = error.status, error.call, error.detail
         raise failure from None
     if log:
-        from warnings import warn
+        from warnings import warn  # few programs have warnings
 
         warn(f"The CUDA compiler succeeded, but said the following:\n{log}", stacklevel=3)
     if folder is not None:
@@ -235,45 +217,28 @@ def compile_plain(
     cache_dir: str | bool | None,
     target: str = "cubin",
 ) -> bytes:
-    """Compiles CUDA C as it is, by the compiler of :func:`compile`.
+    """Compiles CUDA C as it is: :func:`compile` with ``no_extern_c``.
 
     Parameters
     ----------
     source : str
-        The text; kernels have C++'s names unless they are declared ``extern "C"``.
+        The text.
     options : sequence of str
-        Options of the compiler, also ``-arch`` and folders of included files (``-I``). Without
-        ``-arch`` the code is for the current device, where that of nvcc is for its oldest one.
-    keep : bool
-        Writes source and result to a new folder and prints its name.
-    nvcc : str
-        A path to a compiler in place of the name ``nvcc`` has that compiler run, for NVIDIA's
-        devices.
-    cache_dir : str or bool or None
-        Taken and not used: `PYGPU_CACHE` and `PYGPU_CACHE_DIR` are about what is kept.
-    target : {"cubin", "ptx", "fatbin"}
-        What is made, as for :func:`compile`.
-
-    Returns
-    -------
-    bytes
-        The code.
+        Options of the compiler, also ``-arch``, ``-code`` and ``-I``. Without ``-arch`` the code is
+        for the current device; nvcc's would be for its oldest one.
+    keep, nvcc, cache_dir, target : object
+        As for :func:`compile`.
 
     Raises
     ------
-    CompileError
-        The source is refused; the exception has the compiler's log as ``stderr``.
-    Unsupported
-        The backend has no compiler, or ``nvcc`` is needed and not there.
-    AssertionError
-        ``target`` is another name.
+    CompileError, Unsupported, AssertionError
+        As for :func:`compile`.
 
     Examples
     --------
     >>> from pygpu import compiler
     >>> source = 'extern "C" __global__ void nothing() {}'
     >>> code = compiler.compile_plain(source, [], keep=False, nvcc="nvcc", cache_dir=None)
-    >>> driver.module_from_buffer(code).get_function("nothing")(block=(1, 1, 1))
     """
     left: list[str] = []
     words: dict[str, str | None] = {"-arch": None, "-code": None}
@@ -298,8 +263,8 @@ def compile_plain(
 
 
 def _compiled(text: str, flags: list[str]) -> tuple[bytes, str]:
-    """Compiles a text. Where NVIDIA's compiler refuses functions and variables for the host, which
-    nvcc leaves out of the device's code, they are compiled for the device.
+    """Compiles a text. Functions and variables for the host that NVIDIA's compiler refuses, and
+    nvcc leaves out, are compiled for the device.
     """
     for_device = "-default-device"
     try:
@@ -316,9 +281,7 @@ def _compiled(text: str, flags: list[str]) -> tuple[bytes, str]:
 def _compiled_for_amd(
     before: str, text: str, flags: list[str], search: list[str], texts: list[str]
 ) -> tuple[bytes, str]:
-    """Compiles a text behind another one. Where AMD's compiler refuses it, vector types are plain
-    structures.
-    """
+    """Compiles a text after another one; with plain vector types if AMD's compiler refuses it."""
     try:
         return _compiled(before + text, flags)
     except CompileError as error:
@@ -342,7 +305,7 @@ def _texts(name: str, values: Any) -> list[str]:
 
 
 def _virtual(arch: str) -> str:
-    """The architecture of text for a family of devices that code for one device belongs to."""
+    """The architecture of PTX for an architecture of code."""
     if arch.startswith("compute_"):
         return arch
     if not arch.startswith("sm_"):
@@ -351,7 +314,8 @@ def _virtual(arch: str) -> str:
 
 
 def _kept(source: str) -> Path:
-    """Writes a source to a new folder, where what is compiled of it is kept, too."""
+    """Writes a source to a new folder, where its code is kept, too."""
+    # For few programs.
     from pathlib import Path
     from tempfile import mkdtemp
 
@@ -366,31 +330,16 @@ class SourceModule(CudaModule):
     Parameters
     ----------
     source : str
-        CUDA C, put into ``extern "C" { ... }`` unless `no_extern_c`.
-    nvcc : str
-        A path to a compiler in place of this name has that compiler run, for NVIDIA's devices.
-    options : sequence of str, optional
-        Options of the compiler; ``DEFAULT_NVCC_FLAGS`` without it.
-    keep : bool
-        Writes source and code to a new folder and prints its name.
-    no_extern_c : bool
-        Whether the source is taken as it is; kernels then have C++'s names unless they are declared
-        ``extern "C"``.
-    arch : str, optional
-        The architecture to compile for, ``sm_90`` for example; the device's by default.
-    code : str, optional
-        The code to make for ``arch``, as ``nvcc`` has it.
-    cache_dir : str or bool, optional
-        Taken and not used: `PYGPU_CACHE` and `PYGPU_CACHE_DIR` are about what is kept.
-    include_dirs : sequence of str, optional
-        Folders in which included files are looked for.
+        CUDA C.
+    nvcc, options, keep, no_extern_c, arch, code, cache_dir, include_dirs : object
+        As for :func:`pygpu.compiler.compile`.
 
     Raises
     ------
     CompileError
-        The compiler refused the source; the exception has its log.
+        The source is refused; ``stderr`` is the compiler's log.
     Unsupported
-        The backend compiles no kernels.
+        The backend has no compiler.
 
     Examples
     --------

@@ -2,22 +2,18 @@
 
 ``distributed`` then sends a :class:`~pygpu.gpuarray.GPUArray`, a
 :class:`~pygpu.arrow.DeviceColumn` and a :class:`~pygpu.arrow.DeviceRecordBatch` between workers as
-it does CuPy's arrays. Over TCP the bytes of each go by one copy from the device, and by one to the
-receiver's device. Over a transport that takes device memory (UCX) a GPU's arrays do not touch the
-host. An array arrives without gaps, its axes in the same memory order; elements that broadcasting
-repeats travel once. Workers count the bytes of device memory as those of their data.
-
-What does not fit on the receiver's device stays in its host memory as a :class:`LeftOnHost`: the
-task that would use it raises ``MemoryError``.
+it does CuPy's arrays: over TCP by one copy from the device and one to the receiver's, over UCX
+without the host. An array arrives without gaps, its axes in the same memory order. What does not
+fit on the receiver's device stays in its host memory as a :class:`LeftOnHost`, whose use raises
+``MemoryError``.
 
 Every process that sends or receives needs the import. Workers that this process starts afterwards
-import the module themselves, since it adds itself to ``distributed.worker.preload``. Others are
-started by ``dask worker --preload pygpu.dask``, or told to by ``client.run(importlib.import_module,
+import the module themselves, since it adds itself to ``distributed.worker.preload``. Start others
+by ``dask worker --preload pygpu.dask``, or call ``client.run(importlib.import_module,
 "pygpu.dask")``. The package ``distributed`` has to be installed.
 
 >>> import pygpu.dask
 >>> from distributed.protocol import deserialize, serialize
->>> from pygpu import gpuarray
 >>> header, frames = serialize(gpuarray.arange(6, dtype="i4")[::2])
 >>> [frame.nbytes for frame in frames]
 [12]
@@ -37,8 +33,7 @@ import numpy as np
 from . import _core
 from ._core import GPUArray
 from ._errors import MemoryError
-from ._exchange import dtype_names as _dtype_names
-from ._exchange.descriptor import loads_json, members, whole
+from ._exchange.descriptor import dtype_of, loads_json, members, name_of, whole
 from ._exchange.protocols import from_cuda_array_interface
 from .arrow import Context, CudaBuffer, DeviceColumn, DeviceRecordBatch
 from .arrow._column import column_of, parts_of
@@ -71,13 +66,8 @@ def _kept(array: Any) -> Any:
 
 
 def _flat(array: Any) -> tuple[Any, list[int]]:
-    """Returns the bytes of an array without gaps, of numpy's or a device's, in the order of memory,
-    and the axes in this order.
-
-    Raises
-    ------
-    BufferError
-        There are gaps, or a step is negative.
+    """Returns the bytes of an array in the order of memory, and the axes in this order. Raises
+    BufferError if there are gaps or a step is negative.
     """
     order = sorted(range(array.ndim), key=lambda axis: -array.strides[axis])
     ordered = array.transpose(order) if order else array
@@ -88,8 +78,8 @@ def _flat(array: Any) -> tuple[Any, list[int]]:
 
 def _described(array: GPUArray, order: list[int]) -> Header:
     try:
-        name = _dtype_names.name_of(array.dtype)
-        is_named = _dtype_names.dtype_of("dtype", json.loads(json.dumps(name))) == array.dtype
+        name = name_of(array.dtype)
+        is_named = dtype_of("dtype", json.loads(json.dumps(name))) == array.dtype
     except (TypeError, ValueError):
         is_named = False
     if not is_named:
@@ -102,16 +92,9 @@ def _described(array: GPUArray, order: list[int]) -> Header:
 
 
 def _arranged(header: Header, flat: Any) -> tuple[Any, tuple[int, ...]]:
-    """Returns the array in some bytes, of numpy's or a device's, and the shape that it has once
-    repeated.
-
-    Raises
-    ------
-    TypeError, ValueError
-        A part of the header is wrong, or is not about as many bytes.
-    """
+    """Returns the array in some bytes, and the shape that it has once repeated."""
     parts = members("the header", loads_json("the header", header["array"]), _PARTS)
-    dtype = _dtype_names.dtype_of("dtype", parts["dtype"])
+    dtype = dtype_of("dtype", parts["dtype"])
     for name in _PARTS[1:]:
         if not isinstance(parts[name], list) or len(parts[name]) > _MOST_AXES:
             raise TypeError(f"{name} is {parts[name]!r:.80}; a list of numbers is needed")
@@ -205,25 +188,21 @@ def _column_from_device(header: Header, frames: list[Any]) -> DeviceColumn:
 class LeftOnHost(np.lib.mixins.NDArrayOperatorsMixin):
     """An array or a column that did not fit on the device when it was received.
 
-    Any use raises ``MemoryError``, so that a task with such an argument fails with that; were it
-    raised while a message is read, ``distributed`` would wait for ever. It is sent on as what it
-    stands for.
+    Any use raises ``MemoryError``, so that the task fails; raised while the message is read,
+    ``distributed`` would wait for ever. It is sent on as what it stands for.
 
     Parameters
     ----------
     kind : type
-        The class of what it stands for: ``GPUArray``, ``DeviceColumn`` or ``DeviceRecordBatch``.
-    header : dict
+        ``GPUArray``, ``DeviceColumn`` or ``DeviceRecordBatch``.
+    header, frames : dict, list of buffer
         What its serialiser returned.
-    frames : list of buffer
-        The same.
     error : MemoryError
         Why it is not on the device.
 
     Examples
     --------
     >>> from distributed.protocol import serialize
-    >>> from pygpu import gpuarray
     >>> header, frames = serialize(gpuarray.arange(3))
     >>> left = LeftOnHost(gpuarray.GPUArray, header["sub-header"], frames, MemoryError("no room"))
     >>> left + 1
@@ -245,11 +224,6 @@ class LeftOnHost(np.lib.mixins.NDArrayOperatorsMixin):
 
     def restore(self) -> Any:
         """Copies the elements to the device; returns the array or column.
-
-        Returns
-        -------
-        GPUArray or DeviceColumn
-            What was sent.
 
         Raises
         ------

@@ -1,7 +1,4 @@
-"""Runs a program with its kernels compiled for a debugger: ``python -m pycuda.debug SCRIPT``.
-
-As :mod:`pycuda.debug`, and as there what is imported runs the program that ``sys.argv`` names.
-"""
+"""Runs a program with its kernels compiled for a debugger: ``python -m pycuda.debug SCRIPT``."""
 
 import sys
 from optparse import OptionParser

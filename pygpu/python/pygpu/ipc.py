@@ -1,7 +1,6 @@
 """Arrays that processes share: a handle of the driver, and what the array is like.
 
->>> import pygpu.autoinit
->>> from pygpu import gpuarray, ipc
+>>> from pygpu import ipc
 >>> a = ipc.share(gpuarray.arange(6, dtype="f4"))
 >>> descriptor = a[2:].ipc_handle()
 >>> text = descriptor.to_json()
@@ -12,26 +11,23 @@ Another process of the same user then has the same memory, without a copy::
         b += 1
 
 The exporting process keeps what it has exported until :func:`release`, ``descriptor.close()`` or
-its end; what happens to an array in use elsewhere after that differs between drivers. On the host
-it reads as zeros after a release, and keeps its contents if the exporter has ended, in any way. The
-memory goes with the last process that has it open. Processes order their work themselves: an export
-waits for the work that was queued before it, and later work needs an event of the driver
-(:meth:`pygpu.driver.Event.ipc_handle`), or a message after ``Context.synchronize()``.
+its end; drivers differ in what an array in use elsewhere is after that. On the host it reads as
+zeros after a release, and keeps its contents if the exporter has ended.
 
-What other processes send is not trusted. Types, lengths, offsets and strides are checked when a
-descriptor is made or read, the allocation's size when it is opened. ``pickle.loads`` runs whatever
-a pickle says; :func:`loads` reads descriptors and nothing else.
+Processes order their work themselves. An export waits for the work that was queued before it; later
+work needs an event (:meth:`pygpu.driver.Event.ipc_handle`) or a message after
+``Context.synchronize()``.
+
+Descriptors of other processes are not trusted: all parts are checked. ``pickle.loads`` runs
+whatever a pickle says; :func:`loads` reads descriptors and nothing else.
 """
 
 from __future__ import annotations
 
 import io
-import itertools
 import math
-import os
 import pickle
 import pickletools
-import threading
 import warnings
 from typing import Any
 
@@ -41,8 +37,16 @@ from . import _arguments, _core
 from ._core import GPUArray
 from ._driver.device import on_device
 from ._errors import InvalidArgument
-from ._exchange.columns import Column, OpenedColumn, export_column, open_column
-from ._exchange.descriptor import HANDLE_OCTETS, Descriptor, _restore, in_any_form
+from ._exchange.descriptor import (
+    HANDLE_OCTETS,
+    Column,
+    Descriptor,
+    _restore,
+    forget,
+    in_any_form,
+    keep,
+    own_export,
+)
 
 __all__ = [
     "Column",
@@ -59,32 +63,14 @@ __all__ = [
     "share",
 ]
 
-# What this process keeps for others, by the number of the export: handle, base address of the
-# allocation, an array over it, and what keeps its memory from being freed.
-_kept: dict[int, tuple[bytes, int, GPUArray, Any]] = {}
-_numbers = itertools.count(1)
-_lock = threading.Lock()
-
-
-def _after_fork() -> None:
-    """What the parent exported is its own, and a thread of it may have held the lock."""
-    global _lock
-    _lock = threading.Lock()
-    _kept.clear()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
-
-
 # -- memory that can be shared -----------------------------------------------------------------
 
 
 def empty(shape: Any, dtype: Any = np.float64, order: str | None = "C") -> GPUArray:
     """Returns a new array in memory that other processes can open, its elements undefined.
 
-    The memory is plain: ``cuMemAlloc``, ``hipMalloc``, on the host a sealed ``memfd``. That of
-    other arrays is stream-ordered, which is faster to allocate and cannot be shared.
+    The memory is that of ``cuMemAlloc`` or ``hipMalloc``, on the host a sealed ``memfd``. The
+    memory of other arrays is stream-ordered, which is faster to allocate and cannot be shared.
 
     Parameters
     ----------
@@ -95,14 +81,8 @@ def empty(shape: Any, dtype: Any = np.float64, order: str | None = "C") -> GPUAr
     order : {"C", "F"}
         The memory order.
 
-    Raises
-    ------
-    MemoryError
-        The device has not so much free memory.
-
     Examples
     --------
-    >>> import pygpu.autoinit
     >>> empty((2, 3), "f4").shape
     (2, 3)
     """
@@ -122,14 +102,8 @@ def share(array: GPUArray) -> GPUArray:
     array : GPUArray
         The array.
 
-    Raises
-    ------
-    MemoryError
-        The device has not so much free memory.
-
     Examples
     --------
-    >>> import pygpu.autoinit
     >>> share(gpuarray.arange(3, dtype="i4"))
     array([0, 1, 2], dtype=int32)
     """
@@ -147,31 +121,28 @@ def share(array: GPUArray) -> GPUArray:
 
 
 def export(array: GPUArray, copy: bool | None = None) -> Descriptor:
-    """Returns a descriptor with which other processes open an array: what
-    ``GPUArray.ipc_handle`` does.
+    """Returns a descriptor with which other processes open an array: ``GPUArray.ipc_handle``.
 
-    The whole allocation is shared; a slice is an offset into it. This process keeps the allocation
-    until :func:`release`, and the call waits for the device's work.
+    It shares the whole allocation; a slice is an offset into it. This process keeps the allocation
+    until :func:`release`. The call waits for the device's work.
 
     Parameters
     ----------
     array : GPUArray
         The array.
     copy : bool, optional
-        Whether a copy is exported, in new memory. By default it is, with a warning, if the memory
-        cannot be shared, as stream-ordered memory, that of a pool, and that of another process
-        cannot; False refuses.
+        Whether a copy is exported. By default it is, with a warning, if the memory cannot be
+        shared: stream-ordered memory, a pool's and another process's. False refuses.
 
     Raises
     ------
     Unsupported
         The device shares no memory.
     InvalidArgument
-        ``copy`` is False, and the memory cannot be shared; a ``LogicError``.
+        ``copy`` is False, and the memory cannot be shared.
 
     Examples
     --------
-    >>> import pygpu.autoinit
     >>> a = empty(10, "i4")
     >>> with a[3:].ipc_handle(copy=False) as descriptor:
     ...     descriptor.offset, descriptor.nbytes
@@ -203,9 +174,7 @@ def export(array: GPUArray, copy: bool | None = None) -> Descriptor:
             )
             array = share(array)
             base, nbytes, handle = _handle_of(array)
-    number = next(_numbers)
-    with _lock:
-        _kept[number] = (handle, base, array, _core.hold_memory(array))
+    number = keep(handle, base, array)
     try:
         return Descriptor(
             array.dtype,
@@ -219,7 +188,7 @@ def export(array: GPUArray, copy: bool | None = None) -> Descriptor:
             number,
         )
     except BaseException:
-        _forget(number)
+        forget(number)
         raise
 
 
@@ -229,64 +198,39 @@ def _handle_of(array: GPUArray) -> tuple[int, int, bytes]:
     return base, nbytes, bytes(_core.mem_get_ipc_handle(base))
 
 
-def _forget(number: int) -> None:
-    with _lock:
-        kept = _kept.pop(number, None)
-    # Dropped without the lock: freeing waits for the device.
-    del kept
-
-
 def release(descriptor: Descriptor) -> None:
     """Lets go of memory that this process keeps for other ones.
 
-    The memory is freed once nothing else of this process uses it. Descriptors of other processes
-    are none of its, and a second call does nothing.
+    It is freed once nothing else of this process uses it. A second call does nothing.
 
     Parameters
     ----------
     descriptor : Descriptor
-        What :func:`export` returned, the object itself; a copy that was passed on does nothing.
+        The very object that :func:`export` returned; a copy that was passed on does nothing.
 
     Examples
     --------
-    >>> import pygpu.autoinit
     >>> descriptor = empty(4).ipc_handle()
     >>> release(descriptor)
     """
     _arguments.instance("descriptor", descriptor, Descriptor)
-    if descriptor._export is not None:
-        _forget(descriptor._export)
+    descriptor.close()
 
 
 # -- import ------------------------------------------------------------------------------------
 
 
 class OpenedArray(GPUArray):
-    """An array in memory of another process.
-
-    :func:`open` makes it. It is closed by :meth:`close`, at the end of ``with``, or with the last
-    reference to it and its views.
+    """An array in memory of another process, which :func:`open` makes. It is closed by
+    :meth:`close`, at the end of ``with``, or with the last reference to it and its views.
 
     Parameters
     ----------
-    shape : int or sequence of int
-        The extents of the axes.
-    dtype : dtype
-        The type of the elements.
-    allocator : callable, optional
-        Where the results of its operations get their memory.
-    base : object, optional
-        What `gpudata` belongs to, which is kept alive.
-    gpudata : object, optional
-        The memory.
-    strides : sequence of int, optional
-        Bytes between neighbours along each axis.
-    order : {"C", "F"}, optional
-        The memory order without `strides`.
+    shape, dtype, allocator, base, gpudata, strides, order : object
+        As for :class:`GPUArray`.
 
     Examples
     --------
-    >>> import pygpu.autoinit
     >>> with empty(4).ipc_handle() as descriptor:
     ...     array = open(descriptor)
     ...     array.close()
@@ -295,10 +239,8 @@ class OpenedArray(GPUArray):
     _opened: _core.IPCMemoryHandle | None
 
     def close(self) -> None:
-        """Ends the use of the memory (``cuIpcCloseMemHandle``, ``hipIpcCloseMemHandle``), behind
-        the device's work. Later uses of the array and of its views raise ``LogicError``.
-
-        Does nothing the second time, and for memory that this process has exported itself.
+        """Ends the use of the memory after the device's work. Later uses of the array and of its
+        views raise ``LogicError``. Memory that this process exported itself stays open.
         """
         allocation, self._opened = getattr(self, "_opened", None), None
         if allocation is None:
@@ -319,10 +261,10 @@ class OpenedArray(GPUArray):
 def open(
     descriptor: Descriptor | dict[str, Any] | str | bytes, device: int | None = None
 ) -> OpenedArray:
-    """Opens an array of another process (``cuIpcOpenMemHandle``, ``hipIpcOpenMemHandle``).
+    """Opens an array of another process.
 
-    Opened twice, it has two objects with ends of their own, whose uses this process orders itself.
-    In the exporting process the array lies in the memory that was exported.
+    Two calls return two independent arrays: close each one, and order work on them yourself. In the
+    exporting process the array lies in the memory that was exported.
 
     Parameters
     ----------
@@ -330,23 +272,15 @@ def open(
         What the other process exported, its parts (:meth:`Descriptor.to_dict`), or their JSON; see
         also :meth:`Descriptor.from_node` and :func:`loads`.
     device : int, optional
-        The device that the array is to be on. On another one than the descriptor's it is a copy,
-        through peer access where the devices have it, else staged by the driver.
-
-    Returns
-    -------
-    OpenedArray
-        The array.
+        The device for the array; a copy if it is not the descriptor's.
 
     Raises
     ------
     InvalidArgument
-        The descriptor is of another backend, or of a device that is not there, and so may
-        ``device`` be; a ``LogicError``.
+        The backend or a device of the descriptor is not available here.
 
     Examples
     --------
-    >>> import pygpu.autoinit
     >>> a = share(gpuarray.arange(6, dtype="i4"))
     >>> with a[::2].ipc_handle() as descriptor, open(descriptor) as b:
     ...     b
@@ -373,7 +307,7 @@ def open(
 def _open_here(descriptor: Descriptor) -> OpenedArray:
     if descriptor.size == 0:
         return OpenedArray(descriptor.shape, descriptor.dtype)
-    exported = _own_export(descriptor.handle)
+    exported = own_export(descriptor.handle)
     if exported is not None:
         base, array = exported
         allocated = _core.mem_get_address_range(base)[1]
@@ -410,15 +344,6 @@ def _array(descriptor: Descriptor, base: int, keeper: Any) -> OpenedArray:
     )
 
 
-def _own_export(handle: bytes) -> tuple[int, GPUArray] | None:
-    """Returns base address and array of what this very process keeps under a handle."""
-    with _lock:
-        for exported, base, array, _ in _kept.values():
-            if exported == handle:
-                return base, array
-    return None
-
-
 def _copy_to(array: GPUArray, device: int) -> OpenedArray:
     """Returns a copy of an array on another device."""
     source = array._ordinal
@@ -436,6 +361,127 @@ def _copy_to(array: GPUArray, device: int) -> OpenedArray:
                 result.gpudata, device, compact.gpudata, source, nbytes, None, True
             )
     return result
+
+
+# -- columns -----------------------------------------------------------------------------------
+
+
+class OpenedColumn:
+    """A column in memory of another process, which :func:`open_column` makes.
+
+    Parameters
+    ----------
+    data : OpenedArray
+        The elements.
+    mask : OpenedArray or None
+        Which of them are valid.
+
+    Examples
+    --------
+    >>> with export_column(empty(3, "f4")) as column, open_column(column) as opened:
+    ...     opened.valid()
+    array([ True,  True,  True])
+    >>> opened.close()  # the end of the block has done so already
+    """
+
+    def __init__(self, data: OpenedArray, mask: OpenedArray | None) -> None:
+        self.data = data
+        self.mask = mask
+
+    def valid(self) -> np.ndarray:
+        """Returns which elements are valid, as a numpy array of bool."""
+        length = self.data.size
+        if self.mask is None:
+            return np.ones(length, bool)
+        mask = self.mask.get()
+        if mask.dtype.kind == "b":
+            return mask[:length]
+        bits = np.unpackbits(mask.view(np.uint8), bitorder="little")
+        return bits[:length].astype(bool)
+
+    def close(self) -> None:
+        """Ends the use of the memory, as ``OpenedArray.close`` does."""
+        try:
+            self.data.close()
+        finally:
+            if self.mask is not None:
+                self.mask.close()
+
+    def __enter__(self) -> OpenedColumn:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def export_column(data: GPUArray, mask: GPUArray | None = None, copy: bool | None = None) -> Column:
+    """Returns a column with which other processes open elements and their validity.
+
+    Parameters
+    ----------
+    data : GPUArray
+        The elements: one axis without gaps. A slice shares the whole allocation.
+    mask : GPUArray, optional
+        Bits, the least significant first, or bool, from the first element of ``data`` on.
+    copy : bool, optional
+        As for :func:`export`.
+
+    Raises
+    ------
+    Unsupported, InvalidArgument
+        As for :func:`export`.
+
+    Examples
+    --------
+    >>> data = share(gpuarray.arange(3, dtype="f4"))
+    >>> mask = share(gpuarray.to_gpu(np.array([0b101], np.uint8)))
+    >>> with export_column(data, mask) as column, open_column(column) as opened:
+    ...     opened.valid()
+    array([ True, False,  True])
+    """
+    exported = [export(data, copy)]
+    try:
+        if mask is not None:
+            exported.append(export(mask, copy))
+        return Column(*exported)
+    except BaseException:
+        for descriptor in exported:
+            descriptor.close()
+        raise
+
+
+def open_column(
+    column: Column | dict[str, Any] | str | bytes, device: int | None = None
+) -> OpenedColumn:
+    """Opens a column of another process.
+
+    Parameters
+    ----------
+    column : Column, dict, str or bytes
+        What :func:`export_column` returned, its parts, or their JSON.
+    device : int, optional
+        The device for the column; a copy if it is not the column's.
+
+    Raises
+    ------
+    InvalidArgument
+        As for :func:`open`.
+
+    Examples
+    --------
+    >>> with export_column(share(gpuarray.arange(3, dtype="f4"))) as column:
+    ...     with open_column(column.to_json()) as opened:
+    ...         opened.data
+    array([0., 1., 2.], dtype=float32)
+    """
+    source: Column = in_any_form(Column, "column", column)
+    data = open(source.data, device)
+    try:
+        mask = None if source.mask is None else open(source.mask, device)
+    except BaseException:
+        data.close()
+        raise
+    return OpenedColumn(data, mask)
 
 
 # -- pickles -------------------------------------------------------------------------------------
@@ -482,7 +528,7 @@ class _Unpickler(pickle.Unpickler):
 
 
 def loads(data: bytes) -> Descriptor:
-    """Returns the descriptor in a pickle, and runs nothing that the pickle asks for.
+    """Returns the descriptor in a pickle, without running anything that the pickle asks for.
 
     Parameters
     ----------
@@ -492,7 +538,6 @@ def loads(data: bytes) -> Descriptor:
     Examples
     --------
     >>> import pickle
-    >>> import pygpu.autoinit
     >>> with empty(4).ipc_handle() as descriptor:
     ...     loads(pickle.dumps(descriptor)) == descriptor
     True

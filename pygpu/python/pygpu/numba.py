@@ -1,10 +1,8 @@
 """This package's memory under numba's kernels: ``NUMBA_CUDA_MEMORY_MANAGER=pygpu.numba``.
 
 With that variable set, or after ``numba.cuda.set_memory_manager(pygpu.numba.MemoryManager)``, numba
-takes device, page-locked and managed memory from this package: an External Memory Manager plugin,
-as numba documents it. Both libraries then see one account of the memory, and this package copies
-from and to numba's page-locked arrays asynchronously. It needs the CUDA backend. Importing this
-module needs no numba.
+takes device, page-locked and managed memory from this package: an External Memory Manager plugin.
+It needs the CUDA backend; importing this module needs no numba.
 """
 
 from __future__ import annotations
@@ -24,9 +22,8 @@ _BYTE = np.dtype(np.uint8)
 
 
 def _addresses(numba_driver: Any) -> tuple[Callable[[int], Any], Callable[[int], Any]]:
-    """Returns what makes numba's values of an address in device and in host memory.
-
-    numba calls the driver by ctypes, or by NVIDIA's bindings; numba-cuda by the latter alone.
+    """Returns what makes numba's values of addresses in device and host memory, for NVIDIA's
+    bindings or for ctypes.
     """
     if getattr(numba_driver, "USE_NV_BINDING", True):
         return numba_driver.binding.CUdeviceptr, int
@@ -45,11 +42,8 @@ def _define() -> type[Any]:
     device_address, host_address = _addresses(numba_driver)
 
     class MemoryManager(cuda.GetIpcHandleMixin, cuda.HostOnlyCUDAMemoryManager):  # type: ignore[misc, name-defined]
-        """Takes numba's memory from this package.
-
-        Device memory is plain: every stream can use it at once, and other processes can open it.
-        As numba's own, memory that is no longer used waits for a few more before it is freed, and
-        as long as ``numba.cuda.defer_cleanup`` lasts.
+        """Takes numba's memory from this package. Every stream and other processes can use device
+        memory at once; it is freed as numba frees its own.
         """
 
         interface_version = 1

@@ -11,7 +11,6 @@ from device import BACKEND, TEST_ALL
 from pairs import numbers
 
 from pygpu import _core, driver, gpuarray
-from pygpu._compile import header_names as _header_names
 from pygpu._compile import headers as _headers
 from pygpu.compiler import SourceModule, compile
 from pygpu.elementwise import ElementwiseKernel
@@ -570,7 +569,7 @@ def test_a_programs_own_conditions_about_headers_are_kept(tmp_path):
     assert out.get().tolist() == [7, 7]
 
 
-UNASKED = sorted(_header_names.OF_PROGRAMS)
+UNASKED = sorted(_headers.OF_PROGRAMS)
 # Each alone, or in a few programs; the first of a program is alone before the others.
 GROUPS = [[name] for name in UNASKED] if TEST_ALL else [UNASKED[k::6] for k in range(6)]
 

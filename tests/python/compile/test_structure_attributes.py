@@ -9,7 +9,7 @@ import numpy as np
 from tables import each_row
 
 from pygpu import gpuarray
-from pygpu._compile import structure_attributes as _structure_attributes
+from pygpu._compile.c_text import with_attributes_in_front
 from pygpu.compiler import SourceModule
 
 # A text, and what becomes of it; the same where it says nothing else.
@@ -69,7 +69,7 @@ OF_VARIABLES = [
     [("cuda", *it) for it in TEXTS] + [("hip", *it) for it in OF_VARIABLES],
 )
 def test_attributes_come_first(backend, text, expected):
-    found = _structure_attributes.in_front(text, backend)
+    found = with_attributes_in_front(text, backend)
 
     def words(text: str) -> list[str]:
         return re.findall(r"\w+|\S", text)
@@ -80,7 +80,7 @@ def test_attributes_come_first(backend, text, expected):
 
 def test_lines_keep_their_numbers():
     text = "typedef struct\n{\n  int a;\n}\n__attribute__((\n  aligned(16)))\nb;\nint c;"
-    found = _structure_attributes.in_front(text, "cuda")
+    found = with_attributes_in_front(text, "cuda")
     assert found.splitlines()[6:] == ["b;", "int c;"]
     assert found.splitlines()[0].split() == [
         "typedef",
@@ -92,7 +92,7 @@ def test_lines_keep_their_numbers():
 
 def test_many_braces_take_no_time():
     text = "struct { int a; } __align__(8) b;\n" * 2000
-    assert _structure_attributes.in_front(text, "cuda").count("struct __align__(8) {") == 2000
+    assert with_attributes_in_front(text, "cuda").count("struct __align__(8) {") == 2000
 
 
 def test_members_lie_where_other_compilers_put_them():

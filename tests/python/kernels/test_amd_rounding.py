@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from device import BACKEND
 
-from pygpu._compile import amd_words as _amd_words
+from pygpu._compile import for_amd as _for_amd
 from pygpu._compile import headers as _headers
 from pygpu._compile import macros as _macros
 
@@ -51,7 +51,7 @@ def test_they_round_as_the_processor_does(tmp_path):
     ],
 )
 def test_headers_stand_in_front_of_programs_that_name_their_functions(text, headers):
-    lines = _amd_words.in_front([text])
+    lines = _for_amd.in_front([text])
     assert lines == "".join(f"#include <pygpu-amd-{it}.hpp>\n" for it in headers)
 
 

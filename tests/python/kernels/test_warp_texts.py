@@ -8,7 +8,7 @@ from tables import each_row
 from warps import LANE, THREADS, compiled, ran
 
 from pygpu import choose_backend, driver, gpuarray
-from pygpu._compile import warps as _warps
+from pygpu._compile.for_amd import _WARPS, warps_in_front
 from pygpu.compiler import SourceModule
 from pygpu.elementwise import ElementwiseKernel
 
@@ -273,14 +273,14 @@ NOT_CUDAS = [
 
 @each_row("text", OF_CUDA + NOT_CUDAS)
 def test_what_the_width_is_told_by(text):
-    lines = _warps.in_front([text])
-    assert _warps.HEADER in lines
+    lines = warps_in_front([text])
+    assert _WARPS in lines
     assert ("PYGPU_WARPS_OF_32" in lines) == (text in OF_CUDA)
 
 
 @pytest.mark.parametrize("text", ["x = warpSize;", "__shfl(x, 0)", "// __shfl_sync(-1, x, 0)", ""])
 def test_other_programs_are_left_alone(text):
-    assert _warps.in_front([text]) == ""
+    assert warps_in_front([text]) == ""
 
 
 OWN_DEFINITIONS = {
@@ -301,7 +301,7 @@ OWN_DEFINITIONS = {
 
 @pytest.mark.parametrize("text", OWN_DEFINITIONS)
 def test_which_names_a_text_defines(text):
-    assert ("#undef" in _warps.in_front([text])) == OWN_DEFINITIONS[text]
+    assert ("#undef" in warps_in_front([text])) == OWN_DEFINITIONS[text]
 
 
 DEVICE_WIDTH = """

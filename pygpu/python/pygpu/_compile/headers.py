@@ -1,8 +1,5 @@
-"""Headers that kernels from source include, without a toolkit.
-
-Run-time compilers have no files of their own. The headers in the folder ``_kernel_headers`` are
-part of this package, and take the place of their ``#include`` lines. NVIDIA's own headers are
-taken from a toolkit or from the packages on PyPI that hold them."""
+"""Headers that kernels from source include. Those in the folder ``_kernel_headers`` take the place
+of their ``#include`` lines; NVIDIA's own come from a toolkit or from packages on PyPI."""
 
 from __future__ import annotations
 
@@ -13,13 +10,112 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .. import _core
-from . import header_names
 from .c_text import code_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 FOLDER = Path(__file__).parent.parent / "_kernel_headers"
+
+# -- names of headers -------------------------------------------------------------------------
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# Headers of C++ that are those of C here.
+OF_C = {
+    "cassert": "assert.h",
+    "cfloat": "float.h",
+    "cinttypes": "inttypes.h",
+    "climits": "limits.h",
+    "ctime": "time.h",
+}
+
+# Headers of C++ that lie in the folder `std`. They are those of NVIDIA's package where it is there.
+OF_STD_HERE = frozenset({"array", "functional", "limits", "tuple", "type_traits", "utility"})
+
+# Headers of C++ that only NVIDIA's package has for kernels, in a namespace of its own.
+OF_STD = frozenset({"initializer_list", "iterator", "numeric", "optional", "ratio", "variant"})
+STD_TEXT = """#ifdef __HIP__
+#error "the run-time compiler of HIP has no header {name}"
+#else
+#include <cuda/std/{name}>
+namespace std {{
+using namespace cuda::std;
+}}
+#endif
+"""
+
+# Headers of what kernels can't use or have unasked, which programs include for the host's functions
+# or by habit.
+OF_HOST = _names(
+    """
+    algorithm ctype.h cctype cerrno chrono deque cstdarg cstdbool errno.h exception fstream
+    iomanip ios iostream istream list malloc.h map memory mutex new omp.h ostream pthread.h
+    queue random set signal.h sstream stack stdarg.h stdbool.h stdexcept string sys/time.h
+    thread typeinfo unistd.h unordered_map unordered_set values.h vector
+    """
+)
+
+# What the run-time compilers have built in, for which programs include these out of habit.
+BUILT_IN = _names(
+    """
+    cuda_runtime.h cuda_runtime_api.h device_functions.h device_launch_parameters.h
+    driver_types.h math_functions.h surface_functions.h surface_types.h
+    texture_fetch_functions.h texture_types.h vector_functions.h vector_types.h
+    """
+)
+
+# The start of a header's name; the folder below `nvidia` and the package that hold it.
+PACKAGES = (
+    ("curand", "curand", "nvidia-curand-cu12"),
+    ("cublas", "cublas", "nvidia-cublas-cu12"),
+    ("cufft", "cufft", "nvidia-cufft-cu12"),
+    ("cusparse", "cusparse", "nvidia-cusparse-cu12"),
+    ("cusolver", "cusolver", "nvidia-cusolver-cu12"),
+    ("cub/", "cuda_cccl", "nvidia-cuda-cccl-cu12"),
+    ("thrust/", "cuda_cccl", "nvidia-cuda-cccl-cu12"),
+    ("cuda/", "cuda_cccl", "nvidia-cuda-cccl-cu12"),
+    ("nv/", "cuda_cccl", "nvidia-cuda-cccl-cu12"),
+    ("crt/", "cuda_nvcc", "nvidia-cuda-nvcc-cu12"),
+    ("", "cuda_runtime", "nvidia-cuda-runtime-cu12"),
+)
+
+# Starts of names that mean a header of NVIDIA's.
+OF_NVIDIA: tuple[str, ...] = (
+    "cu",
+    "cooperative_groups",
+    "crt/",
+    "device_",
+    "driver_",
+    "math_",
+    "mma.h",
+    "nv/",
+    "sm_",
+)
+OF_NVIDIA += ("surface_", "texture_", "thrust/", "vector_")
+
+# Headers of the vendor's that only a compiler of whole programs takes: kernels have unasked what
+# they can use of them.
+OF_PROGRAMS = _names(
+    """
+    builtin_types.h channel_descriptor.h common_functions.h crt/device_double_functions.h
+    crt/device_functions.h crt/host_config.h crt/host_defines.h crt/math_functions.h
+    cuda_device_runtime_api.h cuda_profiler_api.h cuda_surface_types.h cuda_texture_types.h
+    device_atomic_functions.h device_double_functions.h device_types.h host_config.h
+    host_defines.h sm_20_atomic_functions.h sm_20_intrinsics.h sm_30_intrinsics.h
+    sm_32_atomic_functions.h sm_32_intrinsics.h sm_35_atomic_functions.h sm_35_intrinsics.h
+    sm_60_atomic_functions.h sm_61_intrinsics.h surface_indirect_functions.h
+    texture_indirect_functions.h
+    """
+)
+
+# A header that is in none of the packages.
+OF_TOOLKITS = "nvfunctional"
+
+# -- what texts have ---------------------------------------------------------------------------
 
 # The header that texture and surface references are made of, and the one that has CUDA's names of
 # textures for compilers that lack them.
@@ -111,8 +207,8 @@ def names_textures(source: str) -> bool:
 
 
 def with_visible_references(source: str) -> str:
-    """Returns a text with spaces in place of ``static`` in front of references: AMD's runtime finds
-    no such variable, and its compiler takes one that the text does not write for a constant.
+    """Returns a text with spaces in place of ``static`` before references. AMD's runtime finds no
+    such variable, and its compiler takes one that the text does not write for a constant.
     """
     code = code_of(source)
     for found in reversed(list(_STATIC_REFERENCE.finditer(code))):
@@ -122,13 +218,12 @@ def with_visible_references(source: str) -> str:
 
 def of_std(source: str) -> list[str]:
     """Returns the headers of the C++ library that a source includes and that are this package's."""
-    return [it for it in of_cpp(source) if it in header_names.OF_STD_HERE and not _is_of_vendor(it)]
+    return [it for it in of_cpp(source) if it in OF_STD_HERE and not _is_of_vendor(it)]
 
 
 def unasked(source: str, folders: Sequence[str]) -> str:
-    """Returns what nvcc has in front of a program unasked, as far as a text may use it; headers of
-    its own in ``folders`` may use any of ``std``. A text that makes another type of a name in a
-    header, which nvcc refuses, is without that header.
+    """Returns what nvcc includes unasked, as far as a text may use it; its own headers in
+    ``folders`` may use any of ``std``. A header is left out whose types the text defines otherwise.
     """
     code = code_of(source)
     own = dict(_types(code))
@@ -157,11 +252,11 @@ _TEXTS: dict[str, str | None] = {}
 
 def _own(name: str) -> str | None:
     """The text of a header of this package, with those in it that it includes."""
-    if name in header_names.OF_HOST:
+    if name in OF_HOST:
         return ""
-    if name in header_names.OF_STD:
-        return header_names.STD_TEXT.format(name=name)
-    if name in header_names.OF_STD_HERE:
+    if name in OF_STD:
+        return STD_TEXT.format(name=name)
+    if name in OF_STD_HERE:
         return None if _is_of_vendor(name) else _file(FOLDER / "std", name)
     if name.startswith("thrust/") and _is_of_vendor(name):
         return None
@@ -169,7 +264,7 @@ def _own(name: str) -> str | None:
         on_amd = _core.choose_backend() == "hip"
         _TEXTS[name] = _file(FOLDER / "hip", name) if on_amd else None
         if _TEXTS[name] is None:
-            _TEXTS[name] = _file(FOLDER, header_names.OF_C.get(name, name))
+            _TEXTS[name] = _file(FOLDER, OF_C.get(name, name))
     return _TEXTS[name]
 
 
@@ -179,7 +274,7 @@ def _is_of_vendor(name: str) -> bool:
         return False
     if name.startswith("thrust/"):
         return vendor_folder(name) is not None
-    return name in header_names.OF_STD_HERE and vendor_folder(f"cuda/std/{name}") is not None
+    return name in OF_STD_HERE and vendor_folder(f"cuda/std/{name}") is not None
 
 
 def _file(folder: Path, name: str) -> str | None:
@@ -194,10 +289,8 @@ def _nested(found: re.Match[str]) -> str:
 
 
 def insert(source: str, file: str, folders: Iterable[str]) -> str:
-    """Returns a source with the headers of this package in it.
-
-    What is included with quotation marks, or lies in ``folders``, is the program's own. The lines
-    of ``source`` keep their numbers in the compiler's messages.
+    """Returns a source with the headers of this package in it, except those in ``folders``, which
+    are the program's own. Lines keep their numbers in the compiler's messages.
     """
     folders = list(folders)
     code = code_of(source)
@@ -210,8 +303,8 @@ def insert(source: str, file: str, folders: Iterable[str]) -> str:
             return found[0]
         own = _own(name)
         if own is None:
-            is_left_out = name in header_names.BUILT_IN and vendor_folder(name) is None
-            return "" if is_left_out or name in header_names.OF_PROGRAMS else found[0]
+            is_left_out = name in BUILT_IN and vendor_folder(name) is None
+            return "" if is_left_out or name in OF_PROGRAMS else found[0]
         # What follows on the line, a comment perhaps, is part of a line of its own.
         line = source.count("\n", 0, found.end()) + 1
         return f'#line 1 "{name}"\n{own}#line {line} "{file}"\n'
@@ -251,8 +344,8 @@ def _replaced(source: str, code: str, file: str, places: list[tuple[re.Match[str
 
 
 def closed(text: str) -> str:
-    """Returns a text without what its headers have in it for those of vendors, of which it includes
-    none: a text that reads no file is compiled once for all processes.
+    """Returns a text, which includes none of the vendors' headers, without what is for those. A
+    text that reads no file is compiled once for all processes.
     """
     return _FOR_VENDORS.sub(lambda found: f"#if{found[1] or ' 1'}", _FOR_AMD.sub("", text))
 
@@ -278,7 +371,7 @@ def toolkits() -> Iterator[Path]:
 def _candidates(name: str) -> Iterator[Path]:
     for root in toolkits():
         yield root / "include"
-    component = next(folder for start, folder, _ in header_names.PACKAGES if name.startswith(start))
+    component = next(folder for start, folder, _ in PACKAGES if name.startswith(start))
     for entry in filter(None, sys.path):
         packages = Path(entry) / "nvidia"
         yield packages / component / "include"
@@ -295,7 +388,7 @@ def vendor_folder(name: str) -> str | None:
 
 def of_vendor(source: str) -> list[str]:
     """Returns the headers that a source includes and that are NVIDIA's and here."""
-    names = (name for name in includes(source) if name.startswith(header_names.OF_NVIDIA))
+    names = (name for name in includes(source) if name.startswith(OF_NVIDIA))
     return [name for name in dict.fromkeys(names) if vendor_folder(name) is not None]
 
 
@@ -326,14 +419,12 @@ def advice(log: str, backend: str) -> str:
     missing = dict.fromkeys(next(filter(None, found.groups())) for found in _MISSING.finditer(log))
     sentences = []
     for name in missing:
-        if backend == "host" and name.startswith(header_names.OF_NVIDIA):
+        if backend == "host" and name.startswith(OF_NVIDIA):
             sentences.append(f"{name} is for NVIDIA's compiler; kernels on the host do without it")
-        elif name == header_names.OF_TOOLKITS:
+        elif name == OF_TOOLKITS:
             sentences.append(f"{name} comes with a CUDA toolkit, whose folder CUDA_HOME names")
-        elif name.startswith(header_names.OF_NVIDIA):
-            package = next(
-                package for start, _, package in header_names.PACKAGES if name.startswith(start)
-            )
+        elif name.startswith(OF_NVIDIA):
+            package = next(package for start, _, package in PACKAGES if name.startswith(start))
             sentences.append(
                 f"{name} comes with the package {package} (pip install {package}), or with a CUDA "
                 "toolkit, whose folder CUDA_HOME names"

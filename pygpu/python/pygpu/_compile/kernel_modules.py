@@ -28,14 +28,13 @@ def check_arch(arch: str | None) -> None:
         _arguments.instance("arch", arch, str)
     digits = "".join(filter(str.isdigit, arch or ""))
     if digits and divmod(int(digits), 10) > Context.get_device().compute_capability():
-        from warnings import warn
+        from warnings import warn  # few programs have warnings
 
         warn("trying to compile for a compute capability higher than selected GPU", stacklevel=3)
 
 
 class CudaModule:
-    """The base of the classes that compile and load a module: what reaches its kernels and
-    variables.
+    """The base of the classes of compiled modules.
 
     Attributes
     ----------
@@ -49,7 +48,6 @@ class CudaModule:
     >>> isinstance(module, compiler.CudaModule)
     True
     >>> module.get_function("nothing")(block=(1, 1, 1))
-    >>> from pygpu import driver
     >>> unbound = driver.TextureReference()  # where the device has textures
     >>> module = compiler.SourceModule('''
     ... __constant__ int number;
@@ -78,7 +76,7 @@ class CudaModule:
         return self.module.get_function(name)
 
     def get_global(self, name: str) -> tuple[int, int]:
-        """Returns where a variable of the module lies.
+        """Returns the address and the bytes of a variable of the module.
 
         Parameters
         ----------
@@ -120,24 +118,12 @@ class CudaModule:
 
 class DynamicModule(CudaModule):
     """A module linked from several sources, files and libraries: add them, then call :meth:`link`.
+    The methods return the module.
 
     Parameters
     ----------
-    nvcc : str
-        A path to a compiler in place of this name has that compiler run.
-    keep : bool
-        Writes source and code to a new folder and prints its name.
-    no_extern_c : bool
-        Whether the source is taken as it is; kernels then have C++'s names unless they are declared
-        ``extern "C"``.
-    arch : str, optional
-        The architecture to compile for, ``sm_90`` for example; the device's by default.
-    code : str, optional
-        The code to make for ``arch``, as ``nvcc`` has it.
-    cache_dir : str or bool, optional
-        Taken and not used: `PYGPU_CACHE` and `PYGPU_CACHE_DIR` are about what is kept.
-    include_dirs : sequence of str, optional
-        Folders in which included files are looked for.
+    nvcc, keep, no_extern_c, arch, code, cache_dir, include_dirs : object
+        As for :func:`pygpu.compiler.compile`.
     link_options : sequence of tuple, optional
         Pairs of a value of ``driver.jit_option`` and its value, for the linker.
     message_handler : callable, optional
@@ -145,7 +131,7 @@ class DynamicModule(CudaModule):
     log_verbose : bool
         Whether the log tells more.
     cuda_libdir : str, optional
-        The folder that :meth:`add_stdlib` takes libraries from; those of the toolkits by default.
+        The folder of the libraries for :meth:`add_stdlib`; the toolkits' by default.
 
     Raises
     ------
@@ -160,7 +146,6 @@ class DynamicModule(CudaModule):
     >>> _ = module.add_source("__global__ void second() {}", name="second.ptx")
     >>> module.link().get_function("second")(block=(1, 1, 1))
     >>> import tempfile
-    >>> from pygpu import driver
     >>> code = compiler.compile("__global__ void third() {}", target="ptx")
     >>> kind, other = driver.jit_input_type.PTX, compiler.DynamicModule()
     >>> with tempfile.NamedTemporaryFile(suffix=".ptx") as file:
@@ -199,31 +184,25 @@ class DynamicModule(CudaModule):
     def add_source(
         self, source: str, nvcc_options: Sequence[str] | None = None, name: str = "kernel.ptx"
     ) -> DynamicModule:
-        """Compiles CUDA C and adds it. Libraries among the options (``-lcudadevrt``) are left to
-        :meth:`add_stdlib`, which is what links them.
+        """Compiles CUDA C and adds it. Libraries (``-lcudadevrt``) are left to :meth:`add_stdlib`.
 
         Parameters
         ----------
         source : str
             CUDA C.
         nvcc_options : sequence of str, optional
-            Options of the compiler; ``DEFAULT_NVCC_FLAGS`` without it.
+            Options of the compiler; ``DEFAULT_NVCC_FLAGS`` by default.
         name : str
-            What messages show.
-
-        Returns
-        -------
-        DynamicModule
-            The module itself.
+            The name in messages.
 
         Raises
         ------
         CompileError
-            The compiler refused the source.
+            The source is refused.
         Unsupported
             The device is not NVIDIA's, and has no PTX.
         """
-        # Programs change the flags of that module.
+        # It imports this module, and programs change its flags.
         from .. import compiler
 
         self._open_linker()
@@ -258,12 +237,7 @@ class DynamicModule(CudaModule):
         input_type : driver.jit_input_type
             What kind of code it is.
         name : str
-            What messages show.
-
-        Returns
-        -------
-        DynamicModule
-            The module itself.
+            The name in messages.
         """
         self._open_linker().add_data(data, input_type, name)
         return self
@@ -277,11 +251,6 @@ class DynamicModule(CudaModule):
             The file.
         input_type : driver.jit_input_type
             What kind of code it is.
-
-        Returns
-        -------
-        DynamicModule
-            The module itself.
 
         Raises
         ------
@@ -299,11 +268,6 @@ class DynamicModule(CudaModule):
         libname : str
             Its name without ``lib`` and ``.a``: ``cudadevrt`` for kernels that launch others.
 
-        Returns
-        -------
-        DynamicModule
-            The module itself.
-
         Raises
         ------
         OSError
@@ -312,55 +276,33 @@ class DynamicModule(CudaModule):
         return self.add_file(_find_library(libname, self.cuda_libdir), jit_input_type.LIBRARY)
 
     def link(self) -> DynamicModule:
-        """Links what was added, and loads it.
-
-        Returns
-        -------
-        DynamicModule
-            The module itself.
-        """
+        """Links what was added, and loads it."""
         linker, self.linker = self._open_linker(), None
         self.module = linker.link_module()
         return self
 
 
 class DynamicSourceModule(DynamicModule):
-    """A module compiled from CUDA C whose kernels can launch kernels, linked with ``cudadevrt``, a
-    library of CUDA's toolkit. A source that neither launches kernels nor calls another function of
-    CUDA's runtime is compiled as :class:`SourceModule` does, on every backend.
+    """A module compiled from CUDA C whose kernels can launch kernels, linked with ``cudadevrt`` of
+    CUDA's toolkit. Other sources are compiled as by :class:`SourceModule`, on every backend.
 
     Parameters
     ----------
     source : str
-        CUDA C, put into ``extern "C" { ... }`` unless ``no_extern_c``.
-    nvcc : str
-        A path to a compiler in place of this name has that compiler run.
-    options : sequence of str, optional
-        Options of the compiler; ``DEFAULT_NVCC_FLAGS`` without it.
-    keep : bool
-        Writes source and code to a new folder and prints its name.
-    no_extern_c : bool
-        Whether the source is taken as it is; kernels then have C++'s names unless they are declared
-        ``extern "C"``.
-    arch : str, optional
-        The architecture to compile for, ``sm_90`` for example; the device's by default.
-    code : str, optional
-        The code to make for ``arch``, as ``nvcc`` has it.
-    cache_dir : str or bool, optional
-        Taken and not used: `PYGPU_CACHE` and `PYGPU_CACHE_DIR` are about what is kept.
-    include_dirs : sequence of str, optional
-        Folders in which included files are looked for.
+        CUDA C.
+    nvcc, options, keep, no_extern_c, arch, code, cache_dir, include_dirs : object
+        As for :func:`pygpu.compiler.compile`.
     cuda_libdir : str, optional
-        The folder that has ``libcudadevrt.a``; those of the toolkits by default.
+        The folder of ``libcudadevrt.a``; the toolkits' by default.
 
     Raises
     ------
     CompileError
-        The compiler refused the source.
+        The source is refused.
     Unsupported
-        The source launches kernels, and the device is not NVIDIA's; or the backend has no compiler.
+        The source launches kernels, and the device is not NVIDIA's; or there is no compiler.
     OSError
-        The library is needed and not there.
+        The library is missing.
 
     Examples
     --------
@@ -382,7 +324,7 @@ class DynamicSourceModule(DynamicModule):
         include_dirs: Sequence[str] | None = None,
         cuda_libdir: str | None = None,
     ) -> None:
-        from .. import compiler
+        from .. import compiler  # which imports this module
 
         if not _OF_RUNTIME.search(code_of(source)):
             self.linker = None
@@ -417,7 +359,7 @@ class DynamicSourceModule(DynamicModule):
 
 def _find_library(name: str, folder: str | None) -> str:
     """A static library of the toolkit: in ``folder``, or where toolkits are installed."""
-    from pathlib import Path
+    from pathlib import Path  # few programs link
 
     if folder is not None:
         folders = [Path(folder)]

@@ -1,8 +1,5 @@
-"""Macros by which a program for CUDA asks what compiles it, where the compiler does not have them.
-
-``__NVCC__`` is nvcc's, as which every program for PyCUDA is compiled. AMD's compiler has none of
-CUDA's; a program that has names of HIP decides by those.
-"""
+"""Macros by which a program for CUDA asks what compiles it, where the compiler lacks them. PyCUDA
+compiles every program by nvcc, which has ``__NVCC__``; AMD's compiler has none of CUDA's."""
 
 from __future__ import annotations
 
@@ -50,31 +47,28 @@ _OF_CORE = re.compile(r"\bnamespace gpuarray\b")
 
 
 def in_front(texts: Sequence[str], backend: str) -> str:
-    """Returns the lines that define those that a program's texts ask for, and the rest of them."""
+    """Returns the lines that define what a program's texts ask for."""
     macros = _macros(texts, backend)
     if backend != "hip":
         return macros
-    from . import amd_words
+    from . import for_amd  # imports this module's names of HIP
 
-    return amd_words.in_front(texts) + macros
+    return for_amd.in_front(texts) + macros
 
 
 def vectors(texts: Sequence[str]) -> str:
-    """Returns the lines by which vector types are plain structures, for a program that AMD's
-    compiler refuses with its own; empty for programs without such types, and for those of HIP.
-    """
-    from . import amd_words
+    """Returns the lines that make vector types plain structures; empty for programs of HIP."""
+    from . import for_amd  # imports this module's names of HIP
 
     codes = list(map(code_of, texts))
     is_of_hip = any(map(OF_HIP.search, codes))
-    return "" if is_of_hip else amd_words.vectors("\n".join(codes))
+    return "" if is_of_hip else for_amd.vectors("\n".join(codes))
 
 
 def of_options(flags: Sequence[str], backend: str) -> tuple[list[str], str, str]:
-    """Returns options for a GPU's compiler without macros that its own headers or those of this
-    package would take for theirs, and the lines in their place: in front of all, where AMD's
-    compiler is asked what it is, and in front of the program. Functions with a stated rounding are
-    told of options that allow others.
+    """Returns options without macros that headers would take for theirs, and the lines in their
+    place: in front of all, where AMD's compiler is asked what it is, and in front of the program.
+    Functions with a stated rounding are told of options that allow others.
     """
     kept: list[str] = []
     own: list[str] = []
@@ -96,9 +90,7 @@ def of_options(flags: Sequence[str], backend: str) -> tuple[list[str], str, str]
 
 
 def folders_of_options(flags: Sequence[str]) -> list[str]:
-    """Returns the folders of a program's own headers that options name: none of the system's,
-    and none of a toolkit.
-    """
+    """Returns the folders that options name, except the system's and a toolkit's."""
     folders = []
     rest = iter(flags)
     for flag in rest:

@@ -105,9 +105,7 @@ _JOINED = {
 
 def is_asked_for(nvcc: str, options: Sequence[str], target: str) -> bool:
     """Returns whether a compilation for NVIDIA's devices names ``nvcc`` or needs what only it has.
-
-    A path of ``nvcc`` that is not there is as good as the name: programs have the path of the
-    machine that they were written on.
+    A path of ``nvcc`` that does not exist is as good as the name.
     """
     if _core.choose_backend() != "cuda":
         return False
@@ -142,7 +140,7 @@ def get_nvcc_version(nvcc: str) -> str:
         done = None if program is None else _run([program, "--version"])
         known = done is not None and done.returncode == 0 and done.stdout
         if not known:
-            from warnings import warn
+            from warnings import warn  # few programs have warnings
 
             warn("NVCC version could not be determined.", stacklevel=2)
         _versions[nvcc] = known or "nvcc unknown version"
@@ -150,7 +148,7 @@ def get_nvcc_version(nvcc: str) -> str:
 
 
 def preprocess_source(source: str, options: Sequence[str], nvcc: str) -> str:
-    """Returns a text behind the preprocessor of ``nvcc``.
+    """Returns a text as the preprocessor of ``nvcc`` leaves it.
 
     Parameters
     ----------
@@ -164,7 +162,7 @@ def preprocess_source(source: str, options: Sequence[str], nvcc: str) -> str:
     Raises
     ------
     OSError
-        There is no such program: the compilers in this process preprocess no text on its own.
+        There is no such program.
     CompileError
         It refuses the source, or returns less than half of it.
 
@@ -178,6 +176,7 @@ def preprocess_source(source: str, options: Sequence[str], nvcc: str) -> str:
     >>> text.strip().splitlines()[-1]
     'int n = 3;'
     """
+    # For few programs.
     import tempfile
     from pathlib import Path
 
@@ -208,7 +207,7 @@ def _found(nvcc: str) -> str:
 
 
 def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    import subprocess
+    import subprocess  # for few programs
 
     return subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
 
@@ -246,15 +245,7 @@ def compile(
     include_dirs: Sequence[str],
     target: str,
 ) -> bytes:
-    """Compiles CUDA C with ``nvcc``; the arguments are those of :func:`pygpu.compiler.compile`.
-
-    Raises
-    ------
-    Unsupported
-        There is no such program.
-    CompileError
-        It refuses the source.
-    """
+    """Compiles CUDA C with ``nvcc``; the arguments are those of :func:`pygpu.compiler.compile`."""
     # What few programs need, and takes a while to import.
     import subprocess
     import tempfile
@@ -297,7 +288,7 @@ def compile(
                 Path(kept, file).write_bytes(Path(folder, file).read_bytes())
             print(f"*** compiler output in {kept}")
     if done.stdout or done.stderr:
-        from warnings import warn
+        from warnings import warn  # few programs have warnings
 
         log = done.stdout + done.stderr
         warn(f"The CUDA compiler succeeded, but said the following:\n{log}", stacklevel=4)

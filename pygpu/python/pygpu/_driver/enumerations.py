@@ -20,7 +20,7 @@ class _Listed(EnumMeta):
         super().__init__(name, bases, members, **kwargs)
         text = cls.__doc__ or ""
         if cls.__members__ and "Examples" not in text:
-            first = next(iter(cls.__members__.values()))
+            first: Any = next(iter(cls.__members__.values()))
             lines = "Examples", "--------", f">>> driver.{name}({int(first)})", repr(first)
             cls.__doc__ = f"{text.rstrip()}\n\n    " + "\n    ".join(lines)
 

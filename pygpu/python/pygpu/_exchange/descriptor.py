@@ -1,16 +1,20 @@
-"""What a process passes to another one so that it can open an array: plain data, checked."""
+"""What a process passes to another one to open arrays and columns: plain data, checked."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
-from dataclasses import dataclass, field, fields
+import os
+import re
+from _thread import allocate_lock
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from .. import _core
 from .._arguments import instance
-from . import dtype_names
 
 HANDLE_OCTETS = 64
 VENDORS = ("cuda", "hip", "host")
@@ -60,13 +64,7 @@ def members(name: str, value: Any, required: tuple[str, ...]) -> dict[str, Any]:
 
 
 def loads_json(name: str, text: str | bytes) -> Any:
-    """Returns what JSON stands for.
-
-    Raises
-    ------
-    ValueError
-        The text is no JSON, or is nested too deep.
-    """
+    """Returns what JSON stands for."""
     try:
         return json.loads(text)
     except ValueError as error:
@@ -83,21 +81,146 @@ def in_any_form(kind: Any, name: str, value: Any) -> Any:
     return kind.from_dict(value) if isinstance(value, dict) else instance(name, value, kind)
 
 
+# -- dtypes -----------------------------------------------------------------------------------
+
+# Dtypes that numpy lacks, whose names stand for themselves.
+_EXTENSIONS = _core.extension_dtypes()
+# What numpy calls dtypes of plain elements: byte order, kind, bytes or characters, a time's unit.
+_PLAIN = re.compile(
+    r"[<>|=]([biufcVSU][1-9][0-9]{0,5}|[mM]8(\[[0-9]{0,6}([YMWDhms]|[munpfa]s)\])?)"
+)
+_FIELD = re.compile(r"[^\x00]{1,200}")
+_DEEPEST = 8
+
+
+def name_of(dtype: np.dtype[Any]) -> Any:
+    """Returns a dtype as what JSON has: a string, or a list of fields for a record."""
+    if dtype.name in _EXTENSIONS:
+        return dtype.name
+    if dtype.names is None and dtype.subdtype is None:
+        return dtype.str
+    described = np.lib.format.dtype_to_descr(dtype)
+    return _lists(described)
+
+
+def _lists(value: Any) -> Any:
+    return [_lists(entry) for entry in value] if isinstance(value, list | tuple) else value
+
+
+def dtype_of(name: str, value: Any, depth: int = 0) -> np.dtype[Any]:
+    """Returns the dtype that another process has named."""
+    if isinstance(value, str):
+        if value in _EXTENSIONS:
+            try:
+                return _core.extension_dtype(value)
+            except TypeError as error:
+                raise ValueError(f"{name}: {error}") from None
+        if not _PLAIN.fullmatch(value):
+            raise ValueError(f"{name} is {value!r:.80}; a dtype like '<f4' is needed")
+        try:
+            return np.dtype(value)
+        except TypeError:
+            raise ValueError(f"{name} is {value!r}, which is no dtype") from None
+    if not isinstance(value, list):
+        raise TypeError(f"{name} is of type {type(value).__name__}; a string or list is needed")
+    if depth == _DEEPEST or not 0 < len(value) <= 1000:
+        raise ValueError(f"{name} has {len(value)} fields, {depth} deep; fewer are needed")
+    try:
+        return np.lib.format.descr_to_dtype(
+            [_field(f"{name}[{at}]", entry, depth) for at, entry in enumerate(value)]
+        )
+    except (TypeError, KeyError, OverflowError) as error:
+        raise ValueError(f"{name} is no dtype: {error}") from None
+
+
+def _field(name: str, value: Any, depth: int) -> tuple[Any, ...]:
+    """Returns a field of a record as numpy takes it: its name, its dtype, and perhaps a shape."""
+    if not isinstance(value, list) or len(value) not in (2, 3):
+        raise TypeError(f"{name} is {value!r:.80}; a name and a dtype are needed")
+    title, kind, *shape = value
+    if not isinstance(title, str) or (title and not _FIELD.fullmatch(title)):
+        raise TypeError(f"{name} has the name {title!r:.80}; a string is needed")
+    # numpy's own description of gaps: fields without a name.
+    inner = dtype_of(f"{name}.{title}", kind, depth + 1)
+    plain: Any = kind if isinstance(kind, str) and kind not in _EXTENSIONS else inner
+    if isinstance(kind, list):
+        plain = inner.descr
+    if not shape:
+        return (title, plain)
+    extents = shape[0]
+    if not isinstance(extents, list) or len(extents) > 32:
+        raise TypeError(f"{name} has the shape {extents!r:.80}; a list of numbers is needed")
+    total = inner.itemsize
+    for extent in extents:
+        if type(extent) is not int or not 0 < extent < 2**31:
+            raise ValueError(f"{name} has the extent {extent!r:.80}; 1 to 2**31 - 1 are allowed")
+        total *= extent
+    if total >= 2**31:
+        raise ValueError(f"{name} has {total} bytes; fewer are needed")
+    return (title, plain, tuple(extents))
+
+
+# -- memory that is kept for others ----------------------------------------------------------
+
+# What this process keeps for others, by the number of the export: handle, base address of the
+# allocation, an array over it, and what keeps its memory from being freed.
+_kept: dict[int, tuple[bytes, int, Any, Any]] = {}
+_export_numbers = itertools.count(1)
+_lock = allocate_lock()
+
+
+def _after_fork() -> None:
+    """What the parent exported is its own, and a thread of it may have held the lock."""
+    global _lock
+    _lock = allocate_lock()
+    _kept.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def keep(handle: bytes, base: int, array: Any) -> int:
+    """Keeps an array's memory for others; returns the number of the export."""
+    number = next(_export_numbers)
+    with _lock:
+        _kept[number] = (handle, base, array, _core.hold_memory(array))
+    return number
+
+
+def forget(number: int) -> None:
+    """Ends what :func:`keep` began; does nothing the second time."""
+    with _lock:
+        kept = _kept.pop(number, None)
+    # Dropped without the lock: freeing waits for the device.
+    del kept
+
+
+def own_export(handle: bytes) -> tuple[int, Any] | None:
+    """The base address and array of what this very process keeps under a handle."""
+    with _lock:
+        for exported, base, array, _ in _kept.values():
+            if exported == handle:
+                return base, array
+    return None
+
+
+# -- arrays -----------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True, eq=True, repr=False)
 class Descriptor:
-    """An array of another process, as plain data.
+    """An array of another process, as plain data that is pickled or sent as JSON.
 
-    :meth:`GPUArray.ipc_handle` makes one, :func:`pygpu.ipc.open` opens it. It is passed on as an
-    object (pickled), or as JSON. All parts are checked when it is made, however it came here.
+    :meth:`GPUArray.ipc_handle` makes one, :func:`pygpu.ipc.open` opens it. All parts are checked
+    when it is made, however it came here.
 
     Parameters
     ----------
     dtype : dtype
         The type of the elements.
-    shape : tuple of int
-        The extents of the axes.
-    strides : tuple of int
-        Bytes between neighbours along each axis; they may be negative.
+    shape, strides : tuple of int
+        The extents of the axes, and the bytes between neighbours along each.
     offset : int
         Bytes from the start of the allocation to the first element.
     nbytes : int
@@ -109,16 +232,8 @@ class Descriptor:
     handle : bytes
         The 64 octets with which the driver opens the allocation.
 
-    Raises
-    ------
-    TypeError
-        A part has the wrong type.
-    ValueError
-        A part has a value that is not allowed, or an element lies outside the allocation.
-
     Examples
     --------
-    >>> import pygpu.autoinit
     >>> from pygpu import ipc
     >>> descriptor = ipc.empty((2, 3), "f4")[1].ipc_handle()
     >>> descriptor.shape, descriptor.strides, descriptor.offset, descriptor.nbytes
@@ -196,11 +311,9 @@ class Descriptor:
     # -- its end -------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Lets go of the memory that this process keeps for others; see
-        :func:`pygpu.ipc.release`."""
-        from .. import ipc
-
-        ipc.release(self)
+        """Lets go of the memory that this process keeps for others: :func:`pygpu.ipc.release`."""
+        if self._export is not None:
+            forget(self._export)
 
     def __enter__(self) -> Descriptor:
         return self
@@ -211,20 +324,14 @@ class Descriptor:
     # -- passed on -------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the parts as what JSON has: numbers, strings, lists.
-
-        Returns
-        -------
-        dict
-            The parts by their names, with a ``version``.
-        """
+        """Returns the parts as numbers, strings and lists."""
         return {
             "version": _VERSION,
             "vendor": self.vendor,
             "device": self.device,
             "handle": list(self.handle),
             "nbytes": self.nbytes,
-            "dtype": dtype_names.name_of(self.dtype),
+            "dtype": name_of(self.dtype),
             "shape": list(self.shape),
             "strides": list(self.strides),
             "offset": self.offset,
@@ -238,23 +345,13 @@ class Descriptor:
         ----------
         value : dict
             The parts.
-
-        Returns
-        -------
-        Descriptor
-            The descriptor.
-
-        Raises
-        ------
-        TypeError, ValueError
-            A part is missing, is one too many, or has a type or a value that is not allowed.
         """
         names = ("version", "vendor", "device", "handle", "nbytes", "dtype", "shape", "strides")
         parts = members("the descriptor", value, (*names, "offset"))
         if type(parts["version"]) is not int or parts["version"] != _VERSION:
             raise ValueError(f"version is {parts['version']!r:.80}; allowed is {_VERSION}")
         return cls(
-            dtype_names.dtype_of("dtype", parts["dtype"]),
+            dtype_of("dtype", parts["dtype"]),
             parts["shape"],
             parts["strides"],
             parts["offset"],
@@ -265,13 +362,7 @@ class Descriptor:
         )
 
     def to_json(self) -> str:
-        """Returns the parts as JSON.
-
-        Returns
-        -------
-        str
-            The text.
-        """
+        """Returns the parts as JSON."""
         return json.dumps(self.to_dict())
 
     @classmethod
@@ -282,33 +373,11 @@ class Descriptor:
         ----------
         text : str or bytes
             The text.
-
-        Returns
-        -------
-        Descriptor
-            The descriptor.
-
-        Raises
-        ------
-        TypeError, ValueError
-            The text is no JSON, or its parts are none of a descriptor.
         """
         return cls.from_dict(loads_json("the descriptor", text))
 
     def to_node(self) -> dict[str, Any]:
-        """Returns the object that node-rapids passes on as JSON: ``device``, ``handle``,
-        ``byteOffset`` and ``byteLength``.
-
-        Returns
-        -------
-        dict
-            The four parts; dtype, shape and vendor are not among them.
-
-        Raises
-        ------
-        ValueError
-            The elements are not one run of bytes.
-        """
+        """Returns node-rapids' object: ``device``, ``handle``, ``byteOffset``, ``byteLength``."""
         step = self.dtype.itemsize
         for extent, stride in zip(reversed(self.shape), reversed(self.strides)):
             if extent > 1 and stride != step and self.size:
@@ -331,21 +400,11 @@ class Descriptor:
         Parameters
         ----------
         value : dict, str or bytes
-            ``device``, ``handle``, ``byteOffset`` and ``byteLength``.
+            The object of :meth:`to_node`.
         vendor : {"cuda", "hip", "host"}
             The backend that the handle belongs to, which the object does not say.
         dtype : dtype
             The type of the elements.
-
-        Returns
-        -------
-        Descriptor
-            The descriptor.
-
-        Raises
-        ------
-        TypeError, ValueError
-            A part is missing or is not allowed, or the bytes are no whole number of elements.
         """
         if isinstance(value, str | bytes):
             value = loads_json("the handle", value)
@@ -377,14 +436,146 @@ class Descriptor:
 
 
 def _restore(text: str) -> Descriptor:
-    """Returns the descriptor of a pickle, all parts checked.
-
-    They are text, which unlike the objects of a pickle has no part that contains itself, or another
-    one very often.
+    """Returns the descriptor of a pickle, whose parts are text: an object of a pickle may contain
+    itself, or another one very often.
     """
     if not isinstance(text, str):
         raise TypeError(f"the pickle has an object of type {type(text).__name__}, no text")
     return Descriptor.from_json(text)
 
 
-PARTS = tuple(entry.name for entry in fields(Descriptor) if not entry.name.startswith("_"))
+# -- columns ----------------------------------------------------------------------------------
+
+_MEMBERS = ("vendor", "device", "handle", "nbytes", "dtype", "length", "offset")
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of another process, as plain data: :func:`pygpu.ipc.export_column` makes one.
+
+    Parameters
+    ----------
+    data : Descriptor
+        The elements: one axis, without gaps.
+    mask : Descriptor, optional
+        Which elements are valid, from the first on: bits, the least significant first, or bytes.
+
+    Examples
+    --------
+    >>> from pygpu import ipc
+    >>> with ipc.export_column(ipc.empty(10, "f4")[2:]) as column:
+    ...     part = column.to_dict()["data"]
+    >>> part["dtype"], part["length"], part["offset"]
+    ('<f4', 8, 2)
+    >>> ipc.Column.from_json(column.to_json()) == column
+    True
+    >>> ipc.Column.from_dict(column.to_dict()) == column
+    True
+    >>> column.close()  # the end of the block has done so already
+    """
+
+    data: Descriptor
+    mask: Descriptor | None = None
+
+    def __post_init__(self) -> None:
+        for name, part in (("data", self.data), ("mask", self.mask)):
+            if part is None and name == "mask":
+                continue
+            if not isinstance(part, Descriptor):
+                raise TypeError(f"{name} is of type {type(part).__name__}; a Descriptor is needed")
+            if len(part.shape) != 1:
+                raise ValueError(f"{name} has the shape {part.shape}; a column has one axis")
+            if part.size > 1 and part.strides[0] != part.dtype.itemsize:
+                raise ValueError(
+                    f"{name} has the strides {part.strides}; a column has no gaps: copy it first"
+                )
+            if part.offset % part.dtype.itemsize:
+                raise ValueError(
+                    f"{name} starts at byte {part.offset}, between elements of {part.dtype}"
+                )
+        if self.mask is not None:
+            if self.mask.dtype.kind not in "bu" or self.mask.dtype.byteorder == ">":
+                raise ValueError(
+                    f"mask has the dtype {self.mask.dtype}; unsigned integers hold bits, bool bytes"
+                )
+            bits = self.mask.size * (
+                1 if self.mask.dtype.kind == "b" else 8 * self.mask.dtype.itemsize
+            )
+            if bits < self.data.size:
+                raise ValueError(f"mask has {bits} entries; data has {self.data.size} elements")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the parts of ``data`` and ``mask`` as numbers, strings and lists; ``length`` and
+        ``offset`` are in elements.
+        """
+        return {"data": _part(self.data), "mask": self.mask and _part(self.mask)}
+
+    @classmethod
+    def from_dict(cls, value: Any) -> Column:
+        """Returns the column of parts as :meth:`to_dict` returns them.
+
+        Parameters
+        ----------
+        value : dict
+            The parts.
+        """
+        parts = members("the column", value, ("data", "mask"))
+        mask = parts["mask"]
+        return cls(
+            _descriptor("data", parts["data"]),
+            None if mask is None else _descriptor("mask", mask),
+        )
+
+    def to_json(self) -> str:
+        """Returns the parts as JSON."""
+        return json.dumps(self.to_dict())
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Column:
+        """Returns the column of a text as :meth:`to_json` returns it.
+
+        Parameters
+        ----------
+        text : str or bytes
+            The text.
+        """
+        return cls.from_dict(loads_json("the column", text))
+
+    def close(self) -> None:
+        """Lets go of the memory that this process keeps for others."""
+        for part in (self.data, self.mask):
+            if part is not None:
+                part.close()
+
+    def __enter__(self) -> Column:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _part(descriptor: Descriptor) -> dict[str, Any]:
+    return {
+        "vendor": descriptor.vendor,
+        "device": descriptor.device,
+        "handle": list(descriptor.handle),
+        "nbytes": descriptor.nbytes,
+        "dtype": name_of(descriptor.dtype),
+        "length": descriptor.shape[0],
+        "offset": descriptor.offset // descriptor.dtype.itemsize,
+    }
+
+
+def _descriptor(name: str, value: Any) -> Descriptor:
+    parts = members(name, value, _MEMBERS)
+    dtype = dtype_of(f"{name}.dtype", parts["dtype"])
+    return Descriptor(
+        dtype,
+        (whole(f"{name}.length", parts["length"]),),
+        (dtype.itemsize,),
+        whole(f"{name}.offset", parts["offset"]) * dtype.itemsize,
+        parts["nbytes"],
+        parts["device"],
+        parts["vendor"],
+        parts["handle"],
+    )

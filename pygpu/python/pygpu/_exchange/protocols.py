@@ -49,10 +49,7 @@ def _code_of(dtype: np.dtype[Any]) -> int | None:
 
 
 def _dtype_of(code: int, bits: int) -> np.dtype[Any] | None:
-    """Returns the dtype of elements of DLPack; None for those that numpy has not.
-
-    Raises TypeError for one whose package is not installed.
-    """
+    """Returns the dtype of DLPack's elements, or None; TypeError if its package is missing."""
     letter = {code: letter for letter, code in _CODES.items()}.get(code)
     for name, extension in _EXTENSIONS.items():
         if extension == (code, bits):
@@ -74,13 +71,8 @@ def extent(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> t
 
 
 def host_memory(address: int, size: int) -> np.ndarray:
-    """Returns a copy of host memory at an address, which the kernel checks: a size that is wrong is
-    an error, where a read by this process would end it.
-
-    Raises
-    ------
-    ValueError
-        There is no such memory.
+    """Returns a copy of host memory. The kernel checks the address: a wrong one is an error, where
+    a read by this process would end it.
     """
     try:
         result = np.empty(size, np.uint8)
@@ -113,25 +105,9 @@ class _HeldAddress(int):
 def describe(
     array: Any, address: int, stream: int | None, is_read_only: bool = False, hold: Any = None
 ) -> dict[str, Any]:
-    """Returns the description of an array for ``__cuda_array_interface__``, version 3.
+    """Returns the ``__cuda_array_interface__`` of an array, version 3.
 
-    Parameters
-    ----------
-    array : GPUArray or numpy.ndarray
-        What has the shape, strides and dtype.
-    address : int
-        The address of the first element on the device.
-    stream : int or None
-        The handle of the stream behind whose work others may use the memory; None for none.
-    is_read_only : bool
-        Whether others may not write.
-    hold : object, optional
-        What keeps the memory from being freed as long as the address in the description lives.
-
-    Returns
-    -------
-    dict
-        The description.
+    Others may use the memory after the work of ``stream``. The address keeps ``hold`` alive.
     """
     dtype, held = array.dtype, _HeldAddress(address)
     held.hold = hold
@@ -169,28 +145,22 @@ def dlpack(
     dl_device: Any = None,
     copy: bool | None = None,
 ) -> Any:
-    """Exports an array by DLPack: what ``GPUArray.__dlpack__`` does.
+    """Exports an array as a DLPack capsule: ``GPUArray.__dlpack__``.
 
     Parameters
     ----------
     array : GPUArray
-        The array. Its elements are numbers, with strides that are multiples of their size.
+        The array.
     stream : int or None
-        The consumer's stream, which waits for the work that writes the array: on CUDA 1 for the
-        legacy default stream (as None), 2 for that of the thread, or a handle; with ROCm 0 for the
-        default stream (as None), or a handle. -1 asks for no order. On the host it is None or -1,
-        and the call waits for the work unless it is -1.
+        The consumer's stream, which waits for the work that writes the array. On CUDA 1 is the
+        legacy default stream (as None), 2 that of the thread; with ROCm 0 is the default stream (as
+        None). -1 asks for no order. On the host it is None or -1, and None waits for the work.
     max_version : tuple of int or None
         The latest version that the consumer reads. Below (1, 0) the capsule is of the old form.
     dl_device : tuple of int or None
         The device that the consumer wants; the array's or the host, (1, 0).
     copy : bool or None
         Whether the result must, must not or may be a copy.
-
-    Returns
-    -------
-    capsule
-        The array, without a copy unless one was asked for.
 
     Raises
     ------
@@ -270,10 +240,8 @@ def _wait(stream: Stream, handle: int, owner: Any = None) -> None:
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> GPUArray:
-    """Returns an array of another library as a ``GPUArray``, by DLPack.
-
-    Work on the result is ordered behind what the other library has queued on the array. PyCUDA
-    has no such function.
+    """Returns an array of another library as a ``GPUArray``, by DLPack. Work on the result is
+    ordered after what the other library has queued. PyCUDA has no such function.
 
     Parameters
     ----------
@@ -281,31 +249,19 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> G
         An array with ``__dlpack__`` and ``__dlpack_device__``: of torch, CuPy, JAX and others, and
         of numpy on the host backend.
     device : pygpu.driver.Device or tuple of int, optional
-        Where the result is to be: the device of ``x``, the default, or with ``copy=True`` the
-        current one.
+        The device of the result: that of ``x``, or with ``copy=True`` the current one.
     copy : bool, optional
-        Whether the elements are copied. By default they are not, but for ordinary memory on the
-        host backend, whose devices have memory of their own; False refuses that, too.
-
-    Returns
-    -------
-    GPUArray
-        An array in the memory of ``x``, which it keeps alive, or in new memory.
+        Whether the elements are copied. By default only ordinary memory on the host backend is;
+        False refuses that, too.
 
     Raises
     ------
     BufferError
-        The memory of ``x`` is not on a device of this backend, ``x`` is for reading only, or its
-        elements have no dtype; without ``copy=True``.
-    TypeError
-        ``x`` has not the two methods.
-    ValueError
-        The description is wrong, or there is no memory at its address.
+        ``x`` is not on a device of this backend or is read-only, without ``copy=True``; or its
+        elements have no dtype.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import pygpu.autoinit
     >>> from_dlpack(np.arange(3.0), copy=True)
     array([0., 1., 2.])
     """
@@ -395,13 +351,7 @@ def _is_device_memory(address: int) -> bool:
 
 
 def _host_view(tensor: _Tensor) -> np.ndarray[Any, Any]:
-    """Returns a numpy array over a tensor in host memory.
-
-    Raises
-    ------
-    ValueError
-        It reaches beyond the address space, or to where there is no memory.
-    """
+    """Returns a numpy array over a tensor in host memory."""
     address, shape, dtype, strides, owner, _ = tensor
     if 0 in shape or min(shape, default=0) < 0:
         # numpy refuses negative extents.
@@ -451,7 +401,6 @@ def _array_at(
 
 def from_cuda_array_interface(x: Any, /, *, sync: bool = True) -> GPUArray:
     """Returns an array of another library as a ``GPUArray``, by ``__cuda_array_interface__``.
-
     PyCUDA has no such function.
 
     Parameters
@@ -459,27 +408,15 @@ def from_cuda_array_interface(x: Any, /, *, sync: bool = True) -> GPUArray:
     x : object
         An array with ``__cuda_array_interface__``, of version 2 or 3.
     sync : bool
-        Whether work on the result is ordered behind the stream that ``x`` names.
-
-    Returns
-    -------
-    GPUArray
-        An array in the memory of ``x``, which it keeps alive.
+        Whether work on the result is ordered after the stream that ``x`` names.
 
     Raises
     ------
-    TypeError
-        ``x`` has no such interface.
     BufferError
         ``x`` is for reading only, or has a mask.
-    ValueError
-        The description is wrong, or there is no memory at its address.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import pygpu.autoinit
-    >>> from pygpu import gpuarray
     >>> class Other:
     ...     array = gpuarray.to_gpu(np.arange(3.0))
     ...     __cuda_array_interface__ = array.__cuda_array_interface__

@@ -34,7 +34,8 @@ class _Piece(NamedTuple):
 
 def _pieces() -> list[_Piece]:
     """Returns the device memory that objects keep alive: each byte once, with the object that has
-    the most of it."""
+    the most of it.
+    """
     found = []
     gc.unfreeze()
     for item in gc.get_objects():
@@ -59,13 +60,7 @@ def _pieces() -> list[_Piece]:
 
 
 def report() -> str:
-    """Returns what is alive, the places with the most memory first; empty if nothing is.
-
-    Returns
-    -------
-    str
-        For each place in the program the number of bytes and of objects, and the traceback.
-    """
+    """Returns what is alive, the places with the most memory first; empty if nothing is."""
     gc.collect()
     places: dict[tuple[str, ...], list[int]] = {}
     for piece in _pieces():
@@ -93,13 +88,7 @@ def _print_report() -> None:
 
 
 def watch() -> None:
-    """Begins to remember where memory is allocated, if the environment asks for it.
-
-    Raises
-    ------
-    ValueError
-        The variable has a value that is not allowed.
-    """
+    """Begins to remember where memory is allocated, if the environment asks for it."""
     value = os.environ["PYGPU_LEAKS"].lower()
     if value in _OFF:
         return

@@ -1,8 +1,4 @@
-"""``pycuda.gl``, which there is not: importing it raises an error, as PyCUDA's without OpenGL does.
-
-The error is :class:`pygpu.driver.Unsupported` and an ``ImportError``, so that a program that can
-go on without OpenGL does. :func:`pygpu.driver.have_gl_ext` returns False.
-"""
+"""``pycuda.gl``: importing it raises an ``ImportError``, as PyCUDA's without OpenGL does."""
 
 from pygpu._errors import Unsupported
 

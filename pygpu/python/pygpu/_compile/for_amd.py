@@ -1,4 +1,5 @@
-"""What CUDA C has in every program, and AMD's compilers lack."""
+"""What CUDA C has in every program, and AMD's compilers lack: words, functions, and functions of
+warps, which the header in front has by the type of their mask."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING
 from .. import _core
 from . import headers as _headers
 from .c_text import code_of
+from .macros import NAMES_OF_HIP
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -90,7 +92,7 @@ _ANY = re.compile("|".join(it.pattern for it in (*_PATTERNS, _OBJECT, _OWN)))
 
 
 def in_front(texts: Sequence[str]) -> str:
-    """Returns the lines that define those which a program's texts name."""
+    """Returns the lines that define what a program's texts name."""
     included = {it for text in texts for it in _headers.includes(text)}
     headers = {_OF_HOST[name] for name in included & _OF_HOST.keys()}
     code = "\n".join(map(code_of, texts)) if any(map(_ANY.search, texts)) else ""
@@ -118,8 +120,8 @@ def in_front(texts: Sequence[str]) -> str:
 
 
 def _beside_own(name: str) -> str:
-    """The lines by which a program's own function has another name, under which AMD's for other
-    types stand beside it.
+    """The lines that rename a program's own function, so that AMD's for other types stand beside
+    it.
     """
     other = _FORWARDED_CAS if name == "atomicCAS" else _FORWARDED
     template = "" if name.startswith("__") else other
@@ -127,9 +129,7 @@ def _beside_own(name: str) -> str:
 
 
 def vectors(code: str) -> str:
-    """Returns the lines by which a program's vector types are plain structures; empty for one
-    without them.
-    """
+    """Returns the lines that make a program's vector types plain structures, if it has any."""
     if not _VECTOR.search(code):
         return ""
     has_textures = _headers.declares_references(code) or _headers.names_textures(code)
@@ -141,8 +141,7 @@ def vectors(code: str) -> str:
 
 def _text_of_host(name: str, renamed: Sequence[str] = ()) -> str:
     """The text that a header has on the host, whose functions without a qualifier are the device's,
-    too. The double of AMD's runtime has a part of the language already. Beside AMD's functions of
-    the same names those have others.
+    too. ``renamed`` stand beside AMD's functions of these names.
     """
     text = "".join(f"#define {it} pygpu{it}\n" for it in renamed)
     text += (
@@ -151,3 +150,93 @@ def _text_of_host(name: str, renamed: Sequence[str] = ()) -> str:
     )
     is_there = name.startswith("cuda_c/")
     return f"#ifndef __GPUARRAY_HOST__\n{text}#endif\n" if is_there else text
+
+
+# -- warps --------------------------------------------------------------------------------------
+
+_WARPS = "pygpu-cuda-warps.hpp"
+# The header of CUDA's groups, and the start of the names of those behind it. HIP's lies elsewhere.
+_GROUPS = "cooperative_groups"
+
+_WARP_FUNCTION = re.compile(
+    r"\b__(?:(?:shfl(?:_up|_down|_xor)?|ballot|any|all|match_(?:any|all)"
+    r"|reduce_(?:add|min|max|and|or|xor))_sync|syncwarp|activemask)\b"
+)
+_OWN_WARP_MACRO = re.compile(rf"#[ \t]*define[ \t]+(?:{_WARP_FUNCTION.pattern}|warpSize\b)")
+_OWN_WARP_FUNCTION = re.compile(rf"({_WARP_FUNCTION.pattern})\s*\(([^;{{}}()]*)\)\s*\{{")
+_VECTOR_VALUE = re.compile(r"\b(?:u?(?:char|short|int|long|longlong)|float|double)[1-4]\b|[<:]")
+_WITHOUT_MASK = re.compile(r"\b(?:warpSize|__activemask)\b")
+
+# What only programs for HIP have: its names, functions of lanes without masks, and its width.
+_OF_HIP = re.compile(
+    rf"{NAMES_OF_HIP}"
+    r"|\b__(?:shfl(?:_up|_down|_xor)?|ballot(?:64)?|any|all|match_(?:any|all)|lane_id"
+    r"|lanemask_[lg]t)\s*\(|\bwarpSize\s*[=!<>]=?\s*64\b|\b64\s*[=!<>]=?\s*warpSize\b"
+)
+
+# The mask of a call; values and types of more than 32 bits; what counts bits of such.
+_MASK = re.compile(r"\b__(?:\w+_sync|syncwarp)\s*\(\s*((?:[^,()]|\([^()]*\))+)")
+_WIDE = re.compile(
+    r"\b0[xX][\dA-Fa-f']{9,}|\b(?:0[xX][\dA-Fa-f']+|\d[\d']*)[uU]?[lL]"
+    r"|\b(?:long|ulong|size_t|u?int64_t|u?intptr_t)\b"
+)
+_ACTIVE = re.compile(r"\b(\w+)\s*[=({]\s*__activemask\b")
+_COUNTED_BITS = r"\b__(?:popc|ffs|clz|brev)ll\s*\(\s*"
+_NAME = re.compile(r"\b[A-Za-z_]\w*")
+
+
+def warps_in_front(texts: Sequence[str]) -> str:
+    """Returns the lines for functions of warps. ``warpSize`` and ``__activemask``, which have no
+    mask, are CUDA's in texts that are CUDA's alone, else the device's: a program for HIP keeps its
+    meaning.
+    """
+    code = "\n".join(code_of(text) for text in texts)
+    names = [name for text in texts for name in _headers.includes(text)]
+    has_groups = any(name.startswith(_GROUPS) for name in names)
+    if _WARP_FUNCTION.search(code) is None and not (has_groups and _WITHOUT_MASK.search(code)):
+        return ""
+    lines = f"#include <{_WARPS}>\n"
+    is_of_hip = any(map(_OF_HIP.search, names))
+    if _WITHOUT_MASK.search(code) and not is_of_hip and _is_of_cuda(code, has_groups):
+        lines = f"#define PYGPU_WARPS_OF_32\n{lines}"
+    if _OWN_WARP_MACRO.search(code):
+        lines += '#pragma clang diagnostic ignored "-Wmacro-redefined"\n'
+    return lines + "".join(f"#undef {name}\n" for name in sorted(_own_functions(code)))
+
+
+def _own_functions(code: str) -> set[str]:
+    """The functions that a text defines itself, except those for structures."""
+    own = set()
+    for found in _OWN_WARP_FUNCTION.finditer(code):
+        name, parameters = found.groups()
+        before = code[max(code.rfind(it, 0, found.start()) for it in ";{}#") + 1 : found.start()]
+        value = parameters.split(",")[1] if "," in parameters else ""
+        types = "|".join(_NAME.findall(value)[:-1] or ["int"])
+        head = rf"\b(?:struct|class|union)\b[\w\s(]*\b(?:{types})\b[\w\s)]*[:;{{]"
+        structure = rf"{head}|\}}\s*(?:{types})\s*;"
+        if "template" in before or not (_VECTOR_VALUE.search(value) or re.search(structure, code)):
+            own.add(name)
+    return own
+
+
+def _is_of_cuda(code: str, has_groups: bool) -> bool:
+    """Whether a text is CUDA's alone: it has lanes by CUDA's functions or groups, nothing of HIP,
+    and no mask of more than 32 bits.
+    """
+    if _OF_HIP.search(code):
+        return False
+    active = set(_ACTIVE.findall(code))
+    if re.search(rf"{_COUNTED_BITS}(?:{'|'.join([*active, '__activemask'])})\b", code):
+        return False
+    masks = [mask for mask in _MASK.findall(code) if mask.strip()]
+    if not masks and "__activemask" not in code:
+        return has_groups
+    names = active.union(*map(_NAME.findall, masks))
+    return not any(map(_WIDE.search, masks)) and not any(_is_wide(code, name) for name in names)
+
+
+def _is_wide(code: str, name: str) -> bool:
+    """Whether a text gives a name a type or a value of more than 32 bits."""
+    declared = rf"(?:{_WIDE.pattern})[\s\w&*]*?(?:\w+\s*(?:=[^;,]*)?,\s*)*\b{name}\b\s*[=;,){{(]"
+    values = re.findall(rf"(?:#[ \t]*define[ \t]+{name}\b|\b{name}\s*[={{])([^;\n]*)", code)
+    return re.search(declared, code) is not None or any(map(_WIDE.search, values))
