@@ -95,21 +95,31 @@ impl Forms {
                 forms.meet(&unread(kernel));
                 continue;
             };
-            let read_places = names.as_ref().and_then(|_| read.meet(&program));
+            let read_places = names.as_ref().and_then(|_| read.meet(&program, true));
             let calls = names.as_ref().is_some_and(|names| read.words().any(|it| names.calls(it)));
             let others = match read_places.is_some() && !calls {
                 true => Vec::new(),
                 false => unread(kernel),
             };
-            let mut places = read_places.unwrap_or_default();
-            let is_known = others.iter().all(|it| places.contains(it));
+            let form_of = |read: &Read<'_, '_>, places: &[usize]| {
+                let is_known = others.iter().all(|it| places.contains(it));
+                (has_form(name) && is_known).then(|| form(tokens, kernel, &program, read)).flatten()
+            };
+            let (mut places, has_doubts) = read_places.unwrap_or_default();
+            let mut text = form_of(&read, &places);
+            // Where threads may meet for nothing, that is to cost no more than another loop, or one more switch of fibres.
+            if has_doubts
+                && text.is_none()
+                && !read.words().any(|it| program.waits(it))
+                && let Some(mut plain) = self::read(tokens, kernel, &program)
+            {
+                places = plain.meet(&program, false).unwrap_or_default().0;
+                text = form_of(&plain, &places);
+            }
             let new = others.into_iter().filter(|it| !places.contains(it));
             places.extend(new.collect::<Vec<_>>());
             forms.meet(&places);
-            if has_form(name)
-                && is_known
-                && let Some(text) = form(tokens, kernel, &program, &read)
-            {
+            if let Some(text) = text {
                 forms.texts.push((kernel.range.end - 1, text));
                 forms.names.insert(name.to_owned());
             }
@@ -257,21 +267,22 @@ impl Read<'_, '_> {
         !self.words().any(|it| it.contains("volatile") || it.contains("asm"))
     }
 
-    /// Lets threads meet where the kernel lets them race, and returns in front of which tokens; `None` where that is not
-    /// asked of statements.
-    fn meet(&mut self, program: &Program<'_>) -> Option<Vec<usize>> {
+    /// Lets threads meet where the kernel lets them race, or with `doubts` may do so, and returns in front of which tokens, and
+    /// whether there are doubts; `None` where that is not asked of statements.
+    fn meet(&mut self, program: &Program<'_>, doubts: bool) -> Option<(Vec<usize>, bool)> {
         if !self.may_meet() {
             return None;
         }
         let meets = |word: &str| meets(program, word);
-        let places = meetings::place(&self.lexemes, &mut self.body, &meets);
+        let (places, has_doubts) = meetings::place(&self.lexemes, &mut self.body, &meets, doubts);
         let lexemes = &self.lexemes;
         let first = |at: usize| {
             let declared = self.body.locals.iter().find(|it| it.declarator.start == at);
             let is_later = declared.is_some() && lexemes.before(at) == ",";
             (!is_later).then(|| declared.map_or(at, |it| it.specifiers.start))
         };
-        Some(places.into_iter().filter_map(first).map(|it| lexemes.tokens_of(it).start).collect())
+        let tokens = places.into_iter().filter_map(first).map(|it| lexemes.tokens_of(it).start);
+        Some((tokens.collect(), has_doubts))
     }
 }
 

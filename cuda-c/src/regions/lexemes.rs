@@ -110,6 +110,11 @@ impl<'t, 'a> Lexemes<'t, 'a> {
         None
     }
 
+    /// A range in one line.
+    pub(super) fn text(&self, range: Range<usize>) -> String {
+        range.map(|it| self.at(it)).collect::<Vec<_>>().join(" ")
+    }
+
     /// The parts of a range between commas that are in no group.
     pub(super) fn parts(&self, range: Range<usize>) -> Vec<Range<usize>> {
         let mut parts = Vec::new();

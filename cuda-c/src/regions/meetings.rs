@@ -12,26 +12,40 @@
 //! so is what depends on what is in memory.
 
 mod aliases;
+mod element;
 pub(super) mod in_step;
 mod index;
+mod sums;
 #[cfg(test)]
 mod tests;
 
 use super::access::Access as Use;
 use super::facts::facts;
-use super::lexemes::{Lexemes, is_assignment};
+use super::lexemes::{Lexemes, NONE, is_assignment};
 use super::statements::{Body, Node, What};
 use super::words::{is_keyword, is_known_function};
-use aliases::Array;
-use index::{Index, Indices, Test};
+use aliases::{Array, may_be_one};
+use index::{Index, Indices, Test, may_differ};
 use std::collections::BTreeSet;
 use std::ops::Range;
+use sums::are_ordered;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Read,
     Write,
     Atomic,
+}
+
+/// How sure it is that threads touch what others touch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Race {
+    /// It may be that the elements are others.
+    Doubtful,
+    /// They are elements of threads, as far as one can tell others than those that are read.
+    Sure,
+    /// All threads read one element.
+    Common,
 }
 
 /// An access to an element of an array, or to a shared variable.
@@ -46,8 +60,9 @@ struct Access {
     whole: Vec<Index>,
     is_shared: bool,
     kind: Kind,
-    /// The indices between its brackets.
+    /// The indices between its brackets, and which part of the element it is.
     indices: Vec<Index>,
+    members: String,
     /// The condition by which one thread of the block makes it, or of each warp.
     alone: Option<String>,
 }
@@ -63,20 +78,22 @@ enum Who {
     Lanes,
 }
 
-/// Puts meetings in front of statements, and returns where these begin.
+/// Puts meetings in front of statements, and returns where these begin, and whether one of them may not be needed.
+/// Without `doubts` there are none of those.
 /// `meets` is true for the names of functions by which threads of a block or of a warp meet.
 pub(super) fn place(
     lexemes: &Lexemes<'_, '_>,
     body: &mut Body,
     meets: &dyn Fn(&str) -> bool,
-) -> Vec<usize> {
-    let mut walk = Walk::new(lexemes, body, meets);
+    doubts: bool,
+) -> (Vec<usize>, bool) {
+    let mut walk = Walk::new(lexemes, body, meets, doubts);
     walk.list(&body.nodes);
-    let places = walk.places;
+    let Walk { places, has_doubts, .. } = walk;
     if !places.is_empty() {
         insert(&mut body.nodes, &places);
     }
-    places.into_iter().collect()
+    (places.into_iter().collect(), has_doubts)
 }
 
 fn insert(nodes: &mut Vec<Node>, places: &BTreeSet<usize>) {
@@ -109,6 +126,9 @@ struct Walk<'w, 't, 'a> {
     /// What the statements since the last barrier or meeting access.
     since: Vec<Access>,
     places: BTreeSet<usize>,
+    /// True if places count where threads may touch what others touch, and whether there are any.
+    doubts: bool,
+    has_doubts: bool,
     alone: Option<(String, Test)>,
     who: Who,
     /// How many loops are around a statement.
@@ -125,6 +145,7 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
         lexemes: &'w Lexemes<'t, 'a>,
         body: &'w Body,
         meets: &'w dyn Fn(&str) -> bool,
+        doubts: bool,
     ) -> Walk<'w, 't, 'a> {
         Walk {
             lexemes,
@@ -133,6 +154,8 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
             indices: Indices::of(lexemes, body),
             since: Vec::new(),
             places: BTreeSet::new(),
+            doubts,
+            has_doubts: false,
             alone: None,
             who: Who::All,
             loops: 0,
@@ -250,41 +273,69 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
     /// Parts a statement from those before it, if it has to be.
     fn part(&mut self, range: Range<usize>, start: usize, may_part: bool) -> Vec<Access> {
         let accesses = self.accesses(range);
-        let who = self.who;
-        let is_race = |new: &Access| self.since.iter().any(|old| self.conflict(old, new, who));
-        if may_part && accesses.iter().any(is_race) {
+        let pairs = accesses.iter().flat_map(|new| self.since.iter().map(move |old| (old, new)));
+        let race = pairs.filter_map(|(old, new)| self.conflict(old, new)).max();
+        if may_part && race.is_some_and(|it| self.doubts || it > Race::Doubtful) {
+            self.has_doubts |= race == Some(Race::Doubtful);
             self.places.insert(start);
             self.since.clear();
         }
         accesses
     }
 
-    /// True if two threads may make these accesses to one element, and one of them writes.
-    fn conflict(&self, old: &Access, new: &Access, who: Who) -> bool {
+    /// Whether two threads may make these accesses to one element, and one of them writes.
+    fn conflict(&self, old: &Access, new: &Access) -> Option<Race> {
         let is_alike = matches!(old.kind, Kind::Read | Kind::Atomic) && old.kind == new.kind;
         let is_alone = old.alone.is_some()
             && old.alone == new.alone
             && (!self.indices.is_of_lanes(old.alone.as_deref()) || old.indices == new.indices);
-        if old.name != new.name
+        let [longer, shorter] = match old.members.len() < new.members.len() {
+            true => [&new.members, &old.members],
+            false => [&old.members, &new.members],
+        };
+        if !may_be_one(&old.name, &new.name)
+            || !longer.starts_with(shorter.as_str())
             || is_alike
             || is_alone
-            || self.indices.are_own(&old.indices, &new.indices)
+            || self.indices.are_own(&old.indices, &new.indices, old.is_shared)
             || self.indices.are_of_slices(&old.indices, &new.indices)
         {
-            return false;
+            return None;
         }
         let are_common = |it: &Access| self.indices.are_common(&it.indices);
-        let is_unknown = !old.is_shared && index::may_differ(&old.indices, &new.indices);
-        let is_common = (are_common(old) || are_common(new)) && !is_unknown;
+        let is_free = |it: &Access| it.indices.iter().any(Index::is_free);
+        let are_free = is_free(old) || is_free(new);
+        let are_others = !are_free && may_differ(&old.indices, &new.indices);
+        let is_unknown = !old.is_shared && (are_free || are_others);
         let both_write = old.kind != Kind::Read && new.kind != Kind::Read;
-        is_common
-            || (old.is_shared
-                && match who {
-                    Who::All => !both_write || old.kind != new.kind,
-                    // Others may each own what they read and write, as pairs of a sorting network do.
-                    Who::Some => false,
-                    Who::Lanes => old.kind == Kind::Write && new.kind == Kind::Read,
-                })
+        if (are_common(old) || are_common(new)) && !is_unknown {
+            return Some(Race::Common);
+        }
+        if !old.is_shared {
+            let is_apart = both_write || are_others || self.is_own(old, new);
+            return (self.who == Who::All && !is_apart).then_some(Race::Doubtful);
+        }
+        let counts = match self.who {
+            Who::All => !both_write || old.kind != new.kind,
+            // Others may each own what they read and write, as pairs of a sorting network do.
+            Who::Some => false,
+            Who::Lanes => old.kind == Kind::Write && new.kind == Kind::Read,
+        };
+        counts.then_some(Race::Sure)
+    }
+
+    /// True for accesses to global memory which are one thread's as far as one can tell: by one index that has not changed, in
+    /// front of those that are made later, or of other rows.
+    fn is_own(&self, old: &Access, new: &Access) -> bool {
+        let stays = |id: usize| {
+            let mut uses = self.body.uses.iter().filter(|it| it.local == id);
+            // From the end of a loop to its beginning a statement may be anywhere.
+            let between = if old.at < new.at { old.at..new.at } else { 0..NONE };
+            !uses.any(|it| it.access != Use::Read && between.contains(&it.at))
+        };
+        let is_one = old.indices == new.indices
+            && old.indices.iter().flat_map(Index::open_locals).all(stays);
+        is_one || are_ordered(&old.indices, &new.indices)
     }
 
     fn accesses(&self, range: Range<usize>) -> Vec<Access> {
@@ -293,8 +344,8 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
         while at < range.end {
             if let Some(array) = self.array_at(at) {
                 match self.is_passed(at) {
-                    true if array.is_shared && array.is_common() => {
-                        found.push(self.any_element(at, array));
+                    true if !array.is_shared || array.is_common() => {
+                        self.any_element(at, array, &mut found);
                     }
                     true => {}
                     false => self.access(at, array, &mut found),
@@ -321,13 +372,53 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
         (is_bare || is_address) && lexemes.opener(at).is_some_and(|it| it > 0 && is_function(it))
     }
 
-    /// The access of a function, to whichever element.
-    fn any_element(&self, at: usize, array: Array) -> Access {
-        let alone = self.alone.as_ref().map(|it| it.0.clone());
-        let (range, kind, is_shared) = (at..at + 1, Kind::Read, array.is_shared);
-        let [indices, whole] = [0, 1].map(|_| vec![Index::unknown()]);
-        let Array { name, root, .. } = array;
-        Access { at, range, name, root, whole, is_shared, kind, indices, alone }
+    /// The accesses of a function, to whichever element: of shared memory it is taken to read alone.
+    fn any_element(&self, at: usize, array: Array, found: &mut Vec<Access>) {
+        let Array { name, root, is_shared, .. } = array;
+        let writes = !is_shared && self.may_write(at);
+        for kind in [Kind::Read, Kind::Write].into_iter().take(1 + usize::from(writes)) {
+            let alone = self.alone.as_ref().map(|it| it.0.clone());
+            let [indices, whole] = [0, 1].map(|_| vec![Index::unknown()]);
+            let (name, root, range) = (name.clone(), root.clone(), at..at + 1);
+            let members = String::new();
+            found.push(Access {
+                at,
+                range,
+                name,
+                root,
+                whole,
+                is_shared,
+                kind,
+                indices,
+                members,
+                alone,
+            });
+        }
+    }
+
+    /// True if the function that gets an array may write to it: its parameter is none of constants.
+    fn may_write(&self, at: usize) -> bool {
+        let (lexemes, tokens) = (self.lexemes, self.lexemes.tokens);
+        let Some((open, close)) =
+            lexemes.opener(at).and_then(|open| Some((open, lexemes.partner(open)?)))
+        else {
+            return true;
+        };
+        let arguments = lexemes.parts(open + 1..close);
+        let number = arguments.iter().position(|it| it.contains(&at));
+        let is_constant = |name: usize| -> Option<bool> {
+            let close = tokens.partner(name + 1)?;
+            let parameters = Lexemes::of(tokens, name + 1..close + 1)?;
+            let parameter = parameters.parts(1..parameters.len() - 1).into_iter().nth(number?)?;
+            Some(
+                tokens.at(close + 1) == "{"
+                    && parameter.clone().any(|it| parameters.at(it) == "const"),
+            )
+        };
+        let is_function =
+            |it: &usize| tokens.at(*it) == lexemes.before(open) && tokens.at(it + 1) == "(";
+        let mut functions = (0..tokens.len()).filter(is_function);
+        !functions.any(|it| is_constant(it).unwrap_or(false))
     }
 
     fn access(&self, at: usize, array: Array, found: &mut Vec<Access>) {
@@ -344,7 +435,12 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
             indices.push(self.indices.index(behind + 1..close));
             behind = close + 1;
         }
-        while lexemes.at(behind) == "." {
+        if indices.is_empty() && is_pointer && lexemes.at(behind) == "->" {
+            indices.push(self.indices.zero());
+        }
+        let mut members = String::new();
+        while matches!(lexemes.at(behind), "." | "->") && !indices.is_empty() {
+            members = format!("{members}.{}", lexemes.at(behind + 1));
             behind += 2;
         }
         let is_behind_test = |close: usize| {
@@ -394,8 +490,19 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
         let mut add = |kind| {
             let alone = self.alone.as_ref().map(|it| it.0.clone());
             let (name, indices, root) = (name.clone(), indices.clone(), root.clone());
-            let (range, whole) = (range.clone(), whole.clone());
-            found.push(Access { at, range, name, root, whole, is_shared, kind, indices, alone });
+            let (range, whole, members) = (range.clone(), whole.clone(), members.clone());
+            found.push(Access {
+                at,
+                range,
+                name,
+                root,
+                whole,
+                is_shared,
+                kind,
+                indices,
+                members,
+                alone,
+            });
         };
         if atomic {
             return add(Kind::Atomic);
@@ -434,4 +541,26 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
 /// True if a local is only read once it has a value.
 pub(super) fn is_fixed(body: &Body, id: usize) -> bool {
     body.uses.iter().filter(|it| it.local == id).all(|it| it.access == Use::Read)
+}
+
+/// What a local begins with, and is assigned.
+fn values(lexemes: &Lexemes<'_, '_>, body: &Body, id: usize) -> Vec<Range<usize>> {
+    let local = &body.locals[id];
+    let init = Some(local.init.clone()).filter(|it| it.start != NONE && local.is_assigned);
+    let writes = body.uses.iter().filter(|it| it.local == id && it.access == Use::Write);
+    let assigned = writes.filter(|it| lexemes.at(it.at + 1) == "=").filter_map(|it| {
+        let start = it.at + 2;
+        Some(start..lexemes.find(start, lexemes.len(), &[";", ",", ")"])?)
+    });
+    init.into_iter().chain(assigned).collect()
+}
+
+/// The only value that a local has.
+fn value(lexemes: &Lexemes<'_, '_>, body: &Body, id: usize) -> Option<Range<usize>> {
+    let mut writes = body.uses.iter().filter(|it| it.local == id && it.access != Use::Read);
+    let first = writes.next();
+    let is_set = body.locals[id].init.start != NONE;
+    let is_one = writes.next().is_none() && (first.is_none() || !is_set);
+    let mut values = values(lexemes, body, id).into_iter();
+    values.next().filter(|_| is_one && !body.locals[id].is_parameter && values.len() == 0)
 }

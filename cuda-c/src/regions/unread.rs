@@ -395,7 +395,7 @@ impl<'a> Walk<'_, '_, 'a> {
             && self.index(condition.clone()) != Index::Common;
         let outer = self.alone.clone();
         if is_one {
-            self.alone = Some(self.text(condition));
+            self.alone = Some(self.lexemes.text(condition));
         }
         let result = read(self);
         self.alone = outer;
@@ -501,7 +501,7 @@ impl<'a> Walk<'_, '_, 'a> {
         let is_element = lexemes.at(behind) == "[";
         while lexemes.at(behind) == "[" {
             let Some(close) = lexemes.partner(behind) else { return };
-            text = format!("{text} [{}]", self.text(behind + 1..close));
+            text = format!("{text} [{}]", self.lexemes.text(behind + 1..close));
             index = both(index, self.index(behind + 1..close));
             behind = close + 1;
         }
@@ -554,10 +554,6 @@ impl<'a> Walk<'_, '_, 'a> {
         let open = lexemes.opener(at).filter(|&it| lexemes.at(it) == "(")?;
         let name = open.checked_sub(1).filter(|&it| lexemes.is_word(it))?;
         Some(lexemes.at(name)).filter(|it| *it == "sizeof" || !is_keyword(it))
-    }
-
-    fn text(&self, range: Range<usize>) -> String {
-        range.map(|at| self.lexemes.at(at)).collect::<Vec<_>>().join(" ")
     }
 
     /// Which threads have the value of an expression.

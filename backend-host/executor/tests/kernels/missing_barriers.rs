@@ -452,7 +452,7 @@ fn what_works_on_gpus_without_barriers_works() {
     let names = KERNELS.split("__global__ void ").skip(1).filter_map(|it| it.split('(').next());
     for name in names {
         let kernel = Kernel::find(&library, name).expect(name);
-        let without = ["shuffles", "votes", "last_warp", "_by_"];
+        let without = ["shuffles", "votes", "_by_"];
         let has_form = without.iter().all(|it| !name.contains(it));
         assert_eq!(kernel.has_regions(), has_form, "{name}");
         let (right, left) = expected(name);

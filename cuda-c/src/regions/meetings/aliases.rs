@@ -1,8 +1,20 @@
 //! Pointers into arrays: `float *p = s + 32;`, `float *row = tile[threadIdx.y];`.
 
+use super::super::statements::Local;
 use super::index::Index;
-use super::{Walk, is_fixed};
+use super::{Walk, values};
+use std::collections::BTreeSet;
 use std::ops::Range;
+
+/// True for the names of one array, or of what a pointer that is not followed may point to.
+pub(super) fn may_be_one(first: &str, second: &str) -> bool {
+    let is_in = |one: &str, names: &str| {
+        names.strip_prefix('*').is_some_and(|it| {
+            one.trim_start_matches('*').split(' ').any(|one| it.split(' ').any(|it| it == one))
+        })
+    };
+    first == second || is_in(first, second) || is_in(second, first)
+}
 
 /// An array, or a pointer that always points to one place of it.
 #[derive(Clone, Debug)]
@@ -23,6 +35,13 @@ impl Array {
     fn of(name: &str, is_shared: bool, is_pointer: bool) -> Array {
         let (name, root) = (name.to_owned(), name.to_owned());
         Array { name, root, is_shared, is_pointer, row: Vec::new(), from: None }
+    }
+
+    /// Any place of some arrays in global memory, to which a pointer points that is not followed.
+    fn anywhere(local: &Local, id: usize, arrays: &BTreeSet<usize>, all: &[Local]) -> Array {
+        let names: Vec<&str> = arrays.iter().map(|&it| all[it].name.as_str()).collect();
+        let name = format!("*{}", names.join(" "));
+        Array { from: Some(Index::of_pointer(&local.name, id)), ..Array::of(&name, false, true) }
     }
 
     /// The indices in the array of an element of the pointer; true if they are known so well that names do
@@ -82,14 +101,41 @@ impl Walk<'_, '_, '_> {
             let is_pointer = words.any(|it| matches!(self.lexemes.at(it), "*" | "["));
             return is_pointer.then(|| Array::of(&local.name, false, true));
         }
-        let is_pointer = local.is_assigned
-            && local.declarator.clone().all(|it| self.lexemes.at(it) != "[")
+        let is_pointer = local.declarator.clone().all(|it| self.lexemes.at(it) != "[")
             && words.any(|it| self.lexemes.at(it) == "*");
-        (is_pointer && depth < 8 && is_fixed(self.body, id)).then_some(())?;
-        let (array, is_cast) = self.pointed(local.init.clone(), depth + 1)?;
-        // Of other elements the indices have nothing to do with those.
-        let own = || Array { is_pointer: true, ..Array::of(&local.name, array.is_shared, true) };
-        Some(if is_cast { own() } else { Array { is_pointer: true, ..array } })
+        let value = is_pointer.then(|| self.indices.value(id)).flatten();
+        let value = value.filter(|_| depth < 8);
+        match value.and_then(|it| self.pointed(it, depth + 1)) {
+            // Of other elements the indices have nothing to do with those.
+            Some((array, true)) if array.is_shared => Some(Array::of(&local.name, true, true)),
+            Some((array, false)) => Some(Array { is_pointer: true, ..array }),
+            _ if is_pointer => {
+                let mut arrays = BTreeSet::new();
+                self.add_arrays(id, &mut arrays, 0);
+                (!arrays.is_empty()).then(|| Array::anywhere(local, id, &arrays, &self.body.locals))
+            }
+            _ => None,
+        }
+    }
+
+    /// Adds the arrays of global memory that a pointer may point into: those named where it is assigned to.
+    fn add_arrays(&self, id: usize, arrays: &mut BTreeSet<usize>, depth: usize) {
+        let lexemes = self.lexemes;
+        let is_pointer = |local: &Local| {
+            let mut words = local.declarator.clone().chain(local.specifiers.clone());
+            words.any(|it| lexemes.at(it) == "*") && !local.is_shared
+        };
+        for range in values(lexemes, self.body, id) {
+            let first = self.body.uses.partition_point(|it| it.at < range.start);
+            for used in self.body.uses[first..].iter().take_while(|it| it.at < range.end) {
+                let local = &self.body.locals[used.local];
+                if local.is_parameter && is_pointer(local) {
+                    arrays.insert(used.local);
+                } else if is_pointer(local) && depth < 4 {
+                    self.add_arrays(used.local, arrays, depth + 1);
+                }
+            }
+        }
     }
 
     /// What an expression points to, and whether it is cast.

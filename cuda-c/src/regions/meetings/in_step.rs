@@ -13,8 +13,9 @@ use super::super::facts::facts;
 use super::super::lexemes::{Lexemes, NONE, is_assignment};
 use super::super::statements::{Body, Loop, Node, What};
 use super::super::words::{is_integer, is_specifier, is_type};
-use super::index::{Index, Test, are_of_parts, is_ahead, is_of_later_row};
-use super::{Access, Kind, Walk, is_fixed};
+use super::index::{Index, Test};
+use super::sums::are_ordered;
+use super::{Access, Kind, Race, Walk, is_fixed};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -34,17 +35,6 @@ pub(crate) struct Parted {
     pub(crate) has_doubts: bool,
 }
 
-/// How sure it is that threads read what others write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Race {
-    /// It may be that the elements are others.
-    Doubtful,
-    /// They are elements of threads, as far as one can tell others than those that are read.
-    Sure,
-    /// All threads read one element.
-    Common,
-}
-
 /// Where a statement is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
@@ -62,14 +52,12 @@ pub(crate) fn part(
     is_pure_function: &dyn Fn(&str) -> bool,
     doubts: bool,
 ) -> Parted {
-    let walk = Walk::new(lexemes, body, meets);
+    let walk = Walk::new(lexemes, body, meets, doubts);
     if !walk.indices.knows_threads() {
         return Parted::default();
     }
-    let mut placed = Walk::new(lexemes, body, meets);
-    placed.list(&body.nodes);
-    let (parted, places) = (Parted::default(), placed.places);
-    let mut parter = Parter { lexemes, body, walk, places, is_pure_function, doubts, parted };
+    let parted = Parted::default();
+    let mut parter = Parter { lexemes, body, walk, is_pure_function, doubts, parted };
     parter.rest(&body.nodes);
     parter.parted
 }
@@ -78,8 +66,6 @@ struct Parter<'w, 't, 'a> {
     lexemes: &'w Lexemes<'t, 'a>,
     body: &'w Body,
     walk: Walk<'w, 't, 'a>,
-    /// Where threads meet between statements.
-    places: BTreeSet<usize>,
     is_pure_function: &'w dyn Fn(&str) -> bool,
     doubts: bool,
     parted: Parted,
@@ -113,8 +99,7 @@ impl Parter<'_, '_, '_> {
             {
                 let known = self.parted.edits.len();
                 self.rest(std::slice::from_ref(then));
-                let meets = |it: &usize| *it > last.range.start && last.range.contains(it);
-                if self.parted.edits.len() > known || self.places.iter().any(meets) {
+                if self.parted.edits.len() > known || !self.places_in(then).is_empty() {
                     let text = self.negated(condition);
                     self.replace(condition.clone(), &text);
                     self.append(condition.end + 1, " return;".to_owned());
@@ -137,13 +122,17 @@ impl Parter<'_, '_, '_> {
                 Some("<=") => ">",
                 Some(">") => "<=",
                 Some(">=") => "<",
-                _ => return format!("!({})", self.text(condition.clone())),
+                _ => return format!("!({})", self.lexemes.text(condition.clone())),
             };
             let Some(at) = found.filter(|it| lexemes.find(it + 1, end, &operators).is_none())
             else {
-                return format!("!({})", self.text(condition.clone()));
+                return format!("!({})", self.lexemes.text(condition.clone()));
             };
-            parts.push(format!("{} {other} {}", self.text(start..at), self.text(at + 1..end)));
+            parts.push(format!(
+                "{} {other} {}",
+                self.lexemes.text(start..at),
+                self.lexemes.text(at + 1..end)
+            ));
             start = end + 1;
         }
         parts.join(" || ")
@@ -175,6 +164,9 @@ impl Parter<'_, '_, '_> {
                 {
                     return;
                 }
+                if place == Place::Top && other.is_none() && self.halves(node, condition, then) {
+                    return;
+                }
                 // The thread whose elements all read does not write them.
                 if self.excludes_one(condition) {
                     return;
@@ -201,6 +193,99 @@ impl Parter<'_, '_, '_> {
         }
     }
 
+    /// In front of which statements behind a bound threads meet.
+    fn places_in(&mut self, then: &Node) -> BTreeSet<usize> {
+        let mut walk = Walk::new(self.lexemes, self.body, self.walk.meets, self.doubts);
+        walk.inside(then);
+        let accesses = self.walk.accesses(then.range.clone());
+        let of = |kind| -> BTreeSet<_> {
+            let those = accesses.iter().filter(|it| it.kind == kind);
+            those
+                .map(|it| (it.root.clone(), it.whole.iter().map(Index::text).collect::<Vec<_>>()))
+                .collect()
+        };
+        // Who writes all that it reads owns it, as pairs of a sorting network are.
+        if of(Kind::Read) == of(Kind::Write) {
+            return BTreeSet::new();
+        }
+        self.parted.has_doubts |= walk.has_doubts;
+        walk.places
+    }
+
+    /// Parts the statements behind a condition, each part behind the condition; true if they are parted.
+    fn halves(&mut self, node: &Node, condition: &Range<usize>, then: &Node) -> bool {
+        let What::Block(nodes) = &then.what else { return false };
+        let is_bound = matches!(self.walk.indices.test(condition.clone()), Test::Bound { .. });
+        if facts(node).returns
+            || facts(node).jumps()
+            || !is_bound
+            || !self.is_repeatable(condition, &node.range)
+        {
+            return false;
+        }
+        let places = self.places_in(then);
+        if places.is_empty()
+            || nodes.iter().filter(|it| places.contains(&it.range.start)).count() < places.len()
+        {
+            return false;
+        }
+        // What a later part uses is computed anew there, or declared in front of all.
+        let is_used_later = |local: usize, at: usize| {
+            let next = places.range(at + 1..).next().copied().unwrap_or(NONE);
+            let mut uses = self.body.uses.iter().filter(|it| it.local == local);
+            uses.any(|it| (next..node.range.end).contains(&it.at))
+        };
+        let (mut hoisted, mut again) = (String::new(), Vec::new());
+        let mut edits = Vec::new();
+        for inner in nodes {
+            let What::Declaration(id) = inner.what else { continue };
+            let local = &self.body.locals[id];
+            let group = |it: &&Node| match it.what {
+                What::Declaration(other) => {
+                    self.body.locals[other].specifiers.start == local.specifiers.start
+                }
+                _ => false,
+            };
+            let mut all = nodes.iter().filter(group);
+            let is_alone = all.clone().count() == 1;
+            if !all.any(|it| matches!(it.what, What::Declaration(it) if is_used_later(it, inner.range.start))) {
+                continue;
+            }
+            let is_value = local.init.start != NONE && local.is_assigned;
+            if is_alone
+                && is_value
+                && is_fixed(self.body, id)
+                && self.is_repeatable(&local.init, &node.range)
+            {
+                let words = local.specifiers.start..local.init.end;
+                again.push((inner.range.start, format!("{}; ", self.lexemes.text(words))));
+                continue;
+            }
+            let words = local.specifiers.clone().map(|it| self.lexemes.at(it));
+            let words: Vec<&str> = words.filter(|it| *it != "const").collect();
+            let is_number = words.iter().all(|it| is_type(it) || is_integer(it));
+            let is_plain = local.declarator.len() == 1 && (is_value || local.init.start == NONE);
+            if !is_number || !is_plain || local.hides {
+                return false;
+            }
+            let _ = write!(hoisted, "{} {} = {{ }}; ", words.join(" "), local.name);
+            if self.lexemes.before(local.declarator.start) != "," {
+                edits.push(local.specifiers.clone());
+            }
+        }
+        let test = self.lexemes.text(condition.clone());
+        for &place in &places {
+            let known = again.iter().filter(|it| it.0 < place).map(|it| it.1.as_str());
+            let text = format!("}}{MEET} if ({test}) {{ {}", known.collect::<String>());
+            let local = self.body.locals.iter().find(|it| it.declarator.start == place);
+            self.insert(local.map_or(place, |it| it.specifiers.start), text);
+        }
+        edits.into_iter().for_each(|it| self.replace(it, ""));
+        self.insert(node.range.start, format!("{{ {hoisted}"));
+        self.append(node.range.end, " }".to_owned());
+        true
+    }
+
     /// A statement on its own.
     fn statement(&mut self, range: &Range<usize>, place: Place) {
         let Some(assignment) = self.assignment(range) else { return };
@@ -209,7 +294,7 @@ impl Parter<'_, '_, '_> {
             return;
         }
         let Assignment { left, declaration, name, is_number, is_compound } = assignment;
-        let element = self.text(left.clone());
+        let element = self.lexemes.text(left.clone());
         let begin = match (is_compound, is_number) {
             (true, _) => format!("{{ {declaration} = {element}; "),
             (false, true) => format!("{{ {declaration}; "),
@@ -234,7 +319,7 @@ impl Parter<'_, '_, '_> {
         }
         let Some((_, _, Assignment { name, .. })) = parted.first() else { return true };
         let test = match self.is_repeatable(condition, &node.range) {
-            true => self.text(condition.clone()),
+            true => self.lexemes.text(condition.clone()),
             false => format!("{name}_is_met"),
         };
         let (start, end) = (node.range.start, node.range.end);
@@ -251,7 +336,7 @@ impl Parter<'_, '_, '_> {
         }
         let mut behind = MEET.to_owned();
         for (is_met, only, Assignment { left, name, is_compound, .. }) in parted {
-            let element = self.text(left.clone());
+            let element = self.lexemes.text(left.clone());
             if is_compound {
                 self.insert(only.start, format!("{{ {name} = {element};"));
             }
@@ -319,9 +404,9 @@ impl Parter<'_, '_, '_> {
             return;
         }
         let Assignment { left, declaration, name, is_compound, .. } = assignment;
-        let (element, round) = (self.text(left.clone()), format!("{name}_round"));
-        let kind = self.text(local.specifiers.clone());
-        let (end, by) = (self.text(end), self.text(by));
+        let (element, round) = (self.lexemes.text(left.clone()), format!("{name}_round"));
+        let kind = self.lexemes.text(local.specifiers.clone());
+        let (end, by) = (self.lexemes.text(end), self.lexemes.text(by));
         let counter = local.name.clone();
         let (start, close) = (node.range.start, it.step.end);
         // The loop's head is replaced, what it has of lines stays.
@@ -373,85 +458,11 @@ impl Parter<'_, '_, '_> {
         if !(is_step || is_assigned) || has_comma || !left.range.clone().all(is_plain) {
             return None;
         }
-        let (kind, is_number) = self.kind(left)?;
+        let (kind, is_number) = self.walk.kind(left)?;
         let name = format!("{PARTED}{}", range.start);
         let declaration = format!("{kind} {name}");
         let is_compound = operator != "=";
         Some(Assignment { left: left.range.clone(), declaration, name, is_number, is_compound })
-    }
-
-    /// The type of an element, and whether it is a number.
-    fn kind(&self, element: &Access) -> Option<(String, bool)> {
-        let lexemes = self.lexemes;
-        let used = self.body.uses.iter().find(|it| it.at == element.at)?;
-        let local = &self.body.locals[used.local];
-        // `*p` and `*(p + i)` have as many levels as `p[i]`.
-        let stars = element.range.clone().take_while(|&it| it < element.at);
-        let mut levels = stars.filter(|&it| lexemes.at(it) == "*").count();
-        let (mut at, mut members) = (element.at + 1, Vec::new());
-        while at < element.range.end {
-            match lexemes.at(at) {
-                "[" => {
-                    levels += 1;
-                    at = lexemes.partner(at)? + 1;
-                }
-                "." => {
-                    members.push(lexemes.at(at + 1));
-                    at += 2;
-                }
-                // The rest of `*(p + i)`.
-                _ => break,
-            }
-        }
-        let words = match local.is_shared {
-            true => self.shared_words(local.at)?,
-            false => local.specifiers.clone().chain(local.declarator.start..local.at).collect(),
-        };
-        let extents = (local.at + 1..lexemes.len())
-            .scan(local.at + 1, |next, at| {
-                if at != *next || lexemes.at(at) != "[" {
-                    return (at < *next).then_some(0);
-                }
-                *next = lexemes.partner(at)? + 1;
-                Some(1)
-            })
-            .sum::<usize>();
-        let pointers = words.iter().filter(|&&it| lexemes.at(it) == "*").count();
-        let is_left = |word: &str| {
-            matches!(word, "*" | "const" | "volatile" | "constexpr" | "register" | "extern")
-                || word.starts_with("__restrict")
-        };
-        let words: Vec<&str> =
-            words.into_iter().map(|it| lexemes.at(it)).filter(|it| !is_left(it)).collect();
-        let is_name =
-            |it: &&str| *it == "::" || it.starts_with(|it: char| it.is_alphabetic() || it == '_');
-        if levels != extents + pointers || words.is_empty() || !words.iter().all(is_name) {
-            return None;
-        }
-        let is_number = |words: &[&str]| words.iter().all(|it| is_type(it) || is_integer(it));
-        match members[..] {
-            [] => Some((words.join(" "), is_number(&words))),
-            ["x" | "y" | "z" | "w"] => of_vector(words.last()?).map(|it| (it.to_owned(), true)),
-            _ => None,
-        }
-    }
-
-    /// The words of the type in the declaration of shared memory that a name is in.
-    fn shared_words(&self, at: usize) -> Option<Vec<usize>> {
-        let lexemes = self.lexemes;
-        let begins = |it: usize| matches!(lexemes.before(it), "" | ";" | "{" | "}");
-        let start = (0..=at).rev().find(|&it| begins(it))?;
-        let declared = self.body.locals.iter().map(|it| it.at).filter(|it| *it >= start);
-        let (end, mut word, mut words) = (declared.min()?, start, Vec::new());
-        while word < end {
-            match lexemes.at(word) {
-                "(" => word = lexemes.partner(word)?,
-                "thread_local" | "__attribute__" | "alignas" | "extern" | "static" => {}
-                _ => words.push(word),
-            }
-            word += 1;
-        }
-        Some(words)
     }
 
     /// True for a condition that all threads meet but one.
@@ -536,11 +547,9 @@ impl Parter<'_, '_, '_> {
             return indices.are_common(to).then_some(Race::Common);
         }
         let is_free = |it: &[Index]| it.iter().any(Index::is_free);
-        if indices.are_own(from, to)
+        if indices.are_own(from, to, write.is_shared)
             || indices.are_of_slices(from, to)
-            || is_ahead(from, to)
-            || are_of_parts(from, to)
-            || is_of_later_row(from, to)
+            || are_ordered(from, to)
         {
             return None;
         }
@@ -548,8 +557,7 @@ impl Parter<'_, '_, '_> {
         match write.is_shared {
             true if is_common && is_of_thread => Some(Race::Common),
             true => Some(Race::Sure),
-            false if is_free(from) || !is_of_thread => None,
-            false if is_common || indices.are_common(from) => Some(Race::Common),
+            false if (is_common || indices.are_common(from)) && is_of_thread => Some(Race::Common),
             false => Some(Race::Doubtful),
         }
     }
@@ -578,11 +586,6 @@ impl Parter<'_, '_, '_> {
                 }
             }
         })
-    }
-
-    /// A part of the kernel in one line.
-    fn text(&self, range: Range<usize>) -> String {
-        range.map(|it| self.lexemes.at(it)).collect::<Vec<_>>().join(" ")
     }
 
     fn bytes(&self, lexeme: usize) -> Range<usize> {
@@ -620,24 +623,4 @@ fn only_expression(node: &Node) -> Option<&Range<usize>> {
         },
         _ => None,
     }
-}
-
-/// The type of a member of one of the language's vectors.
-fn of_vector(word: &str) -> Option<&'static str> {
-    let base = word.strip_suffix(['1', '2', '3', '4'])?;
-    Some(match base {
-        "char" => "signed char",
-        "uchar" => "unsigned char",
-        "short" => "short",
-        "ushort" => "unsigned short",
-        "int" => "int",
-        "uint" => "unsigned int",
-        "long" => "long",
-        "ulong" => "unsigned long",
-        "longlong" => "long long",
-        "ulonglong" => "unsigned long long",
-        "float" => "float",
-        "double" => "double",
-        _ => return None,
-    })
 }

@@ -3,7 +3,8 @@
 use super::super::lexemes::{Lexemes, NONE};
 use super::super::statements::{Body, Node, What};
 use super::super::words::is_known_function;
-use super::is_fixed;
+use super::sums::{Sum, are_apart, inside, is_of_blocks, split};
+use super::{is_fixed, value};
 use std::ops::Range;
 
 /// Axes of the thread's index, as bits.
@@ -11,18 +12,18 @@ type Axes = u8;
 
 /// A word or an operator of an expression in which locals are replaced by what they begin with.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Token {
-    text: String,
-    axes: Axes,
+pub(super) struct Token {
+    pub(super) text: String,
+    pub(super) axes: Axes,
     /// True for what differs from use to use, or is in memory, or what a function returns.
-    is_open: bool,
+    pub(super) is_open: bool,
     /// True for such a value that may differ between threads.
     is_free: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Index {
-    tokens: Vec<Token>,
+    pub(super) tokens: Vec<Token>,
 }
 
 /// What a condition asks.
@@ -48,6 +49,18 @@ impl Index {
         Index { tokens: vec![token] }
     }
 
+    /// The place that a pointer points to which is not followed.
+    pub(super) fn of_pointer(name: &str, id: usize) -> Index {
+        let text = format!("&{name}#{id}");
+        Index { tokens: vec![Token { text, axes: 0, is_open: true, is_free: true }] }
+    }
+
+    /// The locals that it is made of, by what may differ from use to use.
+    pub(super) fn open_locals(&self) -> impl Iterator<Item = usize> {
+        let open = self.tokens.iter().filter(|it| it.is_open);
+        open.filter_map(|it| it.text.split_once('#')?.1.parse().ok())
+    }
+
     /// A number or an operator.
     pub(super) fn of_text(text: &str) -> Index {
         let text = text.to_owned();
@@ -63,7 +76,8 @@ impl Index {
     /// The text of what is added to the thread's index along x, if nothing else is done with it.
     pub(super) fn without_thread(&self) -> Option<String> {
         let sum = Sum::of(self);
-        (sum.own == ["threadIdx.x"] && !self.is_free()).then_some(())?;
+        let is_fixed = !self.is_free() && self.open_locals().next().is_none();
+        (sum.own == ["threadIdx.x"] && is_fixed).then_some(())?;
         let offset = sum.offset.to_string();
         let words = sum.others.iter().map(String::as_str).chain([offset.as_str()]);
         let text = words.collect::<Vec<_>>().join(" + ");
@@ -115,7 +129,7 @@ impl Index {
         sum.own.is_empty() && sum.others.is_empty()
     }
 
-    fn axes(&self) -> Axes {
+    pub(super) fn axes(&self) -> Axes {
         self.tokens.iter().fold(0, |axes, it| axes | it.axes)
     }
 
@@ -137,6 +151,10 @@ pub(super) struct Indices<'i, 't, 'a> {
     axes: Axes,
     /// Locals that may differ between threads.
     varies: Vec<bool>,
+    /// The only value that a local has.
+    values: Vec<Option<Range<usize>>>,
+    /// What is added to a local, and subtracted from it, if that is the same in all threads and all that is done to it.
+    steps: Vec<Option<Range<usize>>>,
     /// The counter of a loop whose iterations are spread over the threads, and what it is.
     counter: Option<(usize, Index)>,
 }
@@ -155,7 +173,9 @@ impl<'i, 't, 'a> Indices<'i, 't, 'a> {
         let named = (0..lexemes.len()).filter(|&it| lexemes.at(it) == "threadIdx");
         let axes = named.fold(0, |axes, it| axes | axis(lexemes.at(it + 2)));
         let varies = vec![false; body.locals.len()];
-        let mut indices = Indices { lexemes, body, axes, varies, counter: None };
+        let steps = vec![None; body.locals.len()];
+        let values = (0..body.locals.len()).map(|id| value(lexemes, body, id)).collect();
+        let mut indices = Indices { lexemes, body, axes, varies, values, steps, counter: None };
         let mut branches = Vec::new();
         body.nodes.iter().for_each(|node| add_branches(node, &mut branches));
         let set_in = |inner: &Range<usize>| -> Vec<usize> {
@@ -165,6 +185,7 @@ impl<'i, 't, 'a> Indices<'i, 't, 'a> {
         };
         let mut branches: Vec<_> =
             branches.into_iter().map(|(condition, inner)| (condition, set_in(&inner))).collect();
+        let mut branched = Vec::new();
         loop {
             let known = indices.varies.iter().filter(|it| **it).count();
             for id in 0..body.locals.len() {
@@ -174,13 +195,42 @@ impl<'i, 't, 'a> Indices<'i, 't, 'a> {
             branches.retain(|(condition, set)| {
                 let is_common = !condition.clone().any(|at| indices.differs(at));
                 set.iter().filter(|_| !is_common).for_each(|&id| indices.varies[id] = true);
+                branched.extend((!is_common).then(|| set.clone()));
                 is_common
             });
             if known == indices.varies.iter().filter(|it| **it).count() {
                 break;
             }
         }
+        // What is left are branches to which all threads come.
+        let is_common = |id: usize| branched.iter().all(|set: &Vec<usize>| !set.contains(&id));
+        indices.steps =
+            (0..body.locals.len()).map(|id| indices.step(id).filter(|_| is_common(id))).collect();
         indices
+    }
+
+    /// What is added to a local that begins with a value, if nothing else is done to it and each addition is the same in all
+    /// threads.
+    fn step(&self, id: usize) -> Option<Range<usize>> {
+        let (lexemes, local) = (self.lexemes, &self.body.locals[id]);
+        if local.init.start == NONE || !local.is_assigned || local.is_parameter {
+            return None;
+        }
+        let writes =
+            self.body.uses.iter().filter(|it| it.local == id && it.access != super::Use::Read);
+        let mut steps = writes.map(|it| match lexemes.at(it.at + 1) {
+            "+=" | "-=" if it.access == super::Use::Write => {
+                let start = it.at + 2;
+                let end = lexemes.find(start, lexemes.len(), &[";", ")", ","])?;
+                (!(start..end).any(|at| self.differs(at))).then_some(start..end)
+            }
+            "++" | "--" => Some(it.at..it.at),
+            _ if matches!(lexemes.before(it.at), "++" | "--") => Some(it.at..it.at),
+            _ => None,
+        });
+        let first = steps.next()??;
+        let text = |it: &Range<usize>| self.lexemes.text(it.clone());
+        steps.all(|it| it.is_some_and(|it| text(&it) == text(&first))).then_some(first)
     }
 
     /// True if a local begins with what differs between threads, or is assigned such a value.
@@ -228,6 +278,11 @@ impl<'i, 't, 'a> Indices<'i, 't, 'a> {
         }
     }
 
+    /// The only value that a local has.
+    pub(super) fn value(&self, id: usize) -> Option<Range<usize>> {
+        self.values[id].clone()
+    }
+
     /// From now on a local stands for an index; of another one, nothing is known any more.
     pub(super) fn count(&mut self, counter: Option<(usize, Index)>) {
         self.counter = counter;
@@ -262,24 +317,35 @@ impl<'i, 't, 'a> Indices<'i, 't, 'a> {
                     continue;
                 }
                 let local = &self.body.locals[id];
-                let is_value = local.init.start != NONE && local.is_assigned;
-                if is_value && !local.is_parameter && is_fixed(self.body, id) {
-                    let is_whole = range.len() == 1;
-                    let around = |text: &str| Token {
-                        text: text.to_owned(),
-                        axes: 0,
-                        is_open: false,
-                        is_free: false,
-                    };
-                    let is_short = local.init.len() == 1
-                        || is_whole
-                        || local.init.len() == 3 && lexemes.at(local.init.start + 1) == ".";
-                    if !is_short {
-                        tokens.push(around("("));
-                    }
+                let step = self.steps.get(id).cloned().flatten();
+                let around = |text: &str| Index::of_text(text).tokens;
+                if let Some(step) = step {
+                    // What it begins with, and a multiple of what is added.
+                    tokens.extend(around("("));
                     self.expand(local.init.clone(), tokens, depth + 1)?;
+                    tokens.extend(around("+"));
+                    if !step.is_empty() {
+                        tokens.extend(around("("));
+                        self.expand(step, tokens, depth + 1)?;
+                        tokens.extend([around(")"), around("*")].concat());
+                    }
+                    let (axes, is_open, is_free) = (0, true, false);
+                    tokens.push(Token { text: format!("{text}#{id}"), axes, is_open, is_free });
+                    tokens.extend(around(")"));
+                    at += 1;
+                    continue;
+                }
+                if let Some(value) = self.values[id].clone() {
+                    let is_whole = range.len() == 1;
+                    let is_short = value.len() == 1
+                        || is_whole
+                        || value.len() == 3 && lexemes.at(value.start + 1) == ".";
                     if !is_short {
-                        tokens.push(around(")"));
+                        tokens.extend(around("("));
+                    }
+                    self.expand(value, tokens, depth + 1)?;
+                    if !is_short {
+                        tokens.extend(around(")"));
                     }
                     at += 1;
                     continue;
@@ -312,9 +378,11 @@ impl<'i, 't, 'a> Indices<'i, 't, 'a> {
             && [left, right].contains(&index.text().as_str())
         {
             let other = if index.text() == left { right } else { left };
-            let token =
-                Token { text: other.to_owned(), axes: self.axes, is_open: false, is_free: false };
-            index.tokens = vec![token];
+            let token = |word: &str| {
+                let axes = word.strip_prefix("threadIdx.").map_or(0, axis);
+                Token { text: word.to_owned(), axes, is_open: word.contains('#'), is_free: false }
+            };
+            index.tokens = other.split(' ').map(token).collect();
         }
     }
 
@@ -324,19 +392,20 @@ impl<'i, 't, 'a> Indices<'i, 't, 'a> {
     }
 
     /// True for indices with which two threads are never at one element.
-    pub(super) fn are_own(&self, old: &[Index], new: &[Index]) -> bool {
+    pub(super) fn are_own(&self, old: &[Index], new: &[Index], is_shared: bool) -> bool {
         if old.len() != new.len() {
             return false;
         }
         if old.iter().zip(new).any(|(a, b)| are_apart(a, b)) {
             return true;
         }
-        let pinned = old.iter().zip(new).fold(0, |axes, (a, b)| axes | self.pinned(a, b));
+        let pinned =
+            old.iter().zip(new).fold(0, |axes, (a, b)| axes | self.pinned(a, b, is_shared));
         self.axes != 0 && pinned & self.axes == self.axes
     }
 
     /// The axes along which threads are the same that have one value of two indices.
-    fn pinned(&self, old: &Index, new: &Index) -> Axes {
+    fn pinned(&self, old: &Index, new: &Index, is_shared: bool) -> Axes {
         if old.is_free() || new.is_free() || self.is_divided(old) {
             return 0;
         }
@@ -351,7 +420,7 @@ impl<'i, 't, 'a> Indices<'i, 't, 'a> {
             || first.others == second.others && is_same && !first.is_open
             || [&first, &second]
                 .into_iter()
-                .all(|it| it.others.iter().all(|other| is_of_blocks(other)))
+                .all(|it| it.others.iter().all(|other| is_of_blocks(other, is_shared)))
                 && is_same;
         if fits { old.axes() } else { 0 }
     }
@@ -430,7 +499,7 @@ impl<'i, 't, 'a> Indices<'i, 't, 'a> {
         if index.axes() == 0 {
             return Test::Uniform;
         }
-        let parts: Vec<&[Token]> = split(&index.tokens, "&&");
+        let parts: Vec<&[Token]> = split(&index.tokens, "&&").into_iter().map(inside).collect();
         let has = |texts: &[&str]| index.tokens.iter().any(|it| texts.contains(&it.text.as_str()));
         if has(&["==", "!"]) && !has(&["||", "?"]) {
             return Test::One;
@@ -486,202 +555,4 @@ fn add_branches(node: &Node, branches: &mut Vec<(Range<usize>, Range<usize>)>) {
         What::Switch(body) => branches.push((node.range.clone(), body.range.clone())),
         _ => {}
     }
-}
-
-/// True if a thread reads an element in front of that which it writes: a later thread's, which it has not written yet if
-/// threads run in their order.
-pub(super) fn is_ahead(read: &[Index], write: &[Index]) -> bool {
-    let differs = |(read, write): &(&Index, &Index)| read != write;
-    let mut pairs = read.iter().zip(write).filter(differs);
-    let (Some((read, write)), None) = (pairs.next(), pairs.next()) else { return false };
-    let (first, second) = (Sum::of(read), Sum::of(write));
-    let mut more = first.others.clone();
-    for term in &second.others {
-        match more.iter().position(|it| it == term) {
-            Some(at) => drop(more.remove(at)),
-            None => return false,
-        }
-    }
-    !(read.is_free() || write.is_free() || first.own.is_empty())
-        && first.own == second.own
-        && first.offset >= second.offset
-        && more.iter().all(|it| !it.split(' ').any(|word| word == "-" || word == "~"))
-}
-
-/// True for elements of a row that all threads read and of rows behind it: `a[n * k + j]` and `a[n * (i + 1 + k) + j]`.
-pub(super) fn is_of_later_row(read: &[Index], write: &[Index]) -> bool {
-    let ([read], [write]) = (read, write) else { return false };
-    if read.is_free() || write.is_free() {
-        return false;
-    }
-    let (mut from, mut to) = (terms(&read.tokens), terms(&write.tokens));
-    from.retain(|it| to.iter().position(|other| it == other).map(|at| to.remove(at)).is_none());
-    let ([(false, from)], [(false, to)]) = (&from[..], &to[..]) else { return false };
-    let (from, to) = (split(from, "*"), split(to, "*"));
-    let ([a, b], [c, d]) = (&from[..], &to[..]) else { return false };
-    [(a, b, c, d), (b, a, c, d), (a, b, d, c), (b, a, d, c)].into_iter().any(
-        |(common, row, other, later)| {
-            let mut more = terms(inside(later));
-            let is_added = terms(inside(row)).iter().all(|it| {
-                let at = more.iter().position(|other| it == other);
-                at.map(|at| more.remove(at)).is_some()
-            });
-            let is_less = |(is_less, term): &(bool, &[Token])| {
-                *is_less || term.iter().any(|it| matches!(it.text.as_str(), "-" | "~"))
-            };
-            let is_number = |(_, term): &(bool, &[Token])| {
-                matches!(term, [it] if it.text.parse().is_ok_and(|it: u64| it > 0))
-            };
-            common == other && is_added && !more.iter().any(is_less) && more.iter().any(is_number)
-        },
-    )
-}
-
-/// What parentheses are around.
-fn inside(mut tokens: &[Token]) -> &[Token] {
-    while let [first, inner @ .., last] = tokens
-        && first.text == "("
-        && last.text == ")"
-        && is_one_group(tokens)
-    {
-        tokens = inner;
-    }
-    tokens
-}
-
-/// True for elements of two parts of an array, each of which begins elsewhere in all threads: `s[from * n + t]` and
-/// `s[to * n + t]`.
-pub(super) fn are_of_parts(old: &[Index], new: &[Index]) -> bool {
-    let has_more = |first: &Sum, second: &Sum| {
-        first.others.iter().any(|it| !it.starts_with('-') && !second.others.contains(it))
-    };
-    old.len() == new.len()
-        && old.iter().zip(new).any(|(old, new)| {
-            let (first, second) = (Sum::of(old), Sum::of(new));
-            let is_known = !old.is_free() && !new.is_free() && first.own == second.own;
-            is_known
-                && !first.own.is_empty()
-                && has_more(&first, &second)
-                && has_more(&second, &first)
-        })
-}
-
-/// True for two numbers, or what is the same in all threads plus two numbers.
-fn are_apart(old: &Index, new: &Index) -> bool {
-    if old.is_free() || new.is_free() || old.axes() != 0 || new.axes() != 0 {
-        return false;
-    }
-    let (first, second) = (Sum::of(old), Sum::of(new));
-    !first.is_open && first.others == second.others && first.offset != second.offset
-}
-
-/// The parts of an expression between operators that are in no parentheses.
-fn split<'t>(tokens: &'t [Token], operator: &str) -> Vec<&'t [Token]> {
-    let mut depth = 0_usize;
-    tokens
-        .split(|it| {
-            match it.text.as_str() {
-                "(" | "[" => depth += 1,
-                ")" | "]" => depth = depth.saturating_sub(1),
-                _ => {}
-            }
-            depth == 0 && it.text == operator
-        })
-        .collect()
-}
-
-/// The terms of a sum, and whether each is taken away.
-fn terms(tokens: &[Token]) -> Vec<(bool, &[Token])> {
-    let (mut found, mut depth, mut start, mut is_less) = (Vec::new(), 0_usize, 0, false);
-    for (at, token) in tokens.iter().enumerate() {
-        match token.text.as_str() {
-            "(" | "[" => depth += 1,
-            ")" | "]" => depth = depth.saturating_sub(1),
-            sign @ ("+" | "-") if depth == 0 => {
-                // Behind an operator it is a sign of its own.
-                let is_term = at > start
-                    && !matches!(
-                        tokens[at - 1].text.as_str(),
-                        "*" | "/" | "%" | "<<" | ">>" | "&" | "|" | "^" | "<" | ">" | "?" | ":"
-                    );
-                if is_term {
-                    found.push((is_less, &tokens[start..at]));
-                }
-                if is_term || at == start {
-                    is_less =
-                        sign == "-" && (is_term || !is_less) || sign == "+" && !is_term && is_less;
-                    start = at + 1;
-                }
-            }
-            _ => {}
-        }
-    }
-    found.push((is_less, &tokens[start..]));
-    found
-}
-
-/// True for a term that is a multiple of a block's size as far as one can tell.
-fn is_of_blocks(term: &str) -> bool {
-    let is_large =
-        |it: &str| it.trim_end_matches(['u', 'U', 'l', 'L']).parse().is_ok_and(|it: u64| it >= 32);
-    term.contains("blockDim") || (term.contains('*') && term.split(' ').any(is_large))
-}
-
-/// An index as terms of the thread's index, numbers, and others.
-struct Sum {
-    own: Vec<String>,
-    others: Vec<String>,
-    offset: i64,
-    is_open: bool,
-}
-
-impl Sum {
-    fn of(index: &Index) -> Sum {
-        let tokens = inside(&index.tokens);
-        let mut sum = Sum { own: Vec::new(), others: Vec::new(), offset: 0, is_open: false };
-        for (is_less, term) in terms(tokens) {
-            let text = term.iter().map(|it| it.text.as_str()).collect::<Vec<_>>().join(" ");
-            let number = text.trim_end_matches(['u', 'U', 'l', 'L']).parse::<i64>();
-            let sign = if is_less { "- " } else { "" };
-            if term.iter().any(|it| it.axes != 0) {
-                sum.own.push(format!("{sign}{text}"));
-            } else if let Ok(number) = number {
-                let by = if is_less { -number } else { number };
-                sum.offset = sum.offset.saturating_add(by);
-                continue;
-            } else {
-                sum.others.push(format!("{sign}{text}"));
-            }
-            sum.is_open |= term.iter().any(|it| it.is_open);
-        }
-        sum.own.sort();
-        sum.others.sort();
-        sum
-    }
-
-    /// The number that the thread's index is multiplied by, if it is one term.
-    fn factor(&self) -> i64 {
-        let [term] = &self.own[..] else { return 0 };
-        let words: Vec<&str> = term.split(' ').collect();
-        let number = |it: &str| it.trim_end_matches(['u', 'U', 'l', 'L']).parse().ok();
-        match words[..] {
-            [first, "*", ..] if number(first).is_some() => number(first).unwrap_or_default(),
-            [.., "*", last] => number(last).unwrap_or_default(),
-            [.., "<<", last] => number(last).map_or(0, |it: i64| 1 << it.clamp(0, 62)),
-            _ => 0,
-        }
-    }
-}
-
-/// True if the first parenthesis closes at the end.
-fn is_one_group(tokens: &[Token]) -> bool {
-    let mut depth = 0_usize;
-    tokens.iter().enumerate().all(|(at, it)| {
-        match it.text.as_str() {
-            "(" | "[" => depth += 1,
-            ")" | "]" => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        depth > 0 || at + 1 == tokens.len()
-    })
 }

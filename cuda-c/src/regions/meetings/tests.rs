@@ -105,15 +105,20 @@ fn kernels_that_are_right_have_no_meetings() {
             x[t] = s[t];
         }",
         // Elements of one's own: packed, padded, in columns, in rows, at the border.
-        "__global__ void k(float *out, const float *x, int n, int w) {
+        "__global__ void k(float *out, float *rows, const float *x, int n, int w) {
             __shared__ float own[4 * 128];
             int i = blockIdx.x * blockDim.x + threadIdx.x;
             out[3 * i] = x[i];
             out[3 * i + 1] = x[i + n];
             out[3 * i + 2] = out[3 * i] * 2;
             for (int k = 0; k < 4; ++k) own[k * blockDim.x + threadIdx.x] = x[k];
-            for (int k = 0; k < 4; ++k) out[i * w + k] += own[k * blockDim.x + threadIdx.x];
-            if (i == 0) out[0] = 1;
+            for (int k = 0; k < 4; ++k) rows[i * w + k] += own[k * blockDim.x + threadIdx.x];
+            if (i == 0) out[3 * i] = 1;
+        }",
+        "__global__ void k(float *x) {
+            int i = blockIdx.x * blockDim.x + threadIdx.x;
+            x[i] = x[i] * 2;
+            if (i == 0) x[0] = 1;
         }",
         "__global__ void k(float *x, int n) {
             int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,0 +1,235 @@
+//! Indices as sums: of terms of the thread's index, numbers, and others.
+
+use super::index::{Index, Token};
+
+/// True for elements of which none is one thread's before it is another's, as far as one can tell, if all threads come to the
+/// first before one comes to the second, or do all in their order.
+pub(super) fn are_ordered(first: &[Index], second: &[Index]) -> bool {
+    is_ahead(first, second) || are_of_parts(first, second) || is_of_later_row(first, second)
+}
+
+/// True if a thread comes to an element in front of that which it writes: a later thread's, which it has not written yet if
+/// threads run in their order.
+fn is_ahead(read: &[Index], write: &[Index]) -> bool {
+    let differs = |(read, write): &(&Index, &Index)| read != write;
+    let mut pairs = read.iter().zip(write).filter(differs);
+    let (Some((read, write)), None) = (pairs.next(), pairs.next()) else { return false };
+    let (first, second) = (Sum::of(read), Sum::of(write));
+    let (mut more, mut less) = (first.others.clone(), second.others.clone());
+    more.retain(|it| less.iter().position(|other| it == other).map(|at| less.remove(at)).is_none());
+    let is_other_block = !(more.is_empty() && less.is_empty())
+        && first.offset == second.offset
+        && more.iter().chain(&less).all(|it| is_of_blocks(it, false));
+    // Of later threads the index is larger.
+    let counts_up = |it: &String| {
+        !it.split(' ').any(|word| matches!(word, "-" | "~" | "%" | "&" | "^" | "|" | "?" | "!"))
+    };
+    let is_known = !(read.is_free() || write.is_free() || first.own.is_empty());
+    let is_later = first.own.iter().all(counts_up)
+        && less.is_empty()
+        && first.offset >= second.offset
+        && more.iter().all(|it| !it.split(' ').any(|word| word == "-" || word == "~"));
+    let is_row = first.own == second.own && (is_other_block || is_later);
+    is_known && is_row || is_of_pointer(&first, &second)
+}
+
+/// True for elements behind a pointer that is not followed: of the thread's own structure as far as one can tell.
+fn is_of_pointer(first: &Sum, second: &Sum) -> bool {
+    matches!(&first.others[..], [pointer] if pointer.starts_with('&'))
+        && first.others == second.others
+        && first.own.is_empty()
+        && second.own.is_empty()
+        && first.offset.min(second.offset) >= 0
+}
+
+/// True for elements of a row that all threads read and of rows behind it: `a[n * k + j]` and `a[n * (i + 1 + k) + j]`.
+fn is_of_later_row(read: &[Index], write: &[Index]) -> bool {
+    let ([read], [write]) = (read, write) else { return false };
+    if read.is_free() || write.is_free() {
+        return false;
+    }
+    let (mut from, mut to) = (terms(&read.tokens), terms(&write.tokens));
+    from.retain(|it| to.iter().position(|other| it == other).map(|at| to.remove(at)).is_none());
+    let ([(false, from)], [(false, to)]) = (&from[..], &to[..]) else { return false };
+    let (from, to) = (split(from, "*"), split(to, "*"));
+    let ([a, b], [c, d]) = (&from[..], &to[..]) else { return false };
+    [(a, b, c, d), (b, a, c, d), (a, b, d, c), (b, a, d, c)].into_iter().any(
+        |(common, row, other, later)| {
+            let mut more = terms(inside(later));
+            let is_added = terms(inside(row)).iter().all(|it| {
+                let at = more.iter().position(|other| it == other);
+                at.map(|at| more.remove(at)).is_some()
+            });
+            let is_less = |(is_less, term): &(bool, &[Token])| {
+                *is_less || term.iter().any(|it| matches!(it.text.as_str(), "-" | "~"))
+            };
+            let is_number = |(_, term): &(bool, &[Token])| {
+                matches!(term, [it] if it.text.parse().is_ok_and(|it: u64| it > 0))
+            };
+            common == other && is_added && !more.iter().any(is_less) && more.iter().any(is_number)
+        },
+    )
+}
+
+/// What parentheses are around.
+pub(super) fn inside(mut tokens: &[Token]) -> &[Token] {
+    while let [first, inner @ .., last] = tokens
+        && first.text == "("
+        && last.text == ")"
+        && is_one_group(tokens)
+    {
+        tokens = inner;
+    }
+    tokens
+}
+
+/// True for elements of two parts of an array, each of which begins elsewhere in all threads: `s[from * n + t]` and
+/// `s[to * n + t]`.
+fn are_of_parts(old: &[Index], new: &[Index]) -> bool {
+    let has_more = |first: &Sum, second: &Sum| {
+        first.others.iter().any(|it| !it.starts_with('-') && !second.others.contains(it))
+    };
+    old.len() == new.len()
+        && old.iter().zip(new).any(|(old, new)| {
+            let (first, second) = (Sum::of(old), Sum::of(new));
+            let is_known = !old.is_free() && !new.is_free() && first.own == second.own;
+            is_known
+                && !first.own.is_empty()
+                && has_more(&first, &second)
+                && has_more(&second, &first)
+        })
+}
+
+/// True for two numbers, or what is the same in all threads plus two numbers.
+pub(super) fn are_apart(old: &Index, new: &Index) -> bool {
+    if old.is_free() || new.is_free() || old.axes() != 0 || new.axes() != 0 {
+        return false;
+    }
+    let (first, second) = (Sum::of(old), Sum::of(new));
+    !first.is_open && first.others == second.others && first.offset != second.offset
+}
+
+/// The parts of an expression between operators that are in no parentheses.
+pub(super) fn split<'t>(tokens: &'t [Token], operator: &str) -> Vec<&'t [Token]> {
+    let mut depth = 0_usize;
+    tokens
+        .split(|it| {
+            match it.text.as_str() {
+                "(" | "[" => depth += 1,
+                ")" | "]" => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            depth == 0 && it.text == operator
+        })
+        .collect()
+}
+
+/// The terms of a sum, and whether each is taken away.
+fn terms(tokens: &[Token]) -> Vec<(bool, &[Token])> {
+    let (mut found, mut depth, mut start, mut is_less) = (Vec::new(), 0_usize, 0, false);
+    for (at, token) in tokens.iter().enumerate() {
+        match token.text.as_str() {
+            "(" | "[" => depth += 1,
+            ")" | "]" => depth = depth.saturating_sub(1),
+            sign @ ("+" | "-") if depth == 0 => {
+                // Behind an operator it is a sign of its own.
+                let is_term = at > start
+                    && !matches!(
+                        tokens[at - 1].text.as_str(),
+                        "*" | "/" | "%" | "<<" | ">>" | "&" | "|" | "^" | "<" | ">" | "?" | ":"
+                    );
+                if is_term {
+                    found.push((is_less, &tokens[start..at]));
+                }
+                if is_term || at == start {
+                    is_less =
+                        sign == "-" && (is_term || !is_less) || sign == "+" && !is_term && is_less;
+                    start = at + 1;
+                }
+            }
+            _ => {}
+        }
+    }
+    found.push((is_less, &tokens[start..]));
+    found
+}
+
+/// True for a term that is a multiple of a block's size as far as one can tell: in global memory any multiple of what is no
+/// number.
+pub(super) fn is_of_blocks(term: &str, is_shared: bool) -> bool {
+    let is_large =
+        |it: &str| it.trim_end_matches(['u', 'U', 'l', 'L']).parse().is_ok_and(|it: u64| it >= 32);
+    let is_name = |it: &str| it.starts_with(|it: char| it.is_alphabetic() || it == '_');
+    let names = term.split(' ').filter(|it| is_name(it)).count();
+    term.contains("blockDim")
+        || (term.contains('*') && (term.split(' ').any(is_large) || (!is_shared && names > 1)))
+}
+
+/// An index as terms of the thread's index, numbers, and others.
+pub(super) struct Sum {
+    pub(super) own: Vec<String>,
+    pub(super) others: Vec<String>,
+    pub(super) offset: i64,
+    pub(super) is_open: bool,
+}
+
+impl Sum {
+    pub(super) fn of(index: &Index) -> Sum {
+        let mut sum = Sum { own: Vec::new(), others: Vec::new(), offset: 0, is_open: false };
+        sum.add(&index.tokens, false);
+        sum.own.sort();
+        sum.others.sort();
+        sum
+    }
+
+    /// Adds the terms of an expression, or takes them away.
+    fn add(&mut self, tokens: &[Token], is_taken: bool) {
+        let tokens = inside(tokens);
+        for (is_less, term) in terms(tokens) {
+            let is_less = is_less != is_taken;
+            if inside(term).len() < term.len() {
+                self.add(term, is_less);
+                continue;
+            }
+            let text = term.iter().map(|it| it.text.as_str()).collect::<Vec<_>>().join(" ");
+            let number = text.trim_end_matches(['u', 'U', 'l', 'L']).parse::<i64>();
+            let sign = if is_less { "- " } else { "" };
+            if term.iter().any(|it| it.axes != 0) {
+                self.own.push(format!("{sign}{text}"));
+            } else if let Ok(number) = number {
+                let by = if is_less { -number } else { number };
+                self.offset = self.offset.saturating_add(by);
+                continue;
+            } else {
+                self.others.push(format!("{sign}{text}"));
+            }
+            self.is_open |= term.iter().any(|it| it.is_open);
+        }
+    }
+
+    /// The number that the thread's index is multiplied by, if it is one term.
+    pub(super) fn factor(&self) -> i64 {
+        let [term] = &self.own[..] else { return 0 };
+        let words: Vec<&str> = term.split(' ').collect();
+        let number = |it: &str| it.trim_end_matches(['u', 'U', 'l', 'L']).parse().ok();
+        match words[..] {
+            [first, "*", ..] if number(first).is_some() => number(first).unwrap_or_default(),
+            [.., "*", last] => number(last).unwrap_or_default(),
+            [.., "<<", last] => number(last).map_or(0, |it: i64| 1 << it.clamp(0, 62)),
+            _ => 0,
+        }
+    }
+}
+
+/// True if the first parenthesis closes at the end.
+fn is_one_group(tokens: &[Token]) -> bool {
+    let mut depth = 0_usize;
+    tokens.iter().enumerate().all(|(at, it)| {
+        match it.text.as_str() {
+            "(" | "[" => depth += 1,
+            ")" | "]" => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth > 0 || at + 1 == tokens.len()
+    })
+}
