@@ -1,0 +1,286 @@
+"""Programs whose threads read what others write later compute what a GPU's warp computes.
+
+The lanes of a warp execute a statement together. On the host the threads of a block do, so that a
+program has the same result with more threads than a warp has. `PYGPU_FUZZ_ROUNDS` sets how many
+random texts there are, `PYGPU_FUZZ_SEED` where they start. On a driver's double a
+missing barrier shows.
+"""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+from device import BACKEND, IS_DOUBLE, TEST_ALL
+from lockstep import For, If, Program, Statement
+
+from pygpu import gpuarray
+from pygpu.compiler import SourceModule
+
+pytestmark = pytest.mark.skipif(IS_DOUBLE, reason="a missing barrier shows on a double")
+
+THREADS = 96 if BACKEND == "host" else 32
+BLOCKS = 3
+
+FUNCTIONS = """
+__device__ unsigned get(const unsigned *a, int i) { return a[i]; }
+__device__ unsigned first(const unsigned *a) { return *a; }
+__device__ void put(unsigned *a, int i, unsigned v) { a[i] = v; }
+"""
+KNOWN = {"get": lambda a, i: a[i], "put": lambda a, i, v: a.__setitem__(i, v)}
+
+MIRRORED = "v = x[n - 1 - t]"
+
+PROGRAMS: dict[str, list[Statement]] = {
+    "reversed": [MIRRORED, "x[t] = v"],
+    "rotated": ["v = x[(t + 1) % n]", "x[t] = v"],
+    "rotated_back": ["v = x[(t + n - 1) % n]", "x[t] = v"],
+    "shifted": [If("t > 0", ["v = x[t - 1]", "x[t] = v"])],
+    "shifted_twice": [If("t > 0", ["v = x[t - 1]"]), If("t > 0", ["x[t] = v"])],
+    "shifted_down": [If("t < n - 1", ["v = x[n - 1 - t]", "x[n - 2 - t] = v"])],
+    "smoothed": [If("(t > 0) && (t < n - 1)", ["v = x[t - 1] + x[t + 1]", "x[t] = v / 2"])],
+    "smoothed_at_once": [
+        If("(t > 0) && (t < n - 1)", ["x[t] = (x[t - 1] + x[t] * 2 + x[t + 1]) / 4"])
+    ],
+    "arithmetic": ["v = x[n - 1 - t] * 3", "w = v * v + t", "v = v ^ w", "x[t] = v + w"],
+    "declared": ["const unsigned a = x[n - 1 - t]", "const unsigned b = a * 3", "x[t] = b + 1"],
+    "declared_together": [
+        (
+            "unsigned a = x[n - 1 - t], b = x[(t + 1) % n]",
+            "a = x[n - 1 - t]\nb = x[(t + 1) % n]",
+        ),
+        "x[t] = a + b",
+    ],
+    "declared_behind_a_bound": [
+        If("t < n - 3", ["int j = n - 4 - t", "unsigned a = x[j]", "x[t] = a + j"])
+    ],
+    "exchanged": ["unsigned a = x[t]", "unsigned b = x[n - 1 - t]", "x[t] = b", "x[n - 1 - t] = a"],
+    "butterfly": [For("k", range(4), ["v = x[t ^ (1 << k)]", "x[t] = x[t] + v"])],
+    "butterfly_compound": [For("k", range(4), ["v = x[t ^ (1 << k)]", "x[t] += v"])],
+    "butterfly_at_once": [For("k", range(4), ["x[t] += x[t ^ (1 << k)]"])],
+    "scan": [
+        For(
+            "k",
+            range(1, 6),
+            [("v = t >= k ? x[t - k] : 0", "v = where(t >= k, x[t - k], 0)"), "x[t] += v"],
+        )
+    ],
+    "scan_behind_a_bound": [For("k", range(1, 6), [If("t >= k", ["v = x[t - k]", "x[t] += v"])])],
+    "scan_at_once": [For("k", range(1, 6), [If("t >= k", ["x[t] += x[t - k]"])])],
+    "by_a_table": ["v = x[table[t]]", "x[t] = v"],
+    "by_a_table_in_a_local": ["int j = table[t]", "v = x[j]", "x[t] = v"],
+    "to_a_table": ["v = x[t]", "x[table[t]] = v"],
+    "by_a_table_at_once": ["x[t] = x[table[t]]"],
+    "to_a_table_at_once": ["x[table[t]] = x[t]"],
+    "by_two_tables": ["v = x[table[t]]", "x[table[n - 1 - t]] = v"],
+    "state": ["v = x[n / 2]", "v = v * 3 + t", If("t == 5", ["x[n / 2] = v"])],
+    "by_a_pointer": [
+        ("unsigned *p = x + 3", "p = x[3:]"),
+        If("t < n - 3", ["v = p[n - 4 - t]", "p[t] = v"]),
+    ],
+    "by_a_pointer_and_a_name": [
+        ("unsigned *p = x + 1", "p = x[1:]"),
+        If("t < n - 1", ["v = x[t]", "p[t] = v"]),
+    ],
+    "by_a_pointer_to_constants": [
+        ("const unsigned *p = x", "p = x"),
+        "v = p[n - 1 - t]",
+        "x[t] = v",
+    ],
+    "by_a_pointer_set_later": [("unsigned *p; p = x", "p = x"), "v = p[n - 1 - t]", "x[t] = v"],
+    "by_an_address": [("v = *(x + n - 1 - t)", MIRRORED), ("*(x + t) = v", "x[t] = v")],
+    "by_an_own_pointer": [("unsigned *p = x + t", "p = x"), MIRRORED, ("*p = v", "x[t] = v")],
+    "from_an_own_pointer": [
+        ("const unsigned *p = &x[n - 1 - t]", "p = x"),
+        ("v = p[0]", MIRRORED),
+        "x[t] = v",
+    ],
+    "by_a_walking_pointer": [
+        ("const unsigned *p = x + n - 1 - t", "p = x"),
+        ("v = *p--", MIRRORED),
+        "x[t] = v",
+    ],
+    "by_a_cast_pointer": [
+        ("const int *p = (const int *)x", "p = x"),
+        ("v = p[n - 1 - t]", MIRRORED),
+        "x[t] = v",
+    ],
+    "by_a_chosen_pointer": [
+        ("unsigned *p = n > 3 ? x : y", "p = x"),
+        "v = p[n - 1 - t]",
+        "x[t] = v",
+    ],
+    "by_exchanged_pointers": [
+        ("unsigned *p = x, *q = y", "p = x; q = y"),
+        For(
+            "k",
+            range(3),
+            [
+                "v = p[n - 1 - t]",
+                "q[t] = v + k",
+                ("{ unsigned *r = p; p = q; q = r; }", "p, q = q, p"),
+            ],
+        ),
+    ],
+    "a_function_reads": ["v = get(x, n - 1 - t)", "x[t] = v"],
+    "a_function_reads_at_once": ["x[t] = get(x, n - 1 - t)"],
+    "a_function_writes": [MIRRORED, "put(x, t, v)"],
+    "a_function_gets_an_element": [("v = first(x + (n - 1 - t))", MIRRORED), "x[t] = v"],
+    "loaded_as_constant": [("v = __ldg(&x[n - 1 - t])", MIRRORED), "x[t] = v"],
+    "written_and_read": ["x[t] = v * 3", "w = x[(t + 1) % n]", "v = w"],
+    "written_and_read_and_written": ["x[t] = v * 3", "w = x[n - 1 - t]", "x[t] = w + 1"],
+    "elimination": [For("k", range(5), [If("t > k", ["x[t] -= x[k] * 3"])])],
+    "next_iteration": [For("k", range(5), ["x[t] = v + k", "v = x[n - 1 - t] * 3"])],
+    "nested": [
+        For("k", range(3), [For("j", range(1, 4), ["v = x[(t + j) % n]", "x[t] = v + x[t]"])])
+    ],
+    "behind_a_parameter": [If("n > 3", [MIRRORED, "x[t] = v"], ["x[t] = 0"])],
+    "behind_a_bound_of_all": [If("t < n", [MIRRORED, "x[t] = v"]), "w = v"],
+    "behind_a_bound_and_else": [
+        If("t < n / 2", [MIRRORED], ["v = x[t / 2]"]),
+        "x[t] = v",
+    ],
+    "others_have_returned": [("if (t >= n) return", "pass"), MIRRORED, "x[t] = v"],
+    "two_arrays": [MIRRORED, "y[t] = v", "w = y[n - 1 - t]", "x[t] = w + 1"],
+    "a_local_index": ["int i = t", "int j = n - 1 - i", "v = x[j]", "x[i] = v"],
+    "a_changed_index": ["int i = n - 1 - t", "v = x[i]", "i = t", "x[i] = v"],
+    "rows": [
+        "int r = t / 8",
+        "int c = t % 8",
+        If("c > 0", ["v = x[r * 8 + c - 1]", "x[r * 8 + c] = v"]),
+    ],
+    "a_pointer_to_a_row": [
+        "int r = t / 8",
+        "int c = t % 8",
+        ("unsigned *p = x + r * 8", "p = x"),
+        ("v = p[7 - c]", "v = x[r * 8 + 7 - c]"),
+        ("p[c] = v", "x[r * 8 + c] = v"),
+    ],
+    "shared": ["s[t] = v", "v = s[n - 1 - t]", "s[t] = v + 1"],
+    "shared_behind_a_bound": [If("t < n - 3", ["v = s[n - 4 - t]", "s[t] = v"])],
+    "shared_in_a_warp": [If("t < 16", ["v = s[15 - t]", "s[t] = v"])],
+    "shared_counter": [
+        If("t == 0", ["s[0] = 0"]),
+        ("atomicAdd(&s[0], 1)", "s[0] += n"),
+        "v = s[0]",
+    ],
+    "condition_of_what_was_read": [MIRRORED, If("v > x[t]", ["x[t] = v"])],
+    "condition_reads": [If("x[n - 1 - t] % 2 == 0", [MIRRORED]), "x[t] = v"],
+    "step": [MIRRORED, ("x[t]++", "x[t] += 1")],
+    "in_braces": [("{ unsigned a = x[n - 1 - t]; x[t] = a; }", "x[t] = x[n - 1 - t]")],
+    "an_array_of_the_thread": [
+        (
+            "unsigned r[2]; for (int k = 0; k < 2; ++k) r[k] = x[(t + k * 5) % n]",
+            "r0, r1 = x[t], x[(t + 5) % n]",
+        ),
+        ("x[t] = r[0] + r[1] * 3", "x[t] = r0 + r1 * 3"),
+    ],
+    "sum": ["v = 0", For("k", range(7), ["v += x[(t + k) % n]"]), "x[t] = v"],
+    "sum_of_those_before": [
+        ("v = 0; for (int k = 0; k < t; ++k) v += x[k]", "v = x.cumsum(dtype='u4') - x"),
+        "x[t] = v",
+    ],
+    "in_rounds": [
+        ("for (int i = t; i < n; i += blockDim.x) v = x[n - 1 - i]", MIRRORED),
+        ("for (int i = t; i < n; i += blockDim.x) x[i] = v", "x[t] = v"),
+    ],
+    "repeated": [
+        (
+            "int k = 0; do { v = x[(t + k) % n]; x[t] = v + k; ++k; } while (k < 4)",
+            "for k in range(4):\n v = x[(t + k) % n]\n x[t] = v + k",
+        )
+    ],
+    "lanes_that_exchange": [
+        MIRRORED,
+        ("w = __shfl_xor_sync(0xffffffffu, v, 1)", "w = v[t ^ 1]"),
+        "x[t] = v + w",
+    ],
+    "own": ["v = x[t]", "x[t] = v * 3"],
+}
+
+
+def check(programs: dict[str, Program]) -> None:
+    texts = (it.text(name, THREADS) for name, it in programs.items())
+    module = SourceModule(FUNCTIONS + "".join(texts), no_extern_c=True)
+    count = THREADS * BLOCKS
+    table = np.random.default_rng(1).permutation(THREADS).astype(np.int32)
+    numbers = (np.arange(count, dtype=np.uint64) * 0x9E3779B1 >> 7).astype(np.uint32)
+    for name, program in programs.items():
+        right = [numbers.copy(), numbers[::-1].copy(), np.zeros(count, np.uint32)]
+        found = [gpuarray.to_gpu(it) for it in right]
+        module.get_function(name)(
+            *found,
+            np.int32(THREADS),
+            gpuarray.to_gpu(table),
+            block=(THREADS, 1, 1),
+            grid=(BLOCKS, 1),
+        )
+        for first in range(0, count, THREADS):
+            x, y, out = (it[first : first + THREADS] for it in right)
+            out[:] = program.run(x, y, table)
+        for array, expected in zip(found, right):
+            np.testing.assert_array_equal(array.get(), expected, program.text(name, THREADS))
+
+
+def test_programs_compute_what_a_warp_does():
+    check({name: Program(body, KNOWN) for name, body in PROGRAMS.items()})
+
+
+class Maker:
+    """Makes random programs; each writes an array by one index, with which no two threads meet."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = np.random.default_rng(seed)
+        self.arrays = {name: self.choose(self.indices()) for name in "xys"}
+
+    def choose(self, of):
+        return of[self.random.integers(len(of))]
+
+    def indices(self) -> list[str]:
+        by = int(self.random.integers(1, 20))
+        bit = 1 << int(self.random.integers(5))
+        return ["t", "t", "n - 1 - t", f"(t + {by}) % n", f"t ^ {bit}", "table[t]"]
+
+    def read(self) -> str:
+        index = self.choose([*self.indices(), "t / 8", f"{self.random.integers(32)}"])
+        return f"{self.choose('xys')}[{index}]"
+
+    def simple(self) -> Statement:
+        name = self.choose("xys")
+        own = f"{name}[{self.arrays[name]}]"
+        return self.choose(
+            [
+                f"v = {self.read()} * 3 + t",
+                f"w = {self.read()} ^ v",
+                f"v = {self.read()} + {self.read()}",
+                f"{own} = v + w",
+                f"{own} += v",
+                f"{own} = {own} * 3 + w",
+                f"{own} = {self.read()} ^ 5",
+                "w = v * 31 + w",
+            ]
+        )
+
+    def body(self, depth: int = 0) -> list[Statement]:
+        return [self.statement(depth) for _ in range(self.random.integers(2, 6))]
+
+    def statement(self, depth: int) -> Statement:
+        kind = self.random.integers(10)
+        if depth < 2 and kind == 0:
+            return For(f"k{depth}", range(int(self.random.integers(1, 4))), self.body(depth + 1))
+        if kind == 1:
+            name = self.choose("xy")
+            bound = f"t < {self.random.integers(1, THREADS)}"
+            return If(bound, [f"v = {name}[n - 1 - t] + w", f"{name}[t] = v", "w = v * 3"])
+        if depth < 2 and kind == 2:
+            return If(f"n > {self.random.integers(200)}", self.body(depth + 1))
+        return self.simple()
+
+
+def test_random_programs_compute_what_a_warp_does():
+    rounds = int(os.environ.get("PYGPU_FUZZ_ROUNDS", 20 if TEST_ALL else 1))
+    seed = 1000 * int(os.environ.get("PYGPU_FUZZ_SEED", 0))
+    for number in range(seed, seed + rounds):
+        makers = [Maker(100 * number + it) for it in range(30)]
+        check({f"kernel_{it}": Program(maker.body()) for it, maker in enumerate(makers)})
