@@ -22,6 +22,7 @@ pub(crate) use later::leave;
 pub use later::{drain_dropped, is_left};
 pub use lease::GraphLease;
 pub use order::Access;
+use order::{ALL, Bytes};
 pub use pinned::{PinnedMemory, RegisteredMemory};
 pub use pool::{DevicePool, PinnedPool, PooledPinned};
 pub use texture::{SurfaceObject, TextureArray, TextureObject};
@@ -34,6 +35,7 @@ use crate::stream::Stream;
 use std::any::Any;
 use std::fmt;
 use std::mem;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use usage::Usage;
@@ -61,6 +63,8 @@ enum Owner {
     Device,
     /// Another library or object, which keeps them as long as this value lives.
     External(Box<dyn Any + Send + Sync>),
+    /// The memory that this is a part of. It orders the uses of all its parts.
+    Whole(Arc<DeviceMemory>),
 }
 
 /// Allocates the memory of an array's results, in place of the stream.
@@ -252,6 +256,80 @@ impl DeviceMemory {
         }
     }
 
+    /// Returns the bytes of a range as an object of their own. Its uses are ordered with those of this memory, and
+    /// with those of other parts that share a byte with it; parts without a common byte are used at the same time.
+    /// The memory is freed behind the uses of all, and [`DeviceMemory::release`] and [`DeviceMemory::reissue`] of it end
+    /// the uses of its parts.
+    ///
+    /// # Errors
+    /// `IndexOutOfRange` unless the range lies in the memory.
+    pub fn part(self: &Arc<Self>, bytes: Range<usize>) -> Result<DeviceMemory> {
+        if bytes.start > bytes.end || bytes.end > self.bytes {
+            let detail =
+                format!("the bytes {bytes:?} do not lie in a memory of {} bytes", self.bytes);
+            return Err(Error::index("part", detail));
+        }
+        let whole = Self::whole_of(self);
+        let usage = Usage::new(self.usage.allocation_stream().clone());
+        // It has no fast path, and nothing to free.
+        usage.abandon();
+        Ok(DeviceMemory {
+            device: self.device.clone(),
+            address: self.address + bytes.start as u64,
+            bytes: bytes.len(),
+            owner: Owner::Whole(whole.clone()),
+            generation: self.generation,
+            holds: AtomicU32::new(0),
+            epoch: self.epoch,
+            usage,
+        })
+    }
+
+    fn whole_of(memory: &Arc<Self>) -> &Arc<Self> {
+        match &memory.owner {
+            Owner::Whole(whole) => whole,
+            _ => memory,
+        }
+    }
+
+    /// The memory that knows the uses of this one.
+    #[inline]
+    fn whole(&self) -> &DeviceMemory {
+        match &self.owner {
+            Owner::Whole(whole) => whole,
+            _ => self,
+        }
+    }
+
+    /// The bytes of the whole that a use concerns.
+    fn bytes_of_whole(&self) -> Bytes {
+        match &self.owner {
+            Owner::Whole(whole) => {
+                let start = (self.address - whole.address) as usize;
+                start..start + self.bytes
+            }
+            _ => ALL,
+        }
+    }
+
+    /// True if a use of one may concern a byte of the other.
+    fn shares_bytes(&self, other: &DeviceMemory) -> bool {
+        let (a, b) = (self.bytes_of_whole(), other.bytes_of_whole());
+        std::ptr::eq(self.whole(), other.whole()) && a.start.max(b.start) < a.end.min(b.end)
+    }
+
+    /// # Errors
+    /// `Unsupported` for a part.
+    fn check_whole(&self, call: &'static str) -> Result<()> {
+        match &self.owner {
+            Owner::Whole(whole) => Err(Error::unsupported(
+                call,
+                format!("this is a part of the memory at {:#x}; call it of that", whole.address),
+            )),
+            _ => Ok(()),
+        }
+    }
+
     /// Returns the device that the memory is on.
     pub fn device(&self) -> &Arc<dyn Device> {
         &self.device
@@ -275,7 +353,7 @@ impl DeviceMemory {
 
     /// Returns the owner that keeps the memory alive, if another library allocated it.
     pub fn external_owner(&self) -> Option<&(dyn Any + Send + Sync)> {
-        match &self.owner {
+        match &self.whole().owner {
             Owner::External(owner) => Some(owner.as_ref()),
             _ => None,
         }
@@ -287,8 +365,9 @@ impl DeviceMemory {
     ///
     /// # Errors
     /// `InvalidHandle` if it was freed already, or while an [`AddressLease`] lives; the driver's
-    /// error if the free failed.
+    /// error if the free failed; `Unsupported` for a part of a memory.
     pub fn release(&self) -> Result<()> {
+        self.check_whole("release")?;
         self.usage.before_retiring()?;
         self.end_holds()?;
         if self.is_out_of_reach() {
@@ -314,7 +393,7 @@ impl DeviceMemory {
     /// Returns true while a graph that was captured with this memory lives. The memory then stays
     /// allocated, even if it is released.
     pub fn is_held_by_graph(&self) -> bool {
-        self.usage.is_held_by_graph()
+        self.whole().usage.is_held_by_graph()
     }
 
     /// Returns the same memory as a new object, whose uses are ordered behind all work queued so
@@ -324,11 +403,12 @@ impl DeviceMemory {
     ///
     /// # Errors
     /// `InvalidHandle` if it was freed already, or while an [`AddressLease`] lives; `Unsupported`
-    /// for memory that another library allocated.
+    /// for memory that another library allocated, and for a part of a memory.
     pub fn reissue(&self) -> Result<Option<DeviceMemory>> {
         let owner = match self.owner {
             Owner::Stream => Owner::Stream,
             Owner::Device => Owner::Device,
+            Owner::Whole(_) => return self.check_whole("reissue").map(|()| None),
             Owner::External(_) => {
                 return Err(Error::unsupported(
                     "reissue",
@@ -358,7 +438,7 @@ impl DeviceMemory {
     /// Returns true if freeing the memory waits for the device's work, as with memory of
     /// [`DeviceMemory::plain`].
     pub fn waits_when_freed(&self) -> bool {
-        matches!(self.owner, Owner::Device)
+        matches!(self.whole().owner, Owner::Device)
     }
 
     /// Returns a stream such that work queued on it from now on may read and write the memory: the
@@ -368,7 +448,7 @@ impl DeviceMemory {
     /// `InvalidHandle` if the memory was freed; the driver's error if streams cannot be made to
     /// wait.
     pub fn stream_in_order(self: &Arc<Self>) -> Result<Arc<dyn Stream>> {
-        let writer = self.usage.writer()?;
+        let writer = self.whole().usage.writer()?;
         AccessGuard::acquire(&writer, &[(self, Access::Write)])?;
         Ok(writer)
     }
@@ -376,12 +456,12 @@ impl DeviceMemory {
     /// Returns true if no stream but `stream` has used the memory. A use on `stream` then waits for
     /// no other.
     pub fn is_used_only_on(&self, stream: &dyn Stream) -> bool {
-        self.usage.sole_stream().is_some_and(|only| only.id() == stream.id())
+        self.whole().usage.sole_stream().is_some_and(|only| only.id() == stream.id())
     }
 
     /// Returns false once [`DeviceMemory::release`] has been called.
     pub fn is_allocated(&self) -> bool {
-        !self.usage.is_retired()
+        !self.whole().usage.is_retired()
     }
 
     /// Checks that the memory can still be used.
@@ -392,7 +472,7 @@ impl DeviceMemory {
         if self.is_gone() {
             return Err(usage::lost(self));
         }
-        if self.usage.is_retired() { Err(usage::freed(self)) } else { Ok(()) }
+        if self.whole().usage.is_retired() { Err(usage::freed(self)) } else { Ok(()) }
     }
 
     /// True if a reset of the device took the memory.
@@ -413,8 +493,8 @@ impl DeviceMemory {
     /// # Errors
     /// `InvalidHandle`.
     fn check_inherited(&self) -> Result<()> {
-        let is_plain = match &self.owner {
-            Owner::Stream => false,
+        let is_plain = match &self.whole().owner {
+            Owner::Stream | Owner::Whole(_) => false,
             Owner::Device => true,
             Owner::External(owner) => allocation::is_plain(owner.as_ref()),
         };
@@ -462,7 +542,7 @@ impl DeviceMemory {
             Owner::Stream => unsafe { stream.free(self.address, self.bytes) },
             // SAFETY: as above; the device waits for the work that uses the memory.
             Owner::Device => unsafe { self.device.free(self.address, self.bytes) },
-            Owner::External(_) => Ok(()),
+            Owner::External(_) | Owner::Whole(_) => Ok(()),
         }
     }
 }

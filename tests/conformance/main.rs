@@ -54,6 +54,7 @@ fn main() -> ExitCode {
         ("owned_memory", memory::owned_memory::TESTS),
         ("pitched", memory::pitched::TESTS),
         ("overlaps", memory::overlaps::TESTS),
+        ("parts", memory::parts::TESTS),
         ("pinned", memory::pinned::TESTS),
         ("pools", memory::pools::TESTS),
         ("textures", kernels::textures::TESTS),

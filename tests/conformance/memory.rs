@@ -3,6 +3,7 @@
 pub(crate) mod allocations;
 pub(crate) mod overlaps;
 pub(crate) mod owned_memory;
+pub(crate) mod parts;
 pub(crate) mod peers;
 pub(crate) mod pinned;
 pub(crate) mod pitched;

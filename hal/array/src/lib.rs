@@ -38,6 +38,7 @@ use hal::operation::{Operand, Strides};
 use hal::status::{AtomicStatus, Status};
 use hal::stream::Stream;
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// An array in device memory whose element type is known at run time.
@@ -224,6 +225,40 @@ impl Array {
     /// As [`Layout::index`].
     pub fn index(&self, items: &[IndexItem]) -> Result<Array> {
         self.during(|| Ok(self.with_layout(self.layout.index(items)?)))
+    }
+
+    /// Returns the elements before an index of the first axis, and those from it on, as views whose work is not
+    /// ordered with each other's: two streams use them at the same time, if no byte between the first and the last
+    /// element of one lies between those of the other. Work on this array and its other views is ordered with that on
+    /// both, and the memory is freed behind it.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for an array without axes; `IndexOutOfRange` if there are fewer elements along the axis.
+    pub fn split_at(&self, index: usize) -> Result<(Array, Array)> {
+        self.during(|| {
+            let Some(&extent) = self.shape().first() else {
+                return Err(Error::invalid("split_at", "an array without axes has one element"));
+            };
+            if index > extent {
+                let detail = format!("the index is {index}; the first axis has {extent} elements");
+                return Err(Error::index("split_at", detail));
+            }
+            let part = |range: Range<usize>| {
+                let layout = self.layout.index(&[range.into()])?;
+                let bytes = if layout.size() == 0 { 0..0 } else { layout.extent() };
+                let offset = layout.offset().saturating_sub(bytes.start);
+                let part = Layout::with_strides(
+                    layout.shape(),
+                    layout.strides(),
+                    offset,
+                    layout.itemsize(),
+                )?;
+                let mut view = self.same_memory(part, self.dtype);
+                view.memory = Arc::new(self.memory.part(bytes)?);
+                Ok(view)
+            };
+            Ok((part(0..index)?, part(index..extent)?))
+        })
     }
 
     /// Returns the view with its axes in the order given; reversed without one.

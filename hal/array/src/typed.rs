@@ -144,6 +144,35 @@ impl<T: Element> DeviceArray<T> {
         Ok(Self::wrap(self.array.index(items)?))
     }
 
+    /// Returns the elements before an index of the first axis, and those from it on, as views that two streams use
+    /// at the same time. Work on this array and its other views, and freeing the memory, is ordered with that on
+    /// both. Views of parts whose bytes lie between each other's, as those of a transposed array, are ordered with each
+    /// other, too.
+    ///
+    /// ```
+    /// use gpuarray::{DeviceArray, StreamOptions};
+    ///
+    /// # fn main() -> gpuarray::Result<()> {
+    /// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+    /// let mut x = DeviceArray::<f32>::zeros(&device, &[6])?;
+    /// let (head, tail) = x.split_at_mut(2)?;
+    /// let second = device.create_stream(StreamOptions::default().non_blocking(true))?;
+    /// tail.on(&second)?.fill(2.0)?;
+    /// // Does not wait for the second stream.
+    /// head.on(&device.default_stream())?.fill(1.0)?;
+    /// // Waits for both.
+    /// assert_eq!(x.to_vec()?, [1.0, 1.0, 2.0, 2.0, 2.0, 2.0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Array::split_at`].
+    pub fn split_at_mut(&mut self, index: usize) -> Result<(Self, Self)> {
+        let (head, tail) = self.array.split_at(index)?;
+        Ok((Self::wrap(head), Self::wrap(tail)))
+    }
+
     /// Returns the view with its axes in the order given; reversed without one.
     ///
     /// # Errors

@@ -132,7 +132,7 @@ impl<'a> LockedUses<'a> {
         let usages = uses
             .iter()
             .filter(|(memory, _)| !memory.is_inherited())
-            .map(|&(memory, _)| -> &'a Usage { &memory.usage });
+            .map(|&(memory, _)| -> &'a Usage { &memory.whole().usage });
         let order = lock_order(usages, |usage| std::ptr::from_ref(*usage).addr());
         let locks = order.into_iter().map(|usage| (usage, usage.lock())).collect();
         let no_capture_begins = Some(NoCaptureBegins::lock());
@@ -149,7 +149,7 @@ impl<'a> LockedUses<'a> {
         waited: &mut WaitedUses,
     ) -> Result<Option<Arc<dyn Stream>>> {
         for &(memory, access) in uses {
-            let usage = &memory.usage;
+            let usage = &memory.whole().usage;
             let lock = self.locks.iter_mut().find(|(locked, _)| std::ptr::eq(*locked, usage));
             // Memory that a parent process allocated has no lock here.
             let Some((_, shared_uses)) = lock else { continue };
@@ -318,7 +318,7 @@ impl<'a> AccessGuard<'a> {
                 // process. Without a state of its own, each use waits for those before it.
                 memory.device.synchronize()?;
             } else {
-                memory.usage.share();
+                memory.whole().usage.share();
             }
         }
         let is_waited_for = is_waited_for();

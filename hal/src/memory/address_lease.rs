@@ -1,7 +1,7 @@
 //! Uses of memory by its address, which keep it allocated. Every export of memory to other libraries and
 //! processes takes such a hold.
 
-use super::{DeviceMemory, usage};
+use super::{DeviceMemory, Owner, usage};
 use crate::error::{Error, Result};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -46,6 +46,9 @@ impl DeviceMemory {
     pub fn hold(self: &Arc<Self>) -> Result<AddressLease> {
         if self.is_inherited() {
             self.check_inherited()?;
+        }
+        if let Owner::Whole(whole) = &self.owner {
+            return whole.hold();
         }
         let more = |holds| if holds == RELEASED { None } else { Some(holds + 1) };
         self.holds

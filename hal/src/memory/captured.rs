@@ -9,9 +9,9 @@ use crate::error::Result;
 use crate::locks::{KEPT, LAUNCHING, LEAF, Ranked};
 use crate::process::ProcessMutex;
 use crate::stream::Stream;
+use smallvec::SmallVec;
 use std::any::Any;
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::fmt::{self, Debug};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -127,6 +127,9 @@ impl fmt::Debug for Objects {
     }
 }
 
+/// The uses of one memory: of all of it, or of parts.
+type Leases = SmallVec<[GraphLease; 1]>;
+
 /// What one capture uses.
 #[derive(Debug)]
 pub struct CapturedMemory {
@@ -134,9 +137,9 @@ pub struct CapturedMemory {
     epoch: u64,
     /// Blocks that were allocated or freed while it went on.
     blocks: Ranked<Vec<u64>, LEAF>,
-    /// What its operations use, by the object's address; `None` once the capture is over. A thread that has
+    /// What its operations use, by the address of the whole memory's object; `None` once the capture is over. A thread that has
     /// looked before then adds nothing: it has locks, under which nothing may be dropped again.
-    uses: Ranked<Option<HashMap<usize, GraphLease>>, KEPT>,
+    uses: Ranked<Option<HashMap<usize, Leases>>, KEPT>,
     objects: Ranked<Option<Objects>, LEAF>,
 }
 
@@ -179,9 +182,10 @@ impl CapturedMemory {
         let mut all = self.uses.lock();
         let Some(all) = &mut *all else { return };
         for &(memory, access) in uses {
-            match all.entry(Arc::as_ptr(memory) as usize) {
-                Entry::Occupied(mut known) => known.get_mut().add(access),
-                Entry::Vacant(new) => drop(new.insert(GraphLease::new(memory, access))),
+            let leases = all.entry(std::ptr::from_ref(memory.whole()).addr()).or_default();
+            match leases.iter_mut().find(|it| Arc::ptr_eq(it.as_use().0, memory)) {
+                Some(known) => known.add(access),
+                None => leases.push(GraphLease::new(memory, access)),
             }
         }
     }
@@ -189,8 +193,11 @@ impl CapturedMemory {
     /// Returns true if a use that was captured so far has to come before, or after, one of this access.
     pub fn conflicts(&self, memory: &DeviceMemory, access: Access) -> bool {
         let all = self.uses.lock();
-        let known = all.as_ref().and_then(|all| all.get(&std::ptr::from_ref(memory).addr()));
-        known.is_some_and(|hold| Access::Write == access || Access::Write == hold.as_use().1)
+        let whole = std::ptr::from_ref(memory.whole()).addr();
+        all.iter().flat_map(|all| all.get(&whole)).flatten().any(|hold| {
+            let (captured, how) = hold.as_use();
+            (Access::Write == access || Access::Write == how) && captured.shares_bytes(memory)
+        })
     }
 
     /// Keeps an object, unless the capture is over.
@@ -206,9 +213,10 @@ impl CapturedMemory {
     pub fn is_abandoned(&self, stream: u64) -> bool {
         let all = self.uses.lock();
         let Some(all) = &*all else { return false };
-        let references = all.values().find_map(|hold| hold.strong_count(stream));
-        let own = || all.values().map(|hold| hold.sole_references(stream)).sum::<usize>();
-        references.is_some_and(|references| references == own())
+        let holds = || all.values().flatten();
+        let references = holds().find_map(|hold| hold.strong_count(stream));
+        references
+            .is_some_and(|references| references == GraphLease::sole_references(holds(), stream))
     }
 }
 
@@ -242,7 +250,7 @@ impl GraphUses {
     /// of `memory`.
     pub fn take(memory: Option<&CapturedMemory>) -> GraphUses {
         let holds = memory.and_then(|it| it.uses.lock().take()).unwrap_or_default();
-        let holds = holds.into_values().collect();
+        let holds = holds.into_values().flatten().collect();
         let objects = memory.and_then(|it| it.objects.lock().take());
         GraphUses { launching: Ranked::new(()), holds, objects: objects.unwrap_or_default() }
     }

@@ -6,11 +6,13 @@
 //! - a write runs after the last write queued before it, and after all reads since;
 //! - freeing the memory counts as a write.
 //!
-//! [`Uses`] is what has to be remembered for that. It calls no device, so the tests can check
-//! every sequence of uses.
+//! [`Uses`] is what has to be remembered for that, and [`Regions`] are the bytes that were used alike:
+//! parts of one memory that share no byte are not ordered with each other. Neither calls a device, so
+//! the tests can check every sequence of uses.
 
 use crate::stream::Stream;
 use smallvec::SmallVec;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// How an operation uses a memory.
@@ -75,7 +77,7 @@ pub(super) struct Uses<S> {
 
 impl<S: Queue> Uses<S> {
     /// Memory that so far only one stream has used, in any way.
-    pub(super) fn of(stream: S) -> Uses<S> {
+    fn of(stream: S) -> Uses<S> {
         Uses { writer: stream, readers: SmallVec::new(), captured: SmallVec::new() }
     }
 
@@ -84,7 +86,7 @@ impl<S: Queue> Uses<S> {
     }
 
     /// The streams whose work so far a use on `stream` has to wait for.
-    pub(super) fn behind(&self, stream: &S, access: Access) -> Streams<S> {
+    fn behind(&self, stream: &S, access: Access) -> Streams<S> {
         let (user, writer) = (stream.id(), self.writer.id());
         let mut behind = Streams::new();
         // A reader has waited for the writer already.
@@ -103,7 +105,7 @@ impl<S: Queue> Uses<S> {
 
     /// Remembers a use on `stream`, which has been ordered behind [`Uses::behind`]. What is
     /// forgotten for it goes into `forgotten`.
-    pub(super) fn add(&mut self, stream: &S, access: Access, forgotten: &mut Streams<S>) {
+    fn add(&mut self, stream: &S, access: Access, forgotten: &mut Streams<S>) {
         let user = stream.id();
         match access {
             Access::Write => {
@@ -124,7 +126,7 @@ impl<S: Queue> Uses<S> {
 
     /// Remembers streams that were forgotten for a write beside their capture: what is captured later
     /// comes behind them.
-    pub(super) fn keep_captured(&mut self, forgotten: &[S], is_capturing: impl Fn(&S) -> bool) {
+    fn keep_captured(&mut self, forgotten: &[S], is_capturing: impl Fn(&S) -> bool) {
         for stream in forgotten.iter().filter(|it| is_capturing(it)) {
             if self.captured.iter().all(|it| it.id() != stream.id()) {
                 self.captured.push(stream.clone());
@@ -132,17 +134,9 @@ impl<S: Queue> Uses<S> {
         }
     }
 
-    /// Streams that a captured use comes behind, too.
-    pub(super) fn captured(&self) -> Streams<S> {
-        self.captured.clone()
-    }
-
-    /// Forgets them: their captures have ended, or a captured write has come behind them.
-    pub(super) fn forget_captured(
-        &mut self,
-        goes_on: impl Fn(&S) -> bool,
-        forgotten: &mut Streams<S>,
-    ) {
+    /// Forgets streams that captured uses come behind: their captures have ended, or a captured write has
+    /// come behind them.
+    fn forget_captured(&mut self, goes_on: impl Fn(&S) -> bool, forgotten: &mut Streams<S>) {
         if self.captured.is_empty() {
             return;
         }
@@ -152,11 +146,7 @@ impl<S: Queue> Uses<S> {
     }
 
     /// Forgets readers that need not be waited for.
-    pub(super) fn forget_readers(
-        &mut self,
-        is_done: impl Fn(&S) -> bool,
-        forgotten: &mut Streams<S>,
-    ) {
+    fn forget_readers(&mut self, is_done: impl Fn(&S) -> bool, forgotten: &mut Streams<S>) {
         let mut position = 0;
         while position < self.readers.len() {
             if is_done(&self.readers[position]) {
@@ -167,30 +157,182 @@ impl<S: Queue> Uses<S> {
         }
     }
 
-    /// The stream of the last write.
+    fn all(&self) -> impl Iterator<Item = &S> {
+        std::iter::once(&self.writer).chain(&self.readers).chain(&self.captured)
+    }
+
+    /// True if whatever comes next is ordered behind the same streams.
+    fn is_like(&self, other: &Uses<S>) -> bool {
+        self.readers.len() == other.readers.len()
+            && self.all().map(S::id).eq(other.all().map(S::id))
+    }
+
+    /// The stream of the last write, and those that have used the memory since or in a capture.
+    fn into_parts(mut self) -> (S, Streams<S>) {
+        self.readers.append(&mut self.captured);
+        (self.writer, self.readers)
+    }
+}
+
+/// The bytes of a memory that a use concerns.
+pub(super) type Bytes = Range<usize>;
+
+/// All bytes, also of memory whose size is not known.
+pub(super) const ALL: Bytes = 0..usize::MAX;
+
+/// The uses of one memory, by its bytes. Most memory has one region; the uses of a part make more, and
+/// neighbours whose uses have become alike are one again.
+#[derive(Clone, Debug)]
+pub(super) struct Regions<S> {
+    /// Where each ends, the last one at `usize::MAX`, and its uses.
+    all: SmallVec<[(usize, Uses<S>); 1]>,
+}
+
+impl<S: Queue> Regions<S> {
+    /// Memory that so far only one stream has used, in any way.
+    pub(super) fn of(stream: S) -> Regions<S> {
+        Regions { all: smallvec::smallvec![(ALL.end, Uses::of(stream))] }
+    }
+
+    /// Begins a region at a byte. Returns its number, which for the end of the memory no region has.
+    fn cut(&mut self, at: usize) -> usize {
+        let number = self.all.partition_point(|(end, _)| *end <= at);
+        let start = number.checked_sub(1).map_or(0, |before| self.all[before].0);
+        if start == at || at == ALL.end {
+            return number;
+        }
+        let uses = self.all[number].1.clone();
+        self.all.insert(number, (at, uses));
+        number + 1
+    }
+
+    /// The regions of a use; none of one without bytes.
+    fn cut_out(&mut self, bytes: &Bytes) -> Range<usize> {
+        if bytes.is_empty() {
+            return 0..0;
+        }
+        let first = self.cut(bytes.start);
+        first..self.cut(bytes.end)
+    }
+
+    fn within(&mut self, bytes: &Bytes) -> impl Iterator<Item = &mut Uses<S>> {
+        let regions = self.cut_out(bytes);
+        self.all[regions].iter_mut().map(|(_, uses)| uses)
+    }
+
+    /// The streams whose work so far a use on `stream` has to wait for.
+    pub(super) fn behind(&mut self, bytes: &Bytes, stream: &S, access: Access) -> Streams<S> {
+        let mut behind = Streams::new();
+        self.within(bytes).for_each(|uses| add_new(&mut behind, uses.behind(stream, access)));
+        behind
+    }
+
+    /// Remembers a use on `stream`, which has been ordered behind [`Regions::behind`]. What is
+    /// forgotten for it goes into `forgotten`. Streams of which `is_capturing` is true are remembered as those
+    /// that captures come behind.
+    pub(super) fn add(
+        &mut self,
+        bytes: &Bytes,
+        stream: &S,
+        access: Access,
+        is_capturing: impl Fn(&S) -> bool,
+        forgotten: &mut Streams<S>,
+    ) {
+        for uses in self.within(bytes) {
+            let known = forgotten.len();
+            uses.add(stream, access, forgotten);
+            uses.keep_captured(&forgotten[known..], &is_capturing);
+        }
+        self.join(bytes, forgotten);
+    }
+
+    /// Makes one region of neighbours that are alike, in a range and at its ends.
+    fn join(&mut self, bytes: &Bytes, forgotten: &mut Streams<S>) {
+        let first = self.all.partition_point(|(end, _)| *end < bytes.start);
+        let mut last =
+            self.all.partition_point(|(end, _)| *end <= bytes.end).min(self.all.len() - 1);
+        while last > first {
+            last -= 1;
+            if self.all[last].1.is_like(&self.all[last + 1].1) {
+                let (_, uses) = self.all.remove(last);
+                forgotten.extend(uses.all().cloned());
+            }
+        }
+    }
+
+    /// Streams that a captured use comes behind, too.
+    pub(super) fn captured(&mut self, bytes: &Bytes) -> Streams<S> {
+        let mut captured = Streams::new();
+        self.within(bytes).for_each(|uses| add_new(&mut captured, uses.captured.clone()));
+        captured
+    }
+
+    /// Forgets them: their captures have ended, or a captured write has come behind them.
+    pub(super) fn forget_captured(
+        &mut self,
+        bytes: &Bytes,
+        goes_on: impl Fn(&S) -> bool,
+        forgotten: &mut Streams<S>,
+    ) {
+        self.within(bytes).for_each(|uses| uses.forget_captured(&goes_on, forgotten));
+    }
+
+    /// Forgets readers that need not be waited for. `is_done` has a reader, and how often the memory refers to it.
+    pub(super) fn forget_readers(
+        &mut self,
+        bytes: &Bytes,
+        is_done: impl Fn(&S, usize) -> bool,
+        forgotten: &mut Streams<S>,
+    ) {
+        let regions = self.cut_out(bytes);
+        let readers = self.all[regions].iter().flat_map(|(_, uses)| &uses.readers);
+        let done = readers.filter(|it| is_done(it, self.references(it.id()))).map(S::id);
+        let done: SmallVec<[u64; 2]> = done.collect();
+        if !done.is_empty() {
+            let is_gone = |it: &S| done.contains(&it.id());
+            self.within(bytes).for_each(|uses| uses.forget_readers(is_gone, forgotten));
+        }
+    }
+
+    /// The stream of a last write.
     pub(super) fn writer(&self) -> &S {
-        &self.writer
+        &self.all[0].1.writer
     }
 
     /// How often a stream is remembered.
     pub(super) fn references(&self, stream: u64) -> usize {
-        self.all(stream).count()
+        self.streams().filter(|it| it.id() == stream).count()
     }
 
     /// The stream of a number, if it is remembered.
     pub(super) fn find(&self, stream: u64) -> Option<&S> {
-        self.all(stream).next()
+        self.streams().find(|it| it.id() == stream)
     }
 
-    fn all(&self, stream: u64) -> impl Iterator<Item = &S> {
-        let all = std::iter::once(&self.writer).chain(&self.readers).chain(&self.captured);
-        all.filter(move |it| it.id() == stream)
+    fn streams(&self) -> impl Iterator<Item = &S> {
+        self.all.iter().flat_map(|(_, uses)| uses.all())
     }
 
-    /// The stream of the last write, and those that have used the memory since or in a capture.
-    pub(super) fn into_parts(mut self) -> (S, Streams<S>) {
-        self.readers.append(&mut self.captured);
-        (self.writer, self.readers)
+    /// The stream of a last write, and all others that have used the memory since or in a capture, some of them
+    /// more than once.
+    pub(super) fn into_parts(self) -> (S, Streams<S>) {
+        let writer = self.writer().clone();
+        let mut others = Streams::new();
+        for (_, uses) in self.all {
+            let (writer, mut readers) = uses.into_parts();
+            others.push(writer);
+            others.append(&mut readers);
+        }
+        (writer, others)
+    }
+}
+
+/// Adds the streams that a list does not have.
+fn add_new<S: Queue>(list: &mut Streams<S>, streams: Streams<S>) {
+    for stream in streams {
+        if list.iter().all(|it| it.id() != stream.id()) {
+            list.push(stream);
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 //! protocol of the locks.
 
 use super::DeviceMemory;
-use super::order::{Access, Streams, Uses};
+use super::order::{Access, Regions, Streams};
 use crate::error::{Error, Result};
 use crate::event::EventOptions;
 use crate::interruption;
@@ -34,7 +34,7 @@ static LEFT: ProcessCondition = ProcessCondition::new();
 pub(super) type ReleasedStreams = Streams<Arc<dyn Stream>>;
 /// The uses of one memory since it became shared; `None` while all are those of the stream that allocated it.
 /// They lie in a box, for most memory has none, and each allocation moves its object.
-pub(super) type SharedUses = Option<Box<Uses<Arc<dyn Stream>>>>;
+pub(super) type SharedUses = Option<Box<Regions<Arc<dyn Stream>>>>;
 
 /// The stream of the last write of a memory, and those that have read it since.
 type LastUses = (Arc<dyn Stream>, ReleasedStreams);
@@ -157,9 +157,10 @@ impl Usage {
         if state & FREED != 0 && !(by_graph && state & DEFERRED != 0) {
             return Err(freed(memory));
         }
-        let uses =
-            shared_uses.get_or_insert_with(|| Box::new(Uses::of(self.allocation_stream.clone())));
-        for earlier in uses.behind(stream, access) {
+        let uses = shared_uses
+            .get_or_insert_with(|| Box::new(Regions::of(self.allocation_stream.clone())));
+        let bytes = &memory.bytes_of_whole();
+        for earlier in uses.behind(bytes, stream, access) {
             if !waited.cover(self, earlier.id()) && !queue_wait(memory, access, stream, &earlier)? {
                 waited.add(self, earlier.id());
                 return Ok(Some(earlier));
@@ -168,28 +169,24 @@ impl Usage {
         let captures = some_may_capture() && stream.is_capturing()?;
         let goes_on = |it: &Arc<dyn Stream>| it.is_capturing().unwrap_or(false);
         if captures {
-            for earlier in uses.captured().iter().filter(|it| goes_on(it)) {
+            for earlier in uses.captured(bytes).iter().filter(|it| goes_on(it)) {
                 queue_wait(memory, access, stream, earlier)?;
             }
         }
-        uses.forget_captured(|it| goes_on(it) && !(captures && access == Access::Write), released);
+        let is_kept = |it: &_| goes_on(it) && !(captures && access == Access::Write);
+        uses.forget_captured(bytes, is_kept, released);
         if access == Access::Read {
             // Memory that is read for long would keep all the streams there ever were:
             // those that only this list holds, and that are done, need not be waited for.
-            let is_done = |reader: &Arc<dyn Stream>| {
-                Arc::strong_count(reader) == 1 && matches!(reader.has_run(), Ok(true))
+            let is_done = |reader: &Arc<dyn Stream>, references| {
+                Arc::strong_count(reader) == references && matches!(reader.has_run(), Ok(true))
             };
-            uses.forget_readers(is_done, released);
+            uses.forget_readers(bytes, is_done, released);
         }
         waited.count_own(self);
-        let known = released.len();
-        match stream.for_memory() {
-            Some(remembered) => uses.add(&remembered, access, released),
-            None => uses.add(stream, access, released),
-        }
-        if some_may_capture() && !captures {
-            uses.keep_captured(&released[known..], goes_on);
-        }
+        let remembered = stream.for_memory();
+        let is_captured = |it: &_| some_may_capture() && !captures && goes_on(it);
+        uses.add(bytes, remembered.as_ref().unwrap_or(stream), access, is_captured, released);
         Ok(None)
     }
 
@@ -203,7 +200,8 @@ impl Usage {
         }
         interruption::before_waiting("memory")?;
         let uses = self.lock();
-        let writer = uses.as_deref().map(Uses::writer).filter(|it| self.is_of_device(it.as_ref()));
+        let writer =
+            uses.as_deref().map(Regions::writer).filter(|it| self.is_of_device(it.as_ref()));
         Ok(writer.unwrap_or(&self.allocation_stream).clone())
     }
 

@@ -3,7 +3,8 @@
 //! The reference knows nothing of writers and readers: it keeps every use, and for every
 //! stream how much of each other stream's work its own next work is known to come after.
 
-use super::{Access, Queue, Streams, Uses};
+use super::{ALL, Access, Bytes, Queue, Regions, Streams, Uses};
+use std::sync::Arc;
 
 const STREAMS: usize = 3;
 const MEMORIES: usize = 2;
@@ -11,6 +12,12 @@ const MEMORIES: usize = 2;
 impl Queue for u8 {
     fn id(&self) -> u64 {
         u64::from(*self)
+    }
+}
+
+impl Queue for Arc<u8> {
+    fn id(&self) -> u64 {
+        u64::from(**self)
     }
 }
 
@@ -93,24 +100,24 @@ impl Machine {
 #[derive(Clone)]
 struct State {
     machine: Machine,
-    uses: [Uses<u8>; MEMORIES],
+    uses: [Regions<u8>; MEMORIES],
 }
 
 impl State {
     fn new(homes: [u8; MEMORIES]) -> State {
-        State { machine: Machine::new(), uses: homes.map(Uses::of) }
+        State { machine: Machine::new(), uses: homes.map(Regions::of) }
     }
 
     fn step(&mut self, stream: usize, used: &[(usize, Access)]) {
         let user = stream as u8;
         for &(memory, access) in used {
-            let behind = self.uses[memory].behind(&user, access);
+            let behind = self.uses[memory].behind(&ALL, &user, access);
             for (position, &earlier) in behind.iter().enumerate() {
                 assert_ne!(earlier, user, "a stream does not wait for itself");
                 assert!(!behind[..position].contains(&earlier), "{behind:?} names one twice");
                 self.machine.wait(stream, usize::from(earlier));
             }
-            self.uses[memory].add(&user, access, &mut Streams::new());
+            self.uses[memory].add(&ALL, &user, access, |_| false, &mut Streams::new());
         }
         self.machine.queue(stream, used);
     }
@@ -206,4 +213,148 @@ fn what_is_forgotten_is_handed_over() {
     assert_eq!(forgotten.as_slice(), [1]);
     uses.add(&3, Access::Write, &mut forgotten);
     assert_eq!(forgotten.as_slice(), [1, 0, 2]);
+}
+
+/// A memory of a few bytes in two forms: as regions, and with uses of its own for each byte.
+#[derive(Clone)]
+struct Parts {
+    regions: Regions<u8>,
+    bytes: Vec<Uses<u8>>,
+}
+
+impl Parts {
+    fn new(bytes: usize) -> Parts {
+        Parts { regions: Regions::of(0), bytes: vec![Uses::of(0); bytes] }
+    }
+
+    /// Uses a range on a stream: it has to wait for what its bytes have to wait for, and for nothing else.
+    fn step(&mut self, range: &Bytes, stream: u8, access: Access, is_capturing: bool) {
+        let regions = sorted(self.regions.behind(range, &stream, access));
+        let uses = &mut self.bytes[range.clone()];
+        let mut expected: Vec<_> =
+            uses.iter().flat_map(|uses| uses.behind(&stream, access)).collect();
+        expected.sort_unstable();
+        expected.dedup();
+        assert_eq!(regions, expected, "{access:?} of {range:?} on {stream}");
+        for uses in uses {
+            let mut forgotten = Streams::new();
+            uses.add(&stream, access, &mut forgotten);
+            uses.keep_captured(&forgotten, |_| is_capturing);
+        }
+        self.regions.add(range, &stream, access, |_| is_capturing, &mut Streams::new());
+        self.check();
+    }
+
+    fn check(&self) {
+        let ends: Vec<_> = self.regions.all.iter().map(|(end, _)| *end).collect();
+        assert!(ends.is_sorted_by(|a, b| a < b) && ends.last() == Some(&ALL.end), "{ends:?}");
+        let (writer, mut streams) = self.regions.clone().into_parts();
+        streams.push(writer);
+        let freed_behind = sorted(streams);
+        let mut used = self.bytes.iter().flat_map(|uses| uses.all().copied());
+        let missed = used.find(|it| !freed_behind.contains(it));
+        assert_eq!(missed, None, "the memory is freed behind all uses");
+    }
+}
+
+fn sorted(streams: Streams<u8>) -> Vec<u8> {
+    let mut sorted = streams.to_vec();
+    sorted.sort_unstable();
+    sorted.dedup();
+    sorted
+}
+
+const ACCESSES: [Access; 2] = [Access::Read, Access::Write];
+
+#[test]
+fn every_short_sequence_of_uses_of_parts_is_ordered_byte_by_byte() {
+    fn explore(parts: &Parts, steps: usize) -> usize {
+        if steps == 0 {
+            return 1;
+        }
+        let mut sequences = 0;
+        for range in [0..1, 1..2, 2..3, 0..2, 1..3, 0..3] {
+            for (stream, access) in [0, 1, 2].into_iter().flat_map(|it| ACCESSES.map(|a| (it, a))) {
+                let mut next = parts.clone();
+                next.step(&range, stream, access, false);
+                sequences += explore(&next, steps - 1);
+            }
+        }
+        sequences
+    }
+    let steps = if cfg!(miri) { 1 } else { 3 };
+    assert_eq!(explore(&Parts::new(3), steps), 36_usize.pow(steps as u32));
+}
+
+#[test]
+fn long_sequences_of_uses_of_parts_are_ordered_byte_by_byte() {
+    let mut state = 88_172_645_463_325_252_u64;
+    let mut below = |bound: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state % bound as u64) as usize
+    };
+    for _ in 0..if cfg!(miri) { 4 } else { 500 } {
+        let mut parts = Parts::new(8);
+        for _ in 0..40 {
+            let start = below(8);
+            let range = start..start + 1 + below(8 - start);
+            match below(9) {
+                0 => {
+                    let gone = below(4) as u8;
+                    parts.regions.forget_readers(&range, |it, _| *it == gone, &mut Streams::new());
+                    for uses in &mut parts.bytes[range] {
+                        uses.forget_readers(|it| *it == gone, &mut Streams::new());
+                    }
+                }
+                1 => {
+                    parts.regions.forget_captured(&range, |it| *it == 1, &mut Streams::new());
+                    for uses in &mut parts.bytes[range.clone()] {
+                        uses.forget_captured(|it| *it == 1, &mut Streams::new());
+                    }
+                    let expected = parts.bytes[range.clone()].iter();
+                    let expected = expected.flat_map(|uses| uses.captured.clone()).collect();
+                    assert_eq!(sorted(parts.regions.captured(&range)), sorted(expected));
+                }
+                kind => {
+                    let access = ACCESSES[usize::from(kind > 5)];
+                    parts.step(&range, below(4) as u8, access, below(5) == 0);
+                }
+            }
+        }
+        for (stream, access) in [(0, Access::Read), (3, Access::Write)] {
+            parts.step(&(0..8), stream, access, false);
+        }
+        parts.regions.add(&ALL, &3, Access::Write, |_| false, &mut Streams::new());
+        let left = parts.regions.all.len();
+        let captured = parts.regions.captured(&ALL).len();
+        assert!(left == 1 || captured > 0, "a use of all bytes leaves one region, not {left}");
+    }
+}
+
+#[test]
+fn parts_do_not_wait_for_each_other() {
+    let mut regions = Regions::of(0);
+    for (range, stream) in [(0..4, 1), (4..8, 2), (0..4, 1), (4..8, 2)] {
+        let behind = regions.behind(&range, &stream, Access::Write);
+        assert!(behind.iter().all(|&it| it == 0), "{range:?} waits for {behind:?}");
+        regions.add(&range, &stream, Access::Write, |_| false, &mut Streams::new());
+    }
+    assert_eq!(sorted(regions.behind(&ALL, &3, Access::Read)), [0, 1, 2]);
+    assert_eq!(regions.behind(&(8..8), &3, Access::Write).as_slice(), []);
+}
+
+#[test]
+fn regions_keep_each_reference_or_hand_it_over() {
+    let stream: Arc<u8> = Arc::new(1);
+    let mut regions = Regions::of(stream.clone());
+    for range in [0..4, 2..6, 0..8, 1..2] {
+        for access in ACCESSES {
+            let mut forgotten = Streams::new();
+            regions.add(&range, &stream, access, |_| false, &mut forgotten);
+            let references = regions.references(1) + forgotten.len() + 1;
+            assert_eq!(Arc::strong_count(&stream), references, "{access:?} {range:?}");
+        }
+    }
 }
