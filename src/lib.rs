@@ -103,8 +103,8 @@ mod embedded;
 mod registry;
 
 pub use ::array::{
-    Argument, Array, DeviceArray, IndexItem, Inexact, Layout, Number, Order, PendingCopy,
-    PinnedBuffer, SliceBounds, Strided, s,
+    Argument, Array, DeviceArray, IndexItem, Inexact, Layout, ManagedArray, ManagedSlice,
+    ManagedSliceMut, Number, Order, PendingCopy, PinnedBuffer, SliceBounds, Strided, s,
 };
 pub use embedded::{BuildInfo, build_info};
 pub use hal::dtype::narrow::types::*;
@@ -152,8 +152,8 @@ pub mod layout {
 pub mod memory {
     pub use hal::memory::{
         Access, AccessGuard, AddressLease, Allocation, Allocator, DeviceMemory, DevicePool,
-        GraphObject, Imported, Managed, PinnedMemory, PinnedPool, Pitched, PooledPinned,
-        RegisteredMemory, Use, last_failed_free,
+        GraphObject, HostAccess, Imported, Managed, PinnedMemory, PinnedPool, Pitched,
+        PooledPinned, RegisteredMemory, Use, last_failed_free,
     };
 }
 

@@ -55,6 +55,7 @@ fn main() -> ExitCode {
         ("pitched", memory::pitched::TESTS),
         ("overlaps", memory::overlaps::TESTS),
         ("parts", memory::parts::TESTS),
+        ("managed_arrays", memory::managed_arrays::TESTS),
         ("pinned", memory::pinned::TESTS),
         ("pools", memory::pools::TESTS),
         ("textures", kernels::textures::TESTS),

@@ -1,6 +1,7 @@
 //! Memory of devices and hosts, and copies between them.
 
 pub(crate) mod allocations;
+pub(crate) mod managed_arrays;
 pub(crate) mod overlaps;
 pub(crate) mod owned_memory;
 pub(crate) mod parts;

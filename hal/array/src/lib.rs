@@ -26,8 +26,8 @@ pub use layout::{IndexItem, Layout, Order, SliceBounds};
 pub use promote::{Argument, Number};
 pub use typed::functions;
 pub use typed::{
-    Arithmetic, Bits, DeviceArray, Float, Inexact, Integer, Numeric, PendingCopy, PinnedBuffer,
-    Real,
+    Arithmetic, Bits, DeviceArray, Float, Inexact, Integer, ManagedArray, ManagedSlice,
+    ManagedSliceMut, Numeric, PendingCopy, PinnedBuffer, Real,
 };
 
 use hal::device::Device;

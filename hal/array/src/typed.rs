@@ -3,11 +3,13 @@
 mod create;
 mod elements;
 pub mod functions;
+mod managed;
 mod methods;
 mod operators;
 mod transfer;
 
 pub use elements::{Arithmetic, Bits, Float, Inexact, Integer, Numeric, Real};
+pub use managed::{ManagedArray, ManagedSlice, ManagedSliceMut};
 pub use operators::Operand;
 pub use transfer::{PendingCopy, PinnedBuffer};
 

@@ -231,6 +231,8 @@ impl DeviceAttribute {
     pub const COMPUTE_CAPABILITY_MINOR: Self = Self(76);
     /// 1 if managed memory can be allocated.
     pub const MANAGED_MEMORY: Self = Self(83);
+    /// 1 if the host may use managed memory while the device works.
+    pub const CONCURRENT_MANAGED_ACCESS: Self = Self(89);
 }
 
 /// The sizes of a device's memory, as [`Device::memory_info`](super::Device::memory_info) returns

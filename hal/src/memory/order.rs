@@ -294,6 +294,18 @@ impl<S: Queue> Regions<S> {
         }
     }
 
+    /// The streams that a use on no stream has to wait for.
+    pub(super) fn last(&self, access: Access) -> Streams<S> {
+        let mut last = Streams::new();
+        for (_, uses) in &self.all {
+            add_new(&mut last, [uses.writer.clone()]);
+            if access == Access::Write {
+                add_new(&mut last, uses.readers.clone());
+            }
+        }
+        last
+    }
+
     /// The stream of a last write.
     pub(super) fn writer(&self) -> &S {
         &self.all[0].1.writer
@@ -328,7 +340,7 @@ impl<S: Queue> Regions<S> {
 }
 
 /// Adds the streams that a list does not have.
-fn add_new<S: Queue>(list: &mut Streams<S>, streams: Streams<S>) {
+fn add_new<S: Queue>(list: &mut Streams<S>, streams: impl IntoIterator<Item = S>) {
     for stream in streams {
         if list.iter().all(|it| it.id() != stream.id()) {
             list.push(stream);

@@ -89,7 +89,13 @@ pub(super) struct Usage {
     count: AtomicU64,
     /// The number of [`GraphLease`](super::GraphLease)s.
     graphs: AtomicU32,
+    /// The number of [`HostAccess`](super::HostAccess)es that read, or [`HOST_WRITES`]. It rises under the lock of
+    /// `uses`.
+    host: AtomicU32,
 }
+
+/// The host writes the memory.
+const HOST_WRITES: u32 = u32::MAX;
 
 impl Usage {
     pub(super) fn new(allocation_stream: Arc<dyn Stream>) -> Usage {
@@ -100,6 +106,7 @@ impl Usage {
             uses: Ranked::new(None),
             count: AtomicU64::new(0),
             graphs: AtomicU32::new(0),
+            host: AtomicU32::new(0),
         }
     }
 
@@ -157,6 +164,7 @@ impl Usage {
         if state & FREED != 0 && !(by_graph && state & DEFERRED != 0) {
             return Err(freed(memory));
         }
+        self.check_host(memory, access)?;
         let uses = shared_uses
             .get_or_insert_with(|| Box::new(Regions::of(self.allocation_stream.clone())));
         let bytes = &memory.bytes_of_whole();
@@ -188,6 +196,57 @@ impl Usage {
         let is_captured = |it: &_| some_may_capture() && !captures && goes_on(it);
         uses.add(bytes, remembered.as_ref().unwrap_or(stream), access, is_captured, released);
         Ok(None)
+    }
+
+    /// # Errors
+    /// `InvalidArgument` if the host has the memory, and a use conflicts with that.
+    fn check_host(&self, memory: &DeviceMemory, access: Access) -> Result<()> {
+        let how = match self.host.load(Ordering::Acquire) {
+            0 => return Ok(()),
+            HOST_WRITES => "writes",
+            _ if access == Access::Read => return Ok(()),
+            _ => "reads",
+        };
+        Err(Error::invalid(
+            "memory",
+            format!(
+                "the host {how} the memory at {:#x}: drop its slice of it first",
+                memory.address()
+            ),
+        ))
+    }
+
+    /// Begins a use by the host, which this neither waits for nor is waited for by others. Returns the streams whose
+    /// work so far it has to wait for.
+    pub(super) fn enter_host(
+        &self,
+        memory: &DeviceMemory,
+        access: Access,
+    ) -> Result<ReleasedStreams> {
+        self.share();
+        let mut shared_uses = self.lock();
+        if self.is_retired() {
+            return Err(freed(memory));
+        }
+        self.check_host(memory, access)?;
+        let more = |host: u32| match access {
+            Access::Write => (host == 0).then_some(HOST_WRITES),
+            // However many are forgotten, they do not become a writer.
+            Access::Read => host.checked_add(1).filter(|&it| it < HOST_WRITES),
+        };
+        self.host
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, more)
+            .map_err(|_| Error::overflow("memory", "the host reads the memory too often"))?;
+        let uses = shared_uses
+            .get_or_insert_with(|| Box::new(Regions::of(self.allocation_stream.clone())));
+        Ok(uses.last(access))
+    }
+
+    pub(super) fn leave_host(&self, access: Access) {
+        match access {
+            Access::Write => self.host.store(0, Ordering::Release),
+            Access::Read => drop(self.host.fetch_sub(1, Ordering::Release)),
+        }
     }
 
     /// The stream of the last write, or that of the allocation if the last write was on a stream of another device.

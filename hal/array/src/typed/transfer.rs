@@ -21,7 +21,7 @@ use std::sync::Arc;
 ///
 /// # Safety
 /// So many elements of `T` can be written at `values`.
-unsafe fn normalize<T: Element>(values: *mut T, length: usize) {
+pub(super) unsafe fn normalize<T: Element>(values: *mut T, length: usize) {
     if T::DTYPE == DType::Bool {
         // SAFETY: the caller's promise, and any byte is a valid u8.
         let bytes = unsafe { std::slice::from_raw_parts_mut(values.cast::<u8>(), length) };
