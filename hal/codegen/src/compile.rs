@@ -15,17 +15,203 @@
 
 mod cache;
 mod cached;
-mod compiler;
 pub mod embedded;
 pub mod format;
-mod jit;
-pub mod lookup;
 pub mod program;
 mod target;
 
 pub use cache::{CodeCache, CodeKey};
+use cached::settings;
 pub use cached::{compile_cached, compile_closed, may_read_files};
-pub use compiler::{Compilation, Compiler};
+use embedded::registered;
+use hal::error::{Error, ErrorKind, Result};
 pub use hal::module::Compiled;
-pub use jit::JitOptions;
+use hal::module::LoadOptions;
+use std::ffi::{c_int, c_void};
+use std::fmt::Debug;
+use std::sync::Arc;
 pub use target::{TARGETS, Target};
+
+// Compilers of CUDA C that are present at run time.
+
+/// What is to be compiled, and for what.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Compilation<'a> {
+    /// The text.
+    pub text: &'a str,
+    /// The name that messages show in place of a file's.
+    pub name: &'a str,
+    /// The device's architecture: `sm_90`, `gfx90a:xnack-`.
+    pub target: &'a str,
+    /// Options of the compiler; one that names the architecture wins over the target.
+    pub options: &'a [&'a str],
+    /// Expressions that name kernels and variables, `scale<float>` for example, for which
+    /// templates are made and the names in the code are given back.
+    pub names: &'a [&'a str],
+    /// True if the vendor's headers are to be found, as far as they are installed.
+    pub headers: bool,
+}
+
+/// A compiler that is present at run time.
+pub trait Compiler: Send + Sync + Debug {
+    /// Returns the name and the version of the compiler for `target`, which are part of the cache's key.
+    ///
+    /// # Errors
+    /// `Unsupported` that says what to install if there is none.
+    fn identity(&self, target: &str) -> Result<String>;
+
+    /// Variables of the environment that change what it makes of the same compilation: their values
+    /// are part of the key, too.
+    fn variables(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Compiles CUDA C.
+    ///
+    /// # Errors
+    /// `CompileFailed` with the compiler's log as the detail; `InvalidArgument` for a text
+    /// with a zero byte or a target of another vendor; those of [`Compiler::identity`].
+    fn compile(&self, compilation: &Compilation<'_>) -> Result<Compiled>;
+}
+
+// Options of the drivers' loaders and linkers, and their logs.
+
+/// Bytes of each of the logs.
+const LOG_BYTES: usize = 64 << 10;
+
+/// `CU_JIT_*`; `hipJitOption` is numbered alike.
+const MAX_REGISTERS: c_int = 0;
+const INFO_LOG: c_int = 3;
+const INFO_LOG_SIZE: c_int = 4;
+const ERROR_LOG: c_int = 5;
+const ERROR_LOG_SIZE: c_int = 6;
+const OPTIMIZATION_LEVEL: c_int = 7;
+const DEBUG: c_int = 11;
+const VERBOSE: c_int = 12;
+const LINE_INFO: c_int = 13;
+
+/// The options of a call that compiles or links, and its logs.
+#[derive(Debug)]
+pub struct JitOptions {
+    keys: Vec<c_int>,
+    values: Vec<*mut c_void>,
+    info: Vec<u8>,
+    error: Vec<u8>,
+}
+
+impl JitOptions {
+    /// Returns the options, and room for the logs.
+    pub fn new(options: &LoadOptions) -> JitOptions {
+        let mut all = JitOptions {
+            keys: Vec::new(),
+            values: Vec::new(),
+            info: vec![0; LOG_BYTES],
+            error: vec![0; LOG_BYTES],
+        };
+        // A value is a number of the size of a pointer, or a pointer.
+        let size = LOG_BYTES as *mut c_void;
+        let logs = [
+            (INFO_LOG, all.info.as_mut_ptr().cast()),
+            (INFO_LOG_SIZE, size),
+            (ERROR_LOG, all.error.as_mut_ptr().cast()),
+            (ERROR_LOG_SIZE, size),
+        ];
+        let number = |value: u32| value as usize as *mut c_void;
+        let chosen = [
+            options.max_registers.map(|value| (MAX_REGISTERS, number(value))),
+            options.optimization_level.map(|value| (OPTIMIZATION_LEVEL, number(value))),
+            options.debug.then_some((DEBUG, number(1))),
+            options.line_info.then_some((LINE_INFO, number(1))),
+            options.verbose.then_some((VERBOSE, number(1))),
+        ];
+        for (key, value) in logs.into_iter().chain(chosen.into_iter().flatten()) {
+            all.keys.push(key);
+            all.values.push(value);
+        }
+        all
+    }
+
+    /// Returns number, keys and values, as the driver takes them.
+    pub fn as_arguments(&mut self) -> (u32, *mut c_int, *mut *mut c_void) {
+        (self.keys.len() as u32, self.keys.as_mut_ptr(), self.values.as_mut_ptr())
+    }
+
+    fn text(bytes: &[u8]) -> String {
+        let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+        String::from_utf8_lossy(&bytes[..end]).trim().to_owned()
+    }
+
+    /// Returns the log of the driver's compiler or linker; empty if there is none.
+    pub fn info(&self) -> String {
+        Self::text(&self.info)
+    }
+
+    /// Returns the error log of the loader or linker.
+    pub fn errors(&self) -> String {
+        Self::text(&self.error)
+    }
+}
+
+// Code for a builtin operation: the on-disk cache's, else a run-time compiler's. Embedded code,
+// which comes first, is `embedded::EmbeddedObject`.
+
+/// Finds code for a compilation of a builtin source, whichever compiler made it, and returns what
+/// `load` makes of it. Code of the cache that `load` refuses is compiled anew.
+///
+/// # Errors
+/// Those of `load` and of the compiler; `Unsupported` that names every place without code.
+pub fn find_code<T>(
+    compilation: &Compilation<'_>,
+    cache: &CodeCache,
+    compiler: Result<Arc<dyn Compiler>>,
+    load: impl Fn(&[u8]) -> Result<T>,
+) -> Result<T> {
+    let settings = match &compiler {
+        Ok(compiler) => settings(compiler.as_ref(), |name| std::env::var_os(name)),
+        // Code that some compiler made before.
+        Err(_) => String::new(),
+    };
+    let key = CodeKey::new(compilation, &format!("any compiler{settings}"));
+    if let Some(code) = cache.load(&key) {
+        match load(&code) {
+            Err(error) if !would_fail_again(&error) => {
+                log::warn!("{} from the on-disk cache is not used: {error}", compilation.name);
+            }
+            loaded => return loaded,
+        }
+    }
+    let compiled = compiler.and_then(|it| it.compile(compilation));
+    let code = compiled.map_err(|error| no_code(cache, compilation, error))?.code;
+    let loaded = load(&code)?;
+    cache.store(&key, &code);
+    Ok(loaded)
+}
+
+/// True for a failure to load code that says nothing of the code.
+pub fn would_fail_again(error: &Error) -> bool {
+    use ErrorKind::{DeviceLost, InvalidHandle, LaunchFailed, OutOfMemory};
+    matches!(error.kind(), DeviceLost | InvalidHandle | LaunchFailed | OutOfMemory)
+}
+
+/// The error where nothing has code and nothing compiles it; another failure of the compiler
+/// stays as it is.
+fn no_code(cache: &CodeCache, compilation: &Compilation<'_>, error: Error) -> Error {
+    if error.kind() != ErrorKind::Unsupported {
+        return error;
+    }
+    let (name, target) = (compilation.name, compilation.target);
+    let embedded = match &registered()[..] {
+        [] => "this build embeds none".to_owned(),
+        list => format!("this build embeds some for {} but not this", list.join(", ")),
+    };
+    let kept = match cache.folder() {
+        Some(folder) => format!("{} has none", folder.display()),
+        None => "the on-disk cache is off".to_owned(),
+    };
+    let detail = format!(
+        "{name} needs code for {target}: {embedded} (PYBIND_GPU_TARGET={target} when building \
+         adds it), {kept}, and nothing can compile it: {}",
+        error.detail()
+    );
+    Error::new(error.kind(), error.status(), "execute", detail)
+}

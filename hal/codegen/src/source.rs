@@ -28,12 +28,10 @@ mod ctype;
 mod elementwise;
 mod indexed;
 mod iteration_space;
-mod kernel_key;
 mod kernel_spec;
 mod launches;
 mod machine_word;
 mod nonzero;
-mod plan;
 mod prelude;
 mod product;
 mod random;
@@ -42,9 +40,8 @@ mod scan;
 mod sequence;
 mod sort;
 
-pub use kernel_spec::{KernelSpec, unit};
+pub use kernel_spec::{KernelSpec, Plan, unit};
 pub use launches::Launch;
-pub use plan::Plan;
 pub use scan::scan_functions;
 
 /// Options that NVRTC needs for this source, besides the architecture.

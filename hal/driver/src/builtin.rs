@@ -3,10 +3,9 @@
 
 use super::calls::Handle;
 use super::context::Context;
-use codegen::compile::Compilation;
 use codegen::compile::embedded::{EmbeddedObject, ObjectId};
 use codegen::compile::format::examine;
-use codegen::compile::lookup::{self, would_fail_again};
+use codegen::compile::{Compilation, find_code, would_fail_again};
 use codegen::source::KernelSpec;
 use hal::error::{Error, Result};
 use hal::locks::{LOADING, Ranked};
@@ -133,7 +132,7 @@ fn compiled_module(context: &Context, source: &str, names: &[String]) -> Result<
         ..Compilation::default()
     };
     let load = |code: &[u8]| load_module(context, code);
-    lookup::find(&compilation, driver.cache()?, driver.vendor.compiler(), load)
+    find_code(&compilation, driver.cache()?, driver.vendor.compiler(), load)
 }
 
 /// Loads code. Builtin kernels stay loaded.

@@ -5,7 +5,7 @@
 //! counts as absent. A cache that cannot be read or written is no error: code is compiled
 //! again.
 
-use super::compiler::Compilation;
+use super::Compilation;
 use hal::environment;
 use hal::error::{Error, Result};
 use sha2::{Digest, Sha256};

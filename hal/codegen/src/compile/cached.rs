@@ -1,7 +1,7 @@
 //! A run-time compiler with the on-disk cache in front of it.
 
 use super::cache::{CodeCache, CodeKey};
-use super::compiler::{Compilation, Compiler};
+use super::{Compilation, Compiler};
 use hal::error::Result;
 use hal::module::Compiled;
 use std::ffi::OsString;

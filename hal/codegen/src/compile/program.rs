@@ -1,7 +1,7 @@
 //! Compiling with NVRTC or hipRTC: the same functions but for the start of their names, as
 //! `nvrtc.h` and `hip/hiprtc.h` declare them.
 
-use super::compiler::Compilation;
+use super::Compilation;
 use hal::error::{Error, ErrorKind, Result};
 use hal::library::Symbols;
 use hal::module::Compiled;

@@ -4,20 +4,19 @@
 //!
 //! What is not here is compiled at run time, so this list decides about time and size only.
 
-mod dtypes;
 mod elementwise;
-mod indexed;
-mod operands;
 mod reduce;
 
+use crate::source::ctype::{Frequency, frequency};
 use crate::source::{KernelSpec, Plan};
-use dtypes::{DTYPE_FAMILIES, WORDS, is_main};
 use elementwise::{binary, casts, mixed, moves, ternary, unary};
-use hal::dtype::DType;
+use hal::dtype::DType::{Complex64, Complex128, Int32, Int64, UInt8, UInt16, UInt32, UInt64};
+use hal::dtype::{DType, Kind};
 use hal::function::{BinaryFunction, Reduction, UnaryFunction, Usage, Value};
-use hal::operation::{Description, Nonzero, Operand, Operation, Sequence};
-use indexed::gathers_and_scatters;
-use operands::{number, operand};
+use hal::operation::{
+    Description, Gather, Indexed, Input, Nonzero, Operand, Operation, Scatter, Sequence,
+};
+use hal::scalar::Scalar;
 use reduce::{reduce, scans};
 use std::collections::HashSet;
 
@@ -108,4 +107,124 @@ fn sequence(dtype: DType) -> Description {
     let (start, step) = (number(dtype), number(dtype));
     let output = operand(dtype, &[1]);
     Description::Sequence(Sequence { length: 4096, start, step, output })
+}
+
+// The dtypes of the catalogue: what shares code, and what programs use most.
+
+/// Dtypes whose functions share code.
+struct DTypeFamily {
+    name: &'static str,
+    kinds: &'static [Kind],
+}
+
+impl DTypeFamily {
+    /// Returns the dtypes of the family.
+    fn dtypes(&self) -> impl Iterator<Item = DType> + '_ {
+        DType::ALL.into_iter().filter(|dtype| self.kinds.contains(&dtype.kind()))
+    }
+}
+
+const DTYPE_FAMILIES: [DTypeFamily; 4] = [
+    DTypeFamily { name: "float", kinds: &[Kind::Float] },
+    DTypeFamily { name: "complex", kinds: &[Kind::Complex] },
+    DTypeFamily { name: "signed", kinds: &[Kind::Bool, Kind::Signed] },
+    DTypeFamily { name: "unsigned", kinds: &[Kind::Unsigned] },
+];
+
+/// Returns true for the dtypes that programs calculate with most.
+fn is_main(dtype: DType) -> bool {
+    frequency(dtype) == Frequency::Often
+}
+
+/// Returns true for the dtypes that programs seldom use.
+fn is_rare(dtype: DType) -> bool {
+    frequency(dtype) == Frequency::Seldom
+}
+
+/// What moves the elements of every dtype.
+const WORDS: [DType; 6] = [UInt8, UInt16, UInt32, UInt64, Complex64, Complex128];
+
+/// What indices are made of.
+const INDICES: [DType; 2] = [Int32, Int64];
+
+// Gathers and scatters of the catalogue.
+
+/// Returns the gathers and scatters of a machine word.
+fn gathers_and_scatters(word: DType) -> Vec<Description> {
+    let mut operations = Vec::new();
+    for indices in INDICES {
+        for axes in [1, 2] {
+            let shape = [512, 64][..axes].into();
+            let elements: &[isize] = if axes == 1 { &[1] } else { &[64, 1] };
+            let array = operand(word, elements);
+            let (source, output) = (indexed(word, indices, axes), array.clone());
+            operations.push(Description::Gather(Gather { shape, source, output }));
+            for input in [Input::Array(array), Input::Scalar(number(word))] {
+                let (shape, target) = ([512, 64][..axes].into(), indexed(word, indices, axes));
+                operations.push(Description::Scatter(Scatter { shape, input, target }));
+            }
+        }
+    }
+    operations
+}
+
+// Operands as they typically lie in memory.
+
+/// How the arrays of an operation lie in memory.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ArrayLayout {
+    /// One run of memory in each.
+    Contiguous,
+    /// The same, longer than 32-bit indices reach.
+    LongContiguous,
+    /// Every other element of a vector.
+    Strided,
+    /// Part of a matrix: its rows apart but whole packs of 16 bytes.
+    AlignedRows,
+    /// Part of a matrix: its rows apart and anywhere.
+    UnalignedRows,
+    /// Whole matrices, the input of this number transposed.
+    Transposed(usize),
+}
+
+impl ArrayLayout {
+    /// Returns the shape, and the operand of a number (0 is the output).
+    fn operand(self, dtype: DType, number: usize) -> (&'static [usize], Operand) {
+        let (shape, elements): (&[usize], [isize; 2]) = match self {
+            ArrayLayout::Contiguous => (&[4096], [1, 0]),
+            ArrayLayout::LongContiguous => (&[1 << 32], [1, 0]),
+            ArrayLayout::Strided => (&[4095], [1 + isize::from(number > 0), 0]),
+            ArrayLayout::AlignedRows => (&[64, 64], [128, 1]),
+            ArrayLayout::UnalignedRows => (&[63, 63], [127, 1]),
+            ArrayLayout::Transposed(input) if number == input + 1 => (&[1024, 1024], [1, 1024]),
+            ArrayLayout::Transposed(_) => (&[1024, 1024], [1024, 1]),
+        };
+        (shape, operand(dtype, &elements[..shape.len()]))
+    }
+}
+
+/// Returns an operand at an address like those of allocations, its strides counted in elements.
+fn operand(dtype: DType, elements: &[isize]) -> Operand {
+    let strides = elements.iter().map(|stride| stride * dtype.size() as isize).collect();
+    Operand { address: 1 << 20, dtype, strides }
+}
+
+/// Returns a number of a type; which one does not matter.
+fn number(dtype: DType) -> Scalar {
+    let zero = Scalar::new(false);
+    // Only records have no numbers, and there are none here.
+    zero.cast(dtype).unwrap_or(zero)
+}
+
+/// Returns the elements of a vector, or the rows of a matrix, that indices name.
+fn indexed(dtype: DType, indices: DType, axes: usize) -> Indexed {
+    let (base, index_strides): (&[isize], &[isize]) =
+        if axes == 1 { (&[0], &[1]) } else { (&[0, 1], &[1, 0]) };
+    let row = if axes == 1 { 1 } else { 64 };
+    Indexed {
+        base: operand(dtype, base),
+        indices: operand(indices, index_strides),
+        axis_length: 4096,
+        axis_stride: row * dtype.size() as isize,
+    }
 }

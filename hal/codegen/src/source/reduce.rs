@@ -1,6 +1,5 @@
 //! Reductions.
 
-mod partial;
 mod readers;
 mod source;
 

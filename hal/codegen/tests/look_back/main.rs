@@ -2,7 +2,6 @@
 //! (scan.cuh and radix.cuh): every interleaving of a few blocks is tried, and every value that a
 //! read may return. Each planted fault has to be found.
 
-mod explore;
 mod memory;
 mod radix;
 mod scan;

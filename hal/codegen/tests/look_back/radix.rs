@@ -2,8 +2,7 @@
 //! elements have it, then how many of it and of all tiles before. One digit is modelled, for digits
 //! have nothing to do with each other.
 
-use crate::explore::{Explored, Fault, Protocol, explore};
-use crate::memory::{Memory, Order, View};
+use crate::memory::{Explored, Fault, Memory, Order, Protocol, View, explore};
 
 const TICKET: usize = 0;
 

@@ -2,8 +2,7 @@
 //! precedes them, in words that carry a mark. A block may keep a tile until it has published the total of
 //! its next one.
 
-use crate::explore::{Explored, Fault, Protocol, explore};
-use crate::memory::{Memory, Order, View};
+use crate::memory::{Explored, Fault, Memory, Order, Protocol, View, explore};
 
 /// Tiles of a team.
 const TEAM: usize = 2;

@@ -1,7 +1,6 @@
 //! Reductions and scans of the catalogue.
 
-use super::dtypes::{INDICES, is_main, is_rare};
-use super::operands::{indexed, number, operand};
+use super::{INDICES, indexed, is_main, is_rare, number, operand};
 use hal::dtype::DType;
 use hal::dtype::DType::{Bool, UInt8};
 use hal::function::Reduction;
