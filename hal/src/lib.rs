@@ -78,10 +78,17 @@ pub mod memory;
 pub mod module;
 pub mod nonblocking;
 pub mod operation;
-mod per_process;
 pub mod poison;
 pub mod process;
-pub mod random;
+pub mod random {
+    //! Random numbers on a device: generators whose states lie in device memory.
+    //!
+    //! The same seeds make the same numbers on every backend, bit for bit.
+
+    pub use random::distribution::Distribution;
+    pub use random::sobol::DIMENSIONS;
+    pub use random::{Generator, Jump, definitions, sobol};
+}
 pub mod scalar;
 pub mod status;
 pub mod stream;

@@ -4,8 +4,8 @@
 //! each other. Locks of one rank, of which a thread takes several, are taken in the order of the
 //! addresses of what they protect. What each rank protects is in `docs/lifetimes.md`.
 
-use crate::per_process::{self, ProcessRwLock};
 use crate::poison::Unpoisoned as _;
+use crate::process::{self, ProcessRwLock};
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Mutex, MutexGuard, RwLockReadGuard, RwLockWriteGuard};
@@ -147,13 +147,13 @@ struct OfThread;
 
 impl OfThread {
     fn new() -> OfThread {
-        let _ = NO_CAPTURE_BEGINS.try_with(|it| it.set(Some(per_process::generation())));
+        let _ = NO_CAPTURE_BEGINS.try_with(|it| it.set(Some(process::generation())));
         OfThread
     }
 
     fn is_there() -> bool {
         let of = NO_CAPTURE_BEGINS.try_with(Cell::get);
-        of.ok().flatten() == Some(per_process::generation())
+        of.ok().flatten() == Some(process::generation())
     }
 }
 
@@ -201,8 +201,8 @@ impl Held {
         let place = (rank, address);
         let _ = HELD.try_with(|held| {
             let (of, held) = &mut *held.borrow_mut();
-            if *of != per_process::generation() {
-                *of = per_process::generation();
+            if *of != process::generation() {
+                *of = process::generation();
                 held.clear();
             }
             assert!(

@@ -3,14 +3,12 @@
 mod capture;
 mod host_function;
 mod memory;
-mod overlap;
 mod transfer;
 
 pub use capture::{CaptureMode, Graph, StreamCapture};
 pub use host_function::{Outcome, call_function};
 pub use memory::{PrefetchTarget, StreamMemory, gather_by_transfers};
-pub use overlap::{copy_array_overlapping, transfer_overlapping};
-pub use transfer::{Direction, HostRange, Transfer};
+pub use transfer::{Direction, HostRange, Transfer, copy_array_overlapping, transfer_overlapping};
 
 use crate::device::DeviceId;
 use crate::enumeration::setters;

@@ -90,7 +90,8 @@ impl<T: Whole> Kind<T> for Poisson {
         };
         let points = lanes.points(drawn);
         for (place, point) in places.iter_mut().zip(points) {
-            *place = T::of(random::poisson::quantile(point, fixed.unwrap_or(place.wide())));
+            *place =
+                T::of(random::distribution::poisson_quantile(point, fixed.unwrap_or(place.wide())));
         }
     }
 }

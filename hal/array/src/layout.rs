@@ -3,14 +3,13 @@
 //! All arithmetic is checked: a layout that exists has extents whose product, and addresses
 //! whose distance, fit in `isize`.
 
-mod broadcast;
 mod index;
 mod reshape;
 #[cfg(test)]
 mod tests;
 
-pub use broadcast::{broadcast_shapes, dense_layout};
 pub use index::{IndexItem, SliceBounds, normalize_axis};
+pub use reshape::{broadcast_shapes, dense_layout};
 
 use hal::dtype::DType;
 use hal::error::{Error, Result};

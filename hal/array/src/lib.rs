@@ -8,7 +8,6 @@ mod argument;
 mod create;
 mod elementwise;
 mod indexed;
-mod join;
 pub mod layout;
 mod matmul;
 mod promote;
@@ -24,10 +23,9 @@ pub mod typed;
 pub use argument::Strided;
 pub use layout::{IndexItem, Layout, Order, SliceBounds};
 pub use promote::{Argument, Number};
-pub use typed::functions;
 pub use typed::{
     Arithmetic, Bits, DeviceArray, Float, Inexact, Integer, ManagedArray, ManagedSlice,
-    ManagedSliceMut, Numeric, PendingCopy, PinnedBuffer, Real,
+    ManagedSliceMut, Numeric, PendingCopy, PinnedBuffer, Real, functions,
 };
 
 use hal::device::Device;

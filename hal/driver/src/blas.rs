@@ -4,21 +4,25 @@
 //! computed by kernels of [`codegen::source`].
 
 mod gemm;
-mod library;
 
-use super::calls::Handle;
-use super::context::Context;
-use super::stream::DriverStream;
+use crate::calls::Handle;
+use crate::context::Context;
+use crate::stream::DriverStream;
+pub use gemm::Gemm;
+use hal::dtype::DType;
 use hal::error::{Error, ErrorKind, Result};
+use hal::library::{Library, Search};
 use hal::locks::{LOADING, Ranked};
-use hal::nonblocking;
 use hal::operation::MatrixProduct;
 use hal::status::Status;
 use hal::stream::StreamCore;
-use std::ffi::c_int;
-
-pub use gemm::Gemm;
-pub use library::{Blas, BlasAbi, BlasCalls, BlasLibrary, BlasNames, BlasProduct, MatrixAddress};
+use hal::{environment, nonblocking};
+use num_complex::Complex;
+use std::ffi::{OsString, c_int, c_void};
+use std::fmt;
+use std::path::PathBuf;
+use std::ptr::from_ref;
+use std::sync::{Arc, OnceLock};
 
 /// Products of fewer multiplications are not worth the library's own work on the host.
 const WORTHWHILE: usize = 1 << 20;
@@ -134,4 +138,262 @@ unsafe fn queue(
     }
     check(names.multiply, code)?;
     Ok(true)
+}
+
+// A vendor's library of linear algebra: its functions, numbers and types, found at run time.
+
+/// The functions of a library of linear algebra that have the same signature at both vendors.
+#[derive(Clone, Copy, Debug)]
+pub struct BlasCalls {
+    /// Makes a handle for the current context: `cublasCreate_v2`, `rocblas_create_handle`.
+    pub create: unsafe extern "C" fn(*mut Handle) -> c_int,
+    /// Sets the stream of later products: `cublasSetStream_v2`, `rocblas_set_stream`. Arguments: handle,
+    /// stream.
+    pub set_stream: unsafe extern "C" fn(Handle, Handle) -> c_int,
+    /// Sets the memory of later products: `cublasSetWorkspace_v2`, `rocblas_set_workspace`. Arguments:
+    /// handle, address, bytes.
+    pub set_workspace: unsafe extern "C" fn(Handle, u64, usize) -> c_int,
+}
+
+/// The symbols of the functions of [`BlasCalls`], and of the vendor's product.
+#[derive(Clone, Copy, Debug)]
+pub struct BlasNames {
+    /// The symbol of [`BlasCalls::create`].
+    pub create: &'static str,
+    /// The symbol of [`BlasCalls::set_stream`].
+    pub set_stream: &'static str,
+    /// The symbol of [`BlasCalls::set_workspace`].
+    pub set_workspace: &'static str,
+    /// The symbol of the function that multiplies matrices, whose type is the vendor's own.
+    pub multiply: &'static str,
+}
+
+/// What a vendor's library of linear algebra is called and calls things. `F` is the type of the function
+/// that multiplies matrices.
+#[derive(Debug)]
+pub struct BlasAbi<F> {
+    /// The library's name, for messages.
+    pub name: &'static str,
+    /// The environment variable that names its file; `off` for none.
+    pub variable: &'static str,
+    /// The environment variable that names the driver's file. Where that is set, only a named library is
+    /// opened, because libraries of linear algebra open a driver themselves.
+    pub driver_variable: &'static str,
+    /// The symbols of its functions.
+    pub names: BlasNames,
+    /// The statuses of products that it does not have for a device.
+    pub unsupported: &'static [c_int],
+    /// The numbers of a matrix as it is, and of its transpose.
+    pub operations: [c_int; 2],
+    /// The dtypes that it multiplies, each with its number and that of the computation with it.
+    pub types: &'static [(DType, c_int, c_int)],
+    /// Calls the function: [`blas_multiply!`](crate::blas_multiply) declares both.
+    ///
+    /// # Safety
+    /// The function is the library's; the rest is as for [`Blas::multiply`].
+    pub multiply: unsafe fn(F, &BlasProduct<'_>) -> c_int,
+}
+
+/// The address of a matrix, by its place in [`Gemm::addresses`].
+pub type MatrixAddress<const PLACE: usize> = u64;
+
+/// Declares the type of a vendor's function that multiplies matrices, and `multiply`, which calls it. Arguments
+/// are the handle, the operations on A and B, m, n, k, alpha; then address, type, leading dimension and stride of
+/// A and of B; beta; the same of the matrices at the given places; the count, and the type of the computation.
+/// Those that follow are the vendor's own, each with its value.
+#[macro_export]
+macro_rules! blas_multiply {
+    ($(#[$doc:meta])* $type:ident, [$($place:literal),+], $($value:expr => $own:ty),+) => {
+        $(#[$doc])*
+        type $type = unsafe extern "C" fn(
+            $crate::calls::Handle, c_int, c_int, c_int, c_int, c_int, *const c_void,
+            u64, c_int, c_int, i64, u64, c_int, c_int, i64, *const c_void,
+            $($crate::blas::MatrixAddress<$place>, c_int, c_int, i64,)+ c_int, c_int, $($own),+
+        ) -> c_int;
+
+        /// # Safety
+        /// As for `BlasAbi::multiply`.
+        unsafe fn multiply(function: $type, product: &$crate::blas::BlasProduct<'_>) -> c_int {
+            let p = product;
+            let (g, [a, b]) = (p.gemm, p.operations);
+            // SAFETY: the caller's promise.
+            unsafe {
+                function(
+                    p.handle, a, b, g.m, g.n, g.k, p.one,
+                    g.addresses[0], p.dtype, g.leading[0], g.strides[0],
+                    g.addresses[1], p.dtype, g.leading[1], g.strides[1], p.zero,
+                    $(g.addresses[$place], p.dtype, g.leading[$place], g.strides[$place],)+
+                    g.batch, p.compute, $($value),+
+                )
+            }
+        }
+    };
+}
+
+/// Products in the library's numbers.
+#[derive(Debug)]
+pub struct BlasProduct<'a> {
+    /// The handle.
+    pub handle: Handle,
+    /// The operations on `A` and `B`.
+    pub operations: [c_int; 2],
+    /// The address of the number 1 in the type of the computation.
+    pub one: *const c_void,
+    /// That of the number 0.
+    pub zero: *const c_void,
+    /// The type of the elements.
+    pub dtype: c_int,
+    /// The type of the computation.
+    pub compute: c_int,
+    /// The matrices.
+    pub gemm: &'a Gemm,
+}
+
+/// A library of linear algebra that has been opened.
+pub trait Blas: Send + Sync + fmt::Debug {
+    /// Returns the functions that both vendors have.
+    fn calls(&self) -> &BlasCalls;
+
+    /// Returns the symbols of the functions.
+    fn names(&self) -> &'static BlasNames;
+
+    /// Returns true if the library multiplies matrices of a dtype.
+    fn takes(&self, dtype: DType) -> bool;
+
+    /// Queues products on the handle's stream; returns the library's status.
+    ///
+    /// # Safety
+    /// The handle is live and of the current context, and the matrices stay allocated until the stream
+    /// is done with them.
+    unsafe fn multiply(&self, handle: Handle, gemm: &Gemm) -> c_int;
+
+    /// Returns true for the status of a product that the library does not have for this device.
+    fn is_unsupported(&self, code: c_int) -> bool;
+}
+
+struct Opened<F: 'static> {
+    calls: BlasCalls,
+    function: F,
+    abi: &'static BlasAbi<F>,
+}
+
+impl<F> fmt::Debug for Opened<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Blas").field("name", &self.abi.name).finish_non_exhaustive()
+    }
+}
+
+impl<F: Copy> Opened<F> {
+    /// Returns the numbers of a dtype and of the computation with it.
+    fn types(&self, dtype: DType) -> Option<(c_int, c_int)> {
+        let row = self.abi.types.iter().find(|(own, ..)| *own == dtype);
+        row.map(|&(_, number, compute)| (number, compute))
+    }
+
+    /// Finds the functions.
+    ///
+    /// # Errors
+    /// `BackendUnavailable` that names the functions that are missing.
+    ///
+    /// # Safety
+    /// The library's functions of these names have the types that the tables declare.
+    unsafe fn find(abi: &'static BlasAbi<F>, library: Library) -> Result<Self> {
+        let mut symbols = library.symbols();
+        // SAFETY: the caller's promise.
+        let (create, set_stream, set_workspace, multiply) = unsafe {
+            (
+                symbols.required(abi.names.create),
+                symbols.required(abi.names.set_stream),
+                symbols.required(abi.names.set_workspace),
+                symbols.required(abi.names.multiply),
+            )
+        };
+        let all = || {
+            let calls = BlasCalls {
+                create: create?,
+                set_stream: set_stream?,
+                set_workspace: set_workspace?,
+            };
+            Some(Opened { calls, function: multiply?, abi })
+        };
+        symbols.complete(all())
+    }
+}
+
+impl<F: Copy + Send + Sync> Blas for Opened<F> {
+    fn calls(&self) -> &BlasCalls {
+        &self.calls
+    }
+
+    fn names(&self) -> &'static BlasNames {
+        &self.abi.names
+    }
+
+    fn takes(&self, dtype: DType) -> bool {
+        self.types(dtype).is_some()
+    }
+
+    unsafe fn multiply(&self, handle: Handle, gemm: &Gemm) -> c_int {
+        let Some((dtype, compute)) = self.types(gemm.dtype) else {
+            return self.abi.unsupported.first().copied().unwrap_or(Status::UNKNOWN);
+        };
+        // A real factor is the beginning of a complex one. Half precision is computed in single.
+        let factors = [0.0, 1.0].map(|it| (Complex::new(it as f32, 0.0), Complex::new(it, 0.0)));
+        let is_double = matches!(gemm.dtype, DType::Float64 | DType::Complex128);
+        let [zero, one]: [*const c_void; 2] = factors.each_ref().map(|(single, double)| {
+            if is_double { from_ref(double).cast() } else { from_ref(single).cast() }
+        });
+        let operations = gemm.transposed.map(|it| self.abi.operations[usize::from(it)]);
+        let product = BlasProduct { handle, operations, one, zero, dtype, compute, gemm };
+        // SAFETY: the caller's promise; the factors are read before the call returns.
+        unsafe { (self.abi.multiply)(self.function, &product) }
+    }
+
+    fn is_unsupported(&self, code: c_int) -> bool {
+        self.abi.unsupported.contains(&code)
+    }
+}
+
+/// A vendor's library, opened when matrices are first multiplied.
+#[derive(Debug, Default)]
+pub struct BlasLibrary {
+    found: OnceLock<Result<Option<Arc<dyn Blas>>>>,
+}
+
+impl BlasLibrary {
+    /// Returns the library; `None` where there is none. `files` is asked once: for the file that the user
+    /// has named, and for those to try otherwise.
+    ///
+    /// # Errors
+    /// The search's, if the user named a file.
+    ///
+    /// # Safety
+    /// The files are the vendor's library, or behave like it, and its functions have the types that the
+    /// tables declare.
+    pub unsafe fn get<F: Copy + Send + Sync>(
+        &self,
+        abi: &'static BlasAbi<F>,
+        files: impl FnOnce() -> (Option<OsString>, Vec<PathBuf>),
+    ) -> Result<Option<Arc<dyn Blas>>> {
+        let open = || {
+            let (named, candidates) = files();
+            let is_off = named.as_ref().is_some_and(|it| it == "off");
+            let is_other_drivers =
+                named.is_none() && environment::trusted(abi.driver_variable).is_some();
+            if is_off || is_other_drivers {
+                return Ok(None);
+            }
+            let search = Search::new(abi.name).explicit(abi.variable, named).candidates(candidates);
+            // SAFETY: the caller's promise.
+            match unsafe { search.open(|library| Opened::find(abi, library)) } {
+                Ok(found) => Ok(Some(Arc::new(found) as Arc<dyn Blas>)),
+                Err(error) if search.is_explicit() => Err(error),
+                Err(error) => {
+                    log::debug!("matrices are multiplied by own kernels: {error}");
+                    Ok(None)
+                }
+            }
+        };
+        self.found.get_or_init(open).clone()
+    }
 }

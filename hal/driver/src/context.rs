@@ -2,10 +2,10 @@
 //! the thread's own put back.
 
 use super::calls::Handle;
-use super::capture_state::{CaptureState, capture_of};
 use super::errors::Driver;
 use super::memory::DeviceAllocator;
 use super::query_support::QuerySupport;
+use super::state::{CaptureState, capture_of};
 use super::vendor::Lasting;
 use hal::device::DeviceId;
 use hal::error::{Error, ErrorKind, Result};

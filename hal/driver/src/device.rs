@@ -8,10 +8,10 @@ use super::features::features;
 use super::memory::pool::out_of_memory;
 use super::module::DriverModule;
 use super::pages::{Block, Pages};
+use super::sharing;
 use super::state::DeviceState;
 use super::stream::DriverStream;
 use super::texture::{ArrayDescription, TextureCalls};
-use super::{ipc, peer};
 use codegen::compile::{Compilation, Compiled, compile_cached};
 use hal::device::{
     Device, DeviceAttribute, DeviceId, DeviceProperties, IpcHandle, MemoryInfo, PinnedOptions,
@@ -412,17 +412,17 @@ unsafe impl Device for DriverDevice {
 
     fn can_access_peer(&self, other: &dyn Device) -> Result<bool> {
         match own(other, &self.context) {
-            Ok(peer) => peer::can_access_peer(&self.context, &peer.context),
+            Ok(peer) => sharing::can_access_peer(&self.context, &peer.context),
             Err(_) => Ok(false),
         }
     }
 
     fn enable_peer_access(&self, other: &dyn Device) -> Result<()> {
-        peer::set_peer_access(&self.context, own(other, &self.context)?.state(), true)
+        sharing::set_peer_access(&self.context, own(other, &self.context)?.state(), true)
     }
 
     fn disable_peer_access(&self, other: &dyn Device) -> Result<()> {
-        peer::set_peer_access(&self.context, own(other, &self.context)?.state(), false)
+        sharing::set_peer_access(&self.context, own(other, &self.context)?.state(), false)
     }
 
     fn kept_memory(&self) -> Result<usize> {
@@ -440,11 +440,11 @@ unsafe impl Device for DriverDevice {
     }
 
     fn export_memory(&self, address: u64) -> Result<IpcHandle> {
-        ipc::export_memory(&self.context, address)
+        sharing::export_memory(&self.context, address)
     }
 
     fn import_memory(&self, handle: &IpcHandle) -> Result<u64> {
-        ipc::import_memory(&self.context, handle)
+        sharing::import_memory(&self.context, handle)
     }
 
     unsafe fn close_imported(&self, address: u64) -> Result<()> {
@@ -455,11 +455,11 @@ unsafe impl Device for DriverDevice {
     }
 
     fn export_event(&self, event: &dyn Event) -> Result<IpcHandle> {
-        ipc::export_event(&self.context, event)
+        sharing::export_event(&self.context, event)
     }
 
     fn import_event(&self, handle: &IpcHandle) -> Result<Arc<dyn Event>> {
-        ipc::import_event(&self.context, handle)
+        sharing::import_event(&self.context, handle)
     }
 
     fn limit(&self, limit: i32) -> Result<usize> {

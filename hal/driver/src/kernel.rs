@@ -1,13 +1,12 @@
 //! Kernels of a driver.
 
-use super::calls::Handle;
-use super::context::{Context, lock};
-use super::errors::optional;
-use super::features::COOPERATIVE_LAUNCH;
-use super::launch::launch;
-use super::module::LoadedCode;
-use super::stream::DriverStream;
-use super::vendor::Lasting;
+use crate::calls::{Calls, Handle};
+use crate::context::{Context, lock};
+use crate::errors::optional;
+use crate::features::COOPERATIVE_LAUNCH;
+use crate::module::LoadedCode;
+use crate::stream::DriverStream;
+use crate::vendor::Lasting;
 use hal::device::DeviceAttribute;
 use hal::error::{Error, ErrorKind, Result};
 use hal::memory::GraphObject;
@@ -17,6 +16,7 @@ use hal::stream::{Stream, StreamCapture};
 use hal::submission::some_may_capture;
 use std::any::Any;
 use std::ffi::{c_int, c_void};
+use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -333,4 +333,25 @@ impl Kernel for DriverKernel {
     fn as_any(&self) -> &dyn Any {
         self
     }
+}
+
+// The driver's calls that launch a kernel.
+
+/// Queues a kernel; returns the driver's number.
+///
+/// # Safety
+/// Function and stream are live and of the current context; the arguments are those of the function,
+/// and what they name lives until the kernel has run. The driver reads them before it returns.
+#[inline]
+pub(super) unsafe fn launch(
+    calls: &Calls,
+    function: Handle,
+    stream: Handle,
+    config: &LaunchConfig,
+    arguments: *mut *mut c_void,
+) -> c_int {
+    let ([gx, gy, gz], [bx, by, bz], shared) = (config.grid, config.block, config.shared_bytes);
+    let launch = calls.launch;
+    // SAFETY: the caller's promise.
+    unsafe { launch(function, gx, gy, gz, bx, by, bz, shared, stream, arguments, null_mut()) }
 }

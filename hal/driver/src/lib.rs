@@ -7,27 +7,22 @@
 //! the drivers do differently, and [`DriverLibrary`] for how the library is opened. [`fn@open`] returns
 //! the [`hal::Backend`] over them.
 
-mod attribute;
 mod backend;
 pub mod blas;
 mod builtin;
 pub mod calls;
-mod capture_state;
 mod context;
 mod device;
 mod errors;
 mod event;
 mod features;
-mod ipc;
 mod kernel;
-mod launch;
-mod managed;
 mod memory;
 mod module;
 mod open;
 mod pages;
-mod peer;
 mod query_support;
+mod sharing;
 mod staging;
 mod state;
 mod stream;

@@ -1,16 +1,15 @@
 //! The allocator of a device: the driver's pool, and in front of it the streams' lists of freed
 //! blocks.
 
-pub(super) mod free_list;
 pub(super) mod pool;
 
-use super::calls::Handle;
-use super::context::Context;
-use free_list::{FreeList, rounded};
+use crate::calls::Handle;
+use crate::context::Context;
 use hal::error::Result;
-use hal::locks::{LEAF, Ranked};
+use hal::locks::{GIVING_BACK, LEAF, Ranked};
 use hal::status::Status;
-use pool::{Pool, out_of_memory};
+use pool::{GRANULE, Pool, out_of_memory};
+use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::sync::{Arc, Weak};
 
@@ -125,5 +124,252 @@ impl DeviceAllocator {
             list.forget();
         }
         left
+    }
+}
+
+// In front of the pool, a list of freed blocks for each stream, because a call of the driver
+// costs more than most of the work on small arrays.
+//
+// A block that is freed on a stream may be used again by later work of the same stream at
+// once. Blocks up to [`LARGEST_KEPT`] are kept so, up to [`MOST_KEPT`] bytes a stream; larger
+// ones go back to the driver's pool. A driver without pools gets plain allocation behind the
+// same lists, which then keep blocks of every size.
+
+/// The largest block that a stream keeps when the driver has a pool.
+const LARGEST_KEPT: usize = 1 << 20;
+/// The most bytes that a stream keeps.
+const MOST_KEPT: usize = 64 << 20;
+/// The same without a pool, where giving memory back waits for the device.
+const MOST_KEPT_PLAIN: usize = 512 << 20;
+/// Classes of sizes up to [`LARGEST_KEPT`], four for each doubling.
+const CLASSES: usize = 4 * (LARGEST_KEPT / GRANULE).ilog2() as usize + 1;
+
+/// The class of a size and the bytes of its blocks; sizes above [`LARGEST_KEPT`] have none.
+#[inline]
+fn class(bytes: usize) -> Option<(usize, usize)> {
+    let granules = bytes.div_ceil(GRANULE).max(1);
+    if granules > LARGEST_KEPT / GRANULE {
+        return None;
+    }
+    if granules <= 4 {
+        // 1, 2, 3, 4 granules: classes 0, 4, 6, 8 would leave holes; they are counted alike.
+        let index = [0, 4, 6, 8][granules - 1];
+        return Some((index, granules * GRANULE));
+    }
+    let doubling = (granules - 1).ilog2() as usize;
+    let step = 1 << (doubling - 2);
+    let quarters = granules.div_ceil(step);
+    // Quarters 5 to 8 of the doubling.
+    Some((4 * doubling + quarters - 4, quarters * step * GRANULE))
+}
+
+/// The bytes of a class's blocks.
+fn class_size(index: usize) -> usize {
+    let granules = index.checked_sub(1).map_or(1, |index| ((index % 4 + 5) << (index / 4)) >> 2);
+    granules * GRANULE
+}
+
+/// The bytes that an allocation really gets.
+fn rounded(bytes: usize) -> usize {
+    match class(bytes) {
+        Some((_, bytes)) => bytes,
+        None => bytes.checked_next_multiple_of(LARGEST_KEPT).unwrap_or(bytes),
+    }
+}
+
+#[derive(Debug)]
+struct Lists {
+    small: [Vec<u64>; CLASSES],
+    /// Larger blocks by size; used only without a pool.
+    large: BTreeMap<usize, Vec<u64>>,
+    bytes: usize,
+}
+
+impl Lists {
+    const fn new() -> Lists {
+        Lists { small: [const { Vec::new() }; CLASSES], large: BTreeMap::new(), bytes: 0 }
+    }
+
+    /// Every block, with its size; the lists are empty then.
+    fn take_all(&mut self) -> Vec<(u64, usize)> {
+        let Lists { small, large, .. } = std::mem::replace(self, Lists::new());
+        let small = small.into_iter().enumerate().flat_map(|(index, blocks)| {
+            let size = class_size(index);
+            blocks.into_iter().map(move |block| (block, size))
+        });
+        let large = large
+            .into_iter()
+            .flat_map(|(size, blocks)| blocks.into_iter().map(move |block| (block, size)));
+        small.chain(large).collect()
+    }
+
+    /// Keeps a block of a size that [`rounded`] returns.
+    fn keep(&mut self, address: u64, size: usize) {
+        self.bytes += size;
+        match class(size) {
+            Some((class, _)) => self.small[class].push(address),
+            None => self.large.entry(size).or_default().push(address),
+        }
+    }
+}
+
+/// The blocks that were freed on one stream and not given back.
+#[derive(Debug)]
+pub(crate) struct FreeList {
+    stream: Handle,
+    /// False once the stream is gone. Held while blocks are given back behind its work, so
+    /// that it does not go meanwhile.
+    is_open: Ranked<bool, GIVING_BACK>,
+    lists: Ranked<Lists, LEAF>,
+}
+
+impl FreeList {
+    /// The list of a stream.
+    fn new(stream: Handle) -> FreeList {
+        let lists = Ranked::new(Lists::new());
+        FreeList { stream, is_open: Ranked::new(true), lists }
+    }
+
+    /// The stream, as the driver names it.
+    fn stream(&self) -> Handle {
+        self.stream
+    }
+
+    /// A block of a class that the list keeps, for work that is queued on the stream from now on.
+    #[inline]
+    fn pop(&self, bytes: usize) -> Option<u64> {
+        let (class, size) = class(bytes)?;
+        let mut lists = self.lists.lock();
+        let address = lists.small[class].pop()?;
+        lists.bytes -= size;
+        Some(address)
+    }
+
+    /// The same of a size of [`rounded`], above the classes.
+    fn pop_large(&self, size: usize) -> Option<u64> {
+        let mut lists = self.lists.lock();
+        let address = lists.large.get_mut(&size).and_then(Vec::pop)?;
+        lists.bytes -= size;
+        Some(address)
+    }
+
+    /// Frees memory behind the work queued so far.
+    ///
+    /// # Safety
+    /// Address and bytes are those of one allocation of this device's pool, not freed since,
+    /// and work of other streams that uses the memory is ordered before this.
+    #[inline]
+    pub(crate) unsafe fn free(&self, pool: &Pool, address: u64, bytes: usize) -> Result<()> {
+        let (size, most) = match class(bytes) {
+            Some((_, size)) => (size, MOST_KEPT),
+            None if pool.is_pooled() => (bytes, 0),
+            None => (rounded(bytes), MOST_KEPT_PLAIN),
+        };
+        {
+            let mut lists = self.lists.lock();
+            if lists.bytes + size <= most {
+                lists.keep(address, size);
+                return Ok(());
+            }
+        }
+        let context = pool.context();
+        let _scope = context.enter()?;
+        // Another thread may begin a capture on the stream, which the call would become part of; on
+        // the default stream it would end one that the default stream waits for.
+        let _none_begins = context.capture_state.beginning.lock();
+        if context.capture_state.are_possible() && self.may_capture(context) {
+            self.lists.lock().keep(address, rounded(bytes));
+            return Ok(());
+        }
+        // SAFETY: the caller's promise.
+        unsafe { pool.put(self.stream, address) }
+    }
+
+    /// Bytes of the kept blocks.
+    pub(crate) fn bytes(&self) -> usize {
+        self.lists.lock().bytes
+    }
+
+    /// Gives all kept blocks back to the driver. While the stream captures, they stay: given
+    /// back they would become part of the graph.
+    pub(crate) fn give_back(&self, pool: &Pool) -> Result<()> {
+        if self.bytes() == 0 {
+            // Nothing is asked of the driver either: the handle may be one that a reset took.
+            return Ok(());
+        }
+        let context = pool.context();
+        let is_open = self.is_open.lock();
+        // Nor may it begin to capture before the last block is back.
+        let _none_begins = context.capture_state.beginning.lock();
+        if !*is_open || (context.capture_state.are_possible() && self.may_capture(context)) {
+            return Ok(());
+        }
+        self.give_back_held(pool)
+    }
+
+    /// False if the driver says that the stream is part of no capture, and waits for none. One that
+    /// cannot be asked is left alone: another library may have destroyed it.
+    fn may_capture(&self, context: &Context) -> bool {
+        let Ok(_scope) = context.enter() else { return true };
+        if self.stream == 0 {
+            return context.default_is_barred();
+        }
+        let can_tell = context.driver.calls.capture_info.is_some();
+        !can_tell || !matches!(context.capture_of(self.stream), Ok(None))
+    }
+
+    /// Every kept block with its bytes, for another to free; nothing is done on the stream
+    /// afterwards.
+    pub(crate) fn take(&self) -> Vec<(u64, usize)> {
+        *self.is_open.lock() = false;
+        self.lists.lock().take_all()
+    }
+
+    /// Gives all kept blocks back before the stream goes: nothing is done on it afterwards.
+    pub(crate) fn close(&self, pool: &Pool) -> Result<()> {
+        let mut is_open = self.is_open.lock();
+        *is_open = false;
+        self.give_back_held(pool)
+    }
+
+    /// The part of both, with `is_open` locked.
+    fn give_back_held(&self, pool: &Pool) -> Result<()> {
+        let _scope = pool.context().enter()?;
+        let blocks = self.lists.lock().take_all();
+        let mut result = Ok(());
+        for (address, size) in blocks {
+            // SAFETY: the list owned the block, whose last use was on this stream.
+            if let Err(error) = unsafe { pool.put(self.stream, address) } {
+                self.lists.lock().keep(address, size);
+                result = Err(error);
+            }
+        }
+        result
+    }
+
+    /// Forgets all blocks: the device was reset.
+    pub(crate) fn forget(&self) {
+        *self.lists.lock() = Lists::new();
+    }
+}
+
+#[cfg(test)]
+mod free_list_tests {
+    use super::{CLASSES, GRANULE, LARGEST_KEPT, class, class_size};
+
+    #[test]
+    fn a_class_holds_what_it_is_asked_for_and_little_more() {
+        let mut last = (0, 0);
+        for bytes in 1..=LARGEST_KEPT {
+            let (index, size) = class(bytes).expect("small enough to be kept");
+            assert!(index < CLASSES && size >= bytes, "{bytes}: class {index} of {size}");
+            assert!(size <= GRANULE.max(bytes + bytes / 4 + GRANULE), "{bytes}: {size}");
+            assert!((index, size) >= last, "{bytes}: {index} of {size} after {last:?}");
+            assert_eq!(index == last.0, size == last.1 || last.1 == 0, "{bytes}");
+            assert_eq!(class(size), Some((index, size)));
+            assert_eq!(class_size(index), size);
+            last = (index, size);
+        }
+        assert_eq!(class(LARGEST_KEPT + 1), None);
     }
 }

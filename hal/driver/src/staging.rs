@@ -9,8 +9,6 @@
 //! thread or chunk ever waits for a caller's work, which may itself wait for another copy.
 
 mod buffers;
-mod part;
-mod sizes;
 #[cfg(test)]
 mod tests;
 mod workers;
@@ -18,12 +16,11 @@ mod workers;
 use crate::calls::Handle;
 use crate::context::{Context, lock};
 use crate::event::DriverEvent;
+use buffers::{Failure, HostSide, Part, PlacedRange, Sizes};
 use hal::error::{Error, ErrorKind, Result};
 use hal::event::{Event, EventOptions};
 use hal::status::Status;
 use hal::stream::{Direction, HostRange, Transfer};
-use part::{Failure, HostSide, Part, PlacedRange};
-use sizes::Sizes;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use workers::Workers;

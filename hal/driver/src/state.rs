@@ -1,15 +1,23 @@
 //! What a device owns besides its context, and how all of it ends with a reset.
 
-use super::blas::BlasHandle;
-use super::builtin::Builtins;
-use super::context::Context;
-use super::managed::ManagedRanges;
-use super::memory::DeviceAllocator;
-use super::staging::Staging;
-use super::stream::open_captures::OpenCaptures;
+use crate::blas::BlasHandle;
+use crate::builtin::Builtins;
+use crate::calls::Handle;
+use crate::context::Context;
+use crate::errors::Driver;
+use crate::memory::DeviceAllocator;
+use crate::pages::ManagedRanges;
+use crate::staging::Staging;
+use crate::stream::open_captures::OpenCaptures;
 use hal::error::Result;
+use hal::locks::{ADDING, ASKING, BEGINNING, LEAF, Ranked, RankedGuard};
+use hal::status::Status;
 use hal::stream::unique_id;
+use hal::submission::Announcement;
+use std::collections::HashMap;
+use std::ffi::c_int;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The memory, the loaded builtin kernels, the staging threads and the captures of one device.
 /// Each knows the context, which is released when the last of them has gone.
@@ -69,5 +77,235 @@ impl DeviceState {
                 self.memory.pool.free_left(&left);
             }
         })
+    }
+}
+
+// Which streams of a device capture, or may capture: read before calls that are refused during a
+// capture, or that would end it.
+
+/// `CUDA_ERROR_STREAM_CAPTURE_IMPLICIT`: the default stream waits for one that captures.
+const IMPLICIT: c_int = 906;
+
+/// The streams of one device that capture or may capture.
+#[derive(Debug, Default)]
+pub(super) struct CaptureState {
+    /// The streams on which a capture was begun. Changed under `beginning` with the driver's own state, but
+    /// for a stream that nobody has any longer.
+    streams: Ranked<HashMap<u64, Announced>, LEAF>,
+    counts: Arc<Counts>,
+    /// Held while a capture begins, and by what waits for the whole device, which would end it.
+    pub(super) beginning: Ranked<(), BEGINNING>,
+    adding: Ranked<(), ADDING>,
+    asking: Ranked<(), ASKING>,
+    /// Streams that others can reach, with handle and epoch: they may capture at any time.
+    exposed: Ranked<HashMap<u64, (Handle, u64)>, LEAF>,
+    /// The number of `exposed`.
+    exposed_count: AtomicUsize,
+}
+
+/// 0 nearly always.
+#[derive(Debug, Default)]
+struct Counts {
+    /// Captures that are announced or go on.
+    announced: AtomicUsize,
+    /// Those that the default stream waits for.
+    barring: AtomicUsize,
+}
+
+/// Says that a stream captures, or is about to, until it is dropped. Each thread that tries to begin a capture
+/// has its own: one that fails takes nothing from another one's capture of the same stream.
+#[derive(Debug)]
+pub(super) struct Announced {
+    counts: Arc<Counts>,
+    bars_default: bool,
+    _announcement: Announcement,
+}
+
+impl Announced {
+    /// Bars the default stream, which waits for the one that is about to capture. It has no work, and the
+    /// caller has the lock under which nothing is queued on it: what asks for its work is told that all has run.
+    pub(super) fn bar_default(&mut self) {
+        self.counts.barring.fetch_add(1, Ordering::AcqRel);
+        self.bars_default = true;
+    }
+}
+
+impl Drop for Announced {
+    fn drop(&mut self) {
+        if self.bars_default {
+            self.counts.barring.fetch_sub(1, Ordering::AcqRel);
+        }
+        self.counts.announced.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// Restores the thread's capture mode when dropped. In the relaxed mode no call is refused because
+/// another stream captures.
+struct Relaxed<'a> {
+    driver: &'a Driver,
+    mode: c_int,
+}
+
+impl Drop for Relaxed<'_> {
+    fn drop(&mut self) {
+        if let Some(exchange) = self.driver.calls.capture_exchange_mode {
+            // SAFETY: the mode is one that the driver returned.
+            unsafe { exchange(&mut self.mode) };
+        }
+    }
+}
+
+/// The number of the capture that a stream, not the default one, is part of, whoever began it;
+/// `None` if the driver cannot tell. The context is current, and the caller has [`CaptureState::ask`].
+///
+/// # Errors
+/// The driver's number.
+pub(super) fn capture_of(driver: &Driver, stream: Handle) -> Result<Option<u64>, c_int> {
+    let Some(info) = driver.calls.capture_info else { return Ok(None) };
+    let (mut state, mut number) = (0, 0);
+    // SAFETY: the handle is a live stream; both results are written before the call returns.
+    match unsafe { info(stream, &mut state, &mut number) } {
+        Status::SUCCESS => Ok((state != 0).then_some(number)),
+        code => Err(code),
+    }
+}
+
+impl CaptureState {
+    /// Returns the lock under which the driver is asked about captures, and begins and ends them: no driver
+    /// says that one thread may ask while another one ends a capture. Nothing waits under it.
+    pub(super) fn ask(&self) -> RankedGuard<'_, ()> {
+        self.asking.lock()
+    }
+
+    /// Returns the lock under which the driver adds to the graph of a capture. Drivers do not let two threads use
+    /// one graph at once, and the streams of a capture have one.
+    pub(super) fn adding(&self) -> RankedGuard<'_, ()> {
+        self.adding.lock()
+    }
+
+    /// Runs a call that a capture on this or another thread would make the driver refuse.
+    #[inline]
+    pub(super) fn outside<R>(&self, driver: &Driver, call: impl FnOnce() -> R) -> R {
+        let exchange = driver.calls.capture_exchange_mode;
+        let (Some(exchange), true) = (exchange, self.are_possible()) else {
+            return call();
+        };
+        let mut mode = 2;
+        // SAFETY: 2 is the relaxed mode; the former one is written in its place.
+        if unsafe { exchange(&mut mode) } != Status::SUCCESS {
+            return call();
+        }
+        let _relaxed = Relaxed { driver, mode };
+        call()
+    }
+
+    /// True if the default stream must be left alone, since it waits for a stream that
+    /// captures: a call on it would end that capture. The context is current.
+    pub(super) fn bars_default(&self, driver: &Driver) -> bool {
+        if self.counts.barring.load(Ordering::Acquire) > 0 {
+            return true;
+        }
+        // A stream that the default stream waits for may have joined a capture by an event.
+        let Some(info) = driver.calls.capture_info.filter(|_| self.are_possible()) else {
+            return false;
+        };
+        let _asking = self.ask();
+        let (mut state, mut number) = (0, 0);
+        // SAFETY: 0 is the default stream; both results are written before the call returns. This
+        // question is one that a capture does not mind.
+        unsafe { info(0, &mut state, &mut number) == IMPLICIT }
+    }
+
+    /// True if a stream of this epoch that others can reach captures. The context is current.
+    pub(super) fn any_exposed_captures(&self, driver: &Driver, epoch: u64) -> bool {
+        let _asking = self.ask();
+        // Locked meanwhile, so that no stream is destroyed.
+        let exposed = self.exposed.lock();
+        let mut live = exposed.values().filter(|(_, born)| *born == epoch);
+        live.any(|(handle, _)| matches!(capture_of(driver, *handle), Ok(Some(_))))
+    }
+
+    /// Returns true during a capture that was begun here, and just before.
+    #[inline]
+    pub(super) fn any(&self) -> bool {
+        self.counts.announced.load(Ordering::Acquire) > 0
+    }
+
+    /// True if another library can reach a stream, and may capture on it.
+    #[inline]
+    pub(super) fn any_exposed(&self) -> bool {
+        self.exposed_count.load(Ordering::Acquire) > 0
+    }
+
+    /// Returns true if some stream may be capturing.
+    #[inline]
+    pub(super) fn are_possible(&self) -> bool {
+        self.any() || self.any_exposed()
+    }
+
+    /// Remembers that others can reach a stream.
+    pub(super) fn expose(&self, stream: u64, handle: Handle, epoch: u64) {
+        let mut exposed = self.exposed.lock();
+        exposed.insert(stream, (handle, epoch));
+        self.exposed_count.store(exposed.len(), Ordering::Release);
+    }
+
+    /// Forgets a stream before its handle goes.
+    pub(super) fn conceal(&self, stream: u64) {
+        let mut exposed = self.exposed.lock();
+        exposed.remove(&stream);
+        self.exposed_count.store(exposed.len(), Ordering::Release);
+    }
+
+    /// Says that a stream is about to capture. The caller does so before the capture begins, since a query by
+    /// another thread in between would end it.
+    pub(super) fn announce(&self) -> Announced {
+        self.counts.announced.fetch_add(1, Ordering::AcqRel);
+        let announcement = Announcement::new();
+        Announced { counts: self.counts.clone(), bars_default: false, _announcement: announcement }
+    }
+
+    /// Records that a stream captures.
+    pub(super) fn add(&self, stream: u64, announced: Announced) {
+        self.streams.lock().insert(stream, announced);
+    }
+
+    /// Records that a stream no longer captures. Does nothing if no capture of it was recorded: a
+    /// reset ends all.
+    pub(super) fn withdraw(&self, stream: u64) {
+        if self.any() {
+            self.streams.lock().remove(&stream);
+        }
+    }
+
+    /// True between [`CaptureState::add`] and [`CaptureState::withdraw`].
+    pub(super) fn has_begun(&self, stream: u64) -> bool {
+        self.any() && self.streams.lock().contains_key(&stream)
+    }
+
+    /// Forgets the captures that were begun here, since the device is being reset.
+    pub(super) fn forget(&self) {
+        self.streams.lock().clear();
+    }
+}
+
+#[cfg(test)]
+mod capture_state_tests {
+    use super::CaptureState;
+
+    #[test]
+    fn an_attempt_that_fails_leaves_the_capture_of_another_thread_announced() {
+        let state = CaptureState::default();
+        let (first, mut second) = (state.announce(), state.announce());
+        second.bar_default();
+        state.add(7, second);
+        drop(first);
+        assert!(state.any() && state.has_begun(7) && !state.has_begun(8));
+        assert_eq!(state.counts.barring.load(super::Ordering::Relaxed), 1);
+        state.withdraw(8);
+        assert!(state.any());
+        state.withdraw(7);
+        assert!(!state.any() && !state.has_begun(7));
+        assert_eq!(state.counts.barring.load(super::Ordering::Relaxed), 0);
     }
 }

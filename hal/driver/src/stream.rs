@@ -3,14 +3,13 @@
 mod capture;
 mod execute;
 mod graph;
-mod graph_memory;
 pub(super) mod open_captures;
 mod queue;
 mod transfer;
 
 use crate::calls::{Handle, NON_BLOCKING, PER_THREAD};
 use crate::context::Context;
-use crate::memory::free_list::FreeList;
+use crate::memory::FreeList;
 use crate::state::DeviceState;
 use hal::device::DeviceId;
 use hal::error::{Error, Result};

@@ -13,7 +13,6 @@ pub mod distribution;
 pub mod math;
 pub mod mrg32k3a;
 pub mod philox;
-pub mod poisson;
 pub mod sobol;
 mod tables;
 pub mod xorwow;

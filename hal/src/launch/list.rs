@@ -1,7 +1,7 @@
 //! The list of a launch's arguments: their values, and the memories that they name.
 
 use super::packing::{self, Packed};
-use super::place::{Form, Place};
+use super::{Form, Place};
 use crate::error::{Error, Result};
 use crate::memory::{Access, AccessGuard, DeviceMemory, Use};
 use crate::module::{Kernel, LaunchConfig, Parameter};

@@ -6,7 +6,7 @@
 //! every byte of every parameter and nothing else. What a plain mistake gives is not taken: a number that
 //! reaches over the end of a parameter, a parameter whose end is missing.
 
-use super::place::{Form, Place};
+use super::{Form, Place};
 use crate::module::Parameter;
 use std::ffi::c_void;
 

@@ -1,8 +1,9 @@
 //! Uses of memory by its address, which keep it allocated. Every export of memory to other libraries and
 //! processes takes such a hold.
 
-use super::{DeviceMemory, Owner, usage};
 use crate::error::{Error, Result};
+use crate::memory::{Access, DeviceMemory, Owner, usage};
+use crate::{interruption, nonblocking, submission};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -76,5 +77,74 @@ impl DeviceMemory {
                 ),
             )),
         }
+    }
+}
+
+// Uses of memory by the host through its address, which exclude the work of streams.
+
+/// Keeps streams from using memory that the host reads or writes through its address: managed memory. While it
+/// lives, operations that it conflicts with are errors, and the memory is not freed.
+///
+/// The host reads while streams may read, too:
+///
+/// ```
+/// use gpuarray::{ErrorKind, memory::{Access, AccessGuard, Managed}};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let managed = Managed::new(&device, 16)?;
+/// let (memory, stream) = (managed.allocation().memory(), device.default_stream());
+/// let reads = memory.access_from_host(Access::Read)?;
+/// assert!(AccessGuard::acquire(&stream, &[(memory, Access::Read)]).is_ok());
+/// let refused = AccessGuard::acquire(&stream, &[(memory, Access::Write)]);
+/// assert_eq!(refused.unwrap_err().kind(), ErrorKind::InvalidArgument);
+/// drop(reads);
+/// assert!(AccessGuard::acquire(&stream, &[(memory, Access::Write)]).is_ok());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct HostAccess {
+    memory: Arc<DeviceMemory>,
+    access: Access,
+    /// Dropped last.
+    _lease: AddressLease,
+}
+
+impl Drop for HostAccess {
+    fn drop(&mut self) {
+        self.memory.whole().usage.leave_host(self.access);
+    }
+}
+
+impl DeviceMemory {
+    /// Begins a use of the memory by the host, and waits for the work that it conflicts with. From the call on,
+    /// operations that conflict with it are errors until the object is dropped: for [`Access::Write`] all, for
+    /// [`Access::Read`] those that write. This concerns the whole memory, also when called of a part.
+    ///
+    /// # Errors
+    /// `InvalidArgument` while the host has the memory already (several may read), inside a host function, and
+    /// while this thread has an [`AccessGuard`](super::AccessGuard) of it; `InvalidHandle` if the memory was freed, or
+    /// is a parent process's; a failure of the work that was waited for.
+    pub fn access_from_host(self: &Arc<Self>, access: Access) -> Result<HostAccess> {
+        nonblocking::before_waiting()?;
+        interruption::before_waiting("memory")?;
+        submission::outside_guards("memory")?;
+        self.check()?;
+        if self.is_inherited() {
+            let detail = "the memory was allocated by a parent process; allocate it in this one";
+            return Err(Error::handle("memory", detail));
+        }
+        let lease = self.hold()?;
+        let streams = self.whole().usage.enter_host(self, access)?;
+        let begun = HostAccess { memory: self.clone(), access, _lease: lease };
+        for stream in streams {
+            // What is captured does not run.
+            match stream.is_capturing()? {
+                true => stream.check_before_capture()?,
+                false => stream.synchronize()?,
+            }
+        }
+        Ok(begun)
     }
 }

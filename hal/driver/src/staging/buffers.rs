@@ -1,14 +1,15 @@
 //! The staging buffers of one copying thread: a stream, and page-locked chunks. The device copies
 //! from or to one chunk while the thread fills or empties another.
 
-use super::part::{Failure, Part};
-use super::sizes::SLOTS;
 use crate::calls::{Handle, NO_TIMING, NON_BLOCKING};
 use crate::errors::Driver;
+use hal::environment;
+use hal::error::Result;
 use hal::status::Status;
-use hal::stream::Direction;
-use std::ffi::{c_int, c_void};
+use hal::stream::{Direction, HostRange};
+use std::ffi::{OsString, c_int, c_void};
 use std::ptr::{copy_nonoverlapping, null_mut};
+use std::thread::available_parallelism;
 
 /// A chunk, and the part of a copy that is under way in it.
 #[derive(Debug)]
@@ -167,5 +168,174 @@ impl StagingBuffers {
     pub(super) fn wait(&self, driver: &Driver) {
         // SAFETY: the stream is live.
         unsafe { (driver.calls.stream_synchronize)(self.stream) };
+    }
+}
+
+// Parts of copies, which threads take in turns, and why one may fail.
+
+/// Why a copy was not done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Failure {
+    /// What a call of the driver returned.
+    Code(c_int),
+    /// A thread panicked.
+    Panicked,
+    /// There is no thread, or none could get what it needs. Nothing was copied.
+    NoThreads,
+}
+
+/// A range of host memory among others, and where it begins if they lie one behind the other.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PlacedRange {
+    start: usize,
+    range: HostRange,
+}
+
+impl PlacedRange {
+    /// The ranges that have bytes, one behind the other.
+    pub(super) fn all(ranges: &[HostRange]) -> Vec<PlacedRange> {
+        let mut start = 0;
+        ranges
+            .iter()
+            .filter(|range| range.bytes > 0)
+            .map(|&range| {
+                let placed = PlacedRange { start, range };
+                start += range.bytes;
+                placed
+            })
+            .collect()
+    }
+}
+
+/// The side of the host: where the bytes of a part begin.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum HostSide {
+    /// At an address.
+    Row(u64),
+    /// At an offset into ranges that lie one behind the other.
+    Ranges(*const [PlacedRange], usize),
+}
+
+// SAFETY: the ranges are plain data, which whoever makes a copy of them keeps until it is done.
+unsafe impl Send for HostSide {}
+
+impl HostSide {
+    fn advance(&mut self, bytes: usize) {
+        match self {
+            HostSide::Row(address) => *address += bytes as u64,
+            HostSide::Ranges(_, offset) => *offset += bytes,
+        }
+    }
+
+    /// Calls `copy` with the address and the length of each block of `bytes` bytes, and with its offset among them.
+    ///
+    /// # Safety
+    /// The ranges are there, and have so many bytes.
+    pub(super) unsafe fn blocks(self, bytes: usize, mut copy: impl FnMut(u64, usize, usize)) {
+        let (ranges, mut offset) = match self {
+            HostSide::Row(address) => return copy(address, bytes, 0),
+            // SAFETY: the caller's promise.
+            HostSide::Ranges(ranges, offset) => (unsafe { &*ranges }, offset),
+        };
+        let end = offset + bytes;
+        let first = ranges.partition_point(|placed| placed.start + placed.range.bytes <= offset);
+        for placed in &ranges[first..] {
+            if offset == end {
+                break;
+            }
+            let inside = offset - placed.start;
+            let length = (placed.range.bytes - inside).min(end - offset);
+            copy(placed.range.address + inside as u64, length, bytes - (end - offset));
+            offset += length;
+        }
+    }
+}
+
+/// Bytes in a row on the device, and where they are on the host.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Part {
+    pub(super) direction: Direction,
+    pub(super) device: u64,
+    pub(super) host: HostSide,
+    pub(super) bytes: usize,
+    /// The number of the copy that it is of.
+    pub(super) job: u64,
+}
+
+impl Part {
+    /// Takes the first bytes, up to the next multiple of `unit` of the host's address, or of the offset into
+    /// its ranges.
+    pub(super) fn split(&mut self, unit: usize) -> Part {
+        let place = match self.host {
+            HostSide::Row(address) => address as usize,
+            HostSide::Ranges(_, offset) => offset,
+        };
+        let bytes = self.bytes.min(unit - place % unit);
+        let first = Part { bytes, ..*self };
+        self.device += bytes as u64;
+        self.host.advance(bytes);
+        self.bytes -= bytes;
+        first
+    }
+}
+
+// How many threads copy, and how they share a copy.
+
+/// Chunks of a thread: one for the device, one for the thread.
+pub(super) const SLOTS: usize = 2;
+/// Bytes of a chunk, at least and at most. Every page of 2 MiB of fresh memory is best touched
+/// by one thread alone.
+pub(super) const LEAST_CHUNK: usize = 64 << 10;
+pub(super) const MOST_CHUNK: usize = 2 << 20;
+/// What a thread takes of a copy at least, if its chunks hold as much.
+pub(super) const LEAST_PART: usize = 128 << 10;
+
+pub(super) const THREADS: &str = "PYGPU_STAGING_THREADS";
+pub(super) const BYTES: &str = "PYGPU_STAGING_BYTES";
+const MOST_THREADS: usize = 256;
+
+/// How many threads, and how they share a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Sizes {
+    /// 0: nothing is staged.
+    pub(super) threads: usize,
+    /// Bytes of a chunk, of which every thread has [`SLOTS`].
+    pub(super) chunk: usize,
+}
+
+impl Sizes {
+    /// For at most `threads` threads and `bytes` bytes of page-locked memory.
+    pub(super) fn new(threads: usize, bytes: usize) -> Sizes {
+        let threads = threads.min(bytes / (SLOTS * LEAST_CHUNK));
+        if threads == 0 {
+            return Sizes { threads, chunk: LEAST_CHUNK };
+        }
+        let share = bytes / (SLOTS * threads);
+        Sizes { threads, chunk: (1 << share.ilog2()).min(MOST_CHUNK) }
+    }
+
+    /// The sizes of the environment: `PYGPU_STAGING_THREADS` (0: nothing is staged; default:
+    /// half of the cores that the process may use, 2 to 8) and `PYGPU_STAGING_BYTES` (of
+    /// page-locked memory for each device at most; K, M, G or T may follow; default: 64 MiB).
+    ///
+    /// # Errors
+    /// `InvalidArgument` that names the variable and its value if one cannot be read.
+    pub(super) fn from_variables(variable: impl Fn(&str) -> Option<OsString>) -> Result<Sizes> {
+        let allowed = "whole numbers from 0 to 256";
+        let threads = environment::parse(THREADS, variable(THREADS), allowed, |text| {
+            text.parse().ok().filter(|threads| *threads <= MOST_THREADS)
+        })?;
+        let allowed = "whole numbers from 128K, with K, M, G or T behind";
+        let bytes = environment::parse(BYTES, variable(BYTES), allowed, |text| {
+            environment::bytes(text).filter(|bytes| *bytes >= SLOTS * LEAST_CHUNK)
+        })?;
+        let half = || (available_parallelism().map_or(1, |cores| cores.get()) / 2).clamp(2, 8);
+        Ok(Sizes::new(threads.unwrap_or_else(half), bytes.unwrap_or(64 << 20)))
+    }
+
+    /// What a thread takes of a copy at once: there are enough parts for all to end together.
+    pub(super) fn part(&self, bytes: usize) -> usize {
+        let share = bytes / (2 * self.threads.max(1));
+        (1 << share.max(1).ilog2()).clamp(LEAST_PART.min(self.chunk), self.chunk)
     }
 }

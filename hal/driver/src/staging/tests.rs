@@ -1,7 +1,7 @@
 mod fake;
 mod ranges;
 
-use super::sizes::{BYTES, LEAST_CHUNK, LEAST_PART, MOST_CHUNK, SLOTS, THREADS};
+use super::buffers::{BYTES, LEAST_CHUNK, LEAST_PART, MOST_CHUNK, SLOTS, THREADS};
 use super::*;
 use crate::state::DeviceState;
 use crate::stream::DriverStream;

@@ -4,9 +4,7 @@
 //! the copy whose turn it is. Nobody holds a chunk while waiting for anything but the device's
 //! copy from or to it, so copies cannot block each other.
 
-use super::buffers::StagingBuffers;
-use super::part::{Failure, Part};
-use super::sizes::{SLOTS, Sizes};
+use super::buffers::{Failure, Part, SLOTS, Sizes, StagingBuffers};
 use crate::calls::Handle;
 use crate::context::lock;
 use crate::errors::Driver;
@@ -270,7 +268,7 @@ fn wait<'a>(condition: &Condvar, state: MutexGuard<'a, State>) -> MutexGuard<'a,
 
 #[cfg(test)]
 mod tests {
-    use super::super::part::HostSide;
+    use super::super::buffers::HostSide;
     use super::*;
     use hal::stream::Direction;
 

@@ -3,7 +3,7 @@
 use super::DriverStream;
 use crate::blas;
 use crate::calls::Handle;
-use crate::launch::launch;
+use crate::kernel::launch;
 use codegen::source::Plan;
 use hal::error::Result;
 use hal::operation::{Description, Operation};

@@ -2,7 +2,7 @@
 //!
 //! They stay until the graph is gone ([`CapturedMemory`]).
 
-use super::graph_memory::attach;
+use super::graph::attach;
 use crate::calls::Handle;
 use crate::context::{Context, lock};
 use crate::memory::DeviceAllocator;
