@@ -12,7 +12,7 @@ use crate::texture::Textures;
 use hal::memory::GraphBlocks;
 use hal::process::ProcessMutex;
 use hal::{DeviceId, DeviceProperties, Result, interruption};
-use rayon::ThreadPool;
+use rayon_core::ThreadPool;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;

@@ -5,7 +5,7 @@ use crate::queue::{Mark, Queue, Room};
 use hal::failures::Failures;
 use hal::poison::Unpoisoned as _;
 use hal::{Result, process};
-use rayon::{ThreadPool, ThreadPoolBuilder};
+use rayon_core::{ThreadPool, ThreadPoolBuilder};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 

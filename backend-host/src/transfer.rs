@@ -2,8 +2,7 @@
 
 use crate::device::HostDevice;
 use hal::{Direction, Error, HostRange, Result, Transfer};
-use rayon::ThreadPool;
-use rayon::prelude::*;
+use rayon_core::ThreadPool;
 use std::sync::Arc;
 
 /// From this size on a copy is split over threads.
@@ -70,21 +69,15 @@ pub(crate) unsafe fn gather(
         }
         return;
     };
-    let pieces: Vec<_> = ranges
-        .iter()
-        .map(&mut place)
-        .flat_map(|(to, range)| {
-            (0..range.bytes).step_by(PIECE).map(move |start| {
+    pool.scope(|scope| {
+        for (to, range) in ranges.iter().map(&mut place) {
+            for start in (0..range.bytes).step_by(PIECE) {
                 let length = PIECE.min(range.bytes - start);
-                (to + start as u64, range.address + start as u64, length)
-            })
-        })
-        .collect();
-    pool.install(|| {
-        pieces.into_par_iter().for_each(|(to, from, length)| {
-            // SAFETY: the pieces lie inside the ranges and do not overlap each other.
-            unsafe { copy_row(to, from, length) };
-        });
+                let (to, from) = (to + start as u64, range.address + start as u64);
+                // SAFETY: the pieces lie inside the ranges and do not overlap each other.
+                scope.spawn(move |_| unsafe { copy_row(to, from, length) });
+            }
+        }
     });
 }
 

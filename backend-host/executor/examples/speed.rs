@@ -4,7 +4,7 @@
 //! `cargo run --release -p gpuarray-host-executor --example speed`; names of kernels leave out the others.
 
 use host_executor::{Compiler, Kernel, Language, Library, Schedule, Shape, Source};
-use rayon::{ThreadPool, ThreadPoolBuilder};
+use rayon_core::{ThreadPool, ThreadPoolBuilder};
 use std::error::Error;
 use std::ffi::c_void;
 use std::io::Write as _;

@@ -17,7 +17,7 @@ use barrier::GridBarrier;
 pub(crate) use initialisation::{Initialiser, destroy, initialise};
 pub use kernel::Kernel;
 use others::{Others, Spread};
-use rayon::ThreadPool;
+use rayon_core::ThreadPool;
 use std::ffi::c_void;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -60,8 +60,8 @@ fn library() -> Arc<Library> {
     LIBRARY.get_or_init(|| load(TEXT)).clone()
 }
 
-fn pool() -> Option<Arc<rayon::ThreadPool>> {
-    let threads = rayon::ThreadPoolBuilder::new().num_threads(3).build().expect("threads");
+fn pool() -> Option<Arc<rayon_core::ThreadPool>> {
+    let threads = rayon_core::ThreadPoolBuilder::new().num_threads(3).build().expect("threads");
     Some(Arc::new(threads))
 }
 

@@ -47,7 +47,7 @@ mod unary;
 
 use hal::operation::{Description, Operation};
 use hal::{Error, Result};
-use rayon::ThreadPool;
+use rayon_core::ThreadPool;
 use std::sync::Arc;
 
 /// Executes an operation before it returns.

@@ -1,6 +1,6 @@
 //! Division of work among the cores.
 
-use rayon::ThreadPool;
+use rayon_core::ThreadPool;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;

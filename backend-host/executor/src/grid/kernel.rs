@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::interruption::{self, Watched};
 use crate::launch::{Schedule, Shape};
 use crate::library::{Code, Library, Parameter};
-use rayon::ThreadPool;
+use rayon_core::ThreadPool;
 use std::ffi::c_void;
 use std::ops::Range;
 use std::sync::Arc;

@@ -44,10 +44,10 @@ pub(crate) fn load_checked(text: &str) -> Arc<Library> {
     load_in(Language { checked: true, ..Language::default() }, text)
 }
 
-pub(crate) fn pool() -> Option<Arc<rayon::ThreadPool>> {
-    static POOL: OnceLock<Arc<rayon::ThreadPool>> = OnceLock::new();
+pub(crate) fn pool() -> Option<Arc<rayon_core::ThreadPool>> {
+    static POOL: OnceLock<Arc<rayon_core::ThreadPool>> = OnceLock::new();
     let make =
-        || Arc::new(rayon::ThreadPoolBuilder::new().num_threads(4).build().expect("threads"));
+        || Arc::new(rayon_core::ThreadPoolBuilder::new().num_threads(4).build().expect("threads"));
     Some(POOL.get_or_init(make).clone())
 }
 

@@ -21,7 +21,7 @@ mod sort;
 use gpuarray_host_kernels::execute;
 use hal::operation::{Description, Operation};
 use hal::{DType, Scalar};
-use rayon::ThreadPool;
+use rayon_core::ThreadPool;
 use std::sync::Arc;
 
 fn sealed(operation: &Description) -> Operation {
@@ -41,7 +41,7 @@ fn run_with(operation: &Description, pool: &Arc<ThreadPool>) {
 }
 
 fn pool(threads: usize) -> Arc<ThreadPool> {
-    Arc::new(rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("pool"))
+    Arc::new(rayon_core::ThreadPoolBuilder::new().num_threads(threads).build().expect("pool"))
 }
 
 /// Executes an operation and compares each element of its output with the interpreter's.
