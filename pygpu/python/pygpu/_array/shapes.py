@@ -26,7 +26,7 @@ def strided_view(a: GPUArray, shape: Any, strides: Any, offset: int = 0) -> GPUA
 def iterate(a: GPUArray) -> Iterator[GPUArray]:
     """Returns the views along the first axis, one after another: ``iter(a)``."""
     if a.ndim == 0:
-        raise TypeError("iteration over a 0-d array")
+        raise TypeError("iteration over a 0-d array: one without axes has no parts")
     return map(a.__getitem__, range(len(a)))
 
 
