@@ -6,8 +6,9 @@
 //! preceded by a meeting of the block: all threads that can come have come before any goes on. A barrier more changes
 //! nothing of what correct programs compute.
 //!
-//! Two accesses are known to be to the same array by its name. Of arrays in global memory only elements that several threads
-//! share count, such as `x[0]` and `x[row]` with `row = thread / 32`; of shared memory all but those that are the
+//! Two accesses are known to be to the same array by its name. Of arrays in global memory elements that several threads
+//! share count, such as `x[0]` and `x[row]` with `row = thread / 32`, and where a meeting costs little those that may be
+//! another thread's, such as `x[n - 1 - thread]`; of shared memory all but those that are the
 //! thread's own in both statements. What one thread does alone, as behind `if (thread == 0)`, is one statement, and
 //! so is what depends on what is in memory.
 
@@ -26,9 +27,9 @@ use super::statements::{Body, Node, What};
 use super::words::{is_keyword, is_known_function};
 use aliases::{Array, may_be_one};
 use index::{Index, Indices, Test, may_differ};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
-use sums::are_ordered;
+use sums::{Sum, are_ordered};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
@@ -76,6 +77,8 @@ enum Who {
     Some,
     /// Some lanes of the first warp.
     Lanes,
+    /// Those behind a bound, whose statements may be parted.
+    Parts,
 }
 
 /// Puts meetings in front of statements, and returns where these begin, and whether one of them may not be needed.
@@ -129,6 +132,9 @@ struct Walk<'w, 't, 'a> {
     /// True if places count where threads may touch what others touch, and whether there are any.
     doubts: bool,
     has_doubts: bool,
+    /// Arrays of which a thread writes all elements that it reads, and no others: those are its own, as pairs of a sorting
+    /// network are.
+    owned: BTreeSet<String>,
     alone: Option<(String, Test)>,
     who: Who,
     /// How many loops are around a statement.
@@ -147,7 +153,7 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
         meets: &'w dyn Fn(&str) -> bool,
         doubts: bool,
     ) -> Walk<'w, 't, 'a> {
-        Walk {
+        let mut walk = Walk {
             lexemes,
             meets,
             body,
@@ -156,10 +162,33 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
             places: BTreeSet::new(),
             doubts,
             has_doubts: false,
+            owned: BTreeSet::new(),
             alone: None,
             who: Who::All,
             loops: 0,
+        };
+        walk.owned = walk.owned(0..lexemes.len(), true);
+        walk
+    }
+
+    /// What a thread owns in a range. Where all threads come, only what is `spread`: of `x[t]` and `x[n - 1 - t]` each element is
+    /// two threads'.
+    fn owned(&self, range: Range<usize>, spread: bool) -> BTreeSet<String> {
+        let mut arrays: HashMap<String, [BTreeSet<Vec<String>>; 2]> = HashMap::new();
+        for it in self.accesses(range).into_iter().filter(|it| !(spread && it.is_shared)) {
+            let is_spread = it.whole.iter().any(|it| it.is_free() || Sum::of(it).is_spread());
+            // Between two uses it may have changed.
+            let changes =
+                it.whole.iter().any(|it| it.is_free() && it.open_locals().next().is_some());
+            let element = it.whole.iter().map(Index::text).collect();
+            let known = arrays.entry(it.root).or_default();
+            if it.kind != Kind::Atomic && !changes && (is_spread || !spread) {
+                known[usize::from(it.kind == Kind::Write)].insert(element);
+            } else {
+                known[0].insert(Vec::new());
+            }
         }
+        arrays.into_iter().filter(|(_, [read, write])| read == write).map(|it| it.0).collect()
     }
 
     fn list(&mut self, nodes: &[Node]) {
@@ -313,10 +342,13 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
         }
         if !old.is_shared {
             let is_apart = both_write || are_others || self.is_own(old, new);
-            return (self.who == Who::All && !is_apart).then_some(Race::Doubtful);
+            let is_owned = self.owned.contains(&new.root);
+            let counts = matches!(self.who, Who::All | Who::Parts) && !is_apart && !is_owned;
+            return counts.then_some(Race::Doubtful);
         }
         let counts = match self.who {
-            Who::All => !both_write || old.kind != new.kind,
+            Who::Parts if self.owned.contains(&new.root) || self.is_own(old, new) => false,
+            Who::All | Who::Parts => !both_write || old.kind != new.kind,
             // Others may each own what they read and write, as pairs of a sorting network do.
             Who::Some => false,
             Who::Lanes => old.kind == Kind::Write && new.kind == Kind::Read,

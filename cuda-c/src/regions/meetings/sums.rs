@@ -207,6 +207,12 @@ impl Sum {
         }
     }
 
+    /// True if the thread's index is multiplied or divided.
+    pub(super) fn is_spread(&self) -> bool {
+        let spreads = |it: &str| matches!(it, "*" | "/" | "%" | "&" | "<<" | ">>");
+        self.own.iter().any(|it| it.split(' ').any(spreads))
+    }
+
     /// The number that the thread's index is multiplied by, if it is one term.
     pub(super) fn factor(&self) -> i64 {
         let [term] = &self.own[..] else { return 0 };
