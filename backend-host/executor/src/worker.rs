@@ -130,7 +130,8 @@ fn current() -> *mut Worker {
             // SAFETY: the worker lives until the thread ends.
             unsafe { (*worker)._registration = fault::Registration::new(worker) };
             current.set(worker);
-            OWNER.with(|_| ());
+            // A destructor of the thread that runs after the owner's has no owner: `run` frees the worker.
+            let _ = OWNER.try_with(|_| ());
         }
         current.get()
     })
@@ -150,6 +151,7 @@ pub(crate) unsafe fn run(grid: &Grid<'_>, blocks: std::ops::Range<u64>) -> Resul
                 message: format!("{} was launched by a kernel", grid.what()),
             }));
         }
+        let _late = OWNER.try_with(|_| ()).is_err().then(|| OwnWorker);
         let first = (*worker).take_fiber()?;
         (*worker).grid = ptr::from_ref(grid).cast();
         (*worker).run.is_stopped = &raw const grid.is_stopped;

@@ -108,7 +108,8 @@ impl HostStream {
             });
             // Work waits for what was queued before it alone, so no later function can hold it up.
             let ends = !self.device.engine().room.has_functions();
-            UNFINISHED.set(waits.filter(|_| ends));
+            // In a destructor of the thread nothing waits: the next call that does reports a failure.
+            let _ = UNFINISHED.try_with(|it| it.set(waits.filter(|_| ends)));
             Ok(())
         })
     }
@@ -116,7 +117,8 @@ impl HostStream {
     /// Waits for what [`HostStream::launch_checked`] has queued on the default stream, and returns what it fails
     /// with.
     pub(crate) fn finish_launch(&self) -> Result<()> {
-        let Some(unfinished) = UNFINISHED.take() else { return Ok(()) };
+        let unfinished = UNFINISHED.try_with(Cell::take).ok().flatten();
+        let Some(unfinished) = unfinished else { return Ok(()) };
         self.status.during(|| {
             unfinished.mark.wait_interruptibly()?;
             unfinished.outcome.leave().map_or(Ok(()), Err)

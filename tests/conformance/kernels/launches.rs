@@ -8,7 +8,9 @@ use gpuarray::memory::DeviceMemory;
 use gpuarray::{
     Complex, DeviceArray, DeviceAttribute, ErrorKind, Kernel, LaunchConfig, Result, Scalar, f16,
 };
+use std::cell::RefCell;
 use std::sync::Arc;
+use std::sync::mpsc::channel;
 
 tests![
     arguments_are_passed_by_their_types needs [Kernels],
@@ -31,6 +33,7 @@ tests![
     memory_of_a_launch_is_freed_behind_it needs [Kernels],
     freed_memory_is_no_argument needs [Kernels],
     launches_of_many_threads_do_not_mix needs [Kernels],
+    the_last_destructor_of_a_thread_launches_kernels needs [Kernels],
     a_stream_of_another_device_is_refused needs [Kernels, SecondDevice],
 ];
 
@@ -440,4 +443,44 @@ fn a_stream_of_another_device_is_refused(context: &Context) -> Outcome {
     let stream = second.create_stream(gpuarray::StreamOptions::default())?;
     let refused = launch(&kernel, ONE, &stream, ());
     expect_error(refused, ErrorKind::InvalidArgument, &[&here, &there])
+}
+
+/// What a thread does after the destructors of all that the library keeps for it.
+#[derive(Default)]
+struct Last(Option<Box<dyn FnOnce()>>);
+
+impl Drop for Last {
+    fn drop(&mut self) {
+        self.0.take().into_iter().for_each(|last| last());
+    }
+}
+
+thread_local! {
+    static LAST: RefCell<Last> = RefCell::default();
+}
+
+fn the_last_destructor_of_a_thread_launches_kernels(context: &Context) -> Outcome {
+    let kernel = programs::kernel(context, "axpy")?;
+    let (stream, (sender, seen)) = (context.stream()?, channel());
+    let x = DeviceArray::<f32>::ones(&context.device, &[100])?;
+    let axpy = move || -> Result<(f32, f32)> {
+        let mut y = (&x.on(&stream)? * 2.0)?;
+        launch(&kernel, grid(1, 128), &stream, (3.0f32, &x, &mut y, 100))?;
+        Ok((y.to_vec()?[99], y.sum()?))
+    };
+    std::thread::scope(|scope| {
+        let thread = scope.spawn(move || {
+            // Destructors run in the opposite order of the first uses.
+            LAST.with_borrow(|_| ());
+            let first = axpy();
+            LAST.with_borrow_mut(|last| {
+                last.0 = Some(Box::new(move || drop(sender.send((axpy(), axpy())))));
+            });
+            first
+        });
+        assert_eq!(thread.join().unwrap()?, (5.0, 500.0));
+        let (second, third) = seen.recv().expect("the destructor has run");
+        assert_eq!((second?, third?), ((5.0, 500.0), (5.0, 500.0)));
+        Ok(())
+    })
 }
