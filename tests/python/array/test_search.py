@@ -17,9 +17,9 @@ from processes import LIMIT
 FUZZ = Path(__file__).parents[2] / "fuzz"
 # On a double each new operation costs a run of the C++ compiler. On a GPU that others may use,
 # resets and shared memory are left out, and a process needs more addresses than it has memory.
-CASES = {"calls": 60, "programs": 25} if IS_DOUBLE else {"calls": 750, "programs": 150}
+CASES = {"calls": 60, "programs": 25} if IS_DOUBLE else {"calls": 300, "programs": 60}
 if TEST_ALL:
-    CASES = {name: 2 * count for name, count in CASES.items()}
+    CASES = {name: (2 if IS_DOUBLE else 5) * count for name, count in CASES.items()}
 ON_A_GPU = [] if ALONE else ["--no-managed", "--no-resets", "--memory=0"]
 
 
@@ -42,7 +42,7 @@ def test_nothing_is_found(name):
 
 
 def test_functions_that_have_numpys_names_agree_with_it():
-    cases = 40 if IS_DOUBLE else 2500 if TEST_ALL else 500
+    cases = 40 if IS_DOUBLE else 2500 if TEST_ALL else 200
     script = FUZZ / "numpy_functions.py"
     done = subprocess.run(
         [sys.executable, script, f"--cases={cases}", "--seed=20261129"],

@@ -18,7 +18,7 @@ INTERRUPTED = """
     import pygpu.autoinit
     from pygpu import driver, gpuarray
     stream = driver.Stream(1)
-    a = gpuarray.zeros(30_000_000, np.float64)
+    a = gpuarray.zeros(10_000_000, np.float64)
     event = driver.Event()
     # Fewer than the host's queues hold: more would be waited for here.
     for value in range(900):
@@ -42,7 +42,7 @@ INTERRUPTED = """
         "memcpy_dtoh": lambda: driver.memcpy_dtoh(np.empty(4), a.gpudata),
         "memcpy_htod": lambda: driver.memcpy_htod(a.gpudata, np.ones(4)),
     }
-    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
     start = time.monotonic()
     try:
         waits[sys.argv[1]]()
@@ -144,7 +144,7 @@ BESIDE_A_COPY = """
     from pygpu import driver, gpuarray
     # The other array is not used on the third, which comes behind the first.
     stream, other, third = driver.Stream(1), driver.Stream(1), driver.Stream(1)
-    a, b = gpuarray.zeros(30_000_000, np.float64), gpuarray.zeros(1000, np.float32)
+    a, b = gpuarray.zeros(10_000_000, np.float64), gpuarray.zeros(1000, np.float32)
     for shared in (a, b):
         shared.fill(1, stream)
         shared.fill(2, other)
