@@ -112,7 +112,7 @@ SOURCES := Cargo.toml Cargo.lock build.rs pyproject.toml README.md \
 demo: $(VENV)/.installed
 	$(PY) -m pygpu info
 	$(PY) -m pygpu run examples/photograph.py
-	$(CARGO) build --quiet --release -p pygpu -p gpuarray --no-default-features \
+	$(CARGO) build --quiet --release -p pygpu-module -p gpuarray --no-default-features \
 	  --features gpuarray/cuda,gpuarray/hip,gpuarray/host --example glue
 	$(TARGET)/release/examples/glue
 
