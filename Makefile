@@ -256,6 +256,7 @@ test-packages: $(MODULE) $(PACKAGES_BUILT)
 bench: $(VENV)/.installed
 	$(PY) benches/host_vs_numpy.py --wheel-folder $(WHEELS)
 	PYGPU_BACKEND=host PYGPU_HOST_THREADS=1 $(PY) benches/table.py
+	$(PY) benches/imports.py
 	$(CARGO) bench -p gpuarray-benches
 
 # By hand: an hour or more.

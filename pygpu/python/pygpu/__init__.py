@@ -5,12 +5,30 @@ so on. Importing them touches no GPU; a backend is opened by the first use.
 """
 
 import os as _os
+from typing import TYPE_CHECKING
 
 from ._array import methods as _array_class  # noqa: F401
-from ._checking import checking
 from ._core import __version__, backends, build_info, choose_backend
-from ._program.alias import install_as_pycuda
-from ._status import Status
+from ._lazy import names as _names
+
+if TYPE_CHECKING:
+    from ._checking import checking
+    from ._program.alias import install_as_pycuda
+    from ._status import Status
+else:
+    __getattr__, __dir__ = _names(
+        __name__,
+        {
+            "._checking": "checking",
+            "._program.alias": "install_as_pycuda",
+            "._status": "Status",
+            # PyCUDA's modules import each other, so that programs find these as attributes after
+            # they have imported another one. Those that do something at import are not here.
+            ".": """
+                characterize compiler compyte cumath curandom driver elementwise gpuarray reduction
+                scan tools""",
+        },
+    )
 
 if _os.environ.get("PYGPU_LEAKS"):
     from ._program.leaks import watch as _watch

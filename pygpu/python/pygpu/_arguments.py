@@ -97,6 +97,14 @@ def instance(name: str, value: Any, kind: type) -> Any:
     return value
 
 
+def member(name: str, members: Any, value: Any) -> Any:
+    """The member of an enumeration that a number stands for."""
+    number = whole(name, value)
+    if number not in members.values:
+        raise ValueError(f"{name} is {number}; {members.__name__} has the allowed ones")
+    return members(number)
+
+
 def array(name: str, value: Any) -> Any:
     """The value, which has to be an array of numpy's, of this library or like them."""
     if not all(hasattr(value, part) for part in ("shape", "dtype", "nbytes")):

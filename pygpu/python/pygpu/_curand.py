@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _core
-from ._driver.enumerations import direction_vector_set, known
+from . import _arguments, _core
+from ._lazy import names as _names
+
+if TYPE_CHECKING:
+    from ._driver.enumerations import direction_vector_set
+else:
+    __getattr__, __dir__ = _names(__name__, {"._driver.enumerations": "direction_vector_set"})
 
 __all__ = [
     "_get_direction_vectors",
@@ -33,8 +38,9 @@ def get_curand_version() -> tuple[int, int, int]:
 
 def _bits_of(direction: Any) -> tuple[int, bool]:
     """Returns the bits of a set's vectors, and whether they are scrambled."""
-    member = known("direction", direction_vector_set, direction)
-    names = direction_vector_set
+    from ._driver.enumerations import direction_vector_set as names  # made when asked for
+
+    member = _arguments.member("direction", names, direction)
     bits = 64 if member in (names.VECTOR_64, names.SCRAMBLED_VECTOR_64) else 32
     return bits, member in (names.SCRAMBLED_VECTOR_32, names.SCRAMBLED_VECTOR_64)
 

@@ -7,7 +7,6 @@ import sys
 import numpy as np
 
 from . import driver
-from ._kernels.snippets import module_of
 from .tools import context_dependent_memoize
 
 __all__ = [
@@ -73,6 +72,9 @@ def sizeof(type_name: str, preamble: str = "") -> int:
     >>> sizeof("pair", "struct pair { char first; double second; };")
     16
     """
+    # What few programs need, and takes a while to import.
+    from ._kernels.snippets import module_of
+
     module = module_of(
         f"{preamble}\n"
         'extern "C" __global__ void write_size(unsigned long long *output)\n'

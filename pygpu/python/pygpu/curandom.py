@@ -7,13 +7,12 @@ depends on it: the same seeds make the same arrays on every backend, and other o
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _core
+from . import _arguments, _core, _curand
 from ._array.creation import empty, full, to_gpu
 from ._array.random_generators import (
     PseudoRandomNumberGenerator,
@@ -25,10 +24,12 @@ from ._curand import (
     _get_direction_vectors,
     _get_scramble_constants32,
     _get_scramble_constants64,
-    direction_vector_set,
     get_curand_version,
 )
-from ._driver.enumerations import known
+from ._lazy import names as _names
+
+if TYPE_CHECKING:
+    from ._driver.enumerations import direction_vector_set
 
 __all__ = [
     "MRG32k3aRandomNumberGenerator",
@@ -49,13 +50,14 @@ __all__ = [
 
 
 if not TYPE_CHECKING:
+    _get, __dir__ = _names(__name__, {"._driver.enumerations": "direction_vector_set"})
 
     def __getattr__(name: str) -> Any:
         """``md5_code``, which few programs take, is made when it is first asked for."""
-        if name == "md5_code":
-            text = globals()[name] = _md5_code()
-            return text
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        if name != "md5_code":
+            return _get(name)
+        text = globals()[name] = _md5_code()
+        return text
 
 
 def rand(shape: Any, dtype: Any = np.float32, stream: Any = None) -> GPUArray:
@@ -108,6 +110,8 @@ def seed_getter_uniform(n: int) -> GPUArray:
     >>> bool((seeds == seeds[0]).all())
     True
     """
+    import random  # with its hashes, for this function alone
+
     return full([n], random.randint(0, 2**31 - 1), np.int32)
 
 
@@ -148,8 +152,8 @@ def generate_direction_vectors(count: int, direction: Any = None) -> GPUArray:
     ['0x80000000', '0xc0000000', '0xa0000000']
     """
     if direction is None:
-        direction = direction_vector_set.VECTOR_32
-    direction = known("direction", direction_vector_set, direction)
+        direction = _curand.direction_vector_set.VECTOR_32
+    direction = _arguments.member("direction", _curand.direction_vector_set, direction)
     bits = 64 if direction.name.endswith("64") else 32
     result = np.empty((count, bits), f"u{bits // 8}")
     _get_direction_vectors(direction, result, count)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from . import _core
 from ._core import (
@@ -35,98 +35,6 @@ from ._core import (
     pagelocked_empty,
     register_host_memory,
 )
-from ._driver.device import Context, Device
-from ._driver.handlers import (
-    ArgumentHandler,
-    In,
-    InOut,
-    Out,
-)
-from ._driver.host_memory import (
-    AlignedHostAllocation,
-    HostPointer,
-    aligned_empty,
-    aligned_empty_like,
-    aligned_zeros,
-    aligned_zeros_like,
-    managed_empty_like,
-    managed_zeros,
-    managed_zeros_like,
-    pagelocked_empty_like,
-    pagelocked_zeros,
-    pagelocked_zeros_like,
-)
-from ._driver.memcpy import (
-    Memcpy2D,
-    Memcpy3D,
-    Memcpy3DPeer,
-)
-from ._driver.memory import (
-    PointerHolderBase,
-    from_device,
-    from_device_like,
-    mem_alloc_like,
-    memcpy_dtod,
-    memcpy_dtod_async,
-    memcpy_dtoh,
-    memcpy_dtoh_async,
-    memcpy_htod,
-    memcpy_htod_async,
-    memcpy_peer,
-    memcpy_peer_async,
-    memset_d2d8,
-    memset_d2d8_async,
-    memset_d2d16,
-    memset_d2d16_async,
-    memset_d2d32,
-    memset_d2d32_async,
-    memset_d8,
-    memset_d8_async,
-    memset_d16,
-    memset_d16_async,
-    memset_d32,
-    memset_d32_async,
-    to_device,
-)
-from ._driver.opengl import (
-    BufferObject,
-    BufferObjectMapping,
-    RegisteredBuffer,
-    RegisteredImage,
-    RegisteredMapping,
-    RegisteredObject,
-    gl_init,
-    make_gl_context,
-)
-from ._driver.surfaces import SurfaceReference
-from ._driver.texture_arrays import (
-    Array,
-    ArrayDescriptor,
-    ArrayDescriptor3D,
-    dtype_to_array_format,
-)
-from ._driver.texture_copies import (
-    bind_array_to_texref,
-    gpuarray_to_array,
-    make_multichannel_2d_array,
-    matrix_to_array,
-    matrix_to_texref,
-    memcpy_atoa,
-    memcpy_atod,
-    memcpy_atoh,
-    memcpy_dtoa,
-    memcpy_htoa,
-    np_to_array,
-    py_memcpy_atoh,
-    py_memcpy_htoa,
-)
-from ._driver.textures import (
-    TR_DEFAULT,
-    TRSA_OVERRIDE_FORMAT,
-    TRSF_NORMALIZED_COORDINATES,
-    TRSF_READ_AS_INTEGER,
-    TextureReference,
-)
 from ._errors import (
     BackendUnavailable,
     CompileError,
@@ -137,8 +45,10 @@ from ._errors import (
     RuntimeError,
     Unsupported,
 )
+from ._lazy import names as _names
 
 if TYPE_CHECKING:
+    from ._driver.device import Context, Device
     from ._driver.enumerations import (
         address_mode,
         array3d_flags,
@@ -167,6 +77,137 @@ if TYPE_CHECKING:
         profiler_output_mode,
         shared_config,
     )
+    from ._driver.handlers import (
+        ArgumentHandler,
+        In,
+        InOut,
+        Out,
+    )
+    from ._driver.host_memory import (
+        AlignedHostAllocation,
+        HostPointer,
+        aligned_empty,
+        aligned_empty_like,
+        aligned_zeros,
+        aligned_zeros_like,
+        managed_empty_like,
+        managed_zeros,
+        managed_zeros_like,
+        pagelocked_empty_like,
+        pagelocked_zeros,
+        pagelocked_zeros_like,
+    )
+    from ._driver.memcpy import (
+        Memcpy2D,
+        Memcpy3D,
+        Memcpy3DPeer,
+    )
+    from ._driver.memory import (
+        PointerHolderBase,
+        from_device,
+        from_device_like,
+        mem_alloc_like,
+        memcpy_dtod,
+        memcpy_dtod_async,
+        memcpy_dtoh,
+        memcpy_dtoh_async,
+        memcpy_htod,
+        memcpy_htod_async,
+        memcpy_peer,
+        memcpy_peer_async,
+        memset_d2d8,
+        memset_d2d8_async,
+        memset_d2d16,
+        memset_d2d16_async,
+        memset_d2d32,
+        memset_d2d32_async,
+        memset_d8,
+        memset_d8_async,
+        memset_d16,
+        memset_d16_async,
+        memset_d32,
+        memset_d32_async,
+        to_device,
+    )
+    from ._driver.opengl import (
+        BufferObject,
+        BufferObjectMapping,
+        RegisteredBuffer,
+        RegisteredImage,
+        RegisteredMapping,
+        RegisteredObject,
+        gl_init,
+        make_gl_context,
+    )
+    from ._driver.surfaces import SurfaceReference
+    from ._driver.texture_arrays import (
+        Array,
+        ArrayDescriptor,
+        ArrayDescriptor3D,
+        dtype_to_array_format,
+    )
+    from ._driver.texture_copies import (
+        bind_array_to_texref,
+        gpuarray_to_array,
+        make_multichannel_2d_array,
+        matrix_to_array,
+        matrix_to_texref,
+        memcpy_atoa,
+        memcpy_atod,
+        memcpy_atoh,
+        memcpy_dtoa,
+        memcpy_htoa,
+        np_to_array,
+        py_memcpy_atoh,
+        py_memcpy_htoa,
+    )
+    from ._driver.textures import (
+        TR_DEFAULT,
+        TRSA_OVERRIDE_FORMAT,
+        TRSF_NORMALIZED_COORDINATES,
+        TRSF_READ_AS_INTEGER,
+        TextureReference,
+    )
+else:
+    __getattr__, __dir__ = _names(
+        __name__,
+        {
+            "._driver.device": "Context Device",
+            "._driver.handlers": "ArgumentHandler In InOut Out",
+            "._driver.host_memory": """
+                AlignedHostAllocation HostPointer aligned_empty aligned_empty_like aligned_zeros
+                aligned_zeros_like managed_empty_like managed_zeros managed_zeros_like
+                pagelocked_empty_like pagelocked_zeros pagelocked_zeros_like""",
+            "._driver.memcpy": "Memcpy2D Memcpy3D Memcpy3DPeer",
+            "._driver.memory": """
+                PointerHolderBase from_device from_device_like mem_alloc_like memcpy_dtod
+                memcpy_dtod_async memcpy_dtoh memcpy_dtoh_async memcpy_htod memcpy_htod_async
+                memcpy_peer memcpy_peer_async memset_d16 memset_d16_async memset_d2d16
+                memset_d2d16_async memset_d2d32 memset_d2d32_async memset_d2d8 memset_d2d8_async
+                memset_d32 memset_d32_async memset_d8 memset_d8_async to_device""",
+            "._driver.opengl": """
+                BufferObject BufferObjectMapping RegisteredBuffer RegisteredImage
+                RegisteredMapping RegisteredObject gl_init make_gl_context""",
+            "._driver.surfaces": "SurfaceReference",
+            "._driver.texture_arrays": """
+                Array ArrayDescriptor ArrayDescriptor3D dtype_to_array_format""",
+            "._driver.texture_copies": """
+                bind_array_to_texref gpuarray_to_array make_multichannel_2d_array matrix_to_array
+                matrix_to_texref memcpy_atoa memcpy_atod memcpy_atoh memcpy_dtoa memcpy_htoa
+                np_to_array py_memcpy_atoh py_memcpy_htoa""",
+            "._driver.textures": """
+                TRSA_OVERRIDE_FORMAT TRSF_NORMALIZED_COORDINATES TRSF_READ_AS_INTEGER TR_DEFAULT
+                TextureReference""",
+            "._driver.enumerations": """
+                address_mode array3d_flags array_cubemap_face array_format compute_mode ctx_flags
+                device_attribute event_flags filter_mode func_cache function_attribute
+                graphics_map_flags graphics_register_flags host_alloc_flags ipc_mem_flags
+                jit_fallback jit_input_type jit_option jit_target limit mem_attach_flags
+                mem_host_register_flags memory_type pointer_attribute profiler_output_mode
+                shared_config""",
+        },
+    )
+
 
 __all__ = [
     "TRSA_OVERRIDE_FORMAT",
@@ -452,24 +493,6 @@ def set_debugging(flag: bool = True) -> None:
     """
     global CUDA_DEBUGGING
     CUDA_DEBUGGING = flag
-
-
-if not TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Any:
-        """Imports the enumerations when one is used."""
-        if name not in __all__:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from ._driver import enumerations as _enumerations
-
-        globals().update(
-            (it, getattr(_enumerations, it)) for it in __all__ if hasattr(_enumerations, it)
-        )
-        return globals()[name]
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
 
 
 HostAllocation = PagelockedHostAllocation

@@ -29,83 +29,123 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _core, cumath
-from ._array import as_numpy
-from ._array.advanced_indexing import (
-    compress,
-    flatnonzero,
-    multi_put,
-    multi_take,
-    multi_take_put,
-    nonzero,
-    take,
-)
-from ._array.axes import argmax, argmin, argsort, cumprod, cumsum, sort
-from ._array.creation import (
-    arange,
-    empty,
-    empty_like,
-    eye,
-    full,
-    full_like,
-    identity,
-    linspace,
-    ones,
-    ones_like,
-    to_gpu,
-    to_gpu_async,
-    zeros,
-    zeros_like,
-)
-from ._array.numerics import allclose, array_equal, clip, diff, isclose, nan_to_num, round
-from ._array.products import dot, matmul, subset_dot, subset_max, subset_min, subset_sum
-from ._array.pycuda_methods import _get_common_dtype  # noqa: F401
-from ._array.reductions import (
-    all,
-    amax,
-    amin,
-    any,
-    count_nonzero,
-    max,
-    mean,
-    min,
-    nanprod,
-    nansum,
-    prod,
-    ptp,
-    std,
-    sum,
-    var,
-)
-from ._array.shapes import (
-    array_split,
-    broadcast_arrays,
-    broadcast_to,
-    concatenate,
-    diagonal,
-    expand_dims,
-    flip,
-    fliplr,
-    flipud,
-    hstack,
-    moveaxis,
-    repeat,
-    reshape,
-    roll,
-    split,
-    stack,
-    swapaxes,
-    tile,
-    trace,
-    transpose,
-    tril,
-    triu,
-    vstack,
-)
-from ._array.vector_types import vec
+from . import _core
+from ._array.as_numpy import HOMES as _HOMES
 from ._core import ArrayFlags, GPUArray
-from ._exchange.protocols import from_cuda_array_interface, from_dlpack
-from .characterize import has_double_support
+from ._lazy import names as _names
+from .cumath import __all__ as _cumath
+
+# Functions of numpy's name, but for three of PyCUDA's that are not numpy's for integers.
+_OF_CUMATH = sorted({*_cumath}.difference(("fabs", "frexp", "modf", "minimum", "maximum")))
+
+if TYPE_CHECKING:
+    from ._array.advanced_indexing import (
+        compress,
+        flatnonzero,
+        multi_put,
+        multi_take,
+        multi_take_put,
+        nonzero,
+        take,
+    )
+    from ._array.as_numpy.conversion import *  # noqa: F403
+    from ._array.as_numpy.linear import *  # noqa: F403
+    from ._array.as_numpy.numeric import *  # noqa: F403
+    from ._array.as_numpy.order import *  # noqa: F403
+    from ._array.as_numpy.shaping import *  # noqa: F403
+    from ._array.as_numpy.statistics import *  # noqa: F403
+    from ._array.axes import argmax, argmin, argsort, cumprod, cumsum, sort
+    from ._array.creation import (
+        arange,
+        empty,
+        empty_like,
+        eye,
+        full,
+        full_like,
+        identity,
+        linspace,
+        ones,
+        ones_like,
+        to_gpu,
+        to_gpu_async,
+        zeros,
+        zeros_like,
+    )
+    from ._array.numerics import allclose, array_equal, clip, diff, isclose, nan_to_num, round
+    from ._array.products import dot, matmul, subset_dot, subset_max, subset_min, subset_sum
+    from ._array.pycuda_methods import _get_common_dtype  # noqa: F401
+    from ._array.reductions import (
+        all,
+        amax,
+        amin,
+        any,
+        count_nonzero,
+        max,
+        mean,
+        min,
+        nanprod,
+        nansum,
+        prod,
+        ptp,
+        std,
+        sum,
+        var,
+    )
+    from ._array.shapes import (
+        array_split,
+        broadcast_arrays,
+        broadcast_to,
+        concatenate,
+        diagonal,
+        expand_dims,
+        flip,
+        fliplr,
+        flipud,
+        hstack,
+        moveaxis,
+        repeat,
+        reshape,
+        roll,
+        split,
+        stack,
+        swapaxes,
+        tile,
+        trace,
+        transpose,
+        tril,
+        triu,
+        vstack,
+    )
+    from ._array.vector_types import vec
+    from ._exchange.protocols import from_cuda_array_interface, from_dlpack
+    from .characterize import has_double_support
+    from .cumath import *  # noqa: F403
+else:
+    __getattr__, __dir__ = _names(
+        __name__,
+        {
+            "._array.advanced_indexing": """
+                compress flatnonzero multi_put multi_take multi_take_put nonzero take""",
+            "._array.axes": "argmax argmin argsort cumprod cumsum sort",
+            "._array.creation": """
+                arange empty empty_like eye full full_like identity linspace ones ones_like
+                to_gpu to_gpu_async zeros zeros_like""",
+            "._array.numerics": "allclose array_equal clip diff isclose nan_to_num round",
+            "._array.products": "dot matmul subset_dot subset_max subset_min subset_sum",
+            "._array.pycuda_methods": "_get_common_dtype",
+            "._array.reductions": """
+                all amax amin any count_nonzero max mean min nanprod nansum prod ptp std sum var""",
+            "._array.shapes": """
+                array_split broadcast_arrays broadcast_to concatenate diagonal expand_dims flip
+                fliplr flipud hstack moveaxis repeat reshape roll split stack swapaxes tile trace
+                transpose tril triu vstack""",
+            "._array.vector_types": "vec",
+            "._exchange.protocols": "from_cuda_array_interface from_dlpack",
+            ".characterize": "has_double_support",
+            ".cumath": " ".join(_OF_CUMATH),
+            **_HOMES,
+        },
+    )
 
 __all__ = [
     "ArrayFlags",
@@ -202,31 +242,7 @@ __all__ = [
     "zeros_like",
 ]
 
-# Functions of numpy, imported when a program first asks for one, and those of ``cumath`` but
-# for three of PyCUDA's, which are not numpy's for integers.
-_OF_CUMATH = {*cumath.__all__}.difference(__all__, ("fabs", "frexp", "modf"))
-__all__ += [*as_numpy.MODULES, *sorted(_OF_CUMATH)]
-
-if TYPE_CHECKING:
-    from ._array.as_numpy.conversion import *  # noqa: F403
-    from ._array.as_numpy.linear import *  # noqa: F403
-    from ._array.as_numpy.numeric import *  # noqa: F403
-    from ._array.as_numpy.order import *  # noqa: F403
-    from ._array.as_numpy.shaping import *  # noqa: F403
-    from ._array.as_numpy.statistics import *  # noqa: F403
-    from .cumath import *  # noqa: F403
-
-
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = as_numpy.function(name) if name in as_numpy.MODULES else getattr(cumath, name)
-    return globals().setdefault(name, found)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
-
+__all__ += [*" ".join(_HOMES.values()).split(), *_OF_CUMATH]
 
 _minimum, _maximum, _logical_and, _logical_or, _logical_not = map(
     _core.named_functions["gpuarray"].__getitem__,
@@ -453,7 +469,7 @@ def _memcpy_discontig(dst: Any, src: Any, async_: bool = False, stream: Any = No
 
 def _rebuild(cls: type, data: Any) -> GPUArray:
     """Makes an array from its pickled elements; its class is kept."""
-    plain = to_gpu(data)
+    plain = _core.to_gpu(data)
     if cls is GPUArray:
         return plain
     return cls(plain.shape, plain.dtype, gpudata=plain.gpudata, strides=plain.strides)

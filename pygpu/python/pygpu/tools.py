@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import driver
 from ._core import (
@@ -16,19 +16,32 @@ from ._core import (
     PooledHostAllocation,
     bitlog2,
 )
-from ._driver.debug_pool import DebugMemoryPool
-from ._kernels.c_types import (
-    Argument,
-    ScalarArg,
-    VectorArg,
-    base_dtype_to_ctype,
-    dtype_to_ctype,
-    get_arg_type,
-    get_or_register_dtype,
-    match_dtype_to_c_struct,
-    parse_c_arg,
-    register_dtype,
-)
+from ._lazy import names as _names
+
+if TYPE_CHECKING:
+    from ._driver.debug_pool import DebugMemoryPool
+    from ._kernels.c_types import (
+        Argument,
+        ScalarArg,
+        VectorArg,
+        base_dtype_to_ctype,
+        dtype_to_ctype,
+        get_arg_type,
+        get_or_register_dtype,
+        match_dtype_to_c_struct,
+        parse_c_arg,
+        register_dtype,
+    )
+else:
+    __getattr__, __dir__ = _names(
+        __name__,
+        {
+            "._driver.debug_pool": "DebugMemoryPool",
+            "._kernels.c_types": """
+                Argument ScalarArg VectorArg base_dtype_to_ctype dtype_to_ctype get_arg_type
+                get_or_register_dtype match_dtype_to_c_struct parse_c_arg register_dtype""",
+        },
+    )
 
 __all__ = [
     "Argument",

@@ -57,7 +57,7 @@ def sources(monkeypatch, tmp_path):
 
     monkeypatch.setattr(_core, "compile_source", keep)
     monkeypatch.setattr(_core, "runs_kernels_on_host", lambda: False)
-    monkeypatch.setattr(compiler, "CompileError", ())
+    monkeypatch.setattr("pygpu._compile.compilation.CompileError", ())
     return tmp_path
 
 

@@ -10,6 +10,7 @@ import pytest
 from device import BACKEND, IS_DOUBLE, busy
 from pairs import check, numbers
 from processes import run_python
+from tables import each_row
 
 from pygpu import autoinit, driver, gpuarray
 
@@ -70,35 +71,57 @@ def test_unhandled_error_with_work_in_flight():
 
 
 # What Python's own library may add to numpy's imports: each module costs every program its time.
-LIGHT = {
-    "__future__", "atexit", "copy", "errno", "fnmatch", "importlib._abc", "importlib.util",
-    "ipaddress", "ntpath", "pathlib", "threading", "traceback", "urllib", "urllib.parse",
-}  # fmt: skip
+LIGHT = {"__future__", "atexit"}
+# The faces of other libraries, which few programs import, and what each has in addition.
+FACES = {
+    "PybindGPU": {"mmap", "threading"},
+    "pygpu.arrow": {"threading"},
+    "pygpu.cuda": set(),
+    "pygpu.ipc": {"_json", "copy", "dataclasses", "inspect", "json", "pickletools"},
+    "pygpu.numba": set(),
+}
+OF_PYCUDA = (
+    *("autoinit", "characterize", "compiler", "cumath", "curandom", "driver", "elementwise"),
+    *("gpuarray", "reduction", "scan", "tools"),
+)
+ADDED = """
+    import sys
+    import numpy
+    before = set(sys.modules)
+    import {module}
+    print(*set(sys.modules) - before)
+"""
 
 
-def test_imports_bring_little_of_the_standard_library():
-    code = """
-        import sys
-        import numpy
-        before = set(sys.modules)
-        import pygpu.autoinit, pygpu.compiler, pygpu.elementwise, pygpu.gpuarray, pygpu.reduction
-        added = {name for name in set(sys.modules) - before if not name.startswith("pygpu")}
-        print(*added - set(sys.argv[1:]))
-    """
+@each_row("module", [*(f"pygpu.{name}" for name in OF_PYCUDA), *FACES])
+def test_an_import_brings_little_of_the_standard_library(module):
+    added = run_python(ADDED.format(module=module), fresh=True).stdout.split()
     # Newer versions of Python import parts of packages that older ones have in one.
-    extra = run_python(code, *LIGHT, fresh=True).stdout.split()
-    assert [name for name in extra if name.partition(".")[0] not in LIGHT] == []
+    names = {name.partition(".")[0] for name in added} & sys.stdlib_module_names
+    assert names - {"importlib"} <= LIGHT | FACES.get(module, set()), module
 
 
-def test_imports_leave_kernels_and_enumerations_for_later():
-    code = """
-        import sys
-        import pygpu.driver, pygpu.gpuarray
-        late = {"_enumerations", "_snippets", "compiler", "cumath", "elementwise", "reduction"}
-        print(*sorted(name for name in late if f"pygpu.{name}" in sys.modules))
-        print(pygpu.driver.device_attribute.WARP_SIZE, "pygpu._driver.enumerations" in sys.modules)
-    """
-    assert run_python(code, fresh=True).stdout.splitlines() == ["", "WARP_SIZE True"]
+def test_imports_leave_what_functions_need_for_later():
+    modules = ", ".join(f"pygpu.{name}" for name in OF_PYCUDA if name != "curandom")
+    added = set(run_python(ADDED.format(module=modules), fresh=True).stdout.split())
+    private = {name for name in added if name.startswith("pygpu._")}
+    assert private == {
+        *(f"pygpu.{name}" for name in ("_arguments", "_core", "_errors", "_lazy")),
+        *(f"pygpu.{name}" for name in ("_array", "_array.methods", "_driver", "_driver.device")),
+    }
+    # And what a module names is there when a program asks for it.
+    run_python(
+        f"""
+        import {modules}, pygpu.curandom, pygpu.cuda
+        for name in {OF_PYCUDA} + ("cuda",):
+            module = getattr(pygpu, name)
+            names = getattr(module, "__all__", ())
+            assert set(names) <= set(dir(module)), name
+            for each in names:
+                getattr(module, each)
+        """,
+        fresh=True,
+    )
 
 
 def test_import_touches_no_device():

@@ -100,7 +100,7 @@ def test_a_block_of_many_tiles_has_no_races(monkeypatch):
     scan = InclusiveScanKernel(np.int32, "a + b", options=["-D__GPUARRAY_DOUBLE__"])
     x = np.arange(6 * TILE + 5, dtype=np.int32) % 7
     for blocks in (1024, 2, 1):
-        monkeypatch.setattr("pygpu.scan._TILE_BLOCKS", blocks)
+        monkeypatch.setattr("pygpu._kernels.scan_kernel._TILE_BLOCKS", blocks)
         with checking():
             assert (scan(gpuarray.to_gpu(x), "new").get() == np.cumsum(x)).all()
 

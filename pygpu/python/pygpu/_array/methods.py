@@ -22,6 +22,9 @@ _METHODS = {
     "__array_ufunc__": (".numpy_functions", "array_ufunc"),
     "__dlpack__": (".._exchange.protocols", "dlpack"),
     "__dlpack_device__": (".._exchange.protocols", "dlpack_device"),
+    "_axpbyz": (".pycuda_methods", "_axpbyz"),
+    "_axpbz": (".pycuda_methods", "_axpbz"),
+    "_elwise_multiply": (".pycuda_methods", "_elwise_multiply"),
     "__iter__": (".shapes", "iterate"),
     "argmax": (".axes", "argmax"),
     "argmin": (".axes", "argmin"),
@@ -57,6 +60,9 @@ class _Method:
 
 for _name in _METHODS:
     setattr(GPUArray, _name, _Method(_name))
+# The division of Python 2, which PyCUDA's programs call.
+for _name in ("truediv", "rtruediv", "itruediv"):
+    setattr(GPUArray, f"__{_name.replace('true', '')}__", getattr(GPUArray, f"__{_name}__"))
 
 # No operation of this package reads these from an object.
 _NAMES = ("nbytes", "mem_size", "base", "_grid", "_block")

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import functools
 import inspect
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import _core, cumath, gpuarray
 from .._core import GPUArray
-from . import as_numpy
+from .as_numpy import DIFFERENT
 from .reductions import REDUCTIONS, UNSET, reduce_some
 
 if TYPE_CHECKING:
@@ -56,8 +57,8 @@ _ALIASES = {
 
 def _counterpart(name: str) -> Callable[..., Any] | None:
     """Returns what does the work of numpy's function on the device."""
-    if name in as_numpy.DIFFERENT:
-        return as_numpy.different(name)
+    if name in DIFFERENT:
+        return getattr(import_module(f".as_numpy.{DIFFERENT[name]}", __package__), name)
     if name in gpuarray.__all__:
         return getattr(gpuarray, name)
     method = getattr(GPUArray, name, None)

@@ -1,5 +1,4 @@
-"""Methods of PyCUDA's arrays that programs call although their names are private, and those of
-Python 2's division: packages derive classes from them, or call them to save memory."""
+"""Methods of PyCUDA's arrays that packages call although their names are private."""
 
 from __future__ import annotations
 
@@ -67,15 +66,3 @@ def _elwise_multiply(
     dtypes = self.dtype, other.dtype, out.dtype, "*", self.shape == (), other.shape == ()
     _run("get_binary_op_kernel", dtypes, (self, other, out), stream)
     return out
-
-
-_METHODS = {
-    "_axpbyz": _axpbyz,
-    "_axpbz": _axpbz,
-    "_elwise_multiply": _elwise_multiply,
-    "__div__": GPUArray.__truediv__,
-    "__rdiv__": GPUArray.__rtruediv__,
-    "__idiv__": GPUArray.__itruediv__,
-}
-for _name, _method in _METHODS.items():
-    setattr(GPUArray, _name, _method)

@@ -14,6 +14,8 @@ _NO_CODE = re.compile(
     re.DOTALL,
 )
 
+_REFERENCE = re.compile(r"\b(?:texture|surface)\s*<")
+
 
 def without_comments(text: str) -> str:
     """Returns a text with a space in place of each comment."""
@@ -25,14 +27,19 @@ def code_of(text: str) -> str:
     return _NO_CODE.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
 
 
+def declares_references(source: str) -> bool:
+    """Whether a text may declare texture or surface references."""
+    return _REFERENCE.search(source) is not None
+
+
 # -- attributes -------------------------------------------------------------------------------
 
 _OF_TYPES = ("__align__", "__attribute__")
 _OF_VARIABLES = ("__constant__", "__device__", "__shared__", "__managed__")
-_DEFINITION = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)(.*(?:\\\n.*)*)", re.MULTILINE)
-_DIRECTIVE = re.compile(r"^[ \t]*#.*(?:\\\n.*)*", re.MULTILINE)
-_STRUCTURE = re.compile(r"\b(?:struct|union|class)\b(?!.*\b(?:struct|union|class)\b)", re.DOTALL)
-_BASES = re.compile(r"(?<!:):(?!:)")
+_DEFINITION = r"^[ \t]*#[ \t]*define[ \t]+(\w+)(.*(?:\\\n.*)*)"
+_DIRECTIVE = r"^[ \t]*#.*(?:\\\n.*)*"
+_STRUCTURE = r"\b(?:struct|union|class)\b(?!.*\b(?:struct|union|class)\b)"
+_BASES = r"(?<!:):(?!:)"
 
 
 def with_attributes_in_front(text: str, backend: str) -> str:
@@ -50,7 +57,7 @@ def with_attributes_in_front(text: str, backend: str) -> str:
         return text
     names = _names(code, attributes)
     # Braces of macros' definitions open and close nothing.
-    code = _DIRECTIVE.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), code)
+    code = re.sub(_DIRECTIVE, lambda it: re.sub(r"[^\n]", " ", it[0]), code, flags=re.MULTILINE)
     edits = []
     for close, start, end in _behind_braces(code, names):
         keyword = _keyword(code, close)
@@ -69,7 +76,7 @@ def with_attributes_in_front(text: str, backend: str) -> str:
 def _names(code: str, attributes: Iterable[str]) -> re.Pattern[str]:
     """A pattern of the words that stand for attributes: also macros, and macros of macros."""
     names = set(attributes)
-    definitions = _DEFINITION.findall(code)
+    definitions = re.findall(_DEFINITION, code, re.MULTILINE)
     count = 0
     while count != len(names):
         count = len(names)
@@ -112,6 +119,6 @@ def _keyword(code: str, close: int) -> tuple[int, int] | None:
     else:
         return None
     head = max(code.rfind(mark, 0, place) for mark in ";{}") + 1
-    declared = _BASES.split(code[head:place], maxsplit=1)[0]
-    found = None if re.search(r"[()=]", declared) else _STRUCTURE.search(declared)
+    declared = re.split(_BASES, code[head:place], maxsplit=1)[0]
+    found = None if re.search(r"[()=]", declared) else re.search(_STRUCTURE, declared, re.DOTALL)
     return None if found is None else (head + found.start(), head + found.end())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from .. import _core
 from . import headers as _headers
-from .c_text import code_of
+from .c_text import code_of, declares_references
 from .macros import NAMES_OF_HIP
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def vectors(code: str) -> str:
     """Returns the lines that make a program's vector types plain structures, if it has any."""
     if not _VECTOR.search(code):
         return ""
-    has_textures = _headers.declares_references(code) or _headers.names_textures(code)
+    has_textures = declares_references(code) or _headers.names_textures(code)
     lines = f"#include <{_headers.TEXTURES}>\n" if has_textures else ""
     if _WHOLE_PLACE.search(code) and not _DECLARED_PLACE.search(code):
         lines += "#define PYGPU_WHOLE_PLACES\n"

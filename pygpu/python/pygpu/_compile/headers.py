@@ -124,7 +124,6 @@ TEXTURES = "pygpu-cuda-textures.hpp"
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)
 _CONDITION = re.compile(r"^[ \t]*#[ \t]*(?:endif|else|elif)\b(?:[^\n]*\\\n)*[^\n]*$", re.MULTILINE)
-_REFERENCE = re.compile(r"\b(?:texture|surface)\s*<")
 _STATIC_REFERENCE = re.compile(r"\bstatic(?=\s+(?:texture|surface)\s*<)")
 _TEXTURE = re.compile(
     r"\b(?:(?:tex|surf)[123]D|cuda(?:Texture|Surface|ReadMode|AddressMode|FilterMode|BoundaryMode))"
@@ -194,11 +193,6 @@ def _own_texts(source: str, folders: Sequence[str], seen: set[str]) -> Iterator[
 def has_includes(source: str) -> bool:
     """Whether a text may include a file, by whatever spelling."""
     return _ANY_INCLUDE.search(source.replace("\\\n", "")) is not None
-
-
-def declares_references(source: str) -> bool:
-    """Whether a text may declare texture or surface references."""
-    return _REFERENCE.search(source) is not None
 
 
 def names_textures(source: str) -> bool:

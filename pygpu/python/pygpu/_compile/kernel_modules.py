@@ -6,10 +6,9 @@ import os
 import re
 from typing import TYPE_CHECKING, Any
 
-from .. import _arguments, _core
-from .._core import Linker
+from .. import _arguments, _core, compiler, driver
+from .._core import Linker, module_from_buffer
 from .._driver.device import Context
-from .._driver.enumerations import jit_input_type
 from .._errors import Unsupported
 from . import headers
 from .c_text import code_of
@@ -116,6 +115,59 @@ class CudaModule:
         return self.module.get_surfref(name)
 
 
+class SourceModule(CudaModule):
+    """A module compiled from CUDA C for the current device.
+
+    Parameters
+    ----------
+    source : str
+        CUDA C.
+    nvcc, options, keep, no_extern_c, arch, code, cache_dir, include_dirs : object
+        As for :func:`pygpu.compiler.compile`.
+
+    Raises
+    ------
+    CompileError
+        The source is refused; ``stderr`` is the compiler's log.
+    Unsupported
+        The backend has no compiler.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pygpu import autoinit, compiler, driver, gpuarray
+    >>> module = compiler.SourceModule(
+    ...     "__global__ void twice(float *x) { x[threadIdx.x] *= 2; }"
+    ... )
+    >>> twice = module.get_function("twice")
+    >>> a = gpuarray.to_gpu(np.ones(3, np.float32))
+    >>> twice(a, block=(3, 1, 1))
+    >>> a.get()
+    array([2., 2., 2.], dtype=float32)
+    """
+
+    def __init__(
+        self,
+        source: str,
+        nvcc: str = "nvcc",
+        options: Sequence[str] | None = None,
+        keep: bool = False,
+        no_extern_c: bool = False,
+        arch: str | None = None,
+        code: str | None = None,
+        cache_dir: str | bool | None = None,
+        include_dirs: Sequence[str] | None = None,
+    ) -> None:
+        check_arch(arch)
+        self.module = module_from_buffer(
+            compiler.compile(
+                source, nvcc, options, keep, no_extern_c, arch, code, cache_dir, include_dirs
+            )
+        )
+        # Errors of launches tell pointers by it.
+        self.module._text = str(source)
+
+
 class DynamicModule(CudaModule):
     """A module linked from several sources, files and libraries: add them, then call :meth:`link`.
     The methods return the module.
@@ -202,9 +254,6 @@ class DynamicModule(CudaModule):
         Unsupported
             The device is not NVIDIA's, and has no PTX.
         """
-        # It imports this module, and programs change its flags.
-        from .. import compiler
-
         self._open_linker()
         if (backend := _core.choose_backend()) != "cuda":
             raise Unsupported(
@@ -225,7 +274,7 @@ class DynamicModule(CudaModule):
             include_dirs,
             target="ptx",
         )
-        return self.add_data(ptx, jit_input_type.PTX, name)
+        return self.add_data(ptx, driver.jit_input_type.PTX, name)
 
     def add_data(self, data: Any, input_type: int, name: str = "unknown") -> DynamicModule:
         """Adds code from memory.
@@ -273,7 +322,9 @@ class DynamicModule(CudaModule):
         OSError
             The library is not there.
         """
-        return self.add_file(_find_library(libname, self.cuda_libdir), jit_input_type.LIBRARY)
+        return self.add_file(
+            _find_library(libname, self.cuda_libdir), driver.jit_input_type.LIBRARY
+        )
 
     def link(self) -> DynamicModule:
         """Links what was added, and loads it."""
@@ -324,11 +375,9 @@ class DynamicSourceModule(DynamicModule):
         include_dirs: Sequence[str] | None = None,
         cuda_libdir: str | None = None,
     ) -> None:
-        from .. import compiler  # which imports this module
-
         if not _OF_RUNTIME.search(code_of(source)):
             self.linker = None
-            compiled = compiler.SourceModule(
+            compiled = SourceModule(
                 source, nvcc, options, keep, no_extern_c, arch, code, cache_dir, include_dirs
             )
             self.module = compiled.module

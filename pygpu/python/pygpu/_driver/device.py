@@ -6,10 +6,9 @@ from _thread import _local as thread_local
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from .. import _arguments, _core
+from .. import _arguments, _core, driver
 from .._errors import Error, LogicError
 
-# Methods import the enumerations when they are called, because making them takes long.
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -119,16 +118,12 @@ class Device:
         value = _core.device_attribute(self._ordinal, number)
         if number != _COMPUTE_MODE:
             return value
-        from .enumerations import compute_mode
-
-        return compute_mode(value)
+        return driver.compute_mode(value)
 
     def get_attributes(self) -> dict[device_attribute, int]:
         """Returns all properties that the device knows."""
-        from .enumerations import device_attribute
-
         result = {}
-        for attribute in device_attribute:
+        for attribute in driver.device_attribute:
             try:
                 result[attribute] = self.get_attribute(attribute)
             except Error:
@@ -136,10 +131,8 @@ class Device:
         return result
 
     def __getattr__(self, name: str) -> int:
-        from .enumerations import device_attribute
-
         try:
-            attribute = device_attribute[name.upper()]
+            attribute = driver.device_attribute[name.upper()]
         except KeyError:
             raise AttributeError(f"Device object has no attribute {name!r}") from None
         return self.get_attribute(attribute)
@@ -418,9 +411,7 @@ class Context:
     @staticmethod
     def get_cache_config() -> func_cache:
         """Returns what :meth:`set_cache_config` was given."""
-        from .enumerations import func_cache
-
-        return func_cache(Context._current()._cache_config)
+        return driver.func_cache(Context._current()._cache_config)
 
     @staticmethod
     def set_cache_config(cc: int) -> None:
@@ -431,16 +422,12 @@ class Context:
         cc : func_cache
             The preference.
         """
-        from .enumerations import func_cache, known
-
-        Context._current()._cache_config = known("cc", func_cache, cc)
+        Context._current()._cache_config = _arguments.member("cc", driver.func_cache, cc)
 
     @staticmethod
     def get_shared_config() -> shared_config:
         """Returns what :meth:`set_shared_config` was given."""
-        from .enumerations import shared_config
-
-        return shared_config(Context._current()._shared_config)
+        return driver.shared_config(Context._current()._shared_config)
 
     @staticmethod
     def set_shared_config(config: int) -> None:
@@ -451,9 +438,9 @@ class Context:
         config : shared_config
             The width.
         """
-        from .enumerations import known, shared_config
-
-        Context._current()._shared_config = known("config", shared_config, config)
+        Context._current()._shared_config = _arguments.member(
+            "config", driver.shared_config, config
+        )
 
     @staticmethod
     def kept_memory() -> int:

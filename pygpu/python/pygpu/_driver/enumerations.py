@@ -8,8 +8,6 @@ import operator
 from enum import EnumMeta
 from typing import Any
 
-from .. import _arguments
-
 
 class _Listed(EnumMeta):
     """Gives an enumeration what those of PyCUDA have: two dictionaries, and calls without a number,
@@ -55,14 +53,6 @@ def _place(member: Any) -> str:
     known = member._name_ in members.__members__
     end = f".{member._name_}" if known else f"({int(member)})"
     return f"pygpu.driver.{members.__name__}{end}"
-
-
-def known(name: str, members: _Listed, value: Any) -> Any:
-    """The member of this number."""
-    number = _arguments.whole(name, value)
-    if number not in members.values:
-        raise ValueError(f"{name} is {number}; {members.__name__} has the allowed ones")
-    return members(number)
 
 
 def _format(member: Any, format_spec: str) -> str:

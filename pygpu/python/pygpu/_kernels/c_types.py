@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .. import _arguments, driver
+from .._array import vector_types as _vector_types  # noqa: F401 - registers their names
 from ..compyte.dtypes import (
     _fill_dtype_registry,
     get_or_register_dtype,

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.util
 import os
@@ -23,13 +24,6 @@ _TARGET = __name__.partition(".")[0]
 
 # The version of PyCUDA whose interface the modules mirror.
 _MIRRORED = (2026, 1)
-
-# PyCUDA's modules import each other, so that programs find these as attributes of the package
-# after they have imported another one. Those that do something at import are not among them.
-_IMPORTED_BY_OTHERS = {
-    *("characterize", "compiler", "compyte", "cumath", "curandom", "driver", "elementwise"),
-    *("gpuarray", "reduction", "scan", "tools"),
-}
 
 
 class _AliasFinder:
@@ -92,15 +86,9 @@ class _PackageLoader:
             VERSION_TEXT=".".join(map(str, _MIRRORED)),
             __file__=target.__file__,
             __all__=target.__all__,
-            __getattr__=_attribute_of_package,
+            __getattr__=functools.partial(getattr, target),
             __dir__=lambda: sorted({*dir(target), *vars(module)}),
         )
-
-
-def _attribute_of_package(name: str) -> Any:
-    if name in _IMPORTED_BY_OTHERS:
-        return importlib.import_module(f"{_TARGET}.{name}")
-    return getattr(sys.modules[_TARGET], name)
 
 
 class _AliasLoader:

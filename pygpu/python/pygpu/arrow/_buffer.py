@@ -10,8 +10,7 @@ import numpy as np
 
 from .. import _arguments, _core
 from .._core import DeviceAllocation, GPUArray
-from .._driver.context import on_device
-from .._driver.device import Device
+from .._driver.device import Device, on_device
 from .._errors import InvalidArgument, Unsupported
 from .._exchange.protocols import extent
 from ..compyte.array import c_contiguous_strides

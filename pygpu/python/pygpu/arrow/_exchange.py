@@ -9,7 +9,7 @@ import numpy as np
 from .. import _core
 from .._arguments import ordinals
 from .._core import GPUArray
-from .._driver.context import on_device
+from .._driver.device import on_device
 from .._exchange.protocols import _CPU, _kind, host_memory
 from ._buffer import Context, CudaBuffer
 from ._column import DeviceColumn, last_offset

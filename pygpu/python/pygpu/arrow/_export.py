@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import _core
 from .._core import Event, Stream
-from .._driver.context import on_device
+from .._driver.device import on_device
 from .._exchange.protocols import _CPU, _LEGACY, _kind, _wait
 from ._buffer import CudaBuffer
 from ._host import require_pyarrow

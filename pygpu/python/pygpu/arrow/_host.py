@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _arguments, _core
-from .._driver.context import on_device
+from .._driver.device import on_device
 
 if TYPE_CHECKING:
     from typing_extensions import Self

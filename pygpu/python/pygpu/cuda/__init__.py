@@ -10,55 +10,81 @@ package's) or by :class:`pygpu.compiler.SourceModule`; ``jit`` is not here.
 
 from __future__ import annotations
 
-from typing import NoReturn
+from typing import TYPE_CHECKING, Any
 
-from . import cudadrv
-from ._context import MemoryInfo
-from ._creation import (
-    as_cuda_array,
-    device_array,
-    device_array_like,
-    from_cuda_array_interface,
-    is_cuda_array,
-    open_ipc_array,
-    to_device,
-)
-from ._devices import (
-    close,
-    current_context,
-    defer_cleanup,
-    detect,
-    get_current_device,
-    gpus,
-    is_available,
-    list_devices,
-    profile_start,
-    profile_stop,
-    profiling,
-    require_context,
-    select_device,
-    synchronize,
-)
-from ._host_array import (
-    managed_array,
-    mapped,
-    mapped_array,
-    mapped_array_like,
-    pinned,
-    pinned_array,
-    pinned_array_like,
-)
-from ._ipc import IpcHandle
-from ._stream import (
-    default_stream,
-    event,
-    event_elapsed_time,
-    external_stream,
-    legacy_default_stream,
-    per_thread_default_stream,
-    stream,
-)
-from .cudadrv import devicearray, devices, driver
+from .._lazy import names as _names
+
+if TYPE_CHECKING:
+    from . import cudadrv
+    from ._context import MemoryInfo
+    from ._creation import (
+        as_cuda_array,
+        device_array,
+        device_array_like,
+        from_cuda_array_interface,
+        is_cuda_array,
+        open_ipc_array,
+        to_device,
+    )
+    from ._devices import (
+        close,
+        current_context,
+        defer_cleanup,
+        detect,
+        get_current_device,
+        gpus,
+        is_available,
+        list_devices,
+        profile_start,
+        profile_stop,
+        profiling,
+        require_context,
+        select_device,
+        synchronize,
+    )
+    from ._host_array import (
+        managed_array,
+        mapped,
+        mapped_array,
+        mapped_array_like,
+        pinned,
+        pinned_array,
+        pinned_array_like,
+    )
+    from ._ipc import IpcHandle
+    from ._stream import (
+        default_stream,
+        event,
+        event_elapsed_time,
+        external_stream,
+        legacy_default_stream,
+        per_thread_default_stream,
+        stream,
+    )
+    from .cudadrv import devicearray, devices, driver
+else:
+    _get, __dir__ = _names(
+        __name__,
+        {
+            ".": "cudadrv",
+            ".cuda._context": "MemoryInfo",
+            ".cuda._creation": """
+                as_cuda_array device_array device_array_like from_cuda_array_interface
+                is_cuda_array open_ipc_array to_device""",
+            ".cuda._devices": """
+                close current_context defer_cleanup detect get_current_device gpus is_available
+                list_devices profile_start profile_stop profiling require_context select_device
+                synchronize""",
+            ".cuda._host_array": """
+                managed_array mapped mapped_array mapped_array_like pinned pinned_array
+                pinned_array_like""",
+            ".cuda._ipc": "IpcHandle",
+            ".cuda._stream": """
+                default_stream event event_elapsed_time external_stream legacy_default_stream
+                per_thread_default_stream stream""",
+            ".cuda.cudadrv": "devicearray devices driver",
+        },
+    )
 
 __all__ = [
     "IpcHandle",
@@ -105,8 +131,12 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> NoReturn:
-    raise AttributeError(
-        f"pygpu.cuda has no {name!r}: it manages memory. Kernels are compiled by numba.cuda, which "
-        "takes these arrays, or by pygpu.compiler.SourceModule"
-    )
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name in __all__:
+            return _get(name)
+        raise AttributeError(
+            f"pygpu.cuda has no {name!r}: it manages memory. Kernels are compiled by numba.cuda, "
+            "which takes these arrays, or by pygpu.compiler.SourceModule"
+        )

@@ -12,7 +12,6 @@ from .._core import GPUArray
 from .._exchange import protocols
 from . import _stream
 from ._array_base import DeviceNDArrayBase
-from ._ipc import IpcHandle
 from ._layout import contiguous_strides
 from ._memory import BYTE, bytes_at, stream_or_none
 
@@ -299,4 +298,4 @@ class DeviceRecord(DeviceNDArrayBase):
         )
 
 
-DeviceNDArrayBase._view_class = IpcHandle._array_class = DeviceNDArray
+DeviceNDArrayBase._view_class = DeviceNDArray

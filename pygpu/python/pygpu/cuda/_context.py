@@ -12,8 +12,8 @@ import numpy as np
 
 from .. import _arguments, _core
 from .._core import GPUArray
-from .._driver.context import Context as _DriverContext
-from .._driver.context import on_device
+from .._driver.device import Context as _DriverContext
+from .._driver.device import on_device
 from . import _ipc, _stream
 from ._memory import BYTE, DeviceAddress, MemoryPointer
 

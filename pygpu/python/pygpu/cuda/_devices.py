@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from .. import _arguments, _core
-from .._driver.context import Context as _DriverContext
+from .._driver.device import Context as _DriverContext
 from .._driver.device import Device as _Device
 from .._errors import BackendUnavailable
 from ._context import Context

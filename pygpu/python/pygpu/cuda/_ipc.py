@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from .._core import GPUArray, IPCMemoryHandle
@@ -14,7 +14,6 @@ from ._memory import BYTE, MemoryPointer, device_memory_size, device_pointer, ho
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-    from ._array import DeviceNDArray
     from ._context import Context
 
 _HANDLE_BYTES = 64
@@ -75,7 +74,6 @@ class IpcHandle:
     """
 
     # Set where it is defined, since arrays export themselves by this module.
-    _array_class: ClassVar[type[DeviceNDArray]]
 
     def __init__(
         self,
@@ -188,7 +186,10 @@ class IpcHandle:
                 f"the handle has {self.size}"
             )
         first = self.open(context).elements[-below:]
-        return self._array_class(shape, strides, dtype, 0, first)
+        # It imports this module. A process that unpickles a handle has imported nothing else.
+        from ._array import DeviceNDArray
+
+        return DeviceNDArray(shape, strides, dtype, 0, first)
 
     def close(self) -> None:
         """Ends the use of the memory; arrays in it are to be gone before."""

@@ -49,10 +49,7 @@ def prepare(
     shape: Any, strides: Any, dtype: Any, order: str
 ) -> tuple[tuple[int, ...], tuple[int, ...], np.dtype[Any]]:
     """Returns shape, strides in bytes and dtype, checked; without strides those of ``order``."""
-    dtype = np.dtype(dtype)
-    # Shapes of views are right, and each slice makes one.
-    if type(shape) is not tuple or any(type(side) is not int or side < 0 for side in shape):
-        shape = _arguments.extents("shape", shape)
+    shape, dtype = _arguments.extents("shape", shape), np.dtype(dtype)
     if strides is None:
         return shape, contiguous_strides(shape, dtype.itemsize, order), dtype
     strides = (strides,) if isinstance(strides, int | np.integer) else tuple(strides)

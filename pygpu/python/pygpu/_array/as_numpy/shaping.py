@@ -594,15 +594,18 @@ def putmask(a: GPUArray, /, mask: Any, values: Any) -> None:
     mask = on_device(mask)
     if mask.size != a.size:
         raise ValueError(f"mask has {mask.size} elements; a has {a.size}")
-    values = on_device(values)
-    _check_cast("values", values, a)
+    values = _cast("values", values, a)
     values = resize(values, a.shape).astype(a.dtype) if values.size else a
     a[...] = _core.select(mask.reshape(a.shape) != 0, values, a, False)
 
 
-def _check_cast(name: str, values: GPUArray, a: GPUArray) -> None:
+def _cast(name: str, values: Any, a: GPUArray) -> GPUArray:
+    """The values in the dtype of an array: lists become it, arrays have to fit it."""
+    if not isinstance(values, GPUArray | np.ndarray):
+        return on_device(np.asarray(values, a.dtype))
     if not np.can_cast(values.dtype, a.dtype, "safe"):
         raise TypeError(f"{name} has dtype {values.dtype}, which does not fit {a.dtype}")
+    return on_device(values)
 
 
 def place(arr: GPUArray, mask: Any, vals: Any) -> None:
@@ -619,8 +622,7 @@ def place(arr: GPUArray, mask: Any, vals: Any) -> None:
     at = flatnonzero(mask.ravel())
     if not at.size:
         return
-    vals = on_device(vals)
-    _check_cast("vals", vals, arr)
+    vals = _cast("vals", vals, arr)
     if not vals.size:
         raise ValueError("vals is empty; there is nothing to store where the mask is true")
     flat = arr.copy().ravel()

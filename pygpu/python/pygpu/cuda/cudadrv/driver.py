@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ... import _core
-from ..._driver.context import Context as _DriverContext
+from ..._driver.device import Context as _DriverContext
 from ..._errors import BackendUnavailable, Error
 from .._context import Context, MemoryInfo
 from .._devices import Device, gpus, is_available, profile_start, profile_stop, profiling

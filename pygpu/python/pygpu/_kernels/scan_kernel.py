@@ -1,0 +1,237 @@
+"""The classes of scans around a program's expression."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _core, gpuarray
+from .._errors import Unsupported
+from . import scan_source as _scan_source
+from . import snippets as _snippets
+from .c_types import dtype_to_ctype
+from .scan_source import PART, PARTS
+from .snippets import THREADS
+
+# Arrays of at most so many tiles are scanned by one block, in one launch.
+_BLOCK_TILES = 4
+# Tiles whose blocks are a team, the most blocks that share the tiles, and the most of a launch:
+# those of the core.
+_TEAM = 256
+_TILE_BLOCKS = 1024
+_MOST_BLOCKS = 1 << 20
+# A larger value does not fit shared memory as often as a block needs it.
+_LARGEST_VALUE = 56
+# The kernels and their arguments.
+_KERNELS = {"block": "PqPqI", "clear": "PQ", "tiles": "PqPqQQP"}
+_HOST_KERNELS = {"totals": "PPqQ", "states": "PQ", "parts": "PqPqQQP"}
+
+
+def _overlap(source: Any, target: Any) -> bool:
+    """Whether an element of one array may lie where another element of the other does."""
+    if source is target:
+        return False
+    begin, first = source.ptr, target.ptr
+    (step,), (stride,) = source.strides, target.strides
+    if begin == first and step == stride:
+        return False
+    steps, size = source.size - 1, source.dtype.itemsize
+    reach, extent = steps * step, steps * stride
+    end = begin + max(reach, 0) + size
+    last = first + max(extent, 0) + size
+    return bool(begin + min(reach, 0) < last and first + min(extent, 0) < end)
+
+
+class _ScanKernel:
+    _exclusive: bool
+
+    def __init__(
+        self,
+        dtype: Any,
+        scan_expr: str,
+        neutral: Any = None,
+        name_prefix: str = "scan",
+        options: Any = None,
+        preamble: str = "",
+        devices: Any = None,
+    ) -> None:
+        if self._exclusive and neutral is None:
+            raise ValueError("neutral element is required for exclusive scan")
+        _snippets.check_text(scan_expr=scan_expr, name_prefix=name_prefix, preamble=preamble)
+        self.dtype = np.dtype(dtype)
+        self.neutral = neutral
+        self._texts = (name_prefix, dtype_to_ctype(self.dtype), scan_expr, preamble, options)
+        size = self.dtype.itemsize
+        if size > _LARGEST_VALUE:
+            raise Unsupported(
+                f"values of dtype {self.dtype} take {size} bytes; at most {_LARGEST_VALUE} can be "
+                "scanned"
+            )
+        thread_bytes = 64 if size > 8 else 112 if size in (4, 8) else 96
+        self._tile = THREADS * (thread_bytes // max(size, 4))
+        self._words = -(-size // 4)
+        self._compiled: dict[tuple[int, int], tuple[_core.Function, ...]] = {}
+
+    def _functions(self) -> tuple[_core.Function, ...]:
+        """The kernels for the current device, whose contexts are one until it is reset."""
+        key = _core.current_device_key()
+        functions = self._compiled.get(key)
+        if functions is None:
+            functions = self._compiled[key] = self._compile()
+        return functions
+
+    def _compile(self) -> tuple[_core.Function, ...]:
+        name, ctype, expression, preamble, options = self._texts
+        start = self.neutral if self._exclusive else None
+        plain = self.dtype.kind in "biuf"
+        text = _scan_source.source(name, ctype, expression, preamble, start, self._exclusive, plain)
+        module = _snippets.module_of(text, options)
+        kernels = _HOST_KERNELS if _core.runs_kernels_on_host() else _KERNELS
+        functions = []
+        for kernel, arguments in kernels.items():
+            function = module.get_function(f"{name}_{kernel}")
+            function.prepare(arguments)
+            functions.append(function)
+        return tuple(functions)
+
+    def _check(self, name: str, array: Any) -> None:
+        if not isinstance(array, gpuarray.GPUArray):
+            raise TypeError(f"{name} is of type {type(array).__name__}; a GPUArray is needed")
+        if array.dtype == self.dtype:
+            return
+        wrong = f"{name} has dtype {array.dtype}; the scan is one of {self.dtype}"
+        if array.dtype.itemsize != self.dtype.itemsize:
+            raise TypeError(f"{wrong}, and only dtypes of one size stand for one another")
+        alignment = self.dtype.alignment
+        if any(it % alignment for it in (array.ptr, *array.strides)):
+            raise TypeError(f"{wrong}, whose elements lie at multiples of {alignment} bytes")
+
+    def __call__(
+        self, input_ary: Any, output_ary: Any = None, allocator: Any = None, stream: Any = None
+    ) -> Any:
+        """Queues the scan, and returns the array with the results.
+
+        Parameters
+        ----------
+        input_ary : GPUArray
+            An array of one axis, of any stride.
+        output_ary : GPUArray or "new", optional
+            Where the results go: another array, a new one, or ``input_ary`` by default.
+        allocator, stream : callable and Stream, optional
+            Where new memory comes from, and where the work is queued.
+        """
+        self._check("input_ary", input_ary)
+        if input_ary.ndim != 1:
+            raise ValueError(f"input_ary has {input_ary.ndim} axes; one is needed")
+        allocator = allocator or input_ary.allocator
+        if output_ary is None:
+            output_ary = input_ary
+        elif isinstance(output_ary, str) and output_ary == "new":
+            output_ary = gpuarray.empty(input_ary.shape, self.dtype, allocator=allocator)
+        self._check("output_ary", output_ary)
+        if input_ary.shape != output_ary.shape:
+            raise ValueError(
+                f"input and output must have the same shape: they have {input_ary.shape} and "
+                f"{output_ary.shape}"
+            )
+        (length,) = input_ary.shape
+        if length == 0:
+            return output_ary
+        if _overlap(input_ary, output_ary):
+            # Blocks would read what others have written.
+            input_ary = input_ary.astype(input_ary.dtype, stream)
+        operands = (output_ary, output_ary.strides[0], input_ary, input_ary.strides[0], length)
+        if _core.runs_kernels_on_host():
+            self._launch_on_host(operands, allocator, stream)
+        else:
+            self._launch(operands, allocator, stream)
+        return output_ary
+
+    def _launch(self, operands: tuple[Any, ...], allocator: Any, stream: Any) -> None:
+        """Queues a scan by the blocks of a device."""
+        by_block, clear, by_tiles = self._functions()
+        length = operands[-1]
+        block = (THREADS, 1, 1)
+        if length <= _BLOCK_TILES * self._tile:
+            by_block.prepared_async_call((1, 1), block, stream, *operands)
+            return
+        tiles = -(-length // self._tile)
+        words = 1 + (-(-tiles // _TEAM) + tiles) * self._words
+        state = gpuarray.empty(words, np.uint64, allocator=allocator)
+        grid = (min(-(-words // THREADS), _MOST_BLOCKS), 1)
+        clear.prepared_async_call(grid, block, stream, state, words)
+        grid = (min(tiles, _TILE_BLOCKS), 1)
+        by_tiles.prepared_async_call(grid, block, stream, *operands, tiles, state)
+
+    def _launch_on_host(self, operands: tuple[Any, ...], allocator: Any, stream: Any) -> None:
+        """Queues a scan by the host's threads, each of which takes neighbours."""
+        totals, states, by_parts = self._functions()
+        parts = -(-operands[-1] // PART)
+        block = (1, 1, 1)
+        if parts == 1:
+            by_parts.prepared_async_call((1, 1), block, stream, *operands, parts, 0)
+            return
+        state = gpuarray.empty(parts, self.dtype, allocator=allocator)
+        grid = (-(-parts // PARTS), 1)
+        source, stride = operands[2:4]
+        totals.prepared_async_call(grid, block, stream, state, source, stride, parts)
+        states.prepared_async_call((1, 1), block, stream, state, parts)
+        by_parts.prepared_async_call(grid, block, stream, *operands, parts, state)
+
+
+class InclusiveScanKernel(_ScanKernel):
+    """Combines each element with all before it.
+
+    Parameters
+    ----------
+    dtype : dtype
+        The dtype of the elements.
+    scan_expr : str
+        An expression of the values ``a`` and ``b``, of which ``a`` comes first: ``"a + b"``. It has
+        to be associative, and need not be commutative.
+    neutral : str or number, optional
+        What combined with a value ``x`` is ``x``. An inclusive scan does not need it.
+    name_prefix, preamble : str
+        The start of the kernels' names, and source before them.
+    options, devices : sequence of str, and object
+        Options of the compiler; the other is not used.
+
+    Raises
+    ------
+    Unsupported
+        An element is too large for the shared memory of a block.
+
+    Examples
+    --------
+    >>> largest = InclusiveScanKernel(np.int32, "max(a, b)")
+    >>> largest(gpuarray.to_gpu(np.int32([3, 1, 4, 1, 5]))).get()
+    array([3, 3, 4, 4, 5], dtype=int32)
+    """
+
+    _exclusive = False
+
+
+class ExclusiveScanKernel(_ScanKernel):
+    """Combines all elements before each element, and the neutral element.
+
+    Parameters
+    ----------
+    dtype, scan_expr, name_prefix, options, preamble, devices : as in :class:`InclusiveScanKernel`
+        The expression, and how it is compiled.
+    neutral : str or number
+        What combined with a value ``x`` is ``x``: the first result.
+
+    Raises
+    ------
+    Unsupported
+        An element is too large for the shared memory of a block.
+
+    Examples
+    --------
+    >>> add = ExclusiveScanKernel(np.int32, "a + b", 0)
+    >>> add(gpuarray.to_gpu(np.int32([3, 1, 4]))).get()
+    array([0, 3, 4], dtype=int32)
+    """
+
+    _exclusive = True

@@ -1,0 +1,34 @@
+"""Names of a module that are imported when a program first asks for one (PEP 562).
+
+Importing a module with PyCUDA's names would otherwise import all that its functions need.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+
+def names(
+    module: str, homes: dict[str, str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Returns ``__getattr__`` and ``__dir__`` of a module.
+
+    ``homes`` has the names, with spaces between them, by the module of this package that has them;
+    those of "." are modules below the module.
+    """
+    by_name = {name: home for home, names in homes.items() for name in names.split()}
+    namespace = vars(sys.modules[module])
+
+    def get(name: str) -> Any:
+        home = by_name.get(name)
+        if home is None:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        if home == ".":
+            return import_module(f"{module}.{name}")
+        value = namespace[name] = getattr(import_module(home, __package__), name)
+        return value
+
+    return get, lambda: sorted({*namespace, *by_name})
