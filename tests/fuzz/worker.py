@@ -32,7 +32,8 @@ sys.modules["prelude"] = types.ModuleType("prelude")
 NAMESPACE: dict[str, Any] = vars(sys.modules["prelude"])
 exec(compile(PRELUDE, "prelude.py", "exec"), NAMESPACE)
 
-from pygpu import choose_backend, driver, gpuarray, ipc, tools  # noqa: E402
+from pygpu import choose_backend, driver, gpuarray, tools  # noqa: E402
+from pygpu._exchange import descriptor  # noqa: E402
 
 # What a wrong argument may raise. `KeyError` is what the prelude's own functions raise.
 ALLOWED = (
@@ -138,7 +139,7 @@ def used_memory() -> int | None:
     """Bytes of the device in use when nothing unused is kept; None where others use it too."""
     tools.clear_context_caches()
     # What was exported is kept for other processes, of which there is none.
-    ipc._kept.clear()
+    descriptor._kept.clear()
     gc.collect()
     driver.Context.synchronize()
     driver.Context.trim_memory()

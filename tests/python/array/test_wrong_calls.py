@@ -322,7 +322,7 @@ CALLS = {
         ["list", "cuda array interface"],
         lambda w: cuda.as_cuda_array([1]),
     ),
-    "shape of numba": (TypeError, ["shape", "str"], lambda w: cuda.device_array("x")),
+    "shape of numba": (TypeError, ["shape", "'x'"], lambda w: cuda.device_array("x")),
     # Arrow and processes.
     "arrow device": (ValueError, ["device_number", "7"], lambda w: arrow.Context(7)),
     "arrow size": (ValueError, ["nbytes", "-1"], lambda w: arrow.Context(0).new_buffer(-1)),
