@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from ._array.as_numpy.order import *  # noqa: F403
     from ._array.as_numpy.shaping import *  # noqa: F403
     from ._array.as_numpy.statistics import *  # noqa: F403
+    from ._array.as_numpy.storing import *  # noqa: F403
     from ._array.axes import argmax, argmin, argsort, cumprod, cumsum, sort
     from ._array.creation import (
         arange,

@@ -16,8 +16,9 @@ HOMES = {
         searchsorted setdiff1d setxor1d union1d unique""",
     "._array.as_numpy.shaping": """
         append argpartition argwhere atleast_1d atleast_2d atleast_3d block column_stack
-        copyto delete diag diagflat dsplit dstack extract hsplit insert meshgrid pad
-        partition place putmask resize rot90 squeeze take_along_axis tri vsplit""",
+        delete diag diagflat dsplit dstack extract hsplit insert meshgrid pad
+        partition resize rot90 squeeze take_along_axis tri vsplit""",
+    "._array.as_numpy.storing": "copyto place putmask",
     "._array.as_numpy.statistics": """
         average corrcoef cov median nanargmax nanargmin nancumprod nancumsum nanmax nanmean
         nanmedian nanmin nanpercentile nanquantile nanstd nanvar percentile quantile""",

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._core import GPUArray
 from ..products import matmul
-from ..shapes import broadcast_arrays, moveaxis, stack, strided_view
+from ..shapes import moveaxis, stack, strided_view
 from .operands import axes_of, given, inexact, on_device, ufuncs, with_axes
 
 __all__ = [
@@ -134,20 +134,11 @@ def cross(
     a, b = on_device(a), on_device(b)
     axes_of(axisa, a.ndim), axes_of(axisb, b.ndim)
     a, b = moveaxis(a, axisa, -1), moveaxis(b, axisb, -1)
-    if not {a.shape[-1], b.shape[-1]} <= {2, 3}:
-        raise ValueError(f"vectors of {a.shape[-1]} and {b.shape[-1]} elements; 2 or 3 are needed")
-    (a0, a1, *a2), (b0, b1, *b2) = ([it[..., k] for k in range(it.shape[-1])] for it in (a, b))
-    last = a0 * b1 - a1 * b0
-    if not a2 and not b2:
-        return last
-    if a2 and b2:
-        first, second = a1 * b2[0] - a2[0] * b1, a2[0] * b0 - a0 * b2[0]
-    elif a2:
-        first, second = -(a2[0] * b1), a2[0] * b0
-    else:
-        first, second = a1 * b2[0], -(a0 * b2[0])
-    parts = (first, second, last)
-    return moveaxis(stack(broadcast_arrays(*parts), axis=-1), -1, axisc)
+    if a.shape[-1] != 3 or b.shape[-1] != 3:
+        raise ValueError(f"vectors of {a.shape[-1]} and {b.shape[-1]} elements; 3 are needed")
+    (a0, a1, a2), (b0, b1, b2) = ([it[..., k] for k in range(3)] for it in (a, b))
+    parts = (a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0)
+    return moveaxis(stack(parts, axis=-1), -1, axisc)
 
 
 # -- sums of products by their labels ------------------------------------------------------
