@@ -1,8 +1,9 @@
 """Programs whose threads read what others write later have the values of lanes in step.
 
-Each statement is executed by all threads of a block before the next one, as the lanes of a warp mostly
-do. Nothing promises that on a GPU, where lanes of one branch may run ahead, so that only the host is
-held to it. `PYGPU_FUZZ_ROUNDS` sets how many random texts there are, `PYGPU_FUZZ_SEED` where they start.
+Each statement is executed by all threads of a block before the next one, as the lanes of a warp
+mostly do. Nothing promises that on a GPU, where lanes of one branch may run ahead, so that only the
+host is held to it. `PYGPU_FUZZ_ROUNDS` sets how many random texts there are, `PYGPU_FUZZ_SEED`
+where they start.
 """
 
 from __future__ import annotations
