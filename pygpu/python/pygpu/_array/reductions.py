@@ -197,7 +197,7 @@ def sum(
     array([ 2, 12])
     """
     if dtype is axis is None and not keepdims and initial is where is UNSET:
-        dtype = gpu_array("a", a).dtype
+        return gpu_array("a", a).sum(a.dtype, stream, allocator, out=out)
     given = {"axis": axis, "out": out, "keepdims": keepdims}
     return reduce_some("sum", a, initial, where, (dtype, stream, allocator), **given)
 
@@ -231,6 +231,8 @@ def prod(
     array(24)
     """
     given = {"axis": axis, "dtype": dtype, "out": out, "keepdims": keepdims}
+    if initial is where is UNSET:
+        return gpu_array("a", a).prod(**given, stream=stream, allocator=allocator)
     return reduce_some("prod", a, initial, where, **given, stream=stream, allocator=allocator)
 
 
@@ -262,6 +264,8 @@ def any(
     array([ True,  True,  True])
     """
     given = {"axis": axis, "out": out, "keepdims": keepdims}
+    if where is UNSET:
+        return gpu_array("a", a).any(stream, allocator, **given)
     return reduce_some("any", a, UNSET, where, (stream, allocator), **given)
 
 
@@ -290,6 +294,8 @@ def all(
     array([False,  True,  True])
     """
     given = {"axis": axis, "out": out, "keepdims": keepdims}
+    if where is UNSET:
+        return gpu_array("a", a).all(stream, allocator, **given)
     return reduce_some("all", a, UNSET, where, (stream, allocator), **given)
 
 
@@ -322,6 +328,8 @@ def min(
     array([0, 3])
     """
     given = {"axis": axis, "out": out, "keepdims": keepdims, "allocator": allocator}
+    if initial is where is UNSET:
+        return gpu_array("a", a).min(stream, **given)
     return reduce_some("min", a, initial, where, (stream,), **given)
 
 
@@ -352,6 +360,8 @@ def max(
     array([2, 4])
     """
     given = {"axis": axis, "out": out, "keepdims": keepdims, "allocator": allocator}
+    if initial is where is UNSET:
+        return gpu_array("a", a).max(stream, **given)
     return reduce_some("max", a, initial, where, (stream,), **given)
 
 
