@@ -263,9 +263,10 @@ def any(
     >>> gpuarray.any(gpuarray.arange(6).reshape(2, 3), axis=0).get()
     array([ True,  True,  True])
     """
-    given = {"axis": axis, "out": out, "keepdims": keepdims}
     if where is UNSET:
-        return gpu_array("a", a).any(stream, allocator, **given)
+        a = gpu_array("a", a)
+        return a.any(stream, allocator, axis=axis, out=out, keepdims=keepdims)
+    given = {"axis": axis, "out": out, "keepdims": keepdims}
     return reduce_some("any", a, UNSET, where, (stream, allocator), **given)
 
 
@@ -293,9 +294,10 @@ def all(
     >>> gpuarray.all(gpuarray.arange(6).reshape(2, 3), axis=0).get()
     array([False,  True,  True])
     """
-    given = {"axis": axis, "out": out, "keepdims": keepdims}
     if where is UNSET:
-        return gpu_array("a", a).all(stream, allocator, **given)
+        a = gpu_array("a", a)
+        return a.all(stream, allocator, axis=axis, out=out, keepdims=keepdims)
+    given = {"axis": axis, "out": out, "keepdims": keepdims}
     return reduce_some("all", a, UNSET, where, (stream, allocator), **given)
 
 
