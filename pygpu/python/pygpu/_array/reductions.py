@@ -329,9 +329,10 @@ def min(
     >>> gpuarray.min(gpuarray.arange(6).reshape(2, 3), axis=1).get()
     array([0, 3])
     """
-    given = {"axis": axis, "out": out, "keepdims": keepdims, "allocator": allocator}
     if initial is where is UNSET:
-        return gpu_array("a", a).min(stream, **given)
+        a = gpu_array("a", a)
+        return a.min(stream, axis=axis, out=out, keepdims=keepdims, allocator=allocator)
+    given = {"axis": axis, "out": out, "keepdims": keepdims, "allocator": allocator}
     return reduce_some("min", a, initial, where, (stream,), **given)
 
 
@@ -361,9 +362,10 @@ def max(
     >>> gpuarray.max(a, axis=1, where=a < 5, initial=-1).get()
     array([2, 4])
     """
-    given = {"axis": axis, "out": out, "keepdims": keepdims, "allocator": allocator}
     if initial is where is UNSET:
-        return gpu_array("a", a).max(stream, **given)
+        a = gpu_array("a", a)
+        return a.max(stream, axis=axis, out=out, keepdims=keepdims, allocator=allocator)
+    given = {"axis": axis, "out": out, "keepdims": keepdims, "allocator": allocator}
     return reduce_some("max", a, initial, where, (stream,), **given)
 
 
