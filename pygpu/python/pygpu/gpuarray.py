@@ -72,6 +72,7 @@ if TYPE_CHECKING:
         zeros,
         zeros_like,
     )
+    from ._array.moments import mean, std, var
     from ._array.numerics import allclose, array_equal, clip, diff, isclose, nan_to_num, round
     from ._array.products import dot, matmul, subset_dot, subset_max, subset_min, subset_sum
     from ._array.pycuda_methods import _get_common_dtype  # noqa: F401
@@ -82,15 +83,12 @@ if TYPE_CHECKING:
         any,
         count_nonzero,
         max,
-        mean,
         min,
         nanprod,
         nansum,
         prod,
         ptp,
-        std,
         sum,
-        var,
     )
     from ._array.shapes import (
         array_split,
@@ -135,7 +133,8 @@ else:
             "._array.products": "dot matmul subset_dot subset_max subset_min subset_sum",
             "._array.pycuda_methods": "_get_common_dtype",
             "._array.reductions": """
-                all amax amin any count_nonzero max mean min nanprod nansum prod ptp std sum var""",
+                all amax amin any count_nonzero max min nanprod nansum prod ptp sum""",
+            "._array.moments": "mean std var",
             "._array.shapes": """
                 array_split broadcast_arrays broadcast_to concatenate diagonal expand_dims flip
                 fliplr flipud hstack moveaxis repeat reshape roll split stack swapaxes tile trace

@@ -18,7 +18,7 @@ import numpy as np
 from .. import _core, cumath, gpuarray
 from .._core import GPUArray
 from .as_numpy import DIFFERENT
-from .reductions import REDUCTIONS, UNSET, reduce_some
+from .reductions import REDUCTIONS, UNSET, mask_of, reduce_some
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -67,14 +67,8 @@ def _counterpart(name: str) -> Callable[..., Any] | None:
     return method if callable(method) else lambda a: getattr(a, name)
 
 
-def _instead(name: str) -> str:
-    if name in _INSTEAD:
-        return _INSTEAD[name]
-    return f"cumath.{name}" if name in cumath.__all__ else ""
-
-
 def _refusal(name: str) -> TypeError:
-    instead = _instead(name.rpartition(".")[2])
+    instead = _INSTEAD.get(name.rpartition(".")[2])
     on_device = f"call {instead} on the device, or " if instead else ""
     return TypeError(
         f"{name} does not work on a GPUArray: {on_device}copy the elements to the host with "
@@ -182,8 +176,8 @@ def array_function(
 # -- universal functions ------------------------------------------------------------------
 
 
-def _pairs(name: str) -> Callable[..., Any] | None:
-    """Returns a universal function that has two results."""
+def _composed(name: str) -> Callable[..., Any] | None:
+    """Returns a universal function that is made of others."""
     if name == "divmod":
         table = _core.universal_functions
         return lambda x, y: (table["floor_divide"](x, y), table["remainder"](x, y))
@@ -207,17 +201,8 @@ def _frexp(x: GPUArray) -> tuple[GPUArray, GPUArray]:
     return significands, exponents.astype(np.int32)
 
 
-def _mask(where: Any) -> GPUArray:
-    if not isinstance(where, GPUArray) or where.dtype != np.bool_:
-        raise TypeError(
-            f"where is of type {type(where).__name__}; a GPUArray of truth values is needed"
-        )
-    return where
-
-
-def _masked(function: Any, operands: Any, out: Any, where: Any) -> GPUArray:
+def _masked(function: Any, operands: Any, out: Any, where: GPUArray) -> GPUArray:
     """Returns the values where a mask is true; elsewhere `out` keeps its elements."""
-    where = _mask(where)
     if out is None:
         values = function(*operands)
         shape = np.broadcast_shapes(values.shape, where.shape)
@@ -232,7 +217,7 @@ def _apply(name: str, operands: Any, kwargs: dict[str, Any]) -> Any:
     where = kwargs.pop("where", True)
     function = _core.universal_functions.get(_ALIASES.get(name, name))
     if function is None:
-        pair = _pairs(name)
+        pair = _composed(name)
         if pair is None and name in gpuarray.__all__:
             pair = getattr(gpuarray, name)
         if pair is None:
@@ -243,9 +228,10 @@ def _apply(name: str, operands: Any, kwargs: dict[str, Any]) -> Any:
             raise TypeError(f"numpy.{name} of a GPUArray does not take {refused}")
         return pair(*operands, out=outputs[0]) if outputs is not None else pair(*operands)
     out = outputs[0] if outputs is not None else None
-    if where is True:
+    mask = mask_of(where)
+    if mask is None:
         return function(*operands, out=out)
-    return _masked(function, operands, out, where)
+    return _masked(function, operands, out, mask)
 
 
 def _cast(name: str, casting: Any, operands: Any, outputs: Any) -> Any:

@@ -33,6 +33,8 @@ def array(
     >>> gpuarray.array([1, 2]).get()
     array([1, 2])
     """
+    if copy is False and not (isinstance(object, GPUArray) and dtype in (None, object.dtype)):
+        raise ValueError("copy is False, and a copy is needed; None makes one where it is")
     if not isinstance(object, GPUArray):
         return to_gpu(np.array(object, dtype, order=order, ndmin=ndmin))
     made = object if dtype is None or object.dtype == dtype else object.astype(dtype)
@@ -50,7 +52,7 @@ def asarray(a: Any, dtype: Any = None, order: Any = None) -> GPUArray:
     >>> gpuarray.asarray([1, 2]).get()
     array([1, 2])
     """
-    return array(a, dtype, copy=False, order=order or "K")
+    return array(a, dtype, copy=None, order=order or "K")
 
 
 def _span(a: GPUArray) -> tuple[int, int]:

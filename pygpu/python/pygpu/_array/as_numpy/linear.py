@@ -9,8 +9,9 @@ import numpy as np
 
 from ..._core import GPUArray
 from ..products import matmul
+from ..reductions import stored
 from ..shapes import moveaxis, stack, strided_view
-from .operands import axes_of, given, inexact, on_device, ufuncs, with_axes
+from .operands import axes_of, inexact, on_device, ufuncs
 
 __all__ = [
     "cross",
@@ -55,7 +56,7 @@ def dot(a: Any, b: Any, out: GPUArray | None = None) -> GPUArray:
         result = tensordot(a, b, (-1, -2 if b.ndim > 1 else -1))
     if out is not None and out.dtype != result.dtype:
         raise ValueError(f"out has dtype {out.dtype}; {result.dtype} is needed")
-    return given(result, out)
+    return stored(result, out)
 
 
 def vdot(a: Any, b: Any, /) -> GPUArray:
@@ -242,7 +243,8 @@ def einsum(
     out: GPUArray | None = None,
     optimize: Any = False,
     dtype: Any = None,
-    **kwargs: Any,
+    casting: Any = "safe",
+    order: Any = "K",
 ) -> GPUArray:
     """Returns sums of products by Einstein's convention, as :func:`numpy.einsum`.
 
@@ -257,6 +259,9 @@ def einsum(
     subscripts, values = _labels(operands)
     arrays = [on_device(it) for it in values]
     dtype = np.result_type(*(it.dtype for it in arrays)) if dtype is None else np.dtype(dtype)
+    for a in arrays:
+        if not np.can_cast(a.dtype, dtype, casting):
+            raise TypeError(f"an operand has dtype {a.dtype}, not to become {dtype} ({casting})")
     terms, output = _explicit(subscripts, arrays)
     arrays = [it if it.dtype == dtype else it.astype(dtype) for it in arrays]
     parts = [_diagonals(*it) for it in zip(arrays, terms)]
@@ -266,12 +271,12 @@ def einsum(
             if n != 1 and sizes.get(it, 1) not in (1, n):
                 raise ValueError(f"label {it!r} has extents {sizes[it]} and {n}")
             sizes[it] = n if n != 1 else sizes.get(it, 1)
-    order = [(0, 1)] * (len(parts) - 1)
+    steps = [(0, 1)] * (len(parts) - 1)
     if optimize is not False and len(parts) > 2:
         stands = [np.broadcast_to(np.zeros((), dtype), it.shape) for it in arrays]
         text = ",".join(terms) + "->" + output
-        order = np.einsum_path(text, *stands, optimize=optimize)[0][1:]
-    for places in order:
+        steps = np.einsum_path(text, *stands, optimize=optimize)[0][1:]
+    for places in steps:
         taken = [parts[k] for k in places]
         parts = [it for k, it in enumerate(parts) if k not in places]
         part = taken[0]
@@ -285,7 +290,7 @@ def einsum(
     a, labels = _summed(*parts[0], output)
     a = a.transpose(tuple(map(labels.index, output)))
     a = _spread(a, output, output, tuple(sizes[it] for it in output))
-    return given(a, out) if len(arrays) > 1 or out is not None else a.copy()
+    return stored(a, out) if len(arrays) > 1 or out is not None else a.copy()
 
 
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> GPUArray:
@@ -314,17 +319,11 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> G
     if ord in (1, -1, np.inf, -np.inf):
         inside, outside = (row, column) if abs(ord) == 1 else (column, row)
         sums = size.sum(axis=inside, keepdims=True)
-        reduced = sums.max if ord > 0 else sums.min
-        return with_axes(
-            reduced(axis=outside, keepdims=True).reshape(_without(x, axes)), axes, keepdims
-        )
+        found = (sums.max if ord > 0 else sums.min)(axis=outside, keepdims=True)
+        return found if keepdims else found.squeeze(axes)
     raise TypeError(
         f"ord is {ord!r}; norms of matrices on the device are 'fro', 1, -1, inf and -inf"
     )
-
-
-def _without(x: GPUArray, axes: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(n for k, n in enumerate(x.shape) if k not in axes)
 
 
 def _vector_norm(size: GPUArray, ord: Any, axes: tuple[int, ...], keepdims: bool) -> GPUArray:

@@ -9,9 +9,9 @@ import numpy as np
 from ... import _core
 from ..._core import GPUArray
 from ..axes import argsort
-from ..products import matmul
-from ..shapes import broadcast_to, concatenate, flip, strided_view
-from .operands import axes_of, given, inexact, on_device, on_host, ufuncs
+from ..reductions import stored
+from ..shapes import broadcast_to, concatenate, flip
+from .operands import axes_of, inexact, on_device, on_host, ufuncs
 from .order import searchsorted
 
 __all__ = [
@@ -172,6 +172,8 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> GPUArray:
 def convolve(a: Any, v: Any, mode: str = "full") -> GPUArray:
     """Returns the convolution of two vectors, as :func:`numpy.convolve`.
 
+    Each element of the shorter one takes two operations.
+
     >>> gpuarray.convolve(gpuarray.to_gpu([1, 2, 3]), [0, 1]).get()
     array([0, 1, 2, 3])
     """
@@ -210,8 +212,13 @@ def _slid(a: GPUArray, v: GPUArray, mode: str) -> GPUArray:
     dtype = np.result_type(a.dtype, v.dtype)
     padded = _core.full((a.size + before + after,), dtype, 0)
     padded[before : before + a.size] = a
-    count, step = padded.size - v.size + 1, padded.strides[0]
-    return matmul(strided_view(padded, (count, v.size), (step, step)), flip(v).astype(dtype))
+    count, v = padded.size - v.size + 1, v.astype(dtype)
+    result, term = _core.full((count,), dtype, 0), _core.full((count,), dtype, 0)
+    join, combine = ("logical_or", "logical_and") if dtype == np.bool_ else ("add", "multiply")
+    for k in range(v.size):
+        ufuncs[combine](padded[v.size - 1 - k :][:count], v[k], out=term)
+        ufuncs[join](result, term, out=result)
+    return result
 
 
 def polyval(p: Any, x: Any) -> GPUArray:
@@ -257,7 +264,7 @@ def fix(x: Any, out: GPUArray | None = None) -> GPUArray:
     >>> gpuarray.fix(gpuarray.to_gpu([-1.5, 1.5])).get()
     array([-1.,  1.])
     """
-    return given(ufuncs["trunc"](on_device(x)), out)
+    return stored(ufuncs["trunc"](on_device(x)), out)
 
 
 def select(condlist: Any, choicelist: Any, default: Any = 0) -> GPUArray:

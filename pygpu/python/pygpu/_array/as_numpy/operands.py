@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
 
 from ... import _core
 from ..._core import GPUArray
+from ..axes import normalize_axis_tuple
 from ..creation import to_gpu
 
 ufuncs = _core.universal_functions
@@ -34,28 +34,9 @@ def is_nan(a: GPUArray) -> GPUArray | None:
     return ufuncs["isnan"](a) if a.dtype.kind in "fcV" else None
 
 
-def given(result: GPUArray, out: GPUArray | None) -> GPUArray:
-    """The result, which is stored in ``out`` if that is given."""
-    if out is None:
-        return result
-    if out.shape != result.shape:
-        raise ValueError(f"out has shape {out.shape}; {result.shape} is needed")
-    out[...] = result
-    return out
-
-
 def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
     """The axes that an argument names, from 0 on; all of them for None."""
-    if axis is None:
-        return tuple(range(ndim))
-    axes = tuple(map(operator.index, axis if isinstance(axis, tuple) else (axis,)))
-    for it in axes:
-        if not -ndim <= it < ndim:
-            raise np.exceptions.AxisError(it, ndim)
-    axes = tuple(it % ndim for it in axes)
-    if len(set(axes)) != len(axes):
-        raise ValueError(f"axis is {axis}; an axis may be named once")
-    return axes
+    return tuple(range(ndim)) if axis is None else normalize_axis_tuple(axis, ndim)
 
 
 def last_axis(a: GPUArray, axis: Any) -> tuple[GPUArray, tuple[int, ...]]:

@@ -270,16 +270,28 @@ def lexsort(keys: Any, axis: int = -1) -> GPUArray:
 
 
 def _sums_between(edges: GPUArray, weights: GPUArray) -> GPUArray:
-    """The sums of the weights from each edge to the next one."""
-    totals = cumsum(weights)
-    totals = concatenate([_core.full((1,), totals.dtype, 0), totals])[edges]
-    return totals[1:] - totals[:-1]
+    """The sums of the weights from each edge to the next one.
+
+    In each step an element gets the sum that ends before it, twice as long as in the last one, if
+    it is of the same part: no part is rounded, or made NaN, by what is in another one.
+    """
+    lengths = edges[1:] - edges[:-1]
+    result = _core.full(lengths.shape, weights.dtype, 0)
+    longest = int(lengths.max().get()) if lengths.size else 0
+    if not longest:
+        return result
+    part = searchsorted(edges, arange(weights.size), "right")
+    step = 1
+    while step < longest:
+        joined = weights[step:] + weights[:-step]
+        is_one = part[step:] == part[:-step]
+        weights = concatenate([weights[:step], _core.select(is_one, joined, weights[step:], False)])
+        step *= 2
+    return _core.select(lengths > 0, weights[ufuncs["maximum"](edges[1:] - 1, 0)], result, False)
 
 
 def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> GPUArray:
     """Returns how often each number occurs, as :func:`numpy.bincount`.
-
-    Weights are summed in the order of the numbers, with the rounding of running sums.
 
     >>> gpuarray.bincount(gpuarray.to_gpu([0, 2, 2])).get()
     array([1, 0, 2])
@@ -336,8 +348,7 @@ def histogram(
 ) -> tuple[GPUArray, GPUArray]:
     """Returns how many elements are in each bin, and the bins' edges, as :func:`numpy.histogram`.
 
-    The number of bins is given, not found by a rule. Weights are summed with the rounding of
-    running sums.
+    The number of bins is given, not found by a rule.
 
     >>> counts, edges = gpuarray.histogram(gpuarray.arange(5), 2)
     >>> counts.get()

@@ -11,8 +11,9 @@ from ..._core import GPUArray
 from ..advanced_indexing import compress, nonzero
 from ..axes import argsort, sort
 from ..creation import arange
+from ..reductions import stored
 from ..shapes import array_split, broadcast_to, concatenate, flip, hstack, moveaxis, stack, swapaxes
-from .operands import axes_of, given, on_device, on_host, ufuncs
+from .operands import axes_of, on_device, on_host, ufuncs
 
 __all__ = [
     "append",
@@ -73,7 +74,7 @@ def take(
         indices = ufuncs["remainder"](indices.astype(np.int64), n)
     elif n and mode == "clip":
         indices = ufuncs["minimum"](ufuncs["maximum"](indices.astype(np.int64), 0), n - 1)
-    return given(_along(a, indices, axis), out)
+    return stored(_along(a, indices, axis), out)
 
 
 def _check_bounds(indices: GPUArray, n: int) -> None:

@@ -9,11 +9,13 @@ import numpy as np
 
 from ... import _core
 from ..._core import GPUArray
+from .. import reductions
 from ..axes import argmax, argmin, cumprod, cumsum, sort
-from ..shapes import stack, vstack
+from ..moments import mean, var
+from ..reductions import stored
+from ..shapes import broadcast_to, stack, vstack
 from .operands import (
     axes_of,
-    given,
     inexact,
     is_nan,
     last_axis,
@@ -45,11 +47,9 @@ __all__ = [
     "quantile",
 ]
 
-_UNSET = getattr(np, "_NoValue", None)
-
 
 def average(
-    a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = False
+    a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False
 ) -> Any:
     """Returns weighted averages, as :func:`numpy.average`.
 
@@ -64,7 +64,6 @@ def average(
     1.25
     """
     a = on_device(a)
-    keepdims = keepdims is True
     if weights is None:
         result = inexact(a).mean(axis=axis, keepdims=keepdims)
         scale = a.size / max(result.size, 1)
@@ -83,7 +82,7 @@ def average(
         weights = weights.transpose(tuple(order)).reshape(
             tuple(n if k in axes else 1 for k, n in enumerate(a.shape))
         )
-    spread = ufuncs["multiply"](weights.astype(dtype), _core.full(a.shape, dtype, 1))
+    spread = broadcast_to(weights.astype(dtype), a.shape)
     total = spread.sum(axis=axis, keepdims=keepdims)
     if bool((total == 0).any().get()):
         raise ZeroDivisionError("weights sum to zero; they cannot be normalized")
@@ -121,9 +120,7 @@ def cov(
         warnings.warn("Degrees of freedom <= 0 for slice", RuntimeWarning, stacklevel=2)
         fact = 0
     x = x - x.mean(axis=1, keepdims=True)
-    return (
-        ((x @ x.T.conj()) / float(fact)).squeeze() if fact else (x @ x.T.conj()).squeeze() * np.nan
-    )
+    return ((x @ x.T.conj()) * (1 / fact if fact else np.nan)).squeeze()
 
 
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> GPUArray:
@@ -137,11 +134,8 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -
     if c.ndim == 0:
         return c / c
     scale = ufuncs["sqrt"](c.diagonal().real)
-    return (
-        (c / scale.reshape((-1, 1)) / scale.reshape((1, -1))).clip(-1, 1)
-        if c.dtype.kind == "f"
-        else (c / scale.reshape((-1, 1)) / scale.reshape((1, -1)))
-    )
+    c = c / scale.reshape((-1, 1)) / scale
+    return c if c.dtype.kind == "c" else c.clip(-1, 1)
 
 
 # -- quantiles -----------------------------------------------------------------------------
@@ -225,7 +219,7 @@ def _quantile(a: GPUArray, q: Any, axis: Any, out: Any, method: str, keepdims: b
     n = values.shape[-1]
     if n == 0:
         shape = (*q.shape, *with_axes(values[..., :0].sum(axis=-1), axes, keepdims).shape)
-        return given(_core.full(shape, inexact(a).dtype, np.nan), out)
+        return stored(_core.full(shape, inexact(a).dtype, np.nan), out)
     ordered = sort(values)
     nan = is_nan(ordered)
     is_invalid = None if nan is None else nan[..., n - 1]
@@ -240,9 +234,9 @@ def _quantile(a: GPUArray, q: Any, axis: Any, out: Any, method: str, keepdims: b
             found = _core.select(is_invalid, ordered[..., n - 1], found, False)
         parts.append(with_axes(found, axes, keepdims))
     if q.ndim == 0:
-        return given(parts[0].copy() if parts[0].base is not None else parts[0], out)
+        return stored(parts[0].copy() if parts[0].base is not None else parts[0], out)
     shape = (*q.shape, *with_axes(ordered[..., 0], axes, keepdims).shape)
-    return given(stack(parts).reshape(shape) if parts else _core.full(shape, a.dtype, 0), out)
+    return stored(stack(parts).reshape(shape) if parts else _core.full(shape, a.dtype, 0), out)
 
 
 def percentile(
@@ -285,65 +279,64 @@ def median(
     nan = is_nan(ordered)
     if nan is not None:
         middle = _core.select(nan[..., n - 1], ordered[..., n - 1], middle, False)
-    return given(with_axes(middle, axes, keepdims), out)
+    return stored(with_axes(middle, axes, keepdims), out)
 
 
 # -- without NaN ---------------------------------------------------------------------------
 
+# numpy's warnings of nothing but NaN are left out: to look for that would wait for the device.
 
-def _valid(a: GPUArray, neutral: Any) -> tuple[GPUArray, GPUArray | None]:
-    """The array with a number in place of each NaN, and where the NaN were."""
+
+def _numbers(a: GPUArray) -> Any:
+    """The mask of the elements that are not NaN; True if there can be none."""
     nan = is_nan(a)
-    if nan is None:
-        return a, None
-    return _core.select(nan, a.dtype.type(neutral), a, False), nan
+    return True if nan is None else ufuncs["logical_not"](nan)
 
 
-def _extreme(name: str, neutral: float, a: Any, axis: Any, out: Any, keepdims: Any) -> GPUArray:
-    keepdims = keepdims is True
-    valid, nan = _valid(on_device(a), neutral)
-    result = getattr(valid, name)(axis=axis, keepdims=keepdims)
-    if nan is not None:
-        is_empty = nan.all(axis=axis, keepdims=keepdims)
-        if bool(is_empty.any().get()):
-            warnings.warn("All-NaN slice encountered", RuntimeWarning, stacklevel=3)
-            result = _core.select(is_empty, result.dtype.type(np.nan), result, False)
-    return given(result, out)
+def _extreme(reduce: Any, least: float, a: Any, axis: Any, out: Any, keepdims: bool) -> GPUArray:
+    a = on_device(a)
+    numbers = _numbers(a)
+    if numbers is True or a.size == 0:
+        return reduce(a, axis=axis, out=out, keepdims=keepdims)
+    found = reduce(a, axis=axis, keepdims=keepdims, initial=least, where=numbers)
+    is_any = numbers.any(axis=axis, keepdims=keepdims)
+    return stored(_core.select(is_any, found, found.dtype.type(np.nan), False), out)
 
 
 def nanmax(
-    a: Any, axis: Any = None, out: GPUArray | None = None, keepdims: Any = _UNSET
+    a: Any, axis: Any = None, out: GPUArray | None = None, keepdims: bool = False
 ) -> GPUArray:
     """Returns the largest elements that are not NaN, as :func:`numpy.nanmax`.
 
     >>> float(gpuarray.nanmax(gpuarray.to_gpu([1.0, np.nan])).get())
     1.0
     """
-    return _extreme("max", -np.inf, a, axis, out, keepdims)
+    return _extreme(reductions.max, -np.inf, a, axis, out, keepdims)
 
 
 def nanmin(
-    a: Any, axis: Any = None, out: GPUArray | None = None, keepdims: Any = _UNSET
+    a: Any, axis: Any = None, out: GPUArray | None = None, keepdims: bool = False
 ) -> GPUArray:
     """Returns the smallest elements that are not NaN, as :func:`numpy.nanmin`.
 
     >>> float(gpuarray.nanmin(gpuarray.to_gpu([1.0, np.nan])).get())
     1.0
     """
-    return _extreme("min", np.inf, a, axis, out, keepdims)
+    return _extreme(reductions.min, np.inf, a, axis, out, keepdims)
 
 
 def _arg_extreme(
-    function: Any, neutral: float, a: Any, axis: Any, out: Any, keepdims: Any
+    function: Any, least: float, a: Any, axis: Any, out: Any, keepdims: bool
 ) -> GPUArray:
-    valid, nan = _valid(on_device(a), neutral)
-    if nan is not None and bool(nan.all(axis=axis).any().get()):
+    a = on_device(a)
+    numbers = _numbers(a)
+    if numbers is not True and not bool(numbers.any(axis=axis).all().get()):
         raise ValueError("All-NaN slice encountered")
-    return function(valid, axis=axis, out=out, keepdims=keepdims is True)
+    return function(reductions.without_nan(a, least), axis=axis, out=out, keepdims=keepdims)
 
 
 def nanargmax(
-    a: Any, axis: int | None = None, out: GPUArray | None = None, *, keepdims: Any = _UNSET
+    a: Any, axis: int | None = None, out: GPUArray | None = None, *, keepdims: bool = False
 ) -> GPUArray:
     """Returns the places of the largest elements that are not NaN, as :func:`numpy.nanargmax`.
 
@@ -354,7 +347,7 @@ def nanargmax(
 
 
 def nanargmin(
-    a: Any, axis: int | None = None, out: GPUArray | None = None, *, keepdims: Any = _UNSET
+    a: Any, axis: int | None = None, out: GPUArray | None = None, *, keepdims: bool = False
 ) -> GPUArray:
     """Returns the places of the smallest elements that are not NaN, as :func:`numpy.nanargmin`.
 
@@ -372,7 +365,7 @@ def nancumsum(
     >>> gpuarray.nancumsum(gpuarray.to_gpu([1.0, np.nan, 2.0])).get()
     array([1., 1., 3.])
     """
-    return cumsum(_valid(on_device(a), 0)[0], axis, dtype, out)
+    return cumsum(reductions.without_nan(on_device(a), 0), axis, dtype, out)
 
 
 def nancumprod(
@@ -383,11 +376,7 @@ def nancumprod(
     >>> gpuarray.nancumprod(gpuarray.to_gpu([3.0, np.nan, 2.0])).get()
     array([3., 3., 6.])
     """
-    return cumprod(_valid(on_device(a), 1)[0], axis, dtype, out)
-
-
-def _count(nan: GPUArray, axis: Any) -> GPUArray:
-    return ufuncs["logical_not"](nan).sum(axis=axis, keepdims=True)
+    return cumprod(reductions.without_nan(on_device(a), 1), axis, dtype, out)
 
 
 def nanmean(
@@ -395,7 +384,7 @@ def nanmean(
     axis: Any = None,
     dtype: Any = None,
     out: GPUArray | None = None,
-    keepdims: Any = _UNSET,
+    keepdims: bool = False,
 ) -> GPUArray:
     """Returns the means of the elements that are not NaN, as :func:`numpy.nanmean`.
 
@@ -403,23 +392,7 @@ def nanmean(
     2.0
     """
     a = on_device(a)
-    valid, nan = _valid(a, 0)
-    if nan is None:
-        return a.mean(axis=axis, dtype=dtype, out=out, keepdims=keepdims is True)
-    axes = axes_of(axis, a.ndim)
-    count = _count(nan, axes)
-    if bool((count == 0).any().get()):
-        warnings.warn("Mean of empty slice", RuntimeWarning, stacklevel=2)
-    result = _divided(valid.sum(axis=axes, dtype=dtype, keepdims=True), count)
-    return given(result if keepdims is True else result.reshape(_rest(a, axes)), out)
-
-
-def _divided(total: GPUArray, count: GPUArray) -> GPUArray:
-    return (total / count).astype(total.dtype)
-
-
-def _rest(a: GPUArray, axes: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(n for k, n in enumerate(a.shape) if k not in axes)
+    return mean(a, axis, dtype, out, keepdims, where=_numbers(a))
 
 
 def nanvar(
@@ -428,7 +401,7 @@ def nanvar(
     dtype: Any = None,
     out: GPUArray | None = None,
     ddof: float = 0,
-    keepdims: Any = _UNSET,
+    keepdims: bool = False,
 ) -> GPUArray:
     """Returns the variances of the elements that are not NaN, as :func:`numpy.nanvar`.
 
@@ -436,20 +409,12 @@ def nanvar(
     1.0
     """
     a = on_device(a)
-    valid, nan = _valid(a, 0)
-    if nan is None:
-        return a.var(axis=axis, dtype=dtype, out=out, ddof=ddof, keepdims=keepdims is True)
-    axes = axes_of(axis, a.ndim)
-    count = _count(nan, axes)
-    mean = _divided(valid.sum(axis=axes, dtype=dtype, keepdims=True), count)
-    apart = _core.select(nan, a.dtype.type(0), a - mean, False)
-    squares = (apart * apart.conj()).real if a.dtype.kind == "c" else apart * apart
-    total, freedom = squares.sum(axis=axes, dtype=dtype, keepdims=True), count - ddof
-    is_empty = freedom <= 0
-    if bool(is_empty.any().get()):
-        warnings.warn("Degrees of freedom <= 0 for slice.", RuntimeWarning, stacklevel=2)
-    result = _core.select(is_empty, total.dtype.type(np.nan), _divided(total, freedom), False)
-    return given(result if keepdims is True else result.reshape(_rest(a, axes)), out)
+    numbers = _numbers(a)
+    if numbers is True:
+        return var(a, axis, dtype, out, ddof, keepdims)
+    found = var(a, axis, dtype, None, ddof, keepdims, where=numbers)
+    is_free = numbers.sum(axis=axis, keepdims=keepdims) > ddof
+    return stored(_core.select(is_free, found, found.dtype.type(np.nan), False), out)
 
 
 def nanstd(
@@ -458,14 +423,14 @@ def nanstd(
     dtype: Any = None,
     out: GPUArray | None = None,
     ddof: float = 0,
-    keepdims: Any = _UNSET,
+    keepdims: bool = False,
 ) -> GPUArray:
     """Returns the standard deviations of the elements that are not NaN, as :func:`numpy.nanstd`.
 
     >>> float(gpuarray.nanstd(gpuarray.to_gpu([1.0, np.nan, 3.0])).get())
     1.0
     """
-    return given(ufuncs["sqrt"](nanvar(a, axis, dtype, None, ddof, keepdims)), out)
+    return stored(ufuncs["sqrt"](nanvar(a, axis, dtype, None, ddof, keepdims)), out)
 
 
 def nanquantile(
@@ -475,7 +440,7 @@ def nanquantile(
     out: GPUArray | None = None,
     overwrite_input: bool = False,
     method: str = "linear",
-    keepdims: Any = _UNSET,
+    keepdims: bool = False,
 ) -> GPUArray:
     """Returns quantiles of the elements that are not NaN, as :func:`numpy.nanquantile`.
 
@@ -485,7 +450,7 @@ def nanquantile(
     2.0
     """
     a, q = _prepared(a, q, 1)
-    return _nanquantile(a, q, axis, out, method, keepdims is True)
+    return _nanquantile(a, q, axis, out, method, keepdims)
 
 
 def nanpercentile(
@@ -495,7 +460,7 @@ def nanpercentile(
     out: GPUArray | None = None,
     overwrite_input: bool = False,
     method: str = "linear",
-    keepdims: Any = _UNSET,
+    keepdims: bool = False,
 ) -> GPUArray:
     """Returns percentiles of the elements that are not NaN, as :func:`numpy.nanpercentile`.
 
@@ -505,7 +470,7 @@ def nanpercentile(
     2.0
     """
     a, q = _prepared(a, q, 100)
-    return _nanquantile(a, q, axis, out, method, keepdims is True)
+    return _nanquantile(a, q, axis, out, method, keepdims)
 
 
 def nanmedian(
@@ -513,14 +478,14 @@ def nanmedian(
     axis: Any = None,
     out: GPUArray | None = None,
     overwrite_input: bool = False,
-    keepdims: Any = _UNSET,
+    keepdims: bool = False,
 ) -> GPUArray:
     """Returns medians of the elements that are not NaN, as :func:`numpy.nanmedian`.
 
     >>> float(gpuarray.nanmedian(gpuarray.to_gpu([1.0, np.nan, 3.0])).get())
     2.0
     """
-    return _nanquantile(on_device(a), np.float64(0.5), axis, out, "linear", keepdims is True)
+    return _nanquantile(on_device(a), np.float64(0.5), axis, out, "linear", keepdims)
 
 
 def _nanquantile(a: GPUArray, q: Any, axis: Any, out: Any, method: str, keepdims: bool) -> GPUArray:
@@ -531,10 +496,7 @@ def _nanquantile(a: GPUArray, q: Any, axis: Any, out: Any, method: str, keepdims
         raise TypeError(f"method is {method!r}; without NaN the device has 'linear'")
     values, axes = last_axis(a, axis)
     ordered = sort(values)
-    count = _count(ufuncs["isnan"](ordered), -1)
-    is_empty = count == 0
-    if bool(is_empty.any().get()):
-        warnings.warn("All-NaN slice encountered", RuntimeWarning, stacklevel=3)
+    count = _numbers(ordered).sum(axis=-1, keepdims=True)
     parts = []
     for one in q.ravel():
         at = ufuncs["maximum"]((count - 1) * float(one), 0.0)
@@ -547,8 +509,8 @@ def _nanquantile(a: GPUArray, q: Any, axis: Any, out: Any, method: str, keepdims
             part < 0.5, low + difference * part, high - difference * (1 - part), False
         )
         found = _core.select(part == 0, low, found, False)
-        found = _core.select(is_empty, a.dtype.type(np.nan), found, False)
+        found = _core.select(count == 0, a.dtype.type(np.nan), found, False)
         parts.append(with_axes(found[..., 0], axes, keepdims))
     if q.ndim == 0:
-        return given(parts[0].copy(), out)
-    return given(stack(parts).reshape((*q.shape, *parts[0].shape)), out)
+        return stored(parts[0].copy(), out)
+    return stored(stack(parts).reshape((*q.shape, *parts[0].shape)), out)

@@ -25,9 +25,12 @@ def copyto(dst: GPUArray, src: Any, casting: Any = "same_kind", where: Any = Tru
     """
     if not isinstance(dst, GPUArray):
         raise TypeError(f"dst is of type {type(dst).__name__}; a GPUArray is needed")
-    src = on_device(src)
-    if not np.can_cast(src.dtype, dst.dtype, casting):
-        raise TypeError(f"src has dtype {src.dtype}, which does not become {dst.dtype} ({casting})")
+    is_number = isinstance(src, bool | int | float | complex)
+    # The dtype of a Python number is the array's, if it is of its kind.
+    dtype = np.result_type(dst.dtype, src) if is_number else on_device(src).dtype
+    if not np.can_cast(dtype, dst.dtype, casting):
+        raise TypeError(f"src has dtype {dtype}, which does not become {dst.dtype} ({casting})")
+    src = on_device(np.asarray(src, dtype) if is_number else src)
     if where is True:
         dst[...] = src
     else:

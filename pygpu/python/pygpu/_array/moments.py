@@ -1,0 +1,161 @@
+"""Means, variances and standard deviations along axes, or of all elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from .._arguments import gpu_array, has_fractions
+from .._core import GPUArray
+from .reductions import UNSET, fit_mask, mask_of, reduce_some, stored
+
+_ufuncs = _core.universal_functions
+
+
+def _moment_dtypes(a: GPUArray, dtype: Any) -> tuple[np.dtype[Any], np.dtype[Any]]:
+    """What a mean is computed in, and the dtype of the result: numpy's."""
+    if dtype is not None:
+        return np.dtype(dtype), np.dtype(dtype)
+    if not has_fractions(a.dtype):
+        return np.dtype(np.float64), np.dtype(np.float64)
+    return np.dtype(np.float32) if a.itemsize < 4 else a.dtype, a.dtype
+
+
+def _mean_where(
+    a: GPUArray, mask: GPUArray, axis: Any, dtype: np.dtype[Any], keepdims: bool, allocator: Any
+) -> tuple[GPUArray, GPUArray]:
+    """Returns the mean of the elements of a mask, and their number."""
+    total = reduce_some(
+        "sum", a, where=mask, axis=axis, dtype=dtype, keepdims=keepdims, allocator=allocator
+    )
+    count = fit_mask(mask, a).sum(axis=axis, keepdims=keepdims)
+    return (total / count).astype(dtype), count
+
+
+def mean(
+    a: GPUArray,
+    axis: Any = None,
+    dtype: Any = None,
+    out: GPUArray | None = None,
+    keepdims: bool = False,
+    *,
+    where: Any = UNSET,
+    stream: Any = None,
+    allocator: Any = None,
+) -> GPUArray:
+    """Returns the mean of the elements, along axes or of all; NaN where there are none.
+
+    Parameters
+    ----------
+    a : GPUArray
+        The elements.
+    axis, dtype, out, keepdims, where : optional
+        As in numpy; see :func:`sum`. The dtype is that of `a` if it has fractions, else float64.
+    stream, allocator : Stream and callable, optional
+        Where the work is queued, and where the result's memory comes from.
+
+    Examples
+    --------
+    >>> gpuarray.mean(gpuarray.arange(6).reshape(2, 3), axis=0).get()
+    array([1.5, 2.5, 3.5])
+    """
+    gpu_array("a", a)
+    given = {"axis": axis, "dtype": dtype, "out": out, "keepdims": keepdims}
+    mask = mask_of(where)
+    is_whole = dtype is not None and np.dtype(dtype).kind in "iu"
+    if mask is None and not (is_whole and a.size == 0):
+        return a.mean(**given, stream=stream, allocator=allocator)
+    a = a if stream is None else a.on(stream)
+    compute, dtype = _moment_dtypes(a, dtype)
+    mask = _core.full((), np.bool_, True) if mask is None else mask
+    result, count = _mean_where(a, mask, axis, compute, keepdims, allocator)
+    if is_whole:
+        # What the processor makes of NaN, which devices convert in ways of their own.
+        with np.errstate(invalid="ignore"):
+            none: Any = np.array(np.nan).astype(dtype)[()]
+        result = _core.select(count == 0, none, result, False)
+    return stored(result if compute == dtype else result.astype(dtype), out)
+
+
+def var(
+    a: GPUArray,
+    axis: Any = None,
+    dtype: Any = None,
+    out: GPUArray | None = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    *,
+    where: Any = UNSET,
+    stream: Any = None,
+    allocator: Any = None,
+) -> GPUArray:
+    """Returns the variance of the elements, along axes or of all; real for complex numbers, too.
+
+    Parameters
+    ----------
+    a : GPUArray
+        The elements.
+    axis, dtype, out, keepdims, where : optional
+        As in numpy; see :func:`mean`.
+    ddof : number
+        What is taken from the number of elements before the sum of squares is divided by it.
+    stream, allocator : Stream and callable, optional
+        Where the work is queued, and where the result's memory comes from.
+
+    Examples
+    --------
+    >>> gpuarray.var(gpuarray.arange(4)).get()
+    array(1.25)
+    """
+    gpu_array("a", a)
+    given = {"axis": axis, "dtype": dtype, "out": out, "ddof": ddof, "keepdims": keepdims}
+    mask = mask_of(where)
+    if mask is None or not (dtype is None or has_fractions(np.dtype(dtype))):
+        return a.var(**given, stream=stream, allocator=allocator)
+    a = a if stream is None else a.on(stream)
+    compute, result_dtype = _moment_dtypes(a, dtype)
+    center, count = _mean_where(a, mask, axis, compute, True, allocator)
+    apart = a.astype(compute) - center
+    squares = (apart * apart.conj()).real if compute.kind == "c" else apart * apart
+    total = reduce_some(
+        "sum", squares, where=mask, axis=axis, keepdims=keepdims, allocator=allocator
+    )
+    if dtype is None:
+        result_dtype = np.empty(0, result_dtype).real.dtype
+    degrees = _ufuncs["maximum"](count.reshape(total.shape) - ddof, 0)
+    return stored((total / degrees).astype(result_dtype), out)
+
+
+def std(
+    a: GPUArray,
+    axis: Any = None,
+    dtype: Any = None,
+    out: GPUArray | None = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    *,
+    where: Any = UNSET,
+    stream: Any = None,
+    allocator: Any = None,
+) -> GPUArray:
+    """Returns the standard deviation of the elements: the square root of the variance.
+
+    Parameters
+    ----------
+    a : GPUArray
+        The elements.
+    axis, dtype, out, ddof, keepdims, where, stream, allocator : as in :func:`var`
+        The axes, the mask, and what receives the result.
+
+    Examples
+    --------
+    >>> gpuarray.std(gpuarray.arange(0, 8, 4)).get()
+    array(2.)
+    """
+    given = {"axis": axis, "dtype": dtype, "ddof": ddof, "keepdims": keepdims}
+    given |= {"stream": stream, "allocator": allocator}
+    if mask_of(where) is None:
+        return gpu_array("a", a).std(**given, out=out)
+    return stored(_ufuncs["sqrt"](var(a, **given, where=where)), out)
