@@ -103,10 +103,10 @@ pub(crate) fn set_current_device(ordinal: Option<usize>) -> PyResult<()> {
     Ok(())
 }
 
-/// Makes a stream the one of this thread's work that names none, until [`leave_stream`].
+/// Makes a stream the one of this thread's work that names none, until [`leave_stream`]. The driver's current
+/// context stays that of other libraries.
 pub(crate) fn enter_stream(stream: &Arc<dyn Stream>) -> PyResult<()> {
     let device = device(stream.device_id().ordinal)?.device;
-    device.make_current().or_raise()?;
     let chosen = CurrentDevice { device, stream: stream.clone() };
     let outside = CURRENT.with(|current| current.borrow_mut().replace(chosen));
     OUTSIDE.with(|stack| stack.borrow_mut().push(outside));
@@ -118,9 +118,6 @@ pub(crate) fn leave_stream() -> PyResult<()> {
     let outside = OUTSIDE.with(|stack| stack.borrow_mut().pop()).ok_or_else(|| {
         PyRuntimeError::new_err("the block of the stream was entered in another thread")
     })?;
-    if let Some(outside) = &outside {
-        outside.device.make_current().or_raise()?;
-    }
     CURRENT.with(|current| *current.borrow_mut() = outside);
     Ok(())
 }

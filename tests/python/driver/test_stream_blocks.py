@@ -67,3 +67,16 @@ def test_a_kernel_in_a_block_is_captured_by_its_stream():
         graph.launch(stream)
     stream.synchronize()
     assert a_gpu.get().tolist() == [3] * 4
+
+
+@pytest.mark.skipif(driver.Device.count() < 2, reason="there is one device")
+def test_a_block_is_of_the_streams_device():
+    context = driver.Device(1).make_context()
+    stream = driver.Stream(1)
+    context.pop()
+    before = gpuarray.zeros(3)._ordinal
+    with stream:
+        assert (gpuarray.zeros(3) + 1)._ordinal == 1
+        with driver.Stream(1):
+            assert gpuarray.zeros(3)._ordinal == 1
+    assert gpuarray.zeros(3)._ordinal == before == 0
