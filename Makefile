@@ -68,9 +68,9 @@ OF_KERNELS   := $(addprefix tests/python/,compile kernels status_style)
 DRIVER_TESTS := $(OF_KERNELS) $(addprefix tests/python/,driver exchange) \
   $(call in_python,array,blas transfer) tests/python/package/test_modules.py
 HIP_TESTS    := $(OF_KERNELS) $(call in_python,array,blas) $(call in_python,exchange,arrow) \
-  $(call in_python,driver,after_reset captures driver lifetimes pools process rocm rows status)
+  $(call in_python,driver,after_reset captures driver lifetimes pools process rocm rows status stream_blocks)
 CUDA_TESTS   := tests/python/status_style $(call in_python,array,blas) \
-  $(call in_python,driver,after_reset captures driver faults lifetimes status) \
+  $(call in_python,driver,after_reset captures driver faults lifetimes status stream_blocks) \
   $(call in_python,exchange,arrow_columns dask forged_exchange numba_plugin) \
   $(call in_python,kernels,cubemaps texture_references textures)
 
