@@ -128,6 +128,7 @@ pub enum Kind {
 
 impl DType {
     /// Returns the alignment in bytes that an element's address must have.
+    #[inline]
     pub const fn alignment(self) -> usize {
         match self.kind() {
             Kind::Complex => self.size() / 2,
@@ -161,6 +162,7 @@ impl DType {
     }
 
     /// Returns where the dtype is known from if numpy lacks it; `None` for numpy's own and for records.
+    #[inline]
     pub fn extension(self) -> Option<Extension> {
         table::EXTENSIONS.iter().find(|(dtype, _)| *dtype == self).map(|(_, extension)| *extension)
     }

@@ -452,6 +452,7 @@ impl DeviceMemory {
 
     /// Returns true if no stream but `stream` has used the memory. A use on `stream` then waits for
     /// no other.
+    #[inline]
     pub fn is_used_only_on(&self, stream: &dyn Stream) -> bool {
         self.whole().usage.sole_stream().is_some_and(|only| only.id() == stream.id())
     }

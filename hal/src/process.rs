@@ -77,6 +77,7 @@ pub(crate) fn begin_generation() {
 
 /// Returns how many forks lie between this process and the one that first opened a backend. An
 /// object of another generation belongs to a parent process.
+#[inline]
 pub fn generation() -> u32 {
     GENERATION.load(Ordering::Relaxed)
 }

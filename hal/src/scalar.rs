@@ -157,6 +157,7 @@ impl Scalar {
     ///
     /// # Errors
     /// `InvalidType` between a record and anything else.
+    #[inline]
     pub fn cast(&self, dtype: DType) -> Result<Scalar> {
         if dtype == self.dtype {
             return Ok(*self);

@@ -85,6 +85,7 @@ impl fmt::Debug for Layout {
 /// # Errors
 /// `Overflow` if the number of bytes exceeds `isize::MAX`, `InvalidArgument` for more than
 /// [`MAX_AXES`] axes.
+#[inline]
 pub fn checked_size(shape: &[usize], itemsize: usize) -> Result<usize> {
     if shape.len() > MAX_AXES {
         return Err(Error::invalid(
@@ -115,11 +116,13 @@ impl Layout {
     ///
     /// # Errors
     /// As [`checked_size`].
+    #[inline]
     pub fn contiguous(shape: &[usize], itemsize: usize, order: Order) -> Result<Layout> {
         checked_size(shape, itemsize)?;
         Ok(Self::contiguous_unchecked(Shape::from_slice(shape), itemsize, order))
     }
 
+    #[inline]
     fn contiguous_unchecked(shape: Shape, itemsize: usize, order: Order) -> Layout {
         let mut strides: Strides = SmallVec::from_elem(0, shape.len());
         let mut step = itemsize as isize;
@@ -181,11 +184,13 @@ impl Layout {
     }
 
     /// Extents.
+    #[inline]
     pub fn shape(&self) -> &[usize] {
         &self.shape
     }
 
     /// Strides in bytes.
+    #[inline]
     pub fn strides(&self) -> &[isize] {
         &self.strides
     }
@@ -206,6 +211,7 @@ impl Layout {
     }
 
     /// Number of elements.
+    #[inline]
     pub fn size(&self) -> usize {
         self.shape.iter().product()
     }
@@ -295,6 +301,7 @@ impl Layout {
     /// # Errors
     /// `InvalidArgument` that names the item size, or the stride or offset that is not a multiple of
     /// the alignment.
+    #[inline]
     pub fn check_dtype(&self, dtype: DType) -> Result<()> {
         if self.itemsize != dtype.size() {
             return Err(Error::invalid(
@@ -370,6 +377,7 @@ impl Layout {
 
     /// True if the elements fill one block of memory without gaps or repeats, in any order
     /// of axes, with the lowest address first.
+    #[inline]
     pub fn is_packed(&self) -> bool {
         if self.is_c_contiguous() {
             return true;

@@ -128,6 +128,7 @@ impl Array {
 
     /// Returns the same elements; results of operations on the new object, and of operations on
     /// those, get their memory from `allocator`.
+    #[inline]
     pub fn with_allocator(mut self, allocator: Option<Arc<dyn Allocator>>) -> Array {
         self.allocator = allocator;
         self
@@ -159,16 +160,19 @@ impl Array {
     }
 
     /// Returns the type of the elements.
+    #[inline]
     pub fn dtype(&self) -> DType {
         self.dtype
     }
 
     /// Returns the shape: the number of elements along each axis.
+    #[inline]
     pub fn shape(&self) -> &[usize] {
         self.layout.shape()
     }
 
     /// Returns the strides, in bytes.
+    #[inline]
     pub fn strides(&self) -> &[isize] {
         self.layout.strides()
     }
@@ -179,6 +183,7 @@ impl Array {
     }
 
     /// Returns the number of elements.
+    #[inline]
     pub fn size(&self) -> usize {
         self.layout.size()
     }

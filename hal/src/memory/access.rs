@@ -81,6 +81,7 @@ pub type Use<'a> = (&'a Arc<DeviceMemory>, Access);
 struct FastPath<'a>(SmallVec<[&'a DeviceMemory; 4]>);
 
 impl Drop for FastPath<'_> {
+    #[inline]
     fn drop(&mut self) {
         for memory in &self.0 {
             memory.usage.leave();
@@ -216,6 +217,7 @@ impl<'a> AccessGuard<'a> {
     /// `InvalidHandle` if a memory has been freed; `InvalidArgument` for memory of another backend or opening
     /// than the stream's, and for memory of several streams while this thread has another guard; the driver's
     /// error if streams cannot be made to wait. Nothing has been queued then.
+    #[inline]
     pub fn acquire(stream: &Arc<dyn Stream>, uses: &[Use<'a>]) -> Result<AccessGuard<'a>> {
         Self::acquire_for(stream, uses, false, || false)
     }
@@ -354,6 +356,7 @@ impl<'a> AccessGuard<'a> {
 }
 
 impl Drop for AccessGuard<'_> {
+    #[inline]
     fn drop(&mut self) {
         nonblocking::queued();
     }
