@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import atexit
 import gc
+import importlib
 import os
 import sys
 import tracemalloc
@@ -97,6 +98,8 @@ def watch() -> None:
             f"PYGPU_LEAKS is {value!r}; allowed are {', '.join(_ON)} and {', '.join(_OFF)}"
         )
     if not tracemalloc.is_tracing():
+        # numpy's import is not traced, which would take it seconds.
+        importlib.import_module("numpy")
         tracemalloc.start(_FRAMES)
     atexit.register(_print_report)
     os.register_at_fork(after_in_child=_forget_inherited)
