@@ -1,15 +1,15 @@
 //! What an image of the host ends with, so that one which is damaged is known before the system's loader
 //! reads it: that one trusts what it maps, and a wrong offset there ends the process.
 
-use sha2::{Digest as _, Sha256};
+use xxhash_rust::xxh3::xxh3_128;
 
 const MARK: &[u8; 16] = b"gpuarray's image";
 /// A checksum of all before it, and the mark.
-const BYTES: usize = 32 + MARK.len();
+const BYTES: usize = 16 + MARK.len();
 
 /// Seals an image.
 pub(crate) fn seal(image: &mut Vec<u8>) {
-    let checksum = Sha256::digest(&image);
+    let checksum = xxh3_128(image).to_le_bytes();
     image.extend(checksum);
     image.extend(MARK);
 }
@@ -21,14 +21,14 @@ pub(crate) fn seal(image: &mut Vec<u8>) {
 pub(crate) fn unsealed(image: &[u8]) -> Result<&[u8], String> {
     let bytes = image.len();
     let parts = image.split_last_chunk().filter(|(_, mark)| *mark == MARK);
-    let parts = parts.and_then(|(rest, _)| rest.split_last_chunk::<32>());
+    let parts = parts.and_then(|(rest, _)| rest.split_last_chunk::<16>());
     let Some((own, checksum)) = parts else {
         return Err(format!(
             "image has {bytes} bytes, and the last {BYTES} are not those of a compiled module: it was cut short, or \
              another version of the compiler made it"
         ));
     };
-    if Sha256::digest(own)[..] != checksum[..] {
+    if xxh3_128(own).to_le_bytes() != *checksum {
         return Err(format!("image has {bytes} bytes, of which some were changed"));
     }
     Ok(own)

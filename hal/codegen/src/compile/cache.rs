@@ -8,7 +8,6 @@
 use super::Compilation;
 use hal::environment;
 use hal::error::{Error, Result};
-use sha2::{Digest, Sha256};
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::fs::{self, File, Metadata, OpenOptions};
@@ -16,6 +15,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
+use xxhash_rust::xxh3::Xxh3Default;
 
 #[cfg(test)]
 mod tests;
@@ -24,44 +24,47 @@ const DEFAULT_LIMIT: u64 = 256 << 20;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Changes with the form of entries and of keys.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const MAGIC: [u8; 8] = *b"pygpucc\n";
 /// Magic, version, length of the code, checksum.
-const HEADER: usize = 8 + 4 + 8 + 32;
+const HEADER: usize = 8 + 4 + 8 + 16;
 
-/// What compiled code is kept under: everything that it was made from.
+/// What compiled code is kept under: a hash of 128 bits (XXH3) of everything that it was made from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct CodeKey([u8; 32]);
+pub struct CodeKey([u8; 16]);
 
 impl CodeKey {
     /// The key of a compilation by the compiler of this identity.
     pub fn new(compilation: &Compilation<'_>, identity: &str) -> CodeKey {
         let Compilation { text, name, target, options, names, headers } = *compilation;
-        let mut hash = Sha256::new();
-        hash.update(VERSION.to_le_bytes());
-        hash.update([u8::from(headers)]);
+        let mut hash = Xxh3Default::new();
+        hash.update(&VERSION.to_le_bytes());
+        hash.update(&[u8::from(headers)]);
         // Lengths in front keep the end of one string from being the start of the next.
         let mut add = |strings: &[&str]| {
-            hash.update((strings.len() as u64).to_le_bytes());
+            hash.update(&(strings.len() as u64).to_le_bytes());
             for string in strings {
-                hash.update((string.len() as u64).to_le_bytes());
-                hash.update(string);
+                hash.update(&(string.len() as u64).to_le_bytes());
+                hash.update(string.as_bytes());
             }
         };
         add(&[text, name, target, identity]);
         add(options);
         add(names);
-        CodeKey(hash.finalize().into())
+        CodeKey(hash.digest128().to_le_bytes())
     }
 
     /// The checksum of an entry: of the key too, so that a file under another's name is none.
-    fn checksum(&self, code: &[u8]) -> [u8; 32] {
-        Sha256::new().chain_update(self.0).chain_update(code).finalize().into()
+    fn checksum(&self, code: &[u8]) -> [u8; 16] {
+        let mut hash = Xxh3Default::new();
+        hash.update(&self.0);
+        hash.update(code);
+        hash.digest128().to_le_bytes()
     }
 
     /// Folder and name of its file.
     fn path(&self) -> (String, String) {
-        let mut text = String::with_capacity(64);
+        let mut text = String::with_capacity(32);
         for byte in self.0 {
             // Writing to a String cannot fail.
             let _ = write!(text, "{byte:02x}");
@@ -363,7 +366,7 @@ fn tidy(folder: &Path, limit: u64) -> u64 {
             if !metadata.is_file() {
                 continue;
             }
-            if is_hexadecimal(&name, 62) {
+            if is_hexadecimal(&name, 30) {
                 let used = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
                 entries.push((used, metadata.len(), file.path()));
             } else if name.to_string_lossy().ends_with(".tmp") && is_older_than_a_day(&metadata) {

@@ -9,9 +9,9 @@ use crate::source::KernelSpec;
 use hal::poison::Unpoisoned as _;
 use miniz_oxide::deflate::compress_to_vec;
 use miniz_oxide::inflate::decompress_slice_iter_to_slice;
-use sha2::{Digest, Sha256};
 use std::fmt;
 use std::sync::RwLock;
+use xxhash_rust::xxh3::xxh3_128;
 
 // The form of code in the program: objects, each compressed by itself so that the first
 // operation unpacks only its own, and an index of them by the source they were made from.
@@ -25,7 +25,7 @@ use std::sync::RwLock;
 // ```
 
 /// Changes with the form.
-const MAGIC: [u8; 8] = *b"pygpuao1";
+const MAGIC: [u8; 8] = *b"pygpuao2";
 const HEADER: usize = 8 + 3 * 4;
 const OBJECT: usize = 3 * 4;
 const ENTRY: usize = 16 + 4;
@@ -33,16 +33,14 @@ const ENTRY: usize = 16 + 4;
 /// Squeezes about 2 % more out of code than 6 does; what it costs is paid in the build.
 const LEVEL: u8 = 9;
 
-/// What kernels are found under: a part of the SHA-256 of their specification's source, so
+/// What kernels are found under: the hash (XXH3, 128 bits) of their specification's source, so
 /// that code is used for the very text that it was made from and no other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct SourceKey([u8; 16]);
 
 impl SourceKey {
     pub(crate) fn of(source: &str) -> SourceKey {
-        let mut key = [0; 16];
-        key.copy_from_slice(&Sha256::digest(source)[..16]);
-        SourceKey(key)
+        SourceKey(xxh3_128(source.as_bytes()).to_le_bytes())
     }
 }
 
