@@ -35,12 +35,11 @@ class DeviceArray(Keeper, _core.BufferExporter):
 
     Parameters
     ----------
-    *args : int, sequence of int, pointer or buffer
-        A number of elements or a shape; in front of a shape a ``ptr_wrapper`` to host memory, or
-        the addresses of host and device memory; or one buffer.
-    **flags : int
-        ``flag_c_contiguous``: 1 for C's order, 0 for Fortran's. It may be the last of ``args``,
-        too.
+    *args : int, sequence of int, pointer or buffer. A number of elements or a shape; in front of a
+        shape a ``ptr_wrapper`` to host memory, or the addresses of host and device memory; or one
+        buffer.
+    **flags : int. ``flag_c_contiguous``: 1 for C's order, 0 for Fortran's. It may be the last of
+        ``args``, too.
 
     Notes
     -----
@@ -225,10 +224,9 @@ class DeviceArray(Keeper, _core.BufferExporter):
 
         Parameters
         ----------
-        source : buffer, ptr_wrapper or int
-            Memory without gaps, with as many bytes as the array, or its address.
-        *val : number
-            The value, if ``source`` is the number of an element.
+        source : buffer, ptr_wrapper or int. Memory without gaps, with as many bytes as the array,
+            or its address.
+        *val : number. The value, if ``source`` is the number of an element.
         """
         if val:
             return self.set_val(source, *val)
@@ -239,8 +237,8 @@ class DeviceArray(Keeper, _core.BufferExporter):
 
         Parameters
         ----------
-        idx, val : number
-            The number of the element in the order of memory, and its value, which is converted.
+        idx, val : number. The number of the element in the order of memory, and its value, which is
+            converted.
         """
         return self._status_of(self._set_value, idx, val)
 

@@ -25,9 +25,8 @@ class cudaEvent_t(Keeper):
 
     Parameters
     ----------
-    flags : int, optional
-        A combination of 1 (a thread that waits sleeps), 2 (no timing) and 4 (for other processes;
-        needs 2).
+    flags : int, optional. A combination of 1 (a thread that waits sleeps), 2 (no timing) and 4 (for
+        other processes; needs 2).
 
     Examples
     --------
@@ -50,10 +49,8 @@ class cudaStream_t(Keeper):
 
     Parameters
     ----------
-    flags : int, optional
-        1 for a stream that does not wait for the default stream.
-    priority : int, optional
-        Smaller numbers run first where the device distinguishes them.
+    flags : int, optional. 1 for a stream that does not wait for the default stream.
+    priority : int, optional. Smaller numbers run first where the device distinguishes them.
 
     Examples
     --------
@@ -83,8 +80,6 @@ def _made(name: str, value: Any, kind: type) -> Any:
 def cudaDeviceReset() -> cudaError_t:
     """Destroys all that is on the current device; returns the status, 801 on the host.
 
-    Examples
-    --------
     >>> def begin_anew():
     ...     return bool(cudaDeviceReset())
     """
@@ -94,8 +89,6 @@ def cudaDeviceReset() -> cudaError_t:
 def cudaDeviceSynchronize() -> cudaError_t:
     """Waits for all work of the current device; returns the status.
 
-    Examples
-    --------
     >>> bool(cudaDeviceSynchronize())
     True
     """
@@ -105,8 +98,6 @@ def cudaDeviceSynchronize() -> cudaError_t:
 def cudaGetDevice() -> tuple[int, cudaError_t]:
     """Returns the number of the current device, 0 if the call fails, and the status.
 
-    Examples
-    --------
     >>> device, status = cudaGetDevice()
     >>> bool(status)
     True
@@ -119,8 +110,7 @@ def cudaSetDevice(device: int) -> cudaError_t:
 
     Parameters
     ----------
-    device : int
-        The number, from 0.
+    device : int. The number, from 0.
 
     Examples
     --------
@@ -133,8 +123,6 @@ def cudaSetDevice(device: int) -> cudaError_t:
 def cudaGetDeviceCount() -> tuple[int, cudaError_t]:
     """Returns the number of devices, 0 if the call fails, and the status.
 
-    Examples
-    --------
     >>> count, status = cudaGetDeviceCount()
     >>> count > 0
     True
@@ -147,10 +135,8 @@ def cudaEventRecord(event: cudaEvent_t, stream: cudaStream_t | None = None) -> c
 
     Parameters
     ----------
-    event : cudaEvent_t
-        The event, which keeps the status, too.
-    stream : cudaStream_t, optional
-        The stream.
+    event : cudaEvent_t. The event, which keeps the status, too.
+    stream : cudaStream_t, optional. The stream.
 
     Examples
     --------
@@ -170,8 +156,7 @@ def cudaEventSynchronize(event: cudaEvent_t) -> cudaError_t:
 
     Parameters
     ----------
-    event : cudaEvent_t
-        The event, which keeps the status, too.
+    event : cudaEvent_t. The event, which keeps the status, too.
 
     Examples
     --------
@@ -188,8 +173,7 @@ def cudaEventElapsedTime(start: cudaEvent_t, end: cudaEvent_t) -> tuple[float, c
 
     Parameters
     ----------
-    start, end : cudaEvent_t
-        The events; the later one keeps the status, too.
+    start, end : cudaEvent_t. The events; the later one keeps the status, too.
 
     Examples
     --------
@@ -216,8 +200,7 @@ class cudaDeviceProp(Keeper):
 
     Parameters
     ----------
-    device : int
-        Its number. With a number that no device has, texts are empty and numbers 0.
+    device : int. Its number. With a number that no device has, texts are empty and numbers 0.
 
     Examples
     --------

@@ -19,8 +19,6 @@ SUPPORTED_DTYPES = tuple(np.dtype(code).name for code in _CODES)
 class UnsupportedDataType(Exception):
     """The elements' type is none of the ten, or an argument is neither data nor a shape.
 
-    Examples
-    --------
     >>> import PybindGPU
     >>> PybindGPU.GPUArray((2,), dtype="float16")
     Traceback (most recent call last):
@@ -32,8 +30,6 @@ class UnsupportedDataType(Exception):
 class _Dtype(IntEnum):
     """An element type by number or by name, each also as ``int16_alias`` and so on.
 
-    Examples
-    --------
     >>> import PybindGPU
     >>> PybindGPU.dtype.float32, PybindGPU.dtype(6).name
     (<dtype.float32: 6>, 'float32')
@@ -54,10 +50,7 @@ dtype.__size__ = _Size.size
 def supported(value: Any) -> np.dtype[Any]:
     """The dtype that `value` stands for.
 
-    Raises
-    ------
-    UnsupportedDataType
-        If it is none of the ten.
+    Raises ``UnsupportedDataType`` if it is none of the ten.
     """
     try:
         found = np.dtype(value.name if isinstance(value, dtype) else value)
@@ -123,8 +116,6 @@ class ptr_wrapper:
     It is safe if it points to host memory that Python manages: only then does :meth:`get` return
     it. A wrapper keeps what it points to alive; the plain number that ``int()`` returns does not.
 
-    Examples
-    --------
     >>> from PybindGPU import backend
     >>> pointer = backend.ptr_wrapper_int64()
     >>> pointer.print_address(), pointer.is_safe(), pointer.get()
@@ -165,8 +156,7 @@ class ptr_wrapper:
 
         Parameters
         ----------
-        N : int
-            The number of elements.
+        N : int. The number of elements.
         """
         block = Block.on_host(count("N", N), self.dtype)
         self.destroy()
@@ -247,8 +237,7 @@ class _Allocator(Keeper):
 
         Parameters
         ----------
-        n : int
-            The number of elements.
+        n : int. The number of elements.
         """
         elements = count("n", n)
         if self._block is not None:
@@ -267,8 +256,6 @@ class _Allocator(Keeper):
 class HostAllocator(_Allocator):
     """Owns ordinary host memory.
 
-    Examples
-    --------
     >>> from PybindGPU import backend
     >>> memory = backend.HostAllocator_float32()
     >>> memory.allocate(10)
@@ -284,8 +271,7 @@ class HostAllocator(_Allocator):
 
         Parameters
         ----------
-        n : int
-            The number of elements.
+        n : int. The number of elements.
         """
         super().allocate(n)
 
@@ -293,8 +279,6 @@ class HostAllocator(_Allocator):
 class PagelockedAllocator(_Allocator):
     """Owns page-locked host memory, which devices can access, too.
 
-    Examples
-    --------
     >>> from PybindGPU import backend
     >>> memory = backend.PagelockedAllocator_float32()
     >>> bool(memory.allocate(10)), memory.ptr().is_safe()
@@ -308,8 +292,6 @@ class PagelockedAllocator(_Allocator):
 class DeviceAllocator(_Allocator):
     """Owns device memory.
 
-    Examples
-    --------
     >>> from PybindGPU import backend
     >>> memory = backend.DeviceAllocator_float32()
     >>> bool(memory.allocate(10)), memory.ptr().is_safe(), bool(memory.last_status())

@@ -36,8 +36,7 @@ class nvmlReturn_t(Code):
 
     Parameters
     ----------
-    code : int
-        The number.
+    code : int. The number.
 
     Examples
     --------
@@ -263,8 +262,6 @@ def nvmlInit() -> nvmlReturn_t:
 
     Each call needs one of :func:`nvmlShutdown`.
 
-    Examples
-    --------
     >>> if nvmlInit():  # where the vendor's library is installed
     ...     free, total, used = nvmlDevice(0).memory_info()  # bytes
     ...     busy, memory_busy = nvmlDevice(0).utilization_rates()  # percent
@@ -282,8 +279,6 @@ def nvmlInit() -> nvmlReturn_t:
 def nvmlShutdown() -> nvmlReturn_t:
     """Closes what :func:`nvmlInit` has opened; returns the status, 1 if nothing is open.
 
-    Examples
-    --------
     >>> if nvmlInit():
     ...     done = nvmlShutdown()
     """
@@ -302,8 +297,7 @@ class nvmlDevice:
 
     Parameters
     ----------
-    device : int
-        Its number. NVML and ROCm SMI count all devices of the machine, whatever
+    device : int. Its number. NVML and ROCm SMI count all devices of the machine, whatever
         ``CUDA_VISIBLE_DEVICES`` hides.
 
     Examples

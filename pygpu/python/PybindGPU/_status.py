@@ -34,8 +34,6 @@ _last = threading.local()
 class StatusWarning(RuntimeWarning):
     """A call failed, and ``PYGPU_STATUS`` is ``warn``.
 
-    Examples
-    --------
     >>> import warnings
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("error", StatusWarning)  # a call that fails raises it
@@ -74,8 +72,7 @@ class cudaError_t(Code):
 
     Parameters
     ----------
-    code : int
-        The number.
+    code : int. The number.
 
     Examples
     --------
@@ -171,8 +168,7 @@ def cudaGetErrorName(error: cudaError_t) -> str:
 
     Parameters
     ----------
-    error : cudaError_t
-        The status.
+    error : cudaError_t. The status.
 
     Examples
     --------
@@ -187,8 +183,7 @@ def cudaGetErrorString(error: cudaError_t) -> str:
 
     Parameters
     ----------
-    error : cudaError_t
-        The status.
+    error : cudaError_t. The status.
 
     Examples
     --------
@@ -202,8 +197,6 @@ def cudaGetErrorString(error: cudaError_t) -> str:
 def cudaGetLastError() -> cudaError_t:
     """Returns the status of this thread's last failed call, and forgets it; else a success.
 
-    Examples
-    --------
     >>> from PybindGPU import cudaSetDevice
     >>> _ = cudaSetDevice(-1)
     >>> cudaGetLastError(), cudaGetLastError()

@@ -64,17 +64,12 @@ class _Owner:
 class HostAllocator(_Owner):
     """Ordinary host memory for elements of a shape.
 
+    Raises ``UnsupportedDataType`` for another `dtype`.
+
     Parameters
     ----------
-    shape : sequence of int
-        The extents.
-    dtype : dtype_like
-        One of the ten element types.
-
-    Raises
-    ------
-    UnsupportedDataType
-        If `dtype` is another.
+    shape : sequence of int. The extents.
+    dtype : dtype_like. One of the ten element types.
 
     Examples
     --------
@@ -87,18 +82,9 @@ class HostAllocator(_Owner):
 class PagelockedAllocator(_Owner):
     """Page-locked host memory for elements of a shape, which devices can access, too.
 
-    Parameters
-    ----------
-    shape, dtype : object
-        As of :class:`HostAllocator`.
+    Arguments are as in :class:`HostAllocator`. Raises ``UnsupportedDataType`` as of
+    :class:`HostAllocator`.
 
-    Raises
-    ------
-    UnsupportedDataType
-        As of :class:`HostAllocator`.
-
-    Examples
-    --------
     >>> memory = PagelockedAllocator((2, 3), "float32")
     >>> memory.get()[:] = 1
     >>> array = GPUArray(allocator=memory)
@@ -110,18 +96,16 @@ class PagelockedAllocator(_Owner):
 class Allocator:
     """Device memory that exists already, for ``GPUArray(allocator=...)``.
 
+    Raises ``UnsupportedDataType`` if the elements are none of the ten types, or `data` is nothing
+    of the kind.
+
     Parameters
     ----------
-    data : GPUArray, PagelockedAllocator, or an array of another library
-        What the device memory belongs to; kept alive. Other libraries' arrays are known by
-        ``__cuda_array_interface__``; they must have no gaps.
-    host_data : numpy.ndarray, optional
-        The host memory of the array that is made; a new one if left out.
-
-    Raises
-    ------
-    UnsupportedDataType
-        If the elements are none of the ten types, or `data` is nothing of the kind.
+    data : GPUArray, PagelockedAllocator, or an array of another library. What the device memory
+        belongs to; kept alive. Other libraries' arrays are known by ``__cuda_array_interface__``;
+        they must have no gaps.
+    host_data : numpy.ndarray, optional. The host memory of the array that is made; a new one if
+        left out.
 
     Examples
     --------
@@ -187,28 +171,21 @@ def _described(data: Any) -> tuple[tuple[int, ...], Any, int, str]:
 class GPUArray:
     """Device memory, and host memory that its elements are copied from and to.
 
-    ``GPUArray(array)`` uses the numpy array's own memory as the host side; ``GPUArray(shape)``
-    has page-locked memory of its own. Device memory is allocated at once and its elements are
-    undefined until :meth:`to_device`. What fails at run time leaves a status in
-    :attr:`last_status`.
+    ``GPUArray(array)`` uses the numpy array's own memory as the host side; ``GPUArray(shape)`` has
+    page-locked memory of its own. Device memory is allocated at once and its elements are undefined
+    until :meth:`to_device`. What fails at run time leaves a status in :attr:`last_status`. Raises
+    ``UnsupportedDataType`` if the elements are none of the ten types, or the data neither an array
+    nor a shape, and ``RuntimeError`` if something else is passed with an allocator.
 
     Parameters
     ----------
-    *args : numpy.ndarray, list or tuple
-        Data, or a shape; a shape may be passed as ``shape=``, too.
-    **kwargs : object
-        ``dtype``, the type of the elements where a shape is passed; ``order``, "C" or "F", the
-        order in memory there, an array keeps its own; ``copy``, True for a copy of the array as the
-        host side (an array with gaps is always copied); ``allocator``, an :class:`Allocator`, a
-        :class:`PagelockedAllocator` or an array of another library, whose device memory is used,
-        without any other argument.
-
-    Raises
-    ------
-    UnsupportedDataType
-        If the elements are none of the ten types, or the data neither an array nor a shape.
-    RuntimeError
-        If something else is passed with an allocator.
+    *args : numpy.ndarray, list or tuple. Data, or a shape; a shape may be passed as ``shape=``,
+        too.
+    **kwargs : object. ``dtype``, the type of the elements where a shape is passed; ``order``, "C"
+        or "F", the order in memory there, an array keeps its own; ``copy``, True for a copy of the
+        array as the host side (an array with gaps is always copied); ``allocator``, an
+        :class:`Allocator`, a :class:`PagelockedAllocator` or an array of another library, whose
+        device memory is used, without any other argument.
 
     Examples
     --------
@@ -321,15 +298,13 @@ class GPUArray:
     def get(self, copy: bool = False) -> np.ndarray:
         """Copies the elements to host memory and returns that as a numpy array.
 
+        Raises ``pygpu.driver.Error`` if the constructor failed. If the copy alone fails,
+        :attr:`last_status` says why.
+
         Parameters
         ----------
-        copy : bool, optional
-            False for the host memory itself: programs change it, and call :meth:`to_device`.
-
-        Raises
-        ------
-        pygpu.driver.Error
-            The constructor failed. If the copy alone fails, :attr:`last_status` says why.
+        copy : bool, optional. False for the host memory itself: programs change it, and call
+            :meth:`to_device`.
         """
         if self._device_array._array is None:
             self.last_status.raise_for_status()
@@ -355,27 +330,21 @@ class GPUArray:
 
         Parameters
         ----------
-        idx, val : number
-            The number of the element in the order of memory, and its value, which is converted.
+        idx, val : number. The number of the element in the order of memory, and its value, which is
+            converted.
         """
         return self._device_array.set_val(idx, val)
 
     def set(self, host_data: Any, *val: Any) -> backend.cudaError_t:
         """Copies a numpy array to device memory alone; returns the status.
 
-        With two arguments it is :meth:`set_val`, as in older versions of PyGPU.
+        With two arguments it is :meth:`set_val`, as in older versions of PyGPU. Raises
+        ``AssertionError`` if ``host_data`` has another shape or dtype.
 
         Parameters
         ----------
-        host_data : numpy.ndarray
-            An array of the same shape and dtype, in any order.
-        *val : number
-            The value, if ``host_data`` is the number of an element.
-
-        Raises
-        ------
-        AssertionError
-            ``host_data`` has another shape or dtype.
+        host_data : numpy.ndarray. An array of the same shape and dtype, in any order.
+        *val : number. The value, if ``host_data`` is the number of an element.
         """
         if val:
             return self.set_val(host_data, *val)
@@ -406,15 +375,11 @@ class GPUArray:
 def to_gpu(cpu_data: np.ndarray) -> GPUArray:
     """Copies a numpy array to device memory; its own memory is the host side of the result.
 
+    Raises ``UnsupportedDataType`` for elements of another type.
+
     Parameters
     ----------
-    cpu_data : numpy.ndarray
-        The elements, of one of the ten types.
-
-    Raises
-    ------
-    UnsupportedDataType
-        ``cpu_data`` is of another type.
+    cpu_data : numpy.ndarray. The elements, of one of the ten types.
 
     Examples
     --------

@@ -22,21 +22,16 @@ def checking(*kinds: str) -> Iterator[None]:
 
     A fault ends its launch with an exception that names the kernel, the line, the block, the
     thread, the array and where the program allocated it. The launch raises it at once, or the
-    synchronization of its stream does.
+    synchronization of its stream does. Raises ``Unsupported`` if the backend is that of a GPU.
 
     Parameters
     ----------
-    *kinds : {"bounds", "uninitialised", "races", "barriers", "arithmetic", "first"}
-        What to look for; everything by default. "bounds": accesses outside of live allocations.
-        "uninitialised": reads of memory allocated in the block that nothing has written. "races":
-        unordered accesses of two threads, of which one writes and one is not atomic. "barriers":
-        threads of a block that wait at different ones. "arithmetic": divisions of integers by zero,
-        and misaligned addresses. "first" checks only the first two launches of each kernel.
-
-    Raises
-    ------
-    Unsupported
-        The backend is that of a GPU.
+    *kinds : {"bounds", "uninitialised", "races", "barriers", "arithmetic", "first"}. What to look
+        for; everything by default. "bounds": accesses outside of live allocations. "uninitialised":
+        reads of memory allocated in the block that nothing has written. "races": unordered accesses
+        of two threads, of which one writes and one is not atomic. "barriers": threads of a block
+        that wait at different ones. "arithmetic": divisions of integers by zero, and misaligned
+        addresses. "first" checks only the first two launches of each kernel.
 
     Notes
     -----

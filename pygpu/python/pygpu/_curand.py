@@ -27,8 +27,6 @@ def get_curand_version() -> tuple[int, int, int]:
     """Returns (5, 0, 0), the version of cuRAND from which PyCUDA has all of its generators. No
     cuRAND is called: the generators are the same on every backend.
 
-    Examples
-    --------
     >>> from pygpu.curandom import get_curand_version
     >>> get_curand_version() >= (4, 1, 0)
     True

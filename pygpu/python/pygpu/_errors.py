@@ -17,12 +17,9 @@ class Error(Exception):
 
     Attributes
     ----------
-    status : int
-        The driver's number for the failure; 999 if no driver was asked.
-    call : str
-        The call that failed; empty if no driver was asked.
-    detail : str
-        What was wrong, in a sentence.
+    status : int. The driver's number for the failure; 999 if no driver was asked.
+    call : str. The call that failed; empty if no driver was asked.
+    detail : str. What was wrong, in a sentence.
 
     Examples
     --------
@@ -42,8 +39,6 @@ class Error(Exception):
 class MemoryError(builtins.MemoryError, Error):
     """Not enough memory on the device or the host. It is Python's ``MemoryError``, too.
 
-    Examples
-    --------
     >>> try:
     ...     driver.mem_alloc(2**60)
     ... except MemoryError as error:
@@ -56,8 +51,6 @@ class LogicError(Error):
     """The program asked for something that makes no sense. For an argument that is not allowed it
     is a ``ValueError``, ``TypeError``, ``IndexError`` or ``OverflowError``, too.
 
-    Examples
-    --------
     >>> try:
     ...     gpuarray.zeros(3, "f4").reshape(2)
     ... except driver.LogicError as error:
@@ -70,8 +63,6 @@ class LaunchError(Error):
     """A kernel could not be started, or failed while it ran; a ``LogicError``, too, if the driver
     says why.
 
-    Examples
-    --------
     >>> import pygpu
     >>> pygpu.Status(719).raise_for_status()
     Traceback (most recent call last):
@@ -84,8 +75,6 @@ class RuntimeError(Error, builtins.RuntimeError):
     """A failure of the driver or the device that no other class names. It is Python's
     ``RuntimeError``, too.
 
-    Examples
-    --------
     >>> import pygpu
     >>> pygpu.Status(999).raise_for_status()
     Traceback (most recent call last):
@@ -119,12 +108,10 @@ class CompileError(Error):
 
     Parameters
     ----------
-    msg : str
-        What failed.
-    command_line : sequence of str, optional
-        The compiler's options.
-    stdout, stderr : str, optional
-        What the compiler printed; the log of a run-time compiler is ``stderr``.
+    msg : str. What failed.
+    command_line : sequence of str, optional. The compiler's options.
+    stdout, stderr : str, optional. What the compiler printed; the log of a run-time compiler is
+        ``stderr``.
 
     Examples
     --------
@@ -171,8 +158,6 @@ class CodeForOtherDevices(CompileError, RuntimeError):
 class BackendUnavailable(RuntimeError):
     """A backend cannot be opened here; the text says why. PyCUDA fails to be imported then.
 
-    Examples
-    --------
     >>> try:
     ...     driver.init()
     ... except driver.BackendUnavailable as error:
@@ -187,8 +172,6 @@ class UnusableDriver(BackendUnavailable, LogicError):
 class Unsupported(LogicError, NotImplementedError):
     """The backend or the device does not offer this. It is Python's ``NotImplementedError``, too.
 
-    Examples
-    --------
     >>> try:
     ...     driver.gl_init()
     ... except NotImplementedError as error:

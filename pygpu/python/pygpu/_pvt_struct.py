@@ -25,15 +25,12 @@ class Struct:
 
     Parameters
     ----------
-    format : str or bytes
-        Format codes.
+    format : str or bytes. Format codes.
 
     Attributes
     ----------
-    format : str
-        The codes.
-    size : int
-        Bytes of the packed values.
+    format : str. The codes.
+    size : int. Bytes of the packed values.
 
     Examples
     --------
@@ -99,8 +96,6 @@ class Struct:
 def calcsize(fmt: str | bytes) -> int:
     """Returns the bytes of the values that a format describes.
 
-    Examples
-    --------
     >>> calcsize("iD")
     24
     """
@@ -110,8 +105,6 @@ def calcsize(fmt: str | bytes) -> int:
 def pack(fmt: str | bytes, *args: Any) -> bytes:
     """Returns the bytes of values.
 
-    Examples
-    --------
     >>> pack("hf", 1, 0.5).hex()
     '010000000000003f'
     """

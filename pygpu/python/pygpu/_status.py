@@ -12,10 +12,9 @@ class Status:
 
     Parameters
     ----------
-    code : int
-        The number, which may be unknown.
-    api : {"cuda", "hip", "host", "nvrtc", "hiprtc"}, optional
-        Whose number it is; the backend's by default.
+    code : int. The number, which may be unknown.
+    api : {"cuda", "hip", "host", "nvrtc", "hiprtc"}, optional. Whose number it is; the backend's by
+        default.
 
     Examples
     --------
@@ -64,13 +63,8 @@ class Status:
     def raise_for_status(self) -> None:
         """Does nothing for a success.
 
-        Raises
-        ------
-        pygpu.driver.Error
-            The number is none of a success.
+        Raises ``pygpu.driver.Error`` if the number is none of a success.
 
-        Examples
-        --------
         >>> Status(0, "cuda").raise_for_status()
         >>> Status(2, "cuda").raise_for_status()
         Traceback (most recent call last):

@@ -21,8 +21,6 @@ __all__ = [
 def platform_bits() -> int:
     """Returns the bits of an address.
 
-    Examples
-    --------
     >>> platform_bits()
     64
     """
@@ -32,8 +30,6 @@ def platform_bits() -> int:
 def has_double_support() -> bool:
     """Returns True: every device of every backend computes in 64-bit floating point.
 
-    Examples
-    --------
     >>> gpuarray.has_double_support()
     True
     """
@@ -43,8 +39,6 @@ def has_double_support() -> bool:
 def has_stack() -> bool:
     """Returns True: every device of every backend can call functions.
 
-    Examples
-    --------
     >>> has_stack()
     True
     """
@@ -55,17 +49,12 @@ def has_stack() -> bool:
 def sizeof(type_name: str, preamble: str = "") -> int:
     """Returns the size of a type on the current device, in bytes.
 
+    Raises ``CompileError`` if there is no such type, and ``Unsupported`` if the backend compiles no
+    kernels.
+
     Parameters
     ----------
-    type_name, preamble : str
-        A type of CUDA C, and source that declares it.
-
-    Raises
-    ------
-    CompileError
-        There is no such type.
-    Unsupported
-        The backend compiles no kernels.
+    type_name, preamble : str. A type of CUDA C, and source that declares it.
 
     Examples
     --------

@@ -65,20 +65,14 @@ def rand(shape: Any, dtype: Any = np.float32, stream: Any = None) -> GPUArray:
 
     The numbers are those of Philox4x32-10 under a seed that numpy's global generator draws, so
     ``np.random.seed`` makes them repeatable. PyCUDA's are hashes of such a seed, and other numbers.
+    Raises ``NotImplementedError`` for another ``dtype``.
 
     Parameters
     ----------
-    shape : int or tuple of int
-        The shape of the array.
-    dtype : dtype, optional
-        float32 or float64 for uniform numbers in [0, 1); int32 or uint32 for all values alike.
-    stream : Stream, optional
-        Where the work is queued.
-
-    Raises
-    ------
-    NotImplementedError
-        ``dtype`` is another one.
+    shape : int or tuple of int. The shape of the array.
+    dtype : dtype, optional. float32 or float64 for uniform numbers in [0, 1); int32 or uint32 for
+        all values alike.
+    stream : Stream, optional. Where the work is queued.
 
     Examples
     --------
@@ -101,8 +95,7 @@ def seed_getter_uniform(n: int) -> GPUArray:
 
     Parameters
     ----------
-    n : int
-        The number of seeds.
+    n : int. The number of seeds.
 
     Examples
     --------
@@ -120,8 +113,7 @@ def seed_getter_unique(n: int) -> GPUArray:
 
     Parameters
     ----------
-    n : int
-        The number of seeds.
+    n : int. The number of seeds.
 
     Examples
     --------
@@ -140,10 +132,9 @@ def generate_direction_vectors(count: int, direction: Any = None) -> GPUArray:
 
     Parameters
     ----------
-    count : int
-        The number of dimensions, at most 21,201. PyCUDA repeats 20,000 of them.
-    direction : direction_vector_set, optional
-        The number of bits, and whether the vectors are scrambled; ``VECTOR_32`` by default.
+    count : int. The number of dimensions, at most 21,201. PyCUDA repeats 20,000 of them.
+    direction : direction_vector_set, optional. The number of bits, and whether the vectors are
+        scrambled; ``VECTOR_32`` by default.
 
     Examples
     --------
@@ -165,8 +156,7 @@ def generate_scramble_constants32(count: int) -> GPUArray:
 
     Parameters
     ----------
-    count : int
-        The number of dimensions.
+    count : int. The number of dimensions.
 
     Examples
     --------
@@ -183,8 +173,7 @@ def generate_scramble_constants64(count: int) -> GPUArray:
 
     Parameters
     ----------
-    count : int
-        The number of dimensions.
+    count : int. The number of dimensions.
 
     Examples
     --------
@@ -201,10 +190,9 @@ class XORWOWRandomNumberGenerator(PseudoRandomNumberGenerator):
 
     Parameters
     ----------
-    seed_getter : callable, optional
-        Takes a number and returns a GPUArray of as many int32. By default the seeds are random.
-    offset : int, optional
-        The number of draws that each state is ahead.
+    seed_getter : callable, optional. Takes a number and returns a GPUArray of as many int32. By
+        default the seeds are random.
+    offset : int, optional. The number of draws that each state is ahead.
 
     Examples
     --------
@@ -224,15 +212,9 @@ class XORWOWRandomNumberGenerator(PseudoRandomNumberGenerator):
 class MRG32k3aRandomNumberGenerator(PseudoRandomNumberGenerator):
     """P. L'Ecuyer's MRG32k3a: a period near 2**191, subsequences 2**76 draws apart.
 
-    Seed 0 is the published state, of six times 12345.
+    Seed 0 is the published state, of six times 12345. Arguments are as in
+    :class:`XORWOWRandomNumberGenerator`.
 
-    Parameters
-    ----------
-    seed_getter, offset : as in :class:`XORWOWRandomNumberGenerator`
-        The seeds, and the number of draws that each state is ahead.
-
-    Examples
-    --------
     >>> generator = MRG32k3aRandomNumberGenerator(lambda count: gpuarray.zeros(count, "int32"))
     >>> float(generator.gen_uniform(1, "float64").get()[0].round(9))
     0.127011122
@@ -266,8 +248,7 @@ class MRG32k3aRandomNumberGenerator(PseudoRandomNumberGenerator):
 
         Parameters
         ----------
-        i, stream : int and Stream
-            The number of subsequences; see :meth:`call_skip_ahead`.
+        i, stream : int and Stream. The number of subsequences; see :meth:`call_skip_ahead`.
         """
         self._skip("subsequences", i, stream)
 
@@ -276,8 +257,8 @@ class MRG32k3aRandomNumberGenerator(PseudoRandomNumberGenerator):
 
         Parameters
         ----------
-        i, stream : GPUArray and Stream
-            As many integers as there are states; see :meth:`call_skip_ahead`.
+        i, stream : GPUArray and Stream. As many integers as there are states; see
+            :meth:`call_skip_ahead`.
         """
         self._skip_array("subsequences", i, stream)
 
@@ -287,10 +268,9 @@ class Sobol32RandomNumberGenerator(QuasiRandomNumberGenerator):
 
     Parameters
     ----------
-    dir_vector : GPUArray, optional
-        Direction vectors: uint32, 32 for each state; see :func:`generate_direction_vectors`.
-    offset : int, optional
-        The first point.
+    dir_vector : GPUArray, optional. Direction vectors: uint32, 32 for each state; see
+        :func:`generate_direction_vectors`.
+    offset : int, optional. The first point.
 
     Examples
     --------
@@ -312,10 +292,9 @@ class Sobol64RandomNumberGenerator(QuasiRandomNumberGenerator):
 
     Parameters
     ----------
-    dir_vector : GPUArray, optional
-        Direction vectors: uint64, 64 for each state; see :func:`generate_direction_vectors`.
-    offset : int, optional
-        The first point.
+    dir_vector : GPUArray, optional. Direction vectors: uint64, 64 for each state; see
+        :func:`generate_direction_vectors`.
+    offset : int, optional. The first point.
 
     Examples
     --------
@@ -332,13 +311,12 @@ class Sobol64RandomNumberGenerator(QuasiRandomNumberGenerator):
 class ScrambledSobol32RandomNumberGenerator(QuasiRandomNumberGenerator):
     """Sobol's sequence of 32 bits, scrambled: other digits, as evenly spread.
 
+    Other arguments are as in :class:`Sobol32RandomNumberGenerator`.
+
     Parameters
     ----------
-    dir_vector, offset : as in :class:`Sobol32RandomNumberGenerator`
-        The direction vectors, and the first point.
-    scramble_vector : GPUArray, optional
-        What is added to the numbers without carry: uint32, one for each state; see
-        :func:`generate_scramble_constants32`.
+    scramble_vector : GPUArray, optional. What is added to the numbers without carry: uint32, one
+        for each state; see :func:`generate_scramble_constants32`.
 
     Examples
     --------
@@ -360,13 +338,12 @@ class ScrambledSobol32RandomNumberGenerator(QuasiRandomNumberGenerator):
 class ScrambledSobol64RandomNumberGenerator(QuasiRandomNumberGenerator):
     """Sobol's sequence of 64 bits, scrambled: other digits, as evenly spread.
 
+    Other arguments are as in :class:`Sobol64RandomNumberGenerator`.
+
     Parameters
     ----------
-    dir_vector, offset : as in :class:`Sobol64RandomNumberGenerator`
-        The direction vectors, and the first point.
-    scramble_vector : GPUArray, optional
-        What is added to the numbers without carry: uint64, one for each state; see
-        :func:`generate_scramble_constants64`.
+    scramble_vector : GPUArray, optional. What is added to the numbers without carry: uint64, one
+        for each state; see :func:`generate_scramble_constants64`.
 
     Examples
     --------

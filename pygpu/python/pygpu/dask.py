@@ -193,12 +193,9 @@ class LeftOnHost(np.lib.mixins.NDArrayOperatorsMixin):
 
     Parameters
     ----------
-    kind : type
-        ``GPUArray``, ``DeviceColumn`` or ``DeviceRecordBatch``.
-    header, frames : dict, list of buffer
-        What its serialiser returned.
-    error : MemoryError
-        Why it is not on the device.
+    kind : type. ``GPUArray``, ``DeviceColumn`` or ``DeviceRecordBatch``.
+    header, frames : dict, list of buffer. What its serialiser returned.
+    error : MemoryError. Why it is not on the device.
 
     Examples
     --------
@@ -225,10 +222,7 @@ class LeftOnHost(np.lib.mixins.NDArrayOperatorsMixin):
     def restore(self) -> Any:
         """Copies the elements to the device; returns the array or column.
 
-        Raises
-        ------
-        MemoryError
-            They do not fit on the device.
+        Raises ``MemoryError`` if they do not fit on the device.
         """
         return _BY_HOST[self._kind][1](self._header, self._frames)
 

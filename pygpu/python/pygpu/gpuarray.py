@@ -259,12 +259,9 @@ def if_positive(
 
     Parameters
     ----------
-    criterion : GPUArray
-        The condition.
-    then_, else_ : GPUArray or number
-        The values; all shapes are broadcast.
-    out, stream : GPUArray and Stream, optional
-        Receives the result; where the work is queued.
+    criterion : GPUArray. The condition.
+    then_, else_ : GPUArray or number. The values; all shapes are broadcast.
+    out, stream : GPUArray and Stream, optional. Receives the result; where the work is queued.
 
     Examples
     --------
@@ -279,13 +276,8 @@ def where(
 ) -> GPUArray:
     """Returns ``then_`` where ``criterion`` is not zero, else ``else_``.
 
-    Parameters
-    ----------
-    criterion, then_, else_, out, stream : as in :func:`if_positive`
-        The condition, the values, and what receives the result.
+    Arguments are as in :func:`if_positive`.
 
-    Examples
-    --------
     >>> a = gpuarray.arange(4)
     >>> gpuarray.where(a > 1, a, 0).get()
     array([0, 0, 2, 3])
@@ -298,10 +290,8 @@ def minimum(a: Any, b: Any, out: GPUArray | None = None, stream: Any = None) -> 
 
     Parameters
     ----------
-    a, b : GPUArray or number
-        The elements; one is an array. The shapes are broadcast.
-    out, stream : GPUArray and Stream, optional
-        Receives the result; where the work is queued.
+    a, b : GPUArray or number. The elements; one is an array. The shapes are broadcast.
+    out, stream : GPUArray and Stream, optional. Receives the result; where the work is queued.
 
     Examples
     --------
@@ -314,13 +304,8 @@ def minimum(a: Any, b: Any, out: GPUArray | None = None, stream: Any = None) -> 
 def maximum(a: Any, b: Any, out: GPUArray | None = None, stream: Any = None) -> GPUArray:
     """Returns the larger of corresponding elements; NaN if either is.
 
-    Parameters
-    ----------
-    a, b, out, stream : as in :func:`minimum`
-        The elements, and what receives the result.
+    Arguments are as in :func:`minimum`.
 
-    Examples
-    --------
     >>> gpuarray.maximum(gpuarray.arange(4), 2).get()
     array([2, 2, 2, 3])
     """
@@ -345,12 +330,9 @@ def logical_and(
 
     Parameters
     ----------
-    x1, x2 : GPUArray or number
-        The elements; the shapes are broadcast.
-    out : GPUArray, optional
-        Receives the result.
-    allocator : callable, optional
-        Where the memory of a result of two numbers comes from.
+    x1, x2 : GPUArray or number. The elements; the shapes are broadcast.
+    out : GPUArray, optional. Receives the result.
+    allocator : callable, optional. Where the memory of a result of two numbers comes from.
 
     Examples
     --------
@@ -365,13 +347,8 @@ def logical_or(
 ) -> GPUArray:
     """Returns True where either element is not zero.
 
-    Parameters
-    ----------
-    x1, x2, out, allocator : as in :func:`logical_and`
-        The elements, and what receives the result.
+    Arguments are as in :func:`logical_and`.
 
-    Examples
-    --------
     >>> gpuarray.logical_or(gpuarray.arange(2), 0).get()
     array([False,  True])
     """
@@ -379,12 +356,11 @@ def logical_or(
 
 
 def logical_not(x: Any, /, out: GPUArray | None = None, *, allocator: Any = None) -> GPUArray:
-    """Returns True where the element is zero.
+    """Returns True where the element ``x`` is zero.
 
     Parameters
     ----------
-    x, out, allocator : as in :func:`logical_and`
-        The element, and what receives the result.
+    x, out, allocator : GPUArray or number, GPUArray and callable. As in :func:`logical_and`.
 
     Examples
     --------
@@ -417,10 +393,8 @@ def splay(n: int, dev: Any = None) -> tuple[tuple[int, int], tuple[int, int, int
 
     Parameters
     ----------
-    n : int
-        The number of elements.
-    dev : Device, optional
-        The device; the current one by default.
+    n : int. The number of elements.
+    dev : Device, optional. The device; the current one by default.
 
     Examples
     --------

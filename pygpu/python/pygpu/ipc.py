@@ -74,12 +74,9 @@ def empty(shape: Any, dtype: Any = np.float64, order: str | None = "C") -> GPUAr
 
     Parameters
     ----------
-    shape : int or tuple of int
-        The extents of the axes.
-    dtype : dtype
-        The type of the elements.
-    order : {"C", "F"}
-        The memory order.
+    shape : int or tuple of int. The extents of the axes.
+    dtype : dtype. The type of the elements.
+    order : {"C", "F"}. The memory order.
 
     Examples
     --------
@@ -99,8 +96,7 @@ def share(array: GPUArray) -> GPUArray:
 
     Parameters
     ----------
-    array : GPUArray
-        The array.
+    array : GPUArray. The array.
 
     Examples
     --------
@@ -124,22 +120,16 @@ def export(array: GPUArray, copy: bool | None = None) -> Descriptor:
     """Returns a descriptor with which other processes open an array: ``GPUArray.ipc_handle``.
 
     It shares the whole allocation; a slice is an offset into it. This process keeps the allocation
-    until :func:`release`. The call waits for the device's work.
+    until :func:`release`. The call waits for the device's work. Raises ``Unsupported`` if the
+    device shares no memory, and ``InvalidArgument`` if ``copy`` is False, and the memory cannot be
+    shared.
 
     Parameters
     ----------
-    array : GPUArray
-        The array.
-    copy : bool, optional
-        Whether a copy is exported. By default it is, with a warning, if the memory cannot be
-        shared: stream-ordered memory, a pool's and another process's. False refuses.
-
-    Raises
-    ------
-    Unsupported
-        The device shares no memory.
-    InvalidArgument
-        ``copy`` is False, and the memory cannot be shared.
+    array : GPUArray. The array.
+    copy : bool, optional. Whether a copy is exported. By default it is, with a warning, if the
+        memory cannot be shared: stream-ordered memory, a pool's and another process's. False
+        refuses.
 
     Examples
     --------
@@ -205,8 +195,8 @@ def release(descriptor: Descriptor) -> None:
 
     Parameters
     ----------
-    descriptor : Descriptor
-        The very object that :func:`export` returned; a copy that was passed on does nothing.
+    descriptor : Descriptor. The very object that :func:`export` returned; a copy that was passed on
+        does nothing.
 
     Examples
     --------
@@ -224,13 +214,8 @@ class OpenedArray(GPUArray):
     """An array in memory of another process, which :func:`open` makes. It is closed by
     :meth:`close`, at the end of ``with``, or with the last reference to it and its views.
 
-    Parameters
-    ----------
-    shape, dtype, allocator, base, gpudata, strides, order : object
-        As for :class:`GPUArray`.
+    Arguments are as in :class:`GPUArray`.
 
-    Examples
-    --------
     >>> with empty(4).ipc_handle() as descriptor:
     ...     array = open(descriptor)
     ...     array.close()
@@ -264,20 +249,15 @@ def open(
     """Opens an array of another process.
 
     Two calls return two independent arrays: close each one, and order work on them yourself. In the
-    exporting process the array lies in the memory that was exported.
+    exporting process the array lies in the memory that was exported. Raises ``InvalidArgument`` if
+    the backend or a device of the descriptor is not available here.
 
     Parameters
     ----------
-    descriptor : Descriptor, dict, str or bytes
-        What the other process exported, its parts (:meth:`Descriptor.to_dict`), or their JSON; see
-        also :meth:`Descriptor.from_node` and :func:`loads`.
-    device : int, optional
-        The device for the array; a copy if it is not the descriptor's.
-
-    Raises
-    ------
-    InvalidArgument
-        The backend or a device of the descriptor is not available here.
+    descriptor : Descriptor, dict, str or bytes. What the other process exported, its parts
+        (:meth:`Descriptor.to_dict`), or their JSON; see also :meth:`Descriptor.from_node` and
+        :func:`loads`.
+    device : int, optional. The device for the array; a copy if it is not the descriptor's.
 
     Examples
     --------
@@ -371,10 +351,8 @@ class OpenedColumn:
 
     Parameters
     ----------
-    data : OpenedArray
-        The elements.
-    mask : OpenedArray or None
-        Which of them are valid.
+    data : OpenedArray. The elements.
+    mask : OpenedArray or None. Which of them are valid.
 
     Examples
     --------
@@ -417,19 +395,14 @@ class OpenedColumn:
 def export_column(data: GPUArray, mask: GPUArray | None = None, copy: bool | None = None) -> Column:
     """Returns a column with which other processes open elements and their validity.
 
+    Other arguments are as in :func:`export`. Raises ``Unsupported`` or ``InvalidArgument`` as for
+    :func:`export`.
+
     Parameters
     ----------
-    data : GPUArray
-        The elements: one axis without gaps. A slice shares the whole allocation.
-    mask : GPUArray, optional
-        Bits, the least significant first, or bool, from the first element of ``data`` on.
-    copy : bool, optional
-        As for :func:`export`.
-
-    Raises
-    ------
-    Unsupported, InvalidArgument
-        As for :func:`export`.
+    data : GPUArray. The elements: one axis without gaps. A slice shares the whole allocation.
+    mask : GPUArray, optional. Bits, the least significant first, or bool, from the first element of
+        ``data`` on.
 
     Examples
     --------
@@ -455,17 +428,13 @@ def open_column(
 ) -> OpenedColumn:
     """Opens a column of another process.
 
+    Raises ``InvalidArgument`` as for :func:`open`.
+
     Parameters
     ----------
-    column : Column, dict, str or bytes
-        What :func:`export_column` returned, its parts, or their JSON.
-    device : int, optional
-        The device for the column; a copy if it is not the column's.
-
-    Raises
-    ------
-    InvalidArgument
-        As for :func:`open`.
+    column : Column, dict, str or bytes. What :func:`export_column` returned, its parts, or their
+        JSON.
+    device : int, optional. The device for the column; a copy if it is not the column's.
 
     Examples
     --------
@@ -532,8 +501,7 @@ def loads(data: bytes) -> Descriptor:
 
     Parameters
     ----------
-    data : bytes
-        What ``pickle.dumps`` returned for a descriptor.
+    data : bytes. What ``pickle.dumps`` returned for a descriptor.
 
     Examples
     --------

@@ -78,8 +78,7 @@ def get_default_device(default: int = 0) -> driver.Device:
 
     Parameters
     ----------
-    default : int
-        The number where the variable is not set.
+    default : int. The number where the variable is not set.
 
     Examples
     --------
@@ -93,15 +92,12 @@ def get_default_device(default: int = 0) -> driver.Device:
 def make_default_context(ctx_maker: Callable[[driver.Device], Any] | None = None) -> Any:
     """Makes a context on the device that ``CUDA_DEVICE`` names, else on the first that allows it.
 
+    Raises ``RuntimeError`` if there is no device.
+
     Parameters
     ----------
-    ctx_maker : callable, optional
-        Takes a device and returns a context; `Device.make_context` by default.
-
-    Raises
-    ------
-    RuntimeError
-        There is no device.
+    ctx_maker : callable, optional. Takes a device and returns a context; `Device.make_context` by
+        default.
 
     Examples
     --------
@@ -131,8 +127,7 @@ class DeviceData:
 
     Parameters
     ----------
-    dev : Device, optional
-        The device; that of the current context by default.
+    dev : Device, optional. The device; that of the current context by default.
 
     Examples
     --------
@@ -163,8 +158,7 @@ class DeviceData:
 
         Parameters
         ----------
-        bytes, word_size : int
-            The number of bytes, and those that a thread reads: 4, 8 or 16.
+        bytes, word_size : int. The number of bytes, and those that a thread reads: 4, 8 or 16.
         """
         return _round_up(bytes, self.align_bytes(word_size))
 
@@ -173,8 +167,7 @@ class DeviceData:
 
         Parameters
         ----------
-        elements, dtype_size : int
-            The number of elements, and the bytes of one: 4, 8 or 16.
+        elements, dtype_size : int. The number of elements, and the bytes of one: 4, 8 or 16.
         """
         return _round_up(elements, self.align_words(dtype_size))
 
@@ -183,8 +176,7 @@ class DeviceData:
 
         Parameters
         ----------
-        word_size : {4, 8, 16}
-            The bytes of a word.
+        word_size : {4, 8, 16}. The bytes of a word.
         """
         return self.align_bytes(word_size) // word_size
 
@@ -193,8 +185,7 @@ class DeviceData:
 
         Parameters
         ----------
-        word_size : {4, 8, 16}
-            The bytes that a thread reads.
+        word_size : {4, 8, 16}. The bytes that a thread reads.
         """
         if word_size == 4:
             return 64
@@ -207,8 +198,7 @@ class DeviceData:
 
         Parameters
         ----------
-        thread_count : int
-            The number of threads.
+        thread_count : int. The number of threads.
         """
         return _round_up(thread_count, 16)
 
@@ -218,8 +208,7 @@ class DeviceData:
 
         Parameters
         ----------
-        size : int
-            The count of numbers.
+        size : int. The count of numbers.
         """
         for count in (1, 2, 4):
             if size <= count:
@@ -233,10 +222,9 @@ class OccupancyRecord:
 
     Parameters
     ----------
-    devdata : DeviceData
-        The device.
-    threads, shared_mem, registers : int
-        The threads of a block, its bytes of shared memory, and the registers of a thread.
+    devdata : DeviceData. The device.
+    threads, shared_mem, registers : int. The threads of a block, its bytes of shared memory, and
+        the registers of a thread.
 
     Examples
     --------
@@ -281,8 +269,7 @@ def context_dependent_memoize(func: Callable[..., Any]) -> Callable[..., Any]:
 
     Parameters
     ----------
-    func : callable
-        A function whose arguments can be hashed.
+    func : callable. A function whose arguments can be hashed.
 
     Examples
     --------
@@ -314,8 +301,6 @@ def context_dependent_memoize(func: Callable[..., Any]) -> Callable[..., Any]:
 def clear_context_caches() -> None:
     """Forgets what functions made by :func:`context_dependent_memoize` remember.
 
-    Examples
-    --------
     >>> clear_context_caches()
     """
     for func in context_dependent_memoized_functions:
@@ -325,13 +310,8 @@ def clear_context_caches() -> None:
 def init_cuda_context_fixture() -> Any:
     """The body of a pytest fixture: yields a context that is current while a test runs.
 
-    Raises
-    ------
-    RuntimeError
-        There is no device.
+    Raises ``RuntimeError`` if there is no device.
 
-    Examples
-    --------
     >>> import pytest
     >>> @pytest.fixture
     ... def context():
@@ -351,8 +331,7 @@ def mark_cuda_test(inner_f: Callable[..., Any]) -> Callable[..., Any]:
 
     Parameters
     ----------
-    inner_f : callable
-        The function.
+    inner_f : callable. The function.
 
     Examples
     --------

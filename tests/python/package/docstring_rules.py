@@ -12,13 +12,15 @@ import ast
 import builtins
 import enum
 import functools
+import importlib
 import inspect
 import re
+import sys
 import textwrap
 from pathlib import Path
 
 import pygpu
-from pygpu import driver
+from pygpu import driver, gpuarray
 
 _HEADING = re.compile(r"^(?P<title>[A-Z][A-Za-z ]+)\n-+$", re.MULTILINE)
 STUBS = ("_core.pyi", "cumath.pyi")
@@ -37,9 +39,10 @@ def sections(text):
 
 
 def entries(section):
-    """What a section lists: the names before the colon, and what lies behind it."""
+    """What a section lists: the names before the colon, and the type. The text is a sentence after
+    that, or in the lines below."""
     lines = [line for line in section.splitlines() if line and not line.startswith(" ")]
-    heads = [line.partition(" : ") for line in lines]
+    heads = [line.partition(". ")[0].partition(" : ") for line in lines]
     return [([name.strip() for name in names.split(",")], kind) for names, _, kind in heads]
 
 
@@ -53,6 +56,7 @@ def without_text(text):
             line
             for line, below in zip(lines, [*lines[1:], ""])
             if line and not line.startswith(" ") and not below.startswith("    ")
+            if ". " not in line
         ]
     return found
 
@@ -161,6 +165,8 @@ def _undocumented(function, parts):
     """The names of exceptions that a function raises and its docstring does not name, nor a class
     that they derive from."""
     listed = {name for group, _ in entries(parts.get("Raises", "")) for name in group}
+    for sentence in re.findall(r"Raises\s+(``.*?)(?:\n\n|\Z)", parts[""], re.DOTALL):
+        listed |= {*re.findall(r"``([\w.]+)``", sentence)}
     documented = {name.rpartition(".")[2] for name in listed} - {"Exception"}
     own = raised(function) - OF_ARGUMENTS
     names = [it.__name__ for it in own if not documented & {base.__name__ for base in it.__mro__}]
@@ -178,14 +184,43 @@ def _parameters(function):
     return [name for name in named if name not in ("self", "cls") and not name.startswith("_")]
 
 
-def _of_parameters(text, expected):
+def _resolved(path, value):
+    """What a link in the docstring of a function or class names; None if that is nothing."""
+    value = inspect.unwrap(value) if inspect.isroutine(value) else value
+    module = sys.modules[value.__module__]
+    owner = getattr(module, value.__qualname__.partition(".")[0], None)
+    for place in (owner, module, gpuarray, driver):
+        found = functools.reduce(lambda it, part: getattr(it, part, None), path.split("."), place)
+        if found is not None:
+            return found
+    module, _, name = path.rpartition(".")
+    return getattr(importlib.import_module(module), name, None) if module else None
+
+
+def _elsewhere(value, text):
+    """The names that the pages list which "Arguments are as in" links to."""
+    names = set()
+    for links in re.findall(r"rguments\s+are\s+as\s+in\s+((?::\w+:`[^`]+`(?:\s+and\s+)?)+)", text):
+        for path in re.findall(r"`([\w.]+)`", links):
+            other = _resolved(path, value)
+            if path.startswith("numpy."):
+                names |= set(_parameters(value))
+            elif other is not None and other is not value:
+                page = inspect.getdoc(other) or ""
+                listed = entries(sections(page).get("Parameters", ""))
+                names |= {name for group, _ in listed for name in group} | _elsewhere(other, page)
+    return names
+
+
+def _of_parameters(text, expected, elsewhere=frozenset()):
     listed = entries(text.get("Parameters", ""))
     names = [name for group, _ in listed for name in group]
     fixed = {name for name in expected if not name.startswith("*")}
     # What ``*args`` and ``**kwargs`` stand for may be documented by its own names.
     is_open = set(expected) - fixed and names
-    missing, unknown = fixed - set(names), set(names) - set(expected)
-    if missing or (unknown and not is_open) or (expected and not names):
+    missing, unknown = fixed - set(names) - elsewhere, set(names) - set(expected)
+    is_empty = expected and not names and not elsewhere
+    if missing or (unknown and not is_open) or is_empty:
         yield f"Parameters {expected}, not {names}" if names else f"Parameters {expected}"
     if any(not kind for _, kind in listed):
         yield "a type for each parameter"
@@ -200,7 +235,9 @@ def lacking_of_function(function, shown, never=()):
     parts = sections(text)
     # numpy's page says what the arguments are; test_as_numpy.py compares their names.
     is_numpys = re.search(r"as\s+(:func:`numpy\.\w|numpy's method)", text)
-    lacks = [] if is_numpys else list(_of_parameters(parts, _parameters(function) or []))
+    elsewhere = _elsewhere(function, text)
+    expected = [] if is_numpys else _parameters(function) or []
+    lacks = list(_of_parameters(parts, expected, elsewhere))
     returns = _returns(function)
     if returns is None:
         lacks.append("a declaration of what it returns")
@@ -212,7 +249,7 @@ def lacking_of_function(function, shown, never=()):
     bare = without_text(text)
     if bare:
         lacks.append(f"a text for {bare}")
-    if not shown and ">>> " not in parts.get("Examples", text if is_numpys else ""):
+    if not shown and ">>> " not in parts.get("Examples", parts[""]):
         lacks.append("Examples")
     return lacks
 
@@ -226,7 +263,7 @@ def lacking_of_class(value, never=()):
     # Nobody makes an object of a protocol, and those of an enumeration are there.
     is_made = not getattr(value, "_is_protocol", False) and not issubclass(value, enum.Enum)
     parameters = _parameters(value) or [] if is_made else []
-    lacks = list(_of_parameters(parts, parameters))
+    lacks = list(_of_parameters(parts, parameters, _elsewhere(value, text)))
     made = inspect.getattr_static(value, "__init__")
     missing = _undocumented(made, parts) if is_ours(made) else []
     missing = [name for name in missing if name not in never]
@@ -235,7 +272,7 @@ def lacking_of_class(value, never=()):
     bare = without_text(text)
     if bare:
         lacks.append(f"a text for {bare}")
-    if ">>> " not in parts.get("Examples", ""):
+    if ">>> " not in parts.get("Examples", parts[""]):
         lacks.append("Examples")
     return lacks
 

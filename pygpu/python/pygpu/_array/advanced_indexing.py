@@ -303,8 +303,7 @@ def flatnonzero(a: GPUArray) -> GPUArray:
 
     Parameters
     ----------
-    a : GPUArray
-        Numbers of any dtype and shape.
+    a : GPUArray. Numbers of any dtype and shape.
 
     Examples
     --------
@@ -323,8 +322,7 @@ def nonzero(a: GPUArray) -> tuple[GPUArray, ...]:
 
     Parameters
     ----------
-    a : GPUArray
-        Numbers of any dtype, with at least one axis.
+    a : GPUArray. Numbers of any dtype, with at least one axis.
 
     Examples
     --------
@@ -352,14 +350,10 @@ def compress(
 
     Parameters
     ----------
-    condition : GPUArray or sequence of bool
-        One axis, not longer than that of ``a``.
-    a : GPUArray
-        The array.
-    axis : int, optional
-        The axis; without it ``a`` is read as along one.
-    out : GPUArray, optional
-        Receives the result.
+    condition : GPUArray or sequence of bool. One axis, not longer than that of ``a``.
+    a : GPUArray. The array.
+    axis : int, optional. The axis; without it ``a`` is read as along one.
+    out : GPUArray, optional. Receives the result.
 
     Examples
     --------
@@ -394,13 +388,10 @@ def take(
 
     Parameters
     ----------
-    a : GPUArray
-        The elements.
-    indices : GPUArray
-        Whole numbers; a negative one counts from the end, and one outside the array reads as zero,
-        unlike numpy's, which is an error.
-    out, stream : GPUArray and Stream, optional
-        Receives the result; where the work is queued.
+    a : GPUArray. The elements.
+    indices : GPUArray. Whole numbers; a negative one counts from the end, and one outside the array
+        reads as zero, unlike numpy's, which is an error.
+    out, stream : GPUArray and Stream, optional. Receives the result; where the work is queued.
 
     Examples
     --------
@@ -432,14 +423,12 @@ def multi_take(
 ) -> list[GPUArray]:
     """Returns the elements that indices name in each of several arrays, as a list of arrays.
 
+    Other arguments are as in :func:`take`.
+
     Parameters
     ----------
-    arrays : sequence of GPUArray
-        The arrays.
-    indices, stream : as in :func:`take`
-        The indices, and where the work is queued.
-    out : sequence of GPUArray, optional
-        Receive the results, one for each array.
+    arrays : sequence of GPUArray. The arrays.
+    out : sequence of GPUArray, optional. Receive the results, one for each array.
 
     Examples
     --------
@@ -498,18 +487,13 @@ def multi_take_put(
 
     Parameters
     ----------
-    arrays : sequence of GPUArray
-        Where the elements come from.
-    dest_indices, src_indices : GPUArray
-        Indices of outputs and of arrays, of one shape and dtype.
-    dest_shape : tuple of int, optional
-        The shape of new outputs.
-    out : sequence of GPUArray, optional
-        The outputs, of the dtypes of the arrays.
-    stream : Stream, optional
-        Where the work is queued.
-    src_offsets : sequence of int, optional
-        What is added to the source indices, a number for each array.
+    arrays : sequence of GPUArray. Where the elements come from.
+    dest_indices, src_indices : GPUArray. Indices of outputs and of arrays, of one shape and dtype.
+    dest_shape : tuple of int, optional. The shape of new outputs.
+    out : sequence of GPUArray, optional. The outputs, of the dtypes of the arrays.
+    stream : Stream, optional. Where the work is queued.
+    src_offsets : sequence of int, optional. What is added to the source indices, a number for each
+        array.
 
     Examples
     --------
@@ -549,14 +533,13 @@ def multi_put(
 ) -> list[GPUArray]:
     """Stores the elements of each array at indices of its output.
 
+    Other arguments are as in :func:`multi_take_put`.
+
     Parameters
     ----------
-    arrays : sequence of GPUArray
-        The elements; those after as many as there are indices are not stored.
-    dest_indices : GPUArray
-        Where they go, along one axis.
-    dest_shape, out, stream : as in :func:`multi_take_put`
-        The outputs, and where the work is queued.
+    arrays : sequence of GPUArray. The elements; those after as many as there are indices are not
+        stored.
+    dest_indices : GPUArray. Where they go, along one axis.
 
     Examples
     --------

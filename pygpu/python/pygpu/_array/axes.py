@@ -65,16 +65,13 @@ def cumsum(
 
     Parameters
     ----------
-    a : GPUArray
-        The elements.
-    axis : int, optional
-        The axis; without it all elements are read as along one axis.
-    dtype : dtype, optional
-        What elements are added in; without it that of `a`, small integers widened.
-    out : GPUArray, optional
-        Receives the result; `a` itself is allowed.
-    stream, allocator : Stream and callable, optional
-        Where the work is queued, and where the result's memory comes from.
+    a : GPUArray. The elements.
+    axis : int, optional. The axis; without it all elements are read as along one axis.
+    dtype : dtype, optional. What elements are added in; without it that of `a`, small integers
+        widened.
+    out : GPUArray, optional. Receives the result; `a` itself is allowed.
+    stream, allocator : Stream and callable, optional. Where the work is queued, and where the
+        result's memory comes from.
 
     Examples
     --------
@@ -95,12 +92,11 @@ def cumprod(
 ) -> GPUArray:
     """Returns the running products along an axis.
 
+    Other arguments are as in :func:`cumsum`.
+
     Parameters
     ----------
-    a : GPUArray
-        The elements.
-    axis, dtype, out, stream, allocator : as in :func:`cumsum`
-        The axis, what elements are multiplied in, and what receives the result.
+    a : GPUArray. The elements.
 
     Examples
     --------
@@ -143,12 +139,9 @@ def argmin(
 
     Parameters
     ----------
-    a : GPUArray
-        The elements.
-    axis : int, optional
-        The axis; without it the elements are read as along one axis.
-    out, keepdims : optional
-        As in numpy.
+    a : GPUArray. The elements.
+    axis : int, optional. The axis; without it the elements are read as along one axis.
+    out, keepdims : optional. As in numpy.
 
     Examples
     --------
@@ -167,13 +160,8 @@ def argmax(
 ) -> GPUArray:
     """Returns the index of the largest element, as int64; of the first NaN if any element is.
 
-    Parameters
-    ----------
-    a, axis, out, keepdims : as in :func:`argmin`
-        The elements, the axis, and what receives the result.
+    Arguments are as in :func:`argmin`.
 
-    Examples
-    --------
     >>> gpuarray.argmax(gpuarray.arange(6).reshape(2, 3)).get()
     array(5)
     """
@@ -186,12 +174,11 @@ def sort(a: GPUArray, axis: int | None = -1, kind: str | None = None) -> GPUArra
 
     Parameters
     ----------
-    a : GPUArray
-        Numbers of any dtype; complex ones are ordered by their real, then their imaginary parts.
-    axis : int or None, optional
-        The axis; with None the elements are read as along one axis.
-    kind : {"quicksort", "mergesort", "heapsort", "stable"}, optional
-        Accepted as by numpy; every sort is stable.
+    a : GPUArray. Numbers of any dtype; complex ones are ordered by their real, then their imaginary
+        parts.
+    axis : int or None, optional. The axis; with None the elements are read as along one axis.
+    kind : {"quicksort", "mergesort", "heapsort", "stable"}, optional. Accepted as by numpy; every
+        sort is stable.
 
     Examples
     --------
@@ -204,13 +191,8 @@ def sort(a: GPUArray, axis: int | None = -1, kind: str | None = None) -> GPUArra
 def argsort(a: GPUArray, axis: int | None = -1, kind: str | None = None) -> GPUArray:
     """Returns the indices that sort the elements along an axis, as int64.
 
-    Parameters
-    ----------
-    a, axis, kind : as in :func:`sort`
-        The elements and the axis.
+    Arguments are as in :func:`sort`.
 
-    Examples
-    --------
     >>> gpuarray.argsort(gpuarray.to_gpu(np.array([3.0, 1.0, 2.0]))).get()
     array([1, 2, 0])
     """

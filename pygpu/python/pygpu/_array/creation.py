@@ -22,10 +22,10 @@ def to_gpu(ary: Any, allocator: Any = None) -> GPUArray:
 
     Parameters
     ----------
-    ary : numpy.ndarray
-        What is copied, of any shape and strides. It may be changed when the call returns.
-    allocator : callable, optional
-        Takes a number of bytes and returns memory, for the array and the results of its operations.
+    ary : numpy.ndarray. What is copied, of any shape and strides. It may be changed when the call
+        returns.
+    allocator : callable, optional. Takes a number of bytes and returns memory, for the array and
+        the results of its operations.
 
     Examples
     --------
@@ -48,10 +48,10 @@ def to_gpu_async(ary: Any, allocator: Any = None, stream: Any = None) -> GPUArra
 
     Parameters
     ----------
-    ary : numpy.ndarray
-        What is copied. A page-locked array must not be changed before the stream has done the copy.
-    allocator, stream : callable and Stream, optional
-        Where the memory comes from, and where the copy is queued.
+    ary : numpy.ndarray. What is copied. A page-locked array must not be changed before the stream
+        has done the copy.
+    allocator, stream : callable and Stream, optional. Where the memory comes from, and where the
+        copy is queued.
 
     Examples
     --------
@@ -74,16 +74,11 @@ def full(
 
     Parameters
     ----------
-    shape : int or sequence of int
-        The extents of the axes.
-    fill_value : number or GPUArray
-        The value; an array is broadcast.
-    dtype : dtype, optional
-        The type of the elements; that of `fill_value` by default.
-    allocator : callable, optional
-        Where the memory comes from; see :func:`to_gpu`.
-    order : {"C", "F"}
-        The memory order.
+    shape : int or sequence of int. The extents of the axes.
+    fill_value : number or GPUArray. The value; an array is broadcast.
+    dtype : dtype, optional. The type of the elements; that of `fill_value` by default.
+    allocator : callable, optional. Where the memory comes from; see :func:`to_gpu`.
+    order : {"C", "F"}. The memory order.
 
     Examples
     --------
@@ -107,13 +102,8 @@ def zeros(
 ) -> GPUArray:
     """Returns a new array of zeros.
 
-    Parameters
-    ----------
-    shape, dtype, allocator, order : as in :func:`full`
-        The new array; its dtype is float64 by default.
+    Arguments are as in :func:`full`.
 
-    Examples
-    --------
     >>> gpuarray.zeros(2).get()
     array([0., 0.])
     """
@@ -125,13 +115,8 @@ def ones(
 ) -> GPUArray:
     """Returns a new array of ones.
 
-    Parameters
-    ----------
-    shape, dtype, allocator, order : as in :func:`full`
-        The new array; its dtype is float64 by default.
+    Arguments are as in :func:`full`.
 
-    Examples
-    --------
     >>> gpuarray.ones(2, int).get()
     array([1, 1])
     """
@@ -145,13 +130,10 @@ def empty_like(other_ary: GPUArray, dtype: Any = None, order: str | None = "K") 
 
     Parameters
     ----------
-    other_ary : GPUArray
-        What has the shape, and the dtype unless one is given.
-    dtype : dtype, optional
-        The dtype of the new array.
-    order : {"C", "F", "A", "K"}
-        The order in memory: "A" is "F" if `other_ary` has that order only, "K" is as near to that
-        of `other_ary` as an array without gaps can be.
+    other_ary : GPUArray. What has the shape, and the dtype unless one is given.
+    dtype : dtype, optional. The dtype of the new array.
+    order : {"C", "F", "A", "K"}. The order in memory: "A" is "F" if `other_ary` has that order
+        only, "K" is as near to that of `other_ary` as an array without gaps can be.
 
     Examples
     --------
@@ -172,13 +154,8 @@ def empty_like(other_ary: GPUArray, dtype: Any = None, order: str | None = "K") 
 def zeros_like(other_ary: GPUArray, dtype: Any = None, order: str | None = "K") -> GPUArray:
     """Returns a new array of zeros like another.
 
-    Parameters
-    ----------
-    other_ary, dtype, order : as in :func:`empty_like`
-        The other array, and how the new one differs.
+    Arguments are as in :func:`empty_like`.
 
-    Examples
-    --------
     >>> gpuarray.zeros_like(gpuarray.ones(2)).get()
     array([0., 0.])
     """
@@ -189,13 +166,8 @@ def zeros_like(other_ary: GPUArray, dtype: Any = None, order: str | None = "K") 
 def ones_like(other_ary: GPUArray, dtype: Any = None, order: str | None = "K") -> GPUArray:
     """Returns a new array of ones like another.
 
-    Parameters
-    ----------
-    other_ary, dtype, order : as in :func:`empty_like`
-        The other array, and how the new one differs.
+    Arguments are as in :func:`empty_like`.
 
-    Examples
-    --------
     >>> gpuarray.ones_like(gpuarray.zeros(2)).get()
     array([1., 1.])
     """
@@ -208,12 +180,11 @@ def full_like(
 ) -> GPUArray:
     """Returns a new array like another, every element of one value.
 
+    Other arguments are as in :func:`empty_like`.
+
     Parameters
     ----------
-    other_ary, dtype, order : as in :func:`empty_like`
-        The other array, and how the new one differs.
-    fill_value : number
-        The value of the elements.
+    fill_value : number. The value of the elements.
 
     Examples
     --------
@@ -229,12 +200,9 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = np.float64) -> GP
 
     Parameters
     ----------
-    N, M : int
-        The numbers of rows and of columns; `N` columns without `M`.
-    k : int
-        How far the diagonal is above the main one.
-    dtype : dtype
-        The type of the elements.
+    N, M : int. The numbers of rows and of columns; `N` columns without `M`.
+    k : int. How far the diagonal is above the main one.
+    dtype : dtype. The type of the elements.
 
     Examples
     --------
@@ -251,8 +219,7 @@ def identity(n: int, dtype: Any = np.float64) -> GPUArray:
 
     Parameters
     ----------
-    n, dtype : int and dtype
-        The number of rows and columns, and the type of the elements.
+    n, dtype : int and dtype. The number of rows and columns, and the type of the elements.
 
     Examples
     --------
@@ -269,14 +236,10 @@ def linspace(
 
     Parameters
     ----------
-    start, stop : number
-        The first and the last value.
-    num : int
-        The number of elements.
-    endpoint : bool
-        Whether `stop` is the last value; else it is the one after the last.
-    dtype : dtype, optional
-        The type of the elements; float64 or complex128 by default.
+    start, stop : number. The first and the last value.
+    num : int. The number of elements.
+    endpoint : bool. Whether `stop` is the last value; else it is the one after the last.
+    dtype : dtype, optional. The type of the elements; float64 or complex128 by default.
 
     Examples
     --------
@@ -310,10 +273,10 @@ def arange(*args: Any, **kwargs: Any) -> GPUArray:
 
     Parameters
     ----------
-    *args : number
-        `stop`; or `start` and `stop`; or `start`, `stop` and `step`. A dtype may follow.
-    **kwargs : number or dtype
-        The same by name. `dtype` is the type of the elements; that of the numbers by default.
+    *args : number. `stop`; or `start` and `stop`; or `start`, `stop` and `step`. A dtype may
+        follow.
+    **kwargs : number or dtype. The same by name. `dtype` is the type of the elements; that of the
+        numbers by default.
 
     Examples
     --------

@@ -28,13 +28,11 @@ def clip(
 
     Parameters
     ----------
-    a : GPUArray
-        The elements.
-    a_min, a_max, min, max : number or GPUArray, optional
-        The smallest and the largest value of the result, under either name; None is no bound. Where
-        the larger bound is below the smaller one, the result is the larger one.
-    out : GPUArray, optional
-        Receives the result; `a` itself is allowed.
+    a : GPUArray. The elements.
+    a_min, a_max, min, max : number or GPUArray, optional. The smallest and the largest value of the
+        result, under either name; None is no bound. Where the larger bound is below the smaller
+        one, the result is the larger one.
+    out : GPUArray, optional. Receives the result; `a` itself is allowed.
 
     Examples
     --------
@@ -65,12 +63,9 @@ def round(a: GPUArray, decimals: int = 0, out: GPUArray | None = None) -> GPUArr
 
     Parameters
     ----------
-    a : GPUArray
-        The elements.
-    decimals : int
-        How many places; a negative number rounds to tens, hundreds and so on.
-    out : GPUArray, optional
-        Receives the result.
+    a : GPUArray. The elements.
+    decimals : int. How many places; a negative number rounds to tens, hundreds and so on.
+    out : GPUArray, optional. Receives the result.
 
     Examples
     --------
@@ -90,13 +85,10 @@ def nan_to_num(
 
     Parameters
     ----------
-    x : GPUArray
-        The elements; of complex numbers both parts are replaced.
-    copy : bool
-        Whether the result is a new array; else `x` itself is changed.
-    nan, posinf, neginf : number, optional
-        What stands for NaN, 0 by default, and for the infinities: the largest and the lowest finite
-        number by default.
+    x : GPUArray. The elements; of complex numbers both parts are replaced.
+    copy : bool. Whether the result is a new array; else `x` itself is changed.
+    nan, posinf, neginf : number, optional. What stands for NaN, 0 by default, and for the
+        infinities: the largest and the lowest finite number by default.
 
     Examples
     --------
@@ -132,12 +124,9 @@ def isclose(
 
     Parameters
     ----------
-    a, b : GPUArray or number
-        The elements; at least one is an array.
-    rtol, atol : number
-        The tolerances.
-    equal_nan : bool
-        Whether NaN is close to NaN.
+    a, b : GPUArray or number. The elements; at least one is an array.
+    rtol, atol : number. The tolerances.
+    equal_nan : bool. Whether NaN is close to NaN.
 
     Examples
     --------
@@ -170,13 +159,8 @@ def allclose(
 ) -> bool:
     """Returns True if all elements of two arrays differ by little; waits for the device.
 
-    Parameters
-    ----------
-    a, b, rtol, atol, equal_nan : as in :func:`isclose`
-        The elements and the tolerances.
+    Arguments are as in :func:`isclose`.
 
-    Examples
-    --------
     >>> gpuarray.allclose(gpuarray.ones(3), 1)
     True
     """
@@ -188,10 +172,8 @@ def array_equal(a1: GPUArray, a2: GPUArray, equal_nan: bool = False) -> bool:
 
     Parameters
     ----------
-    a1, a2 : GPUArray
-        The arrays.
-    equal_nan : bool
-        Whether NaN equals NaN.
+    a1, a2 : GPUArray. The arrays.
+    equal_nan : bool. Whether NaN equals NaN.
 
     Examples
     --------
@@ -212,12 +194,9 @@ def diff(a: GPUArray, n: int = 1, axis: int = -1) -> GPUArray:
 
     Parameters
     ----------
-    a : GPUArray
-        The elements.
-    n : int
-        How often differences are taken; each time one element less is left.
-    axis : int
-        The axis.
+    a : GPUArray. The elements.
+    n : int. How often differences are taken; each time one element less is left.
+    axis : int. The axis.
 
     Examples
     --------

@@ -17,12 +17,11 @@ def dot(
 
     Parameters
     ----------
-    a, b : GPUArray
-        Arrays of one shape, of any number of axes, unlike numpy's, which multiplies matrices.
-    dtype : dtype, optional
-        What elements are combined in; that of the arrays by default.
-    stream, allocator : Stream and callable, optional
-        Where the work is queued, and where the result's memory comes from.
+    a, b : GPUArray. Arrays of one shape, of any number of axes, unlike numpy's, which multiplies
+        matrices.
+    dtype : dtype, optional. What elements are combined in; that of the arrays by default.
+    stream, allocator : Stream and callable, optional. Where the work is queued, and where the
+        result's memory comes from.
 
     Examples
     --------
@@ -43,17 +42,14 @@ def matmul(
     """Returns the product of matrices, by numpy's rules; ``a @ b`` is the same.
 
     On a GPU cuBLAS or rocBLAS multiplies floating-point and complex numbers where the library is
-    found (``PYGPU_CUBLAS``, ``PYGPU_ROCBLAS``), else a kernel does.
+    found (``PYGPU_CUBLAS``, ``PYGPU_ROCBLAS``), else a kernel does. Other arguments are as in
+    :func:`dot`.
 
     Parameters
     ----------
-    a, b : GPUArray
-        Of shapes (..., m, k) and (..., k, n); axes before the last two are broadcast. An array of
-        one axis is a row on the left and a column on the right.
-    out : GPUArray, optional
-        Receives the product; it may be one of the factors.
-    dtype, stream, allocator : as in :func:`dot`
-        What elements are combined in, where the work is queued, and where memory comes from.
+    a, b : GPUArray. Of shapes (..., m, k) and (..., k, n); axes before the last two are broadcast.
+        An array of one axis is a row on the left and a column on the right.
+    out : GPUArray, optional. Receives the product; it may be one of the factors.
 
     Examples
     --------
@@ -69,14 +65,12 @@ def subset_sum(
 ) -> GPUArray:
     """Returns the sum of the elements that indices name.
 
+    Other arguments are as in :func:`dot`.
+
     Parameters
     ----------
-    subset : GPUArray
-        Indices along one axis; one outside the array reads as zero.
-    a : GPUArray
-        The elements.
-    dtype, stream, allocator : as in :func:`dot`
-        What elements are combined in, where the work is queued, and where memory comes from.
+    subset : GPUArray. Indices along one axis; one outside the array reads as zero.
+    a : GPUArray. The elements.
 
     Examples
     --------
@@ -96,13 +90,8 @@ def subset_dot(
 ) -> GPUArray:
     """Returns the dot product of the elements of two arrays that indices name.
 
-    Parameters
-    ----------
-    subset, a, b, dtype, stream, allocator : as in :func:`subset_sum`
-        The indices and the elements, and what these are combined in.
+    Arguments are as in :func:`subset_sum`.
 
-    Examples
-    --------
     >>> a = gpuarray.arange(5)
     >>> gpuarray.subset_dot(gpuarray.arange(3), a, a).get()
     array(5)
@@ -114,13 +103,8 @@ def subset_dot(
 def subset_min(subset: GPUArray, a: GPUArray, stream: Any = None) -> GPUArray:
     """Returns the smallest of the elements that indices name.
 
-    Parameters
-    ----------
-    subset, a, stream : as in :func:`subset_sum`
-        The indices and the elements.
+    Arguments are as in :func:`subset_sum`.
 
-    Examples
-    --------
     >>> gpuarray.subset_min(gpuarray.arange(1, 3), gpuarray.arange(5) * 2).get()
     array(2)
     """
@@ -130,13 +114,8 @@ def subset_min(subset: GPUArray, a: GPUArray, stream: Any = None) -> GPUArray:
 def subset_max(subset: GPUArray, a: GPUArray, stream: Any = None) -> GPUArray:
     """Returns the largest of the elements that indices name.
 
-    Parameters
-    ----------
-    subset, a, stream : as in :func:`subset_sum`
-        The indices and the elements.
+    Arguments are as in :func:`subset_sum`.
 
-    Examples
-    --------
     >>> gpuarray.subset_max(gpuarray.arange(1, 3), gpuarray.arange(5) * 2).get()
     array(4)
     """

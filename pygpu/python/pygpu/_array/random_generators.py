@@ -100,10 +100,9 @@ class RandomNumberGenerator:
 
         Parameters
         ----------
-        data : GPUArray
-            Of float32, float64, int32 or uint32; of a generator of 64 bits also int64 or uint64.
-        stream : Stream, optional
-            Where the work is queued.
+        data : GPUArray. Of float32, float64, int32 or uint32; of a generator of 64 bits also int64
+            or uint64.
+        stream : Stream, optional. Where the work is queued.
         """
         gpu_array("data", data)
         wide = (np.int64, np.uint64) if self.generator_bits == 64 else ()
@@ -116,8 +115,8 @@ class RandomNumberGenerator:
 
         Parameters
         ----------
-        data, stream : GPUArray and Stream
-            The array, of float32 or float64; see :meth:`fill_uniform`.
+        data, stream : GPUArray and Stream. The array, of float32 or float64; see
+            :meth:`fill_uniform`.
         """
         self._fill(data, "normal", (np.float32, np.float64), stream=stream)
 
@@ -128,10 +127,9 @@ class RandomNumberGenerator:
 
         Parameters
         ----------
-        data, stream : GPUArray and Stream
-            The array, of float32 or float64; see :meth:`fill_uniform`.
-        mean, stddev : float
-            Mean and standard deviation of the logarithms.
+        data, stream : GPUArray and Stream. The array, of float32 or float64; see
+            :meth:`fill_uniform`.
+        mean, stddev : float. Mean and standard deviation of the logarithms.
         """
         kinds = (np.float32, np.float64)
         self._fill(data, "log_normal", kinds, float(mean), float(stddev), stream)
@@ -143,10 +141,10 @@ class RandomNumberGenerator:
 
         Parameters
         ----------
-        data, stream : GPUArray and Stream
-            The array, of uint32, without ``lambda_value`` also of float32 or float64.
-        lambda_value : float, optional
-            The mean. Without it each element is the mean of the number that replaces it.
+        data, stream : GPUArray and Stream. The array, of uint32, without ``lambda_value`` also of
+            float32 or float64.
+        lambda_value : float, optional. The mean. Without it each element is the mean of the number
+            that replaces it.
         """
         if lambda_value is None:
             kinds = (np.float32, np.float64, np.uint32)
@@ -159,8 +157,8 @@ class RandomNumberGenerator:
 
         Parameters
         ----------
-        shape, dtype, stream : int or tuple of int, dtype, and Stream
-            The new array; see :meth:`fill_uniform`.
+        shape, dtype, stream : int or tuple of int, dtype, and Stream. The new array; see
+            :meth:`fill_uniform`.
         """
         result = empty(shape, dtype)
         self.fill_uniform(result, stream)
@@ -171,8 +169,8 @@ class RandomNumberGenerator:
 
         Parameters
         ----------
-        shape, dtype, stream : int or tuple of int, dtype, and Stream
-            The new array; see :meth:`fill_normal`.
+        shape, dtype, stream : int or tuple of int, dtype, and Stream. The new array; see
+            :meth:`fill_normal`.
         """
         result = empty(shape, dtype)
         self.fill_normal(result, stream)
@@ -183,10 +181,7 @@ class RandomNumberGenerator:
     ) -> GPUArray:
         """Returns a new array of log-normal numbers.
 
-        Parameters
-        ----------
-        shape, dtype, mean, stddev, stream : as in :meth:`gen_normal`
-            The new array and the distribution; see :meth:`fill_log_normal`.
+        Arguments are as in :meth:`gen_normal` and :meth:`fill_log_normal`.
         """
         result = empty(shape, dtype)
         self.fill_log_normal(result, mean, stddev, stream)
@@ -195,12 +190,9 @@ class RandomNumberGenerator:
     def gen_poisson(
         self, shape: Any, dtype: Any, lambda_value: float, stream: Any = None
     ) -> GPUArray:
-        """Returns a new array of numbers of Poisson's distribution.
+        """Returns a new array of numbers of Poisson's distribution, of uint32.
 
-        Parameters
-        ----------
-        shape, dtype, lambda_value, stream : as in :meth:`gen_normal`
-            The new array, of uint32, and the mean.
+        Arguments are as in :meth:`gen_normal` and :meth:`fill_poisson`.
         """
         result = empty(shape, dtype)
         self.fill_poisson(result, lambda_value, stream)
@@ -233,10 +225,8 @@ class RandomNumberGenerator:
 
         Parameters
         ----------
-        i : int
-            The number of draws: of 32 bits, or of 64 for a generator of 64 bits.
-        stream : Stream, optional
-            Where the copies are queued.
+        i : int. The number of draws: of 32 bits, or of 64 for a generator of 64 bits.
+        stream : Stream, optional. Where the copies are queued.
         """
         self._skip("draws", i, stream)
 
@@ -245,8 +235,8 @@ class RandomNumberGenerator:
 
         Parameters
         ----------
-        i, stream : GPUArray and Stream
-            As many integers as there are states; see :meth:`call_skip_ahead`.
+        i, stream : GPUArray and Stream. As many integers as there are states; see
+            :meth:`call_skip_ahead`.
         """
         self._skip_array("draws", i, stream)
 
@@ -277,8 +267,7 @@ class PseudoRandomNumberGenerator(RandomNumberGenerator):
 
         Parameters
         ----------
-        i, stream : int and Stream
-            The number of sequences; see :meth:`call_skip_ahead`.
+        i, stream : int and Stream. The number of sequences; see :meth:`call_skip_ahead`.
         """
         self._skip("sequences", i, stream)
 
@@ -287,8 +276,8 @@ class PseudoRandomNumberGenerator(RandomNumberGenerator):
 
         Parameters
         ----------
-        i, stream : GPUArray and Stream
-            As many integers as there are states; see :meth:`call_skip_ahead`.
+        i, stream : GPUArray and Stream. As many integers as there are states; see
+            :meth:`call_skip_ahead`.
         """
         self._skip_array("sequences", i, stream)
 

@@ -35,10 +35,8 @@ def transpose(a: GPUArray, axes: Any = None) -> GPUArray:
 
     Parameters
     ----------
-    a : GPUArray
-        The elements.
-    axes : sequence of int, optional
-        The axes in their new order.
+    a : GPUArray. The elements.
+    axes : sequence of int, optional. The axes in their new order.
 
     Examples
     --------
@@ -53,12 +51,10 @@ def reshape(a: GPUArray, *shape: Any, **kwargs: Any) -> GPUArray:
 
     Parameters
     ----------
-    a : GPUArray
-        The elements.
-    *shape : int, or one sequence of int
-        The extents; one may be -1, which is worked out from the others.
-    order : {"C", "F", "A"}, optional
-        The order in which elements are read and placed.
+    a : GPUArray. The elements.
+    *shape : int, or one sequence of int. The extents; one may be -1, which is worked out from the
+        others.
+    order : {"C", "F", "A"}, optional. The order in which elements are read and placed.
 
     Examples
     --------
@@ -73,10 +69,8 @@ def swapaxes(a: GPUArray, axis1: int, axis2: int) -> GPUArray:
 
     Parameters
     ----------
-    a : GPUArray
-        The elements.
-    axis1, axis2 : int
-        The axes.
+    a : GPUArray. The elements.
+    axis1, axis2 : int. The axes.
 
     Examples
     --------
@@ -94,10 +88,8 @@ def moveaxis(a: GPUArray, source: Any, destination: Any) -> GPUArray:
 
     Parameters
     ----------
-    a : GPUArray
-        The elements.
-    source, destination : int or sequence of int
-        The axes, and the position that each comes to.
+    a : GPUArray. The elements.
+    source, destination : int or sequence of int. The axes, and the position that each comes to.
 
     Examples
     --------
@@ -122,10 +114,8 @@ def expand_dims(a: GPUArray, axis: Any) -> GPUArray:
 
     Parameters
     ----------
-    a : GPUArray
-        The elements.
-    axis : int or tuple of int
-        The positions of the new axes in the result.
+    a : GPUArray. The elements.
+    axis : int or tuple of int. The positions of the new axes in the result.
 
     Examples
     --------
@@ -143,10 +133,8 @@ def broadcast_to(array: GPUArray, shape: Any) -> GPUArray:
 
     Parameters
     ----------
-    array : GPUArray
-        The elements. Those that are repeated cannot be written through the view.
-    shape : int or sequence of int
-        The shape of the view.
+    array : GPUArray. The elements. Those that are repeated cannot be written through the view.
+    shape : int or sequence of int. The shape of the view.
 
     Examples
     --------
@@ -167,8 +155,7 @@ def broadcast_arrays(*args: GPUArray) -> tuple[GPUArray, ...]:
 
     Parameters
     ----------
-    *args : GPUArray
-        The arrays.
+    *args : GPUArray. The arrays.
 
     Examples
     --------
@@ -186,10 +173,8 @@ def flip(m: GPUArray, axis: Any = None) -> GPUArray:
 
     Parameters
     ----------
-    m : GPUArray
-        The elements.
-    axis : int or tuple of int, optional
-        The axes.
+    m : GPUArray. The elements.
+    axis : int or tuple of int, optional. The axes.
 
     Examples
     --------
@@ -206,8 +191,7 @@ def fliplr(m: GPUArray) -> GPUArray:
 
     Parameters
     ----------
-    m : GPUArray
-        An array of two axes or more.
+    m : GPUArray. An array of two axes or more.
 
     Examples
     --------
@@ -224,8 +208,7 @@ def flipud(m: GPUArray) -> GPUArray:
 
     Parameters
     ----------
-    m : GPUArray
-        An array of one axis or more.
+    m : GPUArray. An array of one axis or more.
 
     Examples
     --------
@@ -243,12 +226,9 @@ def diagonal(a: GPUArray, offset: int = 0, axis1: int = 0, axis2: int = 1) -> GP
 
     Parameters
     ----------
-    a : GPUArray
-        An array of two axes or more.
-    offset : int
-        How far the diagonal is above the main one.
-    axis1, axis2 : int
-        The axes.
+    a : GPUArray. An array of two axes or more.
+    offset : int. How far the diagonal is above the main one.
+    axis1, axis2 : int. The axes.
 
     Examples
     --------
@@ -278,12 +258,10 @@ def concatenate(arrays: Any, axis: int | None = 0, allocator: Any = None) -> GPU
 
     Parameters
     ----------
-    arrays : sequence of GPUArray
-        Arrays whose shapes agree except along `axis`.
-    axis : int or None
-        The axis; None joins all elements along one axis.
-    allocator : callable, optional
-        Where the memory comes from; from the allocator of the first array by default.
+    arrays : sequence of GPUArray. Arrays whose shapes agree except along `axis`.
+    axis : int or None. The axis; None joins all elements along one axis.
+    allocator : callable, optional. Where the memory comes from; from the allocator of the first
+        array by default.
 
     Examples
     --------
@@ -298,12 +276,11 @@ def concatenate(arrays: Any, axis: int | None = 0, allocator: Any = None) -> GPU
 def stack(arrays: Any, axis: int = 0, allocator: Any = None) -> GPUArray:
     """Joins arrays of one shape along a new axis.
 
+    Other arguments are as in :func:`concatenate`.
+
     Parameters
     ----------
-    arrays, allocator : as in :func:`concatenate`
-        The arrays, and where memory comes from.
-    axis : int
-        The position of the new axis.
+    axis : int. The position of the new axis.
 
     Examples
     --------
@@ -318,8 +295,7 @@ def hstack(tup: Any) -> GPUArray:
 
     Parameters
     ----------
-    tup : sequence of GPUArray
-        Arrays whose shapes agree except along that axis.
+    tup : sequence of GPUArray. Arrays whose shapes agree except along that axis.
 
     Examples
     --------
@@ -335,8 +311,7 @@ def vstack(tup: Any) -> GPUArray:
 
     Parameters
     ----------
-    tup : sequence of GPUArray
-        Arrays whose shapes agree except along that axis.
+    tup : sequence of GPUArray. Arrays whose shapes agree except along that axis.
 
     Examples
     --------
@@ -352,12 +327,10 @@ def array_split(ary: GPUArray, indices_or_sections: Any, axis: int = 0) -> list[
 
     Parameters
     ----------
-    ary : GPUArray
-        The elements.
-    indices_or_sections : int or sequence of int
-        The number of parts, or the indices at which a part begins.
-    axis : int
-        The axis that is split.
+    ary : GPUArray. The elements.
+    indices_or_sections : int or sequence of int. The number of parts, or the indices at which a
+        part begins.
+    axis : int. The axis that is split.
 
     Examples
     --------
@@ -390,13 +363,8 @@ def array_split(ary: GPUArray, indices_or_sections: Any, axis: int = 0) -> list[
 def split(ary: GPUArray, indices_or_sections: Any, axis: int = 0) -> list[GPUArray]:
     """Splits an array into views of equal size, or at indices.
 
-    Parameters
-    ----------
-    ary, indices_or_sections, axis : as in :func:`array_split`
-        The elements, the parts and the axis.
+    Arguments are as in :func:`array_split`.
 
-    Examples
-    --------
     >>> [part.get() for part in gpuarray.split(gpuarray.arange(4), 2)]
     [array([0, 1]), array([2, 3])]
     """
@@ -416,12 +384,10 @@ def roll(a: GPUArray, shift: Any, axis: Any = None) -> GPUArray:
 
     Parameters
     ----------
-    a : GPUArray
-        The elements.
-    shift : int or tuple of int
-        By how many places.
-    axis : int or tuple of int, optional
-        The axes; without them the elements are moved as along one axis.
+    a : GPUArray. The elements.
+    shift : int or tuple of int. By how many places.
+    axis : int or tuple of int, optional. The axes; without them the elements are moved as along one
+        axis.
 
     Examples
     --------
@@ -454,12 +420,10 @@ def repeat(a: GPUArray, repeats: int, axis: int | None = None) -> GPUArray:
 
     Parameters
     ----------
-    a : GPUArray
-        The elements.
-    repeats : int
-        How often: one number for all elements, unlike numpy's, which may be one for each.
-    axis : int, optional
-        The axis; without it the elements are read as along one axis.
+    a : GPUArray. The elements.
+    repeats : int. How often: one number for all elements, unlike numpy's, which may be one for
+        each.
+    axis : int, optional. The axis; without it the elements are read as along one axis.
 
     Examples
     --------
@@ -481,10 +445,8 @@ def tile(A: GPUArray, reps: Any) -> GPUArray:
 
     Parameters
     ----------
-    A : GPUArray
-        The tile.
-    reps : int or sequence of int
-        How often along each of the last axes.
+    A : GPUArray. The tile.
+    reps : int or sequence of int. How often along each of the last axes.
 
     Examples
     --------
@@ -517,10 +479,8 @@ def trace(
 
     Parameters
     ----------
-    a, offset, axis1, axis2 : GPUArray and int
-        The diagonal; see :func:`diagonal`.
-    dtype, out : optional
-        As of :func:`sum`; small integers are widened.
+    a, offset, axis1, axis2 : GPUArray and int. The diagonal; see :func:`diagonal`.
+    dtype, out : optional. As of :func:`sum`; small integers are widened.
 
     Examples
     --------
@@ -551,10 +511,9 @@ def tril(m: GPUArray, k: int = 0) -> GPUArray:
 
     Parameters
     ----------
-    m : GPUArray
-        The elements; the last two axes are the matrix. One axis is every row of a square matrix.
-    k : int
-        How far the diagonal is above the main one.
+    m : GPUArray. The elements; the last two axes are the matrix. One axis is every row of a square
+        matrix.
+    k : int. How far the diagonal is above the main one.
 
     Examples
     --------
@@ -567,13 +526,8 @@ def tril(m: GPUArray, k: int = 0) -> GPUArray:
 def triu(m: GPUArray, k: int = 0) -> GPUArray:
     """Returns a copy with zeros below a diagonal.
 
-    Parameters
-    ----------
-    m, k : as in :func:`tril`
-        The elements and the diagonal.
+    Arguments are as in :func:`tril`.
 
-    Examples
-    --------
     >>> gpuarray.triu(gpuarray.ones((2, 2), int)).get().tolist()
     [[1, 1], [0, 1]]
     """

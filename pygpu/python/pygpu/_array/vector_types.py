@@ -13,10 +13,10 @@ class vec:
 
     Attributes
     ----------
-    char1, char2, ..., double2 : numpy.dtype
-        Records with the fields ``x``, ``y``, ``z`` and ``w``, as many as the type has.
-    make_char1, make_char2, ..., make_double2 : function
-        Takes one number for each field; returns a numpy array without axes.
+    char1, char2, ..., double2 : numpy.dtype. Records with the fields ``x``, ``y``, ``z`` and ``w``,
+        as many as the type has.
+    make_char1, make_char2, ..., make_double2 : function. Takes one number for each field; returns a
+        numpy array without axes.
 
     Examples
     --------

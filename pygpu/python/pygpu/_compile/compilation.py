@@ -39,38 +39,26 @@ def compile(
 ) -> bytes:
     """Compiles CUDA C for the current device, by NVRTC, hipRTC or the host's C++ compiler.
 
+    Raises ``CompileError`` if the source is refused; ``stderr`` is the compiler's log.
+    Raises ``Unsupported`` if the backend has no compiler, or ``nvcc`` is needed and missing, and
+    ``AssertionError`` for another ``target``.
+
     Parameters
     ----------
-    source : str
-        The text.
-    nvcc : str
-        A path to a compiler in place of this name has that compiler run, for NVIDIA's devices.
-    options : sequence of str, optional
-        Options of the compiler; ``DEFAULT_NVCC_FLAGS`` by default. Those for a host compiler have
-        no effect.
-    keep : bool
-        Writes source and result to a new folder and prints its name; with ``-G`` on the host, a
-        debugger shows that source.
-    no_extern_c : bool
-        Whether the source is compiled as it is, not inside ``extern "C" { ... }``.
-    arch, code : str, optional
-        The architecture, ``sm_90`` for example, and the code to make for it, as ``nvcc`` has them;
-        the device's by default.
-    cache_dir : str or bool, optional
-        Has no effect; see `PYGPU_CACHE` and `PYGPU_CACHE_DIR`.
-    include_dirs : sequence of str, optional
-        Folders of included files.
-    target : {"cubin", "ptx", "fatbin"}
-        Code for the device, text for the vendor's other devices, or what only ``nvcc`` makes.
-
-    Raises
-    ------
-    CompileError
-        The source is refused; ``stderr`` is the compiler's log.
-    Unsupported
-        The backend has no compiler, or ``nvcc`` is needed and missing.
-    AssertionError
-        ``target`` is another name.
+    source : str. The text.
+    nvcc : str. A path to a compiler in place of this name has that compiler run, for NVIDIA's
+        devices.
+    options : sequence of str, optional. Options of the compiler; ``DEFAULT_NVCC_FLAGS`` by default.
+        Those for a host compiler have no effect.
+    keep : bool. Writes source and result to a new folder and prints its name; with ``-G`` on the
+        host, a debugger shows that source.
+    no_extern_c : bool. Whether the source is compiled as it is, not inside ``extern "C" { ... }``.
+    arch, code : str, optional. The architecture, ``sm_90`` for example, and the code to make for
+        it, as ``nvcc`` has them; the device's by default.
+    cache_dir : str or bool, optional. Has no effect; see `PYGPU_CACHE` and `PYGPU_CACHE_DIR`.
+    include_dirs : sequence of str, optional. Folders of included files.
+    target : {"cubin", "ptx", "fatbin"}. Code for the device, text for the vendor's other devices,
+        or what only ``nvcc`` makes.
 
     Examples
     --------
@@ -197,20 +185,14 @@ def compile_plain(
 ) -> bytes:
     """Compiles CUDA C as it is: :func:`compile` with ``no_extern_c``.
 
+    Other arguments are as in :func:`compile`. Raises ``CompileError``, ``Unsupported`` and
+    ``AssertionError`` as that does.
+
     Parameters
     ----------
-    source : str
-        The text.
-    options : sequence of str
-        Options of the compiler, also ``-arch``, ``-code`` and ``-I``. Without ``-arch`` the code is
-        for the current device; nvcc's would be for its oldest one.
-    keep, nvcc, cache_dir, target : object
-        As for :func:`compile`.
-
-    Raises
-    ------
-    CompileError, Unsupported, AssertionError
-        As for :func:`compile`.
+    source : str. The text.
+    options : sequence of str. Options of the compiler, also ``-arch``, ``-code`` and ``-I``.
+        Without ``-arch`` the code is for the current device; nvcc's would be for its oldest one.
 
     Examples
     --------

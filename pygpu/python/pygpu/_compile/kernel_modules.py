@@ -37,8 +37,7 @@ class CudaModule:
 
     Attributes
     ----------
-    module : driver.Module
-        The loaded module; None before a subclass has loaded one.
+    module : driver.Module. The loaded module; None before a subclass has loaded one.
 
     Examples
     --------
@@ -69,8 +68,7 @@ class CudaModule:
 
         Parameters
         ----------
-        name : str
-            The kernel's name.
+        name : str. The kernel's name.
         """
         return self.module.get_function(name)
 
@@ -79,38 +77,29 @@ class CudaModule:
 
         Parameters
         ----------
-        name : str
-            The variable's name.
+        name : str. The variable's name.
         """
         return self.module.get_global(name)
 
     def get_texref(self, name: str) -> Any:
         """Returns a texture reference of the module.
 
+        Raises ``Unsupported`` if the device has no textures.
+
         Parameters
         ----------
-        name : str
-            The name of a variable that was declared as ``texture<...>``.
-
-        Raises
-        ------
-        Unsupported
-            The device has no textures.
+        name : str. The name of a variable that was declared as ``texture<...>``.
         """
         return self.module.get_texref(name)
 
     def get_surfref(self, name: str) -> Any:
         """Returns a surface reference of the module.
 
+        Raises ``Unsupported`` if the device has no surfaces.
+
         Parameters
         ----------
-        name : str
-            The name of a variable that was declared as ``surface<...>``.
-
-        Raises
-        ------
-        Unsupported
-            The device has no surfaces.
+        name : str. The name of a variable that was declared as ``surface<...>``.
         """
         return self.module.get_surfref(name)
 
@@ -118,19 +107,13 @@ class CudaModule:
 class SourceModule(CudaModule):
     """A module compiled from CUDA C for the current device.
 
+    Other arguments are as in :func:`pygpu.compiler.compile`. Raises ``CompileError`` if the source
+    is refused; ``stderr`` is the compiler's log. Raises ``Unsupported`` if the backend has no
+    compiler.
+
     Parameters
     ----------
-    source : str
-        CUDA C.
-    nvcc, options, keep, no_extern_c, arch, code, cache_dir, include_dirs : object
-        As for :func:`pygpu.compiler.compile`.
-
-    Raises
-    ------
-    CompileError
-        The source is refused; ``stderr`` is the compiler's log.
-    Unsupported
-        The backend has no compiler.
+    source : str. CUDA C.
 
     Examples
     --------
@@ -172,23 +155,17 @@ class DynamicModule(CudaModule):
     """A module linked from several sources, files and libraries: add them, then call :meth:`link`.
     The methods return the module.
 
+    Other arguments are as in :func:`pygpu.compiler.compile`. Raises ``Unsupported`` if the backend
+    has no linker.
+
     Parameters
     ----------
-    nvcc, keep, no_extern_c, arch, code, cache_dir, include_dirs : object
-        As for :func:`pygpu.compiler.compile`.
-    link_options : sequence of tuple, optional
-        Pairs of a value of ``driver.jit_option`` and its value, for the linker.
-    message_handler : callable, optional
-        Called with the outcome and the log of the linker.
-    log_verbose : bool
-        Whether the log tells more.
-    cuda_libdir : str, optional
-        The folder of the libraries for :meth:`add_stdlib`; the toolkits' by default.
-
-    Raises
-    ------
-    Unsupported
-        The backend has no linker.
+    link_options : sequence of tuple, optional. Pairs of a value of ``driver.jit_option`` and its
+        value, for the linker.
+    message_handler : callable, optional. Called with the outcome and the log of the linker.
+    log_verbose : bool. Whether the log tells more.
+    cuda_libdir : str, optional. The folder of the libraries for :meth:`add_stdlib`; the toolkits'
+        by default.
 
     Examples
     --------
@@ -238,21 +215,15 @@ class DynamicModule(CudaModule):
     ) -> DynamicModule:
         """Compiles CUDA C and adds it. Libraries (``-lcudadevrt``) are left to :meth:`add_stdlib`.
 
+        Raises ``CompileError`` if the source is refused, and ``Unsupported`` if the device is not
+        NVIDIA's, and has no PTX.
+
         Parameters
         ----------
-        source : str
-            CUDA C.
-        nvcc_options : sequence of str, optional
-            Options of the compiler; ``DEFAULT_NVCC_FLAGS`` by default.
-        name : str
-            The name in messages.
-
-        Raises
-        ------
-        CompileError
-            The source is refused.
-        Unsupported
-            The device is not NVIDIA's, and has no PTX.
+        source : str. CUDA C.
+        nvcc_options : sequence of str, optional. Options of the compiler; ``DEFAULT_NVCC_FLAGS`` by
+            default.
+        name : str. The name in messages.
         """
         self._open_linker()
         if (backend := _core.choose_backend()) != "cuda":
@@ -281,12 +252,9 @@ class DynamicModule(CudaModule):
 
         Parameters
         ----------
-        data : bytes or buffer
-            The code.
-        input_type : driver.jit_input_type
-            What kind of code it is.
-        name : str
-            The name in messages.
+        data : bytes or buffer. The code.
+        input_type : driver.jit_input_type. What kind of code it is.
+        name : str. The name in messages.
         """
         self._open_linker().add_data(data, input_type, name)
         return self
@@ -294,17 +262,12 @@ class DynamicModule(CudaModule):
     def add_file(self, filename: str, input_type: int) -> DynamicModule:
         """Adds code from a file.
 
+        Raises ``OSError`` if the file cannot be read.
+
         Parameters
         ----------
-        filename : str or path
-            The file.
-        input_type : driver.jit_input_type
-            What kind of code it is.
-
-        Raises
-        ------
-        OSError
-            The file cannot be read.
+        filename : str or path. The file.
+        input_type : driver.jit_input_type. What kind of code it is.
         """
         self._open_linker().add_file(filename, input_type)
         return self
@@ -312,15 +275,12 @@ class DynamicModule(CudaModule):
     def add_stdlib(self, libname: str) -> DynamicModule:
         """Adds a library of the vendor's toolkit.
 
+        Raises ``OSError`` if the library is not there.
+
         Parameters
         ----------
-        libname : str
-            Its name without ``lib`` and ``.a``: ``cudadevrt`` for kernels that launch others.
-
-        Raises
-        ------
-        OSError
-            The library is not there.
+        libname : str. Its name without ``lib`` and ``.a``: ``cudadevrt`` for kernels that launch
+            others.
         """
         return self.add_file(
             _find_library(libname, self.cuda_libdir), driver.jit_input_type.LIBRARY
@@ -337,23 +297,14 @@ class DynamicSourceModule(DynamicModule):
     """A module compiled from CUDA C whose kernels can launch kernels, linked with ``cudadevrt`` of
     CUDA's toolkit. Other sources are compiled as by :class:`SourceModule`, on every backend.
 
+    Other arguments are as in :func:`pygpu.compiler.compile`. Raises ``CompileError`` if the source
+    is refused, and ``Unsupported`` if the source launches kernels, and the device is not NVIDIA's;
+    or there is no compiler, and ``OSError`` if the library is missing.
+
     Parameters
     ----------
-    source : str
-        CUDA C.
-    nvcc, options, keep, no_extern_c, arch, code, cache_dir, include_dirs : object
-        As for :func:`pygpu.compiler.compile`.
-    cuda_libdir : str, optional
-        The folder of ``libcudadevrt.a``; the toolkits' by default.
-
-    Raises
-    ------
-    CompileError
-        The source is refused.
-    Unsupported
-        The source launches kernels, and the device is not NVIDIA's; or there is no compiler.
-    OSError
-        The library is missing.
+    source : str. CUDA C.
+    cuda_libdir : str, optional. The folder of ``libcudadevrt.a``; the toolkits' by default.
 
     Examples
     --------

@@ -123,8 +123,7 @@ def get_nvcc_version(nvcc: str) -> str:
 
     Parameters
     ----------
-    nvcc : str
-        A name or path of ``nvcc``.
+    nvcc : str. A name or path of ``nvcc``.
 
     Examples
     --------
@@ -150,21 +149,14 @@ def get_nvcc_version(nvcc: str) -> str:
 def preprocess_source(source: str, options: Sequence[str], nvcc: str) -> str:
     """Returns a text as the preprocessor of ``nvcc`` leaves it.
 
+    Raises ``OSError`` if there is no such program, and ``CompileError`` if it refuses the source,
+    or returns less than half of it.
+
     Parameters
     ----------
-    source : str
-        CUDA C.
-    options : sequence of str
-        Options of ``nvcc``.
-    nvcc : str
-        A name or path of ``nvcc``.
-
-    Raises
-    ------
-    OSError
-        There is no such program.
-    CompileError
-        It refuses the source, or returns less than half of it.
+    source : str. CUDA C.
+    options : sequence of str. Options of ``nvcc``.
+    nvcc : str. A name or path of ``nvcc``.
 
     Examples
     --------

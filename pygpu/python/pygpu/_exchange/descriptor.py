@@ -217,20 +217,14 @@ class Descriptor:
 
     Parameters
     ----------
-    dtype : dtype
-        The type of the elements.
-    shape, strides : tuple of int
-        The extents of the axes, and the bytes between neighbours along each.
-    offset : int
-        Bytes from the start of the allocation to the first element.
-    nbytes : int
-        Bytes of the allocation.
-    device : int
-        The number of the device that the memory is on.
-    vendor : {"cuda", "hip", "host"}
-        The backend that the handle belongs to.
-    handle : bytes
-        The 64 octets with which the driver opens the allocation.
+    dtype : dtype. The type of the elements.
+    shape, strides : tuple of int. The extents of the axes, and the bytes between neighbours along
+        each.
+    offset : int. Bytes from the start of the allocation to the first element.
+    nbytes : int. Bytes of the allocation.
+    device : int. The number of the device that the memory is on.
+    vendor : {"cuda", "hip", "host"}. The backend that the handle belongs to.
+    handle : bytes. The 64 octets with which the driver opens the allocation.
 
     Examples
     --------
@@ -343,8 +337,7 @@ class Descriptor:
 
         Parameters
         ----------
-        value : dict
-            The parts.
+        value : dict. The parts.
         """
         names = ("version", "vendor", "device", "handle", "nbytes", "dtype", "shape", "strides")
         parts = members("the descriptor", value, (*names, "offset"))
@@ -371,8 +364,7 @@ class Descriptor:
 
         Parameters
         ----------
-        text : str or bytes
-            The text.
+        text : str or bytes. The text.
         """
         return cls.from_dict(loads_json("the descriptor", text))
 
@@ -399,12 +391,10 @@ class Descriptor:
 
         Parameters
         ----------
-        value : dict, str or bytes
-            The object of :meth:`to_node`.
-        vendor : {"cuda", "hip", "host"}
-            The backend that the handle belongs to, which the object does not say.
-        dtype : dtype
-            The type of the elements.
+        value : dict, str or bytes. The object of :meth:`to_node`.
+        vendor : {"cuda", "hip", "host"}. The backend that the handle belongs to, which the object
+            does not say.
+        dtype : dtype. The type of the elements.
         """
         if isinstance(value, str | bytes):
             value = loads_json("the handle", value)
@@ -455,10 +445,9 @@ class Column:
 
     Parameters
     ----------
-    data : Descriptor
-        The elements: one axis, without gaps.
-    mask : Descriptor, optional
-        Which elements are valid, from the first on: bits, the least significant first, or bytes.
+    data : Descriptor. The elements: one axis, without gaps.
+    mask : Descriptor, optional. Which elements are valid, from the first on: bits, the least
+        significant first, or bytes.
 
     Examples
     --------
@@ -516,8 +505,7 @@ class Column:
 
         Parameters
         ----------
-        value : dict
-            The parts.
+        value : dict. The parts.
         """
         parts = members("the column", value, ("data", "mask"))
         mask = parts["mask"]
@@ -536,8 +524,7 @@ class Column:
 
         Parameters
         ----------
-        text : str or bytes
-            The text.
+        text : str or bytes. The text.
         """
         return cls.from_dict(loads_json("the column", text))
 

@@ -147,26 +147,21 @@ def dlpack(
 ) -> Any:
     """Exports an array as a DLPack capsule: ``GPUArray.__dlpack__``.
 
+    Raises ``BufferError`` if DLPack has no such elements or strides, the device is another, or a
+    copy is needed and was refused.
+
     Parameters
     ----------
-    array : GPUArray
-        The array.
-    stream : int or None
-        The consumer's stream, which waits for the work that writes the array. On CUDA 1 is the
-        legacy default stream (as None), 2 that of the thread; with ROCm 0 is the default stream (as
-        None). -1 asks for no order. On the host it is None or -1, and None waits for the work.
-    max_version : tuple of int or None
-        The latest version that the consumer reads. Below (1, 0) the capsule is of the old form.
-    dl_device : tuple of int or None
-        The device that the consumer wants; the array's or the host, (1, 0).
-    copy : bool or None
-        Whether the result must, must not or may be a copy.
-
-    Raises
-    ------
-    BufferError
-        DLPack has no such elements or strides, the device is another, or a copy is needed and was
-        refused.
+    array : GPUArray. The array.
+    stream : int or None. The consumer's stream, which waits for the work that writes the array. On
+        CUDA 1 is the legacy default stream (as None), 2 that of the thread; with ROCm 0 is the
+        default stream (as None). -1 asks for no order. On the host it is None or -1, and None waits
+        for the work.
+    max_version : tuple of int or None. The latest version that the consumer reads. Below (1, 0) the
+        capsule is of the old form.
+    dl_device : tuple of int or None. The device that the consumer wants; the array's or the host,
+        (1, 0).
+    copy : bool or None. Whether the result must, must not or may be a copy.
     """
     device, copy = dlpack_device(array), _arguments.truth("copy", copy)
     latest = None if max_version is None else _arguments.pair("max_version", max_version)
@@ -243,22 +238,17 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> G
     """Returns an array of another library as a ``GPUArray``, by DLPack. Work on the result is
     ordered after what the other library has queued. PyCUDA has no such function.
 
+    Raises ``BufferError`` if ``x`` is not on a device of this backend or is read-only, without
+    ``copy=True``; or its elements have no dtype.
+
     Parameters
     ----------
-    x : object
-        An array with ``__dlpack__`` and ``__dlpack_device__``: of torch, CuPy, JAX and others, and
-        of numpy on the host backend.
-    device : pygpu.driver.Device or tuple of int, optional
-        The device of the result: that of ``x``, or with ``copy=True`` the current one.
-    copy : bool, optional
-        Whether the elements are copied. By default only ordinary memory on the host backend is;
-        False refuses that, too.
-
-    Raises
-    ------
-    BufferError
-        ``x`` is not on a device of this backend or is read-only, without ``copy=True``; or its
-        elements have no dtype.
+    x : object. An array with ``__dlpack__`` and ``__dlpack_device__``: of torch, CuPy, JAX and
+        others, and of numpy on the host backend.
+    device : pygpu.driver.Device or tuple of int, optional. The device of the result: that of ``x``,
+        or with ``copy=True`` the current one.
+    copy : bool, optional. Whether the elements are copied. By default only ordinary memory on the
+        host backend is; False refuses that, too.
 
     Examples
     --------
@@ -403,17 +393,12 @@ def from_cuda_array_interface(x: Any, /, *, sync: bool = True) -> GPUArray:
     """Returns an array of another library as a ``GPUArray``, by ``__cuda_array_interface__``.
     PyCUDA has no such function.
 
+    Raises ``BufferError`` if ``x`` is for reading only, or has a mask.
+
     Parameters
     ----------
-    x : object
-        An array with ``__cuda_array_interface__``, of version 2 or 3.
-    sync : bool
-        Whether work on the result is ordered after the stream that ``x`` names.
-
-    Raises
-    ------
-    BufferError
-        ``x`` is for reading only, or has a mask.
+    x : object. An array with ``__cuda_array_interface__``, of version 2 or 3.
+    sync : bool. Whether work on the result is ordered after the stream that ``x`` names.
 
     Examples
     --------

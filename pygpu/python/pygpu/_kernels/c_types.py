@@ -50,12 +50,10 @@ def dtype_to_ctype(dtype: Any, with_fp_tex_hack: bool = False) -> str:
 
     Parameters
     ----------
-    dtype : dtype
-        A numeric dtype, one of :class:`pygpu.gpuarray.vec`, or a registered one
+    dtype : dtype. A numeric dtype, one of :class:`pygpu.gpuarray.vec`, or a registered one
         (:func:`get_or_register_dtype`).
-    with_fp_tex_hack : bool
-        Whether floating point and complex dtypes get the names that ``pycuda-helpers.hpp`` has
-        for elements of textures.
+    with_fp_tex_hack : bool. Whether floating point and complex dtypes get the names that
+        ``pycuda-helpers.hpp`` has for elements of textures.
 
     Examples
     --------
@@ -76,10 +74,8 @@ class Argument:
 
     Parameters
     ----------
-    dtype : dtype
-        The dtype of the number, or of an array's elements.
-    name : str
-        The name by which the snippet refers to it.
+    dtype : dtype. The dtype of the number, or of an array's elements.
+    name : str. The name by which the snippet refers to it.
 
     Examples
     --------
@@ -98,13 +94,8 @@ class Argument:
 class VectorArg(Argument):
     """An array as an argument of a kernel that is made from a snippet.
 
-    Parameters
-    ----------
-    dtype, name : as in :class:`Argument`
-        The dtype of the elements, and the array's name.
+    Arguments are as in :class:`Argument`.
 
-    Examples
-    --------
     >>> VectorArg(np.float32, "x").declarator()
     'float *x'
     """
@@ -120,13 +111,8 @@ class VectorArg(Argument):
 class ScalarArg(Argument):
     """A number or a structure as an argument of a kernel that is made from a snippet.
 
-    Parameters
-    ----------
-    dtype, name : as in :class:`Argument`
-        Its dtype and its name.
+    Arguments are as in :class:`Argument`.
 
-    Examples
-    --------
     >>> ScalarArg(np.int32, "n").declarator(), ScalarArg(np.int32, "n").struct_char
     ('int n', 'i')
     """
@@ -148,8 +134,7 @@ def parse_c_arg(c_arg: str) -> Argument:
 
     Parameters
     ----------
-    c_arg : str
-        For example ``"const float *x"``, with registered names of types.
+    c_arg : str. For example ``"const float *x"``, with registered names of types.
 
     Examples
     --------
@@ -165,8 +150,7 @@ def get_arg_type(c_arg: str) -> str:
 
     Parameters
     ----------
-    c_arg : str
-        The declaration.
+    c_arg : str. The declaration.
 
     Examples
     --------
@@ -207,22 +191,15 @@ def match_dtype_to_c_struct(
     structure's declaration, without those of structures that are its fields.
 
     The device's compiler is asked for the offsets and the size. The function is that of PyOpenCL;
-    :func:`get_or_register_dtype` takes the dtype that it returns.
+    :func:`get_or_register_dtype` takes the dtype that it returns. Raises ``Unsupported`` if the
+    backend compiles no kernels.
 
     Parameters
     ----------
-    device : pygpu.driver.Device or None
-        The device; None for that of the current context.
-    name : str
-        The name of the structure in CUDA C.
-    dtype : dtype
-        A record: its fields' names and dtypes, in the order in which they lie in memory. Its
-        offsets do not matter. A field may be an array, or a record that has a name already.
-
-    Raises
-    ------
-    Unsupported
-        The backend compiles no kernels.
+    device : pygpu.driver.Device or None. The device; None for that of the current context.
+    name : str. The name of the structure in CUDA C.
+    dtype : dtype. A record: its fields' names and dtypes, in the order in which they lie in memory.
+        Its offsets do not matter. A field may be an array, or a record that has a name already.
 
     Examples
     --------

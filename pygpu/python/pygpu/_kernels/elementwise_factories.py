@@ -61,20 +61,14 @@ def get_linear_combination_kernel(
     """Returns a prepared kernel of ``z = a0 x0 + a1 x1 + ...``, and texture references.
 
     The kernel's arguments are ``a0, x0, a1, x1, ..., z, n``, without the factors that are in device
-    memory: it reads those through the references.
+    memory: it reads those through the references. Raises ``Unsupported`` if a factor is in device
+    memory, and the device has no textures.
 
     Parameters
     ----------
-    summand_descriptors : tuple of tuple
-        For each summand: whether its factor is in device memory, the dtype of the factor, and that
-        of the array.
-    dtype_z : dtype
-        The dtype of the result.
-
-    Raises
-    ------
-    Unsupported
-        A factor is in device memory, and the device has no textures.
+    summand_descriptors : tuple of tuple. For each summand: whether its factor is in device memory,
+        the dtype of the factor, and that of the array.
+    dtype_z : dtype. The dtype of the result.
 
     Examples
     --------
@@ -117,10 +111,9 @@ def get_axpbyz_kernel(
 
     Parameters
     ----------
-    dtype_x, dtype_y, dtype_z : dtype
-        The dtypes of the arrays; a factor has that of its array.
-    x_is_scalar, y_is_scalar : bool
-        Whether the array has one element, for all elements of the result.
+    dtype_x, dtype_y, dtype_z : dtype. The dtypes of the arrays; a factor has that of its array.
+    x_is_scalar, y_is_scalar : bool. Whether the array has one element, for all elements of the
+        result.
 
     Examples
     --------
@@ -144,8 +137,7 @@ def get_axpbz_kernel(dtype_x: Any, dtype_z: Any) -> _core.Function:
 
     Parameters
     ----------
-    dtype_x, dtype_z : dtype
-        The dtypes of the arrays; both numbers have that of ``z``.
+    dtype_x, dtype_z : dtype. The dtypes of the arrays; both numbers have that of ``z``.
 
     Examples
     --------
@@ -170,12 +162,11 @@ def get_binary_op_kernel(
 ) -> _core.Function:
     """Returns a prepared kernel of ``z = x operator y``, with the arguments ``x, y, z, n``.
 
+    Other arguments are as in :func:`get_axpbyz_kernel`.
+
     Parameters
     ----------
-    dtype_x, dtype_y, dtype_z, x_is_scalar, y_is_scalar : as in :func:`get_axpbyz_kernel`
-        The arrays.
-    operator : str
-        An operator of C between two values: ``"*"``, ``"<"``.
+    operator : str. An operator of C between two values: ``"*"``, ``"<"``.
 
     Examples
     --------
@@ -200,8 +191,7 @@ def get_rdivide_elwise_kernel(dtype_x: Any, dtype_z: Any) -> _core.Function:
 
     Parameters
     ----------
-    dtype_x, dtype_z : dtype
-        The dtypes of the arrays; ``y`` has that of ``z``.
+    dtype_x, dtype_z : dtype. The dtypes of the arrays; ``y`` has that of ``z``.
 
     Examples
     --------
@@ -222,10 +212,8 @@ def get_scalar_op_kernel(dtype_x: Any, dtype_a: Any, dtype_y: Any, operator: str
 
     Parameters
     ----------
-    dtype_x, dtype_a, dtype_y : dtype
-        The dtypes of the array, the number and the result.
-    operator : str
-        An operator of C between two values: ``"-"``, ``"=="``.
+    dtype_x, dtype_a, dtype_y : dtype. The dtypes of the array, the number and the result.
+    operator : str. An operator of C between two values: ``"-"``, ``"=="``.
 
     Examples
     --------
@@ -245,10 +233,8 @@ def get_binary_func_kernel(func: str, dtype_x: Any, dtype_y: Any, dtype_z: Any) 
 
     Parameters
     ----------
-    func : str
-        The name of a function in CUDA C, which is part of the kernel's name, too.
-    dtype_x, dtype_y, dtype_z : dtype
-        The dtypes of the arrays.
+    func : str. The name of a function in CUDA C, which is part of the kernel's name, too.
+    dtype_x, dtype_y, dtype_z : dtype. The dtypes of the arrays.
 
     Examples
     --------
@@ -268,13 +254,8 @@ def get_binary_func_scalar_kernel(
 ) -> _core.Function:
     """Returns a prepared kernel of ``z = func(x, y)`` with a number ``y``: it takes ``x, y, z, n``.
 
-    Parameters
-    ----------
-    func, dtype_x, dtype_y, dtype_z : as in :func:`get_binary_func_kernel`
-        The function, and the dtypes of the array, the number and the result.
+    Arguments are as in :func:`get_binary_func_kernel`.
 
-    Examples
-    --------
     >>> x, z = gpuarray.arange(3, dtype=np.float32), gpuarray.empty(3, np.float32)
     >>> power = get_binary_func_scalar_kernel("powf", np.float32, np.float32, np.float32)
     >>> power.prepared_call(z._grid, z._block, x.gpudata, 2, z.gpudata, 3)
@@ -293,12 +274,9 @@ def get_binary_minmax_kernel(
 
     Parameters
     ----------
-    func : {"min", "max"}
-        Which of the two values the result is.
-    dtype_x, dtype_y, dtype_z : dtype
-        The dtypes of the arguments and of the result.
-    use_scalar : bool
-        Whether ``y`` is a number, not an array.
+    func : {"min", "max"}. Which of the two values the result is.
+    dtype_x, dtype_y, dtype_z : dtype. The dtypes of the arguments and of the result.
+    use_scalar : bool. Whether ``y`` is a number, not an array.
 
     Examples
     --------
@@ -325,17 +303,13 @@ def get_pow_array_kernel(
     """Returns a prepared kernel of ``z = x ** y``, by ``powf`` if ``z`` is of float32, else by
     ``pow``. Its arguments are ``x, y, z, n``.
 
+    Raises ``AssertionError`` if neither is an array.
+
     Parameters
     ----------
-    dtype_x, dtype_y, dtype_z : dtype
-        The dtypes of base, exponent and result.
-    is_base_array, is_exp_array : bool
-        Whether the base and the exponent are arrays; one of them has to be.
-
-    Raises
-    ------
-    AssertionError
-        Neither is an array.
+    dtype_x, dtype_y, dtype_z : dtype. The dtypes of base, exponent and result.
+    is_base_array, is_exp_array : bool. Whether the base and the exponent are arrays; one of them
+        has to be.
 
     Examples
     --------
@@ -361,8 +335,6 @@ def get_fmod_kernel() -> _core.Function:
     """Returns a prepared kernel of ``z = fmod(arg, mod)``, all of float32: it takes ``arg, mod, z,
     n``.
 
-    Examples
-    --------
     >>> x, y = gpuarray.full(2, -5, np.float32), gpuarray.full(2, 3, np.float32)
     >>> get_fmod_kernel().prepared_call(x._grid, x._block, x.gpudata, y.gpudata, x.gpudata, 2)
     >>> x
@@ -377,8 +349,6 @@ def get_modf_kernel() -> _core.Function:
     """Returns a prepared kernel that splits numbers ``x`` of float32 into whole numbers and
     fractions. Its arguments are ``x, intpart, fracpart, n``.
 
-    Examples
-    --------
     >>> x, y = gpuarray.full(2, -2.25, np.float32), gpuarray.empty(2, np.float32)
     >>> get_modf_kernel().prepared_call(x._grid, x._block, x.gpudata, y.gpudata, x.gpudata, 2)
     >>> y, x
@@ -393,8 +363,6 @@ def get_frexp_kernel() -> _core.Function:
     """Returns a prepared kernel that splits numbers ``x`` into a significand, from 0.5 to 1, and an
     exponent of 2, all of float32. Its arguments are ``x, significand, exponent, n``.
 
-    Examples
-    --------
     >>> x, y = gpuarray.full(2, 3, np.float32), gpuarray.empty(2, np.float32)
     >>> get_frexp_kernel().prepared_call(x._grid, x._block, x.gpudata, x.gpudata, y.gpudata, 2)
     >>> x, y
@@ -409,8 +377,6 @@ def get_ldexp_kernel() -> _core.Function:
     """Returns a prepared kernel of ``z = sig * 2**expt``, all of float32: it takes ``sig, expt, z,
     n``.
 
-    Examples
-    --------
     >>> x, y = gpuarray.full(2, 0.75, np.float32), gpuarray.full(2, 4, np.float32)
     >>> get_ldexp_kernel().prepared_call(x._grid, x._block, x.gpudata, y.gpudata, x.gpudata, 2)
     >>> x
@@ -426,10 +392,9 @@ def get_unary_func_kernel(func_name: str, in_dtype: Any, out_dtype: Any = None) 
 
     Parameters
     ----------
-    func_name : str
-        The name of a function in CUDA C, which is part of the kernel's name, too.
-    in_dtype, out_dtype : dtype
-        The dtypes of the array and of the result, which is that of the array by default.
+    func_name : str. The name of a function in CUDA C, which is part of the kernel's name, too.
+    in_dtype, out_dtype : dtype. The dtypes of the array and of the result, which is that of the
+        array by default.
 
     Examples
     --------
@@ -457,8 +422,7 @@ def get_if_positive_kernel(crit_dtype: Any, dtype: Any) -> _core.Function:
 
     Parameters
     ----------
-    crit_dtype, dtype : dtype
-        The dtypes of the criterion and of the other arrays.
+    crit_dtype, dtype : dtype. The dtypes of the criterion and of the other arrays.
 
     Examples
     --------
@@ -478,8 +442,7 @@ def get_where_kernel(crit_dtype: Any, dtype: Any) -> _core.Function:
 
     Parameters
     ----------
-    crit_dtype, dtype : dtype
-        The dtypes of the criterion and of the other arrays.
+    crit_dtype, dtype : dtype. The dtypes of the criterion and of the other arrays.
 
     Examples
     --------
@@ -498,8 +461,7 @@ def get_logical_not_kernel(dtype_x: Any, dtype_out: Any) -> _core.Function:
 
     Parameters
     ----------
-    dtype_x, dtype_out : dtype
-        The dtypes of the array and of the result, which is 1 or 0.
+    dtype_x, dtype_out : dtype. The dtypes of the array and of the result, which is 1 or 0.
 
     Examples
     --------

@@ -132,22 +132,18 @@ class _Generator:
 class ElementwiseKernel(_core.ElementwiseLauncher):
     """A kernel that runs a program's statements for each element of its arrays.
 
+    Other arguments are as in :class:`pygpu.compiler.SourceModule`.
+
     Parameters
     ----------
-    arguments : str or sequence of VectorArg and ScalarArg
-        The arguments as C declares them: ``"float a, float *x, const int *y"``. Work on other
-        streams may read what is declared ``const`` at the same time, unless the statements write
-        it all the same.
-    operation : str
-        Statements for the element ``i``: ``"y[i] = a * x[i]"``. ``n`` is the number of elements.
-    name : str
-        The kernel's name.
-    keep, options : bool and sequence of str
-        As of :class:`pygpu.compiler.SourceModule`.
-    preamble : str
-        Source before the kernel: functions, structures, ``#include`` lines.
-    loop_prep, after_loop : str
-        Statements of each thread before and after its elements.
+    arguments : str or sequence of VectorArg and ScalarArg. The arguments as C declares them:
+        ``"float a, float *x, const int *y"``. Work on other streams may read what is declared
+        ``const`` at the same time, unless the statements write it all the same.
+    operation : str. Statements for the element ``i``: ``"y[i] = a * x[i]"``. ``n`` is the number of
+        elements.
+    name : str. The kernel's name.
+    preamble : str. Source before the kernel: functions, structures, ``#include`` lines.
+    loop_prep, after_loop : str. Statements of each thread before and after its elements.
 
     Notes
     -----
@@ -213,8 +209,7 @@ class ElementwiseKernel(_core.ElementwiseLauncher):
 
         Parameters
         ----------
-        use_range : bool
-            Whether the kernel takes ``range`` or ``slice``.
+        use_range : bool. Whether the kernel takes ``range`` or ``slice``.
 
         Examples
         --------
@@ -231,18 +226,13 @@ class ElementwiseKernel(_core.ElementwiseLauncher):
 
         The statements are compiled for each arrangement of the arrays; what is bound to the
         reference is bound for all. In PyCUDA the kernel for ``range`` has a reference of its own.
+        Raises ``Unsupported`` if the device has no textures, or the backend compiles no kernels.
 
         Parameters
         ----------
-        name : str
-            The name of a variable that was declared as ``texture<...>``.
-        use_range : bool
-            Whether it is that of the kernel for ``range`` and ``slice``, which is the same one.
-
-        Raises
-        ------
-        Unsupported
-            The device has no textures, or the backend compiles no kernels.
+        name : str. The name of a variable that was declared as ``texture<...>``.
+        use_range : bool. Whether it is that of the kernel for ``range`` and ``slice``, which is the
+            same one.
 
         Examples
         --------

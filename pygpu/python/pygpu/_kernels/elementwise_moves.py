@@ -24,18 +24,12 @@ def get_take_kernel(
 
     The kernel's arguments are the indices, ``vec_count`` targets, and the number of indices. A
     place outside of a source has the element 0. :func:`pygpu.gpuarray.take` needs no textures.
+    Raises ``Unsupported`` if the device has no textures.
 
     Parameters
     ----------
-    dtype, idx_dtype : dtype
-        The dtypes of the elements and of the indices.
-    vec_count : int
-        The number of sources, and of targets.
-
-    Raises
-    ------
-    Unsupported
-        The device has no textures.
+    dtype, idx_dtype : dtype. The dtypes of the elements and of the indices.
+    vec_count : int. The number of sources, and of targets.
 
     Examples
     --------
@@ -63,19 +57,12 @@ def get_take_put_kernel(
 
     The kernel's arguments are the indices of the targets, those of the sources, ``vec_count``
     targets, the offset of each source if there are any, and the number of indices.
-    :func:`pygpu.gpuarray.multi_take_put` needs no textures.
+    :func:`pygpu.gpuarray.multi_take_put` needs no textures. Other arguments are as in
+    :func:`get_take_kernel`. Raises ``Unsupported`` if the device has no textures.
 
     Parameters
     ----------
-    dtype, idx_dtype, vec_count : as in :func:`get_take_kernel`
-        The dtypes of the elements and of the indices, and the number of sources.
-    with_offsets : bool
-        Whether each source has an offset that is added to its indices.
-
-    Raises
-    ------
-    Unsupported
-        The device has no textures.
+    with_offsets : bool. Whether each source has an offset that is added to its indices.
 
     Examples
     --------
@@ -112,15 +99,8 @@ def get_put_kernel(dtype: Any, idx_dtype: Any, vec_count: int = 1) -> _core.Func
     that an array of indices names, which are not checked.
 
     The kernel's arguments are the indices, ``vec_count`` targets, as many sources, and the number
-    of indices.
+    of indices. Arguments are as in :func:`get_take_kernel`.
 
-    Parameters
-    ----------
-    dtype, idx_dtype, vec_count : as in :func:`get_take_kernel`
-        The dtypes of the elements and of the indices, and the number of targets.
-
-    Examples
-    --------
     >>> target, source = gpuarray.zeros(4, np.float32), gpuarray.ones(2, np.float32)
     >>> where = gpuarray.to_gpu(np.array([3, 1], np.int32))
     >>> put = get_put_kernel(np.float32, np.int32)
@@ -146,8 +126,7 @@ def get_copy_kernel(dtype_dest: Any, dtype_src: Any) -> _core.Function:
 
     Parameters
     ----------
-    dtype_dest, dtype_src : dtype
-        The dtypes of the two arrays.
+    dtype_dest, dtype_src : dtype. The dtypes of the two arrays.
 
     Examples
     --------
@@ -167,8 +146,7 @@ def get_fill_kernel(dtype: Any) -> _core.Function:
 
     Parameters
     ----------
-    dtype : dtype
-        The dtype of the array and of the number.
+    dtype : dtype. The dtype of the array and of the number.
 
     Examples
     --------
@@ -187,8 +165,7 @@ def get_reverse_kernel(dtype: Any) -> _core.Function:
 
     Parameters
     ----------
-    dtype : dtype
-        The dtype of both arrays.
+    dtype : dtype. The dtype of both arrays.
 
     Examples
     --------
@@ -207,8 +184,7 @@ def get_real_kernel(dtype: Any, real_dtype: Any) -> _core.Function:
 
     Parameters
     ----------
-    dtype, real_dtype : dtype
-        The dtypes of the two arrays.
+    dtype, real_dtype : dtype. The dtypes of the two arrays.
 
     Examples
     --------
@@ -228,8 +204,7 @@ def get_imag_kernel(dtype: Any, real_dtype: Any) -> _core.Function:
 
     Parameters
     ----------
-    dtype, real_dtype : dtype
-        The dtypes of the two arrays.
+    dtype, real_dtype : dtype. The dtypes of the two arrays.
 
     Examples
     --------
@@ -249,8 +224,7 @@ def get_conj_kernel(dtype: Any, conj_dtype: Any) -> _core.Function:
 
     Parameters
     ----------
-    dtype, conj_dtype : dtype
-        The dtypes of the two arrays.
+    dtype, conj_dtype : dtype. The dtypes of the two arrays.
 
     Examples
     --------
@@ -270,8 +244,7 @@ def get_arange_kernel(dtype: Any) -> _core.Function:
 
     Parameters
     ----------
-    dtype : dtype
-        The dtype of the array and of the two numbers.
+    dtype : dtype. The dtype of the array and of the two numbers.
 
     Examples
     --------

@@ -153,22 +153,15 @@ def get_elwise_module(
 ) -> SourceModule:
     """Compiles a kernel that runs statements for each ``i`` below its argument ``n``.
 
+    Other arguments are as in :class:`pygpu.compiler.SourceModule`. Raises ``CompileError`` if the
+    compiler refused the source.
+
     Parameters
     ----------
-    arguments : sequence of VectorArg and ScalarArg
-        All arguments, with ``n`` among them.
-    operation, preamble, loop_prep, after_loop : str
-        Statements for each element, declarations before the kernel, and statements of each thread
-        before and after its elements.
-    name : str
-        The kernel's name.
-    keep, options : bool and sequence of str
-        As of :class:`pygpu.compiler.SourceModule`.
-
-    Raises
-    ------
-    CompileError
-        The compiler refused the source.
+    arguments : sequence of VectorArg and ScalarArg. All arguments, with ``n`` among them.
+    operation, preamble, loop_prep, after_loop : str. Statements for each element, declarations
+        before the kernel, and statements of each thread before and after its elements.
+    name : str. The kernel's name.
 
     Examples
     --------
@@ -198,14 +191,12 @@ def get_elwise_range_module(
     """Compiles a kernel that runs statements for each ``i`` from its argument ``start`` to
     ``stop``, ``step`` apart, all three of type ``long``.
 
+    Other arguments are as in :func:`get_elwise_module`.
+
     Parameters
     ----------
-    arguments : sequence of VectorArg and ScalarArg
-        All arguments, with ``start``, ``stop`` and ``step`` among them.
-    operation, name, keep, options : as in :func:`get_elwise_module`
-        The statements, the kernel's name, and how it is compiled.
-    preamble, loop_prep, after_loop : as in :func:`get_elwise_module`
-        The other pieces of the source.
+    arguments : sequence of VectorArg and ScalarArg. All arguments, with ``start``, ``stop`` and
+        ``step`` among them.
 
     Examples
     --------
@@ -236,16 +227,13 @@ def get_elwise_kernel_and_types(
     for each element: those of the program and ``n``, the number of elements; with ``use_range``
     those of the program and ``start``, ``stop`` and ``step``.
 
+    Other arguments are as in :func:`get_elwise_module`.
+
     Parameters
     ----------
-    arguments : str or sequence of VectorArg and ScalarArg
-        The arguments of the program.
-    operation, name, keep, options : as in :func:`get_elwise_module`
-        The statements, the kernel's name, and how it is compiled.
-    use_range : bool
-        Whether ``i`` runs through a range; see :func:`get_elwise_range_module`.
-    **kwargs : str
-        ``preamble``, ``loop_prep`` and ``after_loop`` of :func:`get_elwise_module`.
+    arguments : str or sequence of VectorArg and ScalarArg. The arguments of the program.
+    use_range : bool. Whether ``i`` runs through a range; see :func:`get_elwise_range_module`.
+    **kwargs : str. ``preamble``, ``loop_prep`` and ``after_loop`` of :func:`get_elwise_module`.
 
     Examples
     --------
@@ -274,13 +262,8 @@ def get_elwise_kernel(
     """Returns a prepared kernel that runs statements for each element. Its last argument is the
     number of elements.
 
-    Parameters
-    ----------
-    arguments, operation, name, keep, options, **kwargs : as in :func:`get_elwise_kernel_and_types`
-        The arguments before that, the statements, and how they are compiled.
+    Arguments are as in :func:`get_elwise_kernel_and_types`.
 
-    Examples
-    --------
     >>> twice = get_elwise_kernel("float *x", "x[i] *= 2")
     >>> x = gpuarray.arange(3, dtype=np.float32)
     >>> twice.prepared_call(x._grid, x._block, x.gpudata, 3)

@@ -24,8 +24,7 @@ def get_sum_kernel(dtype_out: Any, dtype_in: Any) -> ReductionKernel:
 
     Parameters
     ----------
-    dtype_out, dtype_in : dtype
-        The dtypes of the sum, or None, and of the array.
+    dtype_out, dtype_in : dtype. The dtypes of the sum, or None, and of the array.
 
     Examples
     --------
@@ -42,8 +41,7 @@ def get_any_kernel(dtype_out: Any, dtype_in: Any) -> ReductionKernel:
 
     Parameters
     ----------
-    dtype_out, dtype_in : dtype
-        The dtypes of the result, or None, and of the array.
+    dtype_out, dtype_in : dtype. The dtypes of the result, or None, and of the array.
 
     Examples
     --------
@@ -61,8 +59,7 @@ def get_all_kernel(dtype_out: Any, dtype_in: Any) -> ReductionKernel:
 
     Parameters
     ----------
-    dtype_out, dtype_in : dtype
-        The dtypes of the result, or None, and of the array.
+    dtype_out, dtype_in : dtype. The dtypes of the result, or None, and of the array.
 
     Examples
     --------
@@ -81,8 +78,8 @@ def get_subset_sum_kernel(dtype_out: Any, dtype_subset: Any, dtype_in: Any) -> R
 
     Parameters
     ----------
-    dtype_out, dtype_subset, dtype_in : dtype
-        The dtypes of the sum, or None, of the indices and of the array.
+    dtype_out, dtype_subset, dtype_in : dtype. The dtypes of the sum, or None, of the indices and of
+        the array.
 
     Examples
     --------
@@ -101,8 +98,7 @@ def get_dot_kernel(dtype_out: Any, dtype_a: Any, dtype_b: Any) -> ReductionKerne
 
     Parameters
     ----------
-    dtype_out, dtype_a, dtype_b : dtype
-        The dtypes of the sum and of the arrays.
+    dtype_out, dtype_a, dtype_b : dtype. The dtypes of the sum and of the arrays.
 
     Examples
     --------
@@ -123,10 +119,9 @@ def get_subset_dot_kernel(
 
     Parameters
     ----------
-    dtype_out, dtype_subset : dtype
-        The dtypes of the sum, or None, and of the indices.
-    dtype_a, dtype_b : dtype, optional
-        The dtypes of the arrays: ``dtype_out``, and that of the first, by default.
+    dtype_out, dtype_subset : dtype. The dtypes of the sum, or None, and of the indices.
+    dtype_a, dtype_b : dtype, optional. The dtypes of the arrays: ``dtype_out``, and that of the
+        first, by default.
 
     Examples
     --------
@@ -150,10 +145,8 @@ def get_minmax_neutral(what: str, dtype: Any) -> str:
 
     Parameters
     ----------
-    what : {"min", "max"}
-        The reduction.
-    dtype : dtype
-        The dtype of the elements.
+    what : {"min", "max"}. The reduction.
+    dtype : dtype. The dtype of the elements.
 
     Examples
     --------
@@ -191,10 +184,8 @@ def get_minmax_kernel(what: str, dtype: Any) -> ReductionKernel:
 
     Parameters
     ----------
-    what : {"min", "max"}
-        The reduction.
-    dtype : dtype
-        The dtype of the array and of the result: integers, float32 or float64.
+    what : {"min", "max"}. The reduction.
+    dtype : dtype. The dtype of the array and of the result: integers, float32 or float64.
 
     Examples
     --------
@@ -211,12 +202,11 @@ def get_subset_minmax_kernel(what: str, dtype: Any, dtype_subset: Any) -> Reduct
     """Returns a reduction to the least or the largest of some elements of an array. Its arguments
     are an array of indices, which are not checked, and the array.
 
+    Other arguments are as in :func:`get_minmax_kernel`.
+
     Parameters
     ----------
-    what, dtype : as in :func:`get_minmax_kernel`
-        The reduction, and the dtype of the array.
-    dtype_subset : dtype
-        The dtype of the indices.
+    dtype_subset : dtype. The dtype of the indices.
 
     Examples
     --------

@@ -140,21 +140,14 @@ def get_reduction_module(
     """Compiles one kernel of a reduction.
 
     Its arguments are ``out``, one element for each block, those of ``arguments``, a number without
-    effect, and the number of elements.
+    effect, and the number of elements. Raises ``CompileError`` if the compiler refused the source.
 
     Parameters
     ----------
-    out_type : str
-        The type in C of the results.
-    block_size : int
-        The threads of a block.
-    neutral, reduce_expr, map_expr, arguments, name, keep, options, preamble : as in ReductionKernel
-        The pieces of the source as texts, and how it is compiled.
-
-    Raises
-    ------
-    CompileError
-        The compiler refused the source.
+    out_type : str. The type in C of the results.
+    block_size : int. The threads of a block.
+    neutral, reduce_expr, map_expr, arguments, name, keep, options, preamble : as in
+        ReductionKernel. The pieces of the source as texts, and how it is compiled.
 
     Examples
     --------
@@ -188,21 +181,14 @@ def get_reduction_kernel_and_types(
     """Returns one kernel of a reduction, prepared, and the format codes of its arguments between
     ``out`` and the two numbers at the end.
 
+    Other arguments are as in :func:`get_reduction_module`. ``map_expr`` is
+    ``"in[i]"`` by default, in stage 2 a block's result. Raises ``AssertionError`` for another
+    ``stage``.
+
     Parameters
     ----------
-    stage : {1, 2}
-        1 for the kernel that reads elements, 2 for the one that reads the results of blocks, which
-        are an argument before the others.
-    out_type, block_size, neutral, reduce_expr, map_expr : as in :func:`get_reduction_module`
-        The parts of the kernel. ``map_expr`` is ``"in[i]"`` by default, in stage 2 a block's
-        result.
-    arguments, name, keep, options, preamble : as in :func:`get_reduction_module`
-        The other parts, and how it is compiled.
-
-    Raises
-    ------
-    AssertionError
-        ``stage`` is another number.
+    stage : {1, 2}. 1 for the kernel that reads elements, 2 for the one that reads the results of
+        blocks, which are an argument before the others.
 
     Examples
     --------
@@ -244,29 +230,22 @@ def get_reduction_kernel_and_types(
 class ReductionKernel(_core.ReductionLauncher):
     """A reduction of all elements of arrays to one value, compiled at its first call.
 
+    Other arguments are as in :class:`pygpu.compiler.SourceModule`. Raises ``AssertionError`` if
+    there is no array among the arguments.
+
     Parameters
     ----------
-    dtype_out : dtype
-        The dtype of the result, and of what is combined.
-    neutral : str or number
-        What combined with a value ``x`` is ``x``; the result for arrays without elements.
-    reduce_expr : str
-        An expression of the values ``a`` and ``b``: ``"a + b"``, commutative and associative.
-    map_expr : str, optional
-        An expression for the element ``i``: ``"x[i] * y[i]"``, and ``"in[i]"`` by default.
-    arguments : str or sequence of VectorArg and ScalarArg
-        The arguments as C declares them; the first array has the number of elements.
-    name : str
-        The start of the kernels' names.
-    keep, options : bool and sequence of str
-        As of :class:`pygpu.compiler.SourceModule`.
-    preamble : str
-        Source before the kernels: functions, structures, ``#include`` lines.
-
-    Raises
-    ------
-    AssertionError
-        There is no array among the arguments.
+    dtype_out : dtype. The dtype of the result, and of what is combined.
+    neutral : str or number. What combined with a value ``x`` is ``x``; the result for arrays
+        without elements.
+    reduce_expr : str. An expression of the values ``a`` and ``b``: ``"a + b"``, commutative and
+        associative.
+    map_expr : str, optional. An expression for the element ``i``: ``"x[i] * y[i]"``, and
+        ``"in[i]"`` by default.
+    arguments : str or sequence of VectorArg and ScalarArg. The arguments as C declares them; the
+        first array has the number of elements.
+    name : str. The start of the kernels' names.
+    preamble : str. Source before the kernels: functions, structures, ``#include`` lines.
 
     Notes
     -----

@@ -114,12 +114,11 @@ class _ScanKernel:
 
         Parameters
         ----------
-        input_ary : GPUArray
-            An array of one axis, of any stride.
-        output_ary : GPUArray or "new", optional
-            Where the results go: another array, a new one, or ``input_ary`` by default.
-        allocator, stream : callable and Stream, optional
-            Where new memory comes from, and where the work is queued.
+        input_ary : GPUArray. An array of one axis, of any stride.
+        output_ary : GPUArray or "new", optional. Where the results go: another array, a new one, or
+            ``input_ary`` by default.
+        allocator, stream : callable and Stream, optional. Where new memory comes from, and where
+            the work is queued.
         """
         self._check("input_ary", input_ary)
         if input_ary.ndim != 1:
@@ -183,24 +182,17 @@ class _ScanKernel:
 class InclusiveScanKernel(_ScanKernel):
     """Combines each element with all before it.
 
+    Raises ``Unsupported`` if an element is too large for the shared memory of a block.
+
     Parameters
     ----------
-    dtype : dtype
-        The dtype of the elements.
-    scan_expr : str
-        An expression of the values ``a`` and ``b``, of which ``a`` comes first: ``"a + b"``. It has
-        to be associative, and need not be commutative.
-    neutral : str or number, optional
-        What combined with a value ``x`` is ``x``. An inclusive scan does not need it.
-    name_prefix, preamble : str
-        The start of the kernels' names, and source before them.
-    options, devices : sequence of str, and object
-        Options of the compiler; the other is not used.
-
-    Raises
-    ------
-    Unsupported
-        An element is too large for the shared memory of a block.
+    dtype : dtype. The dtype of the elements.
+    scan_expr : str. An expression of the values ``a`` and ``b``, of which ``a`` comes first: ``"a +
+        b"``. It has to be associative, and need not be commutative.
+    neutral : str or number, optional. What combined with a value ``x`` is ``x``. An inclusive scan
+        does not need it.
+    name_prefix, preamble : str. The start of the kernels' names, and source before them.
+    options, devices : sequence of str, and object. Options of the compiler; the other is not used.
 
     Examples
     --------
@@ -215,17 +207,12 @@ class InclusiveScanKernel(_ScanKernel):
 class ExclusiveScanKernel(_ScanKernel):
     """Combines all elements before each element, and the neutral element.
 
+    Other arguments are as in :class:`InclusiveScanKernel`. Raises ``Unsupported`` if an element is
+    too large for the shared memory of a block.
+
     Parameters
     ----------
-    dtype, scan_expr, name_prefix, options, preamble, devices : as in :class:`InclusiveScanKernel`
-        The expression, and how it is compiled.
-    neutral : str or number
-        What combined with a value ``x`` is ``x``: the first result.
-
-    Raises
-    ------
-    Unsupported
-        An element is too large for the shared memory of a block.
+    neutral : str or number. What combined with a value ``x`` is ``x``: the first result.
 
     Examples
     --------

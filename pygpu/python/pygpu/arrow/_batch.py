@@ -21,8 +21,6 @@ class DeviceRecordBatch:
     memory. ``pyarrow.record_batch(batch)`` is a view of it on the host backend; on a GPU it raises
     an error, and :meth:`copy_to_host` copies.
 
-    Examples
-    --------
     >>> batch = DeviceRecordBatch.from_columns({"x": gpuarray.to_gpu(np.arange(3.0))})
     >>> batch.num_rows, batch.column_names, batch.column("x").to_gpuarray()
     (3, ['x'], array([0., 1., 2.]))
@@ -59,8 +57,8 @@ class DeviceRecordBatch:
 
         Parameters
         ----------
-        columns : dict
-            A name and an array or column for each; all have the same length, and are on one device.
+        columns : dict. A name and an array or column for each; all have the same length, and are on
+            one device.
         """
         if not columns:
             raise ValueError("columns is empty; a batch has one or more")
@@ -114,15 +112,11 @@ class DeviceRecordBatch:
     def column(self, i: int | str) -> DeviceColumn:
         """Returns a column, by number or by name.
 
+        Raises ``KeyError`` if no column, or more than one, has the name.
+
         Parameters
         ----------
-        i : int or str
-            The number, which counts from the end if it is negative, or the name.
-
-        Raises
-        ------
-        KeyError
-            No column, or more than one, has the name.
+        i : int or str. The number, which counts from the end if it is negative, or the name.
         """
         columns = self._column.children
         if isinstance(i, str):
@@ -145,18 +139,14 @@ class DeviceRecordBatch:
 
         Parameters
         ----------
-        offset, length : int
-            The first row, and the number of rows; by default all that follow.
+        offset, length : int. The first row, and the number of rows; by default all that follow.
         """
         return DeviceRecordBatch._over(self._column.slice(offset, length))
 
     def copy_to_host(self) -> Any:
         """Returns a copy as a ``pyarrow.RecordBatch``, whose content ``pyarrow`` has checked.
 
-        Raises
-        ------
-        ImportError
-            ``pyarrow`` is not installed.
+        Raises ``ImportError`` if ``pyarrow`` is not installed.
         """
         batch = to_pyarrow_batch(self._column)
         batch.validate(full=True)

@@ -47,20 +47,15 @@ def _is_primary(number: int, handle: int) -> bool:
 class Context:
     """The use of a device: what makes device buffers.
 
-    Contexts of one device are equal; all of them are its primary context.
+    Contexts of one device are equal; all of them are its primary context. Raises ``Unsupported`` if
+    ``handle`` is another context's.
 
     Parameters
     ----------
-    device_number : int
-        The number of the device.
-    handle : int
-        0, or the driver's handle of the device's primary context, which is that of CUDA's runtime,
-        of numba and of others. Any other context, which ``pyarrow`` takes here, is refused.
-
-    Raises
-    ------
-    Unsupported
-        ``handle`` is another context's.
+    device_number : int. The number of the device.
+    handle : int. 0, or the driver's handle of the device's primary context, which is that of CUDA's
+        runtime, of numba and of others. Any other context, which ``pyarrow`` takes here, is
+        refused.
 
     Examples
     --------
@@ -98,8 +93,8 @@ class Context:
 
         Parameters
         ----------
-        context : numba.cuda.cudadrv.driver.Context or pygpu.cuda's, optional
-            A context; the current device's without it.
+        context : numba.cuda.cudadrv.driver.Context or pygpu.cuda's, optional. A context; the
+            current device's without it.
         """
         if context is None:
             return Context(_core.current_ordinal())
@@ -148,8 +143,7 @@ class Context:
 
         Parameters
         ----------
-        address : int
-            An address of device memory, or of host memory that the device reaches.
+        address : int. An address of device memory, or of host memory that the device reaches.
         """
         return self._bytes_at(address, 1, None).ptr
 
@@ -158,8 +152,7 @@ class Context:
 
         Parameters
         ----------
-        nbytes : int
-            The number of bytes.
+        nbytes : int. The number of bytes.
         """
         nbytes = number_of_bytes("nbytes", nbytes)
         with on_device(self._number):
@@ -185,10 +178,8 @@ class Context:
 
         Parameters
         ----------
-        address, size : int
-            The address, which the device reaches, and the number of bytes.
-        base : object, optional
-            What keeps the memory; the buffer and its slices keep it alive.
+        address, size : int. The address, which the device reaches, and the number of bytes.
+        base : object, optional. What keeps the memory; the buffer and its slices keep it alive.
         """
         address, size = _arguments.whole("address", address), number_of_bytes("size", size)
         if size == 0:
@@ -200,8 +191,8 @@ class Context:
 
         Parameters
         ----------
-        ipc_handle : IpcMemHandle
-            The result of :meth:`CudaBuffer.export_for_ipc` in the other process.
+        ipc_handle : IpcMemHandle. The result of :meth:`CudaBuffer.export_for_ipc` in the other
+            process.
         """
         _arguments.instance("ipc_handle", ipc_handle, IpcMemHandle)
         size, offset = ipc_handle._size, ipc_handle._offset
@@ -224,10 +215,8 @@ class Context:
 
         Parameters
         ----------
-        data : CudaBuffer or object with the buffer protocol
-            What is copied.
-        offset, size : int
-            The first byte, and the number of bytes; -1: all from ``offset`` on.
+        data : CudaBuffer or object with the buffer protocol. What is copied.
+        offset, size : int. The first byte, and the number of bytes; -1: all from ``offset`` on.
         """
         source: Any = data if isinstance(data, CudaBuffer) else host_bytes("data", data)
         total = source.size
@@ -250,8 +239,8 @@ class Context:
 
         Parameters
         ----------
-        obj : CudaBuffer, HostBuffer, GPUArray or object with ``__cuda_array_interface__``
-            If its elements have gaps between them, the buffer has the gaps, too.
+        obj : CudaBuffer, HostBuffer, GPUArray or object with ``__cuda_array_interface__``. If its
+            elements have gaps between them, the buffer has the gaps, too.
         """
         if isinstance(obj, CudaBuffer):
             return obj
@@ -293,8 +282,6 @@ class CudaBuffer(Buffer):
     ``pyarrow.py_buffer(buffer)`` raise ``BufferError`` on every backend. It is no subclass of
     ``pyarrow.Buffer``, whose users would read the address.
 
-    Examples
-    --------
     >>> buffer = Context().buffer_from_data(b"abc")
     >>> buffer.size, buffer[1]
     (3, 98)
@@ -344,8 +331,7 @@ class CudaBuffer(Buffer):
 
         Parameters
         ----------
-        buf : CudaBuffer
-            The buffer.
+        buf : CudaBuffer. The buffer.
         """
         return _arguments.instance("buf", buf, CudaBuffer)
 
@@ -355,8 +341,7 @@ class CudaBuffer(Buffer):
 
         Parameters
         ----------
-        mem : numba.cuda.cudadrv.driver.MemoryPointer or pygpu.cuda's
-            The memory.
+        mem : numba.cuda.cudadrv.driver.MemoryPointer or pygpu.cuda's. The memory.
         """
         pointer = getattr(mem, "device_pointer", None)
         if not hasattr(mem, "context") or not hasattr(mem, "size") or pointer is None:
@@ -381,8 +366,7 @@ class CudaBuffer(Buffer):
 
         Parameters
         ----------
-        dtype : dtype
-            The type of the elements.
+        dtype : dtype. The type of the elements.
         """
         dtype = np.dtype(dtype)
         if self.size % dtype.itemsize:
@@ -506,19 +490,15 @@ class CudaBuffer(Buffer):
     ) -> Any:
         """Copies bytes to the host, when the work that writes them has run; returns ``buf``.
 
+        Raises ``ImportError`` if ``pyarrow`` is not installed, and ``buf`` is None.
+
         Parameters
         ----------
-        position, nbytes : int
-            The first byte, and the number of bytes; -1: all, or as many as ``buf`` takes.
-        buf : pyarrow.Buffer or object with a writable buffer, optional
-            Where the bytes go. By default they go to a new ``pyarrow.Buffer``.
-        memory_pool, resizable : object
-            Of a new buffer: as of ``pyarrow.allocate_buffer``.
-
-        Raises
-        ------
-        ImportError
-            ``pyarrow`` is not installed, and ``buf`` is None.
+        position, nbytes : int. The first byte, and the number of bytes; -1: all, or as many as
+            ``buf`` takes.
+        buf : pyarrow.Buffer or object with a writable buffer, optional. Where the bytes go. By
+            default they go to a new ``pyarrow.Buffer``.
+        memory_pool, resizable : object. Of a new buffer: as of ``pyarrow.allocate_buffer``.
         """
         position = self._position(position)
         if buf is None:
@@ -539,10 +519,9 @@ class CudaBuffer(Buffer):
 
         Parameters
         ----------
-        data : object with the buffer protocol
-            Where the bytes come from.
-        position, nbytes : int
-            The first byte written, and the number of bytes; -1: as many as there are and fit.
+        data : object with the buffer protocol. Where the bytes come from.
+        position, nbytes : int. The first byte written, and the number of bytes; -1: as many as
+            there are and fit.
         """
         position, source = self._position(position), host_bytes("data", data)
         from_host = ("data", source.size, f"{_MORE} from host buffer")
@@ -553,12 +532,11 @@ class CudaBuffer(Buffer):
     def copy_from_device(self, buf: CudaBuffer, position: int = 0, nbytes: int = -1) -> int:
         """Copies bytes of a device buffer, maybe of another device; returns their number.
 
+        Other arguments are as in :meth:`copy_from_host`.
+
         Parameters
         ----------
-        buf : CudaBuffer
-            Where the bytes come from, from its start on.
-        position, nbytes : int
-            As of :meth:`copy_from_host`.
+        buf : CudaBuffer. Where the bytes come from, from its start on.
         """
         position = self._position(position)
         _arguments.instance("buf", buf, CudaBuffer)
@@ -579,13 +557,9 @@ class CudaBuffer(Buffer):
 
         All work of the device queued so far has run when the call returns. The memory is freed with
         the last buffer over it in this process and the handle itself; other processes must have
-        closed it by then. In ``pyarrow`` it is never freed.
-
-        Raises
-        ------
-        Unsupported, LogicError
-            The memory cannot be shared: that of :meth:`Context.new_buffer` can be, that of arrays
-            from the driver's pool cannot.
+        closed it by then. In ``pyarrow`` it is never freed. Raises ``Unsupported`` or
+        ``LogicError`` if the memory cannot be shared: that of :meth:`Context.new_buffer` can be,
+        that of arrays from the driver's pool cannot.
         """
         if self.size == 0:
             return IpcMemHandle._new(bytes(64), 0, 0)

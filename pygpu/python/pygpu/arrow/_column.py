@@ -25,8 +25,6 @@ class DeviceColumn:
     ``__arrow_c_device_array__``: ``pyarrow.array(column)`` on the host backend, cuDF on a GPU. A
     library that reads host memory alone raises an error on a GPU; :meth:`copy_to_host` is for it.
 
-    Examples
-    --------
     >>> column = DeviceColumn.from_gpuarray(gpuarray.to_gpu(np.arange(5, dtype=np.int32)))
     >>> column.format, column.length, column.slice(1, 3).to_gpuarray()
     ('i', 5, array([1, 2, 3], dtype=int32))
@@ -117,19 +115,14 @@ class DeviceColumn:
     ) -> DeviceColumn:
         """Returns a column in the memory of an array.
 
+        Raises ``BufferError`` if Arrow has no such elements, or not at such distances.
+
         Parameters
         ----------
-        array : GPUArray
-            One axis without gaps, of integers or floats.
-        validity : CudaBuffer or GPUArray, optional
-            One bit for each element, lowest first: 1 where there is a value, 0 for a null.
-        name : str
-            The field's name.
-
-        Raises
-        ------
-        BufferError
-            Arrow has no such elements, or not at such distances.
+        array : GPUArray. One axis without gaps, of integers or floats.
+        validity : CudaBuffer or GPUArray, optional. One bit for each element, lowest first: 1 where
+            there is a value, 0 for a null.
+        name : str. The field's name.
         """
         _arguments.gpu_array("array", array)
         format = format_of(array.dtype)
@@ -231,8 +224,8 @@ class DeviceColumn:
 
         Parameters
         ----------
-        offset, length : int
-            The first element, and the number of elements; by default all that follow.
+        offset, length : int. The first element, and the number of elements; by default all that
+            follow.
         """
         offset = _arguments.whole("offset", offset)
         if not 0 <= offset <= self._length:
@@ -255,11 +248,7 @@ class DeviceColumn:
         """Returns the values as an array of one axis that shares the memory.
 
         Dates, times and durations are integers. Where there are nulls, the values are undefined.
-
-        Raises
-        ------
-        BufferError
-            The elements are no numbers, dates, times or durations.
+        Raises ``BufferError`` if the elements are no numbers, dates, times or durations.
         """
         dtype = dtype_of(self.format)
         if dtype is None or self._field.dictionary is not None:
@@ -280,10 +269,7 @@ class DeviceColumn:
     def copy_to_host(self) -> Any:
         """Returns a copy as a ``pyarrow.Array``, whose content ``pyarrow`` has checked.
 
-        Raises
-        ------
-        ImportError
-            ``pyarrow`` is not installed.
+        Raises ``ImportError`` if ``pyarrow`` is not installed.
         """
         array = to_pyarrow(self)
         array.validate(full=True)

@@ -25,23 +25,18 @@ def export_array(array: GPUArray, requested_schema: Any = None, **kwargs: Any) -
 def from_device_array(obj: Any, /, *, copy: bool | None = None) -> DeviceColumn:
     """Returns a column of another library, by the Arrow C device data interface.
 
-    Work on the result is ordered behind the event that the other library has recorded.
+    Work on the result is ordered behind the event that the other library has recorded. Raises
+    ``BufferError`` if the memory is not on a device of this backend, or the structures break the
+    interface's rules.
 
     Parameters
     ----------
-    obj : object with ``__arrow_c_device_array__``
-        A column, or a record batch, which becomes a column of structs:
-        :meth:`DeviceRecordBatch.from_columns` and ``children`` lead from one to the other.
-    copy : bool, optional
-        Whether the buffers are copied. By default only ordinary memory on the host backend is,
-        whose devices have memory of their own; False refuses that, too, and True also copies
-        memory of the host to a GPU.
-
-    Raises
-    ------
-    BufferError
-        The memory is not on a device of this backend, or the structures break the interface's
-        rules.
+    obj : object with ``__arrow_c_device_array__``. A column, or a record batch, which becomes a
+        column of structs: :meth:`DeviceRecordBatch.from_columns` and ``children`` lead from one to
+        the other.
+    copy : bool, optional. Whether the buffers are copied. By default only ordinary memory on the
+        host backend is, whose devices have memory of their own; False refuses that, too, and True
+        also copies memory of the host to a GPU.
 
     Examples
     --------

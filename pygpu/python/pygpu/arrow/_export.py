@@ -30,12 +30,8 @@ def export_column(column: DeviceColumn, requested_schema: Any, kwargs: dict[str,
     """Returns the capsules "arrow_schema" and "arrow_device_array" of a column.
 
     The consumer's work is ordered behind the work on the column by the event in the structure; on
-    the host, where there is none, the work has run when the call returns.
-
-    Raises
-    ------
-    NotImplementedError
-        Another type is requested, or an argument is not known.
+    the host, where there is none, the work has run when the call returns. Raises
+    ``NotImplementedError`` if another type is requested, or an argument is not known.
     """
     unknown = [name for name, value in kwargs.items() if value is not None]
     if unknown:

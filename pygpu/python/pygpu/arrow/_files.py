@@ -66,8 +66,8 @@ class _File:
 
         Parameters
         ----------
-        position, whence : int
-            The bytes from the start (0), from the present position (1) or from the end (2).
+        position, whence : int. The bytes from the start (0), from the present position (1) or from
+            the end (2).
         """
         size, position = self.size(), _arguments.whole("position", position)
         starts = {os.SEEK_SET: 0, os.SEEK_CUR: self._place, os.SEEK_END: size}
@@ -85,8 +85,7 @@ class BufferReader(_File):
 
     Parameters
     ----------
-    obj : CudaBuffer
-        The buffer.
+    obj : CudaBuffer. The buffer.
 
     Examples
     --------
@@ -112,8 +111,7 @@ class BufferReader(_File):
 
         Parameters
         ----------
-        nbytes : int, optional
-            The most bytes; the rest of the buffer by default.
+        nbytes : int, optional. The most bytes; the rest of the buffer by default.
         """
         buffer, rest = self._open(), self.size() - self._place
         count = rest if nbytes is None else _arguments.whole("nbytes", nbytes)
@@ -127,8 +125,7 @@ class BufferReader(_File):
 
         Parameters
         ----------
-        nbytes : int, optional
-            The most bytes; the rest of the buffer by default.
+        nbytes : int, optional. The most bytes; the rest of the buffer by default.
         """
         return self.read_buffer(nbytes).to_pybytes()
 
@@ -137,8 +134,7 @@ class BufferReader(_File):
 
         Parameters
         ----------
-        b : object with a writable buffer
-            Where the bytes go.
+        b : object with a writable buffer. Where the bytes go.
         """
         target = host_bytes("b", b, writable=True)
         part = self.read_buffer(target.size)
@@ -155,8 +151,7 @@ class BufferWriter(_File):
 
     Parameters
     ----------
-    buffer : CudaBuffer
-        The buffer.
+    buffer : CudaBuffer. The buffer.
 
     Examples
     --------
@@ -189,8 +184,7 @@ class BufferWriter(_File):
 
         Parameters
         ----------
-        data : object with the buffer protocol
-            The bytes, in host memory.
+        data : object with the buffer protocol. The bytes, in host memory.
         """
         source = host_bytes("data", data)
         buffer, rest = self._open(), self.size() - self._place
@@ -211,8 +205,7 @@ class BufferWriter(_File):
 
         Parameters
         ----------
-        position, data : object
-            Where the first byte goes, and the bytes in host memory.
+        position, data : object. Where the first byte goes, and the bytes in host memory.
         """
         source = host_bytes("data", data)
         place = _arguments.whole("position", position)

@@ -132,8 +132,7 @@ class Buffer(_core.BufferExporter):
 
         Parameters
         ----------
-        offset, length : int
-            The first byte, and the number of bytes; by default all that follow.
+        offset, length : int. The first byte, and the number of bytes; by default all that follow.
         """
         size, offset = self.size, _arguments.whole("offset", offset)
         if offset < 0 or offset > size or (size and offset == size):
@@ -155,8 +154,7 @@ class Buffer(_core.BufferExporter):
 
         Parameters
         ----------
-        other : CudaBuffer or HostBuffer
-            The other buffer.
+        other : CudaBuffer or HostBuffer. The other buffer.
         """
         return self._equals(_arguments.instance("other", other, type(self)))
 
@@ -185,8 +183,6 @@ class HostBuffer(Buffer):
     ``memoryview(buffer)``, ``numpy.frombuffer(buffer)`` and ``pyarrow.py_buffer(buffer)`` are views
     of the memory. It is made by :func:`new_host_buffer`.
 
-    Examples
-    --------
     >>> buffer = new_host_buffer(6)
     >>> memoryview(buffer)[:] = b"abcdef"
     >>> buffer.slice(2, 3).to_pybytes(), buffer.equals(buffer[:2])
@@ -230,8 +226,7 @@ def new_host_buffer(size: int, device: int = 0) -> HostBuffer:
 
     Parameters
     ----------
-    size, device : int
-        The number of bytes, and the number of the device that makes it.
+    size, device : int. The number of bytes, and the number of the device that makes it.
 
     Examples
     --------
@@ -257,8 +252,6 @@ class IpcMemHandle:
     """What other processes need to open a device buffer. It is made by
     :meth:`CudaBuffer.export_for_ipc`, or by :meth:`from_buffer`.
 
-    Examples
-    --------
     >>> from pygpu import arrow
     >>> context = arrow.Context()
     >>> sent = context.new_buffer(0).export_for_ipc().to_pybytes()
@@ -289,8 +282,8 @@ class IpcMemHandle:
 
         Parameters
         ----------
-        opaque_handle : pyarrow.Buffer, bytes or another object with the buffer protocol
-            72 bytes, or 80 for a part of an allocation.
+        opaque_handle : pyarrow.Buffer, bytes or another object with the buffer protocol. 72 bytes,
+            or 80 for a part of an allocation.
         """
         data = host_bytes("opaque_handle", opaque_handle).tobytes()
         if len(data) not in (_WHOLE.size, _PART.size):
@@ -306,15 +299,11 @@ class IpcMemHandle:
     def serialize(self, pool: Any = None) -> Any:
         """Returns the handle as a ``pyarrow.Buffer``.
 
+        Raises ``ImportError`` if ``pyarrow`` is not installed.
+
         Parameters
         ----------
-        pool : pyarrow.MemoryPool, optional
-            Where the memory comes from.
-
-        Raises
-        ------
-        ImportError
-            ``pyarrow`` is not installed.
+        pool : pyarrow.MemoryPool, optional. Where the memory comes from.
         """
         data = self.to_pybytes()
         buffer = require_pyarrow("serialize").allocate_buffer(len(data), memory_pool=pool)

@@ -88,8 +88,6 @@ class Table:
 class Message:
     """A message whose body is in device memory. It is made by :func:`read_message`.
 
-    Examples
-    --------
     >>> import pyarrow as pa
     >>> batch = pa.record_batch({"x": [1, 2, 3]})
     >>> buffer = serialize_record_batch(batch, Context())
@@ -151,17 +149,13 @@ class Message:
 def read_message(source: CudaBuffer | BufferReader, pool: Any = None) -> Message:
     """Reads a message of Arrow's IPC format: its metadata to the host, its body in place.
 
+    Raises ``EOFError`` if there are no bytes, or the mark of a stream's end.
+
     Parameters
     ----------
-    source : CudaBuffer or BufferReader
-        Where the message begins; a reader's position is behind it afterwards.
-    pool : object, optional
-        Has no effect; in ``pyarrow`` the metadata's memory comes from it.
-
-    Raises
-    ------
-    EOFError
-        There are no bytes, or the mark of a stream's end.
+    source : CudaBuffer or BufferReader. Where the message begins; a reader's position is behind it
+        afterwards.
+    pool : object, optional. Has no effect; in ``pyarrow`` the metadata's memory comes from it.
 
     Examples
     --------
@@ -198,23 +192,17 @@ def read_record_batch(
 
     The places and sizes of the buffers are checked. Offsets in them are checked by
     :meth:`DeviceRecordBatch.copy_to_host`; who reads texts and lists on the device, or by
-    ``pyarrow.record_batch(batch)`` on the host backend, has to trust the sender.
+    ``pyarrow.record_batch(batch)`` on the host backend, has to trust the sender. Raises
+    ``NotImplementedError`` if the body is compressed, or a column has a dictionary, and
+    ``EOFError`` if ``object`` is a buffer without a message.
 
     Parameters
     ----------
-    object : CudaBuffer or Message
-        The message: what :func:`serialize_record_batch` returned, for example.
-    schema : pyarrow.Schema or object with ``__arrow_c_schema__``
-        The names and types of the columns.
-    dictionary_memo, pool : object, optional
-        Have no effect: columns with dictionaries are refused.
-
-    Raises
-    ------
-    NotImplementedError
-        The body is compressed, or a column has a dictionary.
-    EOFError
-        ``object`` is a buffer without a message.
+    object : CudaBuffer or Message. The message: what :func:`serialize_record_batch` returned, for
+        example.
+    schema : pyarrow.Schema or object with ``__arrow_c_schema__``. The names and types of the
+        columns.
+    dictionary_memo, pool : object, optional. Have no effect: columns with dictionaries are refused.
 
     Examples
     --------
@@ -345,16 +333,11 @@ def serialize_record_batch(batch: Any, ctx: Context) -> CudaBuffer:
     """Returns a new device buffer with a record batch as a message of Arrow's IPC format.
 
     The message has no schema. The batch's buffers are copied without a serialised copy on the host.
+    Raises ``ImportError`` if ``pyarrow`` is not installed.
 
     Parameters
     ----------
-    batch, ctx : object
-        The ``pyarrow.RecordBatch``, and the :class:`Context` of the device.
-
-    Raises
-    ------
-    ImportError
-        ``pyarrow`` is not installed.
+    batch, ctx : object. The ``pyarrow.RecordBatch``, and the :class:`Context` of the device.
 
     Examples
     --------

@@ -158,10 +158,7 @@ def _layout(format: str) -> Layout:
 def format_of(dtype: np.dtype[Any]) -> str:
     """Returns the format of elements of a dtype.
 
-    Raises
-    ------
-    BufferError
-        Arrow has no such elements.
+    Raises ``BufferError`` if Arrow has no such elements.
     """
     if dtype in _DTYPES:
         return _DTYPES[dtype]

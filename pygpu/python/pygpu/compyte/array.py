@@ -28,12 +28,10 @@ class ArrayIsh(Protocol):
 
     Attributes
     ----------
-    shape, strides : tuple of int
-        The extents of the axes, and the bytes between neighbours along each.
-    dtype : numpy.dtype
-        The type of the elements.
-    bytes : int
-        The address of the first element.
+    shape, strides : tuple of int. The extents of the axes, and the bytes between neighbours along
+        each.
+    dtype : numpy.dtype. The type of the elements.
+    bytes : int. The address of the first element.
 
     Examples
     --------
@@ -54,10 +52,8 @@ def f_contiguous_strides(itemsize: int, shape: tuple[int, ...]) -> tuple[int, ..
 
     Parameters
     ----------
-    itemsize : int
-        The bytes of an element.
-    shape : tuple of int
-        The extents of the axes; an extent of 0 counts as 1.
+    itemsize : int. The bytes of an element.
+    shape : tuple of int. The extents of the axes; an extent of 0 counts as 1.
 
     Examples
     --------
@@ -72,13 +68,8 @@ def f_contiguous_strides(itemsize: int, shape: tuple[int, ...]) -> tuple[int, ..
 def c_contiguous_strides(itemsize: int, shape: tuple[int, ...]) -> tuple[int, ...]:
     """Returns the strides of an array without gaps whose last axis runs fastest.
 
-    Parameters
-    ----------
-    itemsize, shape : as in :func:`f_contiguous_strides`
-        The bytes of an element, and the extents of the axes.
+    Arguments are as in :func:`f_contiguous_strides`.
 
-    Examples
-    --------
     >>> c_contiguous_strides(4, (3, 5))
     (20, 4)
     """
@@ -92,8 +83,7 @@ def equal_strides(
 
     Parameters
     ----------
-    strides1, strides2, shape : tuple of int
-        The strides, in bytes, and the extents of the axes.
+    strides1, strides2, shape : tuple of int. The strides, in bytes, and the extents of the axes.
 
     Examples
     --------
@@ -116,8 +106,8 @@ def is_f_contiguous_strides(
 
     Parameters
     ----------
-    strides, itemsize, shape : tuple of int and int
-        The strides and the bytes of an element, and the extents of the axes.
+    strides, itemsize, shape : tuple of int and int. The strides and the bytes of an element, and
+        the extents of the axes.
 
     Examples
     --------
@@ -132,13 +122,8 @@ def is_c_contiguous_strides(
 ) -> bool:
     """Returns whether elements lie without gaps, the last axis fastest; True without elements.
 
-    Parameters
-    ----------
-    strides, itemsize, shape : as in :func:`is_f_contiguous_strides`
-        The layout.
+    Arguments are as in :func:`is_f_contiguous_strides`.
 
-    Examples
-    --------
     >>> is_c_contiguous_strides((12, 4), 4, (2, 3)), is_c_contiguous_strides((4, 8), 4, (2, 3))
     (True, False)
     """
@@ -150,15 +135,13 @@ class ArrayFlags:
 
     Parameters
     ----------
-    ary : ArrayIsh
-        The array.
+    ary : ArrayIsh. The array.
 
     Attributes
     ----------
-    c_contiguous, f_contiguous : bool
-        Whether they lie without gaps, the last or the first axis fastest.
-    forc : bool
-        Whether either holds.
+    c_contiguous, f_contiguous : bool. Whether they lie without gaps, the last or the first axis
+        fastest.
+    forc : bool. Whether either holds.
 
     Examples
     --------
@@ -182,10 +165,9 @@ def get_common_dtype(obj1: Any, obj2: Any, allow_double: bool) -> np.dtype[Any]:
 
     Parameters
     ----------
-    obj1, obj2 : array or number
-        The operands; the second may be a number.
-    allow_double : bool
-        Whether the result may have double precision; otherwise it has single precision.
+    obj1, obj2 : array or number. The operands; the second may be a number.
+    allow_double : bool. Whether the result may have double precision; otherwise it has single
+        precision.
 
     Examples
     --------
@@ -203,8 +185,7 @@ def bound(a: ArrayIsh) -> tuple[int, int]:
 
     Parameters
     ----------
-    a : ArrayIsh
-        The array, with elements.
+    a : ArrayIsh. The array, with elements.
 
     Examples
     --------
@@ -227,8 +208,7 @@ def may_share_memory(a: Any, b: Any) -> bool:
 
     Parameters
     ----------
-    a, b : ArrayIsh
-        The arrays.
+    a, b : ArrayIsh. The arrays.
 
     Examples
     --------

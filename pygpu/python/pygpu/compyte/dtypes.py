@@ -33,8 +33,6 @@ __all__ = [
 class TypeNameNotKnown(RuntimeError, KeyError):
     """A name of a C type that no dtype was registered for; a ``KeyError``, too, as in PyCUDA.
 
-    Examples
-    --------
     >>> get_or_register_dtype("unheard_of")
     Traceback (most recent call last):
         ...
@@ -49,10 +47,8 @@ class DTypeRegistry:
 
     Attributes
     ----------
-    dtype_to_name : dict
-        The name of each dtype, by the dtype and by its text.
-    name_to_dtype : dict
-        The dtype of each name.
+    dtype_to_name : dict. The name of each dtype, by the dtype and by its text.
+    name_to_dtype : dict. The dtype of each name.
 
     Examples
     --------
@@ -70,20 +66,14 @@ class DTypeRegistry:
     def get_or_register_dtype(self, names: str | Sequence[str], dtype: Any = None) -> np.dtype[Any]:
         """Returns the dtype that names in C stand for; registers it if one is given.
 
+        Raises ``TypeNameNotKnown`` if a name is not known and there is no ``dtype``, and
+        ``RuntimeError`` if a name stands for another dtype. Nothing is registered then.
+
         Parameters
         ----------
-        names : str or sequence of str
-            Names of one C type. The first is the one that the dtype is written with, unless it
-            has a name already.
-        dtype : dtype, optional
-            The dtype to register. Without one the names have to be known.
-
-        Raises
-        ------
-        TypeNameNotKnown
-            A name is not known and there is no ``dtype``.
-        RuntimeError
-            A name stands for another dtype. Nothing is registered then.
+        names : str or sequence of str. Names of one C type. The first is the one that the dtype is
+            written with, unless it has a name already.
+        dtype : dtype, optional. The dtype to register. Without one the names have to be known.
 
         Examples
         --------
@@ -118,8 +108,7 @@ class DTypeRegistry:
 
         Parameters
         ----------
-        dtype : dtype
-            A dtype that was registered.
+        dtype : dtype. A dtype that was registered.
 
         Examples
         --------
@@ -160,10 +149,9 @@ def fill_registry_with_c_types(
 
     Parameters
     ----------
-    reg : DTypeRegistry
-        The registry that receives them.
-    respect_windows, include_bool : bool
-        Whether 64-bit integers are ``long long`` on Windows, and whether ``bool`` is registered.
+    reg : DTypeRegistry. The registry that receives them.
+    respect_windows, include_bool : bool. Whether 64-bit integers are ``long long`` on Windows, and
+        whether ``bool`` is registered.
 
     Examples
     --------
@@ -196,8 +184,7 @@ def fill_registry_with_opencl_c_types(reg: DTypeRegistry) -> None:
 
     Parameters
     ----------
-    reg : DTypeRegistry
-        The registry that receives them.
+    reg : DTypeRegistry. The registry that receives them.
 
     Examples
     --------
@@ -231,8 +218,7 @@ def fill_registry_with_c99_stdint_types(reg: DTypeRegistry) -> None:
 
     Parameters
     ----------
-    reg : DTypeRegistry
-        The registry that receives them.
+    reg : DTypeRegistry. The registry that receives them.
 
     Examples
     --------
@@ -255,8 +241,7 @@ def fill_registry_with_c99_complex_types(reg: DTypeRegistry) -> None:
 
     Parameters
     ----------
-    reg : DTypeRegistry
-        The registry that receives them.
+    reg : DTypeRegistry. The registry that receives them.
 
     Examples
     --------
@@ -303,13 +288,11 @@ def parse_c_arg_backend(
 
     Parameters
     ----------
-    c_arg : str
-        A declaration, such as ``"const float *x"``.
-    scalar_arg_factory, vec_arg_factory : callable
-        Called with the dtype and the argument's name: the latter for a pointer or an array, the
-        former else.
-    name_to_dtype : callable or DTypeRegistry, optional
-        Where names of types are looked up; the registry of this module by default.
+    c_arg : str. A declaration, such as ``"const float *x"``.
+    scalar_arg_factory, vec_arg_factory : callable. Called with the dtype and the argument's name:
+        the latter for a pointer or an array, the former else.
+    name_to_dtype : callable or DTypeRegistry, optional. Where names of types are looked up; the
+        registry of this module by default.
 
     Examples
     --------
@@ -340,17 +323,13 @@ def parse_c_arg_backend(
 def register_dtype(dtype: Any, c_names: Sequence[str] | str, alias_ok: bool = False) -> None:
     """Registers names of a dtype in C; :func:`get_or_register_dtype` replaces it.
 
+    Raises ``RuntimeError`` if the dtype has a name and ``alias_ok`` is False, or a name stands for
+    another dtype.
+
     Parameters
     ----------
-    dtype, c_names : dtype, and str or sequence of str
-        The dtype and its names.
-    alias_ok : bool
-        Whether the dtype may have a name already.
-
-    Raises
-    ------
-    RuntimeError
-        The dtype has a name and ``alias_ok`` is False, or a name stands for another dtype.
+    dtype, c_names : dtype, and str or sequence of str. The dtype and its names.
+    alias_ok : bool. Whether the dtype may have a name already.
 
     Examples
     --------

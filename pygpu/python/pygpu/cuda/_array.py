@@ -40,14 +40,12 @@ class DeviceNDArray(DeviceNDArrayBase):
 
     Parameters
     ----------
-    shape, strides : int or tuple of int
-        The extents, and the bytes between neighbours along each axis.
-    dtype : dtype
-        The type of the elements.
-    stream : Stream or 0
-        The stream of the array's transfers, unless they name another one.
-    gpu_data : MemoryPointer, GPUArray or int, optional
-        The memory of the first element; new memory by default.
+    shape, strides : int or tuple of int. The extents, and the bytes between neighbours along each
+        axis.
+    dtype : dtype. The type of the elements.
+    stream : Stream or 0. The stream of the array's transfers, unless they name another one.
+    gpu_data : MemoryPointer, GPUArray or int, optional. The memory of the first element; new memory
+        by default.
 
     Examples
     --------
@@ -84,32 +82,25 @@ class DeviceNDArray(DeviceNDArrayBase):
     def reshape(self, *newshape: Any, order: Literal["C", "F", "A"] = "C") -> DeviceNDArray:  # type: ignore[override]
         """Returns a view under another shape.
 
+        Raises ``NotImplementedError`` if a view cannot have this shape.
+
         Parameters
         ----------
-        *newshape : int, or one sequence of int
-            The extents; one may be -1, which is worked out from the others.
-        order : {"C", "F", "A"}
-            The order in which elements are read and placed.
-
-        Raises
-        ------
-        NotImplementedError
-            A view cannot have this shape.
+        *newshape : int, or one sequence of int. The extents; one may be -1, which is worked out
+            from the others.
+        order : {"C", "F", "A"}. The order in which elements are read and placed.
         """
         return self._without_copy(GPUArray.reshape(self, *newshape, order=order))
 
     def ravel(self, order: Literal["C", "F", "A"] = "C", stream: Any = 0) -> DeviceNDArray:  # type: ignore[override]
         """Returns a view of the elements along one axis.
 
+        Raises ``NotImplementedError`` if the elements do not follow each other in this order.
+
         Parameters
         ----------
-        order, stream : object
-            The order in which elements are read, "C", "F" or "A"; the stream of the view.
-
-        Raises
-        ------
-        NotImplementedError
-            The elements do not follow each other in this order.
+        order, stream : object. The order in which elements are read, "C", "F" or "A"; the stream of
+            the view.
         """
         result = self._without_copy(GPUArray.ravel(self, order), stream)
         if result.size > 1 and result.strides != (self.itemsize,):
@@ -130,8 +121,7 @@ class DeviceNDArray(DeviceNDArrayBase):
 
         Parameters
         ----------
-        section, stream : object
-            The elements of each view, and the stream of the views.
+        section, stream : object. The elements of each view, and the stream of the views.
         """
         section = _arguments.whole("section", section)
         if self.ndim != 1:
@@ -153,11 +143,9 @@ class DeviceNDArray(DeviceNDArrayBase):
 
         Parameters
         ----------
-        item : int, slice, None, Ellipsis or a tuple of them
-            As in ``array[item]``. Arrays of indices and masks are allowed as well, unlike in
-            numba; what they name is a copy.
-        stream : Stream or 0
-            The stream of the view, or in whose order the element is read.
+        item : int, slice, None, Ellipsis or a tuple of them. As in ``array[item]``. Arrays of
+            indices and masks are allowed as well, unlike in numba; what they name is a copy.
+        stream : Stream or 0. The stream of the view, or in whose order the element is read.
         """
         view = GPUArray.__getitem__(self, item)
         entries = item if isinstance(item, tuple) else (item,)
@@ -176,12 +164,10 @@ class DeviceNDArray(DeviceNDArrayBase):
 
         Parameters
         ----------
-        key : int, slice, None, Ellipsis or a tuple of them
-            As in ``array[key] = value``.
-        value : number or array
-            The new elements; they are converted to the array's dtype.
-        stream : Stream or 0
-            The stream in whose order they are set. Without one the call returns once they are.
+        key : int, slice, None, Ellipsis or a tuple of them. As in ``array[key] = value``.
+        value : number or array. The new elements; they are converted to the array's dtype.
+        stream : Stream or 0. The stream in whose order they are set. Without one the call returns
+            once they are.
         """
         stream = self._default_stream(stream)
         target = GPUArray.__getitem__(self, key)
@@ -214,12 +200,11 @@ class DeviceNDArray(DeviceNDArrayBase):
 class DeviceRecord(DeviceNDArrayBase):
     """One element of a structured dtype in device memory; ``record["field"]`` reads a field.
 
+    Other arguments are as in :class:`DeviceNDArray`.
+
     Parameters
     ----------
-    dtype : dtype
-        The structured dtype.
-    stream, gpu_data : object
-        As of :class:`DeviceNDArray`.
+    dtype : dtype. The structured dtype.
 
     Examples
     --------
@@ -253,15 +238,12 @@ class DeviceRecord(DeviceNDArrayBase):
     def getitem(self, item: str, stream: Any = 0) -> Any:
         """Returns a field: a number on the host, a record, or a view of a field with a shape.
 
+        Raises ``KeyError`` if the record has no such field.
+
         Parameters
         ----------
-        item, stream : object
-            The field's name, and the stream in whose order it is read, or of the view.
-
-        Raises
-        ------
-        KeyError
-            The record has no such field.
+        item, stream : object. The field's name, and the stream in whose order it is read, or of the
+            view.
         """
         dtype, offset = self._field(item)
         stream = self._default_stream(stream)
@@ -282,10 +264,9 @@ class DeviceRecord(DeviceNDArrayBase):
 
         Parameters
         ----------
-        key, value : object
-            The field's name, and what broadcasts to its shape.
-        stream : Stream or 0
-            The stream in whose order it is set. Without one the call returns once it is.
+        key, value : object. The field's name, and what broadcasts to its shape.
+        stream : Stream or 0. The stream in whose order it is set. Without one the call returns once
+            it is.
         """
         dtype, offset = self._field(key)
         stream = self._default_stream(stream)

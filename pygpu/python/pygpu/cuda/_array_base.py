@@ -43,8 +43,8 @@ class IpcArrayHandle:
 
     Parameters
     ----------
-    ipc_handle, array_desc : object
-        The :class:`IpcHandle` of its memory, and the dict of its shape, strides and dtype.
+    ipc_handle, array_desc : object. The :class:`IpcHandle` of its memory, and the dict of its
+        shape, strides and dtype.
 
     Examples
     --------
@@ -83,15 +83,9 @@ class DeviceNDArrayBase(GPUArray):
 
     Each is a :class:`pygpu.gpuarray.GPUArray` with numba's methods in place of those that numba
     has, too: an element is a number on the host, ``reshape`` and ``ravel`` never copy, and
-    ``transpose`` always does. Operators and all other methods are those of ``GPUArray``.
+    ``transpose`` always does. Operators and all other methods are those of ``GPUArray``. Arguments
+    are as in :class:`pygpu.cuda.cudadrv.devicearray.DeviceNDArray`.
 
-    Parameters
-    ----------
-    shape, strides, dtype, stream, gpu_data : object
-        As of :class:`DeviceNDArray`.
-
-    Examples
-    --------
     >>> from pygpu import cuda
     >>> isinstance(cuda.device_array(3), DeviceNDArrayBase)
     True
@@ -209,12 +203,8 @@ class DeviceNDArrayBase(GPUArray):
     def get_ipc_handle(self) -> IpcArrayHandle:
         """Returns what another process opens as an array in the same memory.
 
-        The array is to be kept until the other process is done.
-
-        Raises
-        ------
-        pygpu.driver.Unsupported
-            The backend or the kind of memory cannot be shared.
+        The array is to be kept until the other process is done. Raises ``pygpu.driver.Unsupported``
+        if the backend or the kind of memory cannot be shared.
         """
         handle = _devices.current_context().get_ipc_handle(self.gpu_data)
         described = {"shape": self.shape, "strides": self.strides, "dtype": self.dtype}
@@ -227,10 +217,10 @@ class DeviceNDArrayBase(GPUArray):
 
         Parameters
         ----------
-        ary : numpy.ndarray, optional
-            Where to, with the array's shape, dtype and strides; a new array by default.
-        stream : Stream or 0
-            Where the copy is queued. With one, it is asynchronous to page-locked memory.
+        ary : numpy.ndarray, optional. Where to, with the array's shape, dtype and strides; a new
+            array by default.
+        stream : Stream or 0. Where the copy is queued. With one, it is asynchronous to page-locked
+            memory.
         """
         stream = self._default_stream(stream)
         if ary is None:
@@ -260,11 +250,9 @@ class DeviceNDArrayBase(GPUArray):
 
         Parameters
         ----------
-        ary : array
-            The elements, with the array's shape and dtype.
-        stream : Stream or 0
-            Where the copy is queued. Without one, elements from the host are on the device when the
-            call returns.
+        ary : array. The elements, with the array's shape and dtype.
+        stream : Stream or 0. Where the copy is queued. Without one, elements from the host are on
+            the device when the call returns.
         """
         is_on_device = hasattr(ary, "__cuda_array_interface__")
         if not is_on_device:
@@ -310,8 +298,7 @@ class DeviceNDArrayBase(GPUArray):
 
         Parameters
         ----------
-        stream : Stream or 0
-            The stream.
+        stream : Stream or 0. The stream.
         """
         view = self._as_own(GPUArray.view(self))
         view.stream = stream
@@ -327,11 +314,10 @@ class DeviceNDArrayBase(GPUArray):
 
         Parameters
         ----------
-        *positions : int, or one sequence of int
-            The axes in their new order; reversed by default. The order that the array has returns
-            the array itself. Unlike numba's, any number of axes is allowed.
-        axes : sequence of int, optional
-            The same by keyword.
+        *positions : int, or one sequence of int. The axes in their new order; reversed by default.
+            The order that the array has returns the array itself. Unlike numba's, any number of
+            axes is allowed.
+        axes : sequence of int, optional. The same by keyword.
         """
         if axes is None and positions:
             axes = positions if isinstance(positions[0], int) else positions[0]
@@ -351,8 +337,8 @@ class DeviceNDArrayBase(GPUArray):
 
         Parameters
         ----------
-        axis, stream : object
-            The axes to leave out, by default all of extent 1, and the stream of the view.
+        axis, stream : object. The axes to leave out, by default all of extent 1, and the stream of
+            the view.
         """
         if axis is None:
             axes = {axis for axis, side in enumerate(self.shape) if side == 1}
@@ -379,8 +365,7 @@ class DeviceNDArrayBase(GPUArray):
 
         Parameters
         ----------
-        dtype : dtype
-            The new type of the elements.
+        dtype : dtype. The new type of the elements.
         """
         dtype = np.dtype(dtype)
         shape, strides = list(self.shape), list(self.strides)

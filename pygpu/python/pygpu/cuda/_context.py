@@ -26,8 +26,7 @@ class MemoryInfo(NamedTuple):
 
     Parameters
     ----------
-    free, total : int
-        Bytes.
+    free, total : int. Bytes.
 
     Examples
     --------
@@ -143,8 +142,7 @@ class Context:
 
     Parameters
     ----------
-    device : Device
-        The device.
+    device : Device. The device.
 
     Examples
     --------
@@ -196,10 +194,7 @@ class Context:
     def pop(self) -> None:
         """Makes the device before this one the current one again.
 
-        Raises
-        ------
-        RuntimeError
-            The device is not the one that was pushed last.
+        Raises ``RuntimeError`` if the device is not the one that was pushed last.
         """
         current = _DriverContext.get_current()
         if current is None or current._device != self.device._device:
@@ -239,8 +234,7 @@ class Context:
 
         Parameters
         ----------
-        bytesize : int
-            The number of bytes.
+        bytesize : int. The number of bytes.
         """
         bytesize = _size(bytesize)
         with self._current():
@@ -256,8 +250,7 @@ class Context:
 
         Parameters
         ----------
-        bytesize : int
-            The number of bytes.
+        bytesize : int. The number of bytes.
         """
         return MemoryPointer.of(self, self.allocate(bytesize))
 
@@ -268,12 +261,11 @@ class Context:
 
         Parameters
         ----------
-        bytesize : int
-            The number of bytes.
-        mapped, portable : bool
-            Whether kernels can use it, too; whether it is page-locked for all devices.
-        wc : bool
-            Whether it is write-combined: faster to write on the host, and slow to read there.
+        bytesize : int. The number of bytes.
+        mapped, portable : bool. Whether kernels can use it, too; whether it is page-locked for all
+            devices.
+        wc : bool. Whether it is write-combined: faster to write on the host, and slow to read
+            there.
         """
         flags = 2 * bool(mapped) | bool(portable) | 4 * bool(wc)
         return self._host_memory(_core.pagelocked_empty, bytesize, flags, bool(mapped))
@@ -281,17 +273,12 @@ class Context:
     def memallocmanaged(self, bytesize: int, attach_global: bool = True) -> Any:
         """Returns new memory that both the host and the device use, as a numpy array of bytes.
 
+        Raises ``pygpu.driver.Unsupported`` if the device has no managed memory.
+
         Parameters
         ----------
-        bytesize : int
-            The number of bytes.
-        attach_global : bool
-            Whether any stream can use it, or the host first.
-
-        Raises
-        ------
-        pygpu.driver.Unsupported
-            The device has no managed memory.
+        bytesize : int. The number of bytes.
+        attach_global : bool. Whether any stream can use it, or the host first.
         """
         return self._host_memory(_core.managed_empty, bytesize, 1 if attach_global else 2, True)
 
@@ -317,10 +304,9 @@ class Context:
 
         Parameters
         ----------
-        owner, pointer, size : object
-            What the memory belongs to, which is kept; its address and number of bytes.
-        mapped : bool
-            Whether kernels can use it meanwhile.
+        owner, pointer, size : object. What the memory belongs to, which is kept; its address and
+            number of bytes.
+        mapped : bool. Whether kernels can use it meanwhile.
 
         Examples
         --------
@@ -339,17 +325,12 @@ class Context:
     def get_ipc_handle(self, memory: Any) -> _ipc.IpcHandle:
         """Returns a handle with which another process opens device memory; it can be pickled.
 
-        All work of the device queued so far has run when the call returns.
+        All work of the device queued so far has run when the call returns. Raises
+        ``pygpu.driver.Unsupported`` if the backend or the kind of memory cannot be shared.
 
         Parameters
         ----------
-        memory : MemoryPointer or DeviceNDArray
-            The memory; the handle keeps it in this process.
-
-        Raises
-        ------
-        pygpu.driver.Unsupported
-            The backend or the kind of memory cannot be shared.
+        memory : MemoryPointer or DeviceNDArray. The memory; the handle keeps it in this process.
 
         Examples
         --------
@@ -363,17 +344,12 @@ class Context:
     def open_ipc_handle(self, handle: Any, size: int) -> MemoryPointer:
         """Returns the first ``size`` bytes of another process's allocation.
 
-        It is closed when nothing refers to it.
+        It is closed when nothing refers to it. Raises ``pygpu.driver.LogicError`` if the handle is
+        none of memory that exists, or (on CUDA and HIP) of this process.
 
         Parameters
         ----------
-        handle, size : object
-            The 64 bytes of the driver's handle, and the number of bytes.
-
-        Raises
-        ------
-        pygpu.driver.LogicError
-            The handle is none of memory that exists, or (on CUDA and HIP) of this process.
+        handle, size : object. The 64 bytes of the driver's handle, and the number of bytes.
         """
         return _ipc.import_memory(self, handle, size)
 
@@ -382,23 +358,19 @@ class Context:
 
         Parameters
         ----------
-        peer_device : int
-            The number of the other device.
+        peer_device : int. The number of the other device.
         """
         return _core.can_access_peer(self.device.id, _arguments.whole("peer_device", peer_device))
 
     def enable_peer_access(self, peer_context: Context, flags: int = 0) -> None:
         """Lets kernels on this device use the memory of another one.
 
+        Raises ``pygpu.driver.Error`` if the devices have no access to each other, or have it
+        already.
+
         Parameters
         ----------
-        peer_context, flags : object
-            The context of the other device, and 0.
-
-        Raises
-        ------
-        pygpu.driver.Error
-            The devices have no access to each other, or have it already.
+        peer_context, flags : object. The context of the other device, and 0.
         """
         if flags != 0:
             raise ValueError(f"flags is {flags}; only 0 is allowed")
@@ -416,8 +388,7 @@ class Context:
 
         Parameters
         ----------
-        ptr : int
-            The handle.
+        ptr : int. The handle.
         """
         return _stream.external_stream(ptr)
 
@@ -438,8 +409,7 @@ class Context:
 
         Parameters
         ----------
-        timing : bool
-            Whether its time can be asked for.
+        timing : bool. Whether its time can be asked for.
         """
         return _stream.event(timing)
 

@@ -26,21 +26,15 @@ def from_cuda_array_interface(
 ) -> DeviceNDArray:
     """Returns an array in the memory that a ``__cuda_array_interface__`` describes, on its stream.
 
+    Raises ``NotImplementedError`` if the description has a mask, and ``BufferError`` if the memory
+    is for reading only.
+
     Parameters
     ----------
-    desc : dict
-        The description, of version 2 or 3.
-    owner : object, optional
-        What keeps the memory alive; it is kept as long as the array.
-    sync : bool
-        Whether work on the default stream is ordered behind the stream that the description names.
-
-    Raises
-    ------
-    NotImplementedError
-        The description has a mask.
-    BufferError
-        The memory is for reading only.
+    desc : dict. The description, of version 2 or 3.
+    owner : object, optional. What keeps the memory alive; it is kept as long as the array.
+    sync : bool. Whether work on the default stream is ordered behind the stream that the
+        description names.
 
     Examples
     --------
@@ -61,17 +55,12 @@ def from_cuda_array_interface(
 def as_cuda_array(obj: Any, sync: bool = True) -> DeviceNDArray:
     """Returns an object with ``__cuda_array_interface__`` as an array in its memory.
 
+    Other arguments are as in :func:`from_cuda_array_interface`. Raises ``NotImplementedError`` if
+    the object has a mask.
+
     Parameters
     ----------
-    obj : object
-        The object, which is kept as long as the array.
-    sync : bool
-        As of :func:`from_cuda_array_interface`.
-
-    Raises
-    ------
-    NotImplementedError
-        The object has a mask.
+    obj : object. The object, which is kept as long as the array.
 
     Examples
     --------
@@ -95,8 +84,7 @@ def is_cuda_array(obj: Any) -> bool:
 
     Parameters
     ----------
-    obj : object
-        Any object.
+    obj : object. Any object.
 
     Examples
     --------
@@ -109,12 +97,11 @@ def is_cuda_array(obj: Any) -> bool:
 def from_array_like(ary: Any, stream: Any = 0, gpu_data: Any = None) -> DeviceNDArray:
     """Returns an array with the shape, strides and dtype of another one.
 
+    Other arguments are as in :class:`DeviceNDArray`.
+
     Parameters
     ----------
-    ary : array
-        A numpy array or a device array.
-    stream, gpu_data : object
-        As of :class:`DeviceNDArray`.
+    ary : array. A numpy array or a device array.
 
     Examples
     --------
@@ -127,12 +114,11 @@ def from_array_like(ary: Any, stream: Any = 0, gpu_data: Any = None) -> DeviceND
 def from_record_like(rec: Any, stream: Any = 0, gpu_data: Any = None) -> DeviceRecord:
     """Returns a record with the dtype of another one.
 
+    Other arguments are as in :class:`DeviceNDArray`.
+
     Parameters
     ----------
-    rec : numpy.void or DeviceRecord
-        The other one.
-    stream, gpu_data : object
-        As of :class:`DeviceNDArray`.
+    rec : numpy.void or DeviceRecord. The other one.
 
     Examples
     --------
@@ -148,17 +134,12 @@ def auto_device(
 ) -> tuple[Any, bool]:
     """Returns an object as a device array, and whether the array is a new one.
 
+    Other arguments are as in :func:`pygpu.cuda.to_device`. Raises ``NotImplementedError`` if
+    ``obj`` has a mask.
+
     Parameters
     ----------
-    obj, stream, copy : object
-        As of :func:`pygpu.cuda.to_device`.
-    user_explicit : bool
-        Has no effect.
-
-    Raises
-    ------
-    NotImplementedError
-        ``obj`` has a mask.
+    user_explicit : bool. Has no effect.
 
     Examples
     --------
@@ -187,15 +168,12 @@ def to_device(obj: Any, stream: Any = 0, copy: bool = True, to: Any = None) -> A
 
     Parameters
     ----------
-    obj : object
-        What numpy makes an array of, without gaps, or a record; or an array of this package or
-        with ``__cuda_array_interface__``, whose memory is used.
-    stream : Stream or 0
-        The stream in whose order elements are copied, which becomes the new array's.
-    copy : bool
-        Whether elements are copied; else the new array's are undefined.
-    to : DeviceNDArray, optional
-        An array to copy into, which is returned.
+    obj : object. What numpy makes an array of, without gaps, or a record; or an array of this
+        package or with ``__cuda_array_interface__``, whose memory is used.
+    stream : Stream or 0. The stream in whose order elements are copied, which becomes the new
+        array's.
+    copy : bool. Whether elements are copied; else the new array's are undefined.
+    to : DeviceNDArray, optional. An array to copy into, which is returned.
 
     Examples
     --------
@@ -223,16 +201,11 @@ def device_array(
 
     Parameters
     ----------
-    shape : int or tuple of int
-        The extents.
-    dtype : dtype
-        The type of the elements.
-    strides : int or tuple of int, optional
-        The steps in bytes.
-    order : {"C", "F"}
-        The order of the axes in memory, without strides.
-    stream : Stream or 0
-        The array's stream.
+    shape : int or tuple of int. The extents.
+    dtype : dtype. The type of the elements.
+    strides : int or tuple of int, optional. The steps in bytes.
+    order : {"C", "F"}. The order of the axes in memory, without strides.
+    stream : Stream or 0. The array's stream.
 
     Examples
     --------
@@ -248,10 +221,8 @@ def device_array_like(ary: Any, stream: Any = 0) -> DeviceNDArray:
 
     Parameters
     ----------
-    ary : array
-        A numpy array or a device array.
-    stream : Stream or 0
-        The new array's stream.
+    ary : array. A numpy array or a device array.
+    stream : Stream or 0. The new array's stream.
 
     Examples
     --------
@@ -271,14 +242,12 @@ def open_ipc_array(
 ) -> Iterator[DeviceNDArray]:
     """Opens another process's memory as an array, which must not be used after the block.
 
+    Other arguments are as in :func:`device_array`.
+
     Parameters
     ----------
-    handle : bytes
-        The 64 bytes of the driver's handle.
-    shape, dtype, strides : object
-        As of :func:`device_array`.
-    offset : int
-        Where the array starts in the allocation, in bytes.
+    handle : bytes. The 64 bytes of the driver's handle.
+    offset : int. Where the array starts in the allocation, in bytes.
 
     Examples
     --------

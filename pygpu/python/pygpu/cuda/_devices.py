@@ -24,8 +24,7 @@ class Device:
 
     Parameters
     ----------
-    ordinal : int
-        The number of the device.
+    ordinal : int. The number of the device.
 
     Examples
     --------
@@ -92,15 +91,11 @@ class Device:
     def from_identity(identity: dict[str, int]) -> Device:
         """Returns the device at a place on the bus.
 
+        Raises ``RuntimeError`` if this process has no such device.
+
         Parameters
         ----------
-        identity : dict
-            What :meth:`get_device_identity` returned, here or in another process.
-
-        Raises
-        ------
-        RuntimeError
-            This process has no such device.
+        identity : dict. What :meth:`get_device_identity` returned, here or in another process.
         """
         for device in gpus:
             if device.get_device_identity() == identity:
@@ -178,8 +173,7 @@ def current_context(devnum: int | None = None) -> Context:
 
     Parameters
     ----------
-    devnum : int, optional
-        Makes this device the thread's current one first.
+    devnum : int, optional. Makes this device the thread's current one first.
 
     Examples
     --------
@@ -199,8 +193,7 @@ def require_context(fn: _F) -> _F:
 
     Parameters
     ----------
-    fn : callable
-        Any function.
+    fn : callable. Any function.
 
     Examples
     --------
@@ -219,8 +212,7 @@ def select_device(device_id: int) -> Device:
 
     Parameters
     ----------
-    device_id : int
-        The device's number.
+    device_id : int. The device's number.
 
     Examples
     --------
@@ -233,8 +225,6 @@ def select_device(device_id: int) -> Device:
 def get_current_device() -> Device:
     """Returns the device that arrays of this thread go to.
 
-    Examples
-    --------
     >>> get_current_device() in list(gpus)
     True
     """
@@ -244,8 +234,6 @@ def get_current_device() -> Device:
 def list_devices() -> _Devices:
     """Returns the devices of this process by number: ``cuda.gpus``.
 
-    Examples
-    --------
     >>> [device.id for device in list_devices()][0]
     0
     """
@@ -257,8 +245,6 @@ def close() -> None:
 
     Arrays from before a reset are refused afterwards.
 
-    Examples
-    --------
     >>> import threading
     >>> thread = threading.Thread(target=lambda: (select_device(0), close()))
     >>> thread.start()
@@ -275,8 +261,6 @@ def close() -> None:
 def is_available() -> bool:
     """Returns True if the backend can be opened and has a device; the host counts.
 
-    Examples
-    --------
     >>> is_available()
     True
     """
@@ -289,8 +273,6 @@ def is_available() -> bool:
 def detect() -> bool:
     """Prints the devices; returns True if there is one. The host is one, unlike in numba.
 
-    Examples
-    --------
     >>> detect()
     Found ... CUDA devices
     ...
@@ -315,8 +297,6 @@ def detect() -> bool:
 def synchronize() -> None:
     """Waits for all work of the current device; raises its failure.
 
-    Examples
-    --------
     >>> from pygpu import cuda
     >>> array = cuda.to_device(range(3), stream=cuda.stream())
     >>> cuda.synchronize()
@@ -331,8 +311,6 @@ def defer_cleanup() -> Iterator[None]:
     Freeing plain memory waits for the device. Around work whose pace matters, that is put off until
     the outermost block ends.
 
-    Examples
-    --------
     >>> from pygpu import cuda
     >>> waiting = cuda.current_context().deallocations
     >>> with cuda.defer_cleanup():
@@ -350,13 +328,8 @@ def defer_cleanup() -> Iterator[None]:
 def profile_start() -> None:
     """Starts to record in the profiler that is attached to the process.
 
-    Raises
-    ------
-    pygpu.driver.Unsupported
-        The backend has no profiler.
+    Raises ``pygpu.driver.Unsupported`` if the backend has no profiler.
 
-    Examples
-    --------
     >>> from pygpu import cuda, driver
     >>> try:
     ...     cuda.profile_start()
@@ -370,8 +343,6 @@ def profile_start() -> None:
 def profile_stop() -> None:
     """Ends what :func:`profile_start` began.
 
-    Examples
-    --------
     >>> def record(work):
     ...     profile_start()
     ...     work()
@@ -384,8 +355,6 @@ def profile_stop() -> None:
 def profiling() -> Iterator[None]:
     """Records in the profiler for the ``with`` block; see :func:`profile_start`.
 
-    Examples
-    --------
     >>> def record(work):
     ...     with profiling():
     ...         work()

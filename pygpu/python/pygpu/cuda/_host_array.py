@@ -41,8 +41,8 @@ class DeviceVisibleNDArray(np.ndarray):
 
         Parameters
         ----------
-        gpu_data, stream : object
-            What ``memhostalloc`` or ``memallocmanaged`` returned, and the stream of its users.
+        gpu_data, stream : object. What ``memhostalloc`` or ``memallocmanaged`` returned, and the
+            stream of its users.
         """
         self.gpu_data = gpu_data
         self.stream = stream
@@ -88,10 +88,10 @@ class DeviceVisibleNDArray(np.ndarray):
 
         Parameters
         ----------
-        ary : numpy.ndarray, optional
-            Where to, of a shape that the array broadcasts to; a new array by default.
-        stream : Stream or 0
-            The stream to wait for; the array's own, or else all work of the device.
+        ary : numpy.ndarray, optional. Where to, of a shape that the array broadcasts to; a new
+            array by default.
+        stream : Stream or 0. The stream to wait for; the array's own, or else all work of the
+            device.
         """
         (stream or self.stream or _devices.current_context()).synchronize()
         if ary is None:
@@ -104,13 +104,8 @@ class MappedNDArray(DeviceVisibleNDArray):
     """A numpy array in page-locked host memory that kernels use, too: what
     :func:`pygpu.cuda.mapped_array` returns.
 
-    Parameters
-    ----------
-    shape, dtype, buffer, offset, strides, order : object
-        As of :class:`numpy.ndarray`.
+    Arguments are as in :class:`numpy.ndarray`.
 
-    Examples
-    --------
     >>> array = mapped_array(3)
     >>> array[:] = 7
     >>> array.copy_to_host()
@@ -122,13 +117,8 @@ class ManagedNDArray(DeviceVisibleNDArray):
     """A numpy array in memory that moves to where it is used, host or device: what
     :func:`pygpu.cuda.managed_array` returns.
 
-    Parameters
-    ----------
-    shape, dtype, buffer, offset, strides, order : object
-        As of :class:`numpy.ndarray`.
+    Arguments are as in :class:`numpy.ndarray`.
 
-    Examples
-    --------
     >>> from pygpu import cuda
     >>> array = cuda.managed_array(3)
     >>> array[:] = 7
@@ -159,15 +149,8 @@ def pinned_array(
 ) -> np.ndarray[Any, Any]:
     """Returns a new numpy array in page-locked memory, whose copies can be asynchronous.
 
-    Its elements are undefined.
+    Its elements are undefined. Arguments are as in :func:`pygpu.cuda.device_array`.
 
-    Parameters
-    ----------
-    shape, dtype, strides, order : object
-        As of :func:`pygpu.cuda.device_array`.
-
-    Examples
-    --------
     >>> array = pinned_array((2, 3))
     >>> array[:] = 1
     >>> array.sum()
@@ -188,15 +171,13 @@ def mapped_array(
 ) -> MappedNDArray:
     """Returns a new numpy array in page-locked memory that kernels use, too.
 
+    Other arguments are as in :func:`pygpu.cuda.device_array`.
+
     Parameters
     ----------
-    shape, dtype, strides, order : object
-        As of :func:`pygpu.cuda.device_array`.
-    stream : Stream or 0
-        The stream of the array's users on the device.
-    portable, wc : bool
-        Whether all devices can use it; whether it is write-combined: faster to write on the host,
-        and slow to read there.
+    stream : Stream or 0. The stream of the array's users on the device.
+    portable, wc : bool. Whether all devices can use it; whether it is write-combined: faster to
+        write on the host, and slow to read there.
 
     Examples
     --------
@@ -226,17 +207,12 @@ def managed_array(
 ) -> ManagedNDArray:
     """Returns a new numpy array in managed memory, which the host and kernels use.
 
+    Other arguments are as in :func:`mapped_array`. Raises ``pygpu.driver.Unsupported`` if the
+    device has no managed memory.
+
     Parameters
     ----------
-    shape, dtype, strides, order, stream : object
-        As of :func:`mapped_array`.
-    attach_global : bool
-        Whether any stream can use it, or the host first.
-
-    Raises
-    ------
-    pygpu.driver.Unsupported
-        The device has no managed memory.
+    attach_global : bool. Whether any stream can use it, or the host first.
 
     Examples
     --------
@@ -257,8 +233,7 @@ def pinned_array_like(ary: Any) -> np.ndarray[Any, Any]:
 
     Parameters
     ----------
-    ary : array
-        A numpy array or a device array.
+    ary : array. A numpy array or a device array.
 
     Examples
     --------
@@ -274,12 +249,11 @@ def mapped_array_like(
 ) -> MappedNDArray:
     """Returns a new mapped array with the shape, dtype and order of axes of another one.
 
+    Other arguments are as in :func:`mapped_array`.
+
     Parameters
     ----------
-    ary : array
-        A numpy array or a device array.
-    stream, portable, wc : object
-        As of :func:`mapped_array`.
+    ary : array. A numpy array or a device array.
 
     Examples
     --------
@@ -303,8 +277,7 @@ def pinned(*arylist: np.ndarray[Any, Any]) -> Iterator[None]:
 
     Parameters
     ----------
-    *arylist : numpy.ndarray
-        The arrays.
+    *arylist : numpy.ndarray. The arrays.
 
     Examples
     --------
@@ -330,10 +303,8 @@ def mapped(*arylist: np.ndarray[Any, Any], stream: Any = 0) -> Iterator[Any]:
 
     Parameters
     ----------
-    *arylist : numpy.ndarray
-        The arrays.
-    stream : Stream or 0
-        The stream of the device arrays.
+    *arylist : numpy.ndarray. The arrays.
+    stream : Stream or 0. The stream of the device arrays.
 
     Examples
     --------

@@ -45,16 +45,11 @@ class IpcHandle:
 
     Parameters
     ----------
-    base : object
-        What keeps the memory alive in the exporting process; None in others.
-    handle : HandleBytes or bytes
-        The driver's handle, which is that of the whole allocation.
-    size : int
-        The number of bytes of the part.
-    source_info : dict, optional
-        Where the exporting device is on the bus.
-    offset : int
-        Where the part starts in the allocation, in bytes.
+    base : object. What keeps the memory alive in the exporting process; None in others.
+    handle : HandleBytes or bytes. The driver's handle, which is that of the whole allocation.
+    size : int. The number of bytes of the part.
+    source_info : dict, optional. Where the exporting device is on the bus.
+    offset : int. Where the part starts in the allocation, in bytes.
 
     Examples
     --------
@@ -97,15 +92,12 @@ class IpcHandle:
     def can_access_peer(self, context: Context) -> bool:
         """Returns True if a context's device can use the memory where it is.
 
+        Raises ``RuntimeError`` if the handle does not say which device it is from, or this process
+        has no such device.
+
         Parameters
         ----------
-        context : Context
-            The context.
-
-        Raises
-        ------
-        RuntimeError
-            The handle does not say which device it is from, or this process has no such device.
+        context : Context. The context.
         """
         source = self._source(context)
         return source == context.device or context.can_access_peer(source.id)
@@ -123,8 +115,7 @@ class IpcHandle:
 
         Parameters
         ----------
-        context : Context
-            The context that uses the memory.
+        context : Context. The context that uses the memory.
         """
         is_direct = self.source_info is None or self.can_access_peer(context)
         return self.open_direct(context) if is_direct else self.open_staged(context)
@@ -134,8 +125,7 @@ class IpcHandle:
 
         Parameters
         ----------
-        context : Context
-            The context that uses the memory.
+        context : Context. The context that uses the memory.
         """
         if self.base is not None:
             raise ValueError("opening IpcHandle from original process")
@@ -153,8 +143,7 @@ class IpcHandle:
 
         Parameters
         ----------
-        context : Context
-            The context that the copy is for.
+        context : Context. The context that the copy is for.
         """
         source = self._source(context).get_primary_context()
         with source._current():
@@ -175,8 +164,8 @@ class IpcHandle:
 
         Parameters
         ----------
-        context, shape, dtype, strides : object
-            As of :meth:`open` and :func:`pygpu.cuda.device_array`.
+        context, shape, dtype, strides : object. As of :meth:`open` and
+            :func:`pygpu.cuda.device_array`.
         """
         shape, strides, dtype = prepare(shape, strides, dtype, "C")
         below, above = extent(shape, strides, dtype.itemsize)

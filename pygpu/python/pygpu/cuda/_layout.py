@@ -81,8 +81,7 @@ def array_core(ary: Any) -> Any:
 
     Parameters
     ----------
-    ary : array
-        A numpy array or a device array.
+    ary : array. A numpy array or a device array.
 
     Examples
     --------
@@ -99,8 +98,7 @@ def is_contiguous(ary: Any) -> bool:
 
     Parameters
     ----------
-    ary : array
-        A numpy array or a device array.
+    ary : array. A numpy array or a device array.
 
     Examples
     --------
@@ -121,8 +119,7 @@ def sentry_contiguous(ary: Any) -> None:
 
     Parameters
     ----------
-    ary : array
-        A numpy array or a device array.
+    ary : array. A numpy array or a device array.
 
     Examples
     --------
@@ -141,8 +138,7 @@ def check_array_compatibility(ary1: Any, ary2: Any) -> None:
 
     Parameters
     ----------
-    ary1, ary2 : array
-        The arrays, of numpy or on the device.
+    ary1, ary2 : array. The arrays, of numpy or on the device.
 
     Examples
     --------

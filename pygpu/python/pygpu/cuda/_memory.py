@@ -25,8 +25,6 @@ def stream_or_none(stream: Any) -> Any:
 class DeviceAddress(ctypes.c_size_t):
     """An address of device memory as an object of ctypes, which is a number to Python, too.
 
-    Examples
-    --------
     >>> from pygpu import cuda
     >>> int(cuda.device_array(4).device_ctypes_pointer) > 0
     True
@@ -44,14 +42,12 @@ class MemoryPointer:
 
     Parameters
     ----------
-    context : Context
-        The context that the memory belongs to.
-    pointer, size : int
-        The base address, which may be a number of ctypes, and the number of bytes.
-    owner : object, optional
-        What keeps the memory alive, and is kept as long as this object and its views.
-    finalizer : callable, optional
-        Called without arguments once this object is gone, or by :meth:`free`.
+    context : Context. The context that the memory belongs to.
+    pointer, size : int. The base address, which may be a number of ctypes, and the number of bytes.
+    owner : object, optional. What keeps the memory alive, and is kept as long as this object and
+        its views.
+    finalizer : callable, optional. Called without arguments once this object is gone, or by
+        :meth:`free`.
 
     Examples
     --------
@@ -96,8 +92,7 @@ class MemoryPointer:
 
         Parameters
         ----------
-        context, elements, owner : object
-            The context, the bytes, and what else the pointer keeps.
+        context, elements, owner : object. The context, the bytes, and what else the pointer keeps.
         """
         result = cls(context, elements.ptr, elements.size, owner=owner)
         result._elements = elements
@@ -162,12 +157,8 @@ class MemoryPointer:
         """Calls the finalizer now; does nothing without one.
 
         Later uses of arrays in the memory raise ``LogicError``, as does this call while another
-        library's array or a buffer still uses it.
-
-        Raises
-        ------
-        RuntimeError
-            The finalizer has been called already.
+        library's array or a buffer still uses it. Raises ``RuntimeError`` if the finalizer has been
+        called already.
         """
         if self._finalizer is None:
             return
@@ -183,10 +174,8 @@ class MemoryPointer:
 
         Parameters
         ----------
-        byte, count : int
-            The value, 0 to 255, and how many bytes from the start; all by default.
-        stream : Stream or 0
-            The stream.
+        byte, count : int. The value, 0 to 255, and how many bytes from the start; all by default.
+        stream : Stream or 0. The stream.
         """
         if count is not None and not 0 <= count <= self.size:
             raise ValueError(f"count is {count}; 0 <= count <= {self.size} is needed")
@@ -198,8 +187,7 @@ class MemoryPointer:
 
         Parameters
         ----------
-        start, stop : int
-            The first byte, and the one behind the last; by default all that follow.
+        start, stop : int. The first byte, and the one behind the last; by default all that follow.
         """
         end = self.size if stop is None else stop
         if not 0 <= start <= end <= self.size:
@@ -220,10 +208,9 @@ def memory_size_from_info(shape: tuple[int, ...], strides: tuple[int, ...], item
 
     Parameters
     ----------
-    shape, strides : tuple of int
-        The extents of the axes, and the bytes between neighbours along each.
-    itemsize : int
-        The bytes of an element.
+    shape, strides : tuple of int. The extents of the axes, and the bytes between neighbours along
+        each.
+    itemsize : int. The bytes of an element.
 
     Examples
     --------
@@ -246,8 +233,7 @@ def is_device_memory(obj: Any) -> bool:
 
     Parameters
     ----------
-    obj : object
-        Any object.
+    obj : object. Any object.
 
     Examples
     --------
@@ -263,8 +249,7 @@ def require_device_memory(obj: Any) -> None:
 
     Parameters
     ----------
-    obj : object
-        Any object.
+    obj : object. Any object.
 
     Examples
     --------
@@ -279,8 +264,7 @@ def device_pointer(obj: Any) -> int:
 
     Parameters
     ----------
-    obj : device array or MemoryPointer
-        The memory.
+    obj : device array or MemoryPointer. The memory.
 
     Examples
     --------
@@ -297,8 +281,7 @@ def device_ctypes_pointer(obj: Any) -> DeviceAddress:
 
     Parameters
     ----------
-    obj : device array, MemoryPointer or None
-        The memory.
+    obj : device array, MemoryPointer or None. The memory.
 
     Examples
     --------
@@ -313,8 +296,7 @@ def device_memory_size(obj: Any) -> int:
 
     Parameters
     ----------
-    obj : device array or MemoryPointer
-        The memory.
+    obj : device array or MemoryPointer. The memory.
 
     Examples
     --------
@@ -330,8 +312,7 @@ def device_extents(obj: Any) -> tuple[int, int]:
 
     Parameters
     ----------
-    obj : device array or MemoryPointer
-        The memory.
+    obj : device array or MemoryPointer. The memory.
 
     Examples
     --------
@@ -357,10 +338,8 @@ def host_pointer(obj: Any, readonly: bool = False) -> int:
 
     Parameters
     ----------
-    obj : numpy.ndarray, buffer or int
-        The object; an int is the address.
-    readonly : bool
-        Whether an object for reading only is allowed.
+    obj : numpy.ndarray, buffer or int. The object; an int is the address.
+    readonly : bool. Whether an object for reading only is allowed.
 
     Examples
     --------
@@ -381,8 +360,7 @@ def host_memory_extents(obj: Any) -> tuple[int, int]:
 
     Parameters
     ----------
-    obj : numpy.ndarray or buffer
-        The object.
+    obj : numpy.ndarray or buffer. The object.
 
     Examples
     --------
@@ -400,8 +378,7 @@ def host_memory_size(obj: Any) -> int:
 
     Parameters
     ----------
-    obj : numpy.ndarray or buffer
-        The object.
+    obj : numpy.ndarray or buffer. The object.
 
     Examples
     --------
@@ -451,14 +428,10 @@ def host_to_device(dst: Any, src: Any, size: int, stream: Any = 0) -> None:
 
     Parameters
     ----------
-    dst : device array or MemoryPointer
-        The device memory.
-    src : numpy.ndarray or buffer
-        The host memory, contiguous.
-    size : int
-        The number of bytes.
-    stream : Stream or 0
-        Where the copy is queued; without one it has run when the call returns.
+    dst : device array or MemoryPointer. The device memory.
+    src : numpy.ndarray or buffer. The host memory, contiguous.
+    size : int. The number of bytes.
+    stream : Stream or 0. Where the copy is queued; without one it has run when the call returns.
 
     Examples
     --------
@@ -477,8 +450,8 @@ def device_to_host(dst: Any, src: Any, size: int, stream: Any = 0) -> None:
 
     Parameters
     ----------
-    dst, src, size, stream : object
-        As of :func:`host_to_device`, ``dst`` on the host and writable, ``src`` on the device.
+    dst, src, size, stream : object. As of :func:`host_to_device`, ``dst`` on the host and writable,
+        ``src`` on the device.
 
     Examples
     --------
@@ -497,8 +470,7 @@ def device_to_device(dst: Any, src: Any, size: int, stream: Any = 0) -> None:
 
     Parameters
     ----------
-    dst, src, size, stream : object
-        As of :func:`host_to_device`, both on the device.
+    dst, src, size, stream : object. As of :func:`host_to_device`, both on the device.
 
     Examples
     --------
@@ -521,12 +493,11 @@ def copy_elements(target: GPUArray, source: GPUArray, stream: Any = 0) -> None:
 def device_memset(dst: Any, val: int, size: int, stream: Any = 0) -> None:
     """Sets bytes of device memory.
 
+    Other arguments are as in :func:`host_to_device`.
+
     Parameters
     ----------
-    dst, size, stream : object
-        As of :func:`host_to_device`.
-    val : int
-        The byte; of larger numbers the lowest eight bits.
+    val : int. The byte; of larger numbers the lowest eight bits.
 
     Examples
     --------

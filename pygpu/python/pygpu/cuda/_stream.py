@@ -33,8 +33,7 @@ class Stream:
 
     Parameters
     ----------
-    stream, name : object
-        The stream, and what ``repr`` shows.
+    stream, name : object. The stream, and what ``repr`` shows.
 
     Examples
     --------
@@ -75,8 +74,6 @@ class Stream:
     def auto_synchronize(self) -> Iterator[Stream]:
         """Waits for the stream when the ``with`` block ends without an exception.
 
-        Examples
-        --------
         >>> from pygpu import cuda
         >>> stream, host = cuda.stream(), cuda.pinned_array(3)
         >>> with stream.auto_synchronize():
@@ -97,9 +94,8 @@ class Stream:
 
         Parameters
         ----------
-        callback, arg : object
-            A function, called with the stream, the status (0, or the driver's number of the
-            failure) and ``arg``.
+        callback, arg : object. A function, called with the stream, the status (0, or the driver's
+            number of the failure) and ``arg``.
 
         Examples
         --------
@@ -121,8 +117,6 @@ class Stream:
 
         A failure of the stream's work is its exception. An event loop has to run in this thread.
 
-        Examples
-        --------
         >>> import asyncio
         >>> from pygpu import cuda
         >>> stream = cuda.stream()
@@ -199,8 +193,6 @@ class _Named(Stream):
 def stream() -> Stream:
     """Returns a new stream of the current device, which the default stream waits for.
 
-    Examples
-    --------
     >>> stream() is not stream()
     True
     """
@@ -210,8 +202,6 @@ def stream() -> Stream:
 def default_stream() -> Stream:
     """Returns the default stream of the current device, as a new object.
 
-    Examples
-    --------
     >>> int(default_stream())
     0
     """
@@ -221,8 +211,6 @@ def default_stream() -> Stream:
 def legacy_default_stream() -> Stream:
     """Returns the default stream under the number 1, as a new object.
 
-    Examples
-    --------
     >>> int(legacy_default_stream())
     1
     """
@@ -234,8 +222,6 @@ def per_thread_default_stream() -> Stream:
 
     Where the driver has none, as on the host, it is a stream of the package's own for each thread.
 
-    Examples
-    --------
     >>> int(per_thread_default_stream())
     2
     """
@@ -252,8 +238,7 @@ def external_stream(ptr: int) -> Stream:
 
     Parameters
     ----------
-    ptr : int
-        The handle. The stream has to exist as long as it is used.
+    ptr : int. The handle. The stream has to exist as long as it is used.
 
     Examples
     --------
@@ -284,8 +269,7 @@ class Event:
 
     Parameters
     ----------
-    event : pygpu.driver.Event
-        The event.
+    event : pygpu.driver.Event. The event.
 
     Examples
     --------
@@ -315,8 +299,7 @@ class Event:
 
         Parameters
         ----------
-        stream : Stream or 0
-            The stream.
+        stream : Stream or 0. The stream.
         """
         self._event.record(raw(stream))
 
@@ -329,8 +312,7 @@ class Event:
 
         Parameters
         ----------
-        stream : Stream or 0
-            The stream, which waits; the call returns at once.
+        stream : Stream or 0. The stream, which waits; the call returns at once.
         """
         waiting = _core.Stream.from_handle(0 if raw(stream) is None else raw(stream))
         waiting.wait_for_event(self._event)
@@ -340,8 +322,7 @@ class Event:
 
         Parameters
         ----------
-        evtend : Event
-            The later event, made with timing as this one.
+        evtend : Event. The later event, made with timing as this one.
         """
         return self._event.time_till(evtend._event)
 
@@ -351,8 +332,7 @@ def event(timing: bool = True) -> Event:
 
     Parameters
     ----------
-    timing : bool
-        Whether its time can be asked for; without, recording it costs less.
+    timing : bool. Whether its time can be asked for; without, recording it costs less.
 
     Examples
     --------
@@ -368,8 +348,7 @@ def event_elapsed_time(evtstart: Event, evtend: Event) -> float:
 
     Parameters
     ----------
-    evtstart, evtend : Event
-        The events, recorded with timing.
+    evtstart, evtend : Event. The events, recorded with timing.
 
     Examples
     --------

@@ -23,8 +23,6 @@ _CHECK_INTERVAL = 20
 class ConvergenceError(RuntimeError):
     """The solution was not reached in the number of iterations that was allowed.
 
-    Examples
-    --------
     >>> from pygpu.sparse.operator import DiagonalPreconditioner
     >>> state = CGStateContainer(DiagonalPreconditioner(gpuarray.full(4, 2.0)))
     >>> state.reset(gpuarray.arange(4.0))
@@ -44,13 +42,12 @@ class CGStateContainer:
 
     Parameters
     ----------
-    operator : callable
-        A symmetric positive definite operator: returns a new vector, and has ``dtype`` and
-        ``shape``.
-    precon : callable, optional
-        An operator near the inverse of ``operator``; the identity by default.
-    pagelocked_allocator : callable, optional
-        Called with a shape and a dtype; :func:`pygpu.driver.pagelocked_empty` by default.
+    operator : callable. A symmetric positive definite operator: returns a new vector, and has
+        ``dtype`` and ``shape``.
+    precon : callable, optional. An operator near the inverse of ``operator``; the identity by
+        default.
+    pagelocked_allocator : callable, optional. Called with a shape and a dtype;
+        :func:`pygpu.driver.pagelocked_empty` by default.
 
     Examples
     --------
@@ -89,10 +86,9 @@ class CGStateContainer:
 
         Parameters
         ----------
-        a, b : number or GPUArray
-            The factors: numbers, or arrays without axes on the device, which nobody waits for.
-        x, y, out : GPUArray
-            The vectors, and what receives the result.
+        a, b : number or GPUArray. The factors: numbers, or arrays without axes on the device, which
+            nobody waits for.
+        x, y, out : GPUArray. The vectors, and what receives the result.
         """
         if not x.dtype == y.dtype or x.shape != y.shape:
             raise ValueError(
@@ -110,8 +106,7 @@ class CGStateContainer:
 
         Parameters
         ----------
-        a, b : GPUArray
-            The numbers, of one shape.
+        a, b : GPUArray. The numbers, of one shape.
         """
         if a.shape != b.shape:
             raise ValueError(f"a has shape {a.shape}, b {b.shape}; they must be the same")
@@ -124,9 +119,8 @@ class CGStateContainer:
 
         Parameters
         ----------
-        rhs, x : GPUArray
-            The right-hand side, and where the search begins, zeros by default; overwritten with the
-            solution.
+        rhs, x : GPUArray. The right-hand side, and where the search begins, zeros by default;
+            overwritten with the solution.
         """
         self.rhs = rhs
         if x is None:
@@ -146,8 +140,8 @@ class CGStateContainer:
 
         Parameters
         ----------
-        compute_real_residual : bool
-            Whether the residual is computed from the solution, and not from the one before.
+        compute_real_residual : bool. Whether the residual is computed from the solution, and not
+            from the one before.
         """
         q = self.operator(self.d)
         alpha = self.guarded_div(self.delta, gpuarray.dot(self.d, q))
@@ -171,20 +165,16 @@ class CGStateContainer:
     ) -> gpuarray.GPUArray:
         """Iterates until the residual is small, and returns the solution.
 
+        Raises ``ConvergenceError`` if the iterations did not suffice.
+
         Parameters
         ----------
-        max_iterations : int, optional
-            10 for each row, and at least 61, by default.
-        tol : float
-            The norm of the residual, in parts of that of the first one, below which it is small.
-        debug_callback : callable, optional
-            Called with ``"it"``, ``"it+residual"`` or at last ``"end"``, the number of the
-            iteration, the solution, the residual, the direction and its ``delta``.
-
-        Raises
-        ------
-        ConvergenceError
-            The iterations did not suffice.
+        max_iterations : int, optional. 10 for each row, and at least 61, by default.
+        tol : float. The norm of the residual, in parts of that of the first one, below which it is
+            small.
+        debug_callback : callable, optional. Called with ``"it"``, ``"it+residual"`` or at last
+            ``"end"``, the number of the iteration, the solution, the residual, the direction and
+            its ``delta``.
         """
         size = self.operator.shape[0]
         if max_iterations is None:
@@ -242,25 +232,14 @@ def solve_pkt_with_cg(
     """Solves ``pkt_spmv(x) = b`` with conjugate gradients.
 
     Returns the solution, how many iterations were made, and in how many of them the residual was
-    computed from the solution.
+    computed from the solution. Other arguments are as in :class:`CGStateContainer` and
+    :meth:`CGStateContainer.run`. Raises ``ConvergenceError`` if the iterations did not suffice.
 
     Parameters
     ----------
-    pkt_spmv : PacketedSpMV
-        A symmetric positive definite matrix.
-    b, x : GPUArray
-        The right-hand side, and where the search begins, zeros by default.
-    precon, pagelocked_allocator : as in :class:`CGStateContainer`
-        An operator near the inverse of ``pkt_spmv``, and where page-locked memory comes from.
-    tol, max_iterations : as in :meth:`CGStateContainer.run`
-        When the residual is small, and how often it is looked at.
-    debug : bool
-        It has no effect, as in PyCUDA.
-
-    Raises
-    ------
-    ConvergenceError
-        The iterations did not suffice.
+    pkt_spmv : PacketedSpMV. A symmetric positive definite matrix.
+    b, x : GPUArray. The right-hand side, and where the search begins, zeros by default.
+    debug : bool. It has no effect, as in PyCUDA.
 
     Examples
     --------

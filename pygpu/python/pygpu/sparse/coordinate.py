@@ -57,13 +57,12 @@ class CoordinateSpMV:
 
     Parameters
     ----------
-    mat, dtype : scipy.sparse matrix or array, and dtype
-        The matrix, and the dtype of its elements on the device: floating point or complex.
+    mat, dtype : scipy.sparse matrix or array, and dtype. The matrix, and the dtype of its elements
+        on the device: floating point or complex.
 
     Attributes
     ----------
-    shape, nnz : tuple of int, and int
-        The number of rows and columns, and of stored elements.
+    shape, nnz : tuple of int, and int. The number of rows and columns, and of stored elements.
 
     Notes
     -----
@@ -99,11 +98,10 @@ class CoordinateSpMV:
 
         Parameters
         ----------
-        x : GPUArray
-            A contiguous vector of the matrix's dtype, as long as it has columns; it may have axes
-            of extent 1 besides.
-        y : GPUArray, optional
-            As ``x``, as long as the matrix has rows; zeros in one axis by default.
+        x : GPUArray. A contiguous vector of the matrix's dtype, as long as it has columns; it may
+            have axes of extent 1 besides.
+        y : GPUArray, optional. As ``x``, as long as the matrix has rows; zeros in one axis by
+            default.
         """
         if y is None:
             y = gpuarray.zeros(self.shape[0], self.dtype, allocator=x.allocator)

@@ -21,8 +21,6 @@ STREAM_POOL: list[driver.Stream] = []
 def get_stream() -> driver.Stream:
     """Returns a stream out of the pool, or a new one; append it to ``STREAM_POOL`` after use.
 
-    Examples
-    --------
     >>> stream = get_stream()
     >>> STREAM_POOL.append(stream)
     >>> get_stream() is stream
@@ -36,16 +34,14 @@ class AsyncInnerProduct:
 
     Parameters
     ----------
-    a, b : GPUArray
-        The vectors.
-    pagelocked_allocator : callable
-        Called with a shape and a dtype; returns the page-locked array for the value. (PyCUDA adds
-        the stream, which its own page-locked pool takes for a memory order.)
+    a, b : GPUArray. The vectors.
+    pagelocked_allocator : callable. Called with a shape and a dtype; returns the page-locked array
+        for the value. (PyCUDA adds the stream, which its own page-locked pool takes for a memory
+        order.)
 
     Attributes
     ----------
-    gpu_result : GPUArray
-        The value on the device, an array without axes.
+    gpu_result : GPUArray. The value on the device, an array without axes.
 
     Examples
     --------

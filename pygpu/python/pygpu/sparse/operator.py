@@ -15,8 +15,6 @@ __all__ = ["DiagonalPreconditioner", "IdentityOperator", "OperatorBase"]
 class OperatorBase:
     """A linear operator: an object that is called with a vector and returns another one.
 
-    Examples
-    --------
     >>> class Twice(OperatorBase):
     ...     dtype = np.dtype(np.float64)
     ...     shape = (3, 3)
@@ -43,8 +41,7 @@ class IdentityOperator(OperatorBase):
 
     Parameters
     ----------
-    dtype, n : dtype and int
-        The dtype of the vectors, and the number of their elements.
+    dtype, n : dtype and int. The dtype of the vectors, and the number of their elements.
 
     Examples
     --------
@@ -72,8 +69,7 @@ class IdentityOperator(OperatorBase):
 
         Parameters
         ----------
-        operand : GPUArray
-            The vector.
+        operand : GPUArray. The vector.
         """
         return operand
 
@@ -83,8 +79,7 @@ class DiagonalPreconditioner(OperatorBase):
 
     Parameters
     ----------
-    diagonal : GPUArray
-        The numbers: an array of one axis.
+    diagonal : GPUArray. The numbers: an array of one axis.
 
     Examples
     --------
@@ -112,7 +107,6 @@ class DiagonalPreconditioner(OperatorBase):
 
         Parameters
         ----------
-        operand : GPUArray
-            The vector, of as many elements as there are numbers.
+        operand : GPUArray. The vector, of as many elements as there are numbers.
         """
         return self.diagonal * operand

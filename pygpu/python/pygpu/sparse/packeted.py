@@ -15,12 +15,11 @@ __all__ = ["PacketedSpMV"]
 class PacketedSpMV(CoordinateSpMV):
     """A square sparse matrix on the device, which is called with a vector.
 
+    Other arguments are as in :class:`CoordinateSpMV`.
+
     Parameters
     ----------
-    mat, dtype : as in :class:`CoordinateSpMV`
-        The matrix, and the dtype of its elements.
-    is_symmetric : bool
-        Whether it is symmetric. It has no effect here.
+    is_symmetric : bool. Whether it is symmetric. It has no effect here.
 
     Notes
     -----
@@ -47,8 +46,7 @@ class PacketedSpMV(CoordinateSpMV):
 
         Parameters
         ----------
-        x : GPUArray
-            The vector.
+        x : GPUArray. The vector.
         """
         return x.copy()
 
@@ -57,7 +55,6 @@ class PacketedSpMV(CoordinateSpMV):
 
         Parameters
         ----------
-        x : GPUArray
-            The vector.
+        x : GPUArray. The vector.
         """
         return x.copy()

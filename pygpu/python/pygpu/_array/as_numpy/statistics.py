@@ -53,13 +53,8 @@ def average(
 ) -> Any:
     """Returns weighted averages, as :func:`numpy.average`.
 
-    Raises
-    ------
-    ZeroDivisionError
-        Weights sum to zero.
+    Raises ``ZeroDivisionError`` if weights sum to zero.
 
-    Examples
-    --------
     >>> float(gpuarray.average(gpuarray.to_gpu([1.0, 2.0]), weights=[3, 1]).get())
     1.25
     """

@@ -43,8 +43,7 @@ def is_cuda_ndarray(obj: Any) -> bool:
 
     Parameters
     ----------
-    obj : object
-        Any object.
+    obj : object. Any object.
 
     Examples
     --------
@@ -59,8 +58,7 @@ def require_cuda_ndarray(obj: Any) -> None:
 
     Parameters
     ----------
-    obj : object
-        Any object.
+    obj : object. Any object.
 
     Examples
     --------
@@ -75,8 +73,7 @@ def verify_cuda_ndarray_interface(obj: Any) -> None:
 
     Parameters
     ----------
-    obj : object
-        Any object.
+    obj : object. Any object.
 
     Examples
     --------

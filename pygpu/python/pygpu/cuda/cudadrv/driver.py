@@ -73,8 +73,6 @@ __all__ = [
 def get_version() -> tuple[int, int]:
     """Returns the major and minor number of the interface's version.
 
-    Examples
-    --------
     >>> len(get_version())
     2
     """
@@ -87,8 +85,6 @@ def get_version() -> tuple[int, int]:
 class Driver:
     """The calls of numba's driver object that concern devices and memory; ``driver`` is one.
 
-    Examples
-    --------
     >>> from pygpu.cuda.cudadrv.driver import driver
     >>> driver.is_available, driver.get_device_count() > 0
     (True, True)
@@ -121,8 +117,7 @@ class Driver:
 
         Parameters
         ----------
-        devnum : int
-            The number.
+        devnum : int. The number.
         """
         return gpus[devnum]
 
