@@ -274,9 +274,7 @@ def if_positive(
 def where(
     criterion: GPUArray, then_: Any, else_: Any, out: GPUArray | None = None, stream: Any = None
 ) -> GPUArray:
-    """Returns ``then_`` where ``criterion`` is not zero, else ``else_``.
-
-    Arguments are as in :func:`if_positive`.
+    """Returns ``then_`` where ``criterion`` is not zero, else ``else_``, as :func:`numpy.where`.
 
     >>> a = gpuarray.arange(4)
     >>> gpuarray.where(a > 1, a, 0).get()
@@ -286,15 +284,8 @@ def where(
 
 
 def minimum(a: Any, b: Any, out: GPUArray | None = None, stream: Any = None) -> GPUArray:
-    """Returns the smaller of corresponding elements; NaN if either is.
+    """Returns the smaller of corresponding elements, as :func:`numpy.minimum`.
 
-    Parameters
-    ----------
-    a, b : GPUArray or number. The elements; one is an array. The shapes are broadcast.
-    out, stream : GPUArray and Stream, optional. Receives the result; where the work is queued.
-
-    Examples
-    --------
     >>> gpuarray.minimum(gpuarray.arange(4), 2).get()
     array([0, 1, 2, 2])
     """
@@ -302,9 +293,7 @@ def minimum(a: Any, b: Any, out: GPUArray | None = None, stream: Any = None) -> 
 
 
 def maximum(a: Any, b: Any, out: GPUArray | None = None, stream: Any = None) -> GPUArray:
-    """Returns the larger of corresponding elements; NaN if either is.
-
-    Arguments are as in :func:`minimum`.
+    """Returns the larger of corresponding elements, as :func:`numpy.maximum`.
 
     >>> gpuarray.maximum(gpuarray.arange(4), 2).get()
     array([2, 2, 2, 3])
@@ -326,16 +315,10 @@ def _logical(
 def logical_and(
     x1: Any, x2: Any, /, out: GPUArray | None = None, *, allocator: Any = None
 ) -> GPUArray:
-    """Returns True where both elements are not zero.
+    """Returns True where both elements are not zero, as :func:`numpy.logical_and`.
 
-    Parameters
-    ----------
-    x1, x2 : GPUArray or number. The elements; the shapes are broadcast.
-    out : GPUArray, optional. Receives the result.
-    allocator : callable, optional. Where the memory of a result of two numbers comes from.
+    ``allocator`` makes the memory of a result of two numbers.
 
-    Examples
-    --------
     >>> gpuarray.logical_and(gpuarray.arange(2), 1).get()
     array([False,  True])
     """
@@ -345,9 +328,7 @@ def logical_and(
 def logical_or(
     x1: Any, x2: Any, /, out: GPUArray | None = None, *, allocator: Any = None
 ) -> GPUArray:
-    """Returns True where either element is not zero.
-
-    Arguments are as in :func:`logical_and`.
+    """Returns True where either element is not zero, as :func:`numpy.logical_or`.
 
     >>> gpuarray.logical_or(gpuarray.arange(2), 0).get()
     array([False,  True])
@@ -356,14 +337,8 @@ def logical_or(
 
 
 def logical_not(x: Any, /, out: GPUArray | None = None, *, allocator: Any = None) -> GPUArray:
-    """Returns True where the element ``x`` is zero.
+    """Returns True where the element is zero, as :func:`numpy.logical_not`.
 
-    Parameters
-    ----------
-    x, out, allocator : GPUArray or number, GPUArray and callable. As in :func:`logical_and`.
-
-    Examples
-    --------
     >>> gpuarray.logical_not(gpuarray.arange(2)).get()
     array([ True, False])
     """

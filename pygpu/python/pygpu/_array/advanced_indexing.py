@@ -296,17 +296,11 @@ def set_elements(a: GPUArray, index: Any, value: Any) -> None:
 
 
 def flatnonzero(a: GPUArray) -> GPUArray:
-    """Returns the indices of the elements that are not zero, of the array read as along one axis.
+    """Returns the indices of the elements that are not zero, as :func:`numpy.flatnonzero`.
 
-    Waits for the number of these elements. If another thread writes ``a`` meanwhile, elements of
-    the result may be undefined.
+    Waits for their number. If another thread writes ``a`` meanwhile, elements of the result may be
+    undefined.
 
-    Parameters
-    ----------
-    a : GPUArray. Numbers of any dtype and shape.
-
-    Examples
-    --------
     >>> gpuarray.flatnonzero(gpuarray.to_gpu(np.array([[0, 3], [5, 0]]))).get()
     array([1, 2])
     """
@@ -314,18 +308,11 @@ def flatnonzero(a: GPUArray) -> GPUArray:
 
 
 def nonzero(a: GPUArray) -> tuple[GPUArray, ...]:
-    """Returns the indices of the elements that are not zero: an int64 array for each axis, in C
-    order.
+    """Returns the indices of the elements that are not zero, an array for each axis, as
+    :func:`numpy.nonzero`.
 
-    Waits for the number of these elements. If another thread writes ``a`` meanwhile, elements of
-    the result may be undefined.
+    Waits for their number, as :func:`flatnonzero`.
 
-    Parameters
-    ----------
-    a : GPUArray. Numbers of any dtype, with at least one axis.
-
-    Examples
-    --------
     >>> rows, columns = gpuarray.nonzero(gpuarray.to_gpu(np.array([[0, 3], [5, 0]])))
     >>> rows.get(), columns.get()
     (array([0, 1]), array([1, 0]))
@@ -344,19 +331,11 @@ def nonzero(a: GPUArray) -> tuple[GPUArray, ...]:
 def compress(
     condition: Any, a: GPUArray, axis: int | None = None, out: GPUArray | None = None
 ) -> GPUArray:
-    """Returns the elements along an axis at which a condition is true. Waits for their number.
+    """Returns the elements along an axis at which a condition is true, as :func:`numpy.compress`.
 
-    If another thread writes ``condition`` meanwhile, elements of the result may be undefined.
+    Waits for their number. If another thread writes ``condition`` meanwhile, elements of the result
+    may be undefined.
 
-    Parameters
-    ----------
-    condition : GPUArray or sequence of bool. One axis, not longer than that of ``a``.
-    a : GPUArray. The array.
-    axis : int, optional. The axis; without it ``a`` is read as along one.
-    out : GPUArray, optional. Receives the result.
-
-    Examples
-    --------
     >>> a = gpuarray.to_gpu(np.array([[1, 2], [3, 4], [5, 6]]))
     >>> gpuarray.compress([False, True], a, axis=0).get().tolist()
     [[3, 4]]

@@ -61,20 +61,8 @@ def cumsum(
     stream: Any = None,
     allocator: Any = None,
 ) -> GPUArray:
-    """Returns the running sums along an axis: of each element and those before it.
+    """Returns the running sums along an axis, as :func:`numpy.cumsum`; ``out`` may be `a` itself.
 
-    Parameters
-    ----------
-    a : GPUArray. The elements.
-    axis : int, optional. The axis; without it all elements are read as along one axis.
-    dtype : dtype, optional. What elements are added in; without it that of `a`, small integers
-        widened.
-    out : GPUArray, optional. Receives the result; `a` itself is allowed.
-    stream, allocator : Stream and callable, optional. Where the work is queued, and where the
-        result's memory comes from.
-
-    Examples
-    --------
     >>> gpuarray.cumsum(gpuarray.arange(6).reshape(2, 3), axis=1).get().tolist()
     [[0, 1, 3], [3, 7, 12]]
     """
@@ -90,16 +78,8 @@ def cumprod(
     stream: Any = None,
     allocator: Any = None,
 ) -> GPUArray:
-    """Returns the running products along an axis.
+    """Returns the running products along an axis, as :func:`numpy.cumprod`.
 
-    Other arguments are as in :func:`cumsum`.
-
-    Parameters
-    ----------
-    a : GPUArray. The elements.
-
-    Examples
-    --------
     >>> gpuarray.cumprod(gpuarray.arange(1, 5)).get()
     array([ 1,  2,  6, 24])
     """
@@ -135,16 +115,8 @@ def argmin(
     *,
     keepdims: bool = False,
 ) -> GPUArray:
-    """Returns the index of the smallest element, as int64; of the first NaN if any element is.
+    """Returns the index of the smallest element, as :func:`numpy.argmin`.
 
-    Parameters
-    ----------
-    a : GPUArray. The elements.
-    axis : int, optional. The axis; without it the elements are read as along one axis.
-    out, keepdims : optional. As in numpy.
-
-    Examples
-    --------
     >>> gpuarray.argmin(gpuarray.to_gpu(np.array([[3, 1], [0, 2]])), axis=1).get()
     array([1, 0])
     """
@@ -158,9 +130,7 @@ def argmax(
     *,
     keepdims: bool = False,
 ) -> GPUArray:
-    """Returns the index of the largest element, as int64; of the first NaN if any element is.
-
-    Arguments are as in :func:`argmin`.
+    """Returns the index of the largest element, as :func:`numpy.argmax`.
 
     >>> gpuarray.argmax(gpuarray.arange(6).reshape(2, 3)).get()
     array(5)
@@ -169,19 +139,8 @@ def argmax(
 
 
 def sort(a: GPUArray, axis: int | None = -1, kind: str | None = None) -> GPUArray:
-    """Returns a copy in ascending order along an axis; equal elements keep their order, NaN is
-    last.
+    """Returns a sorted copy, as :func:`numpy.sort`; every ``kind`` of sort is stable.
 
-    Parameters
-    ----------
-    a : GPUArray. Numbers of any dtype; complex ones are ordered by their real, then their imaginary
-        parts.
-    axis : int or None, optional. The axis; with None the elements are read as along one axis.
-    kind : {"quicksort", "mergesort", "heapsort", "stable"}, optional. Accepted as by numpy; every
-        sort is stable.
-
-    Examples
-    --------
     >>> gpuarray.sort(gpuarray.to_gpu(np.array([3, 1, 2]))).get()
     array([1, 2, 3])
     """
@@ -189,9 +148,7 @@ def sort(a: GPUArray, axis: int | None = -1, kind: str | None = None) -> GPUArra
 
 
 def argsort(a: GPUArray, axis: int | None = -1, kind: str | None = None) -> GPUArray:
-    """Returns the indices that sort the elements along an axis, as int64.
-
-    Arguments are as in :func:`sort`.
+    """Returns the indices that sort the elements, as :func:`numpy.argsort`.
 
     >>> gpuarray.argsort(gpuarray.to_gpu(np.array([3.0, 1.0, 2.0]))).get()
     array([1, 2, 0])

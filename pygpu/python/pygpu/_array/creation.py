@@ -22,10 +22,8 @@ def to_gpu(ary: Any, allocator: Any = None) -> GPUArray:
 
     Parameters
     ----------
-    ary : numpy.ndarray. What is copied, of any shape and strides. It may be changed when the call
-        returns.
-    allocator : callable, optional. Takes a number of bytes and returns memory, for the array and
-        the results of its operations.
+    ary : numpy.ndarray. What is copied, of any strides; it may be changed when the call returns.
+    allocator : callable, optional. Takes a number of bytes and returns memory.
 
     Examples
     --------
@@ -70,18 +68,8 @@ empty = GPUArray
 def full(
     shape: Any, fill_value: Any, dtype: Any = None, allocator: Any = None, order: str | None = "C"
 ) -> GPUArray:
-    """Returns a new array, every element of one value.
+    """Returns a new array, every element of one value, as :func:`numpy.full`.
 
-    Parameters
-    ----------
-    shape : int or sequence of int. The extents of the axes.
-    fill_value : number or GPUArray. The value; an array is broadcast.
-    dtype : dtype, optional. The type of the elements; that of `fill_value` by default.
-    allocator : callable, optional. Where the memory comes from; see :func:`to_gpu`.
-    order : {"C", "F"}. The memory order.
-
-    Examples
-    --------
     >>> gpuarray.full(3, 7).get()
     array([7, 7, 7])
     """
@@ -100,9 +88,7 @@ def _converted(value: Any, dtype: Any) -> Any:
 def zeros(
     shape: Any, dtype: Any = np.float64, allocator: Any = None, order: str | None = "C"
 ) -> GPUArray:
-    """Returns a new array of zeros.
-
-    Arguments are as in :func:`full`.
+    """Returns a new array of zeros, as :func:`numpy.zeros`.
 
     >>> gpuarray.zeros(2).get()
     array([0., 0.])
@@ -113,9 +99,7 @@ def zeros(
 def ones(
     shape: Any, dtype: Any = np.float64, allocator: Any = None, order: str | None = "C"
 ) -> GPUArray:
-    """Returns a new array of ones.
-
-    Arguments are as in :func:`full`.
+    """Returns a new array of ones, as :func:`numpy.ones`.
 
     >>> gpuarray.ones(2, int).get()
     array([1, 1])
@@ -125,18 +109,10 @@ def ones(
 
 
 def empty_like(other_ary: GPUArray, dtype: Any = None, order: str | None = "K") -> GPUArray:
-    """Returns a new array like another, its elements undefined; allocator and stream are the
-    other's.
+    """Returns a new array like another, its elements undefined, as :func:`numpy.empty_like`.
 
-    Parameters
-    ----------
-    other_ary : GPUArray. What has the shape, and the dtype unless one is given.
-    dtype : dtype, optional. The dtype of the new array.
-    order : {"C", "F", "A", "K"}. The order in memory: "A" is "F" if `other_ary` has that order
-        only, "K" is as near to that of `other_ary` as an array without gaps can be.
+    Its allocator and its stream are the other's.
 
-    Examples
-    --------
     >>> gpuarray.empty_like(gpuarray.zeros((2, 3))).shape
     (2, 3)
     """
@@ -152,9 +128,7 @@ def empty_like(other_ary: GPUArray, dtype: Any = None, order: str | None = "K") 
 
 
 def zeros_like(other_ary: GPUArray, dtype: Any = None, order: str | None = "K") -> GPUArray:
-    """Returns a new array of zeros like another.
-
-    Arguments are as in :func:`empty_like`.
+    """Returns a new array of zeros like another, as :func:`numpy.zeros_like`.
 
     >>> gpuarray.zeros_like(gpuarray.ones(2)).get()
     array([0., 0.])
@@ -164,9 +138,7 @@ def zeros_like(other_ary: GPUArray, dtype: Any = None, order: str | None = "K") 
 
 
 def ones_like(other_ary: GPUArray, dtype: Any = None, order: str | None = "K") -> GPUArray:
-    """Returns a new array of ones like another.
-
-    Arguments are as in :func:`empty_like`.
+    """Returns a new array of ones like another, as :func:`numpy.ones_like`.
 
     >>> gpuarray.ones_like(gpuarray.zeros(2)).get()
     array([1., 1.])
@@ -178,16 +150,8 @@ def ones_like(other_ary: GPUArray, dtype: Any = None, order: str | None = "K") -
 def full_like(
     other_ary: GPUArray, fill_value: Any, dtype: Any = None, order: str | None = "K"
 ) -> GPUArray:
-    """Returns a new array like another, every element of one value.
+    """Returns a new array of one value like another, as :func:`numpy.full_like`.
 
-    Other arguments are as in :func:`empty_like`.
-
-    Parameters
-    ----------
-    fill_value : number. The value of the elements.
-
-    Examples
-    --------
     >>> gpuarray.full_like(gpuarray.zeros(2), 7).get()
     array([7., 7.])
     """
@@ -196,16 +160,8 @@ def full_like(
 
 
 def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = np.float64) -> GPUArray:
-    """Returns a matrix of shape ``(N, M)`` with ones on a diagonal and zeros elsewhere.
+    """Returns a matrix with ones on a diagonal, as :func:`numpy.eye`.
 
-    Parameters
-    ----------
-    N, M : int. The numbers of rows and of columns; `N` columns without `M`.
-    k : int. How far the diagonal is above the main one.
-    dtype : dtype. The type of the elements.
-
-    Examples
-    --------
     >>> gpuarray.eye(2, dtype=int).get().tolist()
     [[1, 0], [0, 1]]
     """
@@ -215,14 +171,8 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = np.float64) -> GP
 
 
 def identity(n: int, dtype: Any = np.float64) -> GPUArray:
-    """Returns the square matrix with ones on the main diagonal and zeros elsewhere.
+    """Returns a square matrix with ones on the diagonal, as :func:`numpy.identity`.
 
-    Parameters
-    ----------
-    n, dtype : int and dtype. The number of rows and columns, and the type of the elements.
-
-    Examples
-    --------
     >>> gpuarray.identity(2, int).get().tolist()
     [[1, 0], [0, 1]]
     """
@@ -232,17 +182,8 @@ def identity(n: int, dtype: Any = np.float64) -> GPUArray:
 def linspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None
 ) -> GPUArray:
-    """Returns `num` evenly spaced numbers from `start` to `stop`.
+    """Returns evenly spaced numbers, as :func:`numpy.linspace`.
 
-    Parameters
-    ----------
-    start, stop : number. The first and the last value.
-    num : int. The number of elements.
-    endpoint : bool. Whether `stop` is the last value; else it is the one after the last.
-    dtype : dtype, optional. The type of the elements; float64 or complex128 by default.
-
-    Examples
-    --------
     >>> gpuarray.linspace(0, 1, 5).get()
     array([0.  , 0.25, 0.5 , 0.75, 1.  ])
     """
@@ -268,18 +209,8 @@ def linspace(
 
 
 def arange(*args: Any, **kwargs: Any) -> GPUArray:
-    """Returns the numbers from `start` to below `stop`, `step` apart, as
-    ``arange([start,] stop[, step], dtype=None)``.
+    """Returns the numbers from `start` to below `stop`, `step` apart, as :func:`numpy.arange`.
 
-    Parameters
-    ----------
-    *args : number. `stop`; or `start` and `stop`; or `start`, `stop` and `step`. A dtype may
-        follow.
-    **kwargs : number or dtype. The same by name. `dtype` is the type of the elements; that of the
-        numbers by default.
-
-    Examples
-    --------
     >>> gpuarray.arange(1, 7, 2).get()
     array([1, 3, 5])
     """

@@ -24,18 +24,8 @@ def clip(
     min: Any = None,
     max: Any = None,
 ) -> GPUArray:
-    """Returns the elements, or the bounds where these are nearer to the others; NaN stays.
+    """Returns the elements within bounds, as :func:`numpy.clip`; ``out`` may be `a` itself.
 
-    Parameters
-    ----------
-    a : GPUArray. The elements.
-    a_min, a_max, min, max : number or GPUArray, optional. The smallest and the largest value of the
-        result, under either name; None is no bound. Where the larger bound is below the smaller
-        one, the result is the larger one.
-    out : GPUArray, optional. Receives the result; `a` itself is allowed.
-
-    Examples
-    --------
     >>> gpuarray.clip(gpuarray.arange(5), 1, 3).get()
     array([1, 1, 2, 3, 3])
     """
@@ -59,16 +49,8 @@ def clip(
 
 def round(a: GPUArray, decimals: int = 0, out: GPUArray | None = None) -> GPUArray:
     """Returns the elements rounded to a number of decimal places, halves to even, in the dtype of
-    `a`.
+    `a`, as :func:`numpy.round`.
 
-    Parameters
-    ----------
-    a : GPUArray. The elements.
-    decimals : int. How many places; a negative number rounds to tens, hundreds and so on.
-    out : GPUArray, optional. Receives the result.
-
-    Examples
-    --------
     >>> gpuarray.round(gpuarray.to_gpu(np.array([1.26, 2.5])), 1).get()
     array([1.3, 2.5])
     """
@@ -81,17 +63,8 @@ def round(a: GPUArray, decimals: int = 0, out: GPUArray | None = None) -> GPUArr
 def nan_to_num(
     x: GPUArray, copy: bool = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None
 ) -> GPUArray:
-    """Returns the elements with numbers in place of NaN and the infinities.
+    """Returns numbers in place of NaN and the infinities, as :func:`numpy.nan_to_num`.
 
-    Parameters
-    ----------
-    x : GPUArray. The elements; of complex numbers both parts are replaced.
-    copy : bool. Whether the result is a new array; else `x` itself is changed.
-    nan, posinf, neginf : number, optional. What stands for NaN, 0 by default, and for the
-        infinities: the largest and the lowest finite number by default.
-
-    Examples
-    --------
     >>> gpuarray.nan_to_num(gpuarray.to_gpu(np.array([1.0, np.nan, np.inf])), posinf=9).get()
     array([1., 0., 9.])
     """
@@ -120,16 +93,8 @@ def nan_to_num(
 def isclose(
     a: Any, b: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
 ) -> GPUArray:
-    """Returns True where two elements differ by little: by at most ``atol + rtol * abs(b)``.
+    """Returns True where two elements differ by little, as :func:`numpy.isclose`.
 
-    Parameters
-    ----------
-    a, b : GPUArray or number. The elements; at least one is an array.
-    rtol, atol : number. The tolerances.
-    equal_nan : bool. Whether NaN is close to NaN.
-
-    Examples
-    --------
     >>> gpuarray.isclose(gpuarray.ones(2), 1.000001).get()
     array([ True,  True])
     """
@@ -157,9 +122,8 @@ def isclose(
 def allclose(
     a: Any, b: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
 ) -> bool:
-    """Returns True if all elements of two arrays differ by little; waits for the device.
-
-    Arguments are as in :func:`isclose`.
+    """Returns True if all elements differ by little, as :func:`numpy.allclose`. Waits for the
+    device.
 
     >>> gpuarray.allclose(gpuarray.ones(3), 1)
     True
@@ -168,15 +132,10 @@ def allclose(
 
 
 def array_equal(a1: GPUArray, a2: GPUArray, equal_nan: bool = False) -> bool:
-    """Returns True if two arrays have the same shape and elements; waits for the device.
+    """Returns True if two arrays have the same shape and elements, as :func:`numpy.array_equal`.
 
-    Parameters
-    ----------
-    a1, a2 : GPUArray. The arrays.
-    equal_nan : bool. Whether NaN equals NaN.
+    Waits for the device.
 
-    Examples
-    --------
     >>> gpuarray.array_equal(gpuarray.zeros(3), gpuarray.zeros(4))
     False
     """
@@ -189,17 +148,8 @@ def array_equal(a1: GPUArray, a2: GPUArray, equal_nan: bool = False) -> bool:
 
 
 def diff(a: GPUArray, n: int = 1, axis: int = -1) -> GPUArray:
-    """Returns the differences of neighbours along an axis; truth values differ where they are not
-    equal.
+    """Returns the differences of neighbours along an axis, as :func:`numpy.diff`.
 
-    Parameters
-    ----------
-    a : GPUArray. The elements.
-    n : int. How often differences are taken; each time one element less is left.
-    axis : int. The axis.
-
-    Examples
-    --------
     >>> gpuarray.diff(gpuarray.to_gpu(np.array([1, 4, 9]))).get()
     array([3, 5])
     """

@@ -39,20 +39,11 @@ def matmul(
     stream: Any = None,
     allocator: Any = None,
 ) -> GPUArray:
-    """Returns the product of matrices, by numpy's rules; ``a @ b`` is the same.
+    """Returns the product of matrices, as :func:`numpy.matmul`; ``out`` may be one of the factors.
 
     On a GPU cuBLAS or rocBLAS multiplies floating-point and complex numbers where the library is
-    found (``PYGPU_CUBLAS``, ``PYGPU_ROCBLAS``), else a kernel does. Other arguments are as in
-    :func:`dot`.
+    found (``PYGPU_CUBLAS``, ``PYGPU_ROCBLAS``), else a kernel does.
 
-    Parameters
-    ----------
-    a, b : GPUArray. Of shapes (..., m, k) and (..., k, n); axes before the last two are broadcast.
-        An array of one axis is a row on the left and a column on the right.
-    out : GPUArray, optional. Receives the product; it may be one of the factors.
-
-    Examples
-    --------
     >>> a = gpuarray.to_gpu(np.array([[1, 2], [3, 4]]))
     >>> (a @ a).get().tolist()
     [[7, 10], [15, 22]]

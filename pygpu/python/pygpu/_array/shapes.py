@@ -31,15 +31,8 @@ def iterate(a: GPUArray) -> Iterator[GPUArray]:
 
 
 def transpose(a: GPUArray, axes: Any = None) -> GPUArray:
-    """Returns the view with its axes in another order: reversed, if none is given.
+    """Returns the view with its axes in another order, as :func:`numpy.transpose`.
 
-    Parameters
-    ----------
-    a : GPUArray. The elements.
-    axes : sequence of int, optional. The axes in their new order.
-
-    Examples
-    --------
     >>> gpuarray.transpose(gpuarray.zeros((2, 3))).shape
     (3, 2)
     """
@@ -47,17 +40,11 @@ def transpose(a: GPUArray, axes: Any = None) -> GPUArray:
 
 
 def reshape(a: GPUArray, *shape: Any, **kwargs: Any) -> GPUArray:
-    """Returns the elements under another shape: a view where strides allow it, else a copy.
+    """Returns the elements under another shape, as :func:`numpy.reshape`: a view where strides
+    allow it, else a copy.
 
-    Parameters
-    ----------
-    a : GPUArray. The elements.
-    *shape : int, or one sequence of int. The extents; one may be -1, which is worked out from the
-        others.
-    order : {"C", "F", "A"}, optional. The order in which elements are read and placed.
+    The extents are one sequence or several numbers.
 
-    Examples
-    --------
     >>> gpuarray.reshape(gpuarray.arange(4), 2, -1).get().tolist()
     [[0, 1], [2, 3]]
     """
@@ -65,15 +52,8 @@ def reshape(a: GPUArray, *shape: Any, **kwargs: Any) -> GPUArray:
 
 
 def swapaxes(a: GPUArray, axis1: int, axis2: int) -> GPUArray:
-    """Returns the view with two axes exchanged.
+    """Returns the view with two axes exchanged, as :func:`numpy.swapaxes`.
 
-    Parameters
-    ----------
-    a : GPUArray. The elements.
-    axis1, axis2 : int. The axes.
-
-    Examples
-    --------
     >>> gpuarray.swapaxes(gpuarray.zeros((2, 3, 4)), 0, 2).shape
     (4, 3, 2)
     """
@@ -84,15 +64,8 @@ def swapaxes(a: GPUArray, axis1: int, axis2: int) -> GPUArray:
 
 
 def moveaxis(a: GPUArray, source: Any, destination: Any) -> GPUArray:
-    """Returns the view with some axes at other positions, the others in their order.
+    """Returns the view with some axes at other positions, as :func:`numpy.moveaxis`.
 
-    Parameters
-    ----------
-    a : GPUArray. The elements.
-    source, destination : int or sequence of int. The axes, and the position that each comes to.
-
-    Examples
-    --------
     >>> gpuarray.moveaxis(gpuarray.zeros((2, 3, 4)), 0, -1).shape
     (3, 4, 2)
     """
@@ -110,15 +83,8 @@ def moveaxis(a: GPUArray, source: Any, destination: Any) -> GPUArray:
 
 
 def expand_dims(a: GPUArray, axis: Any) -> GPUArray:
-    """Returns a view with new axes of extent 1.
+    """Returns a view with new axes of extent 1, as :func:`numpy.expand_dims`.
 
-    Parameters
-    ----------
-    a : GPUArray. The elements.
-    axis : int or tuple of int. The positions of the new axes in the result.
-
-    Examples
-    --------
     >>> gpuarray.expand_dims(gpuarray.zeros((2, 3)), (0, -1)).shape
     (1, 2, 3, 1)
     """
@@ -129,15 +95,10 @@ def expand_dims(a: GPUArray, axis: Any) -> GPUArray:
 
 
 def broadcast_to(array: GPUArray, shape: Any) -> GPUArray:
-    """Returns a view that repeats the elements to a larger shape, by numpy's rule.
+    """Returns a view that repeats the elements to a larger shape, as :func:`numpy.broadcast_to`.
 
-    Parameters
-    ----------
-    array : GPUArray. The elements. Those that are repeated cannot be written through the view.
-    shape : int or sequence of int. The shape of the view.
+    Elements that are repeated cannot be written through the view.
 
-    Examples
-    --------
     >>> gpuarray.broadcast_to(gpuarray.arange(3), (2, 3)).get().tolist()
     [[0, 1, 2], [0, 1, 2]]
     """
@@ -151,14 +112,8 @@ def broadcast_to(array: GPUArray, shape: Any) -> GPUArray:
 
 
 def broadcast_arrays(*args: GPUArray) -> tuple[GPUArray, ...]:
-    """Returns views of arrays that all have the shape which they broadcast to.
+    """Returns views of arrays under one shape, as :func:`numpy.broadcast_arrays`.
 
-    Parameters
-    ----------
-    *args : GPUArray. The arrays.
-
-    Examples
-    --------
     >>> a, b = gpuarray.broadcast_arrays(gpuarray.zeros((2, 1)), gpuarray.zeros(3))
     >>> a.shape, b.shape
     ((2, 3), (2, 3))
@@ -169,15 +124,8 @@ def broadcast_arrays(*args: GPUArray) -> tuple[GPUArray, ...]:
 
 
 def flip(m: GPUArray, axis: Any = None) -> GPUArray:
-    """Returns the view with the elements along axes in reverse order: along all, if none is given.
+    """Returns the view with the elements along axes in reverse order, as :func:`numpy.flip`.
 
-    Parameters
-    ----------
-    m : GPUArray. The elements.
-    axis : int or tuple of int, optional. The axes.
-
-    Examples
-    --------
     >>> gpuarray.flip(gpuarray.arange(3)).get()
     array([2, 1, 0])
     """
@@ -187,14 +135,8 @@ def flip(m: GPUArray, axis: Any = None) -> GPUArray:
 
 
 def fliplr(m: GPUArray) -> GPUArray:
-    """Returns the view with the elements along the second axis in reverse order.
+    """Returns the view with the second axis in reverse order, as :func:`numpy.fliplr`.
 
-    Parameters
-    ----------
-    m : GPUArray. An array of two axes or more.
-
-    Examples
-    --------
     >>> gpuarray.fliplr(gpuarray.arange(4).reshape(1, 4)).get().tolist()
     [[3, 2, 1, 0]]
     """
@@ -204,14 +146,8 @@ def fliplr(m: GPUArray) -> GPUArray:
 
 
 def flipud(m: GPUArray) -> GPUArray:
-    """Returns the view with the elements along the first axis in reverse order.
+    """Returns the view with the first axis in reverse order, as :func:`numpy.flipud`.
 
-    Parameters
-    ----------
-    m : GPUArray. An array of one axis or more.
-
-    Examples
-    --------
     >>> gpuarray.flipud(gpuarray.arange(3)).get()
     array([2, 1, 0])
     """
@@ -221,17 +157,8 @@ def flipud(m: GPUArray) -> GPUArray:
 
 
 def diagonal(a: GPUArray, offset: int = 0, axis1: int = 0, axis2: int = 1) -> GPUArray:
-    """Returns the diagonal of two axes, as the last axis of a view, which can be written, unlike
-    numpy's.
+    """Returns the diagonal of two axes, as :func:`numpy.diagonal`, in a view that can be written.
 
-    Parameters
-    ----------
-    a : GPUArray. An array of two axes or more.
-    offset : int. How far the diagonal is above the main one.
-    axis1, axis2 : int. The axes.
-
-    Examples
-    --------
     >>> gpuarray.diagonal(gpuarray.arange(9).reshape(3, 3), 1).get()
     array([1, 5])
     """
@@ -254,17 +181,8 @@ _EMPTY_PARTS = 1 << 16
 
 
 def concatenate(arrays: Any, axis: int | None = 0, allocator: Any = None) -> GPUArray:
-    """Joins arrays along an axis that they have, in the dtype that their dtypes have in common.
+    """Joins arrays along an axis that they have, as :func:`numpy.concatenate`.
 
-    Parameters
-    ----------
-    arrays : sequence of GPUArray. Arrays whose shapes agree except along `axis`.
-    axis : int or None. The axis; None joins all elements along one axis.
-    allocator : callable, optional. Where the memory comes from; from the allocator of the first
-        array by default.
-
-    Examples
-    --------
     >>> gpuarray.concatenate([gpuarray.arange(2), gpuarray.arange(3)]).get()
     array([0, 1, 0, 1, 2])
     """
@@ -274,16 +192,8 @@ def concatenate(arrays: Any, axis: int | None = 0, allocator: Any = None) -> GPU
 
 
 def stack(arrays: Any, axis: int = 0, allocator: Any = None) -> GPUArray:
-    """Joins arrays of one shape along a new axis.
+    """Joins arrays of one shape along a new axis, as :func:`numpy.stack`.
 
-    Other arguments are as in :func:`concatenate`.
-
-    Parameters
-    ----------
-    axis : int. The position of the new axis.
-
-    Examples
-    --------
     >>> gpuarray.stack([gpuarray.arange(2), gpuarray.arange(2)], axis=1).get().tolist()
     [[0, 0], [1, 1]]
     """
@@ -291,14 +201,8 @@ def stack(arrays: Any, axis: int = 0, allocator: Any = None) -> GPUArray:
 
 
 def hstack(tup: Any) -> GPUArray:
-    """Joins arrays along the second axis; along the only one where they have one.
+    """Joins arrays along the second axis, or the only one, as :func:`numpy.hstack`.
 
-    Parameters
-    ----------
-    tup : sequence of GPUArray. Arrays whose shapes agree except along that axis.
-
-    Examples
-    --------
     >>> gpuarray.hstack([gpuarray.zeros((1, 2), int), gpuarray.ones((1, 1), int)]).get().tolist()
     [[0, 0, 1]]
     """
@@ -307,14 +211,8 @@ def hstack(tup: Any) -> GPUArray:
 
 
 def vstack(tup: Any) -> GPUArray:
-    """Joins arrays along the first axis; those of one axis become rows.
+    """Joins arrays along the first axis, those of one axis as rows, as :func:`numpy.vstack`.
 
-    Parameters
-    ----------
-    tup : sequence of GPUArray. Arrays whose shapes agree except along that axis.
-
-    Examples
-    --------
     >>> gpuarray.vstack([gpuarray.arange(2), gpuarray.arange(2)]).get().tolist()
     [[0, 1], [0, 1]]
     """
@@ -323,17 +221,8 @@ def vstack(tup: Any) -> GPUArray:
 
 
 def array_split(ary: GPUArray, indices_or_sections: Any, axis: int = 0) -> list[GPUArray]:
-    """Splits an array into views; the first ones have one more element where parts cannot be equal.
+    """Splits an array into views of about equal size, as :func:`numpy.array_split`.
 
-    Parameters
-    ----------
-    ary : GPUArray. The elements.
-    indices_or_sections : int or sequence of int. The number of parts, or the indices at which a
-        part begins.
-    axis : int. The axis that is split.
-
-    Examples
-    --------
     >>> [part.get() for part in gpuarray.array_split(gpuarray.arange(3), 2)]
     [array([0, 1]), array([2])]
     """
@@ -361,9 +250,7 @@ def array_split(ary: GPUArray, indices_or_sections: Any, axis: int = 0) -> list[
 
 
 def split(ary: GPUArray, indices_or_sections: Any, axis: int = 0) -> list[GPUArray]:
-    """Splits an array into views of equal size, or at indices.
-
-    Arguments are as in :func:`array_split`.
+    """Splits an array into views of equal size, or at indices, as :func:`numpy.split`.
 
     >>> [part.get() for part in gpuarray.split(gpuarray.arange(4), 2)]
     [array([0, 1]), array([2, 3])]
@@ -380,17 +267,8 @@ def split(ary: GPUArray, indices_or_sections: Any, axis: int = 0) -> list[GPUArr
 
 
 def roll(a: GPUArray, shift: Any, axis: Any = None) -> GPUArray:
-    """Returns a copy with the elements moved along axes; those beyond the end come in front.
+    """Returns a copy with the elements moved along axes, as :func:`numpy.roll`.
 
-    Parameters
-    ----------
-    a : GPUArray. The elements.
-    shift : int or tuple of int. By how many places.
-    axis : int or tuple of int, optional. The axes; without them the elements are moved as along one
-        axis.
-
-    Examples
-    --------
     >>> gpuarray.roll(gpuarray.arange(5), 2).get()
     array([3, 4, 0, 1, 2])
     """
@@ -416,17 +294,10 @@ def roll(a: GPUArray, shift: Any, axis: Any = None) -> GPUArray:
 
 
 def repeat(a: GPUArray, repeats: int, axis: int | None = None) -> GPUArray:
-    """Returns a new array in which copies of each element follow it.
+    """Returns a new array in which copies of each element follow it, as :func:`numpy.repeat`.
 
-    Parameters
-    ----------
-    a : GPUArray. The elements.
-    repeats : int. How often: one number for all elements, unlike numpy's, which may be one for
-        each.
-    axis : int, optional. The axis; without it the elements are read as along one axis.
+    ``repeats`` is one number for all elements.
 
-    Examples
-    --------
     >>> gpuarray.repeat(gpuarray.arange(3), 2).get()
     array([0, 0, 1, 1, 2, 2])
     """
@@ -441,15 +312,8 @@ def repeat(a: GPUArray, repeats: int, axis: int | None = None) -> GPUArray:
 
 
 def tile(A: GPUArray, reps: Any) -> GPUArray:
-    """Returns a new array of copies of another, side by side.
+    """Returns a new array of copies of another, side by side, as :func:`numpy.tile`.
 
-    Parameters
-    ----------
-    A : GPUArray. The tile.
-    reps : int or sequence of int. How often along each of the last axes.
-
-    Examples
-    --------
     >>> gpuarray.tile(gpuarray.arange(2), (2, 2)).get().tolist()
     [[0, 1, 0, 1], [0, 1, 0, 1]]
     """
@@ -475,15 +339,8 @@ def trace(
     dtype: Any = None,
     out: GPUArray | None = None,
 ) -> GPUArray:
-    """Returns the sum along a diagonal.
+    """Returns the sum along a diagonal, as :func:`numpy.trace`.
 
-    Parameters
-    ----------
-    a, offset, axis1, axis2 : GPUArray and int. The diagonal; see :func:`diagonal`.
-    dtype, out : optional. As of :func:`sum`; small integers are widened.
-
-    Examples
-    --------
     >>> gpuarray.trace(gpuarray.arange(9).reshape(3, 3)).get()
     array(12)
     """
@@ -507,16 +364,8 @@ def _triangle(m: GPUArray, k: int, is_lower: bool) -> GPUArray:
 
 
 def tril(m: GPUArray, k: int = 0) -> GPUArray:
-    """Returns a copy with zeros above a diagonal.
+    """Returns a copy with zeros above a diagonal, as :func:`numpy.tril`.
 
-    Parameters
-    ----------
-    m : GPUArray. The elements; the last two axes are the matrix. One axis is every row of a square
-        matrix.
-    k : int. How far the diagonal is above the main one.
-
-    Examples
-    --------
     >>> gpuarray.tril(gpuarray.ones((2, 2), int)).get().tolist()
     [[1, 0], [1, 1]]
     """
@@ -524,9 +373,7 @@ def tril(m: GPUArray, k: int = 0) -> GPUArray:
 
 
 def triu(m: GPUArray, k: int = 0) -> GPUArray:
-    """Returns a copy with zeros below a diagonal.
-
-    Arguments are as in :func:`tril`.
+    """Returns a copy with zeros below a diagonal, as :func:`numpy.triu`.
 
     >>> gpuarray.triu(gpuarray.ones((2, 2), int)).get().tolist()
     [[1, 1], [0, 1]]
