@@ -32,3 +32,14 @@ def names(
         return value
 
     return get, lambda: sorted({*namespace, *by_name})
+
+
+def exports(
+    module: str, homes: dict[str, str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Returns the same, and ``__all__``: those of the names that are public.
+
+    What checks types finds them by ``from ... import *``.
+    """
+    found = " ".join(homes.values()).split()
+    return (*names(module, homes), [name for name in found if not name.startswith("_")])

@@ -10,19 +10,14 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from ._lazy import names as _names
+from ._lazy import exports as _exports
 
 if TYPE_CHECKING:
-    from ._compile.compilation import compile, compile_plain
-    from ._compile.kernel_modules import (
-        CudaModule,
-        DynamicModule,
-        DynamicSourceModule,
-        SourceModule,
-    )
-    from ._compile.nvcc import get_nvcc_version, preprocess_source
+    from ._compile.compilation import *  # noqa: F403
+    from ._compile.kernel_modules import *  # noqa: F403
+    from ._compile.nvcc import *  # noqa: F403
 else:
-    __getattr__, __dir__ = _names(
+    __getattr__, __dir__, __all__ = _exports(
         __name__,
         {
             "._compile.compilation": "compile compile_plain",
@@ -31,17 +26,7 @@ else:
             "._compile.nvcc": "get_nvcc_version preprocess_source",
         },
     )
+    __all__ += ["DEFAULT_NVCC_FLAGS"]
 
-__all__ = [
-    "DEFAULT_NVCC_FLAGS",
-    "CudaModule",
-    "DynamicModule",
-    "DynamicSourceModule",
-    "SourceModule",
-    "compile",
-    "compile_plain",
-    "get_nvcc_version",
-    "preprocess_source",
-]
 
 DEFAULT_NVCC_FLAGS = os.environ.get("PYCUDA_DEFAULT_NVCC_FLAGS", "").split()

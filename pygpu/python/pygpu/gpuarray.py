@@ -31,23 +31,16 @@ import numpy as np
 
 from . import _core
 from ._array.as_numpy import HOMES as _HOMES
-from ._core import ArrayFlags, GPUArray
-from ._lazy import names as _names
-from .cumath import __all__ as _cumath
+from ._core import ArrayFlags as ArrayFlags
+from ._core import GPUArray as GPUArray
+from ._lazy import exports as _exports
+from .cumath import __all__ as _cumath  # type: ignore[attr-defined]
 
 # Functions of numpy's name, but for three of PyCUDA's that are not numpy's for integers.
 _OF_CUMATH = sorted({*_cumath}.difference(("fabs", "frexp", "modf", "minimum", "maximum")))
 
 if TYPE_CHECKING:
-    from ._array.advanced_indexing import (
-        compress,
-        flatnonzero,
-        multi_put,
-        multi_take,
-        multi_take_put,
-        nonzero,
-        take,
-    )
+    from ._array.advanced_indexing import *  # noqa: F403
     from ._array.as_numpy.conversion import *  # noqa: F403
     from ._array.as_numpy.linear import *  # noqa: F403
     from ._array.as_numpy.numeric import *  # noqa: F403
@@ -55,72 +48,34 @@ if TYPE_CHECKING:
     from ._array.as_numpy.shaping import *  # noqa: F403
     from ._array.as_numpy.statistics import *  # noqa: F403
     from ._array.as_numpy.storing import *  # noqa: F403
-    from ._array.axes import argmax, argmin, argsort, cumprod, cumsum, sort
-    from ._array.creation import (
-        arange,
-        empty,
-        empty_like,
-        eye,
-        full,
-        full_like,
-        identity,
-        linspace,
-        ones,
-        ones_like,
-        to_gpu,
-        to_gpu_async,
-        zeros,
-        zeros_like,
-    )
-    from ._array.moments import mean, std, var
-    from ._array.numerics import allclose, array_equal, clip, diff, isclose, nan_to_num, round
-    from ._array.products import dot, matmul, subset_dot, subset_max, subset_min, subset_sum
+    from ._array.axes import *  # noqa: F403
+    from ._array.creation import *  # noqa: F403
+    from ._array.moments import mean as mean
+    from ._array.moments import std as std
+    from ._array.moments import var as var
+    from ._array.numerics import *  # noqa: F403
+    from ._array.products import *  # noqa: F403
     from ._array.pycuda_methods import _get_common_dtype  # noqa: F401
-    from ._array.reductions import (
-        all,
-        amax,
-        amin,
-        any,
-        count_nonzero,
-        max,
-        min,
-        nanprod,
-        nansum,
-        prod,
-        ptp,
-        sum,
-    )
-    from ._array.shapes import (
-        array_split,
-        broadcast_arrays,
-        broadcast_to,
-        concatenate,
-        diagonal,
-        expand_dims,
-        flip,
-        fliplr,
-        flipud,
-        hstack,
-        moveaxis,
-        repeat,
-        reshape,
-        roll,
-        split,
-        stack,
-        swapaxes,
-        tile,
-        trace,
-        transpose,
-        tril,
-        triu,
-        vstack,
-    )
-    from ._array.vector_types import vec
-    from ._exchange.protocols import from_cuda_array_interface, from_dlpack
-    from .characterize import has_double_support
+    from ._array.reductions import all as all
+    from ._array.reductions import amax as amax
+    from ._array.reductions import amin as amin
+    from ._array.reductions import any as any
+    from ._array.reductions import count_nonzero as count_nonzero
+    from ._array.reductions import max as max
+    from ._array.reductions import min as min
+    from ._array.reductions import nanprod as nanprod
+    from ._array.reductions import nansum as nansum
+    from ._array.reductions import prod as prod
+    from ._array.reductions import ptp as ptp
+    from ._array.reductions import sum as sum
+    from ._array.shapes import *  # noqa: F403
+    from ._array.vector_types import *  # noqa: F403
+    from ._exchange.protocols import from_cuda_array_interface as from_cuda_array_interface
+    from ._exchange.protocols import from_dlpack as from_dlpack
+    from .characterize import has_double_support as has_double_support
     from .cumath import *  # noqa: F403
 else:
-    __getattr__, __dir__ = _names(
+    __getattr__, __dir__, __all__ = _exports(
         __name__,
         {
             "._array.advanced_indexing": """
@@ -146,103 +101,8 @@ else:
             **_HOMES,
         },
     )
-
-__all__ = [
-    "ArrayFlags",
-    "GPUArray",
-    "all",
-    "allclose",
-    "amax",
-    "amin",
-    "any",
-    "arange",
-    "argmax",
-    "argmin",
-    "argsort",
-    "array_equal",
-    "array_split",
-    "broadcast_arrays",
-    "broadcast_to",
-    "clip",
-    "compress",
-    "concatenate",
-    "count_nonzero",
-    "cumprod",
-    "cumsum",
-    "diagonal",
-    "diff",
-    "dot",
-    "empty",
-    "empty_like",
-    "expand_dims",
-    "eye",
-    "flatnonzero",
-    "flip",
-    "fliplr",
-    "flipud",
-    "from_cuda_array_interface",
-    "from_dlpack",
-    "full",
-    "full_like",
-    "has_double_support",
-    "hstack",
-    "identity",
-    "if_positive",
-    "isclose",
-    "linspace",
-    "logical_and",
-    "logical_not",
-    "logical_or",
-    "matmul",
-    "max",
-    "maximum",
-    "mean",
-    "min",
-    "minimum",
-    "moveaxis",
-    "multi_put",
-    "multi_take",
-    "multi_take_put",
-    "nan_to_num",
-    "nanprod",
-    "nansum",
-    "nonzero",
-    "ones",
-    "ones_like",
-    "prod",
-    "ptp",
-    "repeat",
-    "reshape",
-    "roll",
-    "round",
-    "sort",
-    "splay",
-    "split",
-    "stack",
-    "std",
-    "subset_dot",
-    "subset_max",
-    "subset_min",
-    "subset_sum",
-    "sum",
-    "swapaxes",
-    "take",
-    "tile",
-    "to_gpu",
-    "to_gpu_async",
-    "trace",
-    "transpose",
-    "tril",
-    "triu",
-    "var",
-    "vec",
-    "vstack",
-    "where",
-    "zeros",
-    "zeros_like",
-]
-
-__all__ += [*" ".join(_HOMES.values()).split(), *_OF_CUMATH]
+    __all__ += ["ArrayFlags", "GPUArray", "if_positive", "logical_and", "logical_not"]
+    __all__ += ["logical_or", "maximum", "minimum", "splay", "where"]
 
 _minimum, _maximum, _logical_and, _logical_or, _logical_not = map(
     _core.named_functions["gpuarray"].__getitem__,

@@ -7,29 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ._lazy import names as _names
+from ._lazy import exports as _exports
 
 if TYPE_CHECKING:
-    from ._kernels.c_types import dtype_to_ctype
-    from ._kernels.reduction_functions import (
-        get_all_kernel,
-        get_any_kernel,
-        get_dot_kernel,
-        get_minmax_kernel,
-        get_minmax_neutral,
-        get_subset_dot_kernel,
-        get_subset_minmax_kernel,
-        get_subset_sum_kernel,
-        get_sum_kernel,
-    )
-    from ._kernels.reduction_kernel import (
-        ReductionKernel,
-        get_reduction_kernel_and_types,
-        get_reduction_module,
-    )
-    from .tools import context_dependent_memoize
+    from ._kernels.c_types import dtype_to_ctype as dtype_to_ctype
+    from ._kernels.reduction_functions import *  # noqa: F403
+    from ._kernels.reduction_kernel import *  # noqa: F403
+    from .tools import context_dependent_memoize as context_dependent_memoize
 else:
-    __getattr__, __dir__ = _names(
+    __getattr__, __dir__, __all__ = _exports(
         __name__,
         {
             "._kernels.c_types": "dtype_to_ctype",
@@ -42,20 +28,3 @@ else:
             ".tools": "context_dependent_memoize",
         },
     )
-
-__all__ = [
-    "ReductionKernel",
-    "context_dependent_memoize",
-    "dtype_to_ctype",
-    "get_all_kernel",
-    "get_any_kernel",
-    "get_dot_kernel",
-    "get_minmax_kernel",
-    "get_minmax_neutral",
-    "get_reduction_kernel_and_types",
-    "get_reduction_module",
-    "get_subset_dot_kernel",
-    "get_subset_minmax_kernel",
-    "get_subset_sum_kernel",
-    "get_sum_kernel",
-]

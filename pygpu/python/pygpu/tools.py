@@ -8,69 +8,33 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from . import driver
-from ._core import (
-    DeviceMemoryPool,
-    PageLockedAllocator,
-    PageLockedMemoryPool,
-    PooledDeviceAllocation,
-    PooledHostAllocation,
-    bitlog2,
-)
-from ._lazy import names as _names
+from ._lazy import exports as _exports
 
 if TYPE_CHECKING:
-    from ._driver.debug_pool import DebugMemoryPool
-    from ._kernels.c_types import (
-        Argument,
-        ScalarArg,
-        VectorArg,
-        base_dtype_to_ctype,
-        dtype_to_ctype,
-        get_arg_type,
-        get_or_register_dtype,
-        match_dtype_to_c_struct,
-        parse_c_arg,
-        register_dtype,
-    )
+    from ._core import DeviceMemoryPool as DeviceMemoryPool
+    from ._core import PageLockedAllocator as PageLockedAllocator
+    from ._core import PageLockedMemoryPool as PageLockedMemoryPool
+    from ._core import PooledDeviceAllocation as PooledDeviceAllocation
+    from ._core import PooledHostAllocation as PooledHostAllocation
+    from ._core import bitlog2 as bitlog2
+    from ._driver.debug_pool import DebugMemoryPool as DebugMemoryPool
+    from ._kernels.c_types import *  # noqa: F403
 else:
-    __getattr__, __dir__ = _names(
+    __getattr__, __dir__, __all__ = _exports(
         __name__,
         {
+            "._core": """
+                DeviceMemoryPool PageLockedAllocator PageLockedMemoryPool PooledDeviceAllocation
+                PooledHostAllocation bitlog2""",
             "._driver.debug_pool": "DebugMemoryPool",
             "._kernels.c_types": """
                 Argument ScalarArg VectorArg base_dtype_to_ctype dtype_to_ctype get_arg_type
                 get_or_register_dtype match_dtype_to_c_struct parse_c_arg register_dtype""",
         },
     )
-
-__all__ = [
-    "Argument",
-    "DebugMemoryPool",
-    "DeviceData",
-    "DeviceMemoryPool",
-    "OccupancyRecord",
-    "PageLockedAllocator",
-    "PageLockedMemoryPool",
-    "PooledDeviceAllocation",
-    "PooledHostAllocation",
-    "ScalarArg",
-    "VectorArg",
-    "base_dtype_to_ctype",
-    "bitlog2",
-    "clear_context_caches",
-    "context_dependent_memoize",
-    "context_dependent_memoized_functions",
-    "dtype_to_ctype",
-    "get_arg_type",
-    "get_default_device",
-    "get_or_register_dtype",
-    "init_cuda_context_fixture",
-    "make_default_context",
-    "mark_cuda_test",
-    "match_dtype_to_c_struct",
-    "parse_c_arg",
-    "register_dtype",
-]
+    __all__ += ["DeviceData", "OccupancyRecord", "clear_context_caches", "get_default_device"]
+    __all__ += ["context_dependent_memoize", "context_dependent_memoized_functions"]
+    __all__ += ["init_cuda_context_fixture", "make_default_context", "mark_cuda_test"]
 
 
 def get_default_device(default: int = 0) -> driver.Device:

@@ -46,7 +46,7 @@ OTHER_NAMES = re.compile(r"ERROR_\w+|CARGO_PKG_\w+")
 
 TEXT = re.compile(r'(?<![b\w])"([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*)"')
 RUST_TESTS = re.compile(r"^#\[cfg\([^\n]*\btest\b[^\n]*\nmod \w+ \{\n.*?^\}\n", re.S | re.M)
-PYTHON_ALL = re.compile(r"^__all__ = \[.*?\]", re.S | re.M)
+PYTHON_ALL = re.compile(r"^ *__all__ \+?= \[.*?\]", re.S | re.M)
 RUST_COMMENT = re.compile(r"^\s*//.*\n", re.MULTILINE)
 
 

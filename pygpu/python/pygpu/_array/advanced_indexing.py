@@ -19,6 +19,16 @@ from .._core import GPUArray
 from .axes import along_axis
 from .creation import to_gpu
 
+__all__ = [
+    "compress",
+    "flatnonzero",
+    "multi_put",
+    "multi_take",
+    "multi_take_put",
+    "nonzero",
+    "take",
+]
+
 _ALL = slice(None)
 
 

@@ -12,24 +12,13 @@ from .._core import GPUArray, Reduction
 
 # numpy has them in another place before version 2.
 try:
-    from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
+    from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple  # noqa: F401
 except ImportError:  # pragma: no cover
     from numpy.core.numeric import (  # type: ignore[no-redef]
         normalize_axis_index,
-        normalize_axis_tuple,
     )
 
-__all__ = [
-    "along_axis",
-    "argmax",
-    "argmin",
-    "argsort",
-    "cumprod",
-    "cumsum",
-    "normalize_axis_index",
-    "normalize_axis_tuple",
-    "sort",
-]
+__all__ = ["argmax", "argmin", "argsort", "cumprod", "cumsum", "sort"]
 
 
 def along_axis(a: GPUArray, axis: Any) -> tuple[GPUArray, int]:

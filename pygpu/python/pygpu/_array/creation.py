@@ -16,6 +16,23 @@ from .._arguments import gpu_array, whole
 from .._core import GPUArray
 from .shapes import diagonal
 
+__all__ = [
+    "arange",
+    "empty",
+    "empty_like",
+    "eye",
+    "full",
+    "full_like",
+    "identity",
+    "linspace",
+    "ones",
+    "ones_like",
+    "to_gpu",
+    "to_gpu_async",
+    "zeros",
+    "zeros_like",
+]
+
 
 def to_gpu(ary: Any, allocator: Any = None) -> GPUArray:
     """Copies a numpy array to the device; its axes keep their order in memory.

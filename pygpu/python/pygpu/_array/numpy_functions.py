@@ -23,6 +23,7 @@ from .reductions import REDUCTIONS, UNSET, mask_of, reduce_some
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+_OWN = frozenset(gpuarray.__all__)  # type: ignore[attr-defined]
 # They ask an array for its dtype only. numpy before 2 looks at the element of an array without
 # axes, so they get the dtype itself.
 _OF_DTYPES = {np.can_cast, np.result_type}
@@ -59,7 +60,7 @@ def _counterpart(name: str) -> Callable[..., Any] | None:
     """Returns what does the work of numpy's function on the device."""
     if name in DIFFERENT:
         return getattr(import_module(f".as_numpy.{DIFFERENT[name]}", __package__), name)
-    if name in gpuarray.__all__:
+    if name in _OWN:
         return getattr(gpuarray, name)
     method = getattr(GPUArray, name, None)
     if name.startswith("_") or method is None:
@@ -218,7 +219,7 @@ def _apply(name: str, operands: Any, kwargs: dict[str, Any]) -> Any:
     function = _core.universal_functions.get(_ALIASES.get(name, name))
     if function is None:
         pair = _composed(name)
-        if pair is None and name in gpuarray.__all__:
+        if pair is None and name in _OWN:
             pair = getattr(gpuarray, name)
         if pair is None:
             raise _refusal(f"numpy.{name}")

@@ -9,6 +9,8 @@ from .. import _core
 from .._core import GPUArray, Reduction
 from .advanced_indexing import take
 
+__all__ = ["dot", "matmul", "subset_dot", "subset_max", "subset_min", "subset_sum"]
+
 
 def dot(
     a: GPUArray, b: GPUArray, dtype: Any = None, stream: Any = None, allocator: Any = None

@@ -15,6 +15,32 @@ from .axes import along_axis, normalize_axis_index, normalize_axis_tuple
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+__all__ = [
+    "array_split",
+    "broadcast_arrays",
+    "broadcast_to",
+    "concatenate",
+    "diagonal",
+    "expand_dims",
+    "flip",
+    "fliplr",
+    "flipud",
+    "hstack",
+    "moveaxis",
+    "repeat",
+    "reshape",
+    "roll",
+    "split",
+    "stack",
+    "swapaxes",
+    "tile",
+    "trace",
+    "transpose",
+    "tril",
+    "triu",
+    "vstack",
+]
+
 
 def strided_view(a: GPUArray, shape: Any, strides: Any, offset: int = 0) -> GPUArray:
     """Returns a view of `a` with another shape and strides, `offset` bytes from its start."""

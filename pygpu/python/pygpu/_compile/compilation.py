@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+__all__ = ["compile", "compile_plain"]
+
 _FILE = "kernel.cu"
 
 # What nvcc takes from the host's sys/types.h without being asked.

@@ -16,6 +16,8 @@ from .c_text import code_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+__all__ = ["CudaModule", "DynamicModule", "DynamicSourceModule", "SourceModule"]
+
 
 # A launch of a kernel by another, or a call of a function that CUDA's runtime has for kernels.
 _OF_RUNTIME = re.compile(r"<<<|\bcuda[A-Z]\w*\s*\(")

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import subprocess
     from collections.abc import Sequence
 
+__all__ = ["get_nvcc_version", "preprocess_source"]
+
 # Options that speak to the host's compiler or to nvcc's own work: code for a device is the same
 # without them. The first ones have a value.
 _WITH_VALUE: tuple[str, ...] = (

@@ -23,6 +23,27 @@ if TYPE_CHECKING:
 
     from .._driver.textures import TextureReference
 
+__all__ = [
+    "get_axpbyz_kernel",
+    "get_axpbz_kernel",
+    "get_binary_func_kernel",
+    "get_binary_func_scalar_kernel",
+    "get_binary_minmax_kernel",
+    "get_binary_op_kernel",
+    "get_fmod_kernel",
+    "get_frexp_kernel",
+    "get_if_positive_kernel",
+    "get_ldexp_kernel",
+    "get_linear_combination_kernel",
+    "get_logical_not_kernel",
+    "get_modf_kernel",
+    "get_pow_array_kernel",
+    "get_rdivide_elwise_kernel",
+    "get_scalar_op_kernel",
+    "get_unary_func_kernel",
+    "get_where_kernel",
+]
+
 
 def typed(arguments: str, **types: Any) -> str:
     """Fills the C names of dtypes into a declaration."""

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from .._driver.textures import TextureReference
     from ..compiler import SourceModule
 
+__all__ = ["ElementwiseKernel"]
+
 
 class _Modules:
     """The modules of one source on one device, as one module to a texture reference: what is bound

@@ -14,6 +14,19 @@ from .elementwise_source import get_elwise_kernel
 if TYPE_CHECKING:
     from .._driver.textures import TextureReference
 
+__all__ = [
+    "get_arange_kernel",
+    "get_conj_kernel",
+    "get_copy_kernel",
+    "get_fill_kernel",
+    "get_imag_kernel",
+    "get_put_kernel",
+    "get_real_kernel",
+    "get_reverse_kernel",
+    "get_take_kernel",
+    "get_take_put_kernel",
+]
+
 
 @context_dependent_memoize
 def get_take_kernel(

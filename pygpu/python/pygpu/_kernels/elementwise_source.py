@@ -16,6 +16,13 @@ if TYPE_CHECKING:
 
     from ..compiler import SourceModule
 
+__all__ = [
+    "get_elwise_kernel",
+    "get_elwise_kernel_and_types",
+    "get_elwise_module",
+    "get_elwise_range_module",
+]
+
 FROM_RANGE = ("long start", "long stop", "long step")
 
 

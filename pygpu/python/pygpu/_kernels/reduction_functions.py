@@ -11,6 +11,18 @@ from .c_types import VectorArg
 from .reduction_kernel import ReductionKernel
 from .snippets import Declared
 
+__all__ = [
+    "get_all_kernel",
+    "get_any_kernel",
+    "get_dot_kernel",
+    "get_minmax_kernel",
+    "get_minmax_neutral",
+    "get_subset_dot_kernel",
+    "get_subset_minmax_kernel",
+    "get_subset_sum_kernel",
+    "get_sum_kernel",
+]
+
 _INFINITY = "#define MY_INFINITY __int_as_float(0x7f800000)"
 
 

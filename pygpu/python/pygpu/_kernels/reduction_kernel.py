@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from ..compiler import SourceModule
 
+__all__ = ["ReductionKernel", "get_reduction_kernel_and_types", "get_reduction_module"]
+
 PARTIALS = "pycuda_reduction_inp"
 # Values that a thread of the host combines elements into: a power of two.
 _LANES = 16

@@ -12,58 +12,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .._lazy import names as _names
+from .._lazy import exports as _exports
 
 if TYPE_CHECKING:
-    from . import cudadrv
-    from ._context import MemoryInfo
-    from ._creation import (
-        as_cuda_array,
-        device_array,
-        device_array_like,
-        from_cuda_array_interface,
-        is_cuda_array,
-        open_ipc_array,
-        to_device,
-    )
-    from ._devices import (
-        close,
-        current_context,
-        defer_cleanup,
-        detect,
-        get_current_device,
-        gpus,
-        is_available,
-        list_devices,
-        profile_start,
-        profile_stop,
-        profiling,
-        require_context,
-        select_device,
-        synchronize,
-    )
-    from ._host_array import (
-        managed_array,
-        mapped,
-        mapped_array,
-        mapped_array_like,
-        pinned,
-        pinned_array,
-        pinned_array_like,
-    )
-    from ._ipc import IpcHandle
-    from ._stream import (
-        default_stream,
-        event,
-        event_elapsed_time,
-        external_stream,
-        legacy_default_stream,
-        per_thread_default_stream,
-        stream,
-    )
-    from .cudadrv import devicearray, devices, driver
+    from . import cudadrv as cudadrv
+    from ._context import *  # noqa: F403
+    from ._creation import *  # noqa: F403
+    from ._devices import *  # noqa: F403
+    from ._host_array import *  # noqa: F403
+    from ._ipc import *  # noqa: F403
+    from ._stream import *  # noqa: F403
+    from .cudadrv import devicearray as devicearray
+    from .cudadrv import devices as devices
+    from .cudadrv import driver as driver
 else:
-    _get, __dir__ = _names(
+    _get, __dir__, __all__ = _exports(
         __name__,
         {
             ".": "cudadrv",
@@ -85,50 +48,6 @@ else:
             ".cuda.cudadrv": "devicearray devices driver",
         },
     )
-
-__all__ = [
-    "IpcHandle",
-    "MemoryInfo",
-    "as_cuda_array",
-    "close",
-    "cudadrv",
-    "current_context",
-    "default_stream",
-    "defer_cleanup",
-    "detect",
-    "device_array",
-    "device_array_like",
-    "devicearray",
-    "devices",
-    "driver",
-    "event",
-    "event_elapsed_time",
-    "external_stream",
-    "from_cuda_array_interface",
-    "get_current_device",
-    "gpus",
-    "is_available",
-    "is_cuda_array",
-    "legacy_default_stream",
-    "list_devices",
-    "managed_array",
-    "mapped",
-    "mapped_array",
-    "mapped_array_like",
-    "open_ipc_array",
-    "per_thread_default_stream",
-    "pinned",
-    "pinned_array",
-    "pinned_array_like",
-    "profile_start",
-    "profile_stop",
-    "profiling",
-    "require_context",
-    "select_device",
-    "stream",
-    "synchronize",
-    "to_device",
-]
 
 
 if not TYPE_CHECKING:

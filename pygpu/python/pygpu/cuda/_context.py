@@ -20,6 +20,8 @@ from ._memory import BYTE, DeviceAddress, MemoryPointer
 if TYPE_CHECKING:
     from ._devices import Device
 
+__all__ = ["MemoryInfo"]
+
 
 class MemoryInfo(NamedTuple):
     """Free and total bytes of a device's memory.

@@ -20,6 +20,16 @@ from ._memory import is_device_memory, memory_size_from_info
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
+__all__ = [
+    "as_cuda_array",
+    "device_array",
+    "device_array_like",
+    "from_cuda_array_interface",
+    "is_cuda_array",
+    "open_ipc_array",
+    "to_device",
+]
+
 
 def from_cuda_array_interface(
     desc: dict[str, Any], owner: Any = None, sync: bool = True

@@ -13,6 +13,23 @@ from .._driver.device import Device as _Device
 from .._errors import BackendUnavailable
 from ._context import Context
 
+__all__ = [
+    "close",
+    "current_context",
+    "defer_cleanup",
+    "detect",
+    "get_current_device",
+    "gpus",
+    "is_available",
+    "list_devices",
+    "profile_start",
+    "profile_stop",
+    "profiling",
+    "require_context",
+    "select_device",
+    "synchronize",
+]
+
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 

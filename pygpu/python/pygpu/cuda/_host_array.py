@@ -19,6 +19,16 @@ from ._memory import DeviceAddress, bytes_spanned, host_memory_extents, memory_s
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
+__all__ = [
+    "managed_array",
+    "mapped",
+    "mapped_array",
+    "mapped_array_like",
+    "pinned",
+    "pinned_array",
+    "pinned_array_like",
+]
+
 
 class DeviceVisibleNDArray(np.ndarray):
     """A numpy array in memory that the device uses, too; views of it are of this class."""

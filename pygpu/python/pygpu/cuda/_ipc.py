@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from ._context import Context
 
+__all__ = ["IpcHandle"]
+
 _HANDLE_BYTES = 64
 
 

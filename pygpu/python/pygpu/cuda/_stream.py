@@ -16,6 +16,16 @@ from ._memory import stream_or_none
 if TYPE_CHECKING:
     import asyncio
 
+__all__ = [
+    "default_stream",
+    "event",
+    "event_elapsed_time",
+    "external_stream",
+    "legacy_default_stream",
+    "per_thread_default_stream",
+    "stream",
+]
+
 _DISABLE_TIMING = 2
 _DEFAULT_NAMES = {
     0: "<Default CUDA stream>",
