@@ -197,9 +197,16 @@ def _resolved(path, value):
     return getattr(importlib.import_module(module), name, None) if module else None
 
 
+def _listed(page):
+    return {name for group, _ in entries(sections(page).get("Parameters", "")) for name in group}
+
+
 def _elsewhere(value, text):
-    """The names that the pages list which "Arguments are as in" links to."""
-    names = set()
+    """The names that the module lists for all of its functions, and those of the pages which
+    "Arguments are as in" links to."""
+    home = inspect.unwrap(value) if inspect.isroutine(value) else value
+    module = sys.modules.get(getattr(home, "__module__", None) or "")
+    names = _listed(inspect.getdoc(module) or "")
     for links in re.findall(r"rguments\s+are\s+as\s+in\s+((?::\w+:`[^`]+`(?:\s+and\s+)?)+)", text):
         for path in re.findall(r"`([\w.]+)`", links):
             other = _resolved(path, value)
@@ -207,8 +214,7 @@ def _elsewhere(value, text):
                 names |= set(_parameters(value))
             elif other is not None and other is not value:
                 page = inspect.getdoc(other) or ""
-                listed = entries(sections(page).get("Parameters", ""))
-                names |= {name for group, _ in listed for name in group} | _elsewhere(other, page)
+                names |= _listed(page) | _elsewhere(other, page)
     return names
 
 

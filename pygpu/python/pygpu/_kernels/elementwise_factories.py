@@ -1,9 +1,16 @@
-"""PyCUDA's factories of kernels of its own arrays' arithmetic, functions and selections, for
+"""PyCUDA's factories of kernels of its own arrays' arithmetic, functions, selections and moves, for
 programs that call them: the arrays of this package have kernels of their own.
 
-Each returns a prepared kernel for contiguous arrays, whose last argument is the number of elements.
-They raise ``Unsupported`` where the backend compiles no kernels, and ``CompileError`` for an
-operator or a function that CUDA C does not have for the dtypes.
+Each returns a prepared kernel for contiguous arrays, whose last argument ``n`` is the number of
+elements. They raise ``Unsupported`` where the backend compiles no kernels, and ``CompileError`` for
+an operator or a function that CUDA C does not have for the dtypes.
+
+Parameters
+----------
+dtype, dtype_x, dtype_y, dtype_z : dtype. The dtypes of the arrays, or numbers, of these names.
+dtype_a, dtype_dest, dtype_src, dtype_out, in_dtype, out_dtype : dtype. Likewise.
+crit_dtype, idx_dtype, real_dtype, conj_dtype : dtype. Likewise, of a criterion, of indices and of
+    results.
 """
 
 from __future__ import annotations
@@ -24,38 +31,48 @@ if TYPE_CHECKING:
     from .._driver.textures import TextureReference
 
 __all__ = [
+    "get_arange_kernel",
     "get_axpbyz_kernel",
     "get_axpbz_kernel",
     "get_binary_func_kernel",
     "get_binary_func_scalar_kernel",
     "get_binary_minmax_kernel",
     "get_binary_op_kernel",
+    "get_conj_kernel",
+    "get_copy_kernel",
+    "get_fill_kernel",
     "get_fmod_kernel",
     "get_frexp_kernel",
     "get_if_positive_kernel",
+    "get_imag_kernel",
     "get_ldexp_kernel",
     "get_linear_combination_kernel",
     "get_logical_not_kernel",
     "get_modf_kernel",
     "get_pow_array_kernel",
+    "get_put_kernel",
     "get_rdivide_elwise_kernel",
+    "get_real_kernel",
+    "get_reverse_kernel",
     "get_scalar_op_kernel",
+    "get_take_kernel",
+    "get_take_put_kernel",
     "get_unary_func_kernel",
     "get_where_kernel",
 ]
 
 
-def typed(arguments: str, **types: Any) -> str:
+def _typed(arguments: str, **types: Any) -> str:
     """Fills the C names of dtypes into a declaration."""
     return arguments.format(**{name: dtype_to_ctype(dtype) for name, dtype in types.items()})
 
 
-def unary(value: str, dtype: Any, dtype_z: Any, name: str) -> _core.Function:
-    arguments = typed("{y} *y, {z} *z", y=dtype, z=dtype_z)
+def _unary(value: str, dtype: Any, dtype_z: Any, name: str) -> _core.Function:
+    arguments = _typed("{y} *y, {z} *z", y=dtype, z=dtype_z)
     return get_elwise_kernel(arguments, f"z[i] = {value}", name)
 
 
-def textured(
+def _textured(
     arguments: list[Any], operation: str, name: str, textures: dict[str, Any], loop_prep: str = ""
 ) -> tuple[_core.Function, list[TextureReference]]:
     """Returns a prepared kernel that reads elements through texture references, which have the
@@ -79,17 +96,16 @@ def textured(
 def get_linear_combination_kernel(
     summand_descriptors: Sequence[tuple[bool, Any, Any]], dtype_z: Any
 ) -> tuple[_core.Function, list[TextureReference]]:
-    """Returns a prepared kernel of ``z = a0 x0 + a1 x1 + ...``, and texture references.
+    """Returns a kernel of ``z = a0 x0 + a1 x1 + ...``, and texture references.
 
     The kernel's arguments are ``a0, x0, a1, x1, ..., z, n``, without the factors that are in device
-    memory: it reads those through the references. Raises ``Unsupported`` if a factor is in device
-    memory, and the device has no textures.
+    memory: it reads those through the references. Raises ``Unsupported`` if there are any and the
+    device has no textures.
 
     Parameters
     ----------
     summand_descriptors : tuple of tuple. For each summand: whether its factor is in device memory,
         the dtype of the factor, and that of the array.
-    dtype_z : dtype. The dtype of the result.
 
     Examples
     --------
@@ -115,7 +131,7 @@ def get_linear_combination_kernel(
     operation, name = f"z[i] = {total}", "linear_combination"
     if not textures:
         return get_elwise_kernel(arguments, operation, name), []
-    return textured(arguments, operation, name, textures, loop_prep=";\n".join(factors))
+    return _textured(arguments, operation, name, textures, loop_prep=";\n".join(factors))
 
 
 def _real_part(dtype_z: Any, dtype: Any) -> Any:
@@ -128,13 +144,11 @@ def _real_part(dtype_z: Any, dtype: Any) -> Any:
 def get_axpbyz_kernel(
     dtype_x: Any, dtype_y: Any, dtype_z: Any, x_is_scalar: bool = False, y_is_scalar: bool = False
 ) -> _core.Function:
-    """Returns a prepared kernel of ``z = a x + b y``, with the arguments ``a, x, b, y, z, n``.
+    """Returns a kernel of ``z = a x + b y``, with the arguments ``a, x, b, y, z, n``.
 
     Parameters
     ----------
-    dtype_x, dtype_y, dtype_z : dtype. The dtypes of the arrays; a factor has that of its array.
-    x_is_scalar, y_is_scalar : bool. Whether the array has one element, for all elements of the
-        result.
+    x_is_scalar, y_is_scalar : bool. Whether the array has one element, for all of the result.
 
     Examples
     --------
@@ -144,7 +158,7 @@ def get_axpbyz_kernel(
     >>> z
     array([ 0.,  7., 14.], dtype=float32)
     """
-    arguments = typed("{x} a, {x} *x, {y} b, {y} *y, {z} *z", x=dtype_x, y=dtype_y, z=dtype_z)
+    arguments = _typed("{x} a, {x} *x, {y} b, {y} *y, {z} *z", x=dtype_x, y=dtype_y, z=dtype_z)
     x_type = dtype_to_ctype(_real_part(dtype_z, dtype_x))
     y_type = dtype_to_ctype(_real_part(dtype_z, dtype_y))
     x, y = "x[0]" if x_is_scalar else "x[i]", "y[0]" if y_is_scalar else "y[i]"
@@ -154,21 +168,15 @@ def get_axpbyz_kernel(
 
 @context_dependent_memoize
 def get_axpbz_kernel(dtype_x: Any, dtype_z: Any) -> _core.Function:
-    """Returns a prepared kernel of ``z = a x + b``, with the arguments ``a, x, b, z, n``.
+    """Returns a kernel of ``z = a x + b``, with the arguments ``a, x, b, z, n``.
 
-    Parameters
-    ----------
-    dtype_x, dtype_z : dtype. The dtypes of the arrays; both numbers have that of ``z``.
-
-    Examples
-    --------
     >>> x, z = gpuarray.arange(3, dtype=np.float32), gpuarray.empty(3, np.float32)
     >>> axpbz = get_axpbz_kernel(np.float32, np.float32)
     >>> axpbz.prepared_call(z._grid, z._block, 2, x.gpudata, 1, z.gpudata, 3)
     >>> z
     array([1., 3., 5.], dtype=float32)
     """
-    arguments = typed("{z} a, {x} *x, {z} b, {z} *z", x=dtype_x, z=dtype_z)
+    arguments = _typed("{z} a, {x} *x, {z} b, {z} *z", x=dtype_x, z=dtype_z)
     return get_elwise_kernel(arguments, "z[i] = a * x[i] + b", "axpb")
 
 
@@ -181,7 +189,7 @@ def get_binary_op_kernel(
     x_is_scalar: bool = False,
     y_is_scalar: bool = False,
 ) -> _core.Function:
-    """Returns a prepared kernel of ``z = x operator y``, with the arguments ``x, y, z, n``.
+    """Returns a kernel of ``z = x operator y``, with the arguments ``x, y, z, n``.
 
     Other arguments are as in :func:`get_axpbyz_kernel`.
 
@@ -197,7 +205,7 @@ def get_binary_op_kernel(
     >>> z
     array([0., 1., 4., 9.], dtype=float32)
     """
-    arguments = typed("{x} *x, {y} *y, {z} *z", x=dtype_x, y=dtype_y, z=dtype_z)
+    arguments = _typed("{x} *x, {y} *y, {z} *z", x=dtype_x, y=dtype_y, z=dtype_z)
     x_type = dtype_to_ctype(_real_part(dtype_z, dtype_x))
     y_type = dtype_to_ctype(_real_part(dtype_z, dtype_y))
     x, y = "x[0]" if x_is_scalar else "x[i]", "y[0]" if y_is_scalar else "y[i]"
@@ -207,55 +215,42 @@ def get_binary_op_kernel(
 
 @context_dependent_memoize
 def get_rdivide_elwise_kernel(dtype_x: Any, dtype_z: Any) -> _core.Function:
-    """Returns a prepared kernel of ``z = y / x`` with a number ``y``: the arguments are ``x, y, z,
-    n``.
+    """Returns a kernel of ``z = y / x`` with a number ``y`` of the dtype of ``z``: it takes ``x, y,
+    z, n``.
 
-    Parameters
-    ----------
-    dtype_x, dtype_z : dtype. The dtypes of the arrays; ``y`` has that of ``z``.
-
-    Examples
-    --------
     >>> x, z = gpuarray.full(2, 4, np.float32), gpuarray.empty(2, np.float32)
     >>> divide = get_rdivide_elwise_kernel(np.float32, np.float32)
     >>> divide.prepared_call(z._grid, z._block, x.gpudata, 8, z.gpudata, 2)
     >>> z
     array([2., 2.], dtype=float32)
     """
-    arguments = typed("{x} *x, {z} y, {z} *z", x=dtype_x, z=dtype_z)
+    arguments = _typed("{x} *x, {z} y, {z} *z", x=dtype_x, z=dtype_z)
     return get_elwise_kernel(arguments, "z[i] = y / x[i]", "divide_r")
 
 
 @context_dependent_memoize
 def get_scalar_op_kernel(dtype_x: Any, dtype_a: Any, dtype_y: Any, operator: str) -> _core.Function:
-    """Returns a prepared kernel of ``y = x operator a`` with a number ``a``: it takes ``x, a, y,
-    n``.
+    """Returns a kernel of ``y = x operator a`` with a number ``a``: it takes ``x, a, y, n``.
 
-    Parameters
-    ----------
-    dtype_x, dtype_a, dtype_y : dtype. The dtypes of the array, the number and the result.
-    operator : str. An operator of C between two values: ``"-"``, ``"=="``.
+    Other arguments are as in :func:`get_binary_op_kernel`.
 
-    Examples
-    --------
     >>> x, y = gpuarray.arange(3, dtype=np.int32), gpuarray.empty(3, np.int32)
     >>> subtract = get_scalar_op_kernel(np.int32, np.int32, np.int32, "-")
     >>> subtract.prepared_call(y._grid, y._block, x.gpudata, 1, y.gpudata, 3)
     >>> y
     array([-1,  0,  1], dtype=int32)
     """
-    arguments = typed("{x} *x, {a} a, {y} *y", x=dtype_x, a=dtype_a, y=dtype_y)
+    arguments = _typed("{x} *x, {a} a, {y} *y", x=dtype_x, a=dtype_a, y=dtype_y)
     return get_elwise_kernel(arguments, f"y[i] = x[i] {operator} a", "scalarop_kernel")
 
 
 @context_dependent_memoize
 def get_binary_func_kernel(func: str, dtype_x: Any, dtype_y: Any, dtype_z: Any) -> _core.Function:
-    """Returns a prepared kernel of ``z = func(x, y)``, with the arguments ``x, y, z, n``.
+    """Returns a kernel of ``z = func(x, y)``, with the arguments ``x, y, z, n``.
 
     Parameters
     ----------
     func : str. The name of a function in CUDA C, which is part of the kernel's name, too.
-    dtype_x, dtype_y, dtype_z : dtype. The dtypes of the arrays.
 
     Examples
     --------
@@ -265,7 +260,7 @@ def get_binary_func_kernel(func: str, dtype_x: Any, dtype_y: Any, dtype_z: Any) 
     >>> z
     array([0., 1., 2.], dtype=float32)
     """
-    arguments = typed("{x} *x, {y} *y, {z} *z", x=dtype_x, y=dtype_y, z=dtype_z)
+    arguments = _typed("{x} *x, {y} *y, {z} *z", x=dtype_x, y=dtype_y, z=dtype_z)
     return get_elwise_kernel(arguments, f"z[i] = {func}(x[i], y[i])", f"{func}_kernel")
 
 
@@ -273,7 +268,7 @@ def get_binary_func_kernel(func: str, dtype_x: Any, dtype_y: Any, dtype_z: Any) 
 def get_binary_func_scalar_kernel(
     func: str, dtype_x: Any, dtype_y: Any, dtype_z: Any
 ) -> _core.Function:
-    """Returns a prepared kernel of ``z = func(x, y)`` with a number ``y``: it takes ``x, y, z, n``.
+    """Returns a kernel of ``z = func(x, y)`` with a number ``y``: it takes ``x, y, z, n``.
 
     Arguments are as in :func:`get_binary_func_kernel`.
 
@@ -283,20 +278,19 @@ def get_binary_func_scalar_kernel(
     >>> z
     array([0., 1., 4.], dtype=float32)
     """
-    arguments = typed("{x} *x, {y} y, {z} *z", x=dtype_x, y=dtype_y, z=dtype_z)
+    arguments = _typed("{x} *x, {y} y, {z} *z", x=dtype_x, y=dtype_y, z=dtype_z)
     return get_elwise_kernel(arguments, f"z[i] = {func}(x[i], y)", f"{func}_kernel")
 
 
 def get_binary_minmax_kernel(
     func: str, dtype_x: Any, dtype_y: Any, dtype_z: Any, use_scalar: bool
 ) -> _core.Function:
-    """Returns a prepared kernel of the smaller or the larger of two values, by ``min``, ``fmin`` or
+    """Returns a kernel of the smaller or the larger of two values, by ``min``, ``fmin`` or
     ``fminf`` as the dtypes need it. Its arguments are ``x, y, z, n``.
 
     Parameters
     ----------
     func : {"min", "max"}. Which of the two values the result is.
-    dtype_x, dtype_y, dtype_z : dtype. The dtypes of the arguments and of the result.
     use_scalar : bool. Whether ``y`` is a number, not an array.
 
     Examples
@@ -321,16 +315,12 @@ def get_binary_minmax_kernel(
 def get_pow_array_kernel(
     dtype_x: Any, dtype_y: Any, dtype_z: Any, is_base_array: bool, is_exp_array: bool
 ) -> _core.Function:
-    """Returns a prepared kernel of ``z = x ** y``, by ``powf`` if ``z`` is of float32, else by
-    ``pow``. Its arguments are ``x, y, z, n``.
-
-    Raises ``AssertionError`` if neither is an array.
+    """Returns a kernel of ``z = x ** y``, by ``powf`` if ``z`` is of float32, else by ``pow``. Its
+    arguments are ``x, y, z, n``. Raises ``AssertionError`` if neither is an array.
 
     Parameters
     ----------
-    dtype_x, dtype_y, dtype_z : dtype. The dtypes of base, exponent and result.
-    is_base_array, is_exp_array : bool. Whether the base and the exponent are arrays; one of them
-        has to be.
+    is_base_array, is_exp_array : bool. Whether ``x`` and ``y`` are arrays.
 
     Examples
     --------
@@ -347,14 +337,13 @@ def get_pow_array_kernel(
         ("*x", "x[i]") if is_base_array else ("x", "x"),
         ("*y", "y[i]") if is_exp_array else ("y",) * 2,
     )
-    arguments = typed(f"{{x}} {x[0]}, {{y}} {y[0]}, {{z}} *z", x=dtype_x, y=dtype_y, z=dtype_z)
+    arguments = _typed(f"{{x}} {x[0]}, {{y}} {y[0]}, {{z}} *z", x=dtype_x, y=dtype_y, z=dtype_z)
     return get_elwise_kernel(arguments, f"z[i] = {function}({x[1]}, {y[1]})", "pow_method")
 
 
 @context_dependent_memoize
 def get_fmod_kernel() -> _core.Function:
-    """Returns a prepared kernel of ``z = fmod(arg, mod)``, all of float32: it takes ``arg, mod, z,
-    n``.
+    """Returns a kernel of ``z = fmod(arg, mod)``, all of float32: it takes ``arg, mod, z, n``.
 
     >>> x, y = gpuarray.full(2, -5, np.float32), gpuarray.full(2, 3, np.float32)
     >>> get_fmod_kernel().prepared_call(x._grid, x._block, x.gpudata, y.gpudata, x.gpudata, 2)
@@ -367,8 +356,7 @@ def get_fmod_kernel() -> _core.Function:
 
 @context_dependent_memoize
 def get_modf_kernel() -> _core.Function:
-    """Returns a prepared kernel that splits numbers ``x`` of float32 into whole numbers and
-    fractions. Its arguments are ``x, intpart, fracpart, n``.
+    """Returns a kernel that splits float32 numbers: it takes ``x, intpart, fracpart, n``.
 
     >>> x, y = gpuarray.full(2, -2.25, np.float32), gpuarray.empty(2, np.float32)
     >>> get_modf_kernel().prepared_call(x._grid, x._block, x.gpudata, y.gpudata, x.gpudata, 2)
@@ -381,8 +369,8 @@ def get_modf_kernel() -> _core.Function:
 
 @context_dependent_memoize
 def get_frexp_kernel() -> _core.Function:
-    """Returns a prepared kernel that splits numbers ``x`` into a significand, from 0.5 to 1, and an
-    exponent of 2, all of float32. Its arguments are ``x, significand, exponent, n``.
+    """Returns a kernel that splits numbers ``x`` into a significand, from 0.5 to 1, and an exponent
+    of 2, all of float32. Its arguments are ``x, significand, exponent, n``.
 
     >>> x, y = gpuarray.full(2, 3, np.float32), gpuarray.empty(2, np.float32)
     >>> get_frexp_kernel().prepared_call(x._grid, x._block, x.gpudata, x.gpudata, y.gpudata, 2)
@@ -395,8 +383,7 @@ def get_frexp_kernel() -> _core.Function:
 
 @context_dependent_memoize
 def get_ldexp_kernel() -> _core.Function:
-    """Returns a prepared kernel of ``z = sig * 2**expt``, all of float32: it takes ``sig, expt, z,
-    n``.
+    """Returns a kernel of ``z = sig * 2**expt``, all of float32: it takes ``sig, expt, z, n``.
 
     >>> x, y = gpuarray.full(2, 0.75, np.float32), gpuarray.full(2, 4, np.float32)
     >>> get_ldexp_kernel().prepared_call(x._grid, x._block, x.gpudata, y.gpudata, x.gpudata, 2)
@@ -409,13 +396,11 @@ def get_ldexp_kernel() -> _core.Function:
 
 @context_dependent_memoize
 def get_unary_func_kernel(func_name: str, in_dtype: Any, out_dtype: Any = None) -> _core.Function:
-    """Returns a prepared kernel of ``z = func_name(y)``, with the arguments ``y, z, n``.
+    """Returns a kernel of ``z = func_name(y)``, with the arguments ``y, z, n``.
 
     Parameters
     ----------
     func_name : str. The name of a function in CUDA C, which is part of the kernel's name, too.
-    in_dtype, out_dtype : dtype. The dtypes of the array and of the result, which is that of the
-        array by default.
 
     Examples
     --------
@@ -426,7 +411,7 @@ def get_unary_func_kernel(func_name: str, in_dtype: Any, out_dtype: Any = None) 
     array([3., 3., 3.], dtype=float32)
     """
     out_dtype = in_dtype if out_dtype is None else out_dtype
-    return unary(f"{func_name}(y[i])", in_dtype, out_dtype, f"{func_name}_kernel")
+    return _unary(f"{func_name}(y[i])", in_dtype, out_dtype, f"{func_name}_kernel")
 
 
 def _selection(condition: str, crit_dtype: Any, dtype: Any) -> _core.Function:
@@ -438,15 +423,9 @@ def _selection(condition: str, crit_dtype: Any, dtype: Any) -> _core.Function:
 
 @context_dependent_memoize
 def get_if_positive_kernel(crit_dtype: Any, dtype: Any) -> _core.Function:
-    """Returns a prepared kernel of ``result = crit > 0 ? then_ : else_``, with the arguments
-    ``crit, then_, else_, result, n``.
+    """Returns a kernel of ``result = crit > 0 ? then_ : else_``, with the arguments ``crit, then_,
+    else_, result, n``.
 
-    Parameters
-    ----------
-    crit_dtype, dtype : dtype. The dtypes of the criterion and of the other arrays.
-
-    Examples
-    --------
     >>> x, z = gpuarray.arange(-1, 2, dtype=np.int32), gpuarray.empty(3, np.int32)
     >>> select = get_if_positive_kernel(np.int32, np.int32)
     >>> select.prepared_call(z._grid, z._block, *[x.gpudata] * 2, z.gpudata, z.gpudata, 3)
@@ -458,15 +437,9 @@ def get_if_positive_kernel(crit_dtype: Any, dtype: Any) -> _core.Function:
 
 @context_dependent_memoize
 def get_where_kernel(crit_dtype: Any, dtype: Any) -> _core.Function:
-    """Returns a prepared kernel of ``result = crit != 0 ? then_ : else_``, with the arguments
-    ``crit, then_, else_, result, n``.
+    """Returns a kernel of ``result = crit != 0 ? then_ : else_``, with the arguments ``crit, then_,
+    else_, result, n``.
 
-    Parameters
-    ----------
-    crit_dtype, dtype : dtype. The dtypes of the criterion and of the other arrays.
-
-    Examples
-    --------
     >>> x, z = gpuarray.arange(-1, 2, dtype=np.int32), gpuarray.ones(3, np.int32)
     >>> select = get_where_kernel(np.int32, np.int32)
     >>> select.prepared_call(z._grid, z._block, *[x.gpudata] * 2, z.gpudata, z.gpudata, 3)
@@ -478,14 +451,8 @@ def get_where_kernel(crit_dtype: Any, dtype: Any) -> _core.Function:
 
 @context_dependent_memoize
 def get_logical_not_kernel(dtype_x: Any, dtype_out: Any) -> _core.Function:
-    """Returns a prepared kernel of ``out = x == 0``, with the arguments ``x, out, n``.
+    """Returns a kernel of ``out = x == 0``, which is 1 or 0, with the arguments ``x, out, n``.
 
-    Parameters
-    ----------
-    dtype_x, dtype_out : dtype. The dtypes of the array and of the result, which is 1 or 0.
-
-    Examples
-    --------
     >>> x, z = gpuarray.arange(3, dtype=np.int32), gpuarray.empty(3, np.int8)
     >>> is_zero = get_logical_not_kernel(np.int32, np.int8)
     >>> is_zero.prepared_call(z._grid, z._block, x.gpudata, z.gpudata, 3)
@@ -494,3 +461,199 @@ def get_logical_not_kernel(dtype_x: Any, dtype_out: Any) -> _core.Function:
     """
     arguments = [VectorArg(dtype_x, "x"), VectorArg(dtype_out, "out")]
     return get_elwise_kernel(arguments, "out[i] = (x[i] == 0)", "logical_not")
+
+
+# -- kernels that move elements ---------------------------------------------------------
+
+
+@context_dependent_memoize
+def get_take_kernel(
+    dtype: Any, idx_dtype: Any, vec_count: int = 1
+) -> tuple[_core.Function, list[TextureReference]]:
+    """Returns a kernel that reads the elements of each source that indices name, and the texture
+    references to which the sources are bound.
+
+    The kernel's arguments are the indices, ``vec_count`` targets, and the number of indices. A
+    place outside of a source has the element 0. :func:`pygpu.gpuarray.take` needs no textures.
+    Raises ``Unsupported`` if the device has none.
+
+    Parameters
+    ----------
+    vec_count : int. The number of sources, and of targets.
+
+    Examples
+    --------
+    >>> source, target = gpuarray.arange(5, dtype=np.float32), gpuarray.zeros(2, np.float32)
+    >>> indices = gpuarray.to_gpu(np.array([3, 1], np.int32))
+    >>> take, (texture,) = get_take_kernel(np.float32, np.int32)
+    >>> _ = source.bind_to_texref_ext(texture)
+    >>> take.prepared_call(indices._grid, indices._block, indices.gpudata, target.gpudata, 2)
+    >>> target
+    array([3., 1.], dtype=float32)
+    """
+    targets = [VectorArg(dtype, f"dest{k}") for k in range(vec_count)]
+    body = f"{dtype_to_ctype(idx_dtype)} src_idx = idx[i];\n"
+    body += "\n".join(f"dest{k}[i] = fp_tex1Dfetch(tex_src{k}, src_idx);" for k in range(vec_count))
+    textures = {f"tex_src{k}": dtype for k in range(vec_count)}
+    return _textured([VectorArg(idx_dtype, "idx"), *targets], body, "take", textures)
+
+
+@context_dependent_memoize
+def get_take_put_kernel(
+    dtype: Any, idx_dtype: Any, with_offsets: bool, vec_count: int = 1
+) -> tuple[_core.Function, list[TextureReference]]:
+    """Returns a kernel that reads elements as that of :func:`get_take_kernel` does and writes them
+    to places that other indices name, and the texture references.
+
+    The kernel's arguments are the indices of the targets, those of the sources, ``vec_count``
+    targets, the offset of each source if there are any, and the number of indices.
+    :func:`pygpu.gpuarray.multi_take_put` needs no textures. Other arguments are as in
+    :func:`get_take_kernel`. Raises ``Unsupported`` if the device has none.
+
+    Parameters
+    ----------
+    with_offsets : bool. Whether each source has an offset that is added to its indices.
+
+    Examples
+    --------
+    >>> source, target = gpuarray.arange(5, dtype=np.float32), gpuarray.zeros(4, np.float32)
+    >>> here, there = (gpuarray.to_gpu(np.array(x, np.int32)) for x in ([3, 1], [4, 2]))
+    >>> take_put, (texture,) = get_take_put_kernel(np.float32, np.int32, False)
+    >>> _ = source.bind_to_texref_ext(texture)
+    >>> take_put.prepared_call(
+    ...     here._grid, here._block, here.gpudata, there.gpudata, target.gpudata, 2
+    ... )
+    >>> target
+    array([0., 2., 0., 4.], dtype=float32)
+    """
+    index = dtype_to_ctype(idx_dtype)
+    numbers = range(vec_count)
+    arguments: list[Any] = [
+        VectorArg(idx_dtype, name) for name in ("gmem_dest_idx", "gmem_src_idx")
+    ]
+    arguments += [VectorArg(dtype, f"dest{k}") for k in numbers]
+    places = dict.fromkeys(numbers, "src_idx")
+    if with_offsets:
+        arguments += [ScalarArg(idx_dtype, f"offset{k}") for k in numbers]
+        places = {k: f"src_idx + offset{k}" for k in numbers}
+    body = f"{index} src_idx = gmem_src_idx[i];\n{index} dest_idx = gmem_dest_idx[i];\n"
+    body += "\n".join(
+        f"dest{k}[dest_idx] = fp_tex1Dfetch(tex_src{k}, {place});" for k, place in places.items()
+    )
+    return _textured(arguments, body, "take_put", {f"tex_src{k}": dtype for k in numbers})
+
+
+@context_dependent_memoize
+def get_put_kernel(dtype: Any, idx_dtype: Any, vec_count: int = 1) -> _core.Function:
+    """Returns a kernel that writes the elements of each source to the places in its target that
+    indices name, which are not checked.
+
+    The kernel's arguments are the indices, ``vec_count`` targets, as many sources, and the number
+    of indices. Arguments are as in :func:`get_take_kernel`.
+
+    >>> target, source = gpuarray.zeros(4, np.float32), gpuarray.ones(2, np.float32)
+    >>> where = gpuarray.to_gpu(np.array([3, 1], np.int32))
+    >>> put = get_put_kernel(np.float32, np.int32)
+    >>> put.prepared_call(
+    ...     where._grid, where._block, where.gpudata, target.gpudata, source.gpudata, 2
+    ... )
+    >>> target
+    array([0., 1., 0., 1.], dtype=float32)
+    """
+    targets = [VectorArg(dtype, f"dest{k}") for k in range(vec_count)]
+    sources = [VectorArg(dtype, f"src{k}") for k in range(vec_count)]
+    body = f"{dtype_to_ctype(idx_dtype)} dest_idx = gmem_dest_idx[i];\n"
+    body += "\n".join(f"dest{k}[dest_idx] = src{k}[i];" for k in range(vec_count))
+    return get_elwise_kernel(
+        [VectorArg(idx_dtype, "gmem_dest_idx"), *targets, *sources], body, "put"
+    )
+
+
+@context_dependent_memoize
+def get_copy_kernel(dtype_dest: Any, dtype_src: Any) -> _core.Function:
+    """Returns a kernel of ``dest = src``, as C converts, with the arguments ``dest, src, n``.
+
+    >>> x, z = gpuarray.arange(3, dtype=np.float32), gpuarray.empty(3, np.int32)
+    >>> copy = get_copy_kernel(np.int32, np.float32)
+    >>> copy.prepared_call(z._grid, z._block, z.gpudata, x.gpudata, 3)
+    >>> z
+    array([0, 1, 2], dtype=int32)
+    """
+    arguments = _typed("{to} *dest, {of} *src", to=dtype_dest, of=dtype_src)
+    return get_elwise_kernel(arguments, "dest[i] = src[i]", "copy")
+
+
+@context_dependent_memoize
+def get_fill_kernel(dtype: Any) -> _core.Function:
+    """Returns a kernel of ``z = a`` with a number ``a``: the arguments are ``a, z, n``.
+
+    >>> z = gpuarray.empty(3, np.int32)
+    >>> get_fill_kernel(np.int32).prepared_call(z._grid, z._block, 7, z.gpudata, 3)
+    >>> z
+    array([7, 7, 7], dtype=int32)
+    """
+    return get_elwise_kernel(_typed("{z} a, {z} *z", z=dtype), "z[i] = a", "fill")
+
+
+@context_dependent_memoize
+def get_reverse_kernel(dtype: Any) -> _core.Function:
+    """Returns a kernel that copies an array ``y`` backwards: its arguments are ``y, z, n``.
+
+    >>> y, z = gpuarray.arange(3, dtype=np.int32), gpuarray.empty(3, np.int32)
+    >>> get_reverse_kernel(np.int32).prepared_call(z._grid, z._block, y.gpudata, z.gpudata, 3)
+    >>> z
+    array([2, 1, 0], dtype=int32)
+    """
+    return get_elwise_kernel(_typed("{z} *y, {z} *z", z=dtype), "z[i] = y[n-1-i]", "reverse")
+
+
+@context_dependent_memoize
+def get_real_kernel(dtype: Any, real_dtype: Any) -> _core.Function:
+    """Returns a kernel of the real parts of an array ``y``: its arguments are ``y, z, n``.
+
+    >>> y, z = gpuarray.full(2, 1 + 2j, np.complex64), gpuarray.empty(2, np.float32)
+    >>> real = get_real_kernel(np.complex64, np.float32)
+    >>> real.prepared_call(z._grid, z._block, y.gpudata, z.gpudata, 2)
+    >>> z
+    array([1., 1.], dtype=float32)
+    """
+    return _unary("real(y[i])", dtype, real_dtype, "real")
+
+
+@context_dependent_memoize
+def get_imag_kernel(dtype: Any, real_dtype: Any) -> _core.Function:
+    """Returns a kernel of the imaginary parts of an array ``y``: its arguments are ``y, z, n``.
+
+    >>> y, z = gpuarray.full(2, 1 + 2j, np.complex64), gpuarray.empty(2, np.float32)
+    >>> imag = get_imag_kernel(np.complex64, np.float32)
+    >>> imag.prepared_call(z._grid, z._block, y.gpudata, z.gpudata, 2)
+    >>> z
+    array([2., 2.], dtype=float32)
+    """
+    return _unary("imag(y[i])", dtype, real_dtype, "imag")
+
+
+@context_dependent_memoize
+def get_conj_kernel(dtype: Any, conj_dtype: Any) -> _core.Function:
+    """Returns a kernel of the conjugates of an array ``y``: its arguments are ``y, z, n``.
+
+    >>> y = gpuarray.full(2, 1 + 2j, np.complex64)
+    >>> conj = get_conj_kernel(np.complex64, np.complex64)
+    >>> conj.prepared_call(y._grid, y._block, y.gpudata, y.gpudata, 2)
+    >>> y
+    array([1.-2.j, 1.-2.j], dtype=complex64)
+    """
+    return _unary("pycuda::conj(y[i])", dtype, conj_dtype, "conj_kernel")
+
+
+@context_dependent_memoize
+def get_arange_kernel(dtype: Any) -> _core.Function:
+    """Returns a kernel of ``z[i] = start + i step``: its arguments are ``z, start, step, n``.
+
+    >>> z = gpuarray.empty(3, np.float32)
+    >>> get_arange_kernel(np.float32).prepared_call(z._grid, z._block, z.gpudata, 1, 0.5, 3)
+    >>> z
+    array([1. , 1.5, 2. ], dtype=float32)
+    """
+    arguments = _typed("{z} *z, {z} start, {z} step", z=dtype)
+    return get_elwise_kernel(arguments, "z[i] = start + i*step", "arange")

@@ -1,4 +1,11 @@
-"""PyCUDA's factories of reductions. A dtype of a result that is None is that of the array."""
+"""PyCUDA's factories of reductions. Those of subsets take an array of indices, which are not
+checked, before the arrays.
+
+Parameters
+----------
+dtype, dtype_in, dtype_a, dtype_b, dtype_subset : dtype. The dtypes of the arrays, and of indices.
+dtype_out : dtype. The dtype of the result; None for that of the array.
+"""
 
 from __future__ import annotations
 
@@ -34,12 +41,6 @@ def _array(dtype: Any, name: str) -> Declared:
 def get_sum_kernel(dtype_out: Any, dtype_in: Any) -> ReductionKernel:
     """Returns a reduction of an array to its sum.
 
-    Parameters
-    ----------
-    dtype_out, dtype_in : dtype. The dtypes of the sum, or None, and of the array.
-
-    Examples
-    --------
     >>> get_sum_kernel(None, np.float32)(gpuarray.arange(5, dtype=np.float32))
     array(10., dtype=float32)
     """
@@ -51,12 +52,6 @@ def get_sum_kernel(dtype_out: Any, dtype_in: Any) -> ReductionKernel:
 def get_any_kernel(dtype_out: Any, dtype_in: Any) -> ReductionKernel:
     """Returns a reduction of an array to 1 if any element is not zero, else 0.
 
-    Parameters
-    ----------
-    dtype_out, dtype_in : dtype. The dtypes of the result, or None, and of the array.
-
-    Examples
-    --------
     >>> get_any_kernel(np.int8, np.int32)(gpuarray.arange(3, dtype=np.int32))
     array(1, dtype=int8)
     """
@@ -69,12 +64,6 @@ def get_any_kernel(dtype_out: Any, dtype_in: Any) -> ReductionKernel:
 def get_all_kernel(dtype_out: Any, dtype_in: Any) -> ReductionKernel:
     """Returns a reduction of an array to 1 if no element is zero, else 0.
 
-    Parameters
-    ----------
-    dtype_out, dtype_in : dtype. The dtypes of the result, or None, and of the array.
-
-    Examples
-    --------
     >>> get_all_kernel(np.int8, np.int32)(gpuarray.arange(3, dtype=np.int32))
     array(0, dtype=int8)
     """
@@ -85,16 +74,8 @@ def get_all_kernel(dtype_out: Any, dtype_in: Any) -> ReductionKernel:
 
 @context_dependent_memoize
 def get_subset_sum_kernel(dtype_out: Any, dtype_subset: Any, dtype_in: Any) -> ReductionKernel:
-    """Returns a reduction to the sum of some elements of an array. Its arguments are an array of
-    indices, which are not checked, and the array.
+    """Returns a reduction to the sum of some elements of an array.
 
-    Parameters
-    ----------
-    dtype_out, dtype_subset, dtype_in : dtype. The dtypes of the sum, or None, of the indices and of
-        the array.
-
-    Examples
-    --------
     >>> total = get_subset_sum_kernel(None, np.int32, np.float32)
     >>> total(gpuarray.arange(3, dtype=np.int32), gpuarray.full(5, 7, np.float32))
     array(21., dtype=float32)
@@ -108,12 +89,6 @@ def get_subset_sum_kernel(dtype_out: Any, dtype_subset: Any, dtype_in: Any) -> R
 def get_dot_kernel(dtype_out: Any, dtype_a: Any, dtype_b: Any) -> ReductionKernel:
     """Returns a reduction to the sum of the products of two arrays' elements.
 
-    Parameters
-    ----------
-    dtype_out, dtype_a, dtype_b : dtype. The dtypes of the sum and of the arrays.
-
-    Examples
-    --------
     >>> x = gpuarray.arange(4, dtype=np.float32)
     >>> get_dot_kernel(np.float32, np.float32, np.float32)(x, x)
     array(14., dtype=float32)
@@ -126,17 +101,10 @@ def get_dot_kernel(dtype_out: Any, dtype_a: Any, dtype_b: Any) -> ReductionKerne
 def get_subset_dot_kernel(
     dtype_out: Any, dtype_subset: Any, dtype_a: Any = None, dtype_b: Any = None
 ) -> ReductionKernel:
-    """Returns a reduction to the sum of the products of some elements of two arrays. Its arguments
-    are an array of indices, which are not checked, and the two arrays.
+    """Returns a reduction to the sum of the products of some elements of two arrays.
 
-    Parameters
-    ----------
-    dtype_out, dtype_subset : dtype. The dtypes of the sum, or None, and of the indices.
-    dtype_a, dtype_b : dtype, optional. The dtypes of the arrays: ``dtype_out``, and that of the
-        first, by default.
+    ``dtype_a`` is ``dtype_out`` by default, and ``dtype_b`` that of the first array.
 
-    Examples
-    --------
     >>> x = gpuarray.arange(5, dtype=np.float32)
     >>> get_subset_dot_kernel(np.float32, np.int32)(gpuarray.arange(3, dtype=np.int32), x, x)
     array(5., dtype=float32)
@@ -158,7 +126,6 @@ def get_minmax_neutral(what: str, dtype: Any) -> str:
     Parameters
     ----------
     what : {"min", "max"}. The reduction.
-    dtype : dtype. The dtype of the elements.
 
     Examples
     --------
@@ -192,15 +159,11 @@ def _minmax_expression(what: str, dtype: Any) -> str:
 
 @context_dependent_memoize
 def get_minmax_kernel(what: str, dtype: Any) -> ReductionKernel:
-    """Returns a reduction of an array to its least or largest element.
+    """Returns a reduction of an array, of integers, float32 or float64, to its least or largest
+    element.
 
-    Parameters
-    ----------
-    what : {"min", "max"}. The reduction.
-    dtype : dtype. The dtype of the array and of the result: integers, float32 or float64.
+    Arguments are as in :func:`get_minmax_neutral`.
 
-    Examples
-    --------
     >>> get_minmax_kernel("max", np.float32)(gpuarray.arange(5, dtype=np.float32))
     array(4., dtype=float32)
     """
@@ -211,17 +174,10 @@ def get_minmax_kernel(what: str, dtype: Any) -> ReductionKernel:
 
 @context_dependent_memoize
 def get_subset_minmax_kernel(what: str, dtype: Any, dtype_subset: Any) -> ReductionKernel:
-    """Returns a reduction to the least or the largest of some elements of an array. Its arguments
-    are an array of indices, which are not checked, and the array.
+    """Returns a reduction to the least or the largest of some elements of an array.
 
-    Other arguments are as in :func:`get_minmax_kernel`.
+    Arguments are as in :func:`get_minmax_neutral`.
 
-    Parameters
-    ----------
-    dtype_subset : dtype. The dtype of the indices.
-
-    Examples
-    --------
     >>> least = get_subset_minmax_kernel("min", np.float32, np.int32)
     >>> least(gpuarray.arange(1, 3, dtype=np.int32), gpuarray.arange(5, dtype=np.float32))
     array(1., dtype=float32)
