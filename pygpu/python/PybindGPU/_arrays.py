@@ -233,12 +233,8 @@ class DeviceArray(Keeper, _core.BufferExporter):
         return self._status_of(self._set, source)
 
     def set_val(self, idx: int, val: Any) -> cudaError_t:
-        """Sets one element in device memory alone; returns the status.
-
-        Parameters
-        ----------
-        idx, val : number. The number of the element in the order of memory, and its value, which is
-            converted.
+        """Sets the element number ``idx``, in the order of memory, to ``val``, converted, in device
+        memory alone; returns the status.
         """
         return self._status_of(self._set_value, idx, val)
 

@@ -106,14 +106,9 @@ def cudaGetDevice() -> tuple[int, cudaError_t]:
 
 
 def cudaSetDevice(device: int) -> cudaError_t:
-    """Makes a device the current one of this thread; returns the status, 101 if it is missing.
+    """Makes the device number ``device`` the current one of this thread; returns the status, 101 if
+    it is missing.
 
-    Parameters
-    ----------
-    device : int. The number, from 0.
-
-    Examples
-    --------
     >>> bool(cudaSetDevice(0))
     True
     """
@@ -131,15 +126,9 @@ def cudaGetDeviceCount() -> tuple[int, cudaError_t]:
 
 
 def cudaEventRecord(event: cudaEvent_t, stream: cudaStream_t | None = None) -> cudaError_t:
-    """Marks this place in the work of a stream, or of the default stream; returns the status.
+    """Marks this place in the work of ``stream``, or of the default stream; returns the status,
+    which ``event`` keeps, too.
 
-    Parameters
-    ----------
-    event : cudaEvent_t. The event, which keeps the status, too.
-    stream : cudaStream_t, optional. The stream.
-
-    Examples
-    --------
     >>> bool(cudaEventRecord(cudaEvent_t()))
     True
     """
@@ -152,14 +141,8 @@ def cudaEventRecord(event: cudaEvent_t, stream: cudaStream_t | None = None) -> c
 
 
 def cudaEventSynchronize(event: cudaEvent_t) -> cudaError_t:
-    """Waits until all work before the mark has run; returns the status.
+    """Waits until all work before the mark has run; returns the status, which ``event`` keeps, too.
 
-    Parameters
-    ----------
-    event : cudaEvent_t. The event, which keeps the status, too.
-
-    Examples
-    --------
     >>> event = cudaEvent_t()
     >>> bool(cudaEventRecord(event)), bool(cudaEventSynchronize(event))
     (True, True)
@@ -169,14 +152,9 @@ def cudaEventSynchronize(event: cudaEvent_t) -> cudaError_t:
 
 
 def cudaEventElapsedTime(start: cudaEvent_t, end: cudaEvent_t) -> tuple[float, cudaError_t]:
-    """Returns the milliseconds from one event to another, 0 if the call fails, and the status.
+    """Returns the milliseconds from ``start`` to ``end``, 0 if the call fails, and the status,
+    which ``end`` keeps, too.
 
-    Parameters
-    ----------
-    start, end : cudaEvent_t. The events; the later one keeps the status, too.
-
-    Examples
-    --------
     >>> start, end = cudaEvent_t(), cudaEvent_t()
     >>> all([cudaEventRecord(start), cudaEventRecord(end), cudaEventSynchronize(end)])
     True

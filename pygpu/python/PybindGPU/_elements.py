@@ -152,12 +152,7 @@ class ptr_wrapper:
         return self._block is None or self._block.alive
 
     def create(self, N: int) -> None:
-        """Allocates host memory for elements, undefined, and points there instead.
-
-        Parameters
-        ----------
-        N : int. The number of elements.
-        """
+        """Allocates host memory for ``N`` elements, undefined, and points there instead."""
         block = Block.on_host(count("N", N), self.dtype)
         self.destroy()
         self._block = block
@@ -233,12 +228,7 @@ class _Allocator(Keeper):
         raise NotImplementedError
 
     def allocate(self, n: int) -> cudaError_t:
-        """Allocates elements, undefined, in place of what it had; returns the status.
-
-        Parameters
-        ----------
-        n : int. The number of elements.
-        """
+        """Allocates ``n`` elements, undefined, in place of what it had; returns the status."""
         elements = count("n", n)
         if self._block is not None:
             self._block.end()
@@ -267,12 +257,7 @@ class HostAllocator(_Allocator):
         return Block.on_host(elements, self.dtype)
 
     def allocate(self, n: int) -> None:  # type: ignore[override]
-        """Allocates elements, undefined, in place of what it had.
-
-        Parameters
-        ----------
-        n : int. The number of elements.
-        """
+        """Allocates ``n`` elements, undefined, in place of what it had."""
         super().allocate(n)
 
 

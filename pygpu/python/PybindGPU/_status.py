@@ -164,14 +164,8 @@ class Keeper:
 
 
 def cudaGetErrorName(error: cudaError_t) -> str:
-    """Returns what the vendor's runtime library calls a status: ``hipErrorOutOfMemory``.
+    """Returns what the vendor's runtime library calls ``error``: ``hipErrorOutOfMemory``.
 
-    Parameters
-    ----------
-    error : cudaError_t. The status.
-
-    Examples
-    --------
     >>> len(cudaGetErrorName(cudaError_t(2))) > 0
     True
     """
@@ -179,14 +173,8 @@ def cudaGetErrorName(error: cudaError_t) -> str:
 
 
 def cudaGetErrorString(error: cudaError_t) -> str:
-    """Returns what a status means: the driver's sentence, or its name.
+    """Returns what ``error`` means: the driver's sentence, or its name.
 
-    Parameters
-    ----------
-    error : cudaError_t. The status.
-
-    Examples
-    --------
     >>> len(cudaGetErrorString(cudaError_t(2))) > 0
     True
     """

@@ -296,15 +296,11 @@ class GPUArray:
         return describe(self, self.ptr, None, hold=block and block.memory)
 
     def get(self, copy: bool = False) -> np.ndarray:
-        """Copies the elements to host memory and returns that as a numpy array.
+        """Copies the elements to host memory and returns that as a numpy array: the memory itself,
+        which programs change before :meth:`to_device`, or a ``copy``.
 
         Raises ``pygpu.driver.Error`` if the constructor failed. If the copy alone fails,
         :attr:`last_status` says why.
-
-        Parameters
-        ----------
-        copy : bool, optional. False for the host memory itself: programs change it, and call
-            :meth:`to_device`.
         """
         if self._device_array._array is None:
             self.last_status.raise_for_status()
@@ -326,12 +322,8 @@ class GPUArray:
         return self._device_array.to_device()
 
     def set_val(self, idx: int, val: Any) -> backend.cudaError_t:
-        """Sets one element in device memory alone; returns the status.
-
-        Parameters
-        ----------
-        idx, val : number. The number of the element in the order of memory, and its value, which is
-            converted.
+        """Sets the element number ``idx``, in the order of memory, to ``val``, converted, in device
+        memory alone; returns the status.
         """
         return self._device_array.set_val(idx, val)
 
@@ -373,16 +365,10 @@ class GPUArray:
 
 
 def to_gpu(cpu_data: np.ndarray) -> GPUArray:
-    """Copies a numpy array to device memory; its own memory is the host side of the result.
+    """Copies the numpy array ``cpu_data`` to device memory; its own memory is the host side.
 
-    Raises ``UnsupportedDataType`` for elements of another type.
+    Raises ``UnsupportedDataType`` for elements of another type than the ten.
 
-    Parameters
-    ----------
-    cpu_data : numpy.ndarray. The elements, of one of the ten types.
-
-    Examples
-    --------
     >>> to_gpu(np.arange(3)).get()
     array([0, 1, 2])
     """

@@ -47,17 +47,12 @@ def has_stack() -> bool:
 
 @context_dependent_memoize
 def sizeof(type_name: str, preamble: str = "") -> int:
-    """Returns the size of a type on the current device, in bytes.
+    """Returns the bytes of ``type_name``, a type of CUDA C which ``preamble`` may declare, on the
+    current device.
 
     Raises ``CompileError`` if there is no such type, and ``Unsupported`` if the backend compiles no
     kernels.
 
-    Parameters
-    ----------
-    type_name, preamble : str. A type of CUDA C, and source that declares it.
-
-    Examples
-    --------
     >>> sizeof("pair", "struct pair { char first; double second; };")
     16
     """

@@ -61,21 +61,13 @@ if not TYPE_CHECKING:
 
 
 def rand(shape: Any, dtype: Any = np.float32, stream: Any = None) -> GPUArray:
-    """Returns a new array of random numbers, drawn on the device.
+    """Returns a new array of ``shape`` of random numbers, drawn on the device on ``stream``.
 
-    The numbers are those of Philox4x32-10 under a seed that numpy's global generator draws, so
-    ``np.random.seed`` makes them repeatable. PyCUDA's are hashes of such a seed, and other numbers.
-    Raises ``NotImplementedError`` for another ``dtype``.
+    They are uniform in [0, 1) for a ``dtype`` of float32 or float64, all values alike for int32 and
+    uint32. Raises ``NotImplementedError`` for others. The numbers are those of Philox4x32-10 under
+    a seed that numpy's global generator draws, so ``np.random.seed`` makes them repeatable.
+    PyCUDA's are hashes of such a seed, and other numbers.
 
-    Parameters
-    ----------
-    shape : int or tuple of int. The shape of the array.
-    dtype : dtype, optional. float32 or float64 for uniform numbers in [0, 1); int32 or uint32 for
-        all values alike.
-    stream : Stream, optional. Where the work is queued.
-
-    Examples
-    --------
     >>> bool((rand((3, 4)).get() < 1).all())
     True
     """
@@ -93,12 +85,6 @@ def rand(shape: Any, dtype: Any = np.float32, stream: Any = None) -> GPUArray:
 def seed_getter_uniform(n: int) -> GPUArray:
     """Returns ``n`` seeds, one random number repeated; the states are different sequences of it.
 
-    Parameters
-    ----------
-    n : int. The number of seeds.
-
-    Examples
-    --------
     >>> seeds = seed_getter_uniform(4).get()
     >>> bool((seeds == seeds[0]).all())
     True
@@ -111,12 +97,6 @@ def seed_getter_uniform(n: int) -> GPUArray:
 def seed_getter_unique(n: int) -> GPUArray:
     """Returns ``n`` random seeds, drawn by numpy's global generator.
 
-    Parameters
-    ----------
-    n : int. The number of seeds.
-
-    Examples
-    --------
     >>> seed_getter_unique(4).dtype
     dtype('int32')
     """
@@ -124,20 +104,14 @@ def seed_getter_unique(n: int) -> GPUArray:
 
 
 def generate_direction_vectors(count: int, direction: Any = None) -> GPUArray:
-    """Returns the direction vectors of the first dimensions of Sobol's sequence: uint32 or uint64,
-    an array of as many columns as a number has bits.
+    """Returns the direction vectors of the first ``count`` dimensions of Sobol's sequence: uint32
+    or uint64, an array of as many columns as a number has bits.
 
-    They are those of S. Joe and F. Y. Kuo (new-joe-kuo-6.21201). The scrambled ones are these under
+    ``direction`` is a ``direction_vector_set``: the number of bits, and whether the vectors are
+    scrambled; ``VECTOR_32`` by default. They are those of S. Joe and F. Y. Kuo
+    (new-joe-kuo-6.21201), 21,201 at most; PyCUDA repeats 20,000. The scrambled ones are these under
     random lower triangular matrices, and not cuRAND's.
 
-    Parameters
-    ----------
-    count : int. The number of dimensions, at most 21,201. PyCUDA repeats 20,000 of them.
-    direction : direction_vector_set, optional. The number of bits, and whether the vectors are
-        scrambled; ``VECTOR_32`` by default.
-
-    Examples
-    --------
     >>> vectors = generate_direction_vectors(2).get()
     >>> [hex(number) for number in vectors[1, :3]]
     ['0x80000000', '0xc0000000', '0xa0000000']
@@ -152,14 +126,8 @@ def generate_direction_vectors(count: int, direction: Any = None) -> GPUArray:
 
 
 def generate_scramble_constants32(count: int) -> GPUArray:
-    """Returns the constants of the digital shifts of the first dimensions, as uint32.
+    """Returns the constants of the digital shifts of the first ``count`` dimensions, as uint32.
 
-    Parameters
-    ----------
-    count : int. The number of dimensions.
-
-    Examples
-    --------
     >>> generate_scramble_constants32(7).shape
     (7,)
     """
@@ -169,14 +137,8 @@ def generate_scramble_constants32(count: int) -> GPUArray:
 
 
 def generate_scramble_constants64(count: int) -> GPUArray:
-    """Returns the constants of the digital shifts of the first dimensions, as uint64.
+    """Returns the constants of the digital shifts of the first ``count`` dimensions, as uint64.
 
-    Parameters
-    ----------
-    count : int. The number of dimensions.
-
-    Examples
-    --------
     >>> generate_scramble_constants64(7).dtype
     dtype('uint64')
     """
@@ -244,21 +206,14 @@ class MRG32k3aRandomNumberGenerator(PseudoRandomNumberGenerator):
         super().__init__(seed_getter, offset)
 
     def call_skip_ahead_subsequence(self, i: int, stream: Any = None) -> None:
-        """Advances every state by ``i`` subsequences of 2**76 draws.
-
-        Parameters
-        ----------
-        i, stream : int and Stream. The number of subsequences; see :meth:`call_skip_ahead`.
+        """Advances every state by ``i`` subsequences of 2**76 draws; ``stream`` is as of
+        :meth:`call_skip_ahead`.
         """
         self._skip("subsequences", i, stream)
 
     def call_skip_ahead_subsequence_array(self, i: GPUArray, stream: Any = None) -> None:
-        """Advances each state by its own number of subsequences.
-
-        Parameters
-        ----------
-        i, stream : GPUArray and Stream. As many integers as there are states; see
-            :meth:`call_skip_ahead`.
+        """Advances each state by its own number of subsequences in ``i``; ``stream`` is as of
+        :meth:`call_skip_ahead`.
         """
         self._skip_array("subsequences", i, stream)
 

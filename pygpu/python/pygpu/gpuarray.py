@@ -115,16 +115,9 @@ _minimum, _maximum, _logical_and, _logical_or, _logical_not = map(
 def if_positive(
     criterion: GPUArray, then_: Any, else_: Any, out: GPUArray | None = None, stream: Any = None
 ) -> GPUArray:
-    """Returns ``then_`` where ``criterion`` is greater than zero, else ``else_``.
+    """Returns ``then_`` where ``criterion`` is greater than zero, else ``else_``; ``out`` and
+    ``stream`` are those of every function.
 
-    Parameters
-    ----------
-    criterion : GPUArray. The condition.
-    then_, else_ : GPUArray or number. The values; all shapes are broadcast.
-    out, stream : GPUArray and Stream, optional. Receives the result; where the work is queued.
-
-    Examples
-    --------
     >>> gpuarray.if_positive(gpuarray.arange(3), 1, -1).get()
     array([-1,  1,  1])
     """
@@ -221,18 +214,12 @@ def _splay(n: int, multiprocessors: int) -> tuple[tuple[int, int], tuple[int, in
 
 
 def splay(n: int, dev: Any = None) -> tuple[tuple[int, int], tuple[int, int, int]]:
-    """Returns a grid and a block for work on a number of elements.
+    """Returns a grid and a block for work on ``n`` elements by the device ``dev``, by default the
+    current one.
 
     The blocks have up to 128 threads, and are as many as keep the device busy. Each thread has to
     walk over the elements with the grid's stride.
 
-    Parameters
-    ----------
-    n : int. The number of elements.
-    dev : Device, optional. The device; the current one by default.
-
-    Examples
-    --------
     >>> grid, block = gpuarray.splay(100)
     >>> block[1:]
     (1, 1)

@@ -67,19 +67,12 @@ __all__ = [
 
 
 def empty(shape: Any, dtype: Any = np.float64, order: str | None = "C") -> GPUArray:
-    """Returns a new array in memory that other processes can open, its elements undefined.
+    """Returns a new array of ``shape``, ``dtype`` and memory ``order`` that other processes can
+    open, its elements undefined.
 
     The memory is that of ``cuMemAlloc`` or ``hipMalloc``, on the host a sealed ``memfd``. The
     memory of other arrays is stream-ordered, which is faster to allocate and cannot be shared.
 
-    Parameters
-    ----------
-    shape : int or tuple of int. The extents of the axes.
-    dtype : dtype. The type of the elements.
-    order : {"C", "F"}. The memory order.
-
-    Examples
-    --------
     >>> empty((2, 3), "f4").shape
     (2, 3)
     """
@@ -92,14 +85,8 @@ def empty(shape: Any, dtype: Any = np.float64, order: str | None = "C") -> GPUAr
 
 
 def share(array: GPUArray) -> GPUArray:
-    """Returns a copy of an array in memory that other processes can open.
+    """Returns a copy of ``array`` in memory that other processes can open.
 
-    Parameters
-    ----------
-    array : GPUArray. The array.
-
-    Examples
-    --------
     >>> share(gpuarray.arange(3, dtype="i4"))
     array([0, 1, 2], dtype=int32)
     """
@@ -189,17 +176,11 @@ def _handle_of(array: GPUArray) -> tuple[int, int, bytes]:
 
 
 def release(descriptor: Descriptor) -> None:
-    """Lets go of memory that this process keeps for other ones.
+    """Lets go of memory that this process keeps for other ones under ``descriptor``: the very
+    object that :func:`export` returned; a copy that was passed on does nothing.
 
     It is freed once nothing else of this process uses it. A second call does nothing.
 
-    Parameters
-    ----------
-    descriptor : Descriptor. The very object that :func:`export` returned; a copy that was passed on
-        does nothing.
-
-    Examples
-    --------
     >>> descriptor = empty(4).ipc_handle()
     >>> release(descriptor)
     """
@@ -393,19 +374,13 @@ class OpenedColumn:
 
 
 def export_column(data: GPUArray, mask: GPUArray | None = None, copy: bool | None = None) -> Column:
-    """Returns a column with which other processes open elements and their validity.
+    """Returns a column with which other processes open the elements ``data``, of one axis without
+    gaps, and their validity.
 
-    Other arguments are as in :func:`export`. Raises ``Unsupported`` or ``InvalidArgument`` as for
-    :func:`export`.
+    ``mask`` has bits, the least significant first, or bool, from the first element on. A slice
+    shares the whole allocation. ``copy`` is that of :func:`export`. Raises ``Unsupported`` or
+    ``InvalidArgument`` as that does.
 
-    Parameters
-    ----------
-    data : GPUArray. The elements: one axis without gaps. A slice shares the whole allocation.
-    mask : GPUArray, optional. Bits, the least significant first, or bool, from the first element of
-        ``data`` on.
-
-    Examples
-    --------
     >>> data = share(gpuarray.arange(3, dtype="f4"))
     >>> mask = share(gpuarray.to_gpu(np.array([0b101], np.uint8)))
     >>> with export_column(data, mask) as column, open_column(column) as opened:
@@ -426,18 +401,12 @@ def export_column(data: GPUArray, mask: GPUArray | None = None, copy: bool | Non
 def open_column(
     column: Column | dict[str, Any] | str | bytes, device: int | None = None
 ) -> OpenedColumn:
-    """Opens a column of another process.
+    """Opens a column of another process: what :func:`export_column` returned as ``column``, its
+    parts, or their JSON.
 
-    Raises ``InvalidArgument`` as for :func:`open`.
+    It is a copy if ``device`` is given and not the column's. Raises ``InvalidArgument`` as
+    :func:`open` does.
 
-    Parameters
-    ----------
-    column : Column, dict, str or bytes. What :func:`export_column` returned, its parts, or their
-        JSON.
-    device : int, optional. The device for the column; a copy if it is not the column's.
-
-    Examples
-    --------
     >>> with export_column(share(gpuarray.arange(3, dtype="f4"))) as column:
     ...     with open_column(column.to_json()) as opened:
     ...         opened.data
@@ -497,14 +466,9 @@ class _Unpickler(pickle.Unpickler):
 
 
 def loads(data: bytes) -> Descriptor:
-    """Returns the descriptor in a pickle, without running anything that the pickle asks for.
+    """Returns the descriptor in the pickle ``data``, without running anything that the pickle asks
+    for.
 
-    Parameters
-    ----------
-    data : bytes. What ``pickle.dumps`` returned for a descriptor.
-
-    Examples
-    --------
     >>> import pickle
     >>> with empty(4).ipc_handle() as descriptor:
     ...     loads(pickle.dumps(descriptor)) == descriptor

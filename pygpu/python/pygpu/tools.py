@@ -38,14 +38,8 @@ else:
 
 
 def get_default_device(default: int = 0) -> driver.Device:
-    """Returns the device that ``CUDA_DEVICE`` names by number.
+    """Returns the device that ``CUDA_DEVICE`` names by number; ``default`` where it is not set.
 
-    Parameters
-    ----------
-    default : int. The number where the variable is not set.
-
-    Examples
-    --------
     >>> isinstance(get_default_device(), driver.Device)
     True
     """
@@ -54,17 +48,10 @@ def get_default_device(default: int = 0) -> driver.Device:
 
 
 def make_default_context(ctx_maker: Callable[[driver.Device], Any] | None = None) -> Any:
-    """Makes a context on the device that ``CUDA_DEVICE`` names, else on the first that allows it.
+    """Makes a context, by ``ctx_maker`` or ``Device.make_context``, on the device that
+    ``CUDA_DEVICE`` names, else on the first that allows it. Raises ``RuntimeError`` if there is no
+    device.
 
-    Raises ``RuntimeError`` if there is no device.
-
-    Parameters
-    ----------
-    ctx_maker : callable, optional. Takes a device and returns a context; `Device.make_context` by
-        default.
-
-    Examples
-    --------
     >>> context = make_default_context()
     >>> context.pop()
     """
@@ -118,39 +105,23 @@ class DeviceData:
         self.register_allocation_unit = "warp" if modern else "block"
 
     def align(self, bytes: int, word_size: int = 4) -> int:
-        """Returns a number of bytes, rounded up to a multiple that a half warp reads at once.
-
-        Parameters
-        ----------
-        bytes, word_size : int. The number of bytes, and those that a thread reads: 4, 8 or 16.
+        """Returns a number of ``bytes``, rounded up to a multiple that a half warp reads at once,
+        by words of ``word_size`` bytes: 4, 8 or 16.
         """
         return _round_up(bytes, self.align_bytes(word_size))
 
     def align_dtype(self, elements: int, dtype_size: int) -> int:
-        """Returns a number of elements, rounded up to a multiple that a half warp reads at once.
-
-        Parameters
-        ----------
-        elements, dtype_size : int. The number of elements, and the bytes of one: 4, 8 or 16.
+        """Returns a number of ``elements`` of ``dtype_size`` bytes, 4, 8 or 16, rounded up to a
+        multiple that a half warp reads at once.
         """
         return _round_up(elements, self.align_words(dtype_size))
 
     def align_words(self, word_size: int) -> int:
-        """Returns how many words a half warp reads at once.
-
-        Parameters
-        ----------
-        word_size : {4, 8, 16}. The bytes of a word.
-        """
+        """Returns how many words of ``word_size`` bytes, 4, 8 or 16, a half warp reads at once."""
         return self.align_bytes(word_size) // word_size
 
     def align_bytes(self, word_size: int = 4) -> int:
-        """Returns how many bytes a half warp reads at once.
-
-        Parameters
-        ----------
-        word_size : {4, 8, 16}. The bytes that a thread reads.
-        """
+        """Returns how many bytes a half warp reads at once, by words of ``word_size`` 4, 8 or 16."""
         if word_size == 4:
             return 64
         if word_size in (8, 16):
@@ -158,22 +129,12 @@ class DeviceData:
         raise ValueError(f"no alignment possible for fetches of size {word_size}")
 
     def coalesce(self, thread_count: int) -> int:
-        """Returns a number of threads, rounded up to half warps.
-
-        Parameters
-        ----------
-        thread_count : int. The number of threads.
-        """
+        """Returns ``thread_count``, rounded up to half warps."""
         return _round_up(thread_count, 16)
 
     @staticmethod
     def make_valid_tex_channel_count(size: int) -> int:
-        """Returns the least number of a texture's channels that holds some numbers: 1, 2 or 4.
-
-        Parameters
-        ----------
-        size : int. The count of numbers.
-        """
+        """Returns the least number of a texture's channels for ``size`` numbers: 1, 2 or 4."""
         for count in (1, 2, 4):
             if size <= count:
                 return count
@@ -229,14 +190,9 @@ context_dependent_memoized_functions: list[Callable[..., Any]] = []
 
 
 def context_dependent_memoize(func: Callable[..., Any]) -> Callable[..., Any]:
-    """Remembers a function's results for each context and each set of arguments.
+    """Remembers the results of ``func`` for each context and each set of arguments, which can be
+    hashed.
 
-    Parameters
-    ----------
-    func : callable. A function whose arguments can be hashed.
-
-    Examples
-    --------
     >>> @context_dependent_memoize
     ... def square(x):
     ...     print("computed")
@@ -291,14 +247,8 @@ def init_cuda_context_fixture() -> Any:
 
 
 def mark_cuda_test(inner_f: Callable[..., Any]) -> Callable[..., Any]:
-    """Makes a function a test that runs in a context of its own, with pytest's mark ``cuda``.
+    """Makes ``inner_f`` a test that runs in a context of its own, with pytest's mark ``cuda``.
 
-    Parameters
-    ----------
-    inner_f : callable. The function.
-
-    Examples
-    --------
     >>> @mark_cuda_test
     ... def test_sum():
     ...     return gpuarray.sum(gpuarray.arange(4)).get()

@@ -202,11 +202,13 @@ def _listed(page):
 
 
 def _elsewhere(value, text):
-    """The names that the module lists for all of its functions, and those of the pages which
-    "Arguments are as in" links to."""
+    """The names of arguments that the sentences have, that the module lists for all of its
+    functions, or the pages which "Arguments are as in" links to."""
     home = inspect.unwrap(value) if inspect.isroutine(value) else value
     module = sys.modules.get(getattr(home, "__module__", None) or "")
     names = _listed(inspect.getdoc(module) or "")
+    # Sentences that say what a function does with ``argument`` need not be said again in a list.
+    names |= set(re.findall(r"``\*{0,2}(\w+)``", sections(text)[""]))
     for links in re.findall(r"rguments\s+are\s+as\s+in\s+((?::\w+:`[^`]+`(?:\s+and\s+)?)+)", text):
         for path in re.findall(r"`([\w.]+)`", links):
             other = _resolved(path, value)

@@ -96,13 +96,11 @@ class RandomNumberGenerator:
         _core.random_fill(self._kind, self._states, data, distribution, first, second, stream)
 
     def fill_uniform(self, data: GPUArray, stream: Any = None) -> None:
-        """Sets the elements to uniform numbers in (0, 1], or to all values of an integer alike.
+        """Sets the elements of ``data`` to uniform numbers in (0, 1], or to all values of an
+        integer alike.
 
-        Parameters
-        ----------
-        data : GPUArray. Of float32, float64, int32 or uint32; of a generator of 64 bits also int64
-            or uint64.
-        stream : Stream, optional. Where the work is queued.
+        It is of float32, float64, int32 or uint32, of a generator of 64 bits also of int64 or
+        uint64. The work is queued on ``stream``.
         """
         gpu_array("data", data)
         wide = (np.int64, np.uint64) if self.generator_bits == 64 else ()
@@ -111,25 +109,16 @@ class RandomNumberGenerator:
         self._fill(data, distribution, allowed, stream=stream)
 
     def fill_normal(self, data: GPUArray, stream: Any = None) -> None:
-        """Sets the elements to normal numbers of mean 0 and standard deviation 1.
-
-        Parameters
-        ----------
-        data, stream : GPUArray and Stream. The array, of float32 or float64; see
-            :meth:`fill_uniform`.
+        """Sets the elements of ``data``, of float32 or float64, to normal numbers of mean 0 and
+        standard deviation 1, on ``stream``.
         """
         self._fill(data, "normal", (np.float32, np.float64), stream=stream)
 
     def fill_log_normal(
         self, data: GPUArray, mean: float, stddev: float, stream: Any = None
     ) -> None:
-        """Sets the elements to numbers whose logarithms are normal.
-
-        Parameters
-        ----------
-        data, stream : GPUArray and Stream. The array, of float32 or float64; see
-            :meth:`fill_uniform`.
-        mean, stddev : float. Mean and standard deviation of the logarithms.
+        """Sets the elements of ``data``, of float32 or float64, to numbers whose logarithms are
+        normal, of mean ``mean`` and standard deviation ``stddev``, on ``stream``.
         """
         kinds = (np.float32, np.float64)
         self._fill(data, "log_normal", kinds, float(mean), float(stddev), stream)
@@ -137,14 +126,11 @@ class RandomNumberGenerator:
     def fill_poisson(
         self, data: GPUArray, lambda_value: float | None = None, stream: Any = None
     ) -> None:
-        """Sets the elements to whole numbers of Poisson's distribution.
+        """Sets the elements of ``data`` to numbers of Poisson's distribution with the mean
+        ``lambda_value``, on ``stream``.
 
-        Parameters
-        ----------
-        data, stream : GPUArray and Stream. The array, of uint32, without ``lambda_value`` also of
-            float32 or float64.
-        lambda_value : float, optional. The mean. Without it each element is the mean of the number
-            that replaces it.
+        It is of uint32. Without a mean, each element is the mean of the number that replaces it,
+        and the array may be of float32 or float64, too.
         """
         if lambda_value is None:
             kinds = (np.float32, np.float64, np.uint32)
@@ -153,24 +139,16 @@ class RandomNumberGenerator:
             self._fill(data, "poisson", (np.uint32,), float(lambda_value), stream=stream)
 
     def gen_uniform(self, shape: Any, dtype: Any, stream: Any = None) -> GPUArray:
-        """Returns a new array of uniform numbers.
-
-        Parameters
-        ----------
-        shape, dtype, stream : int or tuple of int, dtype, and Stream. The new array; see
-            :meth:`fill_uniform`.
+        """Returns a new array of ``shape`` and ``dtype`` of uniform numbers; see
+        :meth:`fill_uniform` for ``stream``.
         """
         result = empty(shape, dtype)
         self.fill_uniform(result, stream)
         return result
 
     def gen_normal(self, shape: Any, dtype: Any, stream: Any = None) -> GPUArray:
-        """Returns a new array of normal numbers.
-
-        Parameters
-        ----------
-        shape, dtype, stream : int or tuple of int, dtype, and Stream. The new array; see
-            :meth:`fill_normal`.
+        """Returns a new array of ``shape`` and ``dtype`` of normal numbers; see :meth:`fill_normal`
+        for ``stream``.
         """
         result = empty(shape, dtype)
         self.fill_normal(result, stream)
@@ -179,9 +157,8 @@ class RandomNumberGenerator:
     def gen_log_normal(
         self, shape: Any, dtype: Any, mean: float, stddev: float, stream: Any = None
     ) -> GPUArray:
-        """Returns a new array of log-normal numbers.
-
-        Arguments are as in :meth:`gen_normal` and :meth:`fill_log_normal`.
+        """Returns a new array of ``shape`` and ``dtype`` of log-normal numbers; see
+        :meth:`fill_log_normal` for ``mean``, ``stddev`` and ``stream``.
         """
         result = empty(shape, dtype)
         self.fill_log_normal(result, mean, stddev, stream)
@@ -190,9 +167,8 @@ class RandomNumberGenerator:
     def gen_poisson(
         self, shape: Any, dtype: Any, lambda_value: float, stream: Any = None
     ) -> GPUArray:
-        """Returns a new array of numbers of Poisson's distribution, of uint32.
-
-        Arguments are as in :meth:`gen_normal` and :meth:`fill_poisson`.
+        """Returns a new array of ``shape`` of Poisson's numbers, of the ``dtype`` uint32; see
+        :meth:`fill_poisson` for ``lambda_value`` and ``stream``.
         """
         result = empty(shape, dtype)
         self.fill_poisson(result, lambda_value, stream)
@@ -219,24 +195,17 @@ class RandomNumberGenerator:
         self._jump(jump, amounts.astype(np.uint64), stream)
 
     def call_skip_ahead(self, i: int, stream: Any = None) -> None:
-        """Advances every state by ``i`` draws. PyCUDA advances those of the first block only.
+        """Advances every state by ``i`` draws, of 32 bits, or of 64 for a generator of 64 bits.
+        PyCUDA advances those of the first block only.
 
-        The call waits for work that uses the states: they are advanced in the host's memory.
-
-        Parameters
-        ----------
-        i : int. The number of draws: of 32 bits, or of 64 for a generator of 64 bits.
-        stream : Stream, optional. Where the copies are queued.
+        The call waits for work that uses the states: they are advanced in the host's memory, by
+        copies on ``stream``.
         """
         self._skip("draws", i, stream)
 
     def call_skip_ahead_array(self, i: GPUArray, stream: Any = None) -> None:
-        """Advances each state by its own number of draws.
-
-        Parameters
-        ----------
-        i, stream : GPUArray and Stream. As many integers as there are states; see
-            :meth:`call_skip_ahead`.
+        """Advances each state by its own number of draws in ``i``; ``stream`` is as of
+        :meth:`call_skip_ahead`.
         """
         self._skip_array("draws", i, stream)
 
@@ -263,21 +232,14 @@ class PseudoRandomNumberGenerator(RandomNumberGenerator):
         super().__init__(words)
 
     def call_skip_ahead_sequence(self, i: int, stream: Any = None) -> None:
-        """Advances every state by ``i`` sequences, of 2**67 draws (XORWOW) or 2**127 (MRG32k3a).
-
-        Parameters
-        ----------
-        i, stream : int and Stream. The number of sequences; see :meth:`call_skip_ahead`.
+        """Advances every state by ``i`` sequences, of 2**67 draws (XORWOW) or 2**127 (MRG32k3a);
+        ``stream`` is as of :meth:`call_skip_ahead`.
         """
         self._skip("sequences", i, stream)
 
     def call_skip_ahead_sequence_array(self, i: GPUArray, stream: Any = None) -> None:
-        """Advances each state by its own number of sequences.
-
-        Parameters
-        ----------
-        i, stream : GPUArray and Stream. As many integers as there are states; see
-            :meth:`call_skip_ahead`.
+        """Advances each state by its own number of sequences in ``i``; ``stream`` is as of
+        :meth:`call_skip_ahead`.
         """
         self._skip_array("sequences", i, stream)
 

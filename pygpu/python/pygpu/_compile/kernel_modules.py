@@ -66,42 +66,22 @@ class CudaModule:
     module: Any = None
 
     def get_function(self, name: str) -> _core.Function:
-        """Returns a kernel of the module.
-
-        Parameters
-        ----------
-        name : str. The kernel's name.
-        """
+        """Returns the kernel ``name`` of the module."""
         return self.module.get_function(name)
 
     def get_global(self, name: str) -> tuple[int, int]:
-        """Returns the address and the bytes of a variable of the module.
-
-        Parameters
-        ----------
-        name : str. The variable's name.
-        """
+        """Returns the address and the bytes of the variable ``name`` of the module."""
         return self.module.get_global(name)
 
     def get_texref(self, name: str) -> Any:
-        """Returns a texture reference of the module.
-
-        Raises ``Unsupported`` if the device has no textures.
-
-        Parameters
-        ----------
-        name : str. The name of a variable that was declared as ``texture<...>``.
+        """Returns the texture reference that the module declares as ``texture<...>`` under
+        ``name``. Raises ``Unsupported`` if the device has no textures.
         """
         return self.module.get_texref(name)
 
     def get_surfref(self, name: str) -> Any:
-        """Returns a surface reference of the module.
-
-        Raises ``Unsupported`` if the device has no surfaces.
-
-        Parameters
-        ----------
-        name : str. The name of a variable that was declared as ``surface<...>``.
+        """Returns the surface reference that the module declares as ``surface<...>`` under
+        ``name``. Raises ``Unsupported`` if the device has no surfaces.
         """
         return self.module.get_surfref(name)
 
@@ -250,39 +230,22 @@ class DynamicModule(CudaModule):
         return self.add_data(ptx, driver.jit_input_type.PTX, name)
 
     def add_data(self, data: Any, input_type: int, name: str = "unknown") -> DynamicModule:
-        """Adds code from memory.
-
-        Parameters
-        ----------
-        data : bytes or buffer. The code.
-        input_type : driver.jit_input_type. What kind of code it is.
-        name : str. The name in messages.
+        """Adds the code in ``data``, bytes or a buffer, of the kind ``input_type``
+        (``driver.jit_input_type``), which messages call ``name``.
         """
         self._open_linker().add_data(data, input_type, name)
         return self
 
     def add_file(self, filename: str, input_type: int) -> DynamicModule:
-        """Adds code from a file.
-
-        Raises ``OSError`` if the file cannot be read.
-
-        Parameters
-        ----------
-        filename : str or path. The file.
-        input_type : driver.jit_input_type. What kind of code it is.
+        """Adds code of the kind ``input_type`` (``driver.jit_input_type``) from the file
+        ``filename``. Raises ``OSError`` if it cannot be read.
         """
         self._open_linker().add_file(filename, input_type)
         return self
 
     def add_stdlib(self, libname: str) -> DynamicModule:
-        """Adds a library of the vendor's toolkit.
-
-        Raises ``OSError`` if the library is not there.
-
-        Parameters
-        ----------
-        libname : str. Its name without ``lib`` and ``.a``: ``cudadevrt`` for kernels that launch
-            others.
+        """Adds a library of the vendor's toolkit: ``libname`` is ``cudadevrt`` for kernels that
+        launch others. Raises ``OSError`` if the library is not there.
         """
         return self.add_file(
             _find_library(libname, self.cuda_libdir), driver.jit_input_type.LIBRARY

@@ -121,14 +121,9 @@ _versions: dict[str, str] = {}
 
 
 def get_nvcc_version(nvcc: str) -> str:
-    """Returns what ``nvcc --version`` prints. It is run once for each name.
+    """Returns what the program ``nvcc``, a name or path, prints as its version. It is run once for
+    each.
 
-    Parameters
-    ----------
-    nvcc : str. A name or path of ``nvcc``.
-
-    Examples
-    --------
     >>> import warnings
     >>> from pygpu import compiler
     >>> with warnings.catch_warnings():
@@ -149,19 +144,12 @@ def get_nvcc_version(nvcc: str) -> str:
 
 
 def preprocess_source(source: str, options: Sequence[str], nvcc: str) -> str:
-    """Returns a text as the preprocessor of ``nvcc`` leaves it.
+    """Returns CUDA C, ``source``, as the preprocessor of ``nvcc``, a name or path, leaves it with
+    ``options``.
 
     Raises ``OSError`` if there is no such program, and ``CompileError`` if it refuses the source,
     or returns less than half of it.
 
-    Parameters
-    ----------
-    source : str. CUDA C.
-    options : sequence of str. Options of ``nvcc``.
-    nvcc : str. A name or path of ``nvcc``.
-
-    Examples
-    --------
     >>> from pygpu import compiler
     >>> try:
     ...     text = compiler.preprocess_source("int n = N;", ["-DN=3"], "nvcc")

@@ -333,12 +333,7 @@ class Descriptor:
 
     @classmethod
     def from_dict(cls, value: Any) -> Descriptor:
-        """Returns the descriptor of parts as :meth:`to_dict` returns them.
-
-        Parameters
-        ----------
-        value : dict. The parts.
-        """
+        """Returns the descriptor of parts, ``value``, as :meth:`to_dict` returns them."""
         names = ("version", "vendor", "device", "handle", "nbytes", "dtype", "shape", "strides")
         parts = members("the descriptor", value, (*names, "offset"))
         if type(parts["version"]) is not int or parts["version"] != _VERSION:
@@ -360,12 +355,7 @@ class Descriptor:
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Descriptor:
-        """Returns the descriptor of a text as :meth:`to_json` returns it.
-
-        Parameters
-        ----------
-        text : str or bytes. The text.
-        """
+        """Returns the descriptor of a ``text`` as :meth:`to_json` returns it."""
         return cls.from_dict(loads_json("the descriptor", text))
 
     def to_node(self) -> dict[str, Any]:
@@ -501,12 +491,7 @@ class Column:
 
     @classmethod
     def from_dict(cls, value: Any) -> Column:
-        """Returns the column of parts as :meth:`to_dict` returns them.
-
-        Parameters
-        ----------
-        value : dict. The parts.
-        """
+        """Returns the column of parts, ``value``, as :meth:`to_dict` returns them."""
         parts = members("the column", value, ("data", "mask"))
         mask = parts["mask"]
         return cls(
@@ -520,12 +505,7 @@ class Column:
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Column:
-        """Returns the column of a text as :meth:`to_json` returns it.
-
-        Parameters
-        ----------
-        text : str or bytes. The text.
-        """
+        """Returns the column of a ``text`` as :meth:`to_json` returns it."""
         return cls.from_dict(loads_json("the column", text))
 
     def close(self) -> None:

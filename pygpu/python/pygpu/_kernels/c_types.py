@@ -129,15 +129,9 @@ class ScalarArg(Argument):
 
 
 def parse_c_arg(c_arg: str) -> Argument:
-    """Reads the declaration of one argument in CUDA C: a VectorArg for a pointer or an array, or a
-    ScalarArg.
+    """Reads the declaration ``c_arg`` of one argument in CUDA C, whose types have registered names:
+    a VectorArg for a pointer or an array, or a ScalarArg.
 
-    Parameters
-    ----------
-    c_arg : str. For example ``"const float *x"``, with registered names of types.
-
-    Examples
-    --------
     >>> parse_c_arg("const unsigned char *pixels")
     VectorArg('pixels', uint8)
     """
@@ -145,15 +139,9 @@ def parse_c_arg(c_arg: str) -> Argument:
 
 
 def get_arg_type(c_arg: str) -> str:
-    """Returns the format code of the argument that a declaration in CUDA C declares: ``"P"`` for an
+    """Returns the format code of the argument that ``c_arg`` declares in CUDA C: ``"P"`` for an
     array.
 
-    Parameters
-    ----------
-    c_arg : str. The declaration.
-
-    Examples
-    --------
     >>> get_arg_type("double *x"), get_arg_type("double x")
     ('P', 'd')
     """

@@ -99,16 +99,10 @@ def get_linear_combination_kernel(
     """Returns a kernel of ``z = a0 x0 + a1 x1 + ...``, and texture references.
 
     The kernel's arguments are ``a0, x0, a1, x1, ..., z, n``, without the factors that are in device
-    memory: it reads those through the references. Raises ``Unsupported`` if there are any and the
-    device has no textures.
+    memory: it reads those through the references. ``summand_descriptors`` has a tuple for each
+    summand: whether its factor is in device memory, the dtype of the factor, and that of the array.
+    Raises ``Unsupported`` if there are such factors and the device has no textures.
 
-    Parameters
-    ----------
-    summand_descriptors : tuple of tuple. For each summand: whether its factor is in device memory,
-        the dtype of the factor, and that of the array.
-
-    Examples
-    --------
     >>> x, z = gpuarray.arange(3, dtype=np.float32), gpuarray.empty(3, np.float32)
     >>> summand = (False, np.float32, np.float32)
     >>> combine, _ = get_linear_combination_kernel((summand, summand), np.float32)
@@ -146,12 +140,8 @@ def get_axpbyz_kernel(
 ) -> _core.Function:
     """Returns a kernel of ``z = a x + b y``, with the arguments ``a, x, b, y, z, n``.
 
-    Parameters
-    ----------
-    x_is_scalar, y_is_scalar : bool. Whether the array has one element, for all of the result.
+    An array has one element, for all of the result, if ``x_is_scalar`` or ``y_is_scalar`` is True.
 
-    Examples
-    --------
     >>> x, z = gpuarray.arange(3, dtype=np.float32), gpuarray.empty(3, np.float32)
     >>> axpbyz = get_axpbyz_kernel(np.float32, np.float32, np.float32)
     >>> axpbyz.prepared_call(z._grid, z._block, 2, x.gpudata, 5, x.gpudata, z.gpudata, 3)
@@ -191,14 +181,9 @@ def get_binary_op_kernel(
 ) -> _core.Function:
     """Returns a kernel of ``z = x operator y``, with the arguments ``x, y, z, n``.
 
-    Other arguments are as in :func:`get_axpbyz_kernel`.
+    ``operator`` is one of C: ``"*"``, ``"<"``. ``x_is_scalar`` and ``y_is_scalar`` are those of
+    :func:`get_axpbyz_kernel`.
 
-    Parameters
-    ----------
-    operator : str. An operator of C between two values: ``"*"``, ``"<"``.
-
-    Examples
-    --------
     >>> x, z = gpuarray.arange(4, dtype=np.float32), gpuarray.empty(4, np.float32)
     >>> multiply = get_binary_op_kernel(np.float32, np.float32, np.float32, "*")
     >>> multiply.prepared_call(z._grid, z._block, x.gpudata, x.gpudata, z.gpudata, 4)
@@ -232,7 +217,7 @@ def get_rdivide_elwise_kernel(dtype_x: Any, dtype_z: Any) -> _core.Function:
 def get_scalar_op_kernel(dtype_x: Any, dtype_a: Any, dtype_y: Any, operator: str) -> _core.Function:
     """Returns a kernel of ``y = x operator a`` with a number ``a``: it takes ``x, a, y, n``.
 
-    Other arguments are as in :func:`get_binary_op_kernel`.
+    ``operator`` is one of C: ``"-"``, ``"=="``.
 
     >>> x, y = gpuarray.arange(3, dtype=np.int32), gpuarray.empty(3, np.int32)
     >>> subtract = get_scalar_op_kernel(np.int32, np.int32, np.int32, "-")
@@ -248,12 +233,8 @@ def get_scalar_op_kernel(dtype_x: Any, dtype_a: Any, dtype_y: Any, operator: str
 def get_binary_func_kernel(func: str, dtype_x: Any, dtype_y: Any, dtype_z: Any) -> _core.Function:
     """Returns a kernel of ``z = func(x, y)``, with the arguments ``x, y, z, n``.
 
-    Parameters
-    ----------
-    func : str. The name of a function in CUDA C, which is part of the kernel's name, too.
+    ``func`` is a function in CUDA C, whose name is part of the kernel's.
 
-    Examples
-    --------
     >>> x, z = gpuarray.arange(3, dtype=np.float32), gpuarray.empty(3, np.float32)
     >>> largest = get_binary_func_kernel("fmaxf", np.float32, np.float32, np.float32)
     >>> largest.prepared_call(z._grid, z._block, x.gpudata, x.gpudata, z.gpudata, 3)
@@ -270,7 +251,7 @@ def get_binary_func_scalar_kernel(
 ) -> _core.Function:
     """Returns a kernel of ``z = func(x, y)`` with a number ``y``: it takes ``x, y, z, n``.
 
-    Arguments are as in :func:`get_binary_func_kernel`.
+    ``func`` is as in :func:`get_binary_func_kernel`.
 
     >>> x, z = gpuarray.arange(3, dtype=np.float32), gpuarray.empty(3, np.float32)
     >>> power = get_binary_func_scalar_kernel("powf", np.float32, np.float32, np.float32)
@@ -285,16 +266,12 @@ def get_binary_func_scalar_kernel(
 def get_binary_minmax_kernel(
     func: str, dtype_x: Any, dtype_y: Any, dtype_z: Any, use_scalar: bool
 ) -> _core.Function:
-    """Returns a kernel of the smaller or the larger of two values, by ``min``, ``fmin`` or
-    ``fminf`` as the dtypes need it. Its arguments are ``x, y, z, n``.
+    """Returns a kernel of the smaller or the larger of two values, as ``func`` is ``"min"`` or
+    ``"max"``: it takes ``x, y, z, n``.
 
-    Parameters
-    ----------
-    func : {"min", "max"}. Which of the two values the result is.
-    use_scalar : bool. Whether ``y`` is a number, not an array.
+    It calls ``min``, ``fmin`` or ``fminf`` as the dtypes need it. ``y`` is a number if
+    ``use_scalar`` is True.
 
-    Examples
-    --------
     >>> x, z = gpuarray.arange(4, dtype=np.int32), gpuarray.empty(4, np.int32)
     >>> smaller = get_binary_minmax_kernel("min", np.int32, np.int32, np.int32, True)
     >>> smaller.prepared_call(z._grid, z._block, x.gpudata, 2, z.gpudata, 4)
@@ -315,15 +292,12 @@ def get_binary_minmax_kernel(
 def get_pow_array_kernel(
     dtype_x: Any, dtype_y: Any, dtype_z: Any, is_base_array: bool, is_exp_array: bool
 ) -> _core.Function:
-    """Returns a kernel of ``z = x ** y``, by ``powf`` if ``z`` is of float32, else by ``pow``. Its
-    arguments are ``x, y, z, n``. Raises ``AssertionError`` if neither is an array.
+    """Returns a kernel of ``z = x ** y``, by ``powf`` if ``z`` is of float32, else by ``pow``: it
+    takes ``x, y, z, n``.
 
-    Parameters
-    ----------
-    is_base_array, is_exp_array : bool. Whether ``x`` and ``y`` are arrays.
+    ``is_base_array`` and ``is_exp_array`` say which are arrays. Raises ``AssertionError`` if
+    neither is.
 
-    Examples
-    --------
     >>> x, z = gpuarray.arange(4, dtype=np.float32), gpuarray.empty(4, np.float32)
     >>> power = get_pow_array_kernel(np.float32, np.float32, np.float32, True, False)
     >>> power.prepared_call(z._grid, z._block, x.gpudata, 2, z.gpudata, 4)
@@ -398,12 +372,8 @@ def get_ldexp_kernel() -> _core.Function:
 def get_unary_func_kernel(func_name: str, in_dtype: Any, out_dtype: Any = None) -> _core.Function:
     """Returns a kernel of ``z = func_name(y)``, with the arguments ``y, z, n``.
 
-    Parameters
-    ----------
-    func_name : str. The name of a function in CUDA C, which is part of the kernel's name, too.
+    ``func_name`` is a function in CUDA C, whose name is part of the kernel's.
 
-    Examples
-    --------
     >>> y = gpuarray.full(3, 9, np.float32)
     >>> root = get_unary_func_kernel("sqrtf", np.float32)
     >>> root.prepared_call(y._grid, y._block, y.gpudata, y.gpudata, 3)
@@ -470,19 +440,13 @@ def get_logical_not_kernel(dtype_x: Any, dtype_out: Any) -> _core.Function:
 def get_take_kernel(
     dtype: Any, idx_dtype: Any, vec_count: int = 1
 ) -> tuple[_core.Function, list[TextureReference]]:
-    """Returns a kernel that reads the elements of each source that indices name, and the texture
-    references to which the sources are bound.
+    """Returns a kernel that reads the elements of each of ``vec_count`` sources that indices name,
+    and the texture references to which the sources are bound.
 
-    The kernel's arguments are the indices, ``vec_count`` targets, and the number of indices. A
-    place outside of a source has the element 0. :func:`pygpu.gpuarray.take` needs no textures.
-    Raises ``Unsupported`` if the device has none.
+    The kernel's arguments are the indices, as many targets, and the number of indices. A place
+    outside of a source has the element 0. :func:`pygpu.gpuarray.take` needs no textures. Raises
+    ``Unsupported`` if the device has none.
 
-    Parameters
-    ----------
-    vec_count : int. The number of sources, and of targets.
-
-    Examples
-    --------
     >>> source, target = gpuarray.arange(5, dtype=np.float32), gpuarray.zeros(2, np.float32)
     >>> indices = gpuarray.to_gpu(np.array([3, 1], np.int32))
     >>> take, (texture,) = get_take_kernel(np.float32, np.int32)
@@ -506,16 +470,10 @@ def get_take_put_kernel(
     to places that other indices name, and the texture references.
 
     The kernel's arguments are the indices of the targets, those of the sources, ``vec_count``
-    targets, the offset of each source if there are any, and the number of indices.
-    :func:`pygpu.gpuarray.multi_take_put` needs no textures. Other arguments are as in
-    :func:`get_take_kernel`. Raises ``Unsupported`` if the device has none.
+    targets, the offset of each source, which is added to its indices, if ``with_offsets`` is True,
+    and the number of indices. :func:`pygpu.gpuarray.multi_take_put` needs no textures. Raises
+    ``Unsupported`` if the device has none.
 
-    Parameters
-    ----------
-    with_offsets : bool. Whether each source has an offset that is added to its indices.
-
-    Examples
-    --------
     >>> source, target = gpuarray.arange(5, dtype=np.float32), gpuarray.zeros(4, np.float32)
     >>> here, there = (gpuarray.to_gpu(np.array(x, np.int32)) for x in ([3, 1], [4, 2]))
     >>> take_put, (texture,) = get_take_put_kernel(np.float32, np.int32, False)
@@ -549,7 +507,7 @@ def get_put_kernel(dtype: Any, idx_dtype: Any, vec_count: int = 1) -> _core.Func
     indices name, which are not checked.
 
     The kernel's arguments are the indices, ``vec_count`` targets, as many sources, and the number
-    of indices. Arguments are as in :func:`get_take_kernel`.
+    of indices.
 
     >>> target, source = gpuarray.zeros(4, np.float32), gpuarray.ones(2, np.float32)
     >>> where = gpuarray.to_gpu(np.array([3, 1], np.int32))

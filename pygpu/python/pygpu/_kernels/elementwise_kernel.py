@@ -207,14 +207,9 @@ class ElementwiseKernel(_core.ElementwiseLauncher):
     def generate_stride_kernel_and_types(
         self, use_range: bool
     ) -> tuple[SourceModule, _core.Function, list[Any]]:
-        """Returns the result of :func:`get_elwise_kernel_and_types` for this kernel.
+        """Returns the result of :func:`get_elwise_kernel_and_types` for this kernel, which takes
+        ``range`` or ``slice`` if ``use_range`` is True.
 
-        Parameters
-        ----------
-        use_range : bool. Whether the kernel takes ``range`` or ``slice``.
-
-        Examples
-        --------
         >>> add = ElementwiseKernel("float a, float *x", "x[i] += a")
         >>> module, function, arguments = add.generate_stride_kernel_and_types(False)
         >>> function.name
@@ -224,20 +219,14 @@ class ElementwiseKernel(_core.ElementwiseLauncher):
         return get_elwise_kernel_and_types(use_range=use_range, **self.gen_kwargs)
 
     def get_texref(self, name: str, use_range: bool = False) -> TextureReference:
-        """Returns a texture reference that the preamble declares, for the current device.
+        """Returns the texture reference that the preamble declares as ``texture<...>`` under
+        ``name``, for the current device.
 
         The statements are compiled for each arrangement of the arrays; what is bound to the
-        reference is bound for all. In PyCUDA the kernel for ``range`` has a reference of its own.
-        Raises ``Unsupported`` if the device has no textures, or the backend compiles no kernels.
+        reference is bound for all, whatever ``use_range`` says: in PyCUDA the kernel for ``range``
+        has a reference of its own. Raises ``Unsupported`` if the device has no textures, or the
+        backend compiles no kernels.
 
-        Parameters
-        ----------
-        name : str. The name of a variable that was declared as ``texture<...>``.
-        use_range : bool. Whether it is that of the kernel for ``range`` and ``slice``, which is the
-            same one.
-
-        Examples
-        --------
         >>> twice = ElementwiseKernel(
         ...     "float *x",
         ...     "x[i] = 2 * tex1Dfetch(line, i)",

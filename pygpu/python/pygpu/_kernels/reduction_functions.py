@@ -118,17 +118,12 @@ def get_subset_dot_kernel(
 
 
 def get_minmax_neutral(what: str, dtype: Any) -> str:
-    """Returns what a reduction to the least or the largest element begins with, in CUDA C.
+    """Returns what a reduction to the least or the largest element begins with, in CUDA C, as
+    ``what`` is ``"min"`` or ``"max"``.
 
     For floats it is ``MY_INFINITY`` or ``-MY_INFINITY``, which the preamble of a kernel has to
     define.
 
-    Parameters
-    ----------
-    what : {"min", "max"}. The reduction.
-
-    Examples
-    --------
     >>> get_minmax_neutral("min", np.int8), get_minmax_neutral("max", np.float32)
     ('127', '-MY_INFINITY')
     """
@@ -160,9 +155,7 @@ def _minmax_expression(what: str, dtype: Any) -> str:
 @context_dependent_memoize
 def get_minmax_kernel(what: str, dtype: Any) -> ReductionKernel:
     """Returns a reduction of an array, of integers, float32 or float64, to its least or largest
-    element.
-
-    Arguments are as in :func:`get_minmax_neutral`.
+    element, as ``what`` is ``"min"`` or ``"max"``.
 
     >>> get_minmax_kernel("max", np.float32)(gpuarray.arange(5, dtype=np.float32))
     array(4., dtype=float32)
@@ -174,9 +167,8 @@ def get_minmax_kernel(what: str, dtype: Any) -> ReductionKernel:
 
 @context_dependent_memoize
 def get_subset_minmax_kernel(what: str, dtype: Any, dtype_subset: Any) -> ReductionKernel:
-    """Returns a reduction to the least or the largest of some elements of an array.
-
-    Arguments are as in :func:`get_minmax_neutral`.
+    """Returns a reduction to the least or the largest of some elements of an array, as ``what`` is
+    ``"min"`` or ``"max"``.
 
     >>> least = get_subset_minmax_kernel("min", np.float32, np.int32)
     >>> least(gpuarray.arange(1, 3, dtype=np.int32), gpuarray.arange(5, dtype=np.float32))

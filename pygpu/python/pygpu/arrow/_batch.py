@@ -53,12 +53,8 @@ class DeviceRecordBatch:
 
     @staticmethod
     def from_columns(columns: Mapping[str, GPUArray | DeviceColumn]) -> DeviceRecordBatch:
-        """Returns a batch of columns, without a copy.
-
-        Parameters
-        ----------
-        columns : dict. A name and an array or column for each; all have the same length, and are on
-            one device.
+        """Returns a batch of ``columns``, without a copy: a dict of names, and arrays or columns of
+        one length on one device.
         """
         if not columns:
             raise ValueError("columns is empty; a batch has one or more")
@@ -110,13 +106,8 @@ class DeviceRecordBatch:
         return self._column.context
 
     def column(self, i: int | str) -> DeviceColumn:
-        """Returns a column, by number or by name.
-
-        Raises ``KeyError`` if no column, or more than one, has the name.
-
-        Parameters
-        ----------
-        i : int or str. The number, which counts from the end if it is negative, or the name.
+        """Returns a column by its number ``i``, which counts from the end if it is negative, or by
+        name. Raises ``KeyError`` if no column, or more than one, has the name.
         """
         columns = self._column.children
         if isinstance(i, str):
@@ -135,11 +126,8 @@ class DeviceRecordBatch:
         return self.column(key)
 
     def slice(self, offset: int = 0, length: int | None = None) -> DeviceRecordBatch:
-        """Returns some of the rows, which share the buffers.
-
-        Parameters
-        ----------
-        offset, length : int. The first row, and the number of rows; by default all that follow.
+        """Returns ``length`` rows from row ``offset`` on, by default all that follow, which share
+        the buffers.
         """
         return DeviceRecordBatch._over(self._column.slice(offset, length))
 

@@ -89,12 +89,8 @@ class Context:
 
     @staticmethod
     def from_numba(context: Any = None) -> Context:
-        """Returns the context of the device of a context of numba.
-
-        Parameters
-        ----------
-        context : numba.cuda.cudadrv.driver.Context or pygpu.cuda's, optional. A context; the
-            current device's without it.
+        """Returns the context of the device of ``context``, one of numba's or of :mod:`pygpu.cuda`;
+        of the current device by default.
         """
         if context is None:
             return Context(_core.current_ordinal())
@@ -139,21 +135,13 @@ class Context:
             return sum(memory.size for memory in _allocated.get(self._number, ()))
 
     def get_device_address(self, address: int) -> int:
-        """Returns the address under which kernels reach the memory at an address.
-
-        Parameters
-        ----------
-        address : int. An address of device memory, or of host memory that the device reaches.
+        """Returns the address under which kernels reach the memory at ``address``, device memory or
+        host memory that the device reaches.
         """
         return self._bytes_at(address, 1, None).ptr
 
     def new_buffer(self, nbytes: int) -> CudaBuffer:
-        """Returns a new buffer, which other processes can open. Its bytes are undefined.
-
-        Parameters
-        ----------
-        nbytes : int. The number of bytes.
-        """
+        """Returns a new buffer of ``nbytes`` bytes, undefined, which other processes can open."""
         nbytes = number_of_bytes("nbytes", nbytes)
         with on_device(self._number):
             if nbytes == 0:
@@ -174,12 +162,10 @@ class Context:
                 ) from error
 
     def foreign_buffer(self, address: int, size: int, base: Any = None) -> CudaBuffer:
-        """Returns a buffer over memory that somebody else owns.
+        """Returns a buffer over ``size`` bytes at ``address``, which the device reaches and
+        somebody else owns.
 
-        Parameters
-        ----------
-        address, size : int. The address, which the device reaches, and the number of bytes.
-        base : object, optional. What keeps the memory; the buffer and its slices keep it alive.
+        ``base`` is what keeps the memory; the buffer and its slices keep it alive.
         """
         address, size = _arguments.whole("address", address), number_of_bytes("size", size)
         if size == 0:
@@ -187,12 +173,8 @@ class Context:
         return CudaBuffer._over(self._bytes_at(address, size, base), self)
 
     def open_ipc_buffer(self, ipc_handle: IpcMemHandle) -> CudaBuffer:
-        """Returns the buffer of another process; the memory is closed with the last one over it.
-
-        Parameters
-        ----------
-        ipc_handle : IpcMemHandle. The result of :meth:`CudaBuffer.export_for_ipc` in the other
-            process.
+        """Returns the buffer of another process, whose :meth:`CudaBuffer.export_for_ipc` returned
+        ``ipc_handle``; the memory is closed with the last buffer over it.
         """
         _arguments.instance("ipc_handle", ipc_handle, IpcMemHandle)
         size, offset = ipc_handle._size, ipc_handle._offset
@@ -211,12 +193,10 @@ class Context:
         return CudaBuffer._over(whole[offset : offset + size], self, owner=memory)
 
     def buffer_from_data(self, data: Any, offset: int = 0, size: int = -1) -> CudaBuffer:
-        """Returns a new buffer with a copy of bytes.
+        """Returns a new buffer with a copy of ``size`` bytes of ``data`` from ``offset`` on; -1:
+        all that follow.
 
-        Parameters
-        ----------
-        data : CudaBuffer or object with the buffer protocol. What is copied.
-        offset, size : int. The first byte, and the number of bytes; -1: all from ``offset`` on.
+        The data are a CudaBuffer, or an object with the buffer protocol.
         """
         source: Any = data if isinstance(data, CudaBuffer) else host_bytes("data", data)
         total = source.size
@@ -235,12 +215,10 @@ class Context:
         return result
 
     def buffer_from_object(self, obj: Any) -> CudaBuffer:
-        """Returns a buffer over the memory of an object, which it keeps alive.
+        """Returns a buffer over the memory of ``obj``, which it keeps alive, with the gaps between
+        its elements, if any.
 
-        Parameters
-        ----------
-        obj : CudaBuffer, HostBuffer, GPUArray or object with ``__cuda_array_interface__``. If its
-            elements have gaps between them, the buffer has the gaps, too.
+        It is a CudaBuffer, HostBuffer or GPUArray, or has ``__cuda_array_interface__``.
         """
         if isinstance(obj, CudaBuffer):
             return obj
@@ -327,21 +305,13 @@ class CudaBuffer(Buffer):
 
     @staticmethod
     def from_buffer(buf: Any) -> CudaBuffer:
-        """Returns the device buffer behind a buffer: ``buf`` itself.
-
-        Parameters
-        ----------
-        buf : CudaBuffer. The buffer.
-        """
+        """Returns the device buffer behind a buffer: ``buf`` itself."""
         return _arguments.instance("buf", buf, CudaBuffer)
 
     @staticmethod
     def from_numba(mem: Any) -> CudaBuffer:
-        """Returns a buffer over the memory of numba's ``MemoryPointer``, which it keeps alive.
-
-        Parameters
-        ----------
-        mem : numba.cuda.cudadrv.driver.MemoryPointer or pygpu.cuda's. The memory.
+        """Returns a buffer over the memory of ``mem``, a ``MemoryPointer`` of numba's or of
+        :mod:`pygpu.cuda`, which it keeps alive.
         """
         pointer = getattr(mem, "device_pointer", None)
         if not hasattr(mem, "context") or not hasattr(mem, "size") or pointer is None:
@@ -362,12 +332,7 @@ class CudaBuffer(Buffer):
         return MemoryPointer.of(self._context.to_numba(), self._bytes, owner=self)
 
     def to_gpuarray(self, dtype: DTypeLike = np.uint8) -> GPUArray:
-        """Returns the memory as an array of one axis, which shares it.
-
-        Parameters
-        ----------
-        dtype : dtype. The type of the elements.
-        """
+        """Returns the memory as an array of ``dtype`` of one axis, which shares it."""
         dtype = np.dtype(dtype)
         if self.size % dtype.itemsize:
             raise ValueError(
@@ -515,13 +480,8 @@ class CudaBuffer(Buffer):
         return buf
 
     def copy_from_host(self, data: Any, position: int = 0, nbytes: int = -1) -> int:
-        """Copies bytes of the host to the device; returns their number.
-
-        Parameters
-        ----------
-        data : object with the buffer protocol. Where the bytes come from.
-        position, nbytes : int. The first byte written, and the number of bytes; -1: as many as
-            there are and fit.
+        """Copies ``nbytes`` bytes of ``data``, an object with the buffer protocol, to byte
+        ``position`` of the buffer; returns their number: -1 is as many as there are and fit.
         """
         position, source = self._position(position), host_bytes("data", data)
         from_host = ("data", source.size, f"{_MORE} from host buffer")
@@ -530,13 +490,8 @@ class CudaBuffer(Buffer):
         return nbytes
 
     def copy_from_device(self, buf: CudaBuffer, position: int = 0, nbytes: int = -1) -> int:
-        """Copies bytes of a device buffer, maybe of another device; returns their number.
-
-        Other arguments are as in :meth:`copy_from_host`.
-
-        Parameters
-        ----------
-        buf : CudaBuffer. Where the bytes come from, from its start on.
+        """Copies the first bytes of ``buf``, maybe of another device, to the buffer; returns their
+        number. ``position`` and ``nbytes`` are those of :meth:`copy_from_host`.
         """
         position = self._position(position)
         _arguments.instance("buf", buf, CudaBuffer)

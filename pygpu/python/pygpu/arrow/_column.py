@@ -220,12 +220,8 @@ class DeviceColumn:
     # -- parts
 
     def slice(self, offset: int = 0, length: int | None = None) -> DeviceColumn:
-        """Returns a part of the column, at most to its end, which shares the buffers.
-
-        Parameters
-        ----------
-        offset, length : int. The first element, and the number of elements; by default all that
-            follow.
+        """Returns ``length`` elements from ``offset`` on, by default all that follow, which share
+        the buffers.
         """
         offset = _arguments.whole("offset", offset)
         if not 0 <= offset <= self._length:

@@ -62,12 +62,9 @@ class _File:
         return isinstance(self, BufferWriter)
 
     def seek(self, position: int, whence: int = os.SEEK_SET) -> int:
-        """Sets the position, and returns it; a writer copies collected bytes to the device first.
-
-        Parameters
-        ----------
-        position, whence : int. The bytes from the start (0), from the present position (1) or from
-            the end (2).
+        """Sets the position to ``position`` bytes from the start, from the present one or from the
+        end, as ``whence`` is 0, 1 or 2, and returns it; a writer copies collected bytes to the
+        device first.
         """
         size, position = self.size(), _arguments.whole("position", position)
         starts = {os.SEEK_SET: 0, os.SEEK_CUR: self._place, os.SEEK_END: size}
@@ -107,11 +104,8 @@ class BufferReader(_File):
         super().__init__(obj)
 
     def read_buffer(self, nbytes: int | None = None) -> CudaBuffer:
-        """Returns the next bytes as a slice of the buffer, without a copy.
-
-        Parameters
-        ----------
-        nbytes : int, optional. The most bytes; the rest of the buffer by default.
+        """Returns the next ``nbytes`` bytes, by default the rest, as a slice of the buffer, without
+        a copy.
         """
         buffer, rest = self._open(), self.size() - self._place
         count = rest if nbytes is None else _arguments.whole("nbytes", nbytes)
@@ -121,20 +115,12 @@ class BufferReader(_File):
         return part
 
     def read(self, nbytes: int | None = None) -> bytes:
-        """Returns a copy of the next bytes; none at the end of the buffer.
-
-        Parameters
-        ----------
-        nbytes : int, optional. The most bytes; the rest of the buffer by default.
-        """
+        """Returns a copy of the next ``nbytes`` bytes, by default of the rest; none at the end."""
         return self.read_buffer(nbytes).to_pybytes()
 
     def readinto(self, b: Any) -> int:
-        """Copies the next bytes to the host, as many as there are and fit; returns their number.
-
-        Parameters
-        ----------
-        b : object with a writable buffer. Where the bytes go.
+        """Copies the next bytes to ``b``, a writable buffer, as many as there are and fit; returns
+        their number.
         """
         target = host_bytes("b", b, writable=True)
         part = self.read_buffer(target.size)
@@ -180,11 +166,8 @@ class BufferWriter(_File):
         self._count = 0
 
     def write(self, data: Any) -> int:
-        """Writes bytes at the position, and returns their number.
-
-        Parameters
-        ----------
-        data : object with the buffer protocol. The bytes, in host memory.
+        """Writes the bytes of ``data``, a buffer in host memory, at the position; returns their
+        number.
         """
         source = host_bytes("data", data)
         buffer, rest = self._open(), self.size() - self._place
@@ -201,11 +184,8 @@ class BufferWriter(_File):
         return source.size
 
     def writeat(self, position: int, data: Any) -> None:
-        """Writes bytes at a position, which is behind them afterwards.
-
-        Parameters
-        ----------
-        position, data : object. Where the first byte goes, and the bytes in host memory.
+        """Writes the bytes of ``data``, a buffer in host memory, at ``position``, which is behind
+        them afterwards.
         """
         source = host_bytes("data", data)
         place = _arguments.whole("position", position)

@@ -128,11 +128,8 @@ class Buffer(_core.BufferExporter):
         raise NotImplementedError
 
     def slice(self, offset: int = 0, length: int | None = None) -> Self:
-        """Returns a buffer over a part of the memory, at most to the end, which it keeps alive.
-
-        Parameters
-        ----------
-        offset, length : int. The first byte, and the number of bytes; by default all that follow.
+        """Returns a buffer over ``length`` bytes from ``offset`` on, by default all that follow,
+        which keeps the memory alive.
         """
         size, offset = self.size, _arguments.whole("offset", offset)
         if offset < 0 or offset > size or (size and offset == size):
@@ -150,12 +147,7 @@ class Buffer(_core.BufferExporter):
         return self._read(position % self.size, 1)[0]
 
     def equals(self, other: Self) -> bool:
-        """Returns whether two buffers of this class have the same bytes.
-
-        Parameters
-        ----------
-        other : CudaBuffer or HostBuffer. The other buffer.
-        """
+        """Returns whether ``other``, of this class, has the same bytes."""
         return self._equals(_arguments.instance("other", other, type(self)))
 
     def _equals(self, other: Any) -> bool:
@@ -222,14 +214,9 @@ class HostBuffer(Buffer):
 
 
 def new_host_buffer(size: int, device: int = 0) -> HostBuffer:
-    """Returns a buffer in page-locked host memory, whose bytes are undefined.
+    """Returns a buffer of ``size`` bytes, undefined, in page-locked host memory that ``device``
+    makes.
 
-    Parameters
-    ----------
-    size, device : int. The number of bytes, and the number of the device that makes it.
-
-    Examples
-    --------
     >>> from pygpu import arrow
     >>> buffer = arrow.new_host_buffer(8)
     >>> np.frombuffer(buffer, np.int32)[:] = 5
@@ -278,12 +265,8 @@ class IpcMemHandle:
 
     @staticmethod
     def from_buffer(opaque_handle: Any) -> IpcMemHandle:
-        """Returns the handle from what :meth:`serialize` returned in another process.
-
-        Parameters
-        ----------
-        opaque_handle : pyarrow.Buffer, bytes or another object with the buffer protocol. 72 bytes,
-            or 80 for a part of an allocation.
+        """Returns the handle from what :meth:`serialize` returned in another process: a buffer of
+        72 bytes, or of 80 for a part of an allocation, ``opaque_handle``.
         """
         data = host_bytes("opaque_handle", opaque_handle).tobytes()
         if len(data) not in (_WHOLE.size, _PART.size):
@@ -297,13 +280,8 @@ class IpcMemHandle:
         return IpcMemHandle._new(handle, size, offset)
 
     def serialize(self, pool: Any = None) -> Any:
-        """Returns the handle as a ``pyarrow.Buffer``.
-
-        Raises ``ImportError`` if ``pyarrow`` is not installed.
-
-        Parameters
-        ----------
-        pool : pyarrow.MemoryPool, optional. Where the memory comes from.
+        """Returns the handle as a ``pyarrow.Buffer``, in memory of ``pool``. Raises ``ImportError``
+        if ``pyarrow`` is not installed.
         """
         data = self.to_pybytes()
         buffer = require_pyarrow("serialize").allocate_buffer(len(data), memory_pool=pool)

@@ -147,18 +147,13 @@ class Message:
 
 
 def read_message(source: CudaBuffer | BufferReader, pool: Any = None) -> Message:
-    """Reads a message of Arrow's IPC format: its metadata to the host, its body in place.
+    """Reads the message of Arrow's IPC format that begins at ``source``: its metadata to the host,
+    its body in place.
 
-    Raises ``EOFError`` if there are no bytes, or the mark of a stream's end.
+    A reader's position is behind the message afterwards. ``pool`` has no effect; in ``pyarrow`` the
+    metadata's memory comes from it. Raises ``EOFError`` if there are no bytes, or the mark of a
+    stream's end.
 
-    Parameters
-    ----------
-    source : CudaBuffer or BufferReader. Where the message begins; a reader's position is behind it
-        afterwards.
-    pool : object, optional. Has no effect; in ``pyarrow`` the metadata's memory comes from it.
-
-    Examples
-    --------
     >>> import pyarrow as pa
     >>> batch = pa.record_batch({"x": [1, 2, 3]})
     >>> buffer = serialize_record_batch(batch, Context())
@@ -330,17 +325,12 @@ class _Ranges:
 
 
 def serialize_record_batch(batch: Any, ctx: Context) -> CudaBuffer:
-    """Returns a new device buffer with a record batch as a message of Arrow's IPC format.
+    """Returns a new buffer of the context ``ctx`` with ``batch``, a ``pyarrow.RecordBatch``, as a
+    message of Arrow's IPC format.
 
     The message has no schema. The batch's buffers are copied without a serialised copy on the host.
     Raises ``ImportError`` if ``pyarrow`` is not installed.
 
-    Parameters
-    ----------
-    batch, ctx : object. The ``pyarrow.RecordBatch``, and the :class:`Context` of the device.
-
-    Examples
-    --------
     >>> import pyarrow as pa
     >>> batch = pa.record_batch({"x": [1, 2, 3]})
     >>> buffer = serialize_record_batch(batch, Context())

@@ -48,15 +48,9 @@ class ArrayIsh(Protocol):
 
 
 def f_contiguous_strides(itemsize: int, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Returns the strides of an array without gaps whose first axis runs fastest.
+    """Returns the strides of an array of ``shape`` without gaps whose first axis runs fastest, of
+    elements of ``itemsize`` bytes. An extent of 0 counts as 1.
 
-    Parameters
-    ----------
-    itemsize : int. The bytes of an element.
-    shape : tuple of int. The extents of the axes; an extent of 0 counts as 1.
-
-    Examples
-    --------
     >>> f_contiguous_strides(4, (3, 5))
     (4, 12)
     """
@@ -66,9 +60,8 @@ def f_contiguous_strides(itemsize: int, shape: tuple[int, ...]) -> tuple[int, ..
 
 
 def c_contiguous_strides(itemsize: int, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Returns the strides of an array without gaps whose last axis runs fastest.
-
-    Arguments are as in :func:`f_contiguous_strides`.
+    """Returns the same as :func:`f_contiguous_strides` with the last axis fastest, for ``itemsize``
+    and ``shape``.
 
     >>> c_contiguous_strides(4, (3, 5))
     (20, 4)
@@ -79,14 +72,9 @@ def c_contiguous_strides(itemsize: int, shape: tuple[int, ...]) -> tuple[int, ..
 def equal_strides(
     strides1: tuple[int, ...], strides2: tuple[int, ...], shape: tuple[int, ...]
 ) -> bool:
-    """Returns whether strides agree on every axis whose extent is not 1.
+    """Returns whether ``strides1`` and ``strides2`` agree on every axis of ``shape`` whose extent
+    is not 1.
 
-    Parameters
-    ----------
-    strides1, strides2, shape : tuple of int. The strides, in bytes, and the extents of the axes.
-
-    Examples
-    --------
     >>> equal_strides((12, 4), (100, 4), (1, 3)), equal_strides((12, 4), (100, 4), (2, 3))
     (True, False)
     """
@@ -102,15 +90,9 @@ def equal_strides(
 def is_f_contiguous_strides(
     strides: tuple[int, ...], itemsize: int, shape: tuple[int, ...]
 ) -> bool:
-    """Returns whether elements lie without gaps, the first axis fastest; True without elements.
+    """Returns whether elements of ``itemsize`` bytes under ``strides`` and ``shape`` lie without
+    gaps, the first axis fastest; True without elements.
 
-    Parameters
-    ----------
-    strides, itemsize, shape : tuple of int and int. The strides and the bytes of an element, and
-        the extents of the axes.
-
-    Examples
-    --------
     >>> is_f_contiguous_strides((4, 8), 4, (2, 3)), is_f_contiguous_strides((12, 4), 4, (2, 3))
     (True, False)
     """
@@ -120,9 +102,8 @@ def is_f_contiguous_strides(
 def is_c_contiguous_strides(
     strides: tuple[int, ...], itemsize: int, shape: tuple[int, ...]
 ) -> bool:
-    """Returns whether elements lie without gaps, the last axis fastest; True without elements.
-
-    Arguments are as in :func:`is_f_contiguous_strides`.
+    """Returns the same as :func:`is_f_contiguous_strides` with the last axis fastest, for
+    ``strides``, ``itemsize`` and ``shape``.
 
     >>> is_c_contiguous_strides((12, 4), 4, (2, 3)), is_c_contiguous_strides((4, 8), 4, (2, 3))
     (True, False)
@@ -161,16 +142,9 @@ class ArrayFlags:
 
 
 def get_common_dtype(obj1: Any, obj2: Any, allow_double: bool) -> np.dtype[Any]:
-    """Returns the dtype of the sum of two operands.
+    """Returns the dtype of the sum of the array ``obj1`` and the array or number ``obj2``, of
+    single precision unless ``allow_double`` is True.
 
-    Parameters
-    ----------
-    obj1, obj2 : array or number. The operands; the second may be a number.
-    allow_double : bool. Whether the result may have double precision; otherwise it has single
-        precision.
-
-    Examples
-    --------
     >>> get_common_dtype(np.zeros(3, np.int32), 1.5, allow_double=False)
     dtype('float32')
     """
@@ -181,14 +155,8 @@ def get_common_dtype(obj1: Any, obj2: Any, allow_double: bool) -> np.dtype[Any]:
 
 
 def bound(a: ArrayIsh) -> tuple[int, int]:
-    """Returns the lowest and the highest address of an element of an array.
+    """Returns the lowest and the highest address of an element of ``a``, which has some.
 
-    Parameters
-    ----------
-    a : ArrayIsh. The array, with elements.
-
-    Examples
-    --------
     >>> from types import SimpleNamespace
     >>> bound(SimpleNamespace(shape=(2, 3), strides=(-12, 4), bytes=4096))
     (4084, 4104)
@@ -201,17 +169,10 @@ def bound(a: ArrayIsh) -> tuple[int, int]:
 
 
 def may_share_memory(a: Any, b: Any) -> bool:
-    """Returns whether the ranges of addresses of two arrays overlap; False for arrays of two
-    classes.
+    """Returns whether the ranges of addresses of ``a`` and ``b`` overlap; False for two classes.
 
     PyCUDA leaves out the last element of each range; here it counts.
 
-    Parameters
-    ----------
-    a, b : ArrayIsh. The arrays.
-
-    Examples
-    --------
     >>> from types import SimpleNamespace
     >>> a, b = (SimpleNamespace(shape=(4,), strides=(4,), bytes=at) for at in (4096, 4108))
     >>> may_share_memory(a, b)

@@ -64,19 +64,13 @@ class DTypeRegistry:
         self.name_to_dtype: dict[str, np.dtype[Any]] = {}
 
     def get_or_register_dtype(self, names: str | Sequence[str], dtype: Any = None) -> np.dtype[Any]:
-        """Returns the dtype that names in C stand for; registers it if one is given.
+        """Returns the dtype that ``names`` in C, one or several of one type, stand for; registers
+        them for ``dtype`` if that is given.
 
-        Raises ``TypeNameNotKnown`` if a name is not known and there is no ``dtype``, and
-        ``RuntimeError`` if a name stands for another dtype. Nothing is registered then.
+        A dtype is written with the first name, unless it has a name already. Raises
+        ``TypeNameNotKnown`` if a name is not known and there is no ``dtype``, and ``RuntimeError``
+        if a name stands for another dtype. Nothing is registered then.
 
-        Parameters
-        ----------
-        names : str or sequence of str. Names of one C type. The first is the one that the dtype is
-            written with, unless it has a name already.
-        dtype : dtype, optional. The dtype to register. Without one the names have to be known.
-
-        Examples
-        --------
         >>> get_or_register_dtype("unsigned int")
         dtype('uint32')
         """
@@ -104,14 +98,8 @@ class DTypeRegistry:
         return dtype
 
     def dtype_to_ctype(self, dtype: Any) -> str:
-        """Returns the name of a dtype in C.
+        """Returns the name in C of ``dtype``, which was registered.
 
-        Parameters
-        ----------
-        dtype : dtype. A dtype that was registered.
-
-        Examples
-        --------
         >>> dtype_to_ctype(np.uint16)
         'unsigned short'
         """
@@ -145,16 +133,9 @@ _UNSIGNED_SHORT = "unsigned short, unsigned short int, short unsigned int"
 def fill_registry_with_c_types(
     reg: DTypeRegistry, respect_windows: bool, include_bool: bool = True
 ) -> None:
-    """Registers the types of C.
+    """Registers the types of C in ``reg``: ``long long`` for 64-bit integers on Windows if
+    ``respect_windows`` is True, and ``bool`` if ``include_bool`` is.
 
-    Parameters
-    ----------
-    reg : DTypeRegistry. The registry that receives them.
-    respect_windows, include_bool : bool. Whether 64-bit integers are ``long long`` on Windows, and
-        whether ``bool`` is registered.
-
-    Examples
-    --------
     >>> registry = DTypeRegistry()
     >>> fill_registry_with_c_types(registry, respect_windows=False)
     >>> registry.dtype_to_ctype(np.int16)
@@ -180,14 +161,8 @@ def fill_registry_with_c_types(
 
 
 def fill_registry_with_opencl_c_types(reg: DTypeRegistry) -> None:
-    """Registers the types of OpenCL C, whose ``long`` has 64 bits everywhere.
+    """Registers the types of OpenCL C in ``reg``; its ``long`` has 64 bits everywhere.
 
-    Parameters
-    ----------
-    reg : DTypeRegistry. The registry that receives them.
-
-    Examples
-    --------
     >>> registry = DTypeRegistry()
     >>> fill_registry_with_opencl_c_types(registry)
     >>> registry.dtype_to_ctype(np.uint8)
@@ -214,14 +189,8 @@ def fill_registry_with_opencl_c_types(reg: DTypeRegistry) -> None:
 
 
 def fill_registry_with_c99_stdint_types(reg: DTypeRegistry) -> None:
-    """Registers ``bool``, the integers of ``stdint.h``, ``float`` and ``double``.
+    """Registers ``bool``, the integers of ``stdint.h``, ``float`` and ``double`` in ``reg``.
 
-    Parameters
-    ----------
-    reg : DTypeRegistry. The registry that receives them.
-
-    Examples
-    --------
     >>> registry = DTypeRegistry()
     >>> fill_registry_with_c99_stdint_types(registry)
     >>> registry.dtype_to_ctype(np.uint16)
@@ -237,14 +206,8 @@ def fill_registry_with_c99_stdint_types(reg: DTypeRegistry) -> None:
 
 
 def fill_registry_with_c99_complex_types(reg: DTypeRegistry) -> None:
-    """Registers the complex types of C99.
+    """Registers the complex types of C99 in ``reg``.
 
-    Parameters
-    ----------
-    reg : DTypeRegistry. The registry that receives them.
-
-    Examples
-    --------
     >>> registry = DTypeRegistry()
     >>> fill_registry_with_c99_complex_types(registry)
     >>> registry.dtype_to_ctype(np.complex64)
@@ -321,18 +284,11 @@ def parse_c_arg_backend(
 
 
 def register_dtype(dtype: Any, c_names: Sequence[str] | str, alias_ok: bool = False) -> None:
-    """Registers names of a dtype in C; :func:`get_or_register_dtype` replaces it.
+    """Registers ``c_names`` of ``dtype`` in C; :func:`get_or_register_dtype` replaces it.
 
     Raises ``RuntimeError`` if the dtype has a name and ``alias_ok`` is False, or a name stands for
     another dtype.
 
-    Parameters
-    ----------
-    dtype, c_names : dtype, and str or sequence of str. The dtype and its names.
-    alias_ok : bool. Whether the dtype may have a name already.
-
-    Examples
-    --------
     >>> import warnings
     >>> warnings.simplefilter("ignore", DeprecationWarning)
     >>> pair = np.dtype([("first", "i1"), ("second", "i1")])

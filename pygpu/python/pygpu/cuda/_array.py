@@ -80,27 +80,14 @@ class DeviceNDArray(DeviceNDArrayBase):
         return self.flags["F_CONTIGUOUS"]
 
     def reshape(self, *newshape: Any, order: Literal["C", "F", "A"] = "C") -> DeviceNDArray:  # type: ignore[override]
-        """Returns a view under another shape.
-
-        Raises ``NotImplementedError`` if a view cannot have this shape.
-
-        Parameters
-        ----------
-        *newshape : int, or one sequence of int. The extents; one may be -1, which is worked out
-            from the others.
-        order : {"C", "F", "A"}. The order in which elements are read and placed.
+        """Returns a view with the extents ``*newshape``, one of which may be -1, its elements read
+        and placed in ``order``. Raises ``NotImplementedError`` if a view cannot have this shape.
         """
         return self._without_copy(GPUArray.reshape(self, *newshape, order=order))
 
     def ravel(self, order: Literal["C", "F", "A"] = "C", stream: Any = 0) -> DeviceNDArray:  # type: ignore[override]
-        """Returns a view of the elements along one axis.
-
-        Raises ``NotImplementedError`` if the elements do not follow each other in this order.
-
-        Parameters
-        ----------
-        order, stream : object. The order in which elements are read, "C", "F" or "A"; the stream of
-            the view.
+        """Returns a view, on ``stream``, of the elements along one axis, read in ``order``. Raises
+        ``NotImplementedError`` if they do not follow each other so.
         """
         result = self._without_copy(GPUArray.ravel(self, order), stream)
         if result.size > 1 and result.strides != (self.itemsize,):
@@ -117,12 +104,7 @@ class DeviceNDArray(DeviceNDArrayBase):
         return self._as_own(result, stream)
 
     def split(self, section: int, stream: Any = 0) -> Iterator[DeviceNDArray]:
-        """Yields views of ``section`` elements each, the last one of what remains.
-
-        Parameters
-        ----------
-        section, stream : object. The elements of each view, and the stream of the views.
-        """
+        """Yields views, on ``stream``, of ``section`` elements each, the last one of the rest."""
         section = _arguments.whole("section", section)
         if self.ndim != 1:
             raise ValueError(f"the array has {self.ndim} axes; only support 1d array")
@@ -139,13 +121,10 @@ class DeviceNDArray(DeviceNDArrayBase):
         return self.getitem(index)
 
     def getitem(self, item: Any, stream: Any = 0) -> Any:
-        """Returns an element as a number on the host or as a record, or a view.
+        """Returns what ``item`` names: an element as a number on the host or as a record, or a
+        view, on ``stream``.
 
-        Parameters
-        ----------
-        item : int, slice, None, Ellipsis or a tuple of them. As in ``array[item]``. Arrays of
-            indices and masks are allowed as well, unlike in numba; what they name is a copy.
-        stream : Stream or 0. The stream of the view, or in whose order the element is read.
+        Arrays of indices and masks are allowed as well, unlike in numba; what they name is a copy.
         """
         view = GPUArray.__getitem__(self, item)
         entries = item if isinstance(item, tuple) else (item,)
@@ -160,14 +139,8 @@ class DeviceNDArray(DeviceNDArrayBase):
         self.setitem(index, value)
 
     def setitem(self, key: Any, value: Any, stream: Any = 0) -> None:
-        """Sets elements to a number, or to those of an array that broadcasts to them.
-
-        Parameters
-        ----------
-        key : int, slice, None, Ellipsis or a tuple of them. As in ``array[key] = value``.
-        value : number or array. The new elements; they are converted to the array's dtype.
-        stream : Stream or 0. The stream in whose order they are set. Without one the call returns
-            once they are.
+        """Sets the elements that ``key`` names to ``value``, a number or an array that broadcasts,
+        converted, in the order of ``stream``. Without one the call returns once it is done.
         """
         stream = self._default_stream(stream)
         target = GPUArray.__getitem__(self, key)
@@ -236,14 +209,8 @@ class DeviceRecord(DeviceNDArrayBase):
         return self.getitem(item)
 
     def getitem(self, item: str, stream: Any = 0) -> Any:
-        """Returns a field: a number on the host, a record, or a view of a field with a shape.
-
-        Raises ``KeyError`` if the record has no such field.
-
-        Parameters
-        ----------
-        item, stream : object. The field's name, and the stream in whose order it is read, or of the
-            view.
+        """Returns the field ``item``, read in the order of ``stream``: a number on the host, a
+        record, or a view of a field with a shape. Raises ``KeyError`` if there is no such field.
         """
         dtype, offset = self._field(item)
         stream = self._default_stream(stream)
@@ -260,13 +227,8 @@ class DeviceRecord(DeviceNDArrayBase):
         self.setitem(key, value)
 
     def setitem(self, key: str, value: Any, stream: Any = 0) -> None:
-        """Sets a field, converted to its dtype.
-
-        Parameters
-        ----------
-        key, value : object. The field's name, and what broadcasts to its shape.
-        stream : Stream or 0. The stream in whose order it is set. Without one the call returns once
-            it is.
+        """Sets the field ``key`` to ``value``, converted to its dtype, in the order of ``stream``.
+        Without one the call returns once it is set.
         """
         dtype, offset = self._field(key)
         stream = self._default_stream(stream)

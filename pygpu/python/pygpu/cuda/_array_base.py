@@ -213,14 +213,10 @@ class DeviceNDArrayBase(GPUArray):
     # -- transfers -------------------------------------------------------------------------
 
     def copy_to_host(self, ary: Any = None, stream: Any = 0) -> Any:
-        """Copies the elements to the host.
+        """Copies the elements to ``ary``, a numpy array of this shape, dtype and strides, or to a
+        new one.
 
-        Parameters
-        ----------
-        ary : numpy.ndarray, optional. Where to, with the array's shape, dtype and strides; a new
-            array by default.
-        stream : Stream or 0. Where the copy is queued. With one, it is asynchronous to page-locked
-            memory.
+        The copy is queued on ``stream``. With one, it is asynchronous to page-locked memory.
         """
         stream = self._default_stream(stream)
         if ary is None:
@@ -246,13 +242,11 @@ class DeviceNDArrayBase(GPUArray):
         return tuple(next(steps) if side != 1 else self.itemsize for side in self.shape)
 
     def copy_to_device(self, ary: Any, stream: Any = 0) -> None:
-        """Copies elements into the array: from the host, or from another device array.
+        """Copies the elements of ``ary``, on the host or on a device, of the array's shape and
+        dtype, into the array.
 
-        Parameters
-        ----------
-        ary : array. The elements, with the array's shape and dtype.
-        stream : Stream or 0. Where the copy is queued. Without one, elements from the host are on
-            the device when the call returns.
+        The copy is queued on ``stream``. Without one, elements from the host are on the device when
+        the call returns.
         """
         is_on_device = hasattr(ary, "__cuda_array_interface__")
         if not is_on_device:
@@ -294,12 +288,7 @@ class DeviceNDArrayBase(GPUArray):
     # -- views -----------------------------------------------------------------------------
 
     def bind(self, stream: Any = 0) -> DeviceNDArray:
-        """Returns a view whose transfers use a stream unless they name another one.
-
-        Parameters
-        ----------
-        stream : Stream or 0. The stream.
-        """
+        """Returns a view whose transfers use ``stream`` unless they name another one."""
         view = self._as_own(GPUArray.view(self))
         view.stream = stream
         return view
@@ -312,12 +301,9 @@ class DeviceNDArrayBase(GPUArray):
     def transpose(self, *positions: Any, axes: Any = None) -> DeviceNDArray:
         """Returns a copy in C order with its axes in another order; as numba, no view.
 
-        Parameters
-        ----------
-        *positions : int, or one sequence of int. The axes in their new order; reversed by default.
-            The order that the array has returns the array itself. Unlike numba's, any number of
-            axes is allowed.
-        axes : sequence of int, optional. The same by keyword.
+        The order is ``*positions``, one sequence or several numbers, or ``axes``; reversed by
+        default. The order that the array has returns the array itself. Unlike numba's, any number
+        of axes is allowed.
         """
         if axes is None and positions:
             axes = positions if isinstance(positions[0], int) else positions[0]
@@ -333,13 +319,7 @@ class DeviceNDArrayBase(GPUArray):
         return result
 
     def squeeze(self, axis: Any = None, stream: Any = 0) -> DeviceNDArray:  # type: ignore[override]
-        """Returns a view without axes of extent 1.
-
-        Parameters
-        ----------
-        axis, stream : object. The axes to leave out, by default all of extent 1, and the stream of
-            the view.
-        """
+        """Returns a view, on ``stream``, without the axes ``axis``, by default all, of extent 1."""
         if axis is None:
             axes = {axis for axis, side in enumerate(self.shape) if side == 1}
         else:
@@ -359,13 +339,8 @@ class DeviceNDArrayBase(GPUArray):
         return self._at(shape, tuple(self.strides[axis] for axis in kept), stream=stream)
 
     def view(self, dtype: DTypeLike) -> DeviceNDArray:  # type: ignore[override]
-        """Returns a view of the same bytes as elements of another dtype.
-
-        The last axis is longer or shorter where the sizes of the dtypes differ.
-
-        Parameters
-        ----------
-        dtype : dtype. The new type of the elements.
+        """Returns a view of the same bytes as elements of ``dtype``; the last axis is longer or
+        shorter where the sizes of the dtypes differ.
         """
         dtype = np.dtype(dtype)
         shape, strides = list(self.shape), list(self.strides)

@@ -229,14 +229,10 @@ class Context:
     # -- memory ----------------------------------------------------------------------------
 
     def allocate(self, bytesize: int) -> GPUArray:
-        """Returns new device memory as an array of bytes.
+        """Returns ``bytesize`` bytes of new device memory as an array of bytes.
 
         It is plain memory, as numba's: every stream can use it at once, and other processes can
         open it. Its freeing is deferred by :meth:`defer_cleanup`.
-
-        Parameters
-        ----------
-        bytesize : int. The number of bytes.
         """
         bytesize = _size(bytesize)
         with self._current():
@@ -248,39 +244,26 @@ class Context:
         return elements
 
     def memalloc(self, bytesize: int) -> MemoryPointer:
-        """Returns new device memory, which is freed when nothing refers to it.
-
-        Parameters
-        ----------
-        bytesize : int. The number of bytes.
-        """
+        """Returns ``bytesize`` bytes of new device memory, freed when nothing refers to it."""
         return MemoryPointer.of(self, self.allocate(bytesize))
 
     def memhostalloc(
         self, bytesize: int, mapped: bool = False, portable: bool = False, wc: bool = False
     ) -> Any:
-        """Returns new page-locked host memory as a numpy array of bytes.
+        """Returns ``bytesize`` bytes of new page-locked host memory as a numpy array of bytes.
 
-        Parameters
-        ----------
-        bytesize : int. The number of bytes.
-        mapped, portable : bool. Whether kernels can use it, too; whether it is page-locked for all
-            devices.
-        wc : bool. Whether it is write-combined: faster to write on the host, and slow to read
-            there.
+        It is ``mapped`` for kernels, ``portable`` to all devices, or write-combined (``wc``):
+        faster to write on the host, and slow to read there.
         """
         flags = 2 * bool(mapped) | bool(portable) | 4 * bool(wc)
         return self._host_memory(_core.pagelocked_empty, bytesize, flags, bool(mapped))
 
     def memallocmanaged(self, bytesize: int, attach_global: bool = True) -> Any:
-        """Returns new memory that both the host and the device use, as a numpy array of bytes.
+        """Returns ``bytesize`` bytes of new memory that both the host and the device use, as a
+        numpy array of bytes.
 
-        Raises ``pygpu.driver.Unsupported`` if the device has no managed memory.
-
-        Parameters
-        ----------
-        bytesize : int. The number of bytes.
-        attach_global : bool. Whether any stream can use it, or the host first.
+        Any stream can use it if ``attach_global`` is True, else the host first. Raises
+        ``pygpu.driver.Unsupported`` if the device has no managed memory.
         """
         return self._host_memory(_core.managed_empty, bytesize, 1 if attach_global else 2, True)
 
@@ -302,16 +285,12 @@ class Context:
         return result
 
     def mempin(self, owner: Any, pointer: int, size: int, mapped: bool = False) -> Any:
-        """Page-locks host memory, until ``free`` of the result is called or the result is gone.
+        """Page-locks ``size`` bytes of host memory at ``pointer``, until ``free`` of the result is
+        called or the result is gone.
 
-        Parameters
-        ----------
-        owner, pointer, size : object. What the memory belongs to, which is kept; its address and
-            number of bytes.
-        mapped : bool. Whether kernels can use it meanwhile.
+        ``owner`` is what the memory belongs to, which is kept. Kernels can use it meanwhile if
+        ``mapped`` is True.
 
-        Examples
-        --------
         >>> from pygpu import cuda
         >>> host = np.zeros(100)
         >>> pinned = cuda.current_context().mempin(host, host.ctypes.data, host.nbytes)
@@ -325,17 +304,12 @@ class Context:
     # -- other processes, other devices ----------------------------------------------------
 
     def get_ipc_handle(self, memory: Any) -> _ipc.IpcHandle:
-        """Returns a handle with which another process opens device memory; it can be pickled.
+        """Returns a handle with which another process opens ``memory``, a MemoryPointer or an
+        array, which it keeps; it can be pickled.
 
         All work of the device queued so far has run when the call returns. Raises
         ``pygpu.driver.Unsupported`` if the backend or the kind of memory cannot be shared.
 
-        Parameters
-        ----------
-        memory : MemoryPointer or DeviceNDArray. The memory; the handle keeps it in this process.
-
-        Examples
-        --------
         >>> from pygpu import cuda
         >>> context = cuda.current_context()
         >>> context.get_ipc_handle(context.memalloc(100)).size
@@ -344,35 +318,23 @@ class Context:
         return _ipc.export(self, memory)
 
     def open_ipc_handle(self, handle: Any, size: int) -> MemoryPointer:
-        """Returns the first ``size`` bytes of another process's allocation.
+        """Returns the first ``size`` bytes of another process's allocation, whose driver's handle
+        are the 64 bytes ``handle``.
 
         It is closed when nothing refers to it. Raises ``pygpu.driver.LogicError`` if the handle is
         none of memory that exists, or (on CUDA and HIP) of this process.
-
-        Parameters
-        ----------
-        handle, size : object. The 64 bytes of the driver's handle, and the number of bytes.
         """
         return _ipc.import_memory(self, handle, size)
 
     def can_access_peer(self, peer_device: int) -> bool:
-        """Returns True if kernels on this device can use the memory of another one, not its own.
-
-        Parameters
-        ----------
-        peer_device : int. The number of the other device.
+        """Returns True if kernels on this device can use the memory of device ``peer_device``, not
+        its own.
         """
         return _core.can_access_peer(self.device.id, _arguments.whole("peer_device", peer_device))
 
     def enable_peer_access(self, peer_context: Context, flags: int = 0) -> None:
-        """Lets kernels on this device use the memory of another one.
-
-        Raises ``pygpu.driver.Error`` if the devices have no access to each other, or have it
-        already.
-
-        Parameters
-        ----------
-        peer_context, flags : object. The context of the other device, and 0.
+        """Lets kernels on this device use the memory of ``peer_context``'s; ``flags`` is 0. Raises
+        ``pygpu.driver.Error`` if the devices have no access to each other, or have it already.
         """
         if flags != 0:
             raise ValueError(f"flags is {flags}; only 0 is allowed")
@@ -386,11 +348,8 @@ class Context:
         return _stream.stream()
 
     def create_external_stream(self, ptr: int) -> _stream.Stream:
-        """Returns another library's stream; see :func:`pygpu.cuda.external_stream`.
-
-        Parameters
-        ----------
-        ptr : int. The handle.
+        """Returns another library's stream of the handle ``ptr``; see
+        :func:`pygpu.cuda.external_stream`.
         """
         return _stream.external_stream(ptr)
 
@@ -407,12 +366,7 @@ class Context:
         return _stream.per_thread_default_stream()
 
     def create_event(self, timing: bool = True) -> _stream.Event:
-        """Returns a new event.
-
-        Parameters
-        ----------
-        timing : bool. Whether its time can be asked for.
-        """
+        """Returns a new event, whose time can be asked for if ``timing`` is True."""
         return _stream.event(timing)
 
     @contextlib.contextmanager

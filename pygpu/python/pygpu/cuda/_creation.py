@@ -63,17 +63,12 @@ def from_cuda_array_interface(
 
 
 def as_cuda_array(obj: Any, sync: bool = True) -> DeviceNDArray:
-    """Returns an object with ``__cuda_array_interface__`` as an array in its memory.
+    """Returns ``obj``, which has ``__cuda_array_interface__``, as an array in its memory, which
+    keeps it.
 
-    Other arguments are as in :func:`from_cuda_array_interface`. Raises ``NotImplementedError`` if
-    the object has a mask.
+    ``sync`` is that of :func:`from_cuda_array_interface`. Raises ``NotImplementedError`` if the
+    object has a mask.
 
-    Parameters
-    ----------
-    obj : object. The object, which is kept as long as the array.
-
-    Examples
-    --------
     >>> as_cuda_array(gpuarray.to_gpu(np.arange(3.0))).copy_to_host()
     array([0., 1., 2.])
     """
@@ -90,14 +85,8 @@ def as_cuda_array(obj: Any, sync: bool = True) -> DeviceNDArray:
 
 
 def is_cuda_array(obj: Any) -> bool:
-    """Returns True if an object has ``__cuda_array_interface__``; what that says is not checked.
+    """Returns True if ``obj`` has ``__cuda_array_interface__``; what that says is not checked.
 
-    Parameters
-    ----------
-    obj : object. Any object.
-
-    Examples
-    --------
     >>> is_cuda_array(device_array(3)), is_cuda_array([1, 2, 3])
     (True, False)
     """
@@ -105,16 +94,10 @@ def is_cuda_array(obj: Any) -> bool:
 
 
 def from_array_like(ary: Any, stream: Any = 0, gpu_data: Any = None) -> DeviceNDArray:
-    """Returns an array with the shape, strides and dtype of another one.
+    """Returns an array with the shape, strides and dtype of ``ary``.
 
     Other arguments are as in :class:`DeviceNDArray`.
 
-    Parameters
-    ----------
-    ary : array. A numpy array or a device array.
-
-    Examples
-    --------
     >>> from_array_like(np.zeros((2, 3), "f4")).shape
     (2, 3)
     """
@@ -122,16 +105,10 @@ def from_array_like(ary: Any, stream: Any = 0, gpu_data: Any = None) -> DeviceND
 
 
 def from_record_like(rec: Any, stream: Any = 0, gpu_data: Any = None) -> DeviceRecord:
-    """Returns a record with the dtype of another one.
+    """Returns a record with the dtype of ``rec``.
 
     Other arguments are as in :class:`DeviceNDArray`.
 
-    Parameters
-    ----------
-    rec : numpy.void or DeviceRecord. The other one.
-
-    Examples
-    --------
     >>> record = np.zeros(1, [("a", "i4"), ("b", "f8")])[0]
     >>> from_record_like(record).dtype.names
     ('a', 'b')
@@ -142,17 +119,12 @@ def from_record_like(rec: Any, stream: Any = 0, gpu_data: Any = None) -> DeviceR
 def auto_device(
     obj: Any, stream: Any = 0, copy: bool = True, user_explicit: bool = False
 ) -> tuple[Any, bool]:
-    """Returns an object as a device array, and whether the array is a new one.
+    """Returns an object as a device array, and whether the array is a new one; ``user_explicit``
+    has no effect.
 
     Other arguments are as in :func:`pygpu.cuda.to_device`. Raises ``NotImplementedError`` if
     ``obj`` has a mask.
 
-    Parameters
-    ----------
-    user_explicit : bool. Has no effect.
-
-    Examples
-    --------
     >>> array, is_new = auto_device(np.arange(3))
     >>> array.copy_to_host(), is_new
     (array([0, 1, 2]), True)
@@ -227,15 +199,9 @@ def device_array(
 
 
 def device_array_like(ary: Any, stream: Any = 0) -> DeviceNDArray:
-    """Returns a new device array with the shape, dtype and order of axes of another array.
+    """Returns a new device array, on ``stream``, with the shape, dtype and order of axes of
+    ``ary``.
 
-    Parameters
-    ----------
-    ary : array. A numpy array or a device array.
-    stream : Stream or 0. The new array's stream.
-
-    Examples
-    --------
     >>> device_array_like(np.zeros((2, 3), order="F")).strides
     (8, 16)
     """
@@ -252,15 +218,9 @@ def open_ipc_array(
 ) -> Iterator[DeviceNDArray]:
     """Opens another process's memory as an array, which must not be used after the block.
 
-    Other arguments are as in :func:`device_array`.
+    ``handle`` has the 64 bytes of the driver's handle, and the array starts ``offset`` bytes into
+    the allocation. Other arguments are as in :func:`device_array`.
 
-    Parameters
-    ----------
-    handle : bytes. The 64 bytes of the driver's handle.
-    offset : int. Where the array starts in the allocation, in bytes.
-
-    Examples
-    --------
     >>> def receive(handle):  # in another process: IpcHandle.handle.reserved
     ...     with open_ipc_array(handle, shape=100, dtype="f4") as array:
     ...         return array.copy_to_host()

@@ -106,13 +106,8 @@ class Device:
 
     @staticmethod
     def from_identity(identity: dict[str, int]) -> Device:
-        """Returns the device at a place on the bus.
-
-        Raises ``RuntimeError`` if this process has no such device.
-
-        Parameters
-        ----------
-        identity : dict. What :meth:`get_device_identity` returned, here or in another process.
+        """Returns the device whose :meth:`get_device_identity` returned ``identity``, here or in
+        another process. Raises ``RuntimeError`` if this process has no such device.
         """
         for device in gpus:
             if device.get_device_identity() == identity:
@@ -186,14 +181,9 @@ gpus = _Devices()
 
 
 def current_context(devnum: int | None = None) -> Context:
-    """Returns the context of this thread's device.
+    """Returns the context of this thread's device; makes ``devnum`` the current one first if it is
+    given.
 
-    Parameters
-    ----------
-    devnum : int, optional. Makes this device the thread's current one first.
-
-    Examples
-    --------
     >>> current_context().device.id
     0
     """
@@ -206,14 +196,8 @@ def current_context(devnum: int | None = None) -> Context:
 
 
 def require_context(fn: _F) -> _F:
-    """Returns the function as it is: a device is always available where one is needed.
+    """Returns the function ``fn`` as it is: a device is always available where one is needed.
 
-    Parameters
-    ----------
-    fn : callable. Any function.
-
-    Examples
-    --------
     >>> from pygpu import cuda
     >>> @cuda.require_context
     ... def allocate():
@@ -225,14 +209,8 @@ def require_context(fn: _F) -> _F:
 
 
 def select_device(device_id: int) -> Device:
-    """Makes a device the current one of this thread; returns it.
+    """Makes the device number ``device_id`` the current one of this thread; returns it.
 
-    Parameters
-    ----------
-    device_id : int. The device's number.
-
-    Examples
-    --------
     >>> select_device(0).id
     0
     """

@@ -47,12 +47,8 @@ class DeviceVisibleNDArray(np.ndarray):
         return array[()] if return_scalar else np.asarray(array)
 
     def device_setup(self, gpu_data: Any, stream: Any = 0) -> None:
-        """Sets the memory that the array lies in, and its stream.
-
-        Parameters
-        ----------
-        gpu_data, stream : object. What ``memhostalloc`` or ``memallocmanaged`` returned, and the
-            stream of its users.
+        """Sets the memory that the array lies in, ``gpu_data``, which ``memhostalloc`` or
+        ``memallocmanaged`` returned, and the ``stream`` of its users.
         """
         self.gpu_data = gpu_data
         self.stream = stream
@@ -94,14 +90,8 @@ class DeviceVisibleNDArray(np.ndarray):
         return self.flags.f_contiguous
 
     def copy_to_host(self, ary: Any = None, stream: Any = 0) -> Any:
-        """Copies the elements to another host array, once the stream's work has run.
-
-        Parameters
-        ----------
-        ary : numpy.ndarray, optional. Where to, of a shape that the array broadcasts to; a new
-            array by default.
-        stream : Stream or 0. The stream to wait for; the array's own, or else all work of the
-            device.
+        """Copies the elements to ``ary``, a numpy array that they broadcast to, or to a new one,
+        once the work of ``stream``, of the array's own or of the device has run.
         """
         (stream or self.stream or _devices.current_context()).synchronize()
         if ary is None:
@@ -179,18 +169,12 @@ def mapped_array(
     portable: bool = False,
     wc: bool = False,
 ) -> MappedNDArray:
-    """Returns a new numpy array in page-locked memory that kernels use, too.
+    """Returns a new numpy array in page-locked memory that kernels use, too, on ``stream``.
 
-    Other arguments are as in :func:`pygpu.cuda.device_array`.
+    All devices can use it if it is ``portable``; if it is write-combined (``wc``), it is faster to
+    write on the host, and slow to read there. Other arguments are as in
+    :func:`pygpu.cuda.device_array`.
 
-    Parameters
-    ----------
-    stream : Stream or 0. The stream of the array's users on the device.
-    portable, wc : bool. Whether all devices can use it; whether it is write-combined: faster to
-        write on the host, and slow to read there.
-
-    Examples
-    --------
     >>> from pygpu import cuda
     >>> array = cuda.mapped_array(3, dtype="i4")
     >>> array[:] = 1
@@ -217,15 +201,10 @@ def managed_array(
 ) -> ManagedNDArray:
     """Returns a new numpy array in managed memory, which the host and kernels use.
 
-    Other arguments are as in :func:`mapped_array`. Raises ``pygpu.driver.Unsupported`` if the
-    device has no managed memory.
+    Any stream can use it if ``attach_global`` is True, else the host first. Other arguments are as
+    in :func:`mapped_array`. Raises ``pygpu.driver.Unsupported`` if the device has no managed
+    memory.
 
-    Parameters
-    ----------
-    attach_global : bool. Whether any stream can use it, or the host first.
-
-    Examples
-    --------
     >>> from pygpu import cuda
     >>> array = cuda.managed_array(3, dtype="i4")
     >>> cuda.as_cuda_array(array).fill(2).get()
@@ -239,14 +218,8 @@ def managed_array(
 
 
 def pinned_array_like(ary: Any) -> np.ndarray[Any, Any]:
-    """Returns a new page-locked array with the shape, dtype and order of axes of another one.
+    """Returns a new page-locked array with the shape, dtype and order of axes of ``ary``.
 
-    Parameters
-    ----------
-    ary : array. A numpy array or a device array.
-
-    Examples
-    --------
     >>> from pygpu import cuda
     >>> cuda.pinned_array_like(cuda.device_array((2, 3))).shape
     (2, 3)
@@ -257,16 +230,10 @@ def pinned_array_like(ary: Any) -> np.ndarray[Any, Any]:
 def mapped_array_like(
     ary: Any, stream: Any = 0, portable: bool = False, wc: bool = False
 ) -> MappedNDArray:
-    """Returns a new mapped array with the shape, dtype and order of axes of another one.
+    """Returns a new mapped array with the shape, dtype and order of axes of ``ary``.
 
     Other arguments are as in :func:`mapped_array`.
 
-    Parameters
-    ----------
-    ary : array. A numpy array or a device array.
-
-    Examples
-    --------
     >>> from pygpu import cuda
     >>> cuda.mapped_array_like(cuda.device_array((2, 3))).shape
     (2, 3)
@@ -283,14 +250,8 @@ def _pin(ary: Any, mapped: bool) -> Any:
 
 @contextlib.contextmanager
 def pinned(*arylist: np.ndarray[Any, Any]) -> Iterator[None]:
-    """Page-locks numpy arrays for the ``with`` block.
+    """Page-locks the numpy arrays ``*arylist`` for the ``with`` block.
 
-    Parameters
-    ----------
-    *arylist : numpy.ndarray. The arrays.
-
-    Examples
-    --------
     >>> from pygpu import cuda
     >>> host, stream = np.arange(1000.0), cuda.stream()
     >>> with cuda.pinned(host), stream.auto_synchronize():
@@ -306,18 +267,12 @@ def pinned(*arylist: np.ndarray[Any, Any]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def mapped(*arylist: np.ndarray[Any, Any], stream: Any = 0) -> Iterator[Any]:
-    """Lets kernels use numpy arrays for the ``with`` block, as device arrays: one, or a list.
+    """Lets kernels use the numpy arrays ``*arylist`` for the ``with`` block, as device arrays on
+    ``stream``: one, or a list.
 
     Uses after the block raise ``LogicError``; so does its end while another library's array or a
     buffer still uses an array, which stays mapped.
 
-    Parameters
-    ----------
-    *arylist : numpy.ndarray. The arrays.
-    stream : Stream or 0. The stream of the device arrays.
-
-    Examples
-    --------
     >>> from pygpu import cuda
     >>> host = np.arange(3.0)
     >>> with cuda.mapped(host) as device:

@@ -92,14 +92,9 @@ class IpcHandle:
         self._opened: MemoryPointer | None = None
 
     def can_access_peer(self, context: Context) -> bool:
-        """Returns True if a context's device can use the memory where it is.
-
-        Raises ``RuntimeError`` if the handle does not say which device it is from, or this process
-        has no such device.
-
-        Parameters
-        ----------
-        context : Context. The context.
+        """Returns True if the device of ``context`` can use the memory where it is. Raises
+        ``RuntimeError`` if the handle does not say which device it is from, or this process has no
+        such device.
         """
         source = self._source(context)
         return source == context.device or context.can_access_peer(source.id)
@@ -110,25 +105,17 @@ class IpcHandle:
         return context.device.from_identity(self.source_info)
 
     def open(self, context: Context) -> MemoryPointer:
-        """Returns the memory: itself where the device can use it, else a copy on the device.
+        """Returns the memory for ``context``: itself where the device can use it, else a copy on
+        the device.
 
-        The handle counts as open until :meth:`close`. Raises RuntimeError if this process has no
-        device.
-
-        Parameters
-        ----------
-        context : Context. The context that uses the memory.
+        The handle counts as open until :meth:`close`. Raises ``RuntimeError`` if this process has
+        no device.
         """
         is_direct = self.source_info is None or self.can_access_peer(context)
         return self.open_direct(context) if is_direct else self.open_staged(context)
 
     def open_direct(self, context: Context) -> MemoryPointer:
-        """Returns the memory itself.
-
-        Parameters
-        ----------
-        context : Context. The context that uses the memory.
-        """
+        """Returns the memory itself, for ``context``."""
         if self.base is not None:
             raise ValueError("opening IpcHandle from original process")
         if self._opened is not None:
@@ -138,14 +125,10 @@ class IpcHandle:
         return whole.view(self.offset)
 
     def open_staged(self, context: Context) -> MemoryPointer:
-        """Returns a copy of the memory on another device, which the host carries over.
+        """Returns a copy of the memory on the device of ``context``, which the host carries over.
 
-        Neither process sees what the other one writes later. Raises RuntimeError if this process
-        has no such device.
-
-        Parameters
-        ----------
-        context : Context. The context that the copy is for.
+        Neither process sees what the other one writes later. Raises ``RuntimeError`` if this
+        process has no such device.
         """
         source = self._source(context).get_primary_context()
         with source._current():
@@ -162,12 +145,9 @@ class IpcHandle:
         dtype: DTypeLike,
         strides: int | Sequence[int] | None = None,
     ) -> Any:
-        """Returns the memory as an array, which has to lie within it.
+        """Returns the memory, opened for ``context``, as an array, which has to lie within it.
 
-        Parameters
-        ----------
-        context, shape, dtype, strides : object. As of :meth:`open` and
-            :func:`pygpu.cuda.device_array`.
+        Other arguments are as in :func:`pygpu.cuda.device_array`.
         """
         shape, strides, dtype = prepare(shape, strides, dtype, "C")
         below, above = extent(shape, strides, dtype.itemsize)

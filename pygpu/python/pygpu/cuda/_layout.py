@@ -77,14 +77,8 @@ def strides_like(ary: Any) -> tuple[tuple[int, ...] | None, Literal["C", "F"]]:
 
 
 def array_core(ary: Any) -> Any:
-    """Returns the part of an array that its other elements repeat.
+    """Returns the part of ``ary`` that its other elements repeat.
 
-    Parameters
-    ----------
-    ary : array. A numpy array or a device array.
-
-    Examples
-    --------
     >>> array_core(np.broadcast_to(np.arange(3), (5, 3))).shape
     (3,)
     """
@@ -94,14 +88,8 @@ def array_core(ary: Any) -> Any:
 
 
 def is_contiguous(ary: Any) -> bool:
-    """Returns whether an array is C-contiguous but for axes that repeat or have extent 1.
+    """Returns whether ``ary`` is C-contiguous but for axes that repeat or have extent 1.
 
-    Parameters
-    ----------
-    ary : array. A numpy array or a device array.
-
-    Examples
-    --------
     >>> is_contiguous(np.zeros((2, 3))), is_contiguous(np.zeros((2, 3)).T)
     (True, False)
     """
@@ -115,14 +103,8 @@ def is_contiguous(ary: Any) -> bool:
 
 
 def sentry_contiguous(ary: Any) -> None:
-    """Raises ValueError for an array that is contiguous in neither order.
+    """Raises ValueError if ``ary`` is contiguous in neither order.
 
-    Parameters
-    ----------
-    ary : array. A numpy array or a device array.
-
-    Examples
-    --------
     >>> sentry_contiguous(np.zeros((2, 3)).T)
     """
     # An element of the plain class is an array still.
@@ -132,16 +114,10 @@ def sentry_contiguous(ary: Any) -> None:
 
 
 def check_array_compatibility(ary1: Any, ary2: Any) -> None:
-    """Raises an error for arrays of other dtypes, shapes or strides.
+    """Raises an error if ``ary1`` and ``ary2`` differ in dtype, shape or strides.
 
     Axes of extent 1 do not count, nor do the strides of empty arrays.
 
-    Parameters
-    ----------
-    ary1, ary2 : array. The arrays, of numpy or on the device.
-
-    Examples
-    --------
     >>> check_array_compatibility(np.zeros((2, 3)), np.ones((2, 3)))
     """
     if ary1.dtype != ary2.dtype:

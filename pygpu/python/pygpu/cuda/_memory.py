@@ -88,11 +88,8 @@ class MemoryPointer:
 
     @classmethod
     def of(cls, context: Any, elements: GPUArray, owner: Any = None) -> MemoryPointer:
-        """Returns a pointer to the bytes of an array of uint8.
-
-        Parameters
-        ----------
-        context, elements, owner : object. The context, the bytes, and what else the pointer keeps.
+        """Returns a pointer of ``context`` to the bytes of ``elements``, an array of uint8, which
+        keeps ``owner``, too.
         """
         result = cls(context, elements.ptr, elements.size, owner=owner)
         result._elements = elements
@@ -170,12 +167,8 @@ class MemoryPointer:
         self._finalizer()
 
     def memset(self, byte: int, count: int | None = None, stream: Any = 0) -> None:
-        """Sets bytes, in a stream's order.
-
-        Parameters
-        ----------
-        byte, count : int. The value, 0 to 255, and how many bytes from the start; all by default.
-        stream : Stream or 0. The stream.
+        """Sets the first ``count`` bytes, by default all, to ``byte``, 0 to 255, in the order of
+        ``stream``.
         """
         if count is not None and not 0 <= count <= self.size:
             raise ValueError(f"count is {count}; 0 <= count <= {self.size} is needed")
@@ -183,11 +176,8 @@ class MemoryPointer:
         elements.fill(byte, stream_or_none(stream))
 
     def view(self, start: int, stop: int | None = None) -> MemoryPointer:
-        """Returns the memory from byte ``start`` to before byte ``stop``, which keeps the whole.
-
-        Parameters
-        ----------
-        start, stop : int. The first byte, and the one behind the last; by default all that follow.
+        """Returns the memory from byte ``start`` to before byte ``stop``, by default the end; it
+        keeps the whole.
         """
         end = self.size if stop is None else stop
         if not 0 <= start <= end <= self.size:
@@ -204,16 +194,9 @@ class MemoryPointer:
 
 
 def memory_size_from_info(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> int:
-    """Returns how many bytes an array spans, from the lowest to the end of the highest.
+    """Returns how many bytes an array of ``shape``, ``strides`` and ``itemsize`` spans, from the
+    lowest to the end of the highest.
 
-    Parameters
-    ----------
-    shape, strides : tuple of int. The extents of the axes, and the bytes between neighbours along
-        each.
-    itemsize : int. The bytes of an element.
-
-    Examples
-    --------
     >>> memory_size_from_info((3,), (8,), 4)
     20
     """
@@ -229,14 +212,8 @@ def bytes_spanned(array: Any) -> int:
 
 
 def is_device_memory(obj: Any) -> bool:
-    """Returns whether an object is device memory: of this package, or with numba's marks.
+    """Returns whether ``obj`` is device memory: of this package, or with numba's marks.
 
-    Parameters
-    ----------
-    obj : object. Any object.
-
-    Examples
-    --------
     >>> is_device_memory(gpuarray.zeros(3, "f4")), is_device_memory(bytes(3))
     (True, False)
     """
@@ -245,14 +222,8 @@ def is_device_memory(obj: Any) -> bool:
 
 
 def require_device_memory(obj: Any) -> None:
-    """Raises TypeError unless :func:`is_device_memory` is True.
+    """Raises TypeError unless :func:`is_device_memory` is True for ``obj``.
 
-    Parameters
-    ----------
-    obj : object. Any object.
-
-    Examples
-    --------
     >>> require_device_memory(gpuarray.zeros(3, "f4"))
     """
     if not is_device_memory(obj):
@@ -260,14 +231,8 @@ def require_device_memory(obj: Any) -> None:
 
 
 def device_pointer(obj: Any) -> int:
-    """Returns the address of the first element or byte of device memory.
+    """Returns the address of the first element or byte of ``obj``, an array or a MemoryPointer.
 
-    Parameters
-    ----------
-    obj : device array or MemoryPointer. The memory.
-
-    Examples
-    --------
     >>> array = gpuarray.zeros(3, "f4")
     >>> device_pointer(array) == array.ptr
     True
@@ -277,14 +242,8 @@ def device_pointer(obj: Any) -> int:
 
 
 def device_ctypes_pointer(obj: Any) -> DeviceAddress:
-    """Returns the address of device memory as an object of ctypes; 0 for None.
+    """Returns :func:`device_pointer` of ``obj`` as an object of ctypes; 0 for None.
 
-    Parameters
-    ----------
-    obj : device array, MemoryPointer or None. The memory.
-
-    Examples
-    --------
     >>> device_ctypes_pointer(None).value
     0
     """
@@ -292,14 +251,8 @@ def device_ctypes_pointer(obj: Any) -> DeviceAddress:
 
 
 def device_memory_size(obj: Any) -> int:
-    """Returns how many bytes device memory spans, the gaps of an array included.
+    """Returns how many bytes ``obj``, an array or a MemoryPointer, spans, with the gaps.
 
-    Parameters
-    ----------
-    obj : device array or MemoryPointer. The memory.
-
-    Examples
-    --------
     >>> device_memory_size(gpuarray.zeros(6, "f4")[::2])
     20
     """
@@ -308,14 +261,8 @@ def device_memory_size(obj: Any) -> int:
 
 
 def device_extents(obj: Any) -> tuple[int, int]:
-    """Returns the base address of the allocation that memory lies in, and the one behind its end.
+    """Returns the base address of the allocation that ``obj`` lies in, and the one behind its end.
 
-    Parameters
-    ----------
-    obj : device array or MemoryPointer. The memory.
-
-    Examples
-    --------
     >>> array = gpuarray.zeros(6, "f4")
     >>> start, end = device_extents(array[2:])
     >>> start <= array.ptr, end - start >= 24
@@ -334,15 +281,9 @@ def _host_array(obj: Any) -> np.ndarray[Any, Any]:
 
 
 def host_pointer(obj: Any, readonly: bool = False) -> int:
-    """Returns the address of a host object's bytes.
+    """Returns the address of the bytes of ``obj``, a numpy array or a buffer, for reading only if
+    ``readonly`` is True; an int is the address.
 
-    Parameters
-    ----------
-    obj : numpy.ndarray, buffer or int. The object; an int is the address.
-    readonly : bool. Whether an object for reading only is allowed.
-
-    Examples
-    --------
     >>> array = np.zeros(3)
     >>> host_pointer(array) == array.ctypes.data
     True
@@ -356,14 +297,9 @@ def host_pointer(obj: Any, readonly: bool = False) -> int:
 
 
 def host_memory_extents(obj: Any) -> tuple[int, int]:
-    """Returns a host object's lowest address, and the first one behind its highest byte.
+    """Returns the lowest address of ``obj``, a numpy array or a buffer, and the one behind its
+    highest byte.
 
-    Parameters
-    ----------
-    obj : numpy.ndarray or buffer. The object.
-
-    Examples
-    --------
     >>> start, end = host_memory_extents(np.zeros(6, "f4")[::-2])
     >>> end - start
     20
@@ -374,14 +310,8 @@ def host_memory_extents(obj: Any) -> tuple[int, int]:
 
 
 def host_memory_size(obj: Any) -> int:
-    """Returns how many bytes a host object spans, gaps included.
+    """Returns how many bytes ``obj``, a numpy array or a buffer, spans, with the gaps.
 
-    Parameters
-    ----------
-    obj : numpy.ndarray or buffer. The object.
-
-    Examples
-    --------
     >>> host_memory_size(np.zeros(6, "f4")[::2])
     20
     """
@@ -424,17 +354,11 @@ def bytes_at(array: GPUArray, offset: int, size: int) -> GPUArray:
 
 
 def host_to_device(dst: Any, src: Any, size: int, stream: Any = 0) -> None:
-    """Copies bytes from the host to device memory.
+    """Copies ``size`` bytes from ``src``, a contiguous numpy array or buffer, to the device memory
+    ``dst``.
 
-    Parameters
-    ----------
-    dst : device array or MemoryPointer. The device memory.
-    src : numpy.ndarray or buffer. The host memory, contiguous.
-    size : int. The number of bytes.
-    stream : Stream or 0. Where the copy is queued; without one it has run when the call returns.
+    The copy is queued on ``stream``; without one it has run when the call returns.
 
-    Examples
-    --------
     >>> array = gpuarray.zeros(3, "u1")
     >>> host_to_device(array, bytes([1, 2, 3]), 3)
     >>> array
@@ -446,15 +370,9 @@ def host_to_device(dst: Any, src: Any, size: int, stream: Any = 0) -> None:
 
 
 def device_to_host(dst: Any, src: Any, size: int, stream: Any = 0) -> None:
-    """Copies bytes from device memory to the host.
+    """Copies ``size`` bytes from the device memory ``src`` to ``dst``, a writable buffer, as
+    :func:`host_to_device` does on ``stream``.
 
-    Parameters
-    ----------
-    dst, src, size, stream : object. As of :func:`host_to_device`, ``dst`` on the host and writable,
-        ``src`` on the device.
-
-    Examples
-    --------
     >>> host = np.zeros(3, "u1")
     >>> device_to_host(host, gpuarray.arange(3, dtype="u1"), 3)
     >>> host
@@ -466,14 +384,9 @@ def device_to_host(dst: Any, src: Any, size: int, stream: Any = 0) -> None:
 
 
 def device_to_device(dst: Any, src: Any, size: int, stream: Any = 0) -> None:
-    """Copies bytes inside device memory, in a stream's order.
+    """Copies ``size`` bytes from ``src`` to ``dst``, both on the device, in the order of
+    ``stream``.
 
-    Parameters
-    ----------
-    dst, src, size, stream : object. As of :func:`host_to_device`, both on the device.
-
-    Examples
-    --------
     >>> target = gpuarray.zeros(3, "i4")
     >>> device_to_device(target, gpuarray.arange(3, dtype="i4"), 12)
     >>> target
@@ -491,16 +404,9 @@ def copy_elements(target: GPUArray, source: GPUArray, stream: Any = 0) -> None:
 
 
 def device_memset(dst: Any, val: int, size: int, stream: Any = 0) -> None:
-    """Sets bytes of device memory.
+    """Sets ``size`` bytes of the device memory ``dst`` to the lowest eight bits of ``val``, as
+    :func:`host_to_device` copies on ``stream``.
 
-    Other arguments are as in :func:`host_to_device`.
-
-    Parameters
-    ----------
-    val : int. The byte; of larger numbers the lowest eight bits.
-
-    Examples
-    --------
     >>> array = gpuarray.zeros(3, "u1")
     >>> device_memset(array, 7, 3)
     >>> array

@@ -96,19 +96,13 @@ class Stream:
         self.synchronize()
 
     def add_callback(self, callback: Callable[[Stream, int, Any], Any], arg: Any = None) -> None:
-        """Has a function called once all work queued so far has run.
+        """Has ``callback`` called, with the stream, the status (0, or the driver's number of the
+        failure) and ``arg``, once all work queued so far has run.
 
         The function runs in a thread of Python's, after functions that were added to this object
         earlier. Unlike numba's it may use the device, and later work of the stream does not wait
         for it. Its exceptions become warnings. The interpreter waits for it before it exits.
 
-        Parameters
-        ----------
-        callback, arg : object. A function, called with the stream, the status (0, or the driver's
-            number of the failure) and ``arg``.
-
-        Examples
-        --------
         >>> from pygpu import cuda
         >>> import threading
         >>> stream, done = cuda.stream(), threading.Event()
@@ -244,14 +238,9 @@ def per_thread_default_stream() -> Stream:
 
 
 def external_stream(ptr: int) -> Stream:
-    """Returns another library's stream by its handle; its ``external`` is True.
+    """Returns another library's stream by its handle ``ptr``; its ``external`` is True. The stream
+    has to exist as long as it is used.
 
-    Parameters
-    ----------
-    ptr : int. The handle. The stream has to exist as long as it is used.
-
-    Examples
-    --------
     >>> other = stream()
     >>> external_stream(other.handle).handle == other.handle
     True
@@ -305,12 +294,7 @@ class Event:
         return self._event.query()
 
     def record(self, stream: Any = 0) -> None:
-        """Records the event in a stream: it marks the work queued there so far.
-
-        Parameters
-        ----------
-        stream : Stream or 0. The stream.
-        """
+        """Records the event in ``stream``: it marks the work queued there so far."""
         self._event.record(raw(stream))
 
     def synchronize(self) -> None:
@@ -318,34 +302,23 @@ class Event:
         self._event.synchronize()
 
     def wait(self, stream: Any = 0) -> None:
-        """Has later work of a stream run after the work before the mark.
-
-        Parameters
-        ----------
-        stream : Stream or 0. The stream, which waits; the call returns at once.
+        """Has later work of ``stream`` run after the work before the mark; the call returns at
+        once.
         """
         waiting = _core.Stream.from_handle(0 if raw(stream) is None else raw(stream))
         waiting.wait_for_event(self._event)
 
     def elapsed_time(self, evtend: Event) -> float:
-        """Returns the milliseconds from this event to another one; both have been reached.
-
-        Parameters
-        ----------
-        evtend : Event. The later event, made with timing as this one.
+        """Returns the milliseconds from this event to ``evtend``, both made with timing and
+        reached.
         """
         return self._event.time_till(evtend._event)
 
 
 def event(timing: bool = True) -> Event:
-    """Returns a new event.
+    """Returns a new event, whose time can be asked for if ``timing`` is True; without, recording it
+    costs less.
 
-    Parameters
-    ----------
-    timing : bool. Whether its time can be asked for; without, recording it costs less.
-
-    Examples
-    --------
     >>> mark = event()
     >>> mark.record()
     >>> mark.synchronize()
@@ -354,14 +327,8 @@ def event(timing: bool = True) -> Event:
 
 
 def event_elapsed_time(evtstart: Event, evtend: Event) -> float:
-    """Returns the milliseconds between two events that have both been reached.
+    """Returns the milliseconds from ``evtstart`` to ``evtend``, both made with timing and reached.
 
-    Parameters
-    ----------
-    evtstart, evtend : Event. The events, recorded with timing.
-
-    Examples
-    --------
     >>> start, end = event(), event()
     >>> start.record()
     >>> end.record()

@@ -82,13 +82,9 @@ class CGStateContainer:
         y: gpuarray.GPUArray,
         out: gpuarray.GPUArray | None = None,
     ) -> gpuarray.GPUArray:
-        """Returns ``a * x + b * y``, in ``out`` if it is given.
-
-        Parameters
-        ----------
-        a, b : number or GPUArray. The factors: numbers, or arrays without axes on the device, which
-            nobody waits for.
-        x, y, out : GPUArray. The vectors, and what receives the result.
+        """Returns ``a * x + b * y``, in ``out`` if it is given, of vectors and factors: numbers, or
+        arrays without axes on the device, which nobody waits for. They are ``a``, ``x``, ``b`` and
+        ``y``.
         """
         if not x.dtype == y.dtype or x.shape != y.shape:
             raise ValueError(
@@ -102,12 +98,7 @@ class CGStateContainer:
         return out
 
     def guarded_div(self, a: gpuarray.GPUArray, b: gpuarray.GPUArray) -> gpuarray.GPUArray:
-        """Returns ``a / b``, and 0 where ``b`` is 0.
-
-        Parameters
-        ----------
-        a, b : GPUArray. The numbers, of one shape.
-        """
+        """Returns the quotients of ``a`` and ``b``, of one shape, and 0 where the latter is 0."""
         if a.shape != b.shape:
             raise ValueError(f"a has shape {a.shape}, b {b.shape}; they must be the same")
         is_zero = b == 0
@@ -115,12 +106,8 @@ class CGStateContainer:
         return gpuarray.where(is_zero, quotient.dtype.type(0), quotient)
 
     def reset(self, rhs: gpuarray.GPUArray, x: gpuarray.GPUArray | None = None) -> None:
-        """Begins anew.
-
-        Parameters
-        ----------
-        rhs, x : GPUArray. The right-hand side, and where the search begins, zeros by default;
-            overwritten with the solution.
+        """Begins anew with the right-hand side ``rhs``, at ``x``, zeros by default, which the
+        solution overwrites.
         """
         self.rhs = rhs
         if x is None:
@@ -136,12 +123,8 @@ class CGStateContainer:
         self._first: float | None = None
 
     def one_iteration(self, compute_real_residual: bool = False) -> None:
-        """Makes one step.
-
-        Parameters
-        ----------
-        compute_real_residual : bool. Whether the residual is computed from the solution, and not
-            from the one before.
+        """Makes one step; computes the residual from the solution, not from the one before, if
+        ``compute_real_residual`` is True.
         """
         q = self.operator(self.d)
         alpha = self.guarded_div(self.delta, gpuarray.dot(self.d, q))

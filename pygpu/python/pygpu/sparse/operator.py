@@ -65,12 +65,7 @@ class IdentityOperator(OperatorBase):
         return self.n, self.n
 
     def __call__(self, operand: GPUArray) -> GPUArray:
-        """Returns the vector itself.
-
-        Parameters
-        ----------
-        operand : GPUArray. The vector.
-        """
+        """Returns the vector ``operand`` itself."""
         return operand
 
 
@@ -103,10 +98,5 @@ class DiagonalPreconditioner(OperatorBase):
         return n, n
 
     def __call__(self, operand: GPUArray) -> GPUArray:
-        """Returns the product of each element with its number, as a new array.
-
-        Parameters
-        ----------
-        operand : GPUArray. The vector, of as many elements as there are numbers.
-        """
+        """Returns the product of each element of ``operand`` with its number, as a new array."""
         return self.diagonal * operand

@@ -42,19 +42,9 @@ class PacketedSpMV(CoordinateSpMV):
         super().__init__(mat, dtype)
 
     def permute(self, x: GPUArray) -> GPUArray:
-        """Returns a vector with its elements in the order of the matrix's rows, as a new array.
-
-        Parameters
-        ----------
-        x : GPUArray. The vector.
-        """
+        """Returns ``x`` with its elements in the order of the matrix's rows, as a new array."""
         return x.copy()
 
     def unpermute(self, x: GPUArray) -> GPUArray:
-        """Returns a vector with its elements in their own order, as a new array.
-
-        Parameters
-        ----------
-        x : GPUArray. The vector.
-        """
+        """Returns ``x`` with its elements in their own order, as a new array."""
         return x.copy()

@@ -39,14 +39,8 @@ __all__ = [
 
 
 def is_cuda_ndarray(obj: Any) -> bool:
-    """Returns whether an object is a device array: of this package, or with numba's mark.
+    """Returns whether ``obj`` is a device array: of this package, or with numba's mark.
 
-    Parameters
-    ----------
-    obj : object. Any object.
-
-    Examples
-    --------
     >>> is_cuda_ndarray(gpuarray.zeros(3, "f4")), is_cuda_ndarray([1, 2])
     (True, False)
     """
@@ -54,14 +48,8 @@ def is_cuda_ndarray(obj: Any) -> bool:
 
 
 def require_cuda_ndarray(obj: Any) -> None:
-    """Raises ValueError unless :func:`is_cuda_ndarray` is True.
+    """Raises ValueError unless :func:`is_cuda_ndarray` is True for ``obj``.
 
-    Parameters
-    ----------
-    obj : object. Any object.
-
-    Examples
-    --------
     >>> require_cuda_ndarray(gpuarray.zeros(3, "f4"))
     """
     if not is_cuda_ndarray(obj):
@@ -69,14 +57,8 @@ def require_cuda_ndarray(obj: Any) -> None:
 
 
 def verify_cuda_ndarray_interface(obj: Any) -> None:
-    """Raises an error for what is no device array, or lacks one of its attributes.
+    """Raises an error if ``obj`` is no device array, or lacks one of its attributes.
 
-    Parameters
-    ----------
-    obj : object. Any object.
-
-    Examples
-    --------
     >>> verify_cuda_ndarray_interface(gpuarray.zeros(3, "f4"))
     """
     require_cuda_ndarray(obj)

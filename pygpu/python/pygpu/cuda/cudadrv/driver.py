@@ -113,12 +113,7 @@ class Driver:
         return None
 
     def get_device(self, devnum: int = 0) -> Device:
-        """Returns a device by its number.
-
-        Parameters
-        ----------
-        devnum : int. The number.
-        """
+        """Returns the device number ``devnum``."""
         return gpus[devnum]
 
     def get_device_count(self) -> int:
