@@ -5,174 +5,166 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from . import _core
-from ._core import (
-    Capture,
-    DeviceAllocation,
-    DeviceMemoryPool,
-    Event,
-    Function,
-    Graph,
-    IPCMemoryHandle,
-    Linker,
-    ManagedAllocation,
-    Module,
-    PageLockedAllocator,
-    PagelockedHostAllocation,
-    PageLockedMemoryPool,
-    PooledDeviceAllocation,
-    PooledHostAllocation,
-    RegisteredHostMemory,
-    Stream,
-    bitlog2,
-    managed_empty,
-    mem_alloc,
-    mem_alloc_pitch,
-    mem_get_address_range,
-    mem_get_info,
-    mem_get_ipc_handle,
-    module_from_buffer,
-    module_from_file,
-    pagelocked_empty,
-    register_host_memory,
-)
-from ._errors import (
-    BackendUnavailable,
-    CompileError,
-    Error,
-    LaunchError,
-    LogicError,
-    MemoryError,
-    RuntimeError,
-    Unsupported,
-)
-from ._lazy import names as _names
+from ._core import ManagedAllocation as ManagedAllocation
+from ._core import PagelockedHostAllocation as PagelockedHostAllocation
+from ._errors import LogicError as LogicError
+from ._errors import Unsupported as Unsupported
+from ._lazy import exports as _exports
 
 if TYPE_CHECKING:
-    from ._driver.device import Context, Device
-    from ._driver.enumerations import (
-        address_mode,
-        array3d_flags,
-        array_cubemap_face,
-        array_format,
-        compute_mode,
-        ctx_flags,
-        device_attribute,
-        event_flags,
-        filter_mode,
-        func_cache,
-        function_attribute,
-        graphics_map_flags,
-        graphics_register_flags,
-        host_alloc_flags,
-        ipc_mem_flags,
-        jit_fallback,
-        jit_input_type,
-        jit_option,
-        jit_target,
-        limit,
-        mem_attach_flags,
-        mem_host_register_flags,
-        memory_type,
-        pointer_attribute,
-        profiler_output_mode,
-        shared_config,
-    )
-    from ._driver.handlers import (
-        ArgumentHandler,
-        In,
-        InOut,
-        Out,
-    )
-    from ._driver.host_memory import (
-        AlignedHostAllocation,
-        HostPointer,
-        aligned_empty,
-        aligned_empty_like,
-        aligned_zeros,
-        aligned_zeros_like,
-        managed_empty_like,
-        managed_zeros,
-        managed_zeros_like,
-        pagelocked_empty_like,
-        pagelocked_zeros,
-        pagelocked_zeros_like,
-    )
-    from ._driver.memcpy import (
-        Memcpy2D,
-        Memcpy3D,
-        Memcpy3DPeer,
-    )
-    from ._driver.memory import (
-        PointerHolderBase,
-        from_device,
-        from_device_like,
-        mem_alloc_like,
-        memcpy_dtod,
-        memcpy_dtod_async,
-        memcpy_dtoh,
-        memcpy_dtoh_async,
-        memcpy_htod,
-        memcpy_htod_async,
-        memcpy_peer,
-        memcpy_peer_async,
-        memset_d2d8,
-        memset_d2d8_async,
-        memset_d2d16,
-        memset_d2d16_async,
-        memset_d2d32,
-        memset_d2d32_async,
-        memset_d8,
-        memset_d8_async,
-        memset_d16,
-        memset_d16_async,
-        memset_d32,
-        memset_d32_async,
-        to_device,
-    )
-    from ._driver.opengl import (
-        BufferObject,
-        BufferObjectMapping,
-        RegisteredBuffer,
-        RegisteredImage,
-        RegisteredMapping,
-        RegisteredObject,
-        gl_init,
-        make_gl_context,
-    )
-    from ._driver.surfaces import SurfaceReference
-    from ._driver.texture_arrays import (
-        Array,
-        ArrayDescriptor,
-        ArrayDescriptor3D,
-        dtype_to_array_format,
-    )
-    from ._driver.texture_copies import (
-        bind_array_to_texref,
-        gpuarray_to_array,
-        make_multichannel_2d_array,
-        matrix_to_array,
-        matrix_to_texref,
-        memcpy_atoa,
-        memcpy_atod,
-        memcpy_atoh,
-        memcpy_dtoa,
-        memcpy_htoa,
-        np_to_array,
-        py_memcpy_atoh,
-        py_memcpy_htoa,
-    )
-    from ._driver.textures import (
-        TR_DEFAULT,
-        TRSA_OVERRIDE_FORMAT,
-        TRSF_NORMALIZED_COORDINATES,
-        TRSF_READ_AS_INTEGER,
-        TextureReference,
-    )
+    from ._core import Capture as Capture
+    from ._core import DeviceAllocation as DeviceAllocation
+    from ._core import DeviceMemoryPool as DeviceMemoryPool
+    from ._core import Event as Event
+    from ._core import Function as Function
+    from ._core import Graph as Graph
+    from ._core import IPCMemoryHandle as IPCMemoryHandle
+    from ._core import Linker as Linker
+    from ._core import Module as Module
+    from ._core import PageLockedAllocator as PageLockedAllocator
+    from ._core import PageLockedMemoryPool as PageLockedMemoryPool
+    from ._core import PooledDeviceAllocation as PooledDeviceAllocation
+    from ._core import PooledHostAllocation as PooledHostAllocation
+    from ._core import RegisteredHostMemory as RegisteredHostMemory
+    from ._core import Stream as Stream
+    from ._core import bitlog2 as bitlog2
+    from ._core import managed_empty as managed_empty
+    from ._core import mem_alloc as mem_alloc
+    from ._core import mem_alloc_pitch as mem_alloc_pitch
+    from ._core import mem_get_address_range as mem_get_address_range
+    from ._core import mem_get_info as mem_get_info
+    from ._core import mem_get_ipc_handle as mem_get_ipc_handle
+    from ._core import module_from_buffer as module_from_buffer
+    from ._core import module_from_file as module_from_file
+    from ._core import pagelocked_empty as pagelocked_empty
+    from ._core import register_host_memory as register_host_memory
+    from ._driver.device import Context as Context
+    from ._driver.device import Device as Device
+    from ._driver.enumerations import address_mode as address_mode
+    from ._driver.enumerations import array3d_flags as array3d_flags
+    from ._driver.enumerations import array_cubemap_face as array_cubemap_face
+    from ._driver.enumerations import array_format as array_format
+    from ._driver.enumerations import compute_mode as compute_mode
+    from ._driver.enumerations import ctx_flags as ctx_flags
+    from ._driver.enumerations import device_attribute as device_attribute
+    from ._driver.enumerations import event_flags as event_flags
+    from ._driver.enumerations import filter_mode as filter_mode
+    from ._driver.enumerations import func_cache as func_cache
+    from ._driver.enumerations import function_attribute as function_attribute
+    from ._driver.enumerations import graphics_map_flags as graphics_map_flags
+    from ._driver.enumerations import graphics_register_flags as graphics_register_flags
+    from ._driver.enumerations import host_alloc_flags as host_alloc_flags
+    from ._driver.enumerations import ipc_mem_flags as ipc_mem_flags
+    from ._driver.enumerations import jit_fallback as jit_fallback
+    from ._driver.enumerations import jit_input_type as jit_input_type
+    from ._driver.enumerations import jit_option as jit_option
+    from ._driver.enumerations import jit_target as jit_target
+    from ._driver.enumerations import limit as limit
+    from ._driver.enumerations import mem_attach_flags as mem_attach_flags
+    from ._driver.enumerations import mem_host_register_flags as mem_host_register_flags
+    from ._driver.enumerations import memory_type as memory_type
+    from ._driver.enumerations import pointer_attribute as pointer_attribute
+    from ._driver.enumerations import profiler_output_mode as profiler_output_mode
+    from ._driver.enumerations import shared_config as shared_config
+    from ._driver.handlers import ArgumentHandler as ArgumentHandler
+    from ._driver.handlers import In as In
+    from ._driver.handlers import InOut as InOut
+    from ._driver.handlers import Out as Out
+    from ._driver.host_memory import AlignedHostAllocation as AlignedHostAllocation
+    from ._driver.host_memory import HostPointer as HostPointer
+    from ._driver.host_memory import aligned_empty as aligned_empty
+    from ._driver.host_memory import aligned_empty_like as aligned_empty_like
+    from ._driver.host_memory import aligned_zeros as aligned_zeros
+    from ._driver.host_memory import aligned_zeros_like as aligned_zeros_like
+    from ._driver.host_memory import managed_empty_like as managed_empty_like
+    from ._driver.host_memory import managed_zeros as managed_zeros
+    from ._driver.host_memory import managed_zeros_like as managed_zeros_like
+    from ._driver.host_memory import pagelocked_empty_like as pagelocked_empty_like
+    from ._driver.host_memory import pagelocked_zeros as pagelocked_zeros
+    from ._driver.host_memory import pagelocked_zeros_like as pagelocked_zeros_like
+    from ._driver.memcpy import Memcpy2D as Memcpy2D
+    from ._driver.memcpy import Memcpy3D as Memcpy3D
+    from ._driver.memcpy import Memcpy3DPeer as Memcpy3DPeer
+    from ._driver.memory import PointerHolderBase as PointerHolderBase
+    from ._driver.memory import from_device as from_device
+    from ._driver.memory import from_device_like as from_device_like
+    from ._driver.memory import mem_alloc_like as mem_alloc_like
+    from ._driver.memory import memcpy_dtod as memcpy_dtod
+    from ._driver.memory import memcpy_dtod_async as memcpy_dtod_async
+    from ._driver.memory import memcpy_dtoh as memcpy_dtoh
+    from ._driver.memory import memcpy_dtoh_async as memcpy_dtoh_async
+    from ._driver.memory import memcpy_htod as memcpy_htod
+    from ._driver.memory import memcpy_htod_async as memcpy_htod_async
+    from ._driver.memory import memcpy_peer as memcpy_peer
+    from ._driver.memory import memcpy_peer_async as memcpy_peer_async
+    from ._driver.memory import memset_d2d8 as memset_d2d8
+    from ._driver.memory import memset_d2d8_async as memset_d2d8_async
+    from ._driver.memory import memset_d2d16 as memset_d2d16
+    from ._driver.memory import memset_d2d16_async as memset_d2d16_async
+    from ._driver.memory import memset_d2d32 as memset_d2d32
+    from ._driver.memory import memset_d2d32_async as memset_d2d32_async
+    from ._driver.memory import memset_d8 as memset_d8
+    from ._driver.memory import memset_d8_async as memset_d8_async
+    from ._driver.memory import memset_d16 as memset_d16
+    from ._driver.memory import memset_d16_async as memset_d16_async
+    from ._driver.memory import memset_d32 as memset_d32
+    from ._driver.memory import memset_d32_async as memset_d32_async
+    from ._driver.memory import to_device as to_device
+    from ._driver.opengl import BufferObject as BufferObject
+    from ._driver.opengl import BufferObjectMapping as BufferObjectMapping
+    from ._driver.opengl import RegisteredBuffer as RegisteredBuffer
+    from ._driver.opengl import RegisteredImage as RegisteredImage
+    from ._driver.opengl import RegisteredMapping as RegisteredMapping
+    from ._driver.opengl import RegisteredObject as RegisteredObject
+    from ._driver.opengl import gl_init as gl_init
+    from ._driver.opengl import make_gl_context as make_gl_context
+    from ._driver.surfaces import SurfaceReference as SurfaceReference
+    from ._driver.texture_arrays import Array as Array
+    from ._driver.texture_arrays import ArrayDescriptor as ArrayDescriptor
+    from ._driver.texture_arrays import ArrayDescriptor3D as ArrayDescriptor3D
+    from ._driver.texture_arrays import dtype_to_array_format as dtype_to_array_format
+    from ._driver.texture_copies import bind_array_to_texref as bind_array_to_texref
+    from ._driver.texture_copies import gpuarray_to_array as gpuarray_to_array
+    from ._driver.texture_copies import make_multichannel_2d_array as make_multichannel_2d_array
+    from ._driver.texture_copies import matrix_to_array as matrix_to_array
+    from ._driver.texture_copies import matrix_to_texref as matrix_to_texref
+    from ._driver.texture_copies import memcpy_atoa as memcpy_atoa
+    from ._driver.texture_copies import memcpy_atod as memcpy_atod
+    from ._driver.texture_copies import memcpy_atoh as memcpy_atoh
+    from ._driver.texture_copies import memcpy_dtoa as memcpy_dtoa
+    from ._driver.texture_copies import memcpy_htoa as memcpy_htoa
+    from ._driver.texture_copies import np_to_array as np_to_array
+    from ._driver.texture_copies import py_memcpy_atoh as py_memcpy_atoh
+    from ._driver.texture_copies import py_memcpy_htoa as py_memcpy_htoa
+    from ._driver.textures import TR_DEFAULT as TR_DEFAULT
+    from ._driver.textures import TRSA_OVERRIDE_FORMAT as TRSA_OVERRIDE_FORMAT
+    from ._driver.textures import TRSF_NORMALIZED_COORDINATES as TRSF_NORMALIZED_COORDINATES
+    from ._driver.textures import TRSF_READ_AS_INTEGER as TRSF_READ_AS_INTEGER
+    from ._driver.textures import TextureReference as TextureReference
+    from ._errors import BackendUnavailable as BackendUnavailable
+    from ._errors import CompileError as CompileError
+    from ._errors import Error as Error
+    from ._errors import LaunchError as LaunchError
+    from ._errors import MemoryError as MemoryError
+    from ._errors import RuntimeError as RuntimeError
 else:
-    __getattr__, __dir__ = _names(
+    __getattr__, __dir__, __all__ = _exports(
         __name__,
         {
+            "._core": """
+                Capture DeviceAllocation DeviceMemoryPool Event Function Graph IPCMemoryHandle
+                Linker Module PageLockedAllocator PageLockedMemoryPool PooledDeviceAllocation
+                PooledHostAllocation RegisteredHostMemory Stream bitlog2 managed_empty mem_alloc
+                mem_alloc_pitch mem_get_address_range mem_get_info mem_get_ipc_handle
+                module_from_buffer module_from_file pagelocked_empty register_host_memory""",
             "._driver.device": "Context Device",
+            "._driver.enumerations": """
+                address_mode array3d_flags array_cubemap_face array_format compute_mode ctx_flags
+                device_attribute event_flags filter_mode func_cache function_attribute
+                graphics_map_flags graphics_register_flags host_alloc_flags ipc_mem_flags
+                jit_fallback jit_input_type jit_option jit_target limit mem_attach_flags
+                mem_host_register_flags memory_type pointer_attribute profiler_output_mode
+                shared_config""",
             "._driver.handlers": "ArgumentHandler In InOut Out",
             "._driver.host_memory": """
                 AlignedHostAllocation HostPointer aligned_empty aligned_empty_like aligned_zeros
@@ -198,183 +190,25 @@ else:
             "._driver.textures": """
                 TRSA_OVERRIDE_FORMAT TRSF_NORMALIZED_COORDINATES TRSF_READ_AS_INTEGER TR_DEFAULT
                 TextureReference""",
-            "._driver.enumerations": """
-                address_mode array3d_flags array_cubemap_face array_format compute_mode ctx_flags
-                device_attribute event_flags filter_mode func_cache function_attribute
-                graphics_map_flags graphics_register_flags host_alloc_flags ipc_mem_flags
-                jit_fallback jit_input_type jit_option jit_target limit mem_attach_flags
-                mem_host_register_flags memory_type pointer_attribute profiler_output_mode
-                shared_config""",
+            "._errors": """
+                BackendUnavailable CompileError Error LaunchError MemoryError RuntimeError""",
         },
     )
-
-
-__all__ = [
-    "TRSA_OVERRIDE_FORMAT",
-    "TRSF_NORMALIZED_COORDINATES",
-    "TRSF_READ_AS_INTEGER",
-    "TR_DEFAULT",
-    "AlignedHostAllocation",
-    "ArgumentHandler",
-    "Array",
-    "ArrayDescriptor",
-    "ArrayDescriptor3D",
-    "BackendUnavailable",
-    "BufferObject",
-    "BufferObjectMapping",
-    "Capture",
-    "CompileError",
-    "Context",
-    "Device",
-    "DeviceAllocation",
-    "DeviceMemoryPool",
-    "Error",
-    "Event",
-    "Function",
-    "Graph",
-    "HostAllocation",
-    "HostPointer",
-    "IPCMemoryHandle",
-    "In",
-    "InOut",
-    "LaunchError",
-    "Linker",
-    "LogicError",
-    "ManagedAllocation",
-    "ManagedAllocationOrStub",
-    "Memcpy2D",
-    "Memcpy3D",
-    "Memcpy3DPeer",
-    "MemoryError",
-    "Module",
-    "Out",
-    "PageLockedAllocator",
-    "PageLockedMemoryPool",
-    "PagelockedHostAllocation",
-    "PointerHolderBase",
-    "PooledDeviceAllocation",
-    "PooledHostAllocation",
-    "RegisteredBuffer",
-    "RegisteredHostMemory",
-    "RegisteredImage",
-    "RegisteredMapping",
-    "RegisteredObject",
-    "RuntimeError",
-    "Stream",
-    "SurfaceReference",
-    "TextureReference",
-    "Unsupported",
-    "address_mode",
-    "aligned_empty",
-    "aligned_empty_like",
-    "aligned_zeros",
-    "aligned_zeros_like",
-    "array3d_flags",
-    "array_cubemap_face",
-    "array_format",
-    "bind_array_to_texref",
-    "bitlog2",
-    "compute_mode",
-    "ctx_flags",
-    "device_attribute",
-    "dtype_to_array_format",
-    "event_flags",
-    "filter_mode",
-    "from_device",
-    "from_device_like",
-    "func_cache",
-    "function_attribute",
-    "get_driver_version",
-    "get_version",
-    "gl_init",
-    "gpuarray_to_array",
-    "graphics_map_flags",
-    "graphics_register_flags",
-    "have_gl_ext",
-    "host_alloc_flags",
-    "init",
-    "initialize_profiler",
-    "ipc_mem_flags",
-    "jit_fallback",
-    "jit_input_type",
-    "jit_option",
-    "jit_target",
-    "limit",
-    "make_gl_context",
-    "make_multichannel_2d_array",
-    "managed_empty",
-    "managed_empty_like",
-    "managed_zeros",
-    "managed_zeros_like",
-    "matrix_to_array",
-    "matrix_to_texref",
-    "mem_alloc",
-    "mem_alloc_like",
-    "mem_alloc_pitch",
-    "mem_attach_flags",
-    "mem_get_address_range",
-    "mem_get_info",
-    "mem_get_ipc_handle",
-    "mem_host_register_flags",
-    "memcpy_atoa",
-    "memcpy_atod",
-    "memcpy_atoh",
-    "memcpy_dtoa",
-    "memcpy_dtod",
-    "memcpy_dtod_async",
-    "memcpy_dtoh",
-    "memcpy_dtoh_async",
-    "memcpy_htoa",
-    "memcpy_htod",
-    "memcpy_htod_async",
-    "memcpy_peer",
-    "memcpy_peer_async",
-    "memory_type",
-    "memset_d2d8",
-    "memset_d2d8_async",
-    "memset_d2d16",
-    "memset_d2d16_async",
-    "memset_d2d32",
-    "memset_d2d32_async",
-    "memset_d8",
-    "memset_d8_async",
-    "memset_d16",
-    "memset_d16_async",
-    "memset_d32",
-    "memset_d32_async",
-    "module_from_buffer",
-    "module_from_file",
-    "np_to_array",
-    "pagelocked_empty",
-    "pagelocked_empty_like",
-    "pagelocked_zeros",
-    "pagelocked_zeros_like",
-    "pointer_attribute",
-    "profiler_output_mode",
-    "py_memcpy_atoh",
-    "py_memcpy_htoa",
-    "register_host_memory",
-    "set_debugging",
-    "shared_config",
-    "start_profiler",
-    "stop_profiler",
-    "to_device",
-]
+    __all__ += ["HostAllocation", "LogicError", "ManagedAllocation", "ManagedAllocationOrStub"]
+    __all__ += ["PagelockedHostAllocation", "Unsupported", "get_driver_version", "get_version"]
+    __all__ += ["have_gl_ext", "init", "initialize_profiler", "set_debugging", "start_profiler"]
+    __all__ += ["stop_profiler"]
 
 
 def init(flags: int = 0) -> None:
     """Opens the backend that ``PYGPU_BACKEND`` names, or the best one available. The first use of a
     device does so, too.
 
+    Raises ``BackendUnavailable`` if there is no such backend; the message says what was looked for.
+
     Parameters
     ----------
-    flags : int
-        0.
-
-    Raises
-    ------
-    BackendUnavailable
-        There is no such backend; the message says what was looked for.
+    flags : int. 0.
 
     Examples
     --------
@@ -394,8 +228,6 @@ def get_driver_version() -> int:
     """Returns the version of CUDA or HIP in the driver's form, on CUDA ``1000 * major + 10 *
     minor``; on the host that of this library.
 
-    Examples
-    --------
     >>> driver.get_driver_version() >= 0
     True
     """
@@ -406,8 +238,6 @@ def get_version() -> tuple[int, int, int]:
     """Returns major and minor version of CUDA, and 0: the driver's on NVIDIA's devices, one version
     on all others. PyCUDA returns the toolkit's.
 
-    Examples
-    --------
     >>> driver.get_version() >= (12, 0, 0)
     True
     """
@@ -418,22 +248,9 @@ def get_version() -> tuple[int, int, int]:
 
 
 def initialize_profiler(config_file: str, output_file: str, output_mode: int) -> None:
-    """Raises ``Unsupported``: no driver since CUDA 12 takes a configuration.
+    """Raises ``Unsupported``: no driver since CUDA 12 takes a configuration, such as
+    ``config_file``, ``output_file`` and ``output_mode``.
 
-    Parameters
-    ----------
-    config_file, output_file : str
-        Names of files.
-    output_mode : profiler_output_mode
-        The format of the output.
-
-    Raises
-    ------
-    Unsupported
-        Always.
-
-    Examples
-    --------
     >>> driver.initialize_profiler("", "", driver.profiler_output_mode.CSV)
     Traceback (most recent call last):
         ...
@@ -445,8 +262,6 @@ def initialize_profiler(config_file: str, output_file: str, output_mode: int) ->
 def start_profiler() -> None:
     """Starts recording in the profiler that is attached to the process; does nothing without one.
 
-    Examples
-    --------
     >>> driver.start_profiler()
     >>> driver.stop_profiler()
     """
@@ -456,8 +271,6 @@ def start_profiler() -> None:
 def stop_profiler() -> None:
     """Ends what :func:`start_profiler` began.
 
-    Examples
-    --------
     >>> driver.stop_profiler()
     """
     _core.set_profiling(False)
@@ -466,8 +279,6 @@ def stop_profiler() -> None:
 def have_gl_ext() -> bool:
     """Returns False: arrays cannot be shared with OpenGL.
 
-    Examples
-    --------
     >>> driver.have_gl_ext()
     False
     """
@@ -479,15 +290,8 @@ CUDA_DEBUGGING = False
 
 def set_debugging(flag: bool = True) -> None:
     """Sets whether kernels are compiled for a debugger from now on, as ``driver.CUDA_DEBUGGING``
-    says. Such kernels run slower.
+    says, to ``flag``. Such kernels run slower.
 
-    Parameters
-    ----------
-    flag : bool
-        Whether they are.
-
-    Examples
-    --------
     >>> driver.set_debugging()
     >>> driver.set_debugging(False)
     """
