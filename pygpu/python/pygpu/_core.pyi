@@ -138,33 +138,9 @@ class GPUArray:
         stream: _Stream = None,
         allocator: Any | None = None,
     ) -> GPUArray: ...
-    def all(
-        self,
-        *positional: Any,
-        axis: Any | None = None,
-        out: GPUArray | None = None,
-        keepdims: bool | None = None,
-        stream: _Stream = None,
-        allocator: Any | None = None,
-    ) -> GPUArray: ...
-    def min(
-        self,
-        *positional: Any,
-        axis: Any | None = None,
-        out: GPUArray | None = None,
-        keepdims: bool | None = None,
-        stream: _Stream = None,
-        allocator: Any | None = None,
-    ) -> GPUArray: ...
-    def max(
-        self,
-        *positional: Any,
-        axis: Any | None = None,
-        out: GPUArray | None = None,
-        keepdims: bool | None = None,
-        stream: _Stream = None,
-        allocator: Any | None = None,
-    ) -> GPUArray: ...
+    all = any
+    min = any
+    max = any
     def sum(
         self,
         *positional: Any,
@@ -175,22 +151,11 @@ class GPUArray:
         stream: _Stream = None,
         allocator: Any | None = None,
     ) -> GPUArray: ...
-    def prod(
-        self,
-        *positional: Any,
-        axis: Any | None = None,
-        dtype: DTypeLike | None = None,
-        out: GPUArray | None = None,
-        keepdims: bool | None = None,
-        stream: _Stream = None,
-        allocator: Any | None = None,
-    ) -> GPUArray: ...
+    prod = sum
     def argmin(
         a, axis: int | None = None, out: GPUArray | None = None, *, keepdims: bool = False
     ) -> GPUArray: ...
-    def argmax(
-        a, axis: int | None = None, out: GPUArray | None = None, *, keepdims: bool = False
-    ) -> GPUArray: ...
+    argmax = argmin
     def cumsum(
         a,
         axis: int | None = None,
@@ -200,15 +165,7 @@ class GPUArray:
         stream: _Stream | None = None,
         allocator: Any | None = None,
     ) -> GPUArray: ...
-    def cumprod(
-        a,
-        axis: int | None = None,
-        dtype: DTypeLike | None = None,
-        out: GPUArray | None = None,
-        *,
-        stream: _Stream | None = None,
-        allocator: Any | None = None,
-    ) -> GPUArray: ...
+    cumprod = cumsum
     def clip(
         a,
         a_min: _Operand | None = None,
@@ -262,17 +219,7 @@ class GPUArray:
         stream: _Stream = None,
         allocator: Any | None = None,
     ) -> GPUArray: ...
-    def std(
-        self,
-        axis: Any | None = None,
-        dtype: DTypeLike | None = None,
-        out: GPUArray | None = None,
-        ddof: float = 0.0,
-        keepdims: bool | None = None,
-        *,
-        stream: _Stream = None,
-        allocator: Any | None = None,
-    ) -> GPUArray: ...
+    std = var
     def item(self, *args: Any) -> Any: ...
     def tolist(self) -> Any: ...
     def round(self, decimals: int = 0) -> GPUArray: ...

@@ -84,6 +84,9 @@ def _stub():
                 returned = node.returns
                 is_none = isinstance(returned, ast.Constant) and returned.value is None
                 found[prefix + node.name] = is_none
+            elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Name):
+                # A method with the arguments of another one.
+                found[prefix + node.targets[0].id] = found.get(prefix + node.value.id, False)
             elif isinstance(node, ast.AnnAssign) and isinstance(node.annotation, ast.Name):
                 # A function that is declared as an object that can be called.
                 call = f"{node.annotation.id}.__call__"

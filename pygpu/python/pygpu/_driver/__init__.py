@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..driver import *  # noqa: F403
-    from ..driver import __all__ as __all__
 else:
 
     def __getattr__(name: str) -> Any:
