@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 from typing_extensions import CapsuleType, Self, disjoint_base
 
+from ._driver.device import Device
 from ._exchange.descriptor import Descriptor
 from ._status import Status
 
@@ -244,6 +245,8 @@ class GPUArray:
     ) -> tuple[CapsuleType, CapsuleType]: ...
     @property
     def _ordinal(self) -> int: ...
+    @property
+    def device(self) -> Device: ...
     def bind_to_texref(self, texref: Any, allow_offset: bool = False) -> float: ...
     def bind_to_texref_ext(
         self,

@@ -7,7 +7,6 @@ depends on it: the same seeds make the same arrays on every backend, and other o
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from ._array.creation import empty, full, to_gpu
 from ._array.random_generators import (
     PseudoRandomNumberGenerator,
     QuasiRandomNumberGenerator,
+    _not_negative,
 )
 from ._array.random_generators import md5_code as _md5_code
 from ._core import GPUArray
@@ -60,13 +60,15 @@ if not TYPE_CHECKING:
         return text
 
 
-def rand(shape: Any, dtype: Any = np.float32, stream: Any = None) -> GPUArray:
+def rand(
+    shape: Any, dtype: Any = np.float32, stream: Any = None, *, seed: int | None = None
+) -> GPUArray:
     """Returns a new array of ``shape`` of random numbers, drawn on the device on ``stream``.
 
     They are uniform in [0, 1) for a ``dtype`` of float32 or float64, all values alike for int32 and
     uint32. Raises ``NotImplementedError`` for others. The numbers are those of Philox4x32-10 under
-    a seed that numpy's global generator draws, so ``np.random.seed`` makes them repeatable.
-    PyCUDA's are hashes of such a seed, and other numbers.
+    ``seed``, or one that numpy's global generator draws, so ``np.random.seed`` makes them
+    repeatable. PyCUDA's are hashes of such a seed, and other numbers.
 
     >>> bool((rand((3, 4)).get() < 1).all())
     True
@@ -77,8 +79,9 @@ def rand(shape: Any, dtype: Any = np.float32, stream: Any = None) -> GPUArray:
             f"dtype is {dtype}; allowed are float32, float64, int32 and uint32"
         )
     result = empty(shape, dtype)
-    seed = int(np.random.randint(2**63 - 1, dtype=np.int64))  # noqa: NPY002
-    _core.random_fill_from_seed(result, seed, stream)
+    if seed is None:
+        seed = int(np.random.randint(2**63 - 1, dtype=np.int64))  # noqa: NPY002
+    _core.random_fill_from_seed(result, _not_negative("seed", seed, 2**63), stream)
     return result
 
 
@@ -155,6 +158,7 @@ class XORWOWRandomNumberGenerator(PseudoRandomNumberGenerator):
     seed_getter : callable, optional. Takes a number and returns a GPUArray of as many int32. By
         default the seeds are random.
     offset : int, optional. The number of draws that each state is ahead.
+    seed : int, optional. The seed of all states, in place of a ``seed_getter``; PyCUDA has none.
 
     Examples
     --------
@@ -164,11 +168,6 @@ class XORWOWRandomNumberGenerator(PseudoRandomNumberGenerator):
     """
 
     _kind = "Xorwow"
-
-    def __init__(
-        self, seed_getter: Callable[[int], GPUArray] | None = None, offset: int = 0
-    ) -> None:
-        super().__init__(seed_getter, offset)
 
 
 class MRG32k3aRandomNumberGenerator(PseudoRandomNumberGenerator):
@@ -199,11 +198,6 @@ class MRG32k3aRandomNumberGenerator(PseudoRandomNumberGenerator):
     """
 
     _kind = "Mrg32k3a"
-
-    def __init__(
-        self, seed_getter: Callable[[int], GPUArray] | None = None, offset: int = 0
-    ) -> None:
-        super().__init__(seed_getter, offset)
 
     def call_skip_ahead_subsequence(self, i: int, stream: Any = None) -> None:
         """Advances every state by ``i`` subsequences of 2**76 draws; ``stream`` is as of

@@ -121,8 +121,7 @@ class DeviceData:
         return self.align_bytes(word_size) // word_size
 
     def align_bytes(self, word_size: int = 4) -> int:
-        """Returns the bytes that a half warp reads at once, by words of ``word_size`` 4, 8 or 16.
-        """
+        """Returns the bytes that a half warp reads at once, by words of ``word_size``: 4, 8, 16."""
         if word_size == 4:
             return 64
         if word_size in (8, 16):

@@ -94,6 +94,36 @@ def test_like(order, pair):
             check(result, expected)
 
 
+@pytest.mark.parametrize("order", ["K", "C", "F", "A"])
+@pytest.mark.parametrize("shape", [(5, 2, 3), (4,), 7, (), (0, 2, 1)])
+def test_like_with_another_shape(order, shape):
+    a = np.zeros((2, 3, 4)).transpose(1, 2, 0)
+    a_gpu = gpuarray.to_gpu(a)
+    got, expected = (f(it, order=order, shape=shape) for f, it in pairs_of(a, a_gpu))
+    assert (got.shape, got.dtype) == (expected.shape, expected.dtype)
+    if expected.size:
+        assert got.strides == expected.strides
+    check(np.full_like(a_gpu, 7, shape=shape), np.full_like(a, 7, shape=shape))
+    with pytest.raises(ValueError, match="shape is"):
+        gpuarray.ones_like(a_gpu, shape=(2, -1))
+
+
+def pairs_of(a, a_gpu):
+    return ((gpuarray.zeros_like, a_gpu), (np.zeros_like, a))
+
+
+def test_the_device_of_an_array():
+    a = gpuarray.zeros(3)
+    assert a.device == driver.Device(a._ordinal)
+
+    class Own(gpuarray.GPUArray):
+        pass
+
+    own = Own((2,), np.float32)
+    own.device = "mine"
+    assert own.device == "mine"
+
+
 def test_like_with_another_type():
     a = gpuarray.empty((2, 3), np.float32, order="F")
     check(gpuarray.ones_like(a, dtype=np.complex64), np.ones((2, 3), np.complex64))

@@ -558,3 +558,24 @@ def test_pycudas_hash():
         i = (3 * thread - 5) % 2**32
         words = [x, 0, 0, block, 0, 0, 77, i, 9, 4, 1, 1, 3, 1, 1, 0]
         assert found.tolist() == compressed(words)
+
+
+@pytest.mark.parametrize("kind", PSEUDO)
+def test_a_seed_is_that_of_every_state(kind):
+    one = kind(seed=7).gen_uniform(5, np.float64).get()
+    getter = kind(lambda count: gpuarray.full([count], 7, np.int32))
+    np.testing.assert_array_equal(one, getter.gen_uniform(5, np.float64).get())
+    assert (one != kind(seed=8).gen_uniform(5, np.float64).get()).any()
+    for wrong in (-1, 2**31):
+        with pytest.raises(ValueError, match="seed is"):
+            kind(seed=wrong)
+    with pytest.raises(ValueError, match="one of them"):
+        kind(curandom.seed_getter_uniform, seed=1)
+
+
+def test_rand_repeats_its_seed():
+    first, second = (curandom.rand(9, np.float32, seed=5).get() for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+    assert (first != curandom.rand(9, np.float32, seed=6).get()).any()
+    with pytest.raises(ValueError, match="seed is -1"):
+        curandom.rand(9, seed=-1)

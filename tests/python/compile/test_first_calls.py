@@ -11,7 +11,10 @@ import numpy as np
 import pytest
 
 from pygpu import gpuarray
+from pygpu.compiler import SourceModule
 from pygpu.elementwise import ElementwiseKernel
+from pygpu.reduction import ReductionKernel
+from pygpu.scan import InclusiveScanKernel
 from pygpu.tools import VectorArg, get_or_register_dtype
 
 
@@ -96,6 +99,36 @@ def test_copies_of_a_kernel_are_kernels(make, called):
         add(1, x)
     make(add)(2, x)
     assert x.get().tolist() == [2 + called] * 3
+
+
+def _sum(x):
+    return ReductionKernel(np.int32, 0, "a + b", arguments="const int *in"), lambda it: it(x).get()
+
+
+def _scan(x):
+    scan = InclusiveScanKernel(np.int32, "a + b")
+    return scan, lambda it: it(x, "new").get()[-1]
+
+
+def _module(x):
+    text = "__global__ void total(int *x, int *out) { *out = x[0] + x[1] + x[2]; }"
+
+    def call(it):
+        out = gpuarray.zeros(1, np.int32)
+        it.get_function("total")(x, out, block=(1, 1, 1))
+        return out.get()[0]
+
+    return SourceModule(text), call
+
+
+@pytest.mark.parametrize("called", [False, True])
+@pytest.mark.parametrize("kind", [_sum, _scan, _module])
+def test_pickles_of_compiled_objects_are_compiled_again(kind, called):
+    made, call = kind(gpuarray.to_gpu(np.array([3, 1, 2], np.int32)))
+    if called:
+        assert call(made) == 6
+    assert call(pickle.loads(pickle.dumps(made))) == 6
+    assert call(copy.copy(made)) == 6
 
 
 def test_first_calls_of_threads_may_meet():

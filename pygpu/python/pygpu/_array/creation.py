@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._arguments import gpu_array, whole
+from .._arguments import extents, gpu_array, whole
 from .._core import GPUArray
 from .shapes import diagonal
 
@@ -125,7 +125,9 @@ def ones(
     return _core.full(shape, dtype, np.ones((), dtype), allocator, order)
 
 
-def empty_like(other_ary: GPUArray, dtype: Any = None, order: str | None = "K") -> GPUArray:
+def empty_like(
+    other_ary: GPUArray, dtype: Any = None, order: str | None = "K", *, shape: Any = None
+) -> GPUArray:
     """Returns a new array like another, its elements undefined, as :func:`numpy.empty_like`.
 
     Its allocator and its stream are the other's.
@@ -137,42 +139,59 @@ def empty_like(other_ary: GPUArray, dtype: Any = None, order: str | None = "K") 
     if order == "A":
         flags = other_ary.flags
         order = "F" if flags.f_contiguous and not flags.c_contiguous else "C"
+    wanted = other_ary.shape if shape is None else extents("shape", shape)
     if order in ("C", "F"):
-        return _core.new_like(other_ary, other_ary.shape, dtype, order)
+        return _core.new_like(other_ary, wanted, dtype, order)
     if order not in ("K", None):
         raise ValueError(f"Unsupported order: {order!r}; allowed are C, F, A and K")
-    return _core.new_like(other_ary, dtype=dtype)
+    if shape is None:
+        return _core.new_like(other_ary, dtype=dtype)
+    if len(wanted) != other_ary.ndim:
+        return _core.new_like(other_ary, wanted, dtype)
+    steps = [abs(step) for step in other_ary.strides]
+    axes = sorted(range(len(steps)), key=lambda axis: -steps[axis])
+    made = _core.new_like(other_ary, tuple(wanted[axis] for axis in axes), dtype)
+    return made.transpose([axes.index(axis) for axis in range(len(axes))]) if axes else made
 
 
-def zeros_like(other_ary: GPUArray, dtype: Any = None, order: str | None = "K") -> GPUArray:
+def zeros_like(
+    other_ary: GPUArray, dtype: Any = None, order: str | None = "K", *, shape: Any = None
+) -> GPUArray:
     """Returns a new array of zeros like another, as :func:`numpy.zeros_like`.
 
     >>> gpuarray.zeros_like(gpuarray.ones(2)).get()
     array([0., 0.])
     """
-    result = empty_like(other_ary, dtype, order)
+    result = empty_like(other_ary, dtype, order, shape=shape)
     return result.fill(np.zeros((), result.dtype))
 
 
-def ones_like(other_ary: GPUArray, dtype: Any = None, order: str | None = "K") -> GPUArray:
+def ones_like(
+    other_ary: GPUArray, dtype: Any = None, order: str | None = "K", *, shape: Any = None
+) -> GPUArray:
     """Returns a new array of ones like another, as :func:`numpy.ones_like`.
 
     >>> gpuarray.ones_like(gpuarray.zeros(2)).get()
     array([1., 1.])
     """
-    result = empty_like(other_ary, dtype, order)
+    result = empty_like(other_ary, dtype, order, shape=shape)
     return result.fill(np.ones((), result.dtype))
 
 
 def full_like(
-    other_ary: GPUArray, fill_value: Any, dtype: Any = None, order: str | None = "K"
+    other_ary: GPUArray,
+    fill_value: Any,
+    dtype: Any = None,
+    order: str | None = "K",
+    *,
+    shape: Any = None,
 ) -> GPUArray:
     """Returns a new array of one value like another, as :func:`numpy.full_like`.
 
     >>> gpuarray.full_like(gpuarray.zeros(2), 7).get()
     array([7., 7.])
     """
-    result = empty_like(other_ary, dtype, order)
+    result = empty_like(other_ary, dtype, order, shape=shape)
     return result.fill(_converted(fill_value, result.dtype))
 
 

@@ -87,4 +87,14 @@ def _init_subclass(cls: type, **arguments: Any) -> None:
             setattr(cls, name, _Default(inherited))
 
 
+class _Device:
+    """The device that the elements are on, a :class:`pygpu.driver.Device`; as numpy's attribute."""
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        # What makes devices is imported by the first program that asks.
+        home = import_module(".._driver.device", __package__)
+        return self if instance is None else home.Device(instance._ordinal)
+
+
+GPUArray.device = _Device()  # type: ignore[misc, assignment]
 GPUArray.__init_subclass__ = classmethod(_init_subclass)  # type: ignore[method-assign, assignment]

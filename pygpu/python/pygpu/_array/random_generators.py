@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
 
 from .. import _core
-from .._arguments import gpu_array
+from .._arguments import gpu_array, whole
 from .._core import GPUArray
 from .creation import empty, to_gpu
 
-UINT64_END = 1 << 64
 
-
-def _not_negative(name: str, value: Any) -> int:
-    number = operator.index(value)
-    if not 0 <= number < UINT64_END:
-        raise ValueError(
-            f"{name} is {number}; whole numbers from 0 to {UINT64_END - 1} are allowed"
-        )
+def _not_negative(name: str, value: Any, end: int = 1 << 64) -> int:
+    number = whole(name, value)
+    if not 0 <= number < end:
+        raise ValueError(f"{name} is {number}; whole numbers from 0 to {end - 1} are allowed")
     return number
 
 
@@ -215,11 +210,22 @@ class PseudoRandomNumberGenerator(RandomNumberGenerator):
 
     has_box_muller = True
 
-    def __init__(self, seed_getter: Callable[[int], GPUArray] | None, offset: int) -> None:
+    def __init__(
+        self,
+        seed_getter: Callable[[int], GPUArray] | None = None,
+        offset: int = 0,
+        *,
+        seed: int | None = None,
+    ) -> None:
         start = _not_negative("offset", offset)
+        if seed is not None and seed_getter is not None:
+            raise ValueError("seed and seed_getter are given; one of them is needed")
+        one = None if seed is None else _not_negative("seed", seed, 2**31)
 
         def words(count: int, _: int) -> np.ndarray:
-            if seed_getter is None:
+            if one is not None:
+                seeds = np.full(count, one, np.int32)
+            elif seed_getter is None:
                 seeds = np.random.randint(0, 2**31 - 1, count, np.int32)  # noqa: NPY002
             else:
                 given = seed_getter(count)

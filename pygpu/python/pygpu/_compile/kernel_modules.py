@@ -124,13 +124,15 @@ class SourceModule(CudaModule):
         include_dirs: Sequence[str] | None = None,
     ) -> None:
         check_arch(arch)
-        self.module = module_from_buffer(
-            compiler.compile(
-                source, nvcc, options, keep, no_extern_c, arch, code, cache_dir, include_dirs
-            )
-        )
+        how = nvcc, options, keep, no_extern_c, arch, code, cache_dir, include_dirs
+        self._given = source, *how
+        self.module = module_from_buffer(compiler.compile(*self._given))
         # Errors of launches tell pointers by it.
         self.module._text = str(source)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What copies and pickles are made of, which compile the source for their own device."""
+        return type(self), self._given
 
 
 class DynamicModule(CudaModule):

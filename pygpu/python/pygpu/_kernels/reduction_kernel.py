@@ -288,6 +288,7 @@ class ReductionKernel(_core.ReductionLauncher):
         )
         if arguments is None:
             raise ValueError("arguments is None; the declaration of at least one array is needed")
+        arguments = arguments if isinstance(arguments, str) else list(arguments)
         declared = snippets.parse(arguments, map_expr, preamble)
         if not any(it.is_vector for it in declared):
             raise AssertionError(
@@ -308,6 +309,12 @@ class ReductionKernel(_core.ReductionLauncher):
         self._out_type = out_type
         self._expressions = (neutral, reduce_expr, map_expr, preamble)
         self._compilation = (name, options, keep)
+        texts = neutral, reduce_expr, map_expr, arguments, name, keep, options, preamble
+        self._given = dtype_out, *texts
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What copies and pickles are made of, which compile the source themselves."""
+        return type(self), self._given
 
     def _build(
         self, ranged: bool, packed: bool, wide: bool, ranks: tuple[int, ...]

@@ -73,6 +73,10 @@ class _ScanKernel:
         self._words = -(-size // 4)
         self._compiled: dict[tuple[int, int], tuple[_core.Function, ...]] = {}
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What copies and pickles are made of, which compile the source themselves."""
+        return {**self.__dict__, "_compiled": {}}
+
     def _functions(self) -> tuple[_core.Function, ...]:
         """The kernels for the current device, whose contexts are one until it is reset."""
         key = _core.current_device_key()

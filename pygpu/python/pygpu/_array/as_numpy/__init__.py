@@ -10,14 +10,15 @@ HOMES = {
     "._array.as_numpy.linear": """
         cross einsum inner kron norm outer tensordot vdot""",
     "._array.as_numpy.numeric": """
-        angle convolve correlate ediff1d fix gradient interp polyval select sinc trapezoid""",
+        angle choose convolve correlate ediff1d fix gradient interp polyval select sinc
+        trapezoid unwrap vander""",
     "._array.as_numpy.order": """
-        bincount digitize histogram histogram_bin_edges in1d intersect1d isin lexsort
+        bincount digitize histogram histogram2d histogram_bin_edges in1d intersect1d isin lexsort
         searchsorted setdiff1d setxor1d union1d unique""",
     "._array.as_numpy.shaping": """
         append argpartition argwhere atleast_1d atleast_2d atleast_3d block column_stack
         delete diag diagflat dsplit dstack extract hsplit insert meshgrid pad
-        partition resize rot90 squeeze take_along_axis tri vsplit""",
+        partition resize rot90 squeeze take_along_axis tri trim_zeros vsplit""",
     "._array.as_numpy.storing": "copyto place putmask",
     "._array.as_numpy.statistics": """
         average corrcoef cov median nanargmax nanargmin nancumprod nancumsum nanmax nanmean

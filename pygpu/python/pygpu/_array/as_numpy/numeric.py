@@ -8,14 +8,17 @@ import numpy as np
 
 from ... import _core
 from ..._core import GPUArray
-from ..axes import argsort
+from ..axes import argsort, cumsum
+from ..creation import arange
 from ..reductions import stored
-from ..shapes import broadcast_to, concatenate, flip
+from ..shapes import broadcast_arrays, broadcast_to, concatenate, flip, stack
 from .operands import axes_of, inexact, on_device, on_host, ufuncs
 from .order import searchsorted
+from .shaping import along, places_of
 
 __all__ = [
     "angle",
+    "choose",
     "convolve",
     "correlate",
     "ediff1d",
@@ -26,6 +29,8 @@ __all__ = [
     "select",
     "sinc",
     "trapezoid",
+    "unwrap",
+    "vander",
 ]
 
 
@@ -293,3 +298,57 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> GPUArray:
         value = choice.astype(dtype) if isinstance(choice, GPUArray) else dtype.type(choice)
         result = _core.select(condition, value, result, False)
     return result
+
+
+def choose(a: Any, choices: Any, out: GPUArray | None = None, mode: str = "raise") -> GPUArray:
+    """Returns elements of arrays, of which whole numbers name one each, as :func:`numpy.choose`.
+
+    >>> gpuarray.choose(gpuarray.to_gpu([1, 0]), [[5, 6], [7, 8]]).get()
+    array([7, 6])
+    """
+    values = [on_device(it) for it in choices]
+    dtype = np.result_type(*(it.dtype for it in values))
+    places, *values = broadcast_arrays(on_device(a), *(it.astype(dtype) for it in values))
+    if mode == "raise" and places.size and int(places.min()) < 0:
+        raise ValueError(f"a has the element {int(places.min())}; it must not be negative")
+    places = places_of("elements of a", places, len(values), mode)
+    return stored(along(stack(values), places[None], 0)[0].copy(), out)
+
+
+def vander(x: Any, N: int | None = None, increasing: bool = False) -> GPUArray:
+    """Returns a matrix of powers, the highest first, as :func:`numpy.vander`.
+
+    >>> gpuarray.vander(gpuarray.to_gpu([1, 2])).get()
+    array([[1, 1],
+           [2, 1]])
+    """
+    x = on_device(x)
+    if x.ndim != 1:
+        raise ValueError(f"x has {x.ndim} axes; one is needed")
+    powers = arange(x.size if N is None else N)
+    x = x.astype(np.promote_types(x.dtype, np.int64))
+    return x[:, None] ** (powers if increasing else flip(powers))
+
+
+def unwrap(
+    p: Any, discont: float | None = None, axis: int = -1, *, period: float = 2 * np.pi
+) -> GPUArray:
+    """Returns phases without jumps by whole periods, as :func:`numpy.unwrap`.
+
+    >>> gpuarray.unwrap(gpuarray.to_gpu([0, 2, 3, 0]), period=4).get()
+    array([0, 2, 3, 4])
+    """
+    p = on_device(p)
+    (axis,) = axes_of(axis, p.ndim)
+    steps = np.diff(p, axis=axis)
+    dtype = np.result_type(steps.dtype, period)
+    parts = steps.astype(np.result_type(dtype, np.float64)) / period
+    # Half a period is a step in its own direction.
+    turns = _core.select(
+        steps > 0, ufuncs["ceil"](parts - 0.5), ufuncs["floor"](parts + 0.5), False
+    )
+    jumps = ufuncs["absolute"](steps) >= (period / 2 if discont is None else discont)
+    turns = cumsum(turns.astype(dtype) * jumps, axis)
+    up = p.astype(dtype) if p.dtype != dtype else p.copy()
+    up[(*(slice(None),) * axis, slice(1, None))] -= turns * dtype.type(period)
+    return up

@@ -20,6 +20,7 @@ __all__ = [
     "bincount",
     "digitize",
     "histogram",
+    "histogram2d",
     "histogram_bin_edges",
     "in1d",
     "intersect1d",
@@ -375,3 +376,45 @@ def histogram(
     if density:
         return counts / counts.sum() / (edges[1:] - edges[:-1]), edges
     return counts, edges
+
+
+def histogram2d(
+    x: Any,
+    y: Any,
+    bins: Any = 10,
+    range: Any = None,
+    density: bool | None = None,
+    weights: Any = None,
+) -> tuple[GPUArray, GPUArray, GPUArray]:
+    """Returns how many points are in each bin, and the edges, as :func:`numpy.histogram2d`.
+
+    >>> counts, _, _ = gpuarray.histogram2d(gpuarray.arange(4), gpuarray.arange(4), 2)
+    >>> counts.get()
+    array([[2., 0.],
+           [0., 2.]])
+    """
+    values = [on_device(it) for it in (x, y)]
+    if values[0].shape != values[1].shape or values[0].ndim != 1:
+        raise ValueError(
+            f"x and y have shapes {values[0].shape} and {values[1].shape}; one is needed"
+        )
+    pair = bins if np.iterable(bins) and len(bins) == 2 else (bins, bins)
+    ranges = (None, None) if range is None else range
+    edges = [histogram_bin_edges(*it) for it in zip(values, pair, ranges)]
+    at, inside = [], None
+    for value, edge in zip(values, edges):
+        place = searchsorted(edge, value, "right")
+        # The last bin has its right edge, too.
+        place = _core.select(value == edge[-1:], edge.size - 1, place, False) - 1
+        own = (place >= 0) & (place < edge.size - 1)
+        inside = own if inside is None else inside & own
+        at.append(place)
+    shape = tuple(edge.size - 1 for edge in edges)
+    flat = compress(inside, at[0] * shape[1] + at[1])
+    if weights is not None:
+        weights = compress(inside, on_device(weights))
+    counts = bincount(flat, weights, shape[0] * shape[1]).astype(np.float64).reshape(shape)
+    if density:
+        rows, columns = (edge[1:] - edge[:-1] for edge in edges)
+        counts = counts / (rows[:, None] * columns) / counts.sum()
+    return counts, *edges

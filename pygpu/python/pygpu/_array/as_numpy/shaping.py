@@ -40,6 +40,7 @@ __all__ = [
     "squeeze",
     "take_along_axis",
     "tri",
+    "trim_zeros",
     "vsplit",
 ]
 
@@ -63,18 +64,23 @@ def take(
     if axis is None:
         a, axis = a.ravel(), 0
     (axis,) = axes_of(axis, a.ndim)
-    n, indices = a.shape[axis], on_device(indices)
+    indices = places_of("indices", on_device(indices), a.shape[axis], mode)
+    return stored(_along(a, indices, axis), out)
+
+
+def places_of(name: str, indices: GPUArray, n: int, mode: str) -> GPUArray:
+    """The indices by numpy's ``mode`` for those outside an axis: refused, wrapped or clipped."""
     if indices.dtype.kind not in "iu":
-        raise TypeError(f"indices have dtype {indices.dtype}; integers are needed")
+        raise TypeError(f"{name} have dtype {indices.dtype}; integers are needed")
     if mode == "raise":
         _check_bounds(indices, n)
     if mode not in ("raise", "wrap", "clip"):
         raise ValueError(f"mode is {mode!r}; 'raise', 'wrap' or 'clip' is needed")
     if n and mode == "wrap":
-        indices = ufuncs["remainder"](indices.astype(np.int64), n)
-    elif n and mode == "clip":
-        indices = ufuncs["minimum"](ufuncs["maximum"](indices.astype(np.int64), 0), n - 1)
-    return stored(_along(a, indices, axis), out)
+        return ufuncs["remainder"](indices.astype(np.int64), n)
+    if n and mode == "clip":
+        return ufuncs["minimum"](ufuncs["maximum"](indices.astype(np.int64), 0), n - 1)
+    return indices
 
 
 def _check_bounds(indices: GPUArray, n: int) -> None:
@@ -165,6 +171,24 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = float) -> GPUArra
            [1., 1.]])
     """
     return (arange(N).reshape((N, 1)) >= arange(N if M is None else M) - k).astype(dtype)
+
+
+def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> GPUArray:
+    """Returns the elements without the zeros at the ends of axes, as :func:`numpy.trim_zeros`.
+
+    >>> gpuarray.trim_zeros(gpuarray.to_gpu([0, 1, 0, 2, 0])).get()
+    array([1, 0, 2])
+    """
+    filt, trim = on_device(filt), trim.lower()
+    if trim not in ("f", "b", "fb", "bf"):
+        raise ValueError(f"trim is {trim!r}; 'f', 'b' or both are needed")
+    kept = [slice(None)] * filt.ndim
+    for k, at in enumerate(nonzero(filt)):
+        if k in axes_of(axis, filt.ndim):
+            first = int(at.min()) if at.size and "f" in trim else None
+            last = int(at.max()) + 1 if at.size and "b" in trim else None
+            kept[k] = slice(first, last) if at.size else slice(0)
+    return filt[tuple(kept)]
 
 
 def pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> GPUArray:
