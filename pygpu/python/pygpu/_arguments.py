@@ -11,14 +11,17 @@ from . import _core
 from ._core import GPUArray
 
 
+def wrong_type(name: str, value: Any, needed: str) -> TypeError:
+    """The error for an argument of a type that is not allowed; ``needed`` says which one is."""
+    return TypeError(f"{name} is of type {type(value).__name__}; {needed}")
+
+
 def whole(name: str, value: Any) -> int:
     """The value as a whole number."""
     try:
         return operator.index(value)
     except TypeError:
-        raise TypeError(
-            f"{name} is of type {type(value).__name__}; a whole number is needed"
-        ) from None
+        raise wrong_type(name, value, "a whole number is needed") from None
 
 
 def has_fractions(dtype: np.dtype[Any]) -> bool:
@@ -108,7 +111,7 @@ def member(name: str, members: Any, value: Any) -> Any:
 def array(name: str, value: Any) -> Any:
     """The value, which has to be an array of numpy's, of this library or like them."""
     if not all(hasattr(value, part) for part in ("shape", "dtype", "nbytes")):
-        raise TypeError(f"{name} is of type {type(value).__name__}; an array is needed")
+        raise wrong_type(name, value, "an array is needed")
     return value
 
 
@@ -123,9 +126,7 @@ def gpu_array(name: str, value: Any) -> Any:
 def gpu_arrays(name: str, values: Any) -> list[GPUArray]:
     """Returns the entries of a sequence of GPUArrays."""
     if isinstance(values, GPUArray) or not _iterable(values):
-        raise TypeError(
-            f"{name} is of type {type(values).__name__}; a sequence of GPUArrays is needed"
-        )
+        raise wrong_type(name, values, "a sequence of GPUArrays is needed")
     return [gpu_array(f"{name}[{position}]", value) for position, value in enumerate(values)]
 
 

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _core
+from ._arguments import wrong_type as _wrong_type
 from ._array.as_numpy import HOMES as _HOMES
 from ._core import ArrayFlags as ArrayFlags
 from ._core import GPUArray as GPUArray
@@ -226,9 +227,9 @@ def splay(n: int, dev: Any = None) -> tuple[tuple[int, int], tuple[int, int, int
     """
     # int() reads texts, too.
     if not hasattr(n, "__int__"):
-        raise TypeError(f"n is of type {type(n).__name__}; a number of elements is needed")
+        raise _wrong_type("n", n, "a number of elements is needed")
     if dev is not None and not hasattr(dev, "ordinal"):
-        raise TypeError(f"dev is of type {type(dev).__name__}; a Device is needed")
+        raise _wrong_type("dev", dev, "a Device is needed")
     ordinal = _core.current_ordinal() if dev is None else dev.ordinal
     return _splay(int(n), _core.device_attribute(ordinal, 16))
 
@@ -243,9 +244,7 @@ def _memcpy_discontig(dst: Any, src: Any, async_: bool = False, stream: Any = No
     """
     for name, array in (("dst", dst), ("src", src)):
         if not isinstance(array, GPUArray | np.ndarray):
-            raise TypeError(
-                f"{name} is of type {type(array).__name__}; a GPUArray or a numpy array is needed"
-            )
+            raise _wrong_type(name, array, "a GPUArray or a numpy array is needed")
     if dst.shape != src.shape:
         raise ValueError(f"dst has shape {dst.shape}, and src {src.shape}; they must be the same")
     if dst.dtype != src.dtype:

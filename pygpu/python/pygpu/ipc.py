@@ -427,30 +427,18 @@ def open_column(
 
 # What the pickle of a descriptor is made of: a name, a text, a call. Other operations could set
 # what has been checked, or build objects that take forever to look at.
-_OPERATIONS = {
-    "PROTO",
-    "FRAME",
-    "GLOBAL",
-    "STACK_GLOBAL",
-    "UNICODE",
-    "BINUNICODE",
-    "SHORT_BINUNICODE",
-    "MARK",
-    "TUPLE",
-    "TUPLE1",
-    "REDUCE",
-    "PUT",
-    "BINPUT",
-    "MEMOIZE",
-    "STOP",
-}
+_OPERATIONS = """
+    PROTO FRAME GLOBAL STACK_GLOBAL UNICODE BINUNICODE SHORT_BINUNICODE MARK TUPLE TUPLE1 REDUCE PUT
+    BINPUT MEMOIZE STOP
+"""
 # The memory of an unpickler grows with the largest number that it is told to keep an object under.
 _MOST_KEPT = 100
 
 
 def _check_operations(data: bytes) -> None:
+    allowed = _OPERATIONS.split()
     for operation, argument, _ in pickletools.genops(data):
-        if operation.name not in _OPERATIONS:
+        if operation.name not in allowed:
             raise ValueError(f"{operation.name} is no operation in the pickle of a descriptor")
         if operation.name == "PUT" and (argument or 0) > _MOST_KEPT:
             raise ValueError(f"an object is kept under the number {argument}")
@@ -475,7 +463,7 @@ def loads(data: bytes) -> Descriptor:
     True
     """
     if not isinstance(data, (bytes, bytearray, memoryview)):
-        raise TypeError(f"data is of type {type(data).__name__}; bytes are needed")
+        raise _arguments.wrong_type("data", data, "bytes are needed")
     # A copy, for what is checked is what is read.
     data = bytes(data)
     try:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import _core
-from .._arguments import gpu_array, gpu_arrays, whole
+from .._arguments import gpu_array, gpu_arrays, whole, wrong_type
 from .._core import GPUArray
 from .axes import along_axis
 from .creation import to_gpu
@@ -244,12 +244,17 @@ def _memory(a: GPUArray) -> tuple[int, int]:
     return a.ptr + low, a.ptr + high + a.itemsize
 
 
+def may_overlap(a: GPUArray, b: GPUArray) -> bool:
+    """Whether the memory between the ends of two arrays overlaps."""
+    if a.size == 0 or b.size == 0:
+        return False
+    (low, high), (start, end) = _memory(a), _memory(b)
+    return low < end and start < high
+
+
 def _apart(a: GPUArray, from_: GPUArray) -> GPUArray:
     """The array ``from_``, or a copy of it where it may share memory with ``a``."""
-    if a.size == 0 or from_.size == 0:
-        return from_
-    (low, high), (start, end) = _memory(a), _memory(from_)
-    return from_.copy() if low < end and start < high else from_
+    return from_.copy() if may_overlap(a, from_) else from_
 
 
 def _values(a: GPUArray, value: Any) -> GPUArray:
@@ -498,10 +503,7 @@ def multi_take_put(
     if src_offsets is None:
         src_offsets = [0] * len(arrays)
     elif not isinstance(src_offsets, Sequence | np.ndarray):
-        raise TypeError(
-            f"src_offsets is of type {type(src_offsets).__name__}; a sequence of whole numbers is "
-            "needed"
-        )
+        raise wrong_type("src_offsets", src_offsets, "a sequence of whole numbers is needed")
     elif len(src_offsets) != len(arrays):
         raise ValueError(
             f"arrays and src_offsets must have the same length, not {len(arrays)} and "

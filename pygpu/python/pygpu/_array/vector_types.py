@@ -29,25 +29,8 @@ class vec:
     """
 
 
-_MAKER = """Returns a ``{name}`` of its numbers.
+_MAKER = """Returns the numbers {fields} as a ``{name}``: a numpy array without axes.
 
-Parameters
-----------
-{fields} : number
-    The fields, by position or by name.
-
-Returns
--------
-numpy.ndarray
-    An array without axes, of the dtype ``vec.{name}``.
-
-Raises
-------
-TypeError
-    A field is missing, unknown or there twice.
-
-Examples
---------
 >>> from pygpu import gpuarray
 >>> gpuarray.vec.make_{name}({numbers})["x"].item() == 1
 True
@@ -71,7 +54,9 @@ def _maker(name: str, dtype: np.dtype) -> Callable[..., np.ndarray]:
     make.__name__ = f"make_{name}"
     make.__qualname__ = f"vec.make_{name}"
     numbers = ", ".join(str(number + 1) for number in range(len(fields)))
-    make.__doc__ = _MAKER.format(name=name, fields=", ".join(fields), numbers=numbers)
+    make.__doc__ = _MAKER.format(
+        name=name, fields=", ".join(f"``{it}``" for it in fields), numbers=numbers
+    )
     return make
 
 

@@ -17,76 +17,46 @@ if TYPE_CHECKING:
 
 __all__ = ["get_nvcc_version", "preprocess_source"]
 
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 # Options that speak to the host's compiler or to nvcc's own work: code for a device is the same
-# without them. The first ones have a value.
-_WITH_VALUE: tuple[str, ...] = (
-    "-Xcompiler",
-    "--compiler-options",
-    "-ccbin",
-    "--compiler-bindir",
-    "-Xlinker",
-    "-default-stream",
-    "--default-stream",
-    "-Xcudafe",
-    "-t",
-    "--threads",
-    # Which kernels to make code for: all are.
-    "-e",
-    "--entries",
-    "-O",
-    "--optimize",
-    "-m",
-    "--machine",
-    "-Werror",
-    "--Werror",
-    "-cudart",
-    "--cudart",
-    "-time",
-    "--time",
-    "-keep-dir",
-    "--keep-dir",
-    "-Xnvlink",
-    "--nvlink-options",
-    "-Xarchive",
-    "--archive-options",
+# without them. These have a value; -e names kernels to make code for, which all are.
+_WITH_VALUE = _words(
+    """
+    -Xcompiler --compiler-options -ccbin --compiler-bindir -Xlinker -default-stream --default-stream
+    -Xcudafe -t --threads -e --entries -O --optimize -m --machine -Werror --Werror -cudart --cudart
+    -time --time -keep-dir --keep-dir -Xnvlink --nvlink-options -Xarchive --archive-options
+    """
 )
-_ALONE: tuple[str, ...] = (
-    "-m64",
-    "-O0",
-    "-O1",
-    "-O2",
-    "-O3",
-    "-O4",
-    "-pg",
-    "--profile",
-    "-save-temps",
-    "--save-temps",
-    "-clean",
-    "--clean-targets",
-    "-g",
-    "--debug",
-    "-v",
-    "--verbose",
+# These have none; some are warnings of nvcc's front end.
+_ALONE = _words(
+    """
+    -m64 -O0 -O1 -O2 -O3 -O4 -pg --profile -save-temps --save-temps -clean --clean-targets -g
+    --debug -v --verbose -allow-unsupported-compiler --allow-unsupported-compiler
+    -forward-unknown-to-host-compiler --forward-unknown-to-host-compiler -Wno-deprecated-gpu-targets
+    -src-in-ptx --source-in-ptx -Wno-deprecated-declarations -Wreorder -Wdefault-stream-launch
+    -Wmissing-launch-bounds -Wext-lambda-captures-this --keep -keep -cubin --cubin -shared -c
+    -res-usage --resource-usage
+    """
 )
-_ALONE += ("-allow-unsupported-compiler", "--allow-unsupported-compiler")
-_ALONE += ("-forward-unknown-to-host-compiler", "--forward-unknown-to-host-compiler")
-_ALONE += ("-Wno-deprecated-gpu-targets", "-src-in-ptx", "--source-in-ptx")
-# Warnings of nvcc's front end.
-_ALONE += ("-Wno-deprecated-declarations", "-Wreorder", "-Wdefault-stream-launch")
-_ALONE += ("-Wmissing-launch-bounds", "-Wext-lambda-captures-this")
+# What nvcc's front end refuses without them, and run-time compilers take or refuse with or without.
+_ALONE |= _words(
+    """
+    -expt-relaxed-constexpr --expt-relaxed-constexpr -extended-lambda --extended-lambda
+    -expt-extended-lambda --expt-extended-lambda
+    """
+)
 # Architectures that stand for those of the devices at hand.
-_ALONE += tuple(
+_ALONE |= {
     f"{name}={arch}"
     for name in ("-arch", "--gpu-architecture")
     for arch in ("native", "all", "all-major")
-)
-# What nvcc's front end refuses without them, and run-time compilers take or refuse with or without.
-_ALONE += ("-expt-relaxed-constexpr", "--expt-relaxed-constexpr", "-extended-lambda")
-_ALONE += ("--extended-lambda", "-expt-extended-lambda", "--expt-extended-lambda")
+}
 # Options of run-time compilers whose values look like options of the host.
 _WITH_OPTIONS = ("-Xptxas", "--ptxas-options")
-_ALONE += ("--keep", "-keep", "-cubin", "--cubin", "-shared", "-c")
-_ALONE += ("-res-usage", "--resource-usage")
 
 # A library, or a folder of libraries: only a linker reads those.
 _LIBRARY = re.compile(r"-L.|-l(?!ineinfo$|ib$|ink$).")

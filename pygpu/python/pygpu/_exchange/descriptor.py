@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._arguments import instance
+from .._arguments import instance, wrong_type
 
 HANDLE_OCTETS = 64
 VENDORS = ("cuda", "hip", "host")
@@ -37,7 +37,7 @@ def octets(name: str, value: Any) -> bytes:
     if isinstance(value, list | tuple):
         value = bytes(whole(f"{name}[{at}]", octet, 0, 255) for at, octet in enumerate(value))
     if not isinstance(value, bytes | bytearray):
-        raise TypeError(f"{name} is of type {type(value).__name__}; bytes are needed")
+        raise wrong_type(name, value, "bytes are needed")
     if len(value) != HANDLE_OCTETS:
         raise ValueError(f"{name} has {len(value)} octets; one has {HANDLE_OCTETS}")
     return bytes(value)
@@ -45,7 +45,7 @@ def octets(name: str, value: Any) -> bytes:
 
 def _numbers(name: str, value: Any, low: int) -> tuple[int, ...]:
     if not isinstance(value, list | tuple):
-        raise TypeError(f"{name} is of type {type(value).__name__}; a tuple of numbers is needed")
+        raise wrong_type(name, value, "a tuple of numbers is needed")
     if len(value) > _MOST_AXES:
         raise ValueError(f"{name} has {len(value)} entries; at most {_MOST_AXES} are allowed")
     return tuple(whole(f"{name}[{at}]", entry, low) for at, entry in enumerate(value))
@@ -54,7 +54,7 @@ def _numbers(name: str, value: Any, low: int) -> tuple[int, ...]:
 def members(name: str, value: Any, required: tuple[str, ...]) -> dict[str, Any]:
     """Returns an object of JSON, which has these members and no other one."""
     if not isinstance(value, dict):
-        raise TypeError(f"{name} is of type {type(value).__name__}; an object is needed")
+        raise wrong_type(name, value, "an object is needed")
     if set(value) != set(required):
         raise ValueError(
             f"{name} has the members {sorted(map(str, value))!s:.200}; "
@@ -122,7 +122,7 @@ def dtype_of(name: str, value: Any, depth: int = 0) -> np.dtype[Any]:
         except TypeError:
             raise ValueError(f"{name} is {value!r}, which is no dtype") from None
     if not isinstance(value, list):
-        raise TypeError(f"{name} is of type {type(value).__name__}; a string or list is needed")
+        raise wrong_type(name, value, "a string or list is needed")
     if depth == _DEEPEST or not 0 < len(value) <= 1000:
         raise ValueError(f"{name} has {len(value)} fields, {depth} deep; fewer are needed")
     try:
@@ -255,7 +255,7 @@ class Descriptor:
 
     def __post_init__(self) -> None:
         if not isinstance(self.dtype, np.dtype):
-            raise TypeError(f"dtype is of type {type(self.dtype).__name__}; a dtype is needed")
+            raise wrong_type("dtype", self.dtype, "a dtype is needed")
         if self.dtype.hasobject or self.dtype.itemsize == 0:
             raise ValueError(f"dtype is {self.dtype}, whose elements are no plain bytes")
         place = object.__setattr__
@@ -461,7 +461,7 @@ class Column:
             if part is None and name == "mask":
                 continue
             if not isinstance(part, Descriptor):
-                raise TypeError(f"{name} is of type {type(part).__name__}; a Descriptor is needed")
+                raise wrong_type(name, part, "a Descriptor is needed")
             if len(part.shape) != 1:
                 raise ValueError(f"{name} has the shape {part.shape}; a column has one axis")
             if part.size > 1 and part.strides[0] != part.dtype.itemsize:

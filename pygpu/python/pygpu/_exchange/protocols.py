@@ -258,9 +258,8 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> G
     try:
         export, device_of = x.__dlpack__, x.__dlpack_device__
     except AttributeError:
-        raise TypeError(
-            f"x is of type {type(x).__name__}; an array with __dlpack__ and __dlpack_device__ "
-            "is needed"
+        raise _arguments.wrong_type(
+            "x", x, "an array with __dlpack__ and __dlpack_device__ is needed"
         ) from None
     there = _arguments.pair("what __dlpack_device__ returned", device_of())
     kind, copy = _kind(), _arguments.truth("copy", copy)
@@ -410,9 +409,7 @@ def from_cuda_array_interface(x: Any, /, *, sync: bool = True) -> GPUArray:
     """
     interface = getattr(x, "__cuda_array_interface__", None)
     if not isinstance(interface, dict):
-        raise TypeError(
-            f"x is of type {type(x).__name__}; an array with __cuda_array_interface__ is needed"
-        )
+        raise _arguments.wrong_type("x", x, "an array with __cuda_array_interface__ is needed")
     return from_description(interface, x, sync)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core, gpuarray
+from .._arguments import wrong_type
 from .._errors import Unsupported
 from . import scan_source as _scan_source
 from . import snippets as _snippets
@@ -101,7 +102,7 @@ class _ScanKernel:
 
     def _check(self, name: str, array: Any) -> None:
         if not isinstance(array, gpuarray.GPUArray):
-            raise TypeError(f"{name} is of type {type(array).__name__}; a GPUArray is needed")
+            raise wrong_type(name, array, "a GPUArray is needed")
         if array.dtype == self.dtype:
             return
         wrong = f"{name} has dtype {array.dtype}; the scan is one of {self.dtype}"

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .._arguments import wrong_type
 from .._compile.c_text import code_of
 from .._errors import CompileError
 from .c_types import ScalarArg, VectorArg, dtype_to_ctype, parse_c_arg
@@ -141,7 +142,7 @@ def check_text(**texts: Any) -> None:
     name that is none in C."""
     for what, text in texts.items():
         if not isinstance(text, str):
-            raise TypeError(f"{what} is of type {type(text).__name__}; a text is needed")
+            raise wrong_type(what, text, "a text is needed")
         if what.startswith("name") and not (text.isidentifier() and text.isascii()):
             raise ValueError(f"{what} is {text!r}, which is no name in C")
 

@@ -96,9 +96,7 @@ class Context:
             return Context(_core.current_ordinal())
         device: Any = getattr(context, "device", None)
         if not hasattr(device, "id"):
-            raise TypeError(
-                f"context is of type {type(context).__name__}; a context of numba is needed"
-            )
+            raise _arguments.wrong_type("context", context, "a context of numba is needed")
         return Context(device.id)
 
     def to_numba(self) -> Any:
@@ -315,7 +313,7 @@ class CudaBuffer(Buffer):
         """
         pointer = getattr(mem, "device_pointer", None)
         if not hasattr(mem, "context") or not hasattr(mem, "size") or pointer is None:
-            raise TypeError(f"mem is of type {type(mem).__name__}; a MemoryPointer is needed")
+            raise _arguments.wrong_type("mem", mem, "a MemoryPointer is needed")
         context = Context.from_numba(mem.context)
         base = getattr(mem, "elements", mem)
         return context.foreign_buffer(int(getattr(pointer, "value", pointer) or 0), mem.size, base)

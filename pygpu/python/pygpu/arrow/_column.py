@@ -366,7 +366,7 @@ def _field_of(value: Any, depth: int) -> Field:
     if not isinstance(format, str) or not isinstance(name, str) or not isinstance(children, list):
         raise TypeError(f"field is {value!r:.80}; a format, a name and children are needed")
     if metadata is not None and not isinstance(metadata, str):
-        raise TypeError(f"metadata is of type {type(metadata).__name__}; a string is needed")
+        raise _arguments.wrong_type("metadata", metadata, "a string is needed")
     return Field(
         format,
         name,

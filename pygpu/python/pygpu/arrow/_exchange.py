@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._arguments import ordinals
+from .._arguments import ordinals, wrong_type
 from .._core import GPUArray
 from .._driver.device import on_device
 from .._exchange.protocols import _CPU, _kind, host_memory
@@ -47,10 +47,7 @@ def from_device_array(obj: Any, /, *, copy: bool | None = None) -> DeviceColumn:
     """
     export = getattr(obj, "__arrow_c_device_array__", None)
     if export is None:
-        raise TypeError(
-            f"obj is of type {type(obj).__name__}; an object with __arrow_c_device_array__ is "
-            "needed"
-        )
+        raise wrong_type("obj", obj, "an object with __arrow_c_device_array__ is needed")
     capsules = export()
     if not isinstance(capsules, tuple) or len(capsules) != 2:
         raise TypeError("__arrow_c_device_array__ returned no pair of capsules")

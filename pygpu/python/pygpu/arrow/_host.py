@@ -73,9 +73,8 @@ def host_bytes(name: str, data: Any, writable: bool = False) -> np.ndarray:
     try:
         view = memoryview(data)
     except TypeError:
-        raise TypeError(
-            f"{name} is of type {type(data).__name__}; an object in host memory with the buffer "
-            "protocol is needed"
+        raise _arguments.wrong_type(
+            name, data, "an object in host memory with the buffer protocol is needed"
         ) from None
     if not view.contiguous:
         raise ValueError(f"{name} has gaps between its elements; copy it first")

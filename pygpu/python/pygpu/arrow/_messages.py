@@ -211,10 +211,7 @@ def read_record_batch(
     message = object if isinstance(object, Message) else read_message(object)
     export = getattr(schema, "__arrow_c_schema__", None)
     if export is None:
-        raise TypeError(
-            f"schema is of type {type(schema).__name__}; an object with __arrow_c_schema__ is "
-            "needed"
-        )
+        raise _arguments.wrong_type("schema", schema, "an object with __arrow_c_schema__ is needed")
     field = Field.of_tree(_core.arrow_schema(export()))
     header = message._header
     if message.type != "record batch" or header is None:

@@ -222,7 +222,7 @@ class DeviceNDArrayBase(GPUArray):
         if ary is None:
             return self.get(async_=bool(stream), stream=stream_or_none(stream))
         if not isinstance(ary, np.ndarray | np.void):
-            raise TypeError(f"ary is of type {type(ary).__name__}; a numpy array is needed")
+            raise _arguments.wrong_type("ary", ary, "a numpy array is needed")
         check_array_compatibility(self, ary)
         if not ary.size:
             return ary

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from .._arguments import wrong_type
 from .._core import GPUArray
 from .._exchange import protocols
 from . import _devices, _stream
@@ -53,7 +54,7 @@ def from_cuda_array_interface(
     np.int64(3)
     """
     if not isinstance(desc, dict):
-        raise TypeError(f"desc is of type {type(desc).__name__}; a dict is needed")
+        raise wrong_type("desc", desc, "a dict is needed")
     if desc.get("mask") is not None:
         raise NotImplementedError("Masked arrays are not supported")
     array = protocols.from_description(desc, owner, sync)
@@ -166,7 +167,7 @@ def to_device(obj: Any, stream: Any = 0, copy: bool = True, to: Any = None) -> A
     if to is None:
         return auto_device(obj, stream, copy, user_explicit=True)[0]
     if not hasattr(to, "copy_to_device"):
-        raise TypeError(f"to is of type {type(to).__name__}; a device array is needed")
+        raise wrong_type("to", to, "a device array is needed")
     if copy:
         to.copy_to_device(obj, stream)
     return to

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import numpy as np
 
 from .. import _core
+from .._arguments import wrong_type
 from .._exchange import protocols
 from .._exchange.protocols import extent
 from . import _devices
@@ -243,7 +244,7 @@ def mapped_array_like(
 
 def _pin(ary: Any, mapped: bool) -> Any:
     if not isinstance(ary, np.ndarray):
-        raise TypeError(f"an argument is of type {type(ary).__name__}; numpy arrays are needed")
+        raise wrong_type("an argument", ary, "numpy arrays are needed")
     start, end = host_memory_extents(ary)
     return _devices.current_context().mempin(ary, start, end - start, mapped)
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._arguments import whole
+from .._arguments import whole, wrong_type
 from .._core import GPUArray
 from .._exchange.protocols import extent
 
@@ -227,7 +227,7 @@ def require_device_memory(obj: Any) -> None:
     >>> require_device_memory(gpuarray.zeros(3, "f4"))
     """
     if not is_device_memory(obj):
-        raise TypeError(f"obj is of type {type(obj).__name__}; device memory is needed")
+        raise wrong_type("obj", obj, "device memory is needed")
 
 
 def device_pointer(obj: Any) -> int:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
+from .._arguments import wrong_type
 from .._errors import Error, Unsupported
 from ._memory import stream_or_none
 
@@ -111,7 +112,7 @@ class Stream:
         True
         """
         if not callable(callback):
-            raise TypeError(f"callback is of type {type(callback).__name__}; a callable is needed")
+            raise wrong_type("callback", callback, "a callable is needed")
         mark = _core.Event(_DISABLE_TIMING)
         mark.record(self._stream)
         self._callbacks.add(mark, self, callback, arg)
@@ -246,7 +247,7 @@ def external_stream(ptr: int) -> Stream:
     True
     """
     if not isinstance(ptr, int):
-        raise TypeError(f"ptr is of type {type(ptr).__name__}; an int is needed")
+        raise wrong_type("ptr", ptr, "an int is needed")
     return Stream(_core.Stream.from_handle(ptr), f"<External CUDA stream {ptr}>")
 
 

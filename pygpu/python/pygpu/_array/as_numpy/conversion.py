@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._core import GPUArray
+from ..advanced_indexing import may_overlap
 from ..creation import to_gpu
 
 __all__ = [
@@ -55,13 +56,6 @@ def asarray(a: Any, dtype: Any = None, order: Any = None) -> GPUArray:
     return array(a, dtype, copy=None, order=order or "K")
 
 
-def _span(a: GPUArray) -> tuple[int, int]:
-    ends = [(n - 1) * step for n, step in zip(a.shape, a.strides)]
-    low = a.ptr + sum(it for it in ends if it < 0)
-    high = a.ptr + sum(it for it in ends if it > 0) + a.dtype.itemsize
-    return (low, high) if a.size else (0, 0)
-
-
 def may_share_memory(a: Any, b: Any, /, max_work: Any = None) -> bool:
     """Returns whether the memory between the ends of two arrays overlaps, as
     :func:`numpy.may_share_memory`.
@@ -74,8 +68,7 @@ def may_share_memory(a: Any, b: Any, /, max_work: Any = None) -> bool:
         operator.index(max_work)
     if not isinstance(a, GPUArray) or not isinstance(b, GPUArray) or a._ordinal != b._ordinal:
         return False
-    (begin, end), (other_begin, other_end) = _span(a), _span(b)
-    return begin < other_end and other_begin < end
+    return may_overlap(a, b)
 
 
 def shares_memory(a: Any, b: Any, /, max_work: Any = None) -> bool:
