@@ -21,15 +21,9 @@ def _ordinal(device: int) -> int:
 
 
 class cudaEvent_t(Keeper):
-    """A mark in a stream's work.
+    """A mark in a stream's work; ``flags`` are a combination of 1 (a thread that waits sleeps), 2
+    (no timing) and 4 (for other processes; needs 2).
 
-    Parameters
-    ----------
-    flags : int, optional. A combination of 1 (a thread that waits sleeps), 2 (no timing) and 4 (for
-        other processes; needs 2).
-
-    Examples
-    --------
     >>> event = cudaEvent_t()
     >>> cudaEventRecord(event), int(event.get()) >= 0
     (<CudaError: 'code=0'>, True)
@@ -47,13 +41,9 @@ class cudaEvent_t(Keeper):
 class cudaStream_t(Keeper):
     """A queue of work that the device runs in order.
 
-    Parameters
-    ----------
-    flags : int, optional. 1 for a stream that does not wait for the default stream.
-    priority : int, optional. Smaller numbers run first where the device distinguishes them.
+    With ``flags`` 1 it does not wait for the default stream. Smaller numbers of ``priority`` run
+    first where the device distinguishes them.
 
-    Examples
-    --------
     >>> stream = cudaStream_t(flags=1)
     >>> bool(cudaEventRecord(cudaEvent_t(), stream)), int(stream.get()) > 0
     (True, True)
@@ -174,14 +164,9 @@ def _keeper(event: Any) -> Keeper | None:
 
 
 class cudaDeviceProp(Keeper):
-    """What a device is.
+    """What the device number ``device`` is; texts are empty and numbers 0 if no device has the
+    number.
 
-    Parameters
-    ----------
-    device : int. Its number. With a number that no device has, texts are empty and numbers 0.
-
-    Examples
-    --------
     >>> device = cudaDeviceProp(0)
     >>> device.name() != "", len(device.uuid()) in (0, 32)
     (True, True)

@@ -32,14 +32,8 @@ LIBRARY_NOT_FOUND, FUNCTION_NOT_FOUND, UNKNOWN = 12, 13, 999
 
 
 class nvmlReturn_t(Code):
-    """What a call of the management library returned, in NVML's numbers.
+    """What a call of the management library returned: ``code``, one of NVML's numbers.
 
-    Parameters
-    ----------
-    code : int. The number.
-
-    Examples
-    --------
     >>> nvmlReturn_t(0)
     <NvmlReturn: 'code=0'>
     >>> nvmlReturn_t(12).name
@@ -293,15 +287,10 @@ def nvmlShutdown() -> nvmlReturn_t:
 
 
 class nvmlDevice:
-    """A device of the management library.
+    """The device number ``device`` of the management library.
 
-    Parameters
-    ----------
-    device : int. Its number. NVML and ROCm SMI count all devices of the machine, whatever
-        ``CUDA_VISIBLE_DEVICES`` hides.
+    NVML and ROCm SMI count all devices of the machine, whatever ``CUDA_VISIBLE_DEVICES`` hides.
 
-    Examples
-    --------
     >>> if nvmlInit():
     ...     device = nvmlDevice(0)
     ...     free, total, used = device.memory_info()  # bytes

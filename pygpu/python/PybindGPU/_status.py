@@ -66,16 +66,10 @@ class Code(Status):
 
 
 class cudaError_t(Code):
-    """What a call returned: true if it did what was asked, and equal to its number.
+    """What a call returned: true if it did what was asked, and equal to its number ``code``.
 
     The number is the driver's: ``cudaError_t`` and ``hipError_t`` agree on nearly all.
 
-    Parameters
-    ----------
-    code : int. The number.
-
-    Examples
-    --------
     >>> cudaError_t(0)
     <CudaError: 'code=0'>
     >>> bool(cudaError_t(0)), cudaError_t(2) == 2, cudaError_t(2).as_int()

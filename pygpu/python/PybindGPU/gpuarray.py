@@ -62,17 +62,9 @@ class _Owner:
 
 
 class HostAllocator(_Owner):
-    """Ordinary host memory for elements of a shape.
+    """Ordinary host memory for elements of ``dtype``, one of the ten types, and ``shape``. Raises
+    ``UnsupportedDataType`` for another dtype.
 
-    Raises ``UnsupportedDataType`` for another `dtype`.
-
-    Parameters
-    ----------
-    shape : sequence of int. The extents.
-    dtype : dtype_like. One of the ten element types.
-
-    Examples
-    --------
     >>> memory = HostAllocator((2, 3), "float32")
     >>> memory.get().shape, memory.ptr().is_safe(), bool(memory.last_status())
     ((2, 3), True, True)
@@ -80,10 +72,8 @@ class HostAllocator(_Owner):
 
 
 class PagelockedAllocator(_Owner):
-    """Page-locked host memory for elements of a shape, which devices can access, too.
-
-    Arguments are as in :class:`HostAllocator`. Raises ``UnsupportedDataType`` as of
-    :class:`HostAllocator`.
+    """Page-locked host memory, which devices can access, too, for elements of ``dtype`` and
+    ``shape``. Raises ``UnsupportedDataType`` as :class:`HostAllocator` does.
 
     >>> memory = PagelockedAllocator((2, 3), "float32")
     >>> memory.get()[:] = 1

@@ -215,14 +215,9 @@ class MRG32k3aRandomNumberGenerator(PseudoRandomNumberGenerator):
 class Sobol32RandomNumberGenerator(QuasiRandomNumberGenerator):
     """Sobol's sequence of 32 bits: state ``d`` draws dimension ``d`` of one point after another.
 
-    Parameters
-    ----------
-    dir_vector : GPUArray, optional. Direction vectors: uint32, 32 for each state; see
-        :func:`generate_direction_vectors`.
-    offset : int, optional. The first point.
+    ``dir_vector`` has 32 direction vectors of uint32 for each state
+    (:func:`generate_direction_vectors`); the first point is number ``offset``.
 
-    Examples
-    --------
     >>> generator = Sobol32RandomNumberGenerator(offset=1)
     >>> generator.gen_uniform(3, "float32").get().tolist()
     [0.5, 0.5, 0.5]
@@ -237,16 +232,10 @@ class Sobol32RandomNumberGenerator(QuasiRandomNumberGenerator):
 class Sobol64RandomNumberGenerator(QuasiRandomNumberGenerator):
     """Sobol's sequence of 64 bits: state ``d`` draws dimension ``d`` of one point after another.
 
-    Integers of 32 bits are the upper halves of the numbers; PyCUDA's are the lower ones.
+    ``dir_vector`` has 64 direction vectors of uint64 for each state
+    (:func:`generate_direction_vectors`); the first point is number ``offset``. Integers of 32 bits
+    are the upper halves of the numbers; PyCUDA's are the lower ones.
 
-    Parameters
-    ----------
-    dir_vector : GPUArray, optional. Direction vectors: uint64, 64 for each state; see
-        :func:`generate_direction_vectors`.
-    offset : int, optional. The first point.
-
-    Examples
-    --------
     >>> Sobol64RandomNumberGenerator(offset=1).generator_bits
     64
     """
@@ -260,15 +249,10 @@ class Sobol64RandomNumberGenerator(QuasiRandomNumberGenerator):
 class ScrambledSobol32RandomNumberGenerator(QuasiRandomNumberGenerator):
     """Sobol's sequence of 32 bits, scrambled: other digits, as evenly spread.
 
-    Other arguments are as in :class:`Sobol32RandomNumberGenerator`.
+    ``scramble_vector`` is added to the numbers without carry: a uint32 for each state
+    (:func:`generate_scramble_constants32`). ``dir_vector`` and ``offset`` are those of
+    :class:`Sobol32RandomNumberGenerator`.
 
-    Parameters
-    ----------
-    scramble_vector : GPUArray, optional. What is added to the numbers without carry: uint32, one
-        for each state; see :func:`generate_scramble_constants32`.
-
-    Examples
-    --------
     >>> ScrambledSobol32RandomNumberGenerator().gen_normal((2, 3), "float32").shape
     (2, 3)
     """
@@ -287,15 +271,10 @@ class ScrambledSobol32RandomNumberGenerator(QuasiRandomNumberGenerator):
 class ScrambledSobol64RandomNumberGenerator(QuasiRandomNumberGenerator):
     """Sobol's sequence of 64 bits, scrambled: other digits, as evenly spread.
 
-    Other arguments are as in :class:`Sobol64RandomNumberGenerator`.
+    ``scramble_vector`` is added to the numbers without carry: a uint64 for each state
+    (:func:`generate_scramble_constants64`). ``dir_vector`` and ``offset`` are those of
+    :class:`Sobol64RandomNumberGenerator`.
 
-    Parameters
-    ----------
-    scramble_vector : GPUArray, optional. What is added to the numbers without carry: uint64, one
-        for each state; see :func:`generate_scramble_constants64`.
-
-    Examples
-    --------
     >>> ScrambledSobol64RandomNumberGenerator().gen_normal((2, 3), "float32").shape
     (2, 3)
     """

@@ -201,17 +201,11 @@ else:
 
 
 def init(flags: int = 0) -> None:
-    """Opens the backend that ``PYGPU_BACKEND`` names, or the best one available. The first use of a
-    device does so, too.
+    """Opens the backend that ``PYGPU_BACKEND`` names, or the best one available; ``flags`` is 0.
+    The first use of a device does so, too.
 
     Raises ``BackendUnavailable`` if there is no such backend; the message says what was looked for.
 
-    Parameters
-    ----------
-    flags : int. 0.
-
-    Examples
-    --------
     >>> driver.init()
     """
     if flags != 0:

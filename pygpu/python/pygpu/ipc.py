@@ -104,22 +104,14 @@ def share(array: GPUArray) -> GPUArray:
 
 
 def export(array: GPUArray, copy: bool | None = None) -> Descriptor:
-    """Returns a descriptor with which other processes open an array: ``GPUArray.ipc_handle``.
+    """Returns a descriptor with which other processes open ``array``: ``GPUArray.ipc_handle``.
 
     It shares the whole allocation; a slice is an offset into it. This process keeps the allocation
-    until :func:`release`. The call waits for the device's work. Raises ``Unsupported`` if the
-    device shares no memory, and ``InvalidArgument`` if ``copy`` is False, and the memory cannot be
-    shared.
+    until :func:`release`. The call waits for the device's work. A ``copy`` is exported, with a
+    warning, if the memory cannot be shared: stream-ordered memory, a pool's and another process's;
+    False refuses. Raises ``Unsupported`` if the device shares no memory, and ``InvalidArgument`` if
+    it is refused.
 
-    Parameters
-    ----------
-    array : GPUArray. The array.
-    copy : bool, optional. Whether a copy is exported. By default it is, with a warning, if the
-        memory cannot be shared: stream-ordered memory, a pool's and another process's. False
-        refuses.
-
-    Examples
-    --------
     >>> a = empty(10, "i4")
     >>> with a[3:].ipc_handle(copy=False) as descriptor:
     ...     descriptor.offset, descriptor.nbytes
@@ -328,15 +320,9 @@ def _copy_to(array: GPUArray, device: int) -> OpenedArray:
 
 
 class OpenedColumn:
-    """A column in memory of another process, which :func:`open_column` makes.
+    """A column in memory of another process, which :func:`open_column` makes: its elements
+    ``data``, and ``mask``, which of them are valid, or None.
 
-    Parameters
-    ----------
-    data : OpenedArray. The elements.
-    mask : OpenedArray or None. Which of them are valid.
-
-    Examples
-    --------
     >>> with export_column(empty(3, "f4")) as column, open_column(column) as opened:
     ...     opened.valid()
     array([ True,  True,  True])

@@ -74,14 +74,9 @@ def _round_up(value: int, multiple: int) -> int:
 
 
 class DeviceData:
-    """What occupancy and aligned layouts are calculated from, as PyCUDA has it.
+    """What occupancy and aligned layouts are calculated from, as PyCUDA has it, of the device
+    ``dev``, by default that of the current context.
 
-    Parameters
-    ----------
-    dev : Device, optional. The device; that of the current context by default.
-
-    Examples
-    --------
     >>> data = DeviceData()
     >>> data.align(10), data.align_dtype(10, 4), data.align_words(8), data.coalesce(10)
     (64, 16, 16, 16)
@@ -145,14 +140,9 @@ class OccupancyRecord:
     """How many blocks of a kernel a multiprocessor runs at once, by PyCUDA's rule, and what limits
     it.
 
-    Parameters
-    ----------
-    devdata : DeviceData. The device.
-    threads, shared_mem, registers : int. The threads of a block, its bytes of shared memory, and
-        the registers of a thread.
+    The device is ``devdata``; a block has ``threads`` and ``shared_mem`` bytes, a thread
+    ``registers``.
 
-    Examples
-    --------
     >>> 0 < OccupancyRecord(DeviceData(), 128).occupancy <= 1
     True
     """

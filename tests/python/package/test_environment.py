@@ -36,10 +36,7 @@ OTHER_TEXTS = {
     "keys of the flags of arrays": {"C_CONTIGUOUS", "F_CONTIGUOUS"},
     "set for a compiler": {"HIP_PLATFORM"},
     "variables of numba's modules": {"USE_NV_BINDING"},
-    "instructions of pickles": {
-        *("BINPUT", "BINUNICODE", "FRAME", "GLOBAL", "MARK", "MEMOIZE", "PROTO", "PUT", "REDUCE"),
-        *("SHORT_BINUNICODE", "STACK_GLOBAL", "STOP", "TUPLE", "TUPLE1", "UNICODE"),
-    },
+    "the instruction of pickles that keeps": {"PUT"},
 }
 # Names of the statuses of NVML; what cargo tells the compiler.
 OTHER_NAMES = re.compile(r"ERROR_\w+|CARGO_PKG_\w+")

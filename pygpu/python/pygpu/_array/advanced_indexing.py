@@ -377,18 +377,12 @@ def compress(
 def take(
     a: GPUArray, indices: GPUArray, out: GPUArray | None = None, stream: Any = None
 ) -> GPUArray:
-    """Returns the elements that indices name in an array read as along one axis, in the indices'
+    """Returns the elements that ``indices`` name in ``a`` read as along one axis, in the indices'
     shape.
 
-    Parameters
-    ----------
-    a : GPUArray. The elements.
-    indices : GPUArray. Whole numbers; a negative one counts from the end, and one outside the array
-        reads as zero, unlike numpy's, which is an error.
-    out, stream : GPUArray and Stream, optional. Receives the result; where the work is queued.
+    A negative index counts from the end. One outside the array reads as zero, unlike numpy's, which
+    is an error. ``out`` receives the result, queued on ``stream``.
 
-    Examples
-    --------
     >>> a = gpuarray.arange(4) * 10
     >>> gpuarray.take(a, gpuarray.arange(3, 0, -1)).get()
     array([30, 20, 10])
@@ -415,17 +409,11 @@ def _outputs(arrays: Any, out: Any, shape: Any, names: str = "out and arrays") -
 def multi_take(
     arrays: Any, indices: GPUArray, out: Any = None, stream: Any = None
 ) -> list[GPUArray]:
-    """Returns the elements that indices name in each of several arrays, as a list of arrays.
+    """Returns the elements that ``indices`` name in each of the ``arrays``, as a list of arrays, or
+    in those of ``out``.
 
     Other arguments are as in :func:`take`.
 
-    Parameters
-    ----------
-    arrays : sequence of GPUArray. The arrays.
-    out : sequence of GPUArray, optional. Receive the results, one for each array.
-
-    Examples
-    --------
     >>> a = gpuarray.arange(4)
     >>> [x.get() for x in gpuarray.multi_take([a, a * 2], gpuarray.arange(2))]
     [array([0, 1]), array([0, 2])]
@@ -522,18 +510,11 @@ def multi_take_put(
 def multi_put(
     arrays: Any, dest_indices: GPUArray, dest_shape: Any = None, out: Any = None, stream: Any = None
 ) -> list[GPUArray]:
-    """Stores the elements of each array at indices of its output.
+    """Stores the first elements of each of the ``arrays``, as many as ``dest_indices`` has along
+    its one axis, there in its output.
 
     Other arguments are as in :func:`multi_take_put`.
 
-    Parameters
-    ----------
-    arrays : sequence of GPUArray. The elements; those after as many as there are indices are not
-        stored.
-    dest_indices : GPUArray. Where they go, along one axis.
-
-    Examples
-    --------
     >>> out = gpuarray.zeros(3, int)
     >>> _ = gpuarray.multi_put([gpuarray.arange(1, 3)], gpuarray.arange(2, 0, -1), out=[out])
     >>> out.get()

@@ -35,15 +35,11 @@ __all__ = [
 
 
 def to_gpu(ary: Any, allocator: Any = None) -> GPUArray:
-    """Copies a numpy array to the device; its axes keep their order in memory.
+    """Copies the numpy array ``ary`` to the device; its axes keep their order in memory.
 
-    Parameters
-    ----------
-    ary : numpy.ndarray. What is copied, of any strides; it may be changed when the call returns.
-    allocator : callable, optional. Takes a number of bytes and returns memory.
+    It may be changed when the call returns. ``allocator`` takes a number of bytes and returns
+    memory.
 
-    Examples
-    --------
     >>> gpuarray.to_gpu(np.array([1, 2])).get()
     array([1, 2])
     """
@@ -59,17 +55,11 @@ def _as_numpy(value: Any) -> Any:
 
 
 def to_gpu_async(ary: Any, allocator: Any = None, stream: Any = None) -> GPUArray:
-    """Copies a numpy array to the device as :func:`to_gpu` does, queued on a stream.
+    """Copies the numpy array ``ary`` to the device as :func:`to_gpu` does, queued on ``stream``, in
+    memory of ``allocator``.
 
-    Parameters
-    ----------
-    ary : numpy.ndarray. What is copied. A page-locked array must not be changed before the stream
-        has done the copy.
-    allocator, stream : callable and Stream, optional. Where the memory comes from, and where the
-        copy is queued.
+    A page-locked array must not be changed before the stream has done the copy.
 
-    Examples
-    --------
     >>> stream = driver.Stream()
     >>> a = gpuarray.to_gpu_async(np.array([1, 2]), stream=stream)
     >>> stream.synchronize()

@@ -15,18 +15,12 @@ __all__ = ["dot", "matmul", "subset_dot", "subset_max", "subset_min", "subset_su
 def dot(
     a: GPUArray, b: GPUArray, dtype: Any = None, stream: Any = None, allocator: Any = None
 ) -> GPUArray:
-    """Returns the sum of the products of corresponding elements, as an array without axes.
+    """Returns the sum of the products of corresponding elements of ``a`` and ``b``, of one shape,
+    as an array without axes; numpy's function multiplies matrices.
 
-    Parameters
-    ----------
-    a, b : GPUArray. Arrays of one shape, of any number of axes, unlike numpy's, which multiplies
-        matrices.
-    dtype : dtype, optional. What elements are combined in; that of the arrays by default.
-    stream, allocator : Stream and callable, optional. Where the work is queued, and where the
-        result's memory comes from.
+    Elements are combined in ``dtype``, that of the arrays by default, on ``stream``, in memory of
+    ``allocator``.
 
-    Examples
-    --------
     >>> gpuarray.dot(gpuarray.arange(3), gpuarray.arange(3)).get()
     array(5)
     """
@@ -56,17 +50,11 @@ def matmul(
 def subset_sum(
     subset: GPUArray, a: GPUArray, dtype: Any = None, stream: Any = None, allocator: Any = None
 ) -> GPUArray:
-    """Returns the sum of the elements that indices name.
+    """Returns the sum of the elements of ``a`` that ``subset`` names, indices along one axis; one
+    outside the array reads as zero.
 
     Other arguments are as in :func:`dot`.
 
-    Parameters
-    ----------
-    subset : GPUArray. Indices along one axis; one outside the array reads as zero.
-    a : GPUArray. The elements.
-
-    Examples
-    --------
     >>> gpuarray.subset_sum(gpuarray.arange(2), gpuarray.arange(5) * 10).get()
     array(10)
     """

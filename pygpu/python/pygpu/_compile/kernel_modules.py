@@ -87,18 +87,12 @@ class CudaModule:
 
 
 class SourceModule(CudaModule):
-    """A module compiled from CUDA C for the current device.
+    """A module compiled from CUDA C, ``source``, for the current device.
 
     Other arguments are as in :func:`pygpu.compiler.compile`. Raises ``CompileError`` if the source
     is refused; ``stderr`` is the compiler's log. Raises ``Unsupported`` if the backend has no
     compiler.
 
-    Parameters
-    ----------
-    source : str. CUDA C.
-
-    Examples
-    --------
     >>> import numpy as np
     >>> from pygpu import autoinit, compiler, driver, gpuarray
     >>> module = compiler.SourceModule(
@@ -197,17 +191,12 @@ class DynamicModule(CudaModule):
     def add_source(
         self, source: str, nvcc_options: Sequence[str] | None = None, name: str = "kernel.ptx"
     ) -> DynamicModule:
-        """Compiles CUDA C and adds it. Libraries (``-lcudadevrt``) are left to :meth:`add_stdlib`.
+        """Compiles CUDA C, ``source``, with ``nvcc_options``, ``DEFAULT_NVCC_FLAGS`` by default,
+        and adds it under ``name`` in messages. Libraries (``-lcudadevrt``) are left to
+        :meth:`add_stdlib`.
 
         Raises ``CompileError`` if the source is refused, and ``Unsupported`` if the device is not
         NVIDIA's, and has no PTX.
-
-        Parameters
-        ----------
-        source : str. CUDA C.
-        nvcc_options : sequence of str, optional. Options of the compiler; ``DEFAULT_NVCC_FLAGS`` by
-            default.
-        name : str. The name in messages.
         """
         self._open_linker()
         if (backend := _core.choose_backend()) != "cuda":
@@ -261,20 +250,14 @@ class DynamicModule(CudaModule):
 
 
 class DynamicSourceModule(DynamicModule):
-    """A module compiled from CUDA C whose kernels can launch kernels, linked with ``cudadevrt`` of
-    CUDA's toolkit. Other sources are compiled as by :class:`SourceModule`, on every backend.
+    """A module compiled from CUDA C, ``source``, whose kernels can launch kernels, linked with
+    ``cudadevrt`` of CUDA's toolkit, which ``cuda_libdir`` may hold. Other sources are compiled as
+    by :class:`SourceModule`, on every backend.
 
     Other arguments are as in :func:`pygpu.compiler.compile`. Raises ``CompileError`` if the source
-    is refused, and ``Unsupported`` if the source launches kernels, and the device is not NVIDIA's;
-    or there is no compiler, and ``OSError`` if the library is missing.
+    is refused, ``Unsupported`` if the source launches kernels, and the device is not NVIDIA's, or
+    there is no compiler, and ``OSError`` if the library is missing.
 
-    Parameters
-    ----------
-    source : str. CUDA C.
-    cuda_libdir : str, optional. The folder of ``libcudadevrt.a``; the toolkits' by default.
-
-    Examples
-    --------
     >>> from pygpu import compiler
     >>> module = compiler.DynamicSourceModule("__global__ void nothing() {}")
     >>> module.get_function("nothing")(block=(1, 1, 1))

@@ -389,18 +389,12 @@ def _array_at(
 
 
 def from_cuda_array_interface(x: Any, /, *, sync: bool = True) -> GPUArray:
-    """Returns an array of another library as a ``GPUArray``, by ``__cuda_array_interface__``.
-    PyCUDA has no such function.
+    """Returns an array ``x`` of another library as a ``GPUArray``, by ``__cuda_array_interface__``
+    of version 2 or 3. PyCUDA has no such function.
 
-    Raises ``BufferError`` if ``x`` is for reading only, or has a mask.
+    Work on the result is ordered after the stream that ``x`` names if ``sync`` is True. Raises
+    ``BufferError`` if it is for reading only, or has a mask.
 
-    Parameters
-    ----------
-    x : object. An array with ``__cuda_array_interface__``, of version 2 or 3.
-    sync : bool. Whether work on the result is ordered after the stream that ``x`` names.
-
-    Examples
-    --------
     >>> class Other:
     ...     array = gpuarray.to_gpu(np.arange(3.0))
     ...     __cuda_array_interface__ = array.__cuda_array_interface__

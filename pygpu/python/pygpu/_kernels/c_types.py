@@ -46,17 +46,12 @@ _TEXTURE_TYPES = {
 
 
 def dtype_to_ctype(dtype: Any, with_fp_tex_hack: bool = False) -> str:
-    """Returns the name of a dtype in CUDA C.
+    """Returns the name in CUDA C of ``dtype``, a numeric one, one of :class:`pygpu.gpuarray.vec`,
+    or a registered one (:func:`get_or_register_dtype`).
 
-    Parameters
-    ----------
-    dtype : dtype. A numeric dtype, one of :class:`pygpu.gpuarray.vec`, or a registered one
-        (:func:`get_or_register_dtype`).
-    with_fp_tex_hack : bool. Whether floating point and complex dtypes get the names that
-        ``pycuda-helpers.hpp`` has for elements of textures.
+    With ``with_fp_tex_hack`` floating point and complex dtypes get the names that
+    ``pycuda-helpers.hpp`` has for elements of textures.
 
-    Examples
-    --------
     >>> dtype_to_ctype(np.uint8), dtype_to_ctype(np.complex64)
     ('unsigned char', 'pycuda::complex<float>')
     """
@@ -69,16 +64,9 @@ def dtype_to_ctype(dtype: Any, with_fp_tex_hack: bool = False) -> str:
 
 
 class Argument:
-    """An argument of a kernel that is made from a snippet: the base of :class:`VectorArg` and
-    :class:`ScalarArg`.
+    """An argument ``name`` of ``dtype`` of a kernel that is made from a snippet: the base of
+    :class:`VectorArg` and :class:`ScalarArg`.
 
-    Parameters
-    ----------
-    dtype : dtype. The dtype of the number, or of an array's elements.
-    name : str. The name by which the snippet refers to it.
-
-    Examples
-    --------
     >>> ScalarArg(np.int32, "n").dtype, VectorArg(np.float32, "x").name
     (dtype('int32'), 'x')
     """
@@ -92,9 +80,8 @@ class Argument:
 
 
 class VectorArg(Argument):
-    """An array as an argument of a kernel that is made from a snippet.
-
-    Arguments are as in :class:`Argument`.
+    """An array ``name`` of elements of ``dtype`` as an argument of a kernel that is made from a
+    snippet.
 
     >>> VectorArg(np.float32, "x").declarator()
     'float *x'
@@ -109,9 +96,8 @@ class VectorArg(Argument):
 
 
 class ScalarArg(Argument):
-    """A number or a structure as an argument of a kernel that is made from a snippet.
-
-    Arguments are as in :class:`Argument`.
+    """A number or a structure ``name`` of ``dtype`` as an argument of a kernel that is made from a
+    snippet.
 
     >>> ScalarArg(np.int32, "n").declarator(), ScalarArg(np.int32, "n").struct_char
     ('int n', 'i')

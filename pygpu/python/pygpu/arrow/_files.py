@@ -78,14 +78,9 @@ class _File:
 
 
 class BufferReader(_File):
-    """Reads a device buffer as a file: parts of it as buffers without a copy, or as bytes.
+    """Reads the device buffer ``obj`` as a file: parts of it as buffers without a copy, or as
+    bytes.
 
-    Parameters
-    ----------
-    obj : CudaBuffer. The buffer.
-
-    Examples
-    --------
     >>> from pygpu import arrow
     >>> reader = arrow.BufferReader(arrow.Context().buffer_from_data(b"abcdef"))
     >>> reader.read(2), reader.read_buffer(3).to_pybytes(), reader.tell()
@@ -129,18 +124,11 @@ class BufferReader(_File):
 
 
 class BufferWriter(_File):
-    r"""Writes a device buffer as a file.
+    r"""Writes the device buffer ``buffer`` as a file.
 
     Each write is a copy to the device. With :attr:`buffer_size` set, small ones are collected in
-    host memory first, until it is full, or :meth:`flush`, :meth:`seek` or :meth:`close` is
-    called.
+    host memory first, until it is full, or :meth:`flush`, :meth:`seek` or :meth:`close` is called.
 
-    Parameters
-    ----------
-    buffer : CudaBuffer. The buffer.
-
-    Examples
-    --------
     >>> from pygpu import arrow
     >>> buffer = arrow.Context().buffer_from_data(bytes(6))
     >>> with arrow.BufferWriter(buffer) as writer:

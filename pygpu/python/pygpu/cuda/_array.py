@@ -171,16 +171,10 @@ class DeviceNDArray(DeviceNDArrayBase):
 
 
 class DeviceRecord(DeviceNDArrayBase):
-    """One element of a structured dtype in device memory; ``record["field"]`` reads a field.
+    """One element of a structured ``dtype`` in device memory; ``record["field"]`` reads a field.
 
     Other arguments are as in :class:`DeviceNDArray`.
 
-    Parameters
-    ----------
-    dtype : dtype. The structured dtype.
-
-    Examples
-    --------
     >>> from pygpu import cuda
     >>> record = cuda.to_device(np.array([(1, 2.5)], [("a", "i4"), ("b", "f8")])[0])
     >>> record["b"]

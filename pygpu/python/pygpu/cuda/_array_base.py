@@ -39,15 +39,9 @@ if TYPE_CHECKING:
 class IpcArrayHandle:
     """An array that another process opens, once at a time; it can be pickled.
 
-    ``with handle as array:`` opens and closes it.
+    ``with handle as array:`` opens and closes it. ``ipc_handle`` is the :class:`IpcHandle` of its
+    memory, ``array_desc`` the dict of its shape, strides and dtype.
 
-    Parameters
-    ----------
-    ipc_handle, array_desc : object. The :class:`IpcHandle` of its memory, and the dict of its
-        shape, strides and dtype.
-
-    Examples
-    --------
     >>> import pickle
     >>> from pygpu import cuda
     >>> handle = cuda.to_device([1, 2, 3]).get_ipc_handle()

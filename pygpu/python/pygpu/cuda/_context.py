@@ -24,14 +24,8 @@ __all__ = ["MemoryInfo"]
 
 
 class MemoryInfo(NamedTuple):
-    """Free and total bytes of a device's memory.
+    """The ``free`` and ``total`` bytes of a device's memory.
 
-    Parameters
-    ----------
-    free, total : int. Bytes.
-
-    Examples
-    --------
     >>> from pygpu import cuda
     >>> free, total = cuda.current_context().get_memory_info()
     >>> free <= total
@@ -140,14 +134,8 @@ def _size(bytesize: Any) -> int:
 
 
 class Context:
-    """The memory of a device: what :func:`pygpu.cuda.current_context` returns.
+    """The memory of ``device``: what :func:`pygpu.cuda.current_context` returns.
 
-    Parameters
-    ----------
-    device : Device. The device.
-
-    Examples
-    --------
     >>> from pygpu import cuda
     >>> context = cuda.current_context()
     >>> free, total = context.get_memory_info()

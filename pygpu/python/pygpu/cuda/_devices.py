@@ -34,17 +34,12 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 class Device:
-    """A device with numba's attributes: ``id``, ``name``, ``compute_capability``, ``uuid``, and the
-    driver's attributes under their names in capitals (``MULTIPROCESSOR_COUNT``).
+    """The device number ``ordinal`` with numba's attributes: ``id``, ``name``,
+    ``compute_capability``, ``uuid``, and the driver's attributes under their names in capitals
+    (``MULTIPROCESSOR_COUNT``).
 
     ``with cuda.gpus[1]:`` makes the device the current one of the thread for the block.
 
-    Parameters
-    ----------
-    ordinal : int. The number of the device.
-
-    Examples
-    --------
     >>> from pygpu import cuda
     >>> cuda.gpus[0].id
     0

@@ -37,17 +37,12 @@ _local = threading.local()
 
 
 class Stream:
-    """A queue of work, over a :class:`pygpu.driver.Stream`.
+    """A queue of work, over ``stream``, a :class:`pygpu.driver.Stream`, which ``repr`` shows as
+    ``name``.
 
     Every function of this package that takes a stream takes it; other libraries take it by
     ``__cuda_stream__``. Programs make one by :func:`pygpu.cuda.stream`.
 
-    Parameters
-    ----------
-    stream, name : object. The stream, and what ``repr`` shows.
-
-    Examples
-    --------
     >>> from pygpu import cuda
     >>> stream = cuda.stream()
     >>> array = cuda.to_device([1, 2, 3], stream=stream)
@@ -263,16 +258,9 @@ def order_behind_default(stream: Any) -> None:
 
 
 class Event:
-    """A mark in a stream's work, over a :class:`pygpu.driver.Event`.
+    """A mark in a stream's work, over ``event``, a :class:`pygpu.driver.Event`. Programs make one
+    by :func:`pygpu.cuda.event`.
 
-    Programs make one by :func:`pygpu.cuda.event`.
-
-    Parameters
-    ----------
-    event : pygpu.driver.Event. The event.
-
-    Examples
-    --------
     >>> start, end = event(), event()
     >>> start.record()
     >>> end.wait(stream())

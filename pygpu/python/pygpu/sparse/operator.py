@@ -37,14 +37,8 @@ class OperatorBase:
 
 
 class IdentityOperator(OperatorBase):
-    """The operator that returns what it is called with.
+    """The operator that returns what it is called with: vectors of ``n`` elements of ``dtype``.
 
-    Parameters
-    ----------
-    dtype, n : dtype and int. The dtype of the vectors, and the number of their elements.
-
-    Examples
-    --------
     >>> x = gpuarray.arange(3, dtype=np.float64)
     >>> IdentityOperator(np.float64, 3)(x) is x
     True
@@ -70,14 +64,8 @@ class IdentityOperator(OperatorBase):
 
 
 class DiagonalPreconditioner(OperatorBase):
-    """The operator that multiplies each element of a vector by a number.
+    """The operator that multiplies each element of a vector by its number in ``diagonal``.
 
-    Parameters
-    ----------
-    diagonal : GPUArray. The numbers: an array of one axis.
-
-    Examples
-    --------
     >>> x = gpuarray.arange(3, dtype=np.float64)
     >>> DiagonalPreconditioner(x)(x)
     array([0., 1., 4.])
