@@ -12,9 +12,12 @@ what the elements are, and cannot be set.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._core import GPUArray
+
+if TYPE_CHECKING:
+    from .._driver.device import Device
 
 # Each method's module, and the function there.
 _METHODS = {
@@ -87,14 +90,11 @@ def _init_subclass(cls: type, **arguments: Any) -> None:
             setattr(cls, name, _Default(inherited))
 
 
-class _Device:
-    """The device that the elements are on, a :class:`pygpu.driver.Device`; as numpy's attribute."""
-
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        # What makes devices is imported by the first program that asks.
-        home = import_module(".._driver.device", __package__)
-        return self if instance is None else home.Device(instance._ordinal)
+def _device(array: GPUArray) -> Device:
+    """The device that the elements are on."""
+    # What makes devices is imported by the first program that asks.
+    return import_module(".._driver.device", __package__).Device(array._ordinal)
 
 
-GPUArray.device = _Device()  # type: ignore[misc, assignment]
+GPUArray.device = _Default(property(_device))  # type: ignore[misc, assignment]
 GPUArray.__init_subclass__ = classmethod(_init_subclass)  # type: ignore[method-assign, assignment]

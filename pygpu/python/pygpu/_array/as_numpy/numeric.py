@@ -14,7 +14,8 @@ from ..reductions import stored
 from ..shapes import broadcast_arrays, broadcast_to, concatenate, flip, stack
 from .operands import axes_of, inexact, on_device, on_host, ufuncs
 from .order import searchsorted
-from .shaping import along, places_of
+from .shaping import along as elements_along
+from .shaping import places_of
 
 __all__ = [
     "angle",
@@ -312,7 +313,7 @@ def choose(a: Any, choices: Any, out: GPUArray | None = None, mode: str = "raise
     if mode == "raise" and places.size and int(places.min()) < 0:
         raise ValueError(f"a has the element {int(places.min())}; it must not be negative")
     places = places_of("elements of a", places, len(values), mode)
-    return stored(along(stack(values), places[None], 0)[0].copy(), out)
+    return stored(elements_along(stack(values), places[None], 0)[0].copy(), out)
 
 
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> GPUArray:

@@ -398,7 +398,7 @@ def histogram2d(
         raise ValueError(
             f"x and y have shapes {values[0].shape} and {values[1].shape}; one is needed"
         )
-    pair = bins if np.iterable(bins) and len(bins) == 2 else (bins, bins)
+    pair = bins if hasattr(bins, "__len__") and len(bins) == 2 else (bins, bins)
     ranges = (None, None) if range is None else range
     edges = [histogram_bin_edges(*it) for it in zip(values, pair, ranges)]
     at, inside = [], None
@@ -417,4 +417,4 @@ def histogram2d(
     if density:
         rows, columns = (edge[1:] - edge[:-1] for edge in edges)
         counts = counts / (rows[:, None] * columns) / counts.sum()
-    return counts, *edges
+    return counts, edges[0], edges[1]
