@@ -2,8 +2,11 @@
 
 The parts that are asked for come from elsewhere: parameters from the signature, and exceptions from
 the ``raise`` statements of a function that is written in Python and of the functions that it calls.
-What a function returns may be its summary; that an argument is refused with a ``TypeError`` or a
-``ValueError`` goes without saying.
+A parameter is an entry ("name : type. What it is.", or the text in the lines below), a ``name`` in
+the sentences, or listed by what "Arguments are as in" links to, by the module for all functions, or
+by numpy. An exception is an entry, or in a sentence that begins with "Raises". What a function
+returns may be its summary; that an argument is refused with a ``TypeError`` or a ``ValueError``
+goes without saying.
 """
 
 from __future__ import annotations

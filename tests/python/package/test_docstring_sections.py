@@ -194,6 +194,28 @@ def test_what_a_docstring_lacks_is_found():
     assert lacking_of_function(add, shown=True) == lacks[:-1]
 
 
+def test_where_a_parameter_may_be_documented():
+    def lacks(text, expected=("a", "b")):
+        def add(a: int, b: int = 0) -> int:
+            return a + b
+
+        add.__doc__ = text
+        found = lacking_of_function(add, shown=True)
+        return [it for it in found if it.startswith("Parameters")] if expected else found
+
+    listed = "Adds.\n\nParameters\n----------\n"
+    assert lacks("Adds numbers.") == ["Parameters ['a', 'b']"]
+    assert lacks("Adds ``a`` and ``b``.") == []
+    assert lacks("Adds ``a`` and c.") != []
+    assert lacks(f"{listed}a, b : int. Numbers.") == []
+    assert lacks(f"{listed}a : int. A number.") != []
+    assert lacks(f"{listed}a, b : int", ()) == ["a text for ['a, b : int']"]
+    # A link counts for what its page lists.
+    link = "Adds.\n\nArguments are as in :func:`pygpu.cuda.cudadrv.devicearray.{}`."
+    assert lacks(link.format("DeviceNDArray")) != []
+    assert lacks("Adds.\n\nArguments are as in :class:`numpy.ndarray`.") == []
+
+
 def test_what_a_function_raises_that_is_called_is_found():
     def share(a: int) -> None:
         """Shares a number.
