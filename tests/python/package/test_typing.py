@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from processes import ROOT, run_python
@@ -41,3 +44,37 @@ def test_programs_pass_strict_checks(tmp_path):
     lines = [line for line in found.splitlines() if "error:" in line]
     assert [line.split(":")[1] for line in lines] == ["3", "4", "5", "6"], found
     assert all(line.startswith("wrong.py:") for line in lines), found
+
+
+def _seen(node, module):
+    """What an import statement gives to those who check types."""
+    package = module.__package__.rsplit(".", node.level - 1)[0] if node.level > 1 else None
+    home = f"{package or module.__package__}.{node.module or ''}".rstrip(".")
+    for name in node.names:
+        if name.name == "*":
+            yield from importlib.import_module(home).__all__
+        elif name.asname or node.module is None:
+            yield name.asname or name.name
+
+
+# Functions of cumath that are not numpy's for integers, so that gpuarray leaves them out.
+OTHERS = {"gpuarray": {"fabs", "frexp", "modf"}}
+
+
+@pytest.mark.parametrize(
+    "name", ["compiler", "cuda", "driver", "elementwise", "gpuarray", "reduction", "tools"]
+)
+def test_types_are_checked_for_the_names_that_a_module_has(name):
+    module = importlib.import_module(f"pygpu.{name}")
+    body = ast.parse(Path(module.__file__).read_text()).body
+    lazy = next(it for it in body if isinstance(it, ast.If))
+    seen = {it for node in lazy.body for it in _seen(node, module) if it[0] != "_"}
+    own = {it.name for it in body if isinstance(it, ast.FunctionDef | ast.ClassDef)}
+    for node in body:
+        if isinstance(node, ast.ImportFrom):
+            own |= {it.asname for it in node.names if it.asname and it.asname[0] != "_"}
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            own |= {it.id for target in targets for it in ast.walk(target) if hasattr(it, "id")}
+    assert set(module.__all__) <= seen | own
+    assert seen - OTHERS.get(name, set()) <= set(module.__all__)
