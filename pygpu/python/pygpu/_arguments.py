@@ -24,6 +24,14 @@ def whole(name: str, value: Any) -> int:
         raise wrong_type(name, value, "a whole number is needed") from None
 
 
+def not_negative(name: str, value: Any) -> int:
+    """The value as a whole number, which must not be negative."""
+    number = whole(name, value)
+    if number < 0:
+        raise ValueError(f"{name} is {number}; it must not be negative")
+    return number
+
+
 def has_fractions(dtype: np.dtype[Any]) -> bool:
     """Whether numbers of the dtype have fractions, and so can be NaN."""
     # numpy counts dtypes of other packages among the records, and gives them no fields.

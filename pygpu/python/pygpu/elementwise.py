@@ -1,7 +1,8 @@
 """Kernels of elements around a program's statements, with the names of ``pycuda.elementwise``.
 
 Arrays may have any strides. ``i`` counts elements in memory order where all arrays are in C order
-or all in Fortran order, and in C order otherwise; PyCUDA refuses the latter.
+or all in Fortran order, and in C order otherwise; PyCUDA refuses the latter. Factories take the
+dtypes of a kernel's arguments: ``dtype_x`` is that of ``x``.
 """
 
 from __future__ import annotations

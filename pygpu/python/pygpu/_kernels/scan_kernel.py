@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core, gpuarray
-from .._arguments import wrong_type
+from .._arguments import gpu_array
 from .._errors import Unsupported
 from . import scan_source as _scan_source
 from . import snippets as _snippets
@@ -101,9 +101,7 @@ class _ScanKernel:
         return tuple(functions)
 
     def _check(self, name: str, array: Any) -> None:
-        if not isinstance(array, gpuarray.GPUArray):
-            raise wrong_type(name, array, "a GPUArray is needed")
-        if array.dtype == self.dtype:
+        if gpu_array(name, array).dtype == self.dtype:
             return
         wrong = f"{name} has dtype {array.dtype}; the scan is one of {self.dtype}"
         if array.dtype.itemsize != self.dtype.itemsize:

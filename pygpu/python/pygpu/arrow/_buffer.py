@@ -20,7 +20,6 @@ from ._host import (
     IpcMemHandle,
     host_bytes,
     no_device_buffer,
-    number_of_bytes,
     number_of_device,
     require_pyarrow,
 )
@@ -140,7 +139,7 @@ class Context:
 
     def new_buffer(self, nbytes: int) -> CudaBuffer:
         """Returns a new buffer of ``nbytes`` bytes, undefined, which other processes can open."""
-        nbytes = number_of_bytes("nbytes", nbytes)
+        nbytes = _arguments.not_negative("nbytes", nbytes)
         with on_device(self._number):
             if nbytes == 0:
                 return CudaBuffer._over(GPUArray((0,), np.uint8), self)
@@ -165,7 +164,7 @@ class Context:
 
         ``base`` is what keeps the memory; the buffer and its slices keep it alive.
         """
-        address, size = _arguments.whole("address", address), number_of_bytes("size", size)
+        address, size = _arguments.whole("address", address), _arguments.not_negative("size", size)
         if size == 0:
             return self.new_buffer(0)
         return CudaBuffer._over(self._bytes_at(address, size, base), self)

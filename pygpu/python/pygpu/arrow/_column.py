@@ -9,7 +9,7 @@ from .. import _arguments, _core
 from .._core import GPUArray
 from ._buffer import Context, CudaBuffer
 from ._export import export_column, export_schema, pyarrow_field, to_pyarrow
-from ._host import number_of_bytes, printed
+from ._host import printed
 from ._types import NULLABLE, Field, Layout, Part, dtype_of, format_of, integer_at, layout_of
 
 _DEPTH_LIMIT = 64
@@ -227,7 +227,7 @@ class DeviceColumn:
         if not 0 <= offset <= self._length:
             raise IndexError(f"offset is {offset}; the column has {self._length} elements")
         rest = self._length - offset
-        length = rest if length is None else min(number_of_bytes("length", length), rest)
+        length = rest if length is None else min(_arguments.not_negative("length", length), rest)
         nulls = self._null_count if length == self._length or self._null_count == 0 else -1
         if self.format == "n":
             nulls = length

@@ -209,9 +209,7 @@ class BufferWriter(_File):
 
     @buffer_size.setter
     def buffer_size(self, buffer_size: int) -> None:
-        size = _arguments.whole("buffer_size", buffer_size)
-        if size < 0:
-            raise ValueError(f"buffer_size is {size}; it must not be negative")
+        size = _arguments.not_negative("buffer_size", buffer_size)
         self.flush()
         self._collected = np.empty(size, np.uint8)
 

@@ -49,14 +49,6 @@ def no_device_buffer(obj: Any) -> TypeError:
     )
 
 
-def number_of_bytes(name: str, value: Any) -> int:
-    """Returns a size, which must not be negative."""
-    number = _arguments.whole(name, value)
-    if number < 0:
-        raise ValueError(f"{name} is {number}; it must not be negative")
-    return number
-
-
 def number_of_device(value: Any) -> int:
     """Returns the number of a device that there is."""
     number, count = _arguments.whole("device_number", value), _core.device_count()
@@ -134,7 +126,7 @@ class Buffer(_core.BufferExporter):
         if offset < 0 or offset > size or (size and offset == size):
             raise ValueError(f"offset is {offset}; the buffer has {size} bytes")
         rest = size - offset
-        length = rest if length is None else number_of_bytes("length", length)
+        length = rest if length is None else _arguments.not_negative("length", length)
         return self._part(offset, min(length, rest))
 
     def __getitem__(self, key: Any) -> Any:
@@ -222,7 +214,7 @@ def new_host_buffer(size: int, device: int = 0) -> HostBuffer:
     >>> arrow.Context().buffer_from_data(buffer)[4]
     5
     """
-    size = number_of_bytes("size", size)
+    size = _arguments.not_negative("size", size)
     result = HostBuffer.__new__(HostBuffer)
     with on_device(number_of_device(device)):
         result._host = _core.pagelocked_empty(size, np.uint8)

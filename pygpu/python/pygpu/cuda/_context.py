@@ -126,13 +126,6 @@ class HostMemory(np.ndarray):
             unregister()
 
 
-def _size(bytesize: Any) -> int:
-    bytesize = _arguments.whole("bytesize", bytesize)
-    if bytesize < 0:
-        raise ValueError(f"bytesize is {bytesize}; it must not be negative")
-    return bytesize
-
-
 class Context:
     """The memory of ``device``: what :func:`pygpu.cuda.current_context` returns.
 
@@ -222,7 +215,7 @@ class Context:
         It is plain memory, as numba's: every stream can use it at once, and other processes can
         open it. Its freeing is deferred by :meth:`defer_cleanup`.
         """
-        bytesize = _size(bytesize)
+        bytesize = _arguments.not_negative("bytesize", bytesize)
         with self._current():
             if not bytesize:
                 return GPUArray((0,), BYTE)
@@ -258,7 +251,7 @@ class Context:
     def _host_memory(
         self, allocate: Callable[..., Any], bytesize: int, flags: int, mapped: bool
     ) -> HostMemory:
-        bytesize = _size(bytesize)
+        bytesize = _arguments.not_negative("bytesize", bytesize)
         if not bytesize:
             return np.empty(0, BYTE).view(HostMemory)
         with self._current():

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ... import _core
-from ..._arguments import wrong_type
+from ..._arguments import gpu_array
 from ..._core import GPUArray
 from ..advanced_indexing import flatnonzero
 from .operands import on_device
@@ -24,8 +24,7 @@ def copyto(dst: GPUArray, src: Any, casting: Any = "same_kind", where: Any = Tru
     >>> a.get()
     array([1, 2])
     """
-    if not isinstance(dst, GPUArray):
-        raise wrong_type("dst", dst, "a GPUArray is needed")
+    gpu_array("dst", dst)
     is_number = isinstance(src, bool | int | float | complex)
     # The dtype of a Python number is the array's, if it is of its kind.
     dtype = np.result_type(dst.dtype, src) if is_number else on_device(src).dtype
