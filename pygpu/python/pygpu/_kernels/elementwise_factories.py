@@ -128,10 +128,12 @@ def get_linear_combination_kernel(
     return _textured(arguments, operation, name, textures, loop_prep=";\n".join(factors))
 
 
-def _real_part(dtype_z: Any, dtype: Any) -> Any:
-    """The dtype that a number is converted to for arithmetic in ``dtype_z``."""
+def _operand(name: str, dtype_z: Any, dtype: Any, is_scalar: bool) -> tuple[str, str]:
+    """An operand of arithmetic in ``dtype_z``: the type that it is converted to, and itself."""
     dtype_z, dtype = np.dtype(dtype_z), np.dtype(dtype)
-    return dtype_z.type(0).real.dtype if dtype_z.kind == "c" != dtype.kind else dtype_z
+    real = dtype_z.type(0).real.dtype if dtype_z.kind == "c" != dtype.kind else dtype_z
+    kind = dtype_to_ctype(real)
+    return kind, f"({kind}){name}[{'0' if is_scalar else 'i'}]"
 
 
 @context_dependent_memoize
@@ -149,10 +151,9 @@ def get_axpbyz_kernel(
     array([ 0.,  7., 14.], dtype=float32)
     """
     arguments = _typed("{x} a, {x} *x, {y} b, {y} *y, {z} *z", x=dtype_x, y=dtype_y, z=dtype_z)
-    x_type = dtype_to_ctype(_real_part(dtype_z, dtype_x))
-    y_type = dtype_to_ctype(_real_part(dtype_z, dtype_y))
-    x, y = "x[0]" if x_is_scalar else "x[i]", "y[0]" if y_is_scalar else "y[i]"
-    total = f"({x_type})a * (({x_type}){x}) + ({y_type})b * (({y_type}){y})"
+    x_type, x = _operand("x", dtype_z, dtype_x, x_is_scalar)
+    y_type, y = _operand("y", dtype_z, dtype_y, y_is_scalar)
+    total = f"({x_type})a * ({x}) + ({y_type})b * ({y})"
     return get_elwise_kernel(arguments, f"z[i] = {total}", "axpbyz")
 
 
@@ -191,10 +192,9 @@ def get_binary_op_kernel(
     array([0., 1., 4., 9.], dtype=float32)
     """
     arguments = _typed("{x} *x, {y} *y, {z} *z", x=dtype_x, y=dtype_y, z=dtype_z)
-    x_type = dtype_to_ctype(_real_part(dtype_z, dtype_x))
-    y_type = dtype_to_ctype(_real_part(dtype_z, dtype_y))
-    x, y = "x[0]" if x_is_scalar else "x[i]", "y[0]" if y_is_scalar else "y[i]"
-    value = f"({dtype_to_ctype(dtype_z)})(({x_type}){x} {operator} ({y_type}){y})"
+    _, x = _operand("x", dtype_z, dtype_x, x_is_scalar)
+    _, y = _operand("y", dtype_z, dtype_y, y_is_scalar)
+    value = f"({dtype_to_ctype(dtype_z)})({x} {operator} {y})"
     return get_elwise_kernel(arguments, f"z[i] = {value}", "multiply")
 
 
@@ -307,12 +307,11 @@ def get_pow_array_kernel(
     if not (is_base_array or is_exp_array):
         raise AssertionError("base and exponent are numbers; one of them has to be an array")
     function = "powf" if dtype_z == np.float32 else "pow"
-    x, y = (
-        ("*x", "x[i]") if is_base_array else ("x", "x"),
-        ("*y", "y[i]") if is_exp_array else ("y",) * 2,
-    )
-    arguments = _typed(f"{{x}} {x[0]}, {{y}} {y[0]}, {{z}} *z", x=dtype_x, y=dtype_y, z=dtype_z)
-    return get_elwise_kernel(arguments, f"z[i] = {function}({x[1]}, {y[1]})", "pow_method")
+    x, y = "x[i]" if is_base_array else "x", "y[i]" if is_exp_array else "y"
+    stars = ("*" if is_base_array else "", "*" if is_exp_array else "")
+    declared = f"{{x}} {stars[0]}x, {{y}} {stars[1]}y, {{z}} *z"
+    arguments = _typed(declared, x=dtype_x, y=dtype_y, z=dtype_z)
+    return get_elwise_kernel(arguments, f"z[i] = {function}({x}, {y})", "pow_method")
 
 
 @context_dependent_memoize
@@ -478,9 +477,8 @@ def get_take_put_kernel(
     >>> here, there = (gpuarray.to_gpu(np.array(x, np.int32)) for x in ([3, 1], [4, 2]))
     >>> take_put, (texture,) = get_take_put_kernel(np.float32, np.int32, False)
     >>> _ = source.bind_to_texref_ext(texture)
-    >>> take_put.prepared_call(
-    ...     here._grid, here._block, here.gpudata, there.gpudata, target.gpudata, 2
-    ... )
+    >>> arguments = (here.gpudata, there.gpudata, target.gpudata, 2)
+    >>> take_put.prepared_call(here._grid, here._block, *arguments)
     >>> target
     array([0., 2., 0., 4.], dtype=float32)
     """
@@ -512,9 +510,8 @@ def get_put_kernel(dtype: Any, idx_dtype: Any, vec_count: int = 1) -> _core.Func
     >>> target, source = gpuarray.zeros(4, np.float32), gpuarray.ones(2, np.float32)
     >>> where = gpuarray.to_gpu(np.array([3, 1], np.int32))
     >>> put = get_put_kernel(np.float32, np.int32)
-    >>> put.prepared_call(
-    ...     where._grid, where._block, where.gpudata, target.gpudata, source.gpudata, 2
-    ... )
+    >>> arguments = (where.gpudata, target.gpudata, source.gpudata, 2)
+    >>> put.prepared_call(where._grid, where._block, *arguments)
     >>> target
     array([0., 1., 0., 1.], dtype=float32)
     """

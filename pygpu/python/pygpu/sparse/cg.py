@@ -82,9 +82,10 @@ class CGStateContainer:
         y: gpuarray.GPUArray,
         out: gpuarray.GPUArray | None = None,
     ) -> gpuarray.GPUArray:
-        """Returns ``a * x + b * y``, in ``out`` if it is given, of vectors and factors: numbers, or
-        arrays without axes on the device, which nobody waits for. They are ``a``, ``x``, ``b`` and
-        ``y``.
+        """Returns ``a * x + b * y``, in ``out`` if it is given.
+
+        ``x`` and ``y`` are vectors, ``a`` and ``b`` numbers, or arrays without axes on the device,
+        which nobody waits for.
         """
         if not x.dtype == y.dtype or x.shape != y.shape:
             raise ValueError(
