@@ -107,10 +107,10 @@ def export(array: GPUArray, copy: bool | None = None) -> Descriptor:
     """Returns a descriptor with which other processes open ``array``: ``GPUArray.ipc_handle``.
 
     It shares the whole allocation; a slice is an offset into it. This process keeps the allocation
-    until :func:`release`. The call waits for the device's work. A ``copy`` is exported, with a
-    warning, if the memory cannot be shared: stream-ordered memory, a pool's and another process's;
-    False refuses. Raises ``Unsupported`` if the device shares no memory, and ``InvalidArgument`` if
-    it is refused.
+    until :func:`release`. The call waits for the device's work. ``copy`` says whether a copy is
+    exported: by default one is, with a warning, if the memory cannot be shared, as stream-ordered
+    memory, a pool's and another process's cannot. Raises ``Unsupported`` if the device shares no
+    memory, and ``InvalidArgument`` if ``copy`` is False and a copy is needed.
 
     >>> a = empty(10, "i4")
     >>> with a[3:].ipc_handle(copy=False) as descriptor:
