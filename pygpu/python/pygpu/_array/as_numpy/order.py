@@ -398,6 +398,8 @@ def histogram2d(
         raise ValueError(
             f"x and y have shapes {values[0].shape} and {values[1].shape}; one is needed"
         )
+    dtype = np.result_type(*(it.dtype for it in values))
+    values = [it.astype(dtype) for it in values]
     pair = bins if hasattr(bins, "__len__") and len(bins) == 2 else (bins, bins)
     ranges = (None, None) if range is None else range
     edges = [histogram_bin_edges(*it) for it in zip(values, pair, ranges)]
