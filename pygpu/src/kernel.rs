@@ -1,5 +1,6 @@
 //! Kernels as Python objects that are called.
 
+mod argument_handlers;
 mod arguments;
 mod arrangement;
 mod config;
@@ -19,6 +20,7 @@ use crate::integer::argument;
 use crate::stream::stream_argument;
 use crate::synchronize;
 use crate::texture::Bindings;
+pub(crate) use argument_handlers::{ArgumentHandler, In, Out, install as install_handlers};
 use arguments::{Place, Pushed};
 use config::config;
 pub(crate) use elementwise::ElementwiseLauncher;
@@ -27,6 +29,7 @@ use format::{Format, Formats, struct_error};
 use gpuarray::launch::ArgumentList;
 use gpuarray::{Device, Error, Event, EventOptions, Kernel, KernelAttribute, LaunchConfig, Stream};
 use hal::nonblocking::attempt;
+use handlers::{Replaced, Target};
 use pyo3::exceptions::{PyAssertionError, PyAttributeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
@@ -265,40 +268,31 @@ impl Function {
         check_texrefs(texrefs)?;
         let config = config(given(grid), block, shared)?;
         let queue = stream_argument(stream, &self.home)?;
-        let mut list = ArgumentList::new();
-        if !time_kernel {
-            let pushed = arguments::push_all(args, &mut list)?;
-            if pushed != Pushed::Not {
-                self.check_arrays(args, pushed)?;
-                self.launch_given(args, &list, &config, &queue, cooperative)?;
-                return Ok(None);
-            }
-        }
-        let parameters = self.kernel.parameters().or_raise()?;
-        let direct = handlers::resolve(args, &self.home, &queue, parameters)?;
-        let mut list = ArgumentList::new();
-        let pushed = arguments::push_all(&direct.arguments, &mut list)?;
+        let (kernel, home) = (self.kernel.as_ref(), &self.home);
+        let target = Target { kernel, home, stream: &queue };
+        let (mut list, mut replaced) = (ArgumentList::new(), Replaced::default());
+        let pushed = handlers::push_all(args, &target, &mut list, &mut replaced)?;
         self.check_arrays(args, pushed)?;
-        for handler in &direct.handlers {
-            handler.call_method1("pre_call", (stream,))?;
+        for handler in &replaced.handlers {
+            handler.before(stream)?;
         }
         if time_kernel {
             synchronize::synchronize_device(py, &self.home.device)?;
         }
-        let start = Instant::now();
+        let start = time_kernel.then(Instant::now);
         self.launch_given(args, &list, &config, &queue, cooperative)?;
         let mut after = Vec::new();
-        for handler in &direct.handlers {
-            if handler.hasattr("post_call")? {
+        for handler in &replaced.handlers {
+            if handler.has_after()? {
                 after.push(handler);
             }
         }
         if stream.is_none() && (time_kernel || !after.is_empty()) {
             synchronize::synchronize_device(py, &self.home.device)?;
         }
-        let seconds = time_kernel.then(|| start.elapsed().as_secs_f64());
+        let seconds = start.map(|start| start.elapsed().as_secs_f64());
         for handler in after {
-            handler.call_method1("post_call", (stream,))?;
+            handler.after(stream)?;
         }
         Ok(seconds)
     }

@@ -59,10 +59,13 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         arrow::ArrowOwner,
         event::PyEvent,
         ipc::IPCMemoryHandle,
+        kernel::ArgumentHandler,
         kernel::CallTime,
         checks::PyChecking,
         kernel::ElementwiseLauncher,
         kernel::Function,
+        kernel::In,
+        kernel::Out,
         kernel::ReductionLauncher,
         managed::ManagedAllocation,
         module::Linker,
@@ -82,6 +85,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         yielding::YieldingProperty,
     );
     yielding::install(module)?;
+    kernel::install_handlers(module)?;
     macro_rules! functions {
         ($($path:path),* $(,)?) => {
             $(module.add_function(wrap_pyfunction!($path, module)?)?;)*

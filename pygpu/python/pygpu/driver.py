@@ -12,15 +12,19 @@ from ._errors import Unsupported as Unsupported
 from ._lazy import exports as _exports
 
 if TYPE_CHECKING:
+    from ._core import ArgumentHandler as ArgumentHandler
     from ._core import Capture as Capture
     from ._core import DeviceAllocation as DeviceAllocation
     from ._core import DeviceMemoryPool as DeviceMemoryPool
     from ._core import Event as Event
     from ._core import Function as Function
     from ._core import Graph as Graph
+    from ._core import In as In
+    from ._core import InOut as InOut
     from ._core import IPCMemoryHandle as IPCMemoryHandle
     from ._core import Linker as Linker
     from ._core import Module as Module
+    from ._core import Out as Out
     from ._core import PageLockedAllocator as PageLockedAllocator
     from ._core import PageLockedMemoryPool as PageLockedMemoryPool
     from ._core import PooledDeviceAllocation as PooledDeviceAllocation
@@ -66,10 +70,6 @@ if TYPE_CHECKING:
     from ._driver.enumerations import pointer_attribute as pointer_attribute
     from ._driver.enumerations import profiler_output_mode as profiler_output_mode
     from ._driver.enumerations import shared_config as shared_config
-    from ._driver.handlers import ArgumentHandler as ArgumentHandler
-    from ._driver.handlers import In as In
-    from ._driver.handlers import InOut as InOut
-    from ._driver.handlers import Out as Out
     from ._driver.host_memory import AlignedHostAllocation as AlignedHostAllocation
     from ._driver.host_memory import HostPointer as HostPointer
     from ._driver.host_memory import aligned_empty as aligned_empty
@@ -152,11 +152,12 @@ else:
         __name__,
         {
             "._core": """
-                Capture DeviceAllocation DeviceMemoryPool Event Function Graph IPCMemoryHandle
-                Linker Module PageLockedAllocator PageLockedMemoryPool PooledDeviceAllocation
-                PooledHostAllocation RegisteredHostMemory Stream bitlog2 managed_empty mem_alloc
-                mem_alloc_pitch mem_get_address_range mem_get_info mem_get_ipc_handle
-                module_from_buffer module_from_file pagelocked_empty register_host_memory""",
+                ArgumentHandler Capture DeviceAllocation DeviceMemoryPool Event Function Graph In
+                InOut IPCMemoryHandle Linker Module Out PageLockedAllocator PageLockedMemoryPool
+                PooledDeviceAllocation PooledHostAllocation RegisteredHostMemory Stream bitlog2
+                managed_empty mem_alloc mem_alloc_pitch mem_get_address_range mem_get_info
+                mem_get_ipc_handle module_from_buffer module_from_file pagelocked_empty
+                register_host_memory""",
             "._driver.device": "Context Device",
             "._driver.enumerations": """
                 address_mode array3d_flags array_cubemap_face array_format compute_mode ctx_flags
@@ -165,7 +166,6 @@ else:
                 jit_fallback jit_input_type jit_option jit_target limit mem_attach_flags
                 mem_host_register_flags memory_type pointer_attribute profiler_output_mode
                 shared_config""",
-            "._driver.handlers": "ArgumentHandler In InOut Out",
             "._driver.host_memory": """
                 AlignedHostAllocation HostPointer aligned_empty aligned_empty_like aligned_zeros
                 aligned_zeros_like managed_empty_like managed_zeros managed_zeros_like

@@ -9,7 +9,7 @@ use crate::numpy_array;
 use crate::pool::PooledDeviceAllocation;
 use gpuarray::f16;
 use gpuarray::launch::ArgumentList;
-use gpuarray::memory::Access;
+use gpuarray::memory::{Access, DeviceMemory};
 use hal::dtype::narrow::Narrow as _;
 use numpy::npyffi::{NPY_TYPES, PY_ARRAY_API};
 use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
@@ -17,8 +17,9 @@ use pyo3::exceptions::{PyAttributeError, PyOverflowError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyComplex, PyInt, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyComplex, PyInt, PyString};
 use std::fmt::{Display, Formatter};
+use std::sync::Arc;
 
 type Object<'a, 'py> = Borrowed<'a, 'py, PyAny>;
 
@@ -40,20 +41,25 @@ impl Display for Place<'_> {
     }
 }
 
-/// Adds memory that the device may read and write; false if the object is none.
-fn push_memory<'a>(value: Object<'a, '_>, list: &mut ArgumentList<'a>) -> PyResult<bool> {
+/// The memory that an object of this module stands for, and the address in it; `None` for any other object.
+fn memory_of<'a>(value: Object<'a, '_>) -> PyResult<Option<(u64, &'a Arc<DeviceMemory>)>> {
     let memory = if let Ok(allocation) = value.cast::<DeviceAllocation>() {
         allocation.get().memory()
     } else if let Ok(array) = value.cast::<GPUArray>() {
         let array = array.get().array()?;
-        list.memory(array.address(), array.memory(), Access::Write);
-        return Ok(true);
+        return Ok(Some((array.address(), array.memory())));
     } else if let Ok(allocation) = value.cast::<PooledDeviceAllocation>() {
         allocation.get().memory()?
     } else {
-        return Ok(false);
+        return Ok(None);
     };
-    list.memory(memory.address(), memory, Access::Write);
+    Ok(Some((memory.address(), memory)))
+}
+
+/// Adds memory that the device may read and write; false if the object is none.
+fn push_memory<'a>(value: Object<'a, '_>, list: &mut ArgumentList<'a>) -> PyResult<bool> {
+    let Some((address, memory)) = memory_of(value)? else { return Ok(false) };
+    list.memory(address, memory, Access::Write);
     Ok(true)
 }
 
@@ -216,7 +222,7 @@ fn push_address<'a>(
     if push_memory(value, list)? || push_managed(value, list)? {
         return Ok(());
     }
-    if let Some(address) = interface_address(&value)? {
+    if let Some((_, address)) = interface(&value)? {
         list.address(address);
         return Ok(());
     }
@@ -224,8 +230,10 @@ fn push_address<'a>(
     Ok(())
 }
 
-/// The address in `__cuda_array_interface__`, if an object has one.
-pub(super) fn interface_address(value: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
+/// `__cuda_array_interface__` of an object, if it has one, and the address in it.
+pub(super) fn interface<'py>(
+    value: &Bound<'py, PyAny>,
+) -> PyResult<Option<(Bound<'py, PyAny>, u64)>> {
     let interface = match value.getattr("__cuda_array_interface__") {
         Ok(interface) => interface,
         Err(error) if error.is_instance_of::<PyAttributeError>(value.py()) => return Ok(None),
@@ -234,18 +242,21 @@ pub(super) fn interface_address(value: &Bound<'_, PyAny>) -> PyResult<Option<u64
     if !interface.is_truthy()? {
         return Ok(None);
     }
-    let address = interface.get_item("data").and_then(|data| data.get_item(0)?.extract());
-    address.map(Some).map_err(|error| {
-        let kind = numpy_array::type_name(value);
-        let what = format!("__cuda_array_interface__ of an argument of type {kind} has no address");
-        let refused = PyTypeError::new_err(format!("{what} as data[0]: {error}"));
-        refused.set_cause(value.py(), Some(error));
-        refused
-    })
+    match interface.get_item("data").and_then(|data| data.get_item(0)?.extract()) {
+        Ok(address) => Ok(Some((interface, address))),
+        Err(error) => {
+            let kind = numpy_array::type_name(value);
+            let what =
+                format!("__cuda_array_interface__ of an argument of type {kind} has no address");
+            let refused = PyTypeError::new_err(format!("{what} as data[0]: {error}"));
+            refused.set_cause(value.py(), Some(error));
+            Err(refused)
+        }
+    }
 }
 
 /// Adds the memory of a numpy array that host and device share; false for any other object.
-fn push_managed<'a>(value: Object<'a, '_>, list: &mut ArgumentList<'a>) -> PyResult<bool> {
+fn push_managed(value: Object<'_, '_>, list: &mut ArgumentList<'_>) -> PyResult<bool> {
     let Ok(array) = value.cast::<PyUntypedArray>() else {
         return Ok(false);
     };
@@ -351,17 +362,40 @@ pub(super) fn push<'a>(value: Object<'a, '_>, list: &mut ArgumentList<'a>) -> Py
     if push_exact_memory(value, list)? {
         return Ok(Pushed::Done);
     }
-    if let Some((size, kind)) = scalar_type(value) {
-        let mut number = 0u128;
-        // SAFETY: the scalar has so many bytes, at most 16, which the call copies.
-        unsafe {
-            let target = (&raw mut number).cast();
-            PY_ARRAY_API.PyArray_ScalarAsCtype(value.py(), value.as_ptr(), target);
-        }
-        push_number(list, &number.to_ne_bytes()[..size], kind)?;
+    if push_scalar(value, list)? || push_memory(value, list)? {
         return Ok(Pushed::Done);
     }
-    if push_memory(value, list)? || push_managed(value, list)? {
+    push_structure_of(value, list)
+}
+
+/// As [`push`], for an object that the program does not keep.
+pub(super) fn push_kept(value: Object<'_, '_>, list: &mut ArgumentList<'_>) -> PyResult<Pushed> {
+    if let Some((address, memory)) = memory_of(value)? {
+        list.kept_memory(address, memory.clone(), Access::Write);
+        return Ok(Pushed::Done);
+    }
+    match push_scalar(value, list)? {
+        true => Ok(Pushed::Done),
+        false => push_structure_of(value, list),
+    }
+}
+
+/// Adds a number of numpy's; false for any other object.
+fn push_scalar(value: Object<'_, '_>, list: &mut ArgumentList<'_>) -> PyResult<bool> {
+    let Some((size, kind)) = scalar_type(value) else { return Ok(false) };
+    let mut number = 0u128;
+    // SAFETY: the scalar has so many bytes, at most 16, which the call copies.
+    unsafe {
+        let target = (&raw mut number).cast();
+        PY_ARRAY_API.PyArray_ScalarAsCtype(value.py(), value.as_ptr(), target);
+    }
+    push_number(list, &number.to_ne_bytes()[..size], kind)?;
+    Ok(true)
+}
+
+/// Adds an array of numpy, a record or bytes.
+fn push_structure_of(value: Object<'_, '_>, list: &mut ArgumentList<'_>) -> PyResult<Pushed> {
+    if push_managed(value, list)? {
         return Ok(Pushed::Done);
     }
     if let Ok(bytes) = value.cast::<PyBytes>() {
@@ -408,21 +442,6 @@ fn is_record(value: Object<'_, '_>) -> PyResult<bool> {
     let classes = (numpy.getattr("void")?, numpy.getattr("number")?);
     Ok(dtype.extension().is_some()
         || value.is_instance(classes.into_pyobject(value.py())?.as_any())?)
-}
-
-/// Adds every argument of a tuple, up to one that has to be replaced first.
-pub(super) fn push_all<'a>(
-    arguments: &'a Bound<'_, PyTuple>,
-    list: &mut ArgumentList<'a>,
-) -> PyResult<Pushed> {
-    let mut all = Pushed::Done;
-    for value in arguments.iter_borrowed() {
-        all = all.min(push(value, list)?);
-        if all == Pushed::Not {
-            break;
-        }
-    }
-    Ok(all)
 }
 
 /// A whole number, as `PyLong_AsLongLong` takes it; the exception is set if it is none.

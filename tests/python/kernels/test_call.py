@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 
 import numpy as np
 import pytest
@@ -223,6 +224,69 @@ def test_a_handler_is_used_again(module):
         multiply(out, left, right, block=(16, 1, 1))
         np.testing.assert_array_equal(dest, a * b)
     assert isinstance(left.get_device_alloc(), driver.DeviceAllocation)
+
+
+def test_handlers_run_no_python(module):
+    """Neither their copies nor what they stand for call back into the package."""
+    multiply, ran = module.get_function("multiply"), []
+    dest, a = np.zeros(4, np.float32), numbers(4)
+    arguments = driver.Out(dest), driver.In(a), driver.InOut(a + 1)
+    sys.setprofile(lambda frame, event, _: event == "call" and ran.append(frame.f_code.co_name))
+    try:
+        multiply(*arguments, block=(4, 1, 1))
+    finally:
+        sys.setprofile(None)
+    assert ran == []
+    np.testing.assert_array_equal(dest, a * (a + 1))
+
+
+def test_arguments_are_asked_once(module):
+    asked = []
+
+    class Other:
+        def __init__(self, array):
+            self.array = array
+
+        def __getattr__(self, name):
+            asked.append(name)
+            return getattr(self.array, name)
+
+    class Own(driver.ArgumentHandler):
+        def __init__(self, memory, label):
+            super().__init__(None)
+            self.memory, self.label = memory, label
+
+        def get_device_alloc(self):
+            asked.append(self.label)
+            return self.memory
+
+    memory = gpuarray.to_gpu(numbers(4))
+    other = Other(gpuarray.zeros(4, np.float32))
+    own = Own(int(memory.gpudata), label="own")
+    module.get_function("multiply")(other, own, driver.In(numbers(4, 1)), block=(4, 1, 1))
+    np.testing.assert_array_equal(other.array.get(), numbers(4) * numbers(4, 1))
+    assert asked == ["__cuda_array_interface__", "own"]
+
+
+def test_classes_of_handlers(module):
+    class Labelled(driver.Out):
+        def __init__(self, *, label, size):
+            super().__init__(np.ones(size, np.float32))
+            self.label = label
+
+    assert driver.InOut.__mro__[1:4] == (driver.In, driver.Out, driver.ArgumentHandler)
+    handler, ones = Labelled(label="result", size=4), np.ones(4, np.float32)
+    module.get_function("multiply")(handler, driver.In(ones + 1), driver.In(ones), block=(4, 1, 1))
+    assert (handler.label, handler.array.tolist()) == ("result", [2] * 4)
+    for wrong in (lambda: driver.In(), lambda: driver.Out(ones, ones)):
+        with pytest.raises(TypeError, match="argument"):
+            wrong()
+    handler.array = ones
+    handler.post_call(None)
+    assert ones.tolist() == [2] * 4
+    unfinished = type("Unfinished", (driver.In,), {"__init__": lambda self: None})()
+    with pytest.raises(AttributeError, match="array"):
+        unfinished.pre_call(None)
 
 
 def test_a_handler_of_no_array(module):
