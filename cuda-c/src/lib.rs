@@ -20,6 +20,7 @@ mod ptx;
 mod qualifiers;
 mod regions;
 mod shared_pointers;
+mod signatures;
 mod tokens;
 mod unnamed_classes;
 mod volatile_writes;
@@ -30,6 +31,7 @@ pub use headers::{HEADERS, PREFIX as HEADER_PREFIX, PRELUDE, header_text};
 pub use indices::{constant_indices, constant_indices_message};
 pub use messages::program_messages;
 pub use regions::refused_variants;
+pub use signatures::{Number, Signature, SignatureParameter, Signatures, ValueType};
 
 /// A fingerprint of this crate's sources: units of another build were written by other rules.
 pub const SOURCES: &str = env!("GPUARRAY_SOURCES");

@@ -289,11 +289,11 @@ impl<'a> Tokens<'a> {
     }
 }
 
-fn is_word_start(byte: u8) -> bool {
+pub(crate) fn is_word_start(byte: u8) -> bool {
     byte.is_ascii_alphabetic() || byte == b'_' || byte == b'$' || byte >= 0x80
 }
 
-fn word_end(bytes: &[u8], start: usize) -> usize {
+pub(crate) fn word_end(bytes: &[u8], start: usize) -> usize {
     let is_part = |byte: &u8| is_word_start(*byte) || byte.is_ascii_digit();
     start + bytes[start..].iter().take_while(|byte| is_part(byte)).count()
 }
@@ -319,7 +319,7 @@ fn number_end(bytes: &[u8], start: usize) -> usize {
     at
 }
 
-fn quoted_end(bytes: &[u8], start: usize) -> usize {
+pub(crate) fn quoted_end(bytes: &[u8], start: usize) -> usize {
     let quote = bytes[start];
     let mut at = start + 1;
     while at < bytes.len() && bytes[at] != quote && bytes[at] != b'\n' {
@@ -328,7 +328,7 @@ fn quoted_end(bytes: &[u8], start: usize) -> usize {
     (at + 1).min(bytes.len())
 }
 
-fn raw_end(bytes: &[u8], quote: usize) -> usize {
+pub(crate) fn raw_end(bytes: &[u8], quote: usize) -> usize {
     let Some(open) = bytes[quote..].iter().position(|&it| it == b'(') else { return bytes.len() };
     let delimiter = &bytes[quote + 1..quote + open];
     let close = [b")", delimiter, b"\""].concat();

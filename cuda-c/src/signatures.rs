@@ -1,0 +1,163 @@
+//! The parameters of a program's kernels, read from its text before any preprocessor: their names, types, `const`
+//! and `restrict`.
+//!
+//! What cannot be read with certainty has no signature, or parameters of an unknown type: macros with arguments, what
+//! a condition decides that the text does not, types of headers, overloaded kernels.
+
+mod macros;
+mod mangled;
+mod reader;
+#[cfg(test)]
+mod tests;
+mod types;
+
+use std::fmt::{Display, Formatter};
+
+/// A type of numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Number {
+    /// `bool`.
+    Bool,
+    /// A signed integer of so many bytes; `char` is one.
+    Signed(u8),
+    /// An unsigned integer of so many bytes.
+    Unsigned(u8),
+    /// A number of IEEE 754 of two, four or eight bytes: `half`, `float`, `double`.
+    Float(u8),
+    /// `__nv_bfloat16`.
+    Bfloat16,
+}
+
+impl Number {
+    /// Returns the bytes of a value.
+    pub fn size(self) -> usize {
+        match self {
+            Number::Bool => 1,
+            Number::Bfloat16 => 2,
+            Number::Signed(size) | Number::Unsigned(size) | Number::Float(size) => size.into(),
+        }
+    }
+}
+
+/// The type of a value, or of what a pointer points to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ValueType {
+    /// `void`, behind a pointer.
+    Void,
+    /// A number.
+    Number(Number),
+    /// A complex number of two floats of so many bytes: `pycuda::complex<float>`, `cuDoubleComplex`.
+    Complex(u8),
+    /// A vector type of so many numbers: `float4`.
+    Vector(Number, u8),
+    /// A type that the text alone does not tell: a structure, a type of a header.
+    Unknown,
+}
+
+impl ValueType {
+    /// Returns the bytes of a value, if they are known.
+    pub fn size(self) -> Option<usize> {
+        match self {
+            ValueType::Number(number) => Some(number.size()),
+            ValueType::Complex(part) => Some(2 * usize::from(part)),
+            ValueType::Vector(number, count) => Some(number.size() * usize::from(count)),
+            ValueType::Void | ValueType::Unknown => None,
+        }
+    }
+}
+
+/// One parameter of a kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SignatureParameter {
+    /// Its name; empty if the program gives it none.
+    pub name: String,
+    /// The type of its value, or of what it points to.
+    pub of: ValueType,
+    /// True for a pointer.
+    pub is_pointer: bool,
+    /// True for a pointer to what the kernel does not change, and for a value that it does not change.
+    pub is_const: bool,
+    /// True for a pointer with `__restrict__`.
+    pub is_restrict: bool,
+    /// Its type as the program writes it, without `const` and `__restrict__` and with every `*`.
+    written: String,
+}
+
+impl SignatureParameter {
+    /// Returns its type as C has it, such as `const float *`.
+    pub fn type_name(&self) -> String {
+        let constant = if self.is_const { "const " } else { "" };
+        let restrict = if self.is_restrict { "__restrict__" } else { "" };
+        format!("{constant}{}{restrict}", self.written)
+    }
+}
+
+/// As a program declares it: `const float *x`.
+impl Display for SignatureParameter {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        let of = self.type_name();
+        let gap = if of.ends_with('*') || self.name.is_empty() { "" } else { " " };
+        write!(f, "{of}{gap}{}", self.name)
+    }
+}
+
+/// The name and the parameters of a kernel.
+///
+/// ```
+/// use cuda_c::{Number, Signatures, ValueType};
+///
+/// let text = r#"
+/// typedef float real;
+/// extern "C" __global__ void axpy(real a, real *x, const real *__restrict__ y, int n) {}
+/// "#;
+/// let signature = Signatures::of(text, &[]).kernel("axpy").expect("it is plain to read");
+/// assert_eq!(signature.to_string(), "axpy(real a, real *x, const real *__restrict__ y, int n)");
+/// let y = &signature.parameters[2];
+/// assert!(y.is_pointer && y.is_const && y.of == ValueType::Number(Number::Float(4)));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Signature {
+    /// The name in the program.
+    pub name: String,
+    /// The parameters, in order.
+    pub parameters: Vec<SignatureParameter>,
+}
+
+/// As a program declares it: `axpy(float a, float *x, int n)`.
+impl Display for Signature {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        let parameters: Vec<_> =
+            self.parameters.iter().map(SignatureParameter::to_string).collect();
+        write!(f, "{}({})", self.name, parameters.join(", "))
+    }
+}
+
+/// The signatures of all kernels of a program.
+#[derive(Clone, Debug, Default)]
+pub struct Signatures {
+    kernels: Vec<reader::Kernel>,
+}
+
+impl Signatures {
+    /// Reads a program that is compiled with these options, of which `-DNAME=VALUE` defines a macro.
+    pub fn of(text: &str, options: &[&str]) -> Signatures {
+        let kernels = macros::expanded(text, options).and_then(|text| reader::kernels(&text));
+        Signatures { kernels: kernels.unwrap_or_default() }
+    }
+
+    /// Returns the signature of a kernel by its name in the compiled code: its own, or the one that C++ makes of it and
+    /// of its types; `None` if the text does not tell it.
+    pub fn kernel(&self, name: &str) -> Option<Signature> {
+        let symbol = mangled::read(name);
+        let own = symbol.as_ref().map_or(name, |it| it.name);
+        let kernel = self.kernels.iter().find(|it| it.name == own)?;
+        let types = symbol.map(|it| it.arguments).unwrap_or_default();
+        let parameters = kernel.parameters.as_ref()?;
+        let parameters = parameters.iter().map(|it| it.instantiated(&types)).collect();
+        Some(Signature { name: own.into(), parameters })
+    }
+}

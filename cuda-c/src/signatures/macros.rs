@@ -1,0 +1,288 @@
+//! A text with its macros replaced, as far as the text alone decides what they are.
+
+use crate::tokens::{is_word_start, quoted_end, raw_end, word_end};
+use std::collections::HashMap;
+
+/// In front of a word that may be a macro of unknown contents.
+pub(super) const UNSURE: &str = "\x01";
+/// Around lines that a condition decides about which the text does not tell.
+pub(super) const BEGIN: &str = "@";
+pub(super) const END: &str = "`";
+
+enum Macro {
+    Text(String),
+    /// One with arguments.
+    Function,
+    /// Defined or not, or with one text or another.
+    Unsure,
+}
+
+/// One `#if`.
+struct Condition {
+    /// Whether the lines are compiled; `None` if the text does not tell.
+    holds: Option<bool>,
+    /// Whether an earlier branch was.
+    taken: Option<bool>,
+}
+
+struct Expander {
+    macros: HashMap<String, Macro>,
+    conditions: Vec<Condition>,
+    /// A header may define anything.
+    includes: bool,
+    /// What more may be written, so that macros of macros end.
+    room: usize,
+    result: String,
+}
+
+/// Returns the text without comments, directives and the contents of literals, its macros replaced; `None` if that is
+/// too long.
+pub(super) fn expanded(text: &str, options: &[&str]) -> Option<String> {
+    if !text.contains("__global__") {
+        return None;
+    }
+    let text = plain(text);
+    let mut expander = Expander {
+        macros: HashMap::new(),
+        conditions: Vec::new(),
+        includes: false,
+        room: 8 * text.len() + (64 << 10),
+        result: String::with_capacity(text.len()),
+    };
+    expander.read_options(options);
+    for line in text.split('\n') {
+        match line.trim_start().strip_prefix('#') {
+            Some(directive) => expander.directive(directive.trim_start()),
+            None if expander.is_compiled() == Some(false) => {}
+            None => expander.expand(line, &mut Vec::new())?,
+        }
+        expander.result.push('\n');
+    }
+    Some(expander.result)
+}
+
+/// The text with continued lines in one, and without comments and the contents of literals.
+fn plain(text: &str) -> String {
+    let text = text.replace("\\\r\n", "").replace("\\\n", "");
+    let bytes = text.as_bytes();
+    let mut result = String::with_capacity(text.len());
+    let (mut at, mut kept) = (0, 0);
+    while at < bytes.len() {
+        let start = at;
+        let replacement = match bytes[at] {
+            b'/' if bytes.get(at + 1) == Some(&b'/') => {
+                at = text[at..].find('\n').map_or(bytes.len(), |it| at + it);
+                " "
+            }
+            b'/' if bytes.get(at + 1) == Some(&b'*') => {
+                at = text[at + 2..].find("*/").map_or(bytes.len(), |it| at + 2 + it + 2);
+                " "
+            }
+            b'"' if start > 0 && bytes[start - 1] == b'R' => {
+                at = raw_end(bytes, at);
+                "\"\""
+            }
+            // A directive that includes names no literal.
+            b'"' => {
+                at = quoted_end(bytes, at);
+                "\"\""
+            }
+            // Between digits it is a separator.
+            b'\'' if start == 0 || !bytes[start - 1].is_ascii_alphanumeric() => {
+                at = quoted_end(bytes, at);
+                "0"
+            }
+            _ => {
+                at += 1;
+                continue;
+            }
+        };
+        result.push_str(&text[kept..start]);
+        result.push_str(replacement);
+        kept = at;
+    }
+    result.push_str(text.get(kept..).unwrap_or_default());
+    result
+}
+
+fn split_word(text: &str) -> (&str, &str) {
+    let text = text.trim_start();
+    match text.bytes().next() {
+        Some(byte) if is_word_start(byte) => text.split_at(word_end(text.as_bytes(), 0)),
+        _ => ("", text),
+    }
+}
+
+impl Expander {
+    fn read_options(&mut self, options: &[&str]) {
+        let mut options = options.iter().map(|it| it.trim());
+        while let Some(option) = options.next() {
+            let Some(rest) = option.strip_prefix("-D").or(option.strip_prefix("--define-macro="))
+            else {
+                // What these define is not read.
+                self.includes |=
+                    option.starts_with("-include") || option.starts_with("--pre-include");
+                continue;
+            };
+            let definition = if rest.is_empty() { options.next().unwrap_or("") } else { rest };
+            let (name, value) = definition.split_once('=').unwrap_or((definition, "1"));
+            let value = match name.contains('(') {
+                true => Macro::Function,
+                false => Macro::Text(value.into()),
+            };
+            self.macros.insert(split_word(name).0.into(), value);
+        }
+    }
+
+    /// Whether the lines of all conditions are compiled.
+    fn is_compiled(&self) -> Option<bool> {
+        let all = self.conditions.iter().map(|it| it.holds);
+        all.fold(Some(true), |all, it| match (all, it) {
+            (Some(false), _) | (_, Some(false)) => Some(false),
+            (Some(true), Some(true)) => Some(true),
+            _ => None,
+        })
+    }
+
+    fn open(&mut self, condition: Condition) {
+        if condition.holds.is_none() {
+            self.result.push_str(BEGIN);
+        }
+        self.conditions.push(condition);
+    }
+
+    fn close(&mut self) -> Option<Condition> {
+        let condition = self.conditions.pop()?;
+        if condition.holds.is_none() {
+            self.result.push_str(END);
+        }
+        Some(condition)
+    }
+
+    fn directive(&mut self, directive: &str) {
+        let (name, rest) = split_word(directive);
+        let rest = rest.trim();
+        match name {
+            "if" | "ifdef" | "ifndef" => {
+                let holds = match name {
+                    "if" => self.value(rest),
+                    "ifdef" => self.is_defined(rest),
+                    _ => self.is_defined(rest).map(|it| !it),
+                };
+                self.open(Condition { holds, taken: holds });
+            }
+            "else" | "elif" => {
+                let Some(before) = self.close() else { return };
+                let own = if name == "else" { Some(true) } else { self.value(rest) };
+                let holds = match (before.taken, own) {
+                    (Some(true), _) | (_, Some(false)) => Some(false),
+                    (Some(false), own) => own,
+                    (None, _) => None,
+                };
+                let taken = match (before.taken, holds) {
+                    (Some(true), _) | (_, Some(true)) => Some(true),
+                    (Some(false), Some(false)) => Some(false),
+                    _ => None,
+                };
+                self.open(Condition { holds, taken });
+            }
+            "endif" => drop(self.close()),
+            _ if self.is_compiled() == Some(false) => {}
+            "include" => self.includes = true,
+            "define" => {
+                let (name, body) = split_word(rest);
+                let value = match self.is_compiled() {
+                    None => Macro::Unsure,
+                    _ if body.starts_with('(') => Macro::Function,
+                    _ => Macro::Text(body.trim().into()),
+                };
+                self.macros.insert(name.into(), value);
+            }
+            "undef" if self.is_compiled() == Some(true) => {
+                self.macros.remove(rest);
+            }
+            "undef" => drop(self.macros.insert(rest.into(), Macro::Unsure)),
+            _ => {}
+        }
+    }
+
+    fn is_defined(&self, name: &str) -> Option<bool> {
+        match self.macros.get(name) {
+            Some(Macro::Unsure) => None,
+            Some(_) => Some(true),
+            // Compilers and the texts in front of a program define some of their own.
+            None => {
+                let theirs = ["_", "CU", "HIP", "NV", "PYGPU", "GPUARRAY", "M_"];
+                let is_own = name
+                    .bytes()
+                    .all(|it| it.is_ascii_uppercase() || it == b'_' || it.is_ascii_digit())
+                    && !theirs.iter().any(|it| name.starts_with(it));
+                (is_own && !self.includes).then_some(false)
+            }
+        }
+    }
+
+    /// The value of a condition that is a number, a name, or `defined`.
+    fn value(&self, condition: &str) -> Option<bool> {
+        let condition = condition.trim();
+        if let Some(rest) = condition.strip_prefix('!') {
+            let is_single = !rest.contains(['&', '|', '=', '<', '>']);
+            return self.value(rest).filter(|_| is_single).map(|it| !it);
+        }
+        if let Some(rest) = condition.strip_prefix("defined") {
+            let rest = rest.trim();
+            let name =
+                rest.strip_prefix('(').and_then(|it| it.strip_suffix(')')).unwrap_or(rest).trim();
+            return (split_word(name).0 == name).then(|| self.is_defined(name)).flatten();
+        }
+        if let Ok(number) = condition.parse::<i64>() {
+            return Some(number != 0);
+        }
+        match self.macros.get(condition)? {
+            Macro::Text(text) => text.parse::<i64>().ok().map(|it| it != 0),
+            _ => None,
+        }
+    }
+
+    /// Writes a line; `inside` has the macros that are being replaced.
+    fn expand(&mut self, line: &str, inside: &mut Vec<String>) -> Option<()> {
+        self.room = self.room.checked_sub(line.len())?;
+        let bytes = line.as_bytes();
+        let mut at = 0;
+        while at < bytes.len() {
+            let start = at;
+            if !is_word_start(bytes[at]) {
+                // The letters of a number are no word.
+                at += 1;
+                if bytes[start].is_ascii_digit() {
+                    while bytes.get(at).is_some_and(|it| it.is_ascii_alphanumeric() || *it == b'.')
+                    {
+                        at += 1;
+                    }
+                }
+                self.result.push_str(&line[start..at]);
+                continue;
+            }
+            at = word_end(bytes, at);
+            let word = &line[start..at];
+            match self.macros.get(word) {
+                Some(Macro::Text(text))
+                    if inside.len() < 16 && !inside.iter().any(|it| it == word) =>
+                {
+                    let text = text.clone();
+                    inside.push(word.into());
+                    self.result.push(' ');
+                    self.expand(&text, inside)?;
+                    self.result.push(' ');
+                    inside.pop();
+                }
+                None | Some(Macro::Text(_)) => self.result.push_str(word),
+                Some(_) => {
+                    self.result.push_str(UNSURE);
+                    self.result.push_str(word);
+                }
+            }
+        }
+        Some(())
+    }
+}

@@ -1,0 +1,70 @@
+//! Names of functions as C++ writes them into object code (the Itanium ABI's mangling).
+
+use super::types::named;
+use super::{Number, ValueType};
+
+pub(super) struct Symbol<'a> {
+    pub(super) name: &'a str,
+    /// The types among the template's arguments, in order; none for a value, or from what is not read on.
+    pub(super) arguments: Vec<Option<ValueType>>,
+}
+
+/// Reads the name of a function; `None` for one that is not mangled.
+pub(super) fn read(symbol: &str) -> Option<Symbol<'_>> {
+    let rest = symbol.strip_prefix("_Z")?;
+    let (mut rest, nested) = match rest.strip_prefix('N') {
+        Some(rest) => (rest, true),
+        None => (rest.strip_prefix('L').unwrap_or(rest), false),
+    };
+    let mut name;
+    loop {
+        (name, rest) = identifier(rest)?;
+        let next = rest.bytes().next();
+        if !nested || !next.is_some_and(|it| it.is_ascii_digit()) {
+            break;
+        }
+    }
+    let arguments = rest.strip_prefix('I').map(arguments).unwrap_or_default();
+    Some(Symbol { name, arguments })
+}
+
+/// A length, and so many letters.
+fn identifier(text: &str) -> Option<(&str, &str)> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let length = text[..digits].parse().ok()?;
+    text[digits..].split_at_checked(length)
+}
+
+fn arguments(mut text: &str) -> Vec<Option<ValueType>> {
+    let mut found = Vec::new();
+    loop {
+        if let Some(value) = text.strip_prefix('L') {
+            let Some((_, rest)) = value.split_once('E') else { return found };
+            found.push(None);
+            text = rest;
+            continue;
+        }
+        if let Some((name, rest)) = identifier(text) {
+            found.push(Some(named(&[name], None)));
+            text = rest;
+            continue;
+        }
+        let Some(letter) = text.chars().next() else { return found };
+        let number = match letter {
+            'b' => Number::Bool,
+            'a' | 'c' => Number::Signed(1),
+            'h' => Number::Unsigned(1),
+            's' => Number::Signed(2),
+            't' => Number::Unsigned(2),
+            'i' => Number::Signed(4),
+            'j' => Number::Unsigned(4),
+            'l' | 'x' => Number::Signed(8),
+            'm' | 'y' => Number::Unsigned(8),
+            'f' => Number::Float(4),
+            'd' => Number::Float(8),
+            _ => return found,
+        };
+        found.push(Some(ValueType::Number(number)));
+        text = &text[1..];
+    }
+}
