@@ -101,6 +101,7 @@ pub mod coming_from_cudarc {}
 
 mod embedded;
 mod registry;
+pub mod signature;
 
 pub use ::array::{
     Argument, Array, DeviceArray, IndexItem, Inexact, Layout, ManagedArray, ManagedSlice,
@@ -114,7 +115,7 @@ pub use hal::{
     Direction, Element, Error, ErrorKind, Event, EventOptions, Feature, Features, Graph, IpcHandle,
     Kernel, KernelAttribute, Kind, LaunchConfig, LaunchLimits, LinkInput, LinkKind, LoadOptions,
     MemoryInfo, Module, ModuleSource, Parameter, PinnedOptions, PrefetchTarget, Result, Scalar,
-    Status, StatusExt, Stream, StreamOptions, Transfer,
+    SourceText, Status, StatusExt, Stream, StreamOptions, Transfer,
 };
 pub use registry::{BACKEND_VARIABLE, BackendInfo, Choice, Opened, backends, open};
 

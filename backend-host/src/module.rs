@@ -8,7 +8,10 @@ use crate::seal::unsealed;
 use codegen::compile::format::{Format, examine};
 use hal::error::common_kind;
 use hal::module::file_bytes;
-use hal::{Error, ErrorKind, Kernel, LoadOptions, Module, ModuleSource, Result, Status, checking};
+use hal::{
+    Error, ErrorKind, Kernel, LoadOptions, Module, ModuleSource, Result, SourceText, Status,
+    checking,
+};
 use host_executor::Library;
 use std::any::Any;
 use std::borrow::Cow;
@@ -63,6 +66,7 @@ impl Drop for LoadedCode {
 #[derive(Debug)]
 pub(crate) struct HostModule {
     code: Arc<LoadedCode>,
+    source: Option<SourceText>,
     log: String,
 }
 
@@ -100,7 +104,8 @@ impl HostModule {
         let text = ModuleText::of(image);
         // SAFETY: the caller's promise.
         let library = unsafe { Library::load(image) }.map_err(compile::error)?;
-        Ok(HostModule { code: LoadedCode::new(device, library, text), log })
+        let code = LoadedCode::new(device, library, text);
+        Ok(HostModule { code, source: SourceText::of(source), log })
     }
 }
 
@@ -147,6 +152,10 @@ impl Module for HostModule {
             not_found("global", format!("the module has no variable named {name:?}"))
         })?;
         Ok((address as u64, bytes))
+    }
+
+    fn source(&self) -> Option<&SourceText> {
+        self.source.as_ref()
     }
 
     fn log(&self) -> &str {

@@ -106,7 +106,7 @@ pub use event::{Event, EventOptions};
 pub use features::{Feature, Features};
 pub use module::{
     Kernel, KernelAttribute, LaunchConfig, LaunchLimits, LinkInput, LinkKind, LoadOptions, Module,
-    ModuleSource, Parameter,
+    ModuleSource, Parameter, SourceText,
 };
 pub use num_complex::Complex;
 pub use scalar::Scalar;

@@ -46,6 +46,39 @@ pub enum ModuleSource<'a> {
     File(&'a Path),
 }
 
+/// The text that a module was compiled from, and the options that it was compiled with.
+///
+/// ```
+/// use gpuarray::{LoadOptions, ModuleSource};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let text = r#"extern "C" __global__ void clear(REAL *x) { x[threadIdx.x] = 0; }"#;
+/// let source = ModuleSource::Source { text, name: "clear.cu", options: &["-DREAL=float"] };
+/// // SAFETY: the text has no variables whose initialisers would run.
+/// let module = unsafe { device.load_module(&source, &LoadOptions::default())? };
+/// let source = module.source().expect("the module was compiled from it");
+/// assert_eq!((source.text.as_str(), &source.options[..]), (text, &["-DREAL=float".to_owned()][..]));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceText {
+    /// The text.
+    pub text: String,
+    /// The options of the compiler.
+    pub options: Vec<String>,
+}
+
+impl SourceText {
+    /// Returns the text and the options of a module's source; `None` for compiled code.
+    pub fn of(source: &ModuleSource<'_>) -> Option<SourceText> {
+        let ModuleSource::Source { text, options, .. } = *source else { return None };
+        let options = options.iter().map(|&it| it.to_owned()).collect();
+        Some(SourceText { text: text.to_owned(), options })
+    }
+}
+
 /// Returns the bytes of a file with code.
 ///
 /// # Errors
@@ -228,6 +261,11 @@ pub trait Module: Send + Sync + Debug {
     /// # Errors
     /// The status `NOT_FOUND`, with the name, if there is none.
     fn global(&self, name: &str) -> Result<(u64, usize)>;
+
+    /// Returns what the module was compiled from; `None` for one that was loaded as code.
+    fn source(&self) -> Option<&SourceText> {
+        None
+    }
 
     /// Returns the messages of the compiler and the driver about the module; empty if there were
     /// none.

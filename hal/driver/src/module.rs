@@ -8,7 +8,7 @@ use codegen::compile::JitOptions;
 use codegen::compile::format::{Format, examine};
 use codegen::compile::{Compilation, compile_cached};
 use hal::error::{Error, Result};
-use hal::module::{Kernel, LoadOptions, Module, ModuleSource, file_bytes};
+use hal::module::{Kernel, LoadOptions, Module, ModuleSource, SourceText, file_bytes};
 use hal::status::Status;
 use std::any::Any;
 use std::borrow::Cow;
@@ -28,7 +28,10 @@ pub(super) struct LoadedCode {
 
 /// A module; its kernels keep the code.
 #[derive(Debug)]
-pub(super) struct DriverModule(Arc<LoadedCode>);
+pub(super) struct DriverModule {
+    code: Arc<LoadedCode>,
+    source: Option<SourceText>,
+}
 
 impl DriverModule {
     /// Loads or compiles a module.
@@ -67,7 +70,8 @@ impl DriverModule {
         let log = [compiled_log.trim(), loader_log.trim()].join("\n").trim().to_owned();
         let epoch = context.epoch();
         let context = context.clone();
-        Ok(DriverModule(Arc::new(LoadedCode { context, epoch, parameters, handle, log })))
+        let code = Arc::new(LoadedCode { context, epoch, parameters, handle, log });
+        Ok(DriverModule { code, source: SourceText::of(source) })
     }
 }
 
@@ -120,7 +124,7 @@ fn symbol(name: &str) -> Result<CString> {
 
 impl Module for DriverModule {
     fn kernel(&self, name: &str) -> Result<Arc<dyn Kernel>> {
-        let LoadedCode { context, epoch, handle, .. } = &*self.0;
+        let LoadedCode { context, epoch, handle, .. } = &*self.code;
         let text = symbol(name)?;
         let _scope = context.enter_for(*epoch)?;
         let mut function = 0;
@@ -133,11 +137,11 @@ impl Module for DriverModule {
             return Err(context.driver.error_with("kernel", Status::NOT_FOUND, &detail));
         }
         context.check("kernel", code)?;
-        Ok(Arc::new(DriverKernel::new(self.0.clone(), function, name)))
+        Ok(Arc::new(DriverKernel::new(self.code.clone(), function, name)))
     }
 
     fn global(&self, name: &str) -> Result<(u64, usize)> {
-        let LoadedCode { context, epoch, handle, .. } = &*self.0;
+        let LoadedCode { context, epoch, handle, .. } = &*self.code;
         let text = symbol(name)?;
         let _scope = context.enter_for(*epoch)?;
         let (mut address, mut bytes) = (0, 0);
@@ -153,8 +157,12 @@ impl Module for DriverModule {
         Ok((address, bytes))
     }
 
+    fn source(&self) -> Option<&SourceText> {
+        self.source.as_ref()
+    }
+
     fn log(&self) -> &str {
-        &self.0.log
+        &self.code.log
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -5,7 +5,7 @@ use crate::device::{Device, DeviceId};
 use crate::error::Result;
 use crate::event::Event;
 use crate::layers::{Call, Decorated, Layered, StreamLayer};
-use crate::module::{Kernel, KernelAttribute, LaunchConfig, Module, Parameter};
+use crate::module::{Kernel, KernelAttribute, LaunchConfig, Module, Parameter, SourceText};
 use crate::status::{Api, Status};
 use crate::stream::{Graph, Stream};
 use std::any::Any;
@@ -111,6 +111,10 @@ impl Module for Decorated<dyn Module> {
 
     fn global(&self, name: &str) -> Result<(u64, usize)> {
         self.call(Call::Lookup, |m| m.global(name))
+    }
+
+    fn source(&self) -> Option<&SourceText> {
+        self.inner.source()
     }
 
     fn log(&self) -> &str {

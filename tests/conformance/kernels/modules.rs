@@ -3,6 +3,7 @@
 use crate::context::{Context, error_of, expect_error};
 use crate::harness::{Outcome, tests};
 use crate::programs::{self, ONE, SOURCE, grid, launch, read, write};
+use gpuarray::signature::{self, Number, Signatures, ValueType};
 use gpuarray::{
     Device, DeviceArray, ErrorKind, Feature, KernelAttribute, LinkInput, LinkKind, LoadOptions,
     Module, ModuleSource, Result, Status,
@@ -18,6 +19,7 @@ tests![
     a_source_that_does_not_compile_is_reported_with_the_log needs [Kernels],
     warnings_of_the_compiler_are_in_the_log needs [Kernels],
     a_zero_in_a_text_is_refused needs [Kernels],
+    modules_from_source_carry_signatures needs [Kernels],
     compiled_code_is_loaded_from_bytes needs [Kernels],
     ptx_text_is_loaded needs [Ptx],
     a_module_is_loaded_from_a_file needs [Kernels],
@@ -146,6 +148,39 @@ fn a_zero_in_a_text_is_refused(context: &Context) -> Outcome {
     let module = programs::module(context)?;
     expect_error(module.kernel("a\0b"), kind, &["a\\0b", "zero"])?;
     expect_error(module.global("a\0b"), kind, &["a\\0b", "zero"])
+}
+
+fn modules_from_source_carry_signatures(context: &Context) -> Outcome {
+    let source = r#"
+        typedef NUMBER real;
+        extern "C" __global__ void axpy(real a, real *__restrict__ x, const real *y, size_t n) { x[n] += a * y[n]; }
+        template <typename T> __global__ void fill(T *x, T value) { *x = value; }
+        template __global__ void fill<int>(int *, int);
+    "#;
+    let module = load(&context.device, &text(source, &["-DNUMBER=double"]))?;
+    let shown = |name| signature::of(module.as_ref(), name).map(|it| it.to_string());
+    let axpy = "axpy(real a, real *__restrict__ x, const real *y, size_t n)";
+    assert_eq!(shown("axpy").as_deref(), Some(axpy));
+    let double = ValueType::Number(Number::Float(8));
+    let axpy = signature::of(module.as_ref(), "axpy").expect("it has one");
+    let types: Vec<_> = axpy.parameters.iter().map(|it| (it.of, it.is_pointer)).collect();
+    let size = ValueType::Number(Number::Unsigned(8));
+    assert_eq!(types, [(double, false), (double, true), (double, true), (size, false)]);
+    let fill = signature::of(module.as_ref(), "_Z4fillIiEvPT_S0_").expect("it has one");
+    assert!(fill.parameters.iter().all(|it| it.of == ValueType::Number(Number::Signed(4))));
+    assert_eq!(shown("none"), None);
+    // The same code without its text, and a text that is not that of the code.
+    let image = context.device.compile(source, "program.cu", &["-DNUMBER=double"])?.code;
+    let loaded = load(&context.device, &ModuleSource::Image(&image))?;
+    assert_eq!(signature::of(loaded.as_ref(), "axpy"), None);
+    let kernel = loaded.kernel("axpy")?;
+    if kernel.parameters()?.is_some() {
+        let other = Signatures::of(source, &["-DNUMBER=float"]);
+        assert_eq!(signature::of_kernel(&other, kernel.as_ref()), None);
+    }
+    let own = Signatures::of(source, &["-DNUMBER=double"]);
+    assert!(signature::of_kernel(&own, kernel.as_ref()).is_some());
+    Ok(())
 }
 
 fn compiled_code_is_loaded_from_bytes(context: &Context) -> Outcome {
