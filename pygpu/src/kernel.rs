@@ -4,6 +4,7 @@ mod argument_handlers;
 mod arguments;
 mod arrangement;
 mod config;
+mod declared;
 mod elementwise;
 mod fast;
 mod format;
@@ -23,16 +24,18 @@ use crate::texture::Bindings;
 pub(crate) use argument_handlers::{ArgumentHandler, In, Out, install as install_handlers};
 use arguments::{Place, Pushed};
 use config::config;
+pub(crate) use declared::Declared;
 pub(crate) use elementwise::ElementwiseLauncher;
 pub(crate) use fast::install;
 use format::{Format, Formats, struct_error};
 use gpuarray::launch::ArgumentList;
+use gpuarray::signature::Signature;
 use gpuarray::{Device, Error, Event, EventOptions, Kernel, KernelAttribute, LaunchConfig, Stream};
 use hal::nonblocking::attempt;
 use handlers::{Replaced, Target};
 use pyo3::exceptions::{PyAssertionError, PyAttributeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString, PyTuple};
+use pyo3::types::{PyBool, PyDict, PyInt, PyList, PyTuple};
 pub(crate) use reduction::ReductionLauncher;
 use std::sync::Arc;
 use std::time::Instant;
@@ -49,7 +52,8 @@ use std::time::Instant;
 ///
 /// - `args`, the kernel's arguments: arrays and other device memory, numpy's scalars, whose types
 ///   tell their sizes, records and arrays of numpy as structures, and host arrays in `In`, `Out`
-///   and `InOut`. A structure may be given by its components, and several parameters by one array,
+///   and `InOut`. Where the module was compiled from source, numbers of Python's and scalars of another type are
+///   converted to the parameter's type, and refused where it does not have their value. A structure may be given by its components, and several parameters by one array,
 ///   where they fit as PyCUDA packs them, each at a multiple of its alignment, and the driver tells the parameters;
 /// - `block`, a tuple of one to three extents of a block, in threads; it has to be there;
 /// - `grid`, a tuple of one to three extents of the grid, in blocks;
@@ -77,6 +81,8 @@ use std::time::Instant;
 /// ...     "__global__ void scale(float *x, float a) { x[threadIdx.x] *= a; }"
 /// ... )
 /// >>> scale = module.get_function("scale")
+/// >>> scale
+/// <Function scale(float *x, float a) of ...>
 /// >>> x = gpuarray.arange(3, dtype=np.float32)
 /// >>> scale(x, np.float32(2), block=(3, 1, 1), grid=(1, 1))
 /// >>> scale.prepare("Pf").prepared_call((1, 1), (3, 1, 1), x.gpudata, 10)
@@ -102,8 +108,8 @@ pub(crate) struct Function {
     formats: Formats,
     /// What the texture references of its module stand for.
     bindings: Arc<Bindings>,
-    /// The text that the module was compiled from, where it is known.
-    text: Option<Py<PyString>>,
+    /// Its parameters, where the text that the module was compiled from tells them.
+    declared: Option<Arc<Declared>>,
 }
 
 impl Function {
@@ -111,10 +117,10 @@ impl Function {
         kernel: Arc<dyn Kernel>,
         home: CurrentDevice,
         bindings: Arc<Bindings>,
-        text: Option<Py<PyString>>,
+        declared: Option<Arc<Declared>>,
     ) -> Function {
         let kernel = DeferredDrop::new(&home.device, kernel);
-        Function { kernel, home, formats: Formats::new(), bindings, text }
+        Function { kernel, home, formats: Formats::new(), bindings, declared }
     }
 
     /// Refuses an array of the host where the kernel has a pointer.
@@ -122,8 +128,8 @@ impl Function {
         if pushed != Pushed::Array {
             return Ok(());
         }
-        let text = self.text.as_ref().map(|text| text.bind(given.py()));
-        remedies::check_arrays(self.kernel.as_ref(), self.home.device.as_ref(), given, text)
+        let (kernel, device) = (self.kernel.as_ref(), self.home.device.as_ref());
+        remedies::check_arrays(kernel, device, given, self.declared.as_deref())
     }
 
     /// Launches with arguments that a call gave; errors say what to write in their place.
@@ -135,8 +141,10 @@ impl Function {
         stream: &Arc<dyn Stream>,
         cooperative: bool,
     ) -> PyResult<()> {
-        self.launch(given.py(), list, config, stream, cooperative)
-            .map_err(|error| to_python(remedies::explain(self.kernel.as_ref(), given, list, error)))
+        self.launch(given.py(), list, config, stream, cooperative).map_err(|error| {
+            let signature = self.declared.as_ref().map(|it| &it.signature);
+            to_python(remedies::explain(self.kernel.as_ref(), given, list, signature, error))
+        })
     }
 
     fn launch(
@@ -269,7 +277,7 @@ impl Function {
         let config = config(given(grid), block, shared)?;
         let queue = stream_argument(stream, &self.home)?;
         let (kernel, home) = (self.kernel.as_ref(), &self.home);
-        let target = Target { kernel, home, stream: &queue };
+        let target = Target { kernel, home, stream: &queue, declared: self.declared.as_deref() };
         let (mut list, mut replaced) = (ArgumentList::new(), Replaced::default());
         let pushed = handlers::push_all(args, &target, &mut list, &mut replaced)?;
         self.check_arrays(args, pushed)?;
@@ -543,8 +551,13 @@ impl Function {
     }
 
     /// The properties of `function_attribute` by their names in lower case.
-    fn __getattr__(slf: &Bound<'_, Self>, name: &str) -> PyResult<i32> {
+    fn __getattr__<'py>(slf: &Bound<'py, Self>, name: &str) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
+        if name == "__signature__"
+            && let Some(declared) = &slf.get().declared
+        {
+            return signature_of_call(slf, &declared.signature);
+        }
         let attributes = py.import("pygpu._driver.enumerations")?.getattr("function_attribute")?;
         let unknown =
             || PyAttributeError::new_err(format!("Function object has no attribute {name:?}"));
@@ -552,12 +565,53 @@ impl Function {
             return Err(unknown());
         }
         let attribute = attributes.get_item(name.to_uppercase()).map_err(|_| unknown())?;
-        slf.get().get_attribute(attribute.extract()?)
+        let value = slf.get().get_attribute(attribute.extract()?)?;
+        Ok(value.into_pyobject(py)?.into_any())
     }
 
     fn __repr__(&self) -> String {
-        format!("<Function {} of {}>", self.kernel.name(), self.home.device.id())
+        let declared = self.declared.as_ref().map(|it| it.signature.to_string());
+        let shown = declared.unwrap_or_else(|| self.kernel.name().to_owned());
+        format!("<Function {shown} of {}>", self.home.device.id())
     }
+}
+
+/// What `inspect.signature` shows of a kernel: its parameters, and the keywords of a call.
+fn signature_of_call<'py>(
+    function: &Bound<'py, Function>,
+    signature: &Signature,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = function.py();
+    let inspect = py.import("inspect")?;
+    let (class, keywords) =
+        (inspect.getattr("Parameter")?, py.import("keyword")?.getattr("iskeyword")?);
+    let positional = class.getattr("POSITIONAL_ONLY")?;
+    let parameters = PyList::empty(py);
+    for (position, parameter) in signature.parameters.iter().enumerate() {
+        let mut name = parameter.name.clone();
+        if name.is_empty() || keywords.call1((&name,))?.is_truthy()? {
+            name = format!("{name}_{position}");
+        }
+        let named = PyDict::new(py);
+        named.set_item("annotation", parameter.type_name())?;
+        parameters.append(class.call((name, &positional), Some(&named))?)?;
+    }
+    let only_named = class.getattr("KEYWORD_ONLY")?;
+    let (none, no, zero) = (py.None().into_bound(py), PyBool::new(py, false), PyInt::new(py, 0));
+    for (name, default) in [
+        ("block", &none),
+        ("grid", &none),
+        ("stream", &none),
+        ("shared", zero.as_any()),
+        ("texrefs", &none),
+        ("time_kernel", no.as_any()),
+        ("cooperative", no.as_any()),
+    ] {
+        let named = PyDict::new(py);
+        named.set_item("default", default)?;
+        parameters.append(class.call((name, &only_named), Some(&named))?)?;
+    }
+    inspect.getattr("Signature")?.call1((parameters,))
 }
 
 /// The time of work on a stream.

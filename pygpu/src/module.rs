@@ -5,16 +5,19 @@ use crate::deferred_drop::DeferredDrop;
 use crate::entries::Entries;
 use crate::errors::{OrRaise, to_python};
 use crate::integer::argument;
-use crate::kernel::Function;
+use crate::kernel::{Declared, Function};
 use crate::numpy_array;
 use crate::owner::Filled;
 use crate::texture::{Bindings, PyTextureObject};
-use gpuarray::{Error, LinkInput, LinkKind, LoadOptions, Module, ModuleSource};
+use gpuarray::signature::{self, Signatures};
+use gpuarray::{Error, Kernel, LinkInput, LinkKind, LoadOptions, Module, ModuleSource};
 use hal::module::read_regular;
 use hal::poison::Unpoisoned as _;
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyString};
+use pyo3::types::PyBytes;
 use pyo3::{PyTraverseError, PyVisit};
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -47,6 +50,35 @@ pub(crate) struct PyModuleObject {
     module: DeferredDrop<Arc<dyn Module>>,
     home: CurrentDevice,
     bindings: Arc<Bindings>,
+    /// What the texts that it was compiled from say of its kernels.
+    signatures: Mutex<Vec<Signatures>>,
+    /// The kernels that the program has asked for, of which each warns once.
+    declared: Mutex<HashMap<String, Arc<Declared>>>,
+}
+
+impl PyModuleObject {
+    fn new(module: DeferredDrop<Arc<dyn Module>>, home: CurrentDevice) -> PyModuleObject {
+        PyModuleObject {
+            module,
+            home,
+            bindings: Arc::default(),
+            signatures: Mutex::default(),
+            declared: Mutex::default(),
+        }
+    }
+
+    /// The parameters of a kernel, if a text tells them.
+    fn declared(&self, kernel: &dyn Kernel) -> Option<Arc<Declared>> {
+        let mut known = self.declared.lock().unpoisoned();
+        if let Some(declared) = known.get(kernel.name()) {
+            return Some(declared.clone());
+        }
+        let signatures = self.signatures.lock().unpoisoned();
+        let signature = signatures.iter().find_map(|it| signature::of_kernel(it, kernel))?;
+        let declared = Arc::new(Declared::new(signature, kernel));
+        known.insert(kernel.name().to_owned(), declared.clone());
+        Some(declared)
+    }
 }
 
 /// Returns an object for a variable of a module, made by a class of a Python module.
@@ -81,12 +113,25 @@ impl PyModuleObject {
     /// ------
     /// LogicError
     ///     The module has no such kernel.
-    fn get_function(slf: &Bound<'_, Self>, name: &str) -> PyResult<Function> {
-        let this = slf.get();
-        let kernel = this.module.kernel(name).or_raise()?;
-        // What SourceModule compiled; anybody else may set anything.
-        let text = slf.getattr_opt("_text")?.and_then(|text| text.cast_into::<PyString>().ok());
-        Ok(Function::new(kernel, this.home.clone(), this.bindings.clone(), text.map(Bound::unbind)))
+    fn get_function<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, Function>> {
+        let kernel = self.module.kernel(name).or_raise()?;
+        let declared = self.declared(kernel.as_ref());
+        let shown = declared.as_ref().map(|it| it.to_string());
+        let function = Function::new(kernel, self.home.clone(), self.bindings.clone(), declared);
+        let function = Bound::new(py, function)?;
+        if let Some(shown) = shown {
+            function.setattr(
+                intern!(py, "__doc__"),
+                format!("{shown}\n\nA kernel, which a call launches."),
+            )?;
+        }
+        Ok(function)
+    }
+
+    /// Has the module's kernels know their parameters by a text that it was compiled from, with these options.
+    fn _describe(&self, text: &str, options: Entries<String>) {
+        let options: Vec<_> = options.0.iter().map(String::as_str).collect();
+        self.signatures.lock().unpoisoned().push(Signatures::of(text, &options));
     }
 
     /// Returns where a variable of the module lies (`cuModuleGetGlobal`, `hipModuleGetGlobal`).
@@ -260,7 +305,7 @@ fn load(
     let module = py.detach(|| unsafe { home.device.load_module(source, options) });
     Ok(module.map(|module| {
         let module = DeferredDrop::new(&home.device, module);
-        PyModuleObject { module, home, bindings: Arc::default() }
+        PyModuleObject::new(module, home)
     }))
 }
 

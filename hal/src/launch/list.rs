@@ -90,6 +90,19 @@ impl<'a> ArgumentList<'a> {
         self.places.is_empty()
     }
 
+    /// Returns the bytes of the argument that was added last; `None` without one.
+    pub fn last_size(&self) -> Option<usize> {
+        self.places.last().map(|place| place.size.into())
+    }
+
+    /// Returns true if the arguments are not one for each parameter of a kernel, but are packed into its parameters.
+    ///
+    /// # Errors
+    /// As for [`ArgumentList::launch`].
+    pub fn is_packed(&self, kernel: &dyn Kernel) -> Result<bool> {
+        self.check(kernel).map(|packed| packed.is_some())
+    }
+
     /// Adds a value by its bytes: a structure, or several parameters with the padding between them.
     ///
     /// # Errors

@@ -367,6 +367,10 @@ impl<'py> Handler<'py> {
         Ok(Some(Handler { object: object.clone(), kind }))
     }
 
+    pub(super) fn array(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        self.object.get().array(py)
+    }
+
     /// The kernel's argument.
     pub(super) fn memory(&self) -> PyResult<Bound<'py, PyAny>> {
         match self.kind {

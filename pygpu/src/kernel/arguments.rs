@@ -98,19 +98,19 @@ pub(super) fn push_as<'a>(
             if number << unused >> unused != number {
                 return Err(out_of_range(value, code, place));
             }
-            push_number(list, &number.to_le_bytes()[..usize::from(bytes)], Number::Signed)
+            push_number(list, &number.to_le_bytes()[..usize::from(bytes)], ScalarKind::Signed)
         }
         Code::Unsigned(bytes @ ..8) => {
             let number = signed(value, code, place)?;
             if number < 0 || number >> (8 * u32::from(bytes)) != 0 {
                 return Err(out_of_range(value, code, place));
             }
-            push_number(list, &number.to_le_bytes()[..usize::from(bytes)], Number::Unsigned)
+            push_number(list, &number.to_le_bytes()[..usize::from(bytes)], ScalarKind::Unsigned)
         }
         Code::Unsigned(_) => {
             let number =
                 value.extract::<u64>().map_err(|error| not_whole(value, code, place, &error))?;
-            push_number(list, &number.to_ne_bytes(), Number::Unsigned)
+            push_number(list, &number.to_ne_bytes(), ScalarKind::Unsigned)
         }
         Code::Bool => push_bytes(list, [u8::from(value.is_truthy()?)]),
         Code::Half => {
@@ -284,8 +284,8 @@ pub(super) fn managed<'py>(
 }
 
 /// What a number of numpy's is to a kernel.
-#[derive(Clone, Copy)]
-enum Number {
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum ScalarKind {
     Signed,
     Unsigned,
     Float,
@@ -293,10 +293,10 @@ enum Number {
 }
 
 /// One of numpy's scalar types: its class, its bytes, and what it is.
-type ScalarType = (usize, usize, Number);
+type ScalarType = (usize, usize, ScalarKind);
 
 /// numpy's scalar types whose values kernels take: the bytes of this one, and what it is.
-fn scalar_type(value: Object<'_, '_>) -> Option<(usize, Number)> {
+fn scalar_type(value: Object<'_, '_>) -> Option<(usize, ScalarKind)> {
     static TYPES: PyOnceLock<Vec<ScalarType>> = PyOnceLock::new();
     let py = value.py();
     let types = TYPES.get_or_init(py, || {
@@ -304,22 +304,22 @@ fn scalar_type(value: Object<'_, '_>) -> Option<(usize, Number)> {
         // The most common ones first.
         const LONG: usize = size_of::<std::ffi::c_long>();
         let types = [
-            (NPY_FLOAT, 4, Number::Float),
-            (NPY_INT, 4, Number::Signed),
-            (NPY_DOUBLE, 8, Number::Float),
-            (NPY_LONG, LONG, Number::Signed),
-            (NPY_UINT, 4, Number::Unsigned),
-            (NPY_ULONG, LONG, Number::Unsigned),
-            (NPY_LONGLONG, 8, Number::Signed),
-            (NPY_ULONGLONG, 8, Number::Unsigned),
-            (NPY_CFLOAT, 8, Number::Complex),
-            (NPY_CDOUBLE, 16, Number::Complex),
-            (NPY_HALF, 2, Number::Float),
-            (NPY_SHORT, 2, Number::Signed),
-            (NPY_USHORT, 2, Number::Unsigned),
-            (NPY_BYTE, 1, Number::Signed),
-            (NPY_UBYTE, 1, Number::Unsigned),
-            (NPY_BOOL, 1, Number::Unsigned),
+            (NPY_FLOAT, 4, ScalarKind::Float),
+            (NPY_INT, 4, ScalarKind::Signed),
+            (NPY_DOUBLE, 8, ScalarKind::Float),
+            (NPY_LONG, LONG, ScalarKind::Signed),
+            (NPY_UINT, 4, ScalarKind::Unsigned),
+            (NPY_ULONG, LONG, ScalarKind::Unsigned),
+            (NPY_LONGLONG, 8, ScalarKind::Signed),
+            (NPY_ULONGLONG, 8, ScalarKind::Unsigned),
+            (NPY_CFLOAT, 8, ScalarKind::Complex),
+            (NPY_CDOUBLE, 16, ScalarKind::Complex),
+            (NPY_HALF, 2, ScalarKind::Float),
+            (NPY_SHORT, 2, ScalarKind::Signed),
+            (NPY_USHORT, 2, ScalarKind::Unsigned),
+            (NPY_BYTE, 1, ScalarKind::Signed),
+            (NPY_UBYTE, 1, ScalarKind::Unsigned),
+            (NPY_BOOL, 1, ScalarKind::Unsigned),
         ];
         types
             .into_iter()
@@ -335,13 +335,38 @@ fn scalar_type(value: Object<'_, '_>) -> Option<(usize, Number)> {
     types.iter().find(|(known, ..)| *known == class).map(|&(_, size, kind)| (size, kind))
 }
 
+/// A number: its bytes with zeros behind them.
+#[derive(Clone, Copy)]
+pub(super) struct Scalar {
+    pub(super) word: u128,
+    pub(super) size: usize,
+    pub(super) kind: ScalarKind,
+}
+
+/// The value of a scalar of numpy's that kernels take; `None` for any other object.
+pub(super) fn scalar(value: Object<'_, '_>) -> Option<Scalar> {
+    let (size, kind) = scalar_type(value)?;
+    let mut word = 0u128;
+    // SAFETY: the scalar has so many bytes, at most 16, which the call copies.
+    unsafe {
+        let target = (&raw mut word).cast();
+        PY_ARRAY_API.PyArray_ScalarAsCtype(value.py(), value.as_ptr(), target);
+    }
+    Some(Scalar { word, size, kind })
+}
+
+/// Adds a number.
+pub(super) fn push_scalar(scalar: Scalar, list: &mut ArgumentList<'_>) -> PyResult<()> {
+    push_number(list, &scalar.word.to_ne_bytes()[..scalar.size], scalar.kind)
+}
+
 /// Adds a number by its bytes.
-fn push_number(list: &mut ArgumentList<'_>, bytes: &[u8], kind: Number) -> PyResult<()> {
+fn push_number(list: &mut ArgumentList<'_>, bytes: &[u8], kind: ScalarKind) -> PyResult<()> {
     let pushed = match kind {
-        Number::Signed => list.integer(bytes, true),
-        Number::Unsigned => list.integer(bytes, false),
-        Number::Float => list.number(bytes, bytes.len()),
-        Number::Complex => list.number(bytes, bytes.len() / 2),
+        ScalarKind::Signed => list.integer(bytes, true),
+        ScalarKind::Unsigned => list.integer(bytes, false),
+        ScalarKind::Float => list.number(bytes, bytes.len()),
+        ScalarKind::Complex => list.number(bytes, bytes.len() / 2),
     };
     pushed.or_raise()
 }
@@ -362,7 +387,11 @@ pub(super) fn push<'a>(value: Object<'a, '_>, list: &mut ArgumentList<'a>) -> Py
     if push_exact_memory(value, list)? {
         return Ok(Pushed::Done);
     }
-    if push_scalar(value, list)? || push_memory(value, list)? {
+    if let Some(scalar) = scalar(value) {
+        push_scalar(scalar, list)?;
+        return Ok(Pushed::Done);
+    }
+    if push_memory(value, list)? {
         return Ok(Pushed::Done);
     }
     push_structure_of(value, list)
@@ -374,23 +403,10 @@ pub(super) fn push_kept(value: Object<'_, '_>, list: &mut ArgumentList<'_>) -> P
         list.kept_memory(address, memory.clone(), Access::Write);
         return Ok(Pushed::Done);
     }
-    match push_scalar(value, list)? {
-        true => Ok(Pushed::Done),
-        false => push_structure_of(value, list),
+    match scalar(value) {
+        Some(scalar) => push_scalar(scalar, list).map(|()| Pushed::Done),
+        None => push_structure_of(value, list),
     }
-}
-
-/// Adds a number of numpy's; false for any other object.
-fn push_scalar(value: Object<'_, '_>, list: &mut ArgumentList<'_>) -> PyResult<bool> {
-    let Some((size, kind)) = scalar_type(value) else { return Ok(false) };
-    let mut number = 0u128;
-    // SAFETY: the scalar has so many bytes, at most 16, which the call copies.
-    unsafe {
-        let target = (&raw mut number).cast();
-        PY_ARRAY_API.PyArray_ScalarAsCtype(value.py(), value.as_ptr(), target);
-    }
-    push_number(list, &number.to_ne_bytes()[..size], kind)?;
-    Ok(true)
 }
 
 /// Adds an array of numpy, a record or bytes.

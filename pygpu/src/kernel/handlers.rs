@@ -3,12 +3,14 @@
 
 use super::argument_handlers::Handler;
 use super::arguments::{self, Pushed, interface};
+use super::declared::{Declared, Elements, is_number};
 use super::remedies;
 use crate::current_device::CurrentDevice;
 use crate::errors::{OrRaise, to_python};
 use crate::stream::by_handle;
 use gpuarray::launch::ArgumentList;
 use gpuarray::{Error, EventOptions, Kernel, Stream};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::sync::Arc;
@@ -18,6 +20,8 @@ pub(super) struct Target<'a> {
     pub(super) kernel: &'a dyn Kernel,
     pub(super) home: &'a CurrentDevice,
     pub(super) stream: &'a Arc<dyn Stream>,
+    /// The types of the parameters, where they are known.
+    pub(super) declared: Option<&'a Declared>,
 }
 
 /// What stands behind the arguments of a call; empty for most calls.
@@ -38,35 +42,76 @@ pub(super) fn push_all<'a, 'py>(
     list: &mut ArgumentList<'a>,
     replaced: &mut Replaced<'py>,
 ) -> PyResult<Pushed> {
-    let mut all = Pushed::Done;
-    for value in given.iter_borrowed() {
-        let pushed = match arguments::push(value, list)? {
-            Pushed::Not => push_replaced(&value, given, target, list, replaced)?,
-            pushed => pushed,
-        };
-        all = all.min(pushed);
+    let declared = target.declared.filter(|it| it.len() == given.len());
+    let mut pushed = match push_each(given, target, declared, list, replaced) {
+        // What a parameter does not have may be part of another.
+        Err(error) if declared.is_some() && is_packed(given, target, &error) => None,
+        pushed => pushed?,
+    };
+    if pushed.is_none() {
+        (*list, *replaced) = (ArgumentList::new(), Replaced::default());
+        pushed = push_each(given, target, None, list, replaced)?;
     }
     if replaced.handlers.iter().any(Handler::copies) {
         check_capture(target.stream)?;
     }
-    Ok(all)
+    Ok(pushed.unwrap_or(Pushed::Done))
+}
+
+/// As [`push_all`], by the types of the parameters; `None` if the arguments are not one for each of them.
+#[inline]
+fn push_each<'a, 'py>(
+    given: &'a Bound<'py, PyTuple>,
+    target: &Target<'_>,
+    declared: Option<&Declared>,
+    list: &mut ArgumentList<'a>,
+    replaced: &mut Replaced<'py>,
+) -> PyResult<Option<Pushed>> {
+    let mut all = Pushed::Done;
+    for (position, value) in given.iter_borrowed().enumerate() {
+        let pushed = match declared {
+            None => arguments::push(value, list)?,
+            Some(declared) => match declared.push(position, value, list)? {
+                Some(pushed) => pushed,
+                None => return Ok(None),
+            },
+        };
+        all = all.min(match pushed {
+            Pushed::Not => push_replaced(&value, given, target, declared, list, replaced)?,
+            pushed => pushed,
+        });
+    }
+    Ok(Some(all))
+}
+
+/// True if arguments that were refused one by one are parts of structures, or several parameters in an array.
+#[cold]
+fn is_packed(given: &Bound<'_, PyTuple>, target: &Target<'_>, error: &PyErr) -> bool {
+    let (mut list, mut replaced) = (ArgumentList::new(), Replaced::default());
+    error.is_instance_of::<PyTypeError>(given.py())
+        && push_each(given, target, None, &mut list, &mut replaced).is_ok()
+        && list.is_packed(target.kernel).unwrap_or(false)
 }
 
 fn push_replaced<'py>(
     value: &Bound<'py, PyAny>,
     given: &Bound<'py, PyTuple>,
     target: &Target<'_>,
+    declared: Option<&Declared>,
     list: &mut ArgumentList<'_>,
     replaced: &mut Replaced<'py>,
 ) -> PyResult<Pushed> {
     let position = list.len();
     let memory = match Handler::of(value)? {
         Some(handler) => {
+            if let Some(declared) = declared {
+                declared.check_array(position, handler.array(given.py())?.bind(given.py()))?;
+            }
             let memory = handler.memory()?;
             replaced.handlers.push(handler);
             Some(memory)
         }
-        None => stands_for(value, target)?,
+        None => stands_for(value, position, target, declared)?,
     };
     if let Some(memory) = memory {
         let pushed = match arguments::push_kept(memory.as_borrowed(), list)? {
@@ -81,7 +126,13 @@ fn push_replaced<'py>(
     }
     let parameters = target.kernel.parameters().or_raise()?;
     let parameter = parameters.filter(|all| all.len() == given.len());
-    Err(remedies::invalid_type(position, value, parameter.map(|all| all[position])))
+    let parameter = parameter.map(|all| all[position]);
+    if let Some(declared) = target.declared.filter(|it| it.len() != given.len())
+        && is_number(value)?
+    {
+        return Err(declared.wrong_count(given.len()));
+    }
+    Err(remedies::invalid_type(position, value, parameter, declared.map(|it| &it.signature)))
 }
 
 /// Refuses handlers that copy during the call where the stream captures: its graph would run the kernel alone.
@@ -100,9 +151,17 @@ fn check_capture(stream: &Arc<dyn Stream>) -> PyResult<()> {
 /// none.
 fn stands_for<'py>(
     value: &Bound<'py, PyAny>,
+    position: usize,
     target: &Target<'_>,
+    declared: Option<&Declared>,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
     if let Some((interface, number)) = interface(value)? {
+        if let Some(declared) = declared
+            && let Ok(text) = interface.get_item("typestr")
+            && let Some(elements) = text.extract().ok().and_then(Elements::of_typestr)
+        {
+            declared.check_elements(value.py(), position, elements)?;
+        }
         order_behind_owner(value, &interface, target.home, target.stream)?;
         return Ok(Some(number.into_pyobject(value.py())?.into_any()));
     }

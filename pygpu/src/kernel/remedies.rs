@@ -1,12 +1,14 @@
 //! What to write in place of an argument that a kernel cannot take: all of it is for calls that are refused.
 
 use super::arguments::managed;
+use super::declared::Declared;
 use crate::allocation::DeviceAllocation;
 use crate::array::GPUArray;
 use crate::errors::OrRaise;
 use crate::numpy_array::{self, type_name};
 use crate::pool::PooledDeviceAllocation;
 use gpuarray::launch::ArgumentList;
+use gpuarray::signature::Signature;
 use gpuarray::{Device, Error, ErrorKind, Kernel, Parameter};
 use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::PyTypeError;
@@ -15,7 +17,7 @@ use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList, PyString, PyTuple};
 
 const COPY: &str = "driver.In(x), Out or InOut copies it for the call, gpuarray.to_gpu(x) once";
 
-const ADDRESS: &str = "pass an array or device memory, or np.uintp(address)";
+pub(super) const ADDRESS: &str = "pass an array or device memory, or np.uintp(address)";
 
 /// The error of PyCUDA for an argument that kernels do not take.
 #[cold]
@@ -23,9 +25,12 @@ pub(super) fn invalid_type(
     position: usize,
     value: &Bound<'_, PyAny>,
     parameter: Option<Parameter>,
+    signature: Option<&Signature>,
 ) -> PyErr {
+    let declared = signature.and_then(|it| it.parameters.get(position));
+    let declared = declared.map_or_else(String::new, |it| format!(", {it}"));
     PyTypeError::new_err(format!(
-        "invalid type on parameter #{position} (0-based): {} is of type {}; {}",
+        "invalid type on parameter #{position} (0-based){declared}: {} is of type {}; {}",
         shown(value),
         type_name(value),
         remedy(value, parameter)
@@ -33,7 +38,7 @@ pub(super) fn invalid_type(
 }
 
 /// A value in at most a few words.
-fn shown(value: &Bound<'_, PyAny>) -> String {
+pub(super) fn shown(value: &Bound<'_, PyAny>) -> String {
     const MOST: usize = 40;
     let text = value.repr().map_or_else(|_| "it".into(), |text| text.to_string());
     match text.char_indices().nth(MOST) {
@@ -96,12 +101,16 @@ pub(super) fn explain(
     kernel: &dyn Kernel,
     given: &Bound<'_, PyTuple>,
     list: &ArgumentList<'_>,
+    signature: Option<&Signature>,
     error: Error,
 ) -> Error {
     if error.kind() != ErrorKind::InvalidArgument || error.call() != "launch" {
         return error;
     }
     let Ok(Some(parameters)) = kernel.parameters() else { return error };
+    if let Some(signature) = signature.filter(|_| list.len() != parameters.len()) {
+        return Error::invalid("launch", format!("{}; it is {signature}", error.detail()));
+    }
     let position = list.misfit(parameters).filter(|_| list.len() == parameters.len());
     let Some(position) = position.filter(|_| given.len() == parameters.len()) else { return error };
     let Ok(value) = given.get_item(position) else { return error };
@@ -155,14 +164,13 @@ pub(super) fn check_arrays(
     kernel: &dyn Kernel,
     device: &dyn Device,
     given: &Bound<'_, PyTuple>,
-    text: Option<&Bound<'_, PyString>>,
+    declared: Option<&Declared>,
 ) -> PyResult<()> {
     let parameters = kernel.parameters().or_raise()?;
-    let pointers = match parameters {
-        Some(all) if all.iter().all(|it| it.is_pointer.is_some()) => {
-            all.iter().map(|it| it.is_pointer == Some(true)).collect()
-        }
-        _ => text.and_then(|text| pointers(text.to_str().ok()?, kernel.name())).unwrap_or_default(),
+    let pointers: Vec<_> = match (declared, parameters) {
+        (Some(declared), _) => (0..declared.len()).map(|it| declared.is_pointer(it)).collect(),
+        (None, Some(all)) => all.iter().map(|it| it.is_pointer == Some(true)).collect(),
+        (None, None) => Vec::new(),
     };
     if pointers.len() != given.len() {
         return Ok(());
@@ -196,52 +204,4 @@ fn is_address(array: &Bound<'_, PyUntypedArray>, device: &dyn Device) -> bool {
             .call_method0("item")
             .and_then(|item| item.extract())
             .is_ok_and(|address| device.address_range(address).is_ok())
-}
-
-/// Which parameters of a kernel are pointers, by its declaration in a text; `None` where the text has none that is
-/// plain to read, which macros and templates are not.
-fn pointers(text: &str, kernel: &str) -> Option<Vec<bool>> {
-    let text = without_comments(text);
-    let is_word = |it: char| it.is_ascii_alphanumeric() || it == '_';
-    let list = text.split("__global__").skip(1).find_map(|declaration| {
-        let (head, rest) = declaration.split_once('(')?;
-        // Launch bounds have parentheses of their own.
-        let (head, rest) = match head.trim_end().ends_with("__launch_bounds__") {
-            true => rest.split_once(')')?.1.split_once('(')?,
-            false => (head, rest),
-        };
-        (head.trim_end().rsplit(|it| !is_word(it)).next() == Some(kernel)).then_some(rest)
-    })?;
-    let (mut found, mut depth, mut is_pointer, mut is_empty) = (Vec::new(), 0, false, true);
-    for letter in list.chars() {
-        match letter {
-            ')' | ',' if depth == 0 => {
-                if !is_empty || letter == ',' || !found.is_empty() {
-                    found.push(is_pointer);
-                }
-                if letter == ')' {
-                    return Some(found);
-                }
-                (is_pointer, is_empty) = (false, true);
-            }
-            '(' | '<' | '{' => depth += 1,
-            ')' | '>' | '}' => depth -= 1,
-            '*' | '[' if depth == 0 => is_pointer = true,
-            _ => is_empty &= letter.is_whitespace(),
-        }
-    }
-    None
-}
-
-fn without_comments(text: &str) -> String {
-    let mut result = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(start) = rest.find("//").into_iter().chain(rest.find("/*")).min() {
-        let (before, comment) = rest.split_at(start);
-        result.push_str(before);
-        result.push(' ');
-        let (end, skipped) = if comment.starts_with("//") { ("\n", 0) } else { ("*/", 2) };
-        rest = comment.find(end).map_or("", |at| &comment[at + skipped..]);
-    }
-    result + rest
 }

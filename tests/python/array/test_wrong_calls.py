@@ -56,6 +56,10 @@ class World:
         self.host = np.arange(6, dtype=np.float32)
         self.module = compiler.SourceModule(SOURCE)
         self.scale = self.module.get_function("scale")
+        code = driver.module_from_buffer(compiler.compile(SOURCE))
+        self.code, self.double_code, self.shift_code = map(
+            code.get_function, ("scale", "double_scale", "shift")
+        )
         self.prepared = self.module.get_function("scale").prepare("Pf")
         self.double_scale = self.module.get_function("double_scale")
         self.shift = self.module.get_function("shift")
@@ -112,27 +116,27 @@ CALLS = {
     "Python float": (
         TypeError,
         ["parameter #1 (0-based)", "2.0", "np.float32(2.0)"],
-        lambda w: w.scale(w.x, 2.0, **BLOCK),
+        lambda w: w.code(w.x, 2.0, **BLOCK),
     ),
     "Python double": (
         TypeError,
         ["parameter #1 (0-based)", "2.0", "np.float64(2.0)"],
-        lambda w: w.double_scale(w.d, 2.0, **BLOCK),
+        lambda w: w.double_code(w.d, 2.0, **BLOCK),
     ),
     "Python int": (
         TypeError,
         ["parameter #1 (0-based)", "2", "np.int32(2)", "np.float32(2)"],
-        lambda w: w.scale(w.x, 2, **BLOCK),
+        lambda w: w.code(w.x, 2, **BLOCK),
     ),
     "Python bool": (
         TypeError,
         ["parameter #1 (0-based)", "np.bool_(True)"],
-        lambda w: w.scale(w.x, True, **BLOCK),
+        lambda w: w.code(w.x, True, **BLOCK),
     ),
     "Python complex": (
         TypeError,
         ["parameter #1 (0-based)", "np.complex64"],
-        lambda w: w.scale(w.x, 1j, **BLOCK),
+        lambda w: w.code(w.x, 1j, **BLOCK),
     ),
     "list": (
         TypeError,
@@ -364,13 +368,13 @@ def test_the_table_is_long_enough():
 SIZES = {
     "size of a number": (
         ["argument 1", "scale", "8 bytes", "4", "np.float32(2.0)"],
-        lambda w: w.scale(w.x, np.float64(2), **BLOCK),
+        lambda w: w.code(w.x, np.float64(2), **BLOCK),
     ),
     "size of an integer": (
         ["argument 2", "8 bytes", "4", "np.int32"],
-        lambda w: w.shift(w.x, w.record[:1].tobytes(), np.int64(2**40), **BLOCK),
+        lambda w: w.shift_code(w.x, w.record[:1].tobytes(), np.int64(2**40), **BLOCK),
     ),
-    "swapped": (["argument 0", "4 bytes", "8"], lambda w: w.scale(np.float32(2), w.x, **BLOCK)),
+    "swapped": (["argument 0", "4 bytes", "8"], lambda w: w.code(np.float32(2), w.x, **BLOCK)),
     "one is missing": (
         ["scale", "2 arguments", "4 bytes", "1 was given"],
         lambda w: w.scale(w.x, **BLOCK),

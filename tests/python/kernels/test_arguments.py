@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from device import BACKEND, needs_parameters
 
-from pygpu import driver, gpuarray
+from pygpu import compiler, driver, gpuarray
 from pygpu.compiler import SourceModule
 from pygpu.tools import DeviceMemoryPool
 
@@ -314,14 +314,14 @@ def test_integers_that_arrive_in_a_packed_block_arrive(seed):
 
 @needs_parameters
 def test_an_integer_may_have_another_size_where_it_arrives_whole():
-    module = SourceModule(
-        """
+    # Code that tells no types.
+    source = """
         __global__ void narrow(int n, long long *out) { out[0] = n; }
         __global__ void wide(size_t n, long long *out) { out[0] = n; }
         __global__ void last(long long *out, int n) { out[0] = n; }
         __global__ void real(double x, long long *out) { out[0] = (long long)x; }
-        """
-    )
+    """
+    module = driver.module_from_buffer(compiler.compile(source))
     out = gpuarray.zeros(1, np.int64)
     narrow, wide, last, real = map(module.get_function, ("narrow", "wide", "last", "real"))
     for value in (np.int64(-7), np.array([5]), np.uint64(2**31 - 1)):
@@ -345,7 +345,7 @@ def test_an_integer_may_have_another_size_where_it_arrives_whole():
 @needs_parameters
 def test_a_scalar_of_a_wrong_size_is_named_with_its_dtype():
     text = "__global__ void set(float *a, float x, short n) { a[0] = x + n; }"
-    function = SourceModule(text).get_function("set")
+    function = driver.module_from_buffer(compiler.compile(text)).get_function("set")
     a = gpuarray.zeros(1, np.float32)
     for arguments, message in [
         ((np.float64(1), np.int16(1)), r"1 .* is float64 of 8 bytes; .* 4; np\.float32\(1\.0\)"),

@@ -33,6 +33,7 @@ OTHER_TEXTS = {
     "suffixes of sizes": {"KIB", "MIB", "GIB", "TIB"},
     "symbols and forms of code": {"AMDGPU", "CUBIN", "NVRTC", "PTX"},
     "what an address is": {"UUID"},
+    "kinds of parameters": {"KEYWORD_ONLY", "POSITIONAL_ONLY"},
     "keys of the flags of arrays": {"C_CONTIGUOUS", "F_CONTIGUOUS"},
     "set for a compiler": {"HIP_PLATFORM"},
     "variables of numba's modules": {"USE_NV_BINDING"},

@@ -34,6 +34,16 @@ def check_arch(arch: str | None) -> None:
         warn("trying to compile for a compute capability higher than selected GPU", stacklevel=3)
 
 
+def _options(options: Sequence[str] | None) -> list[str]:
+    """The options of a compilation that passes these."""
+    return list(compiler.DEFAULT_NVCC_FLAGS if options is None else options)
+
+
+def _unit(source: str, no_extern_c: bool) -> str:
+    """What is compiled of a program."""
+    return str(source) if no_extern_c else f'extern "C" {{\n{source}\n}}'
+
+
 class CudaModule:
     """The base of the classes of compiled modules.
 
@@ -121,8 +131,7 @@ class SourceModule(CudaModule):
         how = nvcc, options, keep, no_extern_c, arch, code, cache_dir, include_dirs
         self._given = source, *how
         self.module = module_from_buffer(compiler.compile(*self._given))
-        # Errors of launches tell pointers by it.
-        self.module._text = str(source)
+        self.module._describe(_unit(source, no_extern_c), _options(options))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """What copies and pickles are made of, which compile the source for their own device."""
@@ -182,6 +191,7 @@ class DynamicModule(CudaModule):
         check_arch(arch)
         self._compile_arguments = (nvcc, keep, no_extern_c, arch, code, cache_dir, include_dirs)
         self.cuda_libdir = cuda_libdir
+        self._texts: list[tuple[str, list[str]]] = []
 
     def _open_linker(self) -> Linker:
         if self.linker is None:
@@ -204,8 +214,9 @@ class DynamicModule(CudaModule):
                 f"DynamicModule.add_source: the backend {backend} has no PTX to link; "
                 "SourceModule and DynamicSourceModule compile one source there"
             )
-        options = compiler.DEFAULT_NVCC_FLAGS if nvcc_options is None else nvcc_options
+        options = _options(nvcc_options)
         nvcc, keep, no_extern_c, arch, code, cache_dir, include_dirs = self._compile_arguments
+        self._texts.append((_unit(source, no_extern_c), options))
         ptx = compiler.compile(
             source,
             nvcc,
@@ -246,6 +257,8 @@ class DynamicModule(CudaModule):
         """Links what was added, and loads it."""
         linker, self.linker = self._open_linker(), None
         self.module = linker.link_module()
+        for text, options in self._texts:
+            self.module._describe(text, options)
         return self
 
 
@@ -299,7 +312,7 @@ class DynamicSourceModule(DynamicModule):
                 "DynamicSourceModule: kernels that launch kernels need the backend cuda; this is "
                 f"{_core.choose_backend()}"
             )
-        options = list(compiler.DEFAULT_NVCC_FLAGS if options is None else options)
+        options = _options(options)
         if "-rdc=true" not in options:
             options.append("-rdc=true")
         self.add_source(source, options)
