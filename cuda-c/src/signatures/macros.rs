@@ -17,6 +17,9 @@ enum Macro {
     Unsure,
 }
 
+/// The most conditions inside one another.
+const DEEPEST: usize = 256;
+
 /// One `#if`.
 struct Condition {
     /// Whether the lines are compiled; `None` if the text does not tell.
@@ -55,6 +58,9 @@ pub(super) fn expanded(text: &str, options: &[&str]) -> Option<String> {
             Some(directive) => expander.directive(directive.trim_start()),
             None if expander.is_compiled() == Some(false) => {}
             None => expander.expand(line, &mut Vec::new())?,
+        }
+        if expander.conditions.len() > DEEPEST {
+            return None;
         }
         expander.result.push('\n');
     }
@@ -136,12 +142,15 @@ impl Expander {
 
     /// Whether the lines of all conditions are compiled.
     fn is_compiled(&self) -> Option<bool> {
-        let all = self.conditions.iter().map(|it| it.holds);
-        all.fold(Some(true), |all, it| match (all, it) {
-            (Some(false), _) | (_, Some(false)) => Some(false),
-            (Some(true), Some(true)) => Some(true),
-            _ => None,
-        })
+        let mut all = Some(true);
+        for condition in &self.conditions {
+            match condition.holds {
+                Some(false) => return Some(false),
+                Some(true) => {}
+                None => all = None,
+            }
+        }
+        all
     }
 
     fn open(&mut self, condition: Condition) {

@@ -45,6 +45,10 @@ struct Type {
 const UNKNOWN: Type =
     Type { of: ValueType::Unknown, pointers: 0, is_const: false, of_template: None };
 
+/// The most tokens between `<` and `>`, and the most types inside one another.
+const LONGEST: usize = 2000;
+const DEEPEST: usize = 16;
+
 /// A type and a name that has it.
 struct Declarator {
     of: Type,
@@ -118,6 +122,11 @@ impl<'a> Reader<'a> {
         Some(at + 1)
     }
 
+    /// As [`Tokens::behind_angles`], for what is no longer than a program writes it.
+    fn behind_angles(&self, open: usize, end: usize) -> Option<usize> {
+        self.tokens.behind_angles(open, end.min(open + LONGEST))
+    }
+
     fn end_of_statement(&self, from: usize) -> usize {
         let mut at = from;
         while at < self.tokens.len() && self.tokens.at(at) != ";" {
@@ -135,7 +144,7 @@ impl<'a> Reader<'a> {
     }
 
     fn read_template(&mut self, open: usize) -> usize {
-        let Some(end) = self.tokens.behind_angles(open, self.tokens.len()) else { return open };
+        let Some(end) = self.behind_angles(open, self.tokens.len()) else { return open };
         let parts = self.parts(open + 1..end - 1);
         let name = |part: Range<usize>| {
             let end = part.clone().find(|&it| self.tokens.at(it) == "=").unwrap_or(part.end);
@@ -156,7 +165,7 @@ impl<'a> Reader<'a> {
                     start = at + 1;
                 }
                 "(" | "[" | "{" => at = self.tokens.partner(at).unwrap_or(at),
-                "<" => at = self.tokens.behind_angles(at, all.end).map_or(at, |it| it - 1),
+                "<" => at = self.behind_angles(at, all.end).map_or(at, |it| it - 1),
                 _ => {}
             }
             at += 1;
@@ -172,7 +181,7 @@ impl<'a> Reader<'a> {
         let mut base: Option<Type> = None;
         for part in self.parts(start..end) {
             let declared = match base {
-                None => self.declarator(part.clone()),
+                None => self.declarator(part.clone(), 0),
                 // Behind a comma are only stars and a name.
                 Some(of) => {
                     let stars = part.clone().filter(|&it| self.tokens.at(it) == "*").count();
@@ -219,7 +228,7 @@ impl<'a> Reader<'a> {
         let name = tokens.at(start);
         let of = match tokens.at(start + 1) {
             "=" if self.template.is_none() => {
-                self.declarator(start + 2..end).filter(|it| it.name.is_empty()).map(|it| it.of)
+                self.declarator(start + 2..end, 0).filter(|it| it.name.is_empty()).map(|it| it.of)
             }
             _ => None,
         };
@@ -231,7 +240,7 @@ impl<'a> Reader<'a> {
 
     fn read_class(&mut self, start: usize) {
         let mut at = start;
-        while at < self.tokens.len() {
+        while at < self.tokens.len().min(start + 64) {
             match self.tokens.at(at) {
                 "class" | "struct" => at += 1,
                 "[" => at = self.tokens.partner(at).unwrap_or(at) + 1,
@@ -269,7 +278,7 @@ impl<'a> Reader<'a> {
                 }
                 "[" => at = tokens.partner(at).unwrap_or(at),
                 // What a template is specialised or made for has the parameters of that.
-                "<" => match tokens.behind_angles(at, tokens.len()) {
+                "<" => match self.behind_angles(at, tokens.len()) {
                     Some(behind) if tokens.at(behind) == "(" => return behind,
                     Some(behind) => at = behind - 1,
                     None => return at,
@@ -309,7 +318,7 @@ impl<'a> Reader<'a> {
         }
         let parameter = |part: Range<usize>| {
             let end = self.default_value(part.clone());
-            let declared = self.declarator(part.start..end)?;
+            let declared = self.declarator(part.start..end, 0)?;
             let Type { of, pointers, is_const, of_template } = declared.of;
             let of = match pointers {
                 0 | 1 => of,
@@ -337,7 +346,10 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a type, and the name behind it if there is one; `None` for what is no plain declaration.
-    fn declarator(&self, part: Range<usize>) -> Option<Declarator> {
+    fn declarator(&self, part: Range<usize>, depth: usize) -> Option<Declarator> {
+        if depth > DEEPEST {
+            return None;
+        }
         let tokens = self.tokens;
         let mut words: Vec<&str> = Vec::new();
         let (mut base, mut written) = (None::<Type>, String::new());
@@ -382,7 +394,7 @@ impl<'a> Reader<'a> {
                 _ if is_builtin(word) && base.is_none() => words.push(word),
                 _ if (tokens.is_word(at) || word == "::") && base.is_none() => {
                     let end;
-                    (base, end) = self.named_type(at, part.end);
+                    (base, end) = self.named_type(at, part.end, depth);
                     written = self.text(at..end);
                     if is_class {
                         base = Some(UNKNOWN);
@@ -410,7 +422,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The type of a name and of what is between `<` and `>` behind it, and where it ends.
-    fn named_type(&self, start: usize, end: usize) -> (Option<Type>, usize) {
+    fn named_type(&self, start: usize, end: usize, depth: usize) -> (Option<Type>, usize) {
         let tokens = self.tokens;
         let (mut path, mut at) = (Vec::new(), start);
         let mut argument = None;
@@ -418,8 +430,8 @@ impl<'a> Reader<'a> {
             match tokens.at(at) {
                 "::" => at += 1,
                 "<" if !path.is_empty() => {
-                    let Some(behind) = tokens.behind_angles(at, end) else { break };
-                    let inside = self.declarator(at + 1..behind - 1);
+                    let Some(behind) = self.behind_angles(at, end) else { break };
+                    let inside = self.declarator(at + 1..behind - 1, depth + 1);
                     argument =
                         Some(inside.filter(|it| it.of.pointers == 0).map_or(UNKNOWN, |it| it.of));
                     at = behind;
