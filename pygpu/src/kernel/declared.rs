@@ -266,6 +266,19 @@ impl Parameter {
         }
     }
 
+    /// True for an array of one number that is passed as it is.
+    fn takes_array(self, array: &Bound<'_, PyUntypedArray>) -> bool {
+        let elements = Elements::of_descr(&array.dtype());
+        let kind = match elements.kind {
+            b'i' => ScalarKind::Signed,
+            b'u' | b'b' => ScalarKind::Unsigned,
+            b'f' => ScalarKind::Float,
+            b'c' => ScalarKind::Complex,
+            _ => return true,
+        };
+        self.takes(Scalar { word: 0, size: elements.size, kind })
+    }
+
     fn is_number(self) -> bool {
         matches!(
             self.of,
@@ -347,11 +360,11 @@ impl Declared {
             self.push_converted(position, value, given, list)?;
             return Ok(Some(Pushed::Done));
         }
-        if let Ok(array) = value.cast::<PyUntypedArray>()
+        if parameter.is_number()
+            && let Ok(array) = value.cast::<PyUntypedArray>()
             && array.len() == 1
-            && let Ok(element) = array.call_method1("item", ())
-            && parameter.is_number()
-            && !self.takes_array(parameter, &array)
+            && !parameter.takes_array(&array)
+            && let Ok(element) = array.call_method0("item")
             && let Some(given) = Given::of_object(element.as_borrowed())?
         {
             self.push_converted(position, value, given, list)?;
@@ -370,19 +383,6 @@ impl Declared {
         let is_whole =
             pushed == Pushed::Not || parameter.size.is_none() || list.last_size() == parameter.size;
         Ok(is_whole.then_some(pushed))
-    }
-
-    /// True for an array of one number that is passed as it is.
-    fn takes_array(&self, parameter: Parameter, array: &Bound<'_, PyUntypedArray>) -> bool {
-        let elements = Elements::of_descr(&array.dtype());
-        let kind = match elements.kind {
-            b'i' => ScalarKind::Signed,
-            b'u' | b'b' => ScalarKind::Unsigned,
-            b'f' => ScalarKind::Float,
-            b'c' => ScalarKind::Complex,
-            _ => return true,
-        };
-        parameter.takes(Scalar { word: 0, size: elements.size, kind })
     }
 
     #[cold]
@@ -478,9 +478,10 @@ impl Declared {
         if is_error {
             return Err(Error::invalid_type("launch", text)).or_raise();
         }
-        self.warned.fetch_or(bit, Ordering::Relaxed);
         let text = CString::new(text).unwrap_or_default();
-        PyErr::warn(py, &py.get_type::<PyUserWarning>(), &text, 1)
+        PyErr::warn(py, &py.get_type::<PyUserWarning>(), &text, 1)?;
+        self.warned.fetch_or(bit, Ordering::Relaxed);
+        Ok(())
     }
 
     /// The error of a call with more or fewer arguments than parameters.

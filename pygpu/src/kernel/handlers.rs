@@ -9,7 +9,7 @@ use crate::current_device::CurrentDevice;
 use crate::errors::{OrRaise, to_python};
 use crate::stream::by_handle;
 use gpuarray::launch::ArgumentList;
-use gpuarray::{Error, EventOptions, Kernel, Stream};
+use gpuarray::{Error, EventOptions, Kernel, Parameter, Stream};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -126,7 +126,12 @@ fn push_replaced<'py>(
     }
     let parameters = target.kernel.parameters().or_raise()?;
     let parameter = parameters.filter(|all| all.len() == given.len());
-    let parameter = parameter.map(|all| all[position]);
+    let parameter = match declared {
+        Some(declared) if declared.is_pointer(position) => {
+            Some(Parameter { offset: 0, size: size_of::<u64>(), is_pointer: Some(true) })
+        }
+        _ => parameter.map(|all| all[position]),
+    };
     if let Some(declared) = target.declared.filter(|it| it.len() != given.len())
         && is_number(value)?
     {
