@@ -121,7 +121,8 @@ impl Elements {
             Number::Signed(size) | Number::Unsigned(size) => {
                 self.is_integer() && self.size == usize::from(size)
             }
-            Number::Float(size) => self.is_of(b'f', size),
+            // Real and imaginary parts lie side by side.
+            Number::Float(size) => self.is_of(b'f', size) || self.is_of(b'c', 2 * size),
             _ => true,
         }
     }

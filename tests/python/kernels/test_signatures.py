@@ -254,8 +254,8 @@ def test_a_wrong_count_lists_the_parameters(axpy):
 
 # Types of pointers, and dtypes of arrays that they are meant for; others are warned of.
 POINTERS = {
-    "float": ["f4"],
-    "double": ["f8"],
+    "float": ["f4", "c8"],
+    "double": ["f8", "c16"],
     "int": ["i4", "u4"],
     "unsigned": ["i4", "u4"],
     "long": ["i8", "u8"],
