@@ -9,7 +9,7 @@ mod reader;
 mod refused;
 
 use crate::ptx;
-use crate::regions::{self, Forms};
+use crate::regions::{self, Forms, Program};
 use crate::tokens::Tokens;
 use crate::{known_names, qualifiers, shared_pointers, unnamed_classes, volatile_writes};
 pub use constants::{OF_FUNCTION as CONSTANT_OF_FUNCTION, PREFIX as CONSTANT_PREFIX};
@@ -81,13 +81,20 @@ fn unit_of(
     let is_plain = meetings.is_empty();
     let is_parted = tokens.text.contains(regions::PARTED);
     let reads_in_step = meets && is_plain && !uses_alloca && !is_parted;
-    if let Some(text) = reads_in_step.then(|| regions::in_step(tokens, &all, without)).flatten() {
-        return unit_of(&Tokens::of(&text), names, without, meets, is_hip);
+    let program = (meets && !uses_alloca).then(|| Program::of(tokens, &all));
+    let read = program.as_ref().filter(|_| reads_in_step);
+    let changed = read.and_then(|program| {
+        regions::plain(tokens, &all, program)
+            .or_else(|| regions::in_step(tokens, &all, program, without))
+    });
+    if let Some(text) = changed {
+        // The compiler may refuse it in these words.
+        let unit = unit_of(&Tokens::of(&text), names, without, meets, is_hip)?;
+        return Ok(Unit { is_parted: true, ..unit });
     }
-    let mut forms = match meets && !uses_alloca {
-        true => Forms::of(tokens, &all, without.filter(|_| is_plain)),
-        false => Forms::default(),
-    };
+    let mut forms = program.map_or_else(Forms::default, |program| {
+        Forms::of(tokens, &all, &program, without.filter(|_| is_plain))
+    });
     let mut edits: Vec<(usize, usize, Cow<'_, str>)> =
         edits.into_iter().map(|(start, end, text)| (start, end, text.into())).collect();
     let texts = meetings.into_iter().chain(described).chain(unnamed_classes::edits(tokens));

@@ -16,10 +16,12 @@ mod assigned;
 mod classes;
 mod expressions;
 mod facts;
+mod inlined;
 mod layout;
 mod lexemes;
 mod locals;
 mod meetings;
+mod plain;
 mod program;
 mod purity;
 mod spins;
@@ -28,6 +30,7 @@ mod strides;
 #[cfg(test)]
 mod tests;
 mod thread_rows;
+mod types;
 mod unread;
 mod words;
 mod writer;
@@ -37,7 +40,7 @@ use crate::tokens::Tokens;
 use classes::Context;
 use lexemes::Lexemes;
 use meetings::in_step;
-use program::Program;
+pub(crate) use program::Program;
 use statements::What;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
@@ -45,6 +48,7 @@ use std::ops::Range;
 use writer::Writer;
 
 pub(crate) use meetings::in_step::PARTED;
+pub(crate) use plain::plain;
 
 /// What the name of a loop variant begins with; the kernel's own follows.
 pub(crate) const PREFIX: &str = "gpuarray_regions_";
@@ -63,12 +67,12 @@ pub(crate) struct Forms {
 impl Forms {
     /// Returns the loop variants of all kernels of a text that have one, but for those of some names, or without any; and
     /// where threads meet in kernels that let them race.
-    pub(crate) fn of(
-        tokens: &Tokens<'_>,
+    pub(crate) fn of<'a>(
+        tokens: &Tokens<'a>,
         declared: &[Declared],
+        program: &Program<'a>,
         without: Option<&HashSet<String>>,
     ) -> Forms {
-        let program = Program::of(tokens, declared);
         let mut forms = Forms::default();
         let mut counts: HashMap<&str, usize> = HashMap::new();
         let kernels = || declared.iter().filter(|it| it.is_kernel && it.body.is_some());
@@ -91,11 +95,11 @@ impl Forms {
         }
         for kernel in kernels() {
             let name = name(tokens, kernel);
-            let Some(mut read) = read(tokens, kernel, &program) else {
+            let Some(mut read) = read(tokens, kernel, program) else {
                 forms.meet(&unread(kernel));
                 continue;
             };
-            let read_places = names.as_ref().and_then(|_| read.meet(&program, true));
+            let read_places = names.as_ref().and_then(|_| read.meet(program, true));
             let calls = names.as_ref().is_some_and(|names| read.words().any(|it| names.calls(it)));
             let others = match read_places.is_some() && !calls {
                 true => Vec::new(),
@@ -103,7 +107,7 @@ impl Forms {
             };
             let form_of = |read: &Read<'_, '_>, places: &[usize]| {
                 let is_known = others.iter().all(|it| places.contains(it));
-                (has_form(name) && is_known).then(|| form(tokens, kernel, &program, read)).flatten()
+                (has_form(name) && is_known).then(|| form(tokens, kernel, program, read)).flatten()
             };
             let (mut places, has_doubts) = read_places.unwrap_or_default();
             let mut text = form_of(&read, &places);
@@ -111,9 +115,9 @@ impl Forms {
             if has_doubts
                 && text.is_none()
                 && !read.words().any(|it| program.waits(it))
-                && let Some(mut plain) = self::read(tokens, kernel, &program)
+                && let Some(mut plain) = self::read(tokens, kernel, program)
             {
-                places = plain.meet(&program, false).unwrap_or_default().0;
+                places = plain.meet(program, false).unwrap_or_default().0;
                 text = form_of(&plain, &places);
             }
             let new = others.into_iter().filter(|it| !places.contains(it));
@@ -153,26 +157,34 @@ impl Forms {
 
 /// A text whose statements are parted where threads read and write in one of them (`meetings/in_step.rs`), which all threads
 /// do in step on a GPU; `None` without any. Those that may be right as they are stay so in kernels without a loop variant.
-pub(crate) fn in_step(
-    tokens: &Tokens<'_>,
+pub(crate) fn in_step<'a>(
+    tokens: &Tokens<'a>,
     declared: &[Declared],
+    program: &Program<'a>,
     without: Option<&HashSet<String>>,
 ) -> Option<String> {
     if spins::may_spin(tokens, declared) {
         return None;
     }
-    let program = Program::of(tokens, declared);
     let is_pure = |it: &str| program.is_pure_function(it);
     let kernels = || declared.iter().filter(|it| it.is_kernel && it.body.is_some());
+    let meets = |it: &str| meets(program, it);
+    let shaped = kernels().filter_map(|kernel| {
+        let read = read(tokens, kernel, program).filter(Read::may_meet)?;
+        Some(in_step::shape(&read.lexemes, &read.body, &meets, &is_pure))
+    });
+    let shaped: Vec<_> = shaped.flatten().collect();
+    if !shaped.is_empty() {
+        return Some(edited(tokens.text, shaped));
+    }
     let mut plain: HashSet<&str> = HashSet::new();
     loop {
         let (mut edits, mut doubts) = (Vec::new(), Vec::new());
         for kernel in kernels() {
             let name = name(tokens, kernel);
-            let Some(read) = read(tokens, kernel, &program) else { continue };
+            let Some(read) = read(tokens, kernel, program) else { continue };
             if read.may_meet() {
                 let doubted = !plain.contains(name);
-                let meets = |it: &str| meets(&program, it);
                 let Read { lexemes, body, .. } = &read;
                 let parted = in_step::part(lexemes, body, &meets, &is_pure, doubted);
                 edits.extend(parted.edits);
@@ -187,7 +199,8 @@ pub(crate) fn in_step(
             return Some(text);
         }
         let parted = Tokens::of(&text);
-        let forms = Forms::of(&parted, &crate::declarations::of(&parted), without);
+        let declared = crate::declarations::of(&parted);
+        let forms = Forms::of(&parted, &declared, &Program::of(&parted, &declared), without);
         let known = plain.len();
         plain.extend(doubts.into_iter().filter(|it| !forms.has(it)));
         if plain.len() == known {
@@ -197,7 +210,7 @@ pub(crate) fn in_step(
 }
 
 /// A text with edits in it, those of one place in their order.
-fn edited(text: &str, mut edits: Vec<in_step::Edit>) -> String {
+fn edited(text: &str, mut edits: Vec<lexemes::Edit>) -> String {
     edits.sort_by_key(|it| (it.0, it.1));
     let (mut made, mut done) = (String::with_capacity(text.len() + 4096), 0);
     for (start, end, new) in edits {
@@ -243,6 +256,16 @@ fn read<'t, 'a>(
     kernel: &Declared,
     program: &Program<'a>,
 ) -> Option<Read<'t, 'a>> {
+    read_as(tokens, kernel, program, true)
+}
+
+/// Reads a function, which may be one that is not `is_plain` yet.
+fn read_as<'t, 'a>(
+    tokens: &'t Tokens<'a>,
+    kernel: &Declared,
+    program: &Program<'a>,
+    is_plain: bool,
+) -> Option<Read<'t, 'a>> {
     let (open, brace) = (kernel.parameters?, kernel.body?);
     let (close, end) = (tokens.partner(open)?, kernel.range.end);
     let lexemes = Lexemes::of(tokens, open..end)?;
@@ -252,7 +275,7 @@ fn read<'t, 'a>(
         return None;
     }
     let takes_values = |it: &str| program.takes_values(it);
-    let body = statements::read(&lexemes, parameters.clone(), body, &takes_values)?;
+    let body = statements::read(&lexemes, parameters.clone(), body, &takes_values, is_plain)?;
     Some(Read { lexemes, parameters, body })
 }
 

@@ -40,7 +40,11 @@ pub(super) fn access(
             "->" => return Access::Read,
             "(" => return Access::Unknown,
             "++" | "--" => return Access::Write,
-            operator if is_assignment(operator) => return Access::Write,
+            // `*p = v` goes to what the pointer points to.
+            operator if is_assignment(operator) => {
+                let is_star = is_pointer && low == at && lexemes.before(at) == "*";
+                return if is_star { Access::Read } else { Access::Write };
+            }
             _ => {
                 let Some(before) = low.checked_sub(1) else { return Access::Read };
                 match lexemes.at(before) {

@@ -19,6 +19,9 @@ struct Lexeme {
     opener: usize,
 }
 
+/// Bytes of the text, and what takes their place.
+pub(crate) type Edit = (usize, usize, String);
+
 /// No lexeme.
 pub(super) const NONE: usize = usize::MAX;
 
@@ -113,6 +116,30 @@ impl<'t, 'a> Lexemes<'t, 'a> {
     /// A range in one line.
     pub(super) fn text(&self, range: Range<usize>) -> String {
         range.map(|it| self.at(it)).collect::<Vec<_>>().join(" ")
+    }
+
+    fn bytes(&self, lexeme: usize) -> Range<usize> {
+        let Range { start, end } = self.tokens_of(lexeme);
+        self.tokens.all[start].start..self.tokens.all[end - 1].end
+    }
+
+    /// Puts a text in front of a lexeme.
+    pub(super) fn insertion(&self, lexeme: usize, text: &str) -> Edit {
+        let at = self.bytes(lexeme).start;
+        (at, at, text.to_owned())
+    }
+
+    /// Puts a text behind the lexeme in front of another one.
+    pub(super) fn addition(&self, behind: usize, text: &str) -> Edit {
+        let at = self.bytes(behind - 1).end;
+        (at, at, text.to_owned())
+    }
+
+    /// Puts a text in the place of others. Lines keep their numbers.
+    pub(super) fn replacement(&self, range: Range<usize>, text: &str) -> Edit {
+        let (start, end) = (self.bytes(range.start).start, self.bytes(range.end - 1).end);
+        let lines = self.tokens.text[start..end].matches('\n').count();
+        (start, end, format!("{text}{}", "\n".repeat(lines)))
     }
 
     /// The parts of a range between commas that are in no group.

@@ -84,7 +84,7 @@ impl Parser<'_, '_, '_> {
             let word = lexemes.at(at);
             if is_specifier(word) {
                 at += 1;
-            } else if is_type(word) {
+            } else if is_type(word) || (word == "auto" && !self.is_plain) {
                 has_type = true;
                 at += 1;
             } else if !has_type
@@ -101,9 +101,14 @@ impl Parser<'_, '_, '_> {
                 break;
             }
         }
-        let declares = (lexemes.is_word(at) && !is_keyword(lexemes.at(at)))
-            || (lexemes.at(at) == "*" && has_type);
+        let declares =
+            (lexemes.is_word(at) && !is_keyword(lexemes.at(at))) || (has_type && self.is_star(at));
         Some(if has_type && declares { at } else { from })
+    }
+
+    /// True for what declares a pointer, or a reference.
+    fn is_star(&self, at: usize) -> bool {
+        matches!((self.lexemes.at(at), self.is_plain), ("*", _) | ("&", false))
     }
 
     pub(super) fn declarator(
@@ -113,7 +118,7 @@ impl Parser<'_, '_, '_> {
     ) -> Option<usize> {
         let lexemes = self.lexemes;
         let mut at = part.start;
-        while lexemes.at(at) == "*" || is_specifier(lexemes.at(at)) {
+        while self.is_star(at) || is_specifier(lexemes.at(at)) {
             at += 1;
         }
         if !lexemes.is_word(at) || is_keyword(lexemes.at(at)) || at >= part.end {

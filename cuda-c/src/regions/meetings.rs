@@ -121,8 +121,8 @@ fn inner(node: &mut Node, places: &BTreeSet<usize>) {
     }
 }
 
-struct Walk<'w, 't, 'a> {
-    lexemes: &'w Lexemes<'t, 'a>,
+pub(super) struct Walk<'w, 't, 'a> {
+    pub(super) lexemes: &'w Lexemes<'t, 'a>,
     meets: &'w dyn Fn(&str) -> bool,
     body: &'w Body,
     indices: Indices<'w, 't, 'a>,
@@ -147,7 +147,7 @@ const DEEPEST: usize = 4;
 const MOST: usize = 100;
 
 impl<'w, 't, 'a> Walk<'w, 't, 'a> {
-    fn new(
+    pub(super) fn new(
         lexemes: &'w Lexemes<'t, 'a>,
         body: &'w Body,
         meets: &'w dyn Fn(&str) -> bool,
@@ -189,6 +189,24 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
             }
         }
         arrays.into_iter().filter(|(_, [read, write])| read == write).map(|it| it.0).collect()
+    }
+
+    /// The arrays that a function writes to, and whether it reads other elements of them; none where another function gets one.
+    pub(super) fn written(&self) -> HashMap<String, bool> {
+        let accesses = self.accesses(0..self.lexemes.len());
+        if accesses.iter().any(|it| it.range.len() == 1) {
+            return HashMap::new();
+        }
+        let elements = |root: &str, kind: Kind| -> BTreeSet<String> {
+            let all = accesses.iter().filter(|it| it.root == root && it.kind == kind);
+            all.map(|it| it.whole.iter().map(Index::text).collect()).collect()
+        };
+        let writes = accesses.iter().filter(|it| it.kind == Kind::Write);
+        let others = |root: &str| {
+            let (read, written) = (elements(root, Kind::Read), elements(root, Kind::Write));
+            !read.is_empty() && read != written
+        };
+        writes.map(|it| (it.root.clone(), others(&it.root))).collect()
     }
 
     fn list(&mut self, nodes: &[Node]) {
@@ -511,8 +529,10 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
         if let Some((_, Test::One)) = &self.alone {
             indices.iter_mut().for_each(|it| self.indices.rename(it, self.alone.as_ref()));
         }
-        let operator = lexemes.at(behind);
         let steps = |it: &str| matches!(it, "++" | "--");
+        // `*p++` changes the pointer.
+        let is_walk = lexemes.at(before) == "*" && before + 1 == at && steps(lexemes.at(behind));
+        let operator = lexemes.at(behind + usize::from(is_walk));
         let (whole, is_known) = array.whole(&indices);
         let root = if name == array.name { array.root } else { name.clone() };
         if is_known {
@@ -552,7 +572,7 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
         }
     }
 
-    fn is_local(&self, at: usize) -> bool {
+    pub(super) fn is_local(&self, at: usize) -> bool {
         self.body.uses.binary_search_by_key(&at, |it| it.at).is_ok()
     }
 

@@ -38,7 +38,7 @@ pub(super) fn waits(word: &str) -> bool {
 
 /// The names of a program, its headers too, but for those of the language.
 #[derive(Debug, Default)]
-pub(super) struct Program<'a> {
+pub(crate) struct Program<'a> {
     /// Names of functions by which a thread waits for others.
     waiting: HashSet<&'a str>,
     /// Names of namespaces with such functions.
@@ -72,7 +72,7 @@ pub(super) fn orders(word: &str) -> bool {
 }
 
 impl<'a> Program<'a> {
-    pub(super) fn of(tokens: &Tokens<'a>, declared: &[Declared]) -> Program<'a> {
+    pub(crate) fn of(tokens: &Tokens<'a>, declared: &[Declared]) -> Program<'a> {
         let own: Vec<&Declared> =
             declared.iter().filter(|it| !tokens.is_of_language(it.range.start)).collect();
         let mut program = Program::default();
@@ -207,6 +207,10 @@ impl<'a> Program<'a> {
     pub(super) fn takes_values(&self, word: &str) -> bool {
         let of_language = || self.is_pure_function(word);
         self.functions.get(word).map_or_else(of_language, |&it| it && !self.names_references)
+    }
+
+    pub(super) fn names_references(&self) -> bool {
+        self.names_references
     }
 
     /// True for functions that do not ask for the thread's index.

@@ -112,7 +112,7 @@ fn what_is_not_known_for_certain_leaves_a_kernel_as_it_is() {
         "__syncwarp(); __syncthreads();",
         "cooperative_groups::sync(cooperative_groups::this_thread_block()); __syncthreads();",
         // Declarations and statements that are not read.
-        "auto k = n; if (k) __syncthreads();",
+        "auto k = f(n); if (k) __syncthreads();",
         "int &k = n; k = t; if (n) __syncthreads();",
         "auto [x, y] = make_int2(t, n); __syncthreads();",
         "auto f = [&] { n = t; }; f(); if (n) __syncthreads();",

@@ -9,11 +9,12 @@ where they start.
 from __future__ import annotations
 
 import os
+import re
 
 import numpy as np
 import pytest
 from device import BACKEND, TEST_ALL
-from lockstep import For, If, Program, Statement
+from lockstep import For, If, Program, Statement, python
 
 from pygpu import gpuarray
 from pygpu.compiler import SourceModule
@@ -27,8 +28,23 @@ FUNCTIONS = """
 __device__ unsigned get(const unsigned *a, int i) { return a[i]; }
 __device__ unsigned first(const unsigned *a) { return *a; }
 __device__ void put(unsigned *a, int i, unsigned v) { a[i] = v; }
+__device__ void mirror(unsigned *a, int i, int n) {
+    unsigned v = a[n - 1 - i];
+    a[i] = v + 1;
+}
+__device__ void mirror_at_once(unsigned *a, int i, int n) { a[i] = a[n - 1 - i] * 3; }
+__device__ unsigned exchange(unsigned *a, int from, int to) {
+    const unsigned v = a[from];
+    a[to] = v * 5;
+    return v;
+}
 """
-KNOWN = {"get": lambda a, i: a[i], "put": lambda a, i, v: a.__setitem__(i, v)}
+KNOWN = {
+    "get": lambda a, i: a[i],
+    "put": lambda a, i, v: a.__setitem__(i, v),
+    "mirror": lambda a, i, n: a.__setitem__(i, a[n - 1 - i] + 1),
+    "mirror_at_once": lambda a, i, n: a.__setitem__(i, a[n - 1 - i] * 3),
+}
 
 MIRRORED = "v = x[n - 1 - t]"
 
@@ -197,6 +213,124 @@ PROGRAMS: dict[str, list[Statement]] = {
         "x[t] = v + w",
     ],
     "own": ["v = x[t]", "x[t] = v * 3"],
+    "a_reference": [("unsigned &r = x[t]", "pass"), MIRRORED, ("r = v", "x[t] = v")],
+    "a_reference_that_is_read": [
+        ("unsigned &r = x[n - 1 - t]", "pass"),
+        ("v = r", MIRRORED),
+        "x[t] = v",
+    ],
+    "a_reference_to_constants": [
+        ("const unsigned &r = x[n - 1 - t]", "pass"),
+        ("x[t] = r * 3", "x[t] = x[n - 1 - t] * 3"),
+    ],
+    "a_reference_of_auto": [("auto &r = x[t]", "pass"), MIRRORED, ("r += v", "x[t] += v")],
+    "a_reference_at_once": [
+        ("unsigned &r = x[t]", "pass"),
+        ("r = x[n - 1 - t]", "x[t] = x[n - 1 - t]"),
+        ("r++", "x[t] += 1"),
+    ],
+    "an_auto": [("auto a = x[n - 1 - t]", "a = x[n - 1 - t]"), "x[t] = a"],
+    "auto_as_index": [("const auto i = n - 1 - t", "i = n - 1 - t"), "v = x[i]", "x[t] = v"],
+    "auto_of_thread": [
+        ("auto i = threadIdx.x", "i = t"),
+        ("auto j = n - 1 - i, k = i + 0u", "j = n - 1 - i; k = i"),
+        "x[k] = x[j]",
+    ],
+    "auto_as_pointer": [
+        ("auto p = x + 3", "p = x[3:]"),
+        If("t < n - 3", ["v = p[n - 4 - t]", "p[t] = v"]),
+    ],
+    "auto_as_a_pointer": [("const auto *p = x", "p = x"), "v = p[n - 1 - t]", "x[t] = v"],
+    "auto_of_a_function": [("auto a = get(x, n - 1 - t)", "a = x[n - 1 - t]"), "x[t] = a"],
+    "auto_of_a_float": [
+        ("auto f = x[n - 1 - t] % 100 * 0.5f", "f = x[n - 1 - t] % 100 * 0.5"),
+        ("x[t] = unsigned(f)", "x[t] = f.astype('u4')"),
+    ],
+    "a_lambda": [
+        ("auto f = [&](int i) { return x[i]; };", "f = lambda i, x=x: x[i]"),
+        "v = f(n - 1 - t)",
+        "x[t] = v",
+    ],
+    "a_lambda_at_once": [
+        ("auto f = [=](int i) -> unsigned { return x[i] * 3; };", "f = lambda i, x=x: x[i] * 3"),
+        "x[t] = f(n - 1 - t) + f(t)",
+    ],
+    "a_lambda_writes": [
+        (
+            "auto f = [&](int i, unsigned v) { x[i] = v + w; };",
+            "f = lambda i, v, x=x, w=w: x.__setitem__(i, v + w)",
+        ),
+        MIRRORED,
+        "f(t, v)",
+    ],
+    "a_lambda_does_both": [
+        (
+            "auto f = [&](int v) { x[v] = x[n - 1 - v]; };",
+            "f = lambda v, x=x, n=n: x.__setitem__(v, x[n - 1 - v])",
+        ),
+        "f(t)",
+    ],
+    "a_function_writes_what_it_reads": ["mirror(x, t, n)"],
+    "a_function_writes_what_it_reads_at_once": ["v = 3", "mirror_at_once(x, t, n)", "v = x[t]"],
+    "a_function_writes_what_another_reads": ["put(x, t, get(x, n - 1 - t))"],
+    "a_function_writes_what_is_read": ["put(x, t, x[n - 1 - t] + 1)"],
+    "a_function_returns_what_it_overwrites": [
+        ("v = exchange(x, n - 1 - t, t)", "v = x[n - 1 - t]; x[t] = v * 5"),
+    ],
+    "an_else": [
+        If(
+            "t < n / 2",
+            ["v = x[n / 2 - 1 - t]", "x[t] = v"],
+            ["v = x[n - 1 - t + n / 2]", "x[t] = v + 1"],
+        )
+    ],
+    "an_else_alone": [If("t < n / 2", ["w = 3"], ["v = x[n - 1 - t + n / 2]", "x[t] = v + 1"])],
+    "a_comma": [("v = x[n - 1 - t], x[t] = v", MIRRORED + "; x[t] = v")],
+    "a_comma_behind_a_bound": [
+        (
+            "if (t < n - 3) v = x[n - 4 - t], x[t] = v",
+            "v[:n - 3] = x[n - 4 - t[:n - 3]]; x[t[:n - 3]] = v[:n - 3]",
+        )
+    ],
+    "a_comma_in_a_loop": [
+        (
+            "for (int k = 1; k < 4; ++k) v = x[(t + k) % n], x[t] = v",
+            "for k in range(1, 4):\n v = x[(t + k) % n]\n x[t] = v",
+        )
+    ],
+    "a_switch": [
+        (
+            "switch (n % 3) { case 1: x[t] = 1; break; case 0: v = x[n - 1 - t]; "
+            "x[t] = v; break; default: x[t] = 2; }",
+            "if n % 3 == 1: x[t] = 1\nelif n % 3 == 0: v = x[n - 1 - t]; x[t] = v\nelse: x[t] = 2",
+        )
+    ],
+    "a_switch_in_a_loop": [
+        For(
+            "k",
+            range(4),
+            [
+                (
+                    "switch (k) { case 0: case 2: { v = x[n - 1 - t]; x[t] = v + k; break; } "
+                    "default: w = x[t ^ k]; x[t] += w; }",
+                    "if k in (0, 2): v = x[n - 1 - t]; x[t] = v + k\nelse: w = x[t ^ k]; x[t] += w",
+                )
+            ],
+        )
+    ],
+    "a_loop_over_elements": [
+        (
+            "for (int i = t; i < n; i += blockDim.x) { v = x[n - 1 - i]; x[i] = v; }",
+            MIRRORED + "; x[t] = v",
+        )
+    ],
+    "a_loop_over_elements_with_locals": [
+        (
+            "for (int i = threadIdx.x; i < n; i += blockDim.x) { unsigned a = x[(i + 5) % n]; "
+            "unsigned b = a * x[n - 1 - i]; x[i] = b; }",
+            "x[t] = x[(t + 5) % n] * x[n - 1 - t]",
+        )
+    ],
 }
 
 
@@ -233,6 +367,8 @@ class Maker:
     def __init__(self, seed: int) -> None:
         self.random = np.random.default_rng(seed)
         self.arrays = {name: self.choose(self.indices()) for name in "xys"}
+        self.count = 0
+        self.last_read = ""
 
     def choose(self, of):
         return of[self.random.integers(len(of))]
@@ -244,7 +380,8 @@ class Maker:
 
     def read(self) -> str:
         index = self.choose([*self.indices(), "t / 8", f"{self.random.integers(32)}"])
-        return f"{self.choose('xys')}[{index}]"
+        self.last_read = f"{self.choose('xys')}[{index}]"
+        return self.last_read
 
     def simple(self) -> Statement:
         name = self.choose("xys")
@@ -262,11 +399,117 @@ class Maker:
             ]
         )
 
+    def written(self) -> tuple[str, str]:
+        """Declares what stands for an element that an array is written by, or writes it."""
+        name = self.choose("xys")
+        index = self.arrays[name]
+        self.count += 1
+        own, it = f"{name}[{index}]", f"it{self.count}"
+        inner = re.sub(r"\bt\b", "i", index)
+        return self.choose(
+            [
+                (f"unsigned &{it} = {own}; {it} = {{}}", f"{own} = {{}}"),
+                (f"auto *{it} = &{own}; *{it} += {{}}", f"{own} = {own} + ({{}})"),
+                (f"auto {it} = {{}}; {own} = {it}", f"{own} = {{}}"),
+                (
+                    f"auto {it} = [&](int i, unsigned q) {{{{ {name}[{inner}] = q; }}}}; "
+                    f"{it}(t, {{}})",
+                    f"{own} = {{}}",
+                ),
+                (f"put({name}, {index}, {{}})", f"{own} = {{}}"),
+            ]
+        )
+
+    def value(self) -> tuple[str, str]:
+        read = self.read()
+        self.count += 1
+        it = f"of{self.count}"
+        name, index = read[0], re.sub(r"\bt\b", "i", read[2:-1])
+        declared, value = self.choose(
+            [
+                ("", read),
+                (f"const unsigned &{it} = {read}; ", it),
+                (f"const auto {it} = {read}; ", it),
+                (f"auto {it} = [&](int i) {{ return {name}[{index}]; }}; ", f"{it}(t)"),
+                ("", f"get({name}, {read[2:-1]})"),
+            ]
+        )
+        return declared, value
+
+    def both(self, count: int) -> Statement:
+        """Some statements in words that stand for others, as texts of both languages."""
+        here, there = [], []
+        for _ in range(count):
+            if self.random.integers(2):
+                plain = self.simple()
+                here.append(plain)
+                there.append(python(plain))
+                continue
+            declared, value = self.value()
+            right = self.last_read
+            by = self.choose(["v", "w"])
+            form = self.choose(["{} * 3 + v", "{} ^ w", "{}"])
+            if self.random.integers(2):
+                here.append(f"{declared}{by} = {form.format(value)}")
+                there.append(f"{by} = {form.format(right)}")
+            else:
+                target, plain = self.written()
+                # The numpy text has what is read; a reference has what is there then.
+                here.append(declared + target.format(form.format(value)))
+                there.append(plain.format(form.format(right)))
+        return "; ".join(here), python("; ".join(there))
+
+    def form(self) -> Statement:
+        kind = self.random.integers(6)
+        name, by = self.choose("xy"), int(self.random.integers(1, THREADS))
+        if kind == 0:
+            return self.both(int(self.random.integers(1, 4)))
+        if kind == 1:
+            lines = [str(self.simple()) for _ in range(2)]
+            return ", ".join(lines), "; ".join(map(python, lines))
+        if kind == 2:
+            cases = [self.both(2) for _ in range(3)]
+            text = (
+                f"switch (n % {by} % 3) {{ case 0: {{ {cases[0][0]}; break; }} "
+                f"case 1: {{ {cases[1][0]}; }} break; default: {{ {cases[2][0]}; }} }}"
+            )
+            tests = [f"if n % {by} % 3 == 0", f"elif n % {by} % 3 == 1", "else"]
+            return text, "\n".join(f"{test}: {it[1]}" for test, it in zip(tests, cases))
+        if kind == 3:
+            arms = [
+                [f"v = {name}[{index}] + w", f"{name}[t] = v", "w = v * 3"]
+                for index in ("n - 1 - t", "t")
+            ]
+            order = [arms, arms[::-1]][self.random.integers(2)]
+            return If(f"t < {by}", *order)
+        if kind == 4:
+            return (
+                f"for (int i = t; i < n; i += blockDim.x) {{ v = {name}[n - 1 - i] + w; "
+                f"{name}[i] = v * 3; }}",
+                f"v = {name}[n - 1 - t] + w; {name}[t] = v * 3",
+            )
+        return self.choose(
+            [
+                (f"mirror({name}, t, n)", f"mirror({name}, t, n)"),
+                (f"mirror_at_once({name}, t, n)", f"mirror_at_once({name}, t, n)"),
+                (
+                    f"v = exchange({name}, (t + {by}) % n, t)",
+                    f"v = {name}[(t + {by}) % n]; {name}[t] = v * 5",
+                ),
+                (
+                    f"put({name}, t, {name}[(t + {by}) % n] ^ w)",
+                    f"{name}[t] = {name}[(t + {by}) % n] ^ w",
+                ),
+            ]
+        )
+
     def body(self, depth: int = 0) -> list[Statement]:
         return [self.statement(depth) for _ in range(self.random.integers(2, 6))]
 
     def statement(self, depth: int) -> Statement:
-        kind = self.random.integers(10)
+        kind = self.random.integers(13)
+        if kind > 9:
+            return self.form()
         if depth < 2 and kind == 0:
             return For(f"k{depth}", range(int(self.random.integers(1, 4))), self.body(depth + 1))
         if kind == 1:
@@ -283,4 +526,4 @@ def test_random_programs_compute_what_a_warp_does():
     seed = 1000 * int(os.environ.get("PYGPU_FUZZ_SEED", 0))
     for number in range(seed, seed + rounds):
         makers = [Maker(100 * number + it) for it in range(30)]
-        check({f"kernel_{it}": Program(maker.body()) for it, maker in enumerate(makers)})
+        check({f"kernel_{it}": Program(maker.body(), KNOWN) for it, maker in enumerate(makers)})

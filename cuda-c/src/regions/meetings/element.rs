@@ -1,7 +1,9 @@
 //! Types of elements, as they are declared.
 
+use super::super::statements::Local;
 use super::super::words::{is_integer, is_type};
-use super::{Access, Walk};
+use super::{Access, Kind, Walk};
+use std::ops::Range;
 
 impl Walk<'_, '_, '_> {
     /// The type of an element, and whether it is a number.
@@ -60,8 +62,22 @@ impl Walk<'_, '_, '_> {
         }
     }
 
+    /// The type of an expression that is an element.
+    pub(in super::super) fn element_kind(&self, range: &Range<usize>) -> Option<String> {
+        let accesses = self.accesses(range.clone());
+        let element = accesses.iter().find(|it| it.range == *range && it.kind == Kind::Read);
+        element.and_then(|it| self.kind(it)).map(|it| it.0)
+    }
+
+    /// The local that is named at a place.
+    pub(in super::super) fn local_at(&self, at: usize) -> Option<&Local> {
+        let uses = &self.body.uses;
+        let found = uses.binary_search_by_key(&at, |it| it.at).ok()?;
+        Some(&self.body.locals[uses[found].local])
+    }
+
     /// The words of the type in the declaration of shared memory that a name is in.
-    fn shared_words(&self, at: usize) -> Option<Vec<usize>> {
+    pub(in super::super) fn shared_words(&self, at: usize) -> Option<Vec<usize>> {
         let lexemes = self.lexemes;
         let begins = |it: usize| matches!(lexemes.before(it), "" | ";" | "{" | "}");
         let start = (0..=at).rev().find(|&it| begins(it))?;

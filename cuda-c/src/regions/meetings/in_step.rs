@@ -9,20 +9,19 @@
 //! Where threads go through an array in their order, an element in front of one's own is read before it is written anyway.
 
 mod halves;
+mod shapes;
 
 use super::super::access::Access as Use;
 use super::super::facts::facts;
-use super::super::lexemes::{Lexemes, NONE, is_assignment};
+use super::super::lexemes::{Edit, Lexemes, NONE, is_assignment};
 use super::super::statements::{Body, Loop, Node, What};
 use super::super::words::{is_integer, is_specifier, is_type};
+use super::aliases::may_be_one;
 use super::index::{Index, Test};
 use super::sums::are_ordered;
 use super::{Access, Kind, Race, Walk, is_fixed};
 use std::fmt::Write as _;
 use std::ops::Range;
-
-/// Bytes of the text, and what takes their place.
-pub(crate) type Edit = (usize, usize, String);
 
 /// What the names of variables begin with that take the values.
 pub(crate) const PARTED: &str = "parted_by_gpuarray_";
@@ -53,14 +52,26 @@ pub(crate) fn part(
     is_pure_function: &dyn Fn(&str) -> bool,
     doubts: bool,
 ) -> Parted {
-    let walk = Walk::new(lexemes, body, meets, doubts);
-    if !walk.indices.knows_threads() {
-        return Parted::default();
+    let mut parter = Parter::new(lexemes, body, meets, is_pure_function, doubts);
+    if parter.walk.indices.knows_threads() {
+        parter.rest(&body.nodes);
     }
-    let parted = Parted::default();
-    let mut parter = Parter { lexemes, body, walk, is_pure_function, doubts, parted };
-    parter.rest(&body.nodes);
     parter.parted
+}
+
+/// Gives statements a form in which they can be parted: where threads race in an `else`, in a `switch` or in a loop over
+/// elements.
+pub(crate) fn shape(
+    lexemes: &Lexemes<'_, '_>,
+    body: &Body,
+    meets: &dyn Fn(&str) -> bool,
+    is_pure_function: &dyn Fn(&str) -> bool,
+) -> Vec<Edit> {
+    let mut parter = Parter::new(lexemes, body, meets, is_pure_function, true);
+    if parter.walk.indices.knows_threads() {
+        parter.shapes(&body.nodes);
+    }
+    parter.parted.edits
 }
 
 struct Parter<'w, 't, 'a> {
@@ -84,7 +95,46 @@ struct Assignment {
     is_compound: bool,
 }
 
-impl Parter<'_, '_, '_> {
+/// How a loop counts whose iterations are spread over the threads.
+struct Rounds {
+    counter: usize,
+    /// What the first thread begins with, the end, and what is added.
+    first: String,
+    end: String,
+    by: String,
+    /// The counter's type and name.
+    kind: String,
+    name: String,
+}
+
+impl Rounds {
+    /// The counter in a round of all threads.
+    fn counted(&self) -> (usize, Index) {
+        (self.counter, Index::of_thread().plus(&Index::of_round()))
+    }
+
+    /// The head of the loop over rounds, up to what the threads below the end do.
+    fn head(&self, round: &str, declarations: &str) -> String {
+        let Rounds { first, end, by, kind, name, .. } = self;
+        format!(
+            "for ({kind} {round} = {first}; {round} < {end}; {round} += {by}) {{ \
+             const {kind} {name} = {round} + threadIdx.x; {declarations}if ({name} < {end})"
+        )
+    }
+}
+
+impl<'w, 't, 'a> Parter<'w, 't, 'a> {
+    fn new(
+        lexemes: &'w Lexemes<'t, 'a>,
+        body: &'w Body,
+        meets: &'w dyn Fn(&str) -> bool,
+        is_pure_function: &'w dyn Fn(&str) -> bool,
+        doubts: bool,
+    ) -> Parter<'w, 't, 'a> {
+        let walk = Walk::new(lexemes, body, meets, doubts);
+        Parter { lexemes, body, walk, is_pure_function, doubts, parted: Parted::default() }
+    }
+
     /// Statements up to the end of the kernel.
     fn rest(&mut self, nodes: &[Node]) {
         let is_empty = |it: &&Node| matches!(it.what, What::Empty);
@@ -100,7 +150,7 @@ impl Parter<'_, '_, '_> {
             {
                 let known = self.parted.edits.len();
                 self.rest(std::slice::from_ref(then));
-                if self.parted.edits.len() > known || !self.places_in(then).is_empty() {
+                if self.parted.edits.len() > known || !self.places_in([&**then], None).is_empty() {
                     let text = self.negated(condition);
                     self.replace(condition.clone(), &text);
                     self.append(condition.end + 1, " return;".to_owned());
@@ -261,9 +311,38 @@ impl Parter<'_, '_, '_> {
 
     /// A loop whose iterations are spread over the threads, with one statement: in rounds of all threads.
     fn strided(&mut self, node: &Node, it: &Loop) {
+        let Some(only) = only_expression(&it.body) else { return };
+        let Some(rounds) = self.rounds(node, it) else { return };
+        let Some(assignment) = self.assignment(only) else { return };
+        self.walk.indices.count(Some(rounds.counted()));
+        let race = self.race(only, &assignment, Some((&it.condition, true)), true);
+        self.walk.indices.count(None);
+        if !self.counts(race) {
+            return;
+        }
+        let Assignment { left, declaration, name, is_compound, .. } = assignment;
+        let (element, round) = (self.lexemes.text(left.clone()), format!("{name}_round"));
+        let Rounds { end, name: counter, .. } = &rounds;
+        let (start, close) = (node.range.start, it.step.end);
+        let head = rounds.head(&round, &format!("{declaration} = {{ }}; "));
+        // The loop's head is replaced, what it has of lines stays.
+        self.replace(start..close + 1, &head);
+        if is_compound {
+            self.insert(only.start, format!("{{ {name} = {element};"));
+        }
+        self.replace(left, &name);
+        if is_compound {
+            self.append(only.end, " }".to_owned());
+        }
+        let text = format!("{MEET} if ({counter} < {end}) {element} = {name}; }}");
+        self.append(node.range.end, text);
+    }
+
+    /// How a loop whose iterations are spread over the threads counts, if that is known.
+    fn rounds(&self, node: &Node, it: &Loop) -> Option<Rounds> {
         let lexemes = self.lexemes;
-        let ([init], Some(only)) = (&it.init[..], only_expression(&it.body)) else { return };
-        let What::Declaration(counter) = init.what else { return };
+        let [init] = &it.init[..] else { return None };
+        let What::Declaration(counter) = init.what else { return None };
         let local = &self.body.locals[counter];
         let (condition, step) = (it.condition.clone(), it.step.clone());
         let is_counter =
@@ -278,12 +357,16 @@ impl Parter<'_, '_, '_> {
                 .clone()
                 .all(|it| is_integer(lexemes.at(it)) || is_specifier(lexemes.at(it)))
             && local.declarator.len() == 1;
+        if !is_loop {
+            return None;
+        }
         let (end, by) = (condition.start + 2..condition.end, step.start + 2..step.end);
         let lowest = ["<", ">", "<=", ">=", "==", "!=", "&", "^", "|", "&&", "||", "?", ","];
         let is_common = |range: &Range<usize>| {
             !range.is_empty()
                 && self.walk.indices.test(range.clone()) == Test::Uniform
                 && self.is_repeatable(range, &node.range)
+                && lexemes.find(range.start, range.end, &lowest).is_none()
         };
         let writes = |at: usize| at == local.at || at == step.start;
         let is_counted = self
@@ -291,49 +374,21 @@ impl Parter<'_, '_, '_> {
             .uses
             .iter()
             .all(|used| used.local != counter || used.access == Use::Read || writes(used.at));
-        if !is_loop
-            || !is_counted
+        if !is_counted
             || !is_common(&end)
             || !is_common(&by)
-            || lexemes.find(end.start, end.end, &lowest).is_some()
-            || lexemes.find(by.start, by.end, &lowest).is_some()
             || !self.is_repeatable(&local.init, &node.range)
         {
-            return;
+            return None;
         }
-        let first = self.walk.indices.index(local.init.clone());
-        let Some(rest) = first.without_thread() else { return };
-        let Some(assignment) = self.assignment(only) else { return };
-        let index = Index::of_thread().plus(&Index::of_round());
-        self.walk.indices.count(Some((counter, index)));
-        let race = self.race(only, &assignment, Some((&it.condition, true)), true);
-        self.walk.indices.count(None);
-        if !self.counts(race) {
-            return;
-        }
-        let Assignment { left, declaration, name, is_compound, .. } = assignment;
-        let (element, round) = (self.lexemes.text(left.clone()), format!("{name}_round"));
-        let kind = self.lexemes.text(local.specifiers.clone());
-        let (end, by) = (self.lexemes.text(end), self.lexemes.text(by));
-        let counter = local.name.clone();
-        let (start, close) = (node.range.start, it.step.end);
-        // The loop's head is replaced, what it has of lines stays.
-        self.replace(
-            start..close + 1,
-            &format!(
-                "for ({kind} {round} = {rest}; {round} < {end}; {round} += {by}) {{ \
-                 const {kind} {counter} = {round} + threadIdx.x; {declaration} = {{ }}; if ({counter} < {end})"
-            ),
-        );
-        if is_compound {
-            self.insert(only.start, format!("{{ {name} = {element};"));
-        }
-        self.replace(left, &name);
-        if is_compound {
-            self.append(only.end, " }".to_owned());
-        }
-        let text = format!("{MEET} if ({counter} < {end}) {element} = {name}; }}");
-        self.append(node.range.end, text);
+        Some(Rounds {
+            counter,
+            first: self.walk.indices.index(local.init.clone()).without_thread()?,
+            kind: lexemes.text(local.specifiers.clone()),
+            name: local.name.clone(),
+            end: lexemes.text(end),
+            by: lexemes.text(by),
+        })
     }
 
     /// True for a race that is parted, and notes doubts.
@@ -446,7 +501,8 @@ impl Parter<'_, '_, '_> {
 
     fn race_of(&self, read: &Access, write: &Access) -> Option<Race> {
         if read.root != write.root {
-            return None;
+            // A pointer may be to any of some arrays.
+            return may_be_one(&read.root, &write.root).then_some(Race::Doubtful);
         }
         let indices = &self.walk.indices;
         let (from, to) = (&read.whole[..], &write.whole[..]);
@@ -496,28 +552,17 @@ impl Parter<'_, '_, '_> {
         })
     }
 
-    fn bytes(&self, lexeme: usize) -> Range<usize> {
-        let Range { start, end } = self.lexemes.tokens_of(lexeme);
-        let tokens = self.lexemes.tokens;
-        tokens.all[start].start..tokens.all[end - 1].end
-    }
-
     fn insert(&mut self, lexeme: usize, text: String) {
-        let at = self.bytes(lexeme).start;
-        self.parted.edits.push((at, at, format!("{text} ")));
+        self.parted.edits.push(self.lexemes.insertion(lexeme, &format!("{text} ")));
     }
 
     /// Behind the lexeme in front of another one.
     fn append(&mut self, behind: usize, text: String) {
-        let at = self.bytes(behind - 1).end;
-        self.parted.edits.push((at, at, text));
+        self.parted.edits.push(self.lexemes.addition(behind, &text));
     }
 
-    /// Lines keep their numbers.
     fn replace(&mut self, range: Range<usize>, text: &str) {
-        let (start, end) = (self.bytes(range.start).start, self.bytes(range.end - 1).end);
-        let lines = self.lexemes.tokens.text[start..end].matches('\n').count();
-        self.parted.edits.push((start, end, format!("{text}{}", "\n".repeat(lines))));
+        self.parted.edits.push(self.lexemes.replacement(range, text));
     }
 }
 

@@ -5,7 +5,7 @@ use super::super::super::facts::facts;
 use super::super::super::lexemes::NONE;
 use super::super::super::statements::{Node, What};
 use super::super::super::words::{is_integer, is_type};
-use super::super::index::Test;
+use super::super::index::{Index, Test};
 use super::super::{Walk, Who, is_fixed};
 use super::{MEET, Parter};
 use std::collections::BTreeSet;
@@ -13,12 +13,20 @@ use std::fmt::Write as _;
 use std::ops::Range;
 
 impl Parter<'_, '_, '_> {
-    /// In front of which statements behind a bound threads meet.
-    pub(super) fn places_in(&mut self, then: &Node) -> BTreeSet<usize> {
+    /// In front of which statements behind a bound threads meet, those of a branch or of a loop that counts.
+    pub(super) fn places_in<'n>(
+        &mut self,
+        nodes: impl IntoIterator<Item = &'n Node>,
+        counted: Option<(usize, Index)>,
+    ) -> BTreeSet<usize> {
         let mut walk = Walk::new(self.lexemes, self.body, self.walk.meets, self.doubts);
-        walk.owned = walk.owned(then.range.clone(), false);
+        walk.indices.count(counted);
         walk.who = Who::Parts;
-        walk.inside(then);
+        let nodes: Vec<&Node> = nodes.into_iter().collect();
+        if let (Some(first), Some(last)) = (nodes.first(), nodes.last()) {
+            walk.owned = walk.owned(first.range.start..last.range.end, false);
+        }
+        nodes.into_iter().for_each(|it| walk.inside(it));
         self.parted.has_doubts |= walk.has_doubts;
         walk.places
     }
@@ -34,7 +42,7 @@ impl Parter<'_, '_, '_> {
         {
             return false;
         }
-        let places = self.places_in(then);
+        let places = self.places_in([then], None);
         if places.is_empty()
             || nodes.iter().filter(|it| places.contains(&it.range.start)).count() < places.len()
         {

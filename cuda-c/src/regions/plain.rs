@@ -1,0 +1,210 @@
+//! Kernels in plainer words, so that more of them are read with certainty.
+//!
+//! A reference becomes a pointer, `auto` the type that it stands for, and a statement of expressions with commas between them
+//! several statements. What a program computes stays the same.
+
+use super::lexemes::{Edit, Lexemes, NONE};
+use super::meetings::Walk;
+use super::program::Program;
+use super::statements::{Body, Local, Node, What};
+use super::types::{Type, Types};
+use super::{Read, edited, inlined, read_as};
+use crate::declarations::{Declared, name_token};
+use crate::tokens::Tokens;
+use std::collections::HashMap;
+
+/// A text whose kernels are in plainer words; `None` where they are plain.
+pub(crate) fn plain<'a>(
+    tokens: &Tokens<'a>,
+    declared: &[Declared],
+    program: &Program<'a>,
+) -> Option<String> {
+    let of_functions = returns(tokens, declared);
+    let has_commas =
+        (1..tokens.len()).any(|at| tokens.at(at) == "," && tokens.at(at - 1) == "operator");
+    let mut edits = Vec::new();
+    for kernel in declared.iter().filter(|it| it.is_kernel && it.body.is_some()) {
+        let Some(read) = read_as(tokens, kernel, program, false) else { continue };
+        if !read.may_meet() {
+            continue;
+        }
+        let inlined = inlined::edits(tokens, declared, program, &read);
+        if !inlined.is_empty() {
+            edits.extend(inlined);
+            continue;
+        }
+        let Read { lexemes, body, .. } = &read;
+        let meets = |_: &str| false;
+        let walk = Walk::new(lexemes, body, &meets, false);
+        let returns = |name: &str| of_functions.get(name).cloned().flatten();
+        let types = Types { walk: &walk, returns: &returns };
+        let mut plainer = Plainer { lexemes, body, types, edits: Vec::new() };
+        plainer.names(!program.names_references());
+        if !has_commas {
+            plainer.commas(&body.nodes);
+        }
+        edits.extend(plainer.edits);
+    }
+    (!edits.is_empty()).then(|| edited(tokens.text, edits))
+}
+
+/// What functions of the program return, `None` for those that are not known.
+fn returns<'a>(tokens: &Tokens<'a>, declared: &[Declared]) -> HashMap<&'a str, Option<Type>> {
+    let mut found = HashMap::new();
+    for it in declared.iter().filter(|it| it.parameters.is_some() && it.body.is_some()) {
+        let Some(name) = name_token(tokens, it) else { continue };
+        let open = it.parameters.unwrap_or_default();
+        let is_qualifier = |word: &str| {
+            matches!(word, "static" | "inline" | "__inline__" | "__gpuarray_variable__" | "extern")
+        };
+        let (mut words, mut at) = (Vec::new(), it.range.start);
+        while at + 1 < open {
+            match tokens.at(at) {
+                "__attribute__" => at = tokens.partner(at + 1).unwrap_or(at),
+                word if is_qualifier(word) || word.starts_with('"') => {}
+                word => words.push(word),
+            }
+            at += 1;
+        }
+        let kind = Type::of_words(words).filter(|it| matches!(it, Type::Number(_)));
+        found.entry(name).and_modify(|it| *it = None).or_insert(kind);
+    }
+    found
+}
+
+struct Plainer<'w, 't, 'a> {
+    lexemes: &'w Lexemes<'t, 'a>,
+    body: &'w Body,
+    types: Types<'w, 't, 'a>,
+    edits: Vec<Edit>,
+}
+
+impl Plainer<'_, '_, '_> {
+    /// References and `auto`. Without `by_name` the names of types do not count.
+    fn names(&mut self, by_name: bool) {
+        let lexemes = self.lexemes;
+        let known = |it: &Type| by_name || !matches!(it, Type::Other(_));
+        for (id, local) in self.body.locals.iter().enumerate() {
+            if local.is_parameter
+                || local.is_shared
+                || !local.is_assigned
+                || local.init.start == NONE
+            {
+                continue;
+            }
+            let same = |it: &&Local| it.specifiers == local.specifiers;
+            let group: Vec<&Local> = self.body.locals.iter().filter(same).collect();
+            let auto = local.specifiers.clone().find(|&it| lexemes.at(it) == "auto");
+            if lexemes.at(local.declarator.start) == "&" {
+                if group.len() == 1 && local.declarator.len() == 2 {
+                    self.reference(id, local, auto, &known);
+                }
+                continue;
+            }
+            let (Some(auto), true) = (auto, group[0].at == local.at) else { continue };
+            let kinds: Option<Vec<Type>> =
+                group.iter().map(|it| self.types.of(it.init.clone()).filter(known)).collect();
+            let Some([first, others @ ..]) = kinds.as_deref() else { continue };
+            if !others.iter().all(|it| it == first) || group.iter().any(|it| !it.is_assigned) {
+                continue;
+            }
+            let consts = local.specifiers.clone().filter(|&it| lexemes.at(it) == "const");
+            match (first, local.declarator.len()) {
+                (Type::Pointer(kind), 1 | 2) if group.len() == 1 => {
+                    let base = kind.trim_end_matches(" *");
+                    let is_pointer = local.declarator.len() == 2;
+                    if is_pointer && lexemes.at(local.declarator.start) != "*" {
+                        continue;
+                    }
+                    // Of what is pointed to, or of the pointer, which loses it.
+                    let mut is_const = base.starts_with("const ");
+                    for word in consts {
+                        is_const |= is_pointer;
+                        self.edits.push(lexemes.replacement(word..word + 1, ""));
+                    }
+                    let base = base.trim_start_matches("const ");
+                    let (sign, star) =
+                        (if is_const { "const " } else { "" }, if is_pointer { "" } else { " *" });
+                    let text = format!("{sign}{base}{star}");
+                    self.edits.push(lexemes.replacement(auto..auto + 1, &text));
+                }
+                (Type::Number(_) | Type::Other(_), 1) => {
+                    self.edits.push(lexemes.replacement(auto..auto + 1, first.text()));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn reference(
+        &mut self,
+        id: usize,
+        local: &Local,
+        auto: Option<usize>,
+        known: &dyn Fn(&Type) -> bool,
+    ) {
+        let lexemes = self.lexemes;
+        let init = local.init.clone();
+        let words = || local.specifiers.clone().map(|it| lexemes.at(it));
+        let is_const = words().any(|it| it == "const");
+        let kind = self.types.of(init.clone()).filter(known);
+        let is_element = self.types.walk.element_kind(&init).is_some()
+            || init.len() == 1 && self.types.walk.is_local(init.start);
+        let star = local.declarator.start..local.declarator.start + 1;
+        let is_same = auto.is_some() || (kind.is_some() && kind == Type::of_words(words()));
+        if (is_const || auto.is_some()) && kind.is_none() {
+            return;
+        }
+        if let (Some(auto), Some(kind)) = (auto, &kind) {
+            let owner = self.types.walk.local_at(init.start);
+            let of_constants = owner.is_some_and(|it| {
+                it.specifiers.clone().any(|it| lexemes.at(it) == "const") && !is_const
+            });
+            let sign = if of_constants { "const " } else { "" };
+            self.edits.push(lexemes.replacement(auto..auto + 1, &format!("{sign}{}", kind.text())));
+        }
+        if is_const && !(is_element && is_same) {
+            // It is a value's that has no other place.
+            return self.edits.push(lexemes.replacement(star, ""));
+        }
+        self.edits.push(lexemes.replacement(star, "*"));
+        let [open, close] =
+            if is_element && lexemes.is_word(init.start) { ["&", ""] } else { ["&(", ")"] };
+        self.edits.push(lexemes.insertion(init.start, open));
+        self.edits.push(lexemes.addition(init.end, close));
+        for used in self.body.uses.iter().filter(|it| it.local == id) {
+            self.edits.push(lexemes.addition(used.at + 1, "[0]"));
+        }
+    }
+
+    /// Statements of expressions with commas between them.
+    fn commas(&mut self, nodes: &[Node]) {
+        nodes.iter().for_each(|it| self.comma(it));
+    }
+
+    fn comma(&mut self, node: &Node) {
+        let lexemes = self.lexemes;
+        match &node.what {
+            What::Expression => {
+                let range = node.range.start..node.range.end - 1;
+                let parts = lexemes.parts(range.clone());
+                let mut commas = parts.iter().skip(1).map(|it| it.start - 1).peekable();
+                let may_be_type = lexemes.find(range.start, range.end, &["<", ">"]).is_some();
+                if commas.peek().is_none() || may_be_type {
+                    return;
+                }
+                self.edits.push(lexemes.insertion(node.range.start, "{ "));
+                self.edits.extend(commas.map(|it| lexemes.replacement(it..it + 1, ";")));
+                self.edits.push(lexemes.addition(node.range.end, " }"));
+            }
+            What::Block(nodes) => self.commas(nodes),
+            What::If { then, other, .. } => {
+                self.comma(then);
+                other.iter().for_each(|it| self.comma(it));
+            }
+            What::Loop(it) => self.comma(&it.body),
+            What::Switch(body) => self.comma(body),
+            _ => {}
+        }
+    }
+}
