@@ -136,12 +136,23 @@ class GPUArray:
         axis: Any | None = None,
         out: GPUArray | None = None,
         keepdims: bool | None = None,
+        where: Any = ...,
         stream: _Stream = None,
         allocator: Any | None = None,
     ) -> GPUArray: ...
     all = any
-    min = any
-    max = any
+    def min(
+        self,
+        *positional: Any,
+        axis: Any | None = None,
+        out: GPUArray | None = None,
+        keepdims: bool | None = None,
+        initial: Any = ...,
+        where: Any = ...,
+        stream: _Stream = None,
+        allocator: Any | None = None,
+    ) -> GPUArray: ...
+    max = min
     def sum(
         self,
         *positional: Any,
@@ -149,6 +160,8 @@ class GPUArray:
         dtype: DTypeLike | None = None,
         out: GPUArray | None = None,
         keepdims: bool | None = None,
+        initial: Any = ...,
+        where: Any = ...,
         stream: _Stream = None,
         allocator: Any | None = None,
     ) -> GPUArray: ...
@@ -206,6 +219,7 @@ class GPUArray:
         out: GPUArray | None = None,
         keepdims: bool | None = None,
         *,
+        where: Any = ...,
         stream: _Stream = None,
         allocator: Any | None = None,
     ) -> GPUArray: ...
@@ -217,6 +231,7 @@ class GPUArray:
         ddof: float = 0.0,
         keepdims: bool | None = None,
         *,
+        where: Any = ...,
         stream: _Stream = None,
         allocator: Any | None = None,
     ) -> GPUArray: ...

@@ -4,7 +4,7 @@ use super::GPUArray;
 use super::reductions::Arguments;
 use gpuarray::function::Reduction;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyDict, PyTuple};
 
 type Object<'py> = PyResult<Bound<'py, PyAny>>;
 type Given<'py> = Option<Bound<'py, PyAny>>;
@@ -19,10 +19,14 @@ macro_rules! with_dtype {
         impl GPUArray {
             $(
                 $(#[doc = $doc])+
-                #[pyo3(signature = (
-                    *positional, axis = None, dtype = None, out = None, keepdims = None,
-                    stream = None, allocator = None
-                ))]
+                #[pyo3(
+                    signature = (
+                        *positional, axis = None, dtype = None, out = None, keepdims = None,
+                        stream = None, allocator = None, **masked
+                    ),
+                    text_signature = "($self, *positional, axis=None, dtype=None, out=None, keepdims=None, \
+                                      initial=..., where=..., stream=None, allocator=None)"
+                )]
                 #[allow(clippy::too_many_arguments, reason = "numpy's and PyCUDA's signature")]
                 fn $method<'py>(
                     slf: &Bound<'py, Self>,
@@ -33,15 +37,16 @@ macro_rules! with_dtype {
                     keepdims: Given<'py>,
                     stream: Given<'py>,
                     allocator: Given<'py>,
+                    masked: Option<Bound<'py, PyDict>>,
                 ) -> Object<'py> {
-                    Arguments { axis, dtype, out, keepdims, stream, allocator }
+                    Arguments { axis, dtype, out, keepdims, stream, allocator, masked }
                         .with_positional(
                             positional,
                             stringify!($method),
                             &$pycuda,
                             &["axis", "dtype", "out", "keepdims"],
                         )?
-                        .reduce(slf, Reduction::$variant)
+                        .reduce_method(slf, stringify!($method), Reduction::$variant)
                 }
             )*
         }
@@ -52,16 +57,19 @@ macro_rules! with_dtype {
 macro_rules! without_dtype {
     ($(
         $(#[doc = $doc:literal])+
-        $method:ident $variant:ident $pycuda:tt;
+        $method:ident $variant:ident $pycuda:tt $text:literal;
     )*) => {
         #[pymethods]
         impl GPUArray {
             $(
                 $(#[doc = $doc])+
-                #[pyo3(signature = (
-                    *positional, axis = None, out = None, keepdims = None, stream = None,
-                    allocator = None
-                ))]
+                #[pyo3(
+                    signature = (
+                        *positional, axis = None, out = None, keepdims = None, stream = None,
+                        allocator = None, **masked
+                    ),
+                    text_signature = $text
+                )]
                 #[allow(clippy::too_many_arguments, reason = "numpy's and PyCUDA's signature")]
                 fn $method<'py>(
                     slf: &Bound<'py, Self>,
@@ -71,15 +79,16 @@ macro_rules! without_dtype {
                     keepdims: Given<'py>,
                     stream: Given<'py>,
                     allocator: Given<'py>,
+                    masked: Option<Bound<'py, PyDict>>,
                 ) -> Object<'py> {
-                    Arguments { axis, dtype: None, out, keepdims, stream, allocator }
+                    Arguments { axis, dtype: None, out, keepdims, stream, allocator, masked }
                         .with_positional(
                             positional,
                             stringify!($method),
                             &$pycuda,
                             &["axis", "out", "keepdims"],
                         )?
-                        .reduce(slf, Reduction::$variant)
+                        .reduce_method(slf, stringify!($method), Reduction::$variant)
                 }
             )*
         }
@@ -102,6 +111,10 @@ with_dtype! {
     ///     Receives the result; it has the shape of the result.
     /// keepdims : bool, optional
     ///     Whether the combined axes stay, with extent 1.
+    /// initial : number, optional
+    ///     As in numpy: a value that is combined with the elements.
+    /// where : GPUArray or bool, optional
+    ///     As in numpy: the mask of the elements that count.
     /// stream : Stream, optional
     ///     Where the work is queued.
     /// allocator : callable, optional
@@ -143,6 +156,10 @@ with_dtype! {
     ///     Receives the result; it has the shape of the result.
     /// keepdims : bool, optional
     ///     Whether the combined axes stay, with extent 1.
+    /// initial : number, optional
+    ///     As in numpy: a value that is combined with the elements.
+    /// where : GPUArray or bool, optional
+    ///     As in numpy: the mask of the elements that count.
     /// stream : Stream, optional
     ///     Where the work is queued.
     /// allocator : callable, optional
@@ -183,6 +200,10 @@ without_dtype! {
     ///     Receives the result; it has the shape of the result.
     /// keepdims : bool, optional
     ///     Whether the combined axes stay, with extent 1.
+    /// initial : number, optional
+    ///     As in numpy: a value that is combined with the elements.
+    /// where : GPUArray or bool, optional
+    ///     As in numpy: the mask of the elements that count.
     /// stream : Stream, optional
     ///     Where the work is queued.
     /// allocator : callable, optional
@@ -208,7 +229,8 @@ without_dtype! {
     /// >>> a = gpuarray.arange(6, dtype=np.int32).reshape(2, 3)
     /// >>> a.min(axis=1).get()
     /// array([0, 3], dtype=int32)
-    min Minimum ["stream"];
+    min Minimum ["stream"]
+        "($self, *positional, axis=None, out=None, keepdims=None, initial=..., where=..., stream=None, allocator=None)";
     /// Returns the largest element, along axes or of all; NaN if any element is.
     ///
     /// Parameters
@@ -221,6 +243,10 @@ without_dtype! {
     ///     Receives the result; it has the shape of the result.
     /// keepdims : bool, optional
     ///     Whether the combined axes stay, with extent 1.
+    /// initial : number, optional
+    ///     As in numpy: a value that is combined with the elements.
+    /// where : GPUArray or bool, optional
+    ///     As in numpy: the mask of the elements that count.
     /// stream : Stream, optional
     ///     Where the work is queued.
     /// allocator : callable, optional
@@ -246,7 +272,8 @@ without_dtype! {
     /// >>> a = gpuarray.arange(6, dtype=np.int32).reshape(2, 3)
     /// >>> a.max().get()
     /// array(5, dtype=int32)
-    max Maximum ["stream"];
+    max Maximum ["stream"]
+        "($self, *positional, axis=None, out=None, keepdims=None, initial=..., where=..., stream=None, allocator=None)";
     /// Returns True if any element is not zero, along axes or of all.
     ///
     /// Parameters
@@ -259,6 +286,8 @@ without_dtype! {
     ///     Receives the result; it has the shape of the result.
     /// keepdims : bool, optional
     ///     Whether the combined axes stay, with extent 1.
+    /// where : GPUArray or bool, optional
+    ///     As in numpy: the mask of the elements that count.
     /// stream : Stream, optional
     ///     Where the work is queued.
     /// allocator : callable, optional
@@ -283,7 +312,8 @@ without_dtype! {
     /// >>> a = gpuarray.arange(6, dtype=np.int32).reshape(2, 3)
     /// >>> a.any(axis=0, keepdims=True).get()
     /// array([[ True,  True,  True]])
-    any Any ["stream", "allocator"];
+    any Any ["stream", "allocator"]
+        "($self, *positional, axis=None, out=None, keepdims=None, where=..., stream=None, allocator=None)";
     /// Returns True if no element is zero, along axes or of all.
     ///
     /// Parameters
@@ -296,6 +326,8 @@ without_dtype! {
     ///     Receives the result; it has the shape of the result.
     /// keepdims : bool, optional
     ///     Whether the combined axes stay, with extent 1.
+    /// where : GPUArray or bool, optional
+    ///     As in numpy: the mask of the elements that count.
     /// stream : Stream, optional
     ///     Where the work is queued.
     /// allocator : callable, optional
@@ -320,7 +352,8 @@ without_dtype! {
     /// >>> a = gpuarray.arange(6, dtype=np.int32).reshape(2, 3)
     /// >>> a.all(axis=0).get()
     /// array([False,  True,  True])
-    all All ["stream", "allocator"];
+    all All ["stream", "allocator"]
+        "($self, *positional, axis=None, out=None, keepdims=None, where=..., stream=None, allocator=None)";
 }
 
 #[pymethods]
@@ -340,6 +373,8 @@ impl GPUArray {
     ///     Receives the result; it has the shape of the result.
     /// keepdims : bool, optional
     ///     Whether the combined axes stay, with extent 1.
+    /// where : GPUArray or bool, optional
+    ///     As in numpy: the mask of the elements that count.
     /// stream : Stream, optional
     ///     Where the work is queued.
     /// allocator : callable, optional
@@ -364,7 +399,10 @@ impl GPUArray {
     /// >>> a = gpuarray.arange(6, dtype=np.int32).reshape(2, 3)
     /// >>> a.mean(axis=0).get()
     /// array([1.5, 2.5, 3.5])
-    #[pyo3(signature = (axis = None, dtype = None, out = None, keepdims = None, *, stream = None, allocator = None))]
+    #[pyo3(
+        signature = (axis = None, dtype = None, out = None, keepdims = None, *, stream = None, allocator = None, **masked),
+        text_signature = "($self, axis=None, dtype=None, out=None, keepdims=None, *, where=..., stream=None, allocator=None)"
+    )]
     #[allow(clippy::too_many_arguments, reason = "numpy's signature")]
     fn mean<'py>(
         slf: &Bound<'py, Self>,
@@ -374,9 +412,15 @@ impl GPUArray {
         keepdims: Given<'py>,
         stream: Given<'py>,
         allocator: Given<'py>,
+        masked: Option<Bound<'py, PyDict>>,
     ) -> Object<'py> {
-        let given = Arguments { axis, dtype, out, keepdims, stream, allocator };
+        let given = Arguments { axis, dtype, out, keepdims, stream, allocator, masked };
         let dtype = given.dtype()?;
+        // NaN is no integer.
+        let is_none = dtype.is_some_and(|it| it.is_integer()) && slf.get().array()?.size() == 0;
+        if given.masked.is_some() || is_none {
+            return given.moment(slf, "mean", None);
+        }
         given.compute(slf, |array, axes, keeps| array.mean(dtype, axes, keeps))
     }
 
@@ -398,6 +442,8 @@ impl GPUArray {
     ///     What is taken from the number of elements before the sum of squares is divided by it.
     /// keepdims : bool, optional
     ///     Whether the combined axes stay, with extent 1.
+    /// where : GPUArray or bool, optional
+    ///     As in numpy: the mask of the elements that count.
     /// stream : Stream, optional
     ///     Where the work is queued.
     /// allocator : callable, optional
@@ -422,7 +468,10 @@ impl GPUArray {
     /// >>> a = gpuarray.arange(6, dtype=np.int32).reshape(2, 3)
     /// >>> a.var(axis=1).get()
     /// array([0.66666667, 0.66666667])
-    #[pyo3(signature = (axis = None, dtype = None, out = None, ddof = 0.0, keepdims = None, *, stream = None, allocator = None))]
+    #[pyo3(
+        signature = (axis = None, dtype = None, out = None, ddof = 0.0, keepdims = None, *, stream = None, allocator = None, **masked),
+        text_signature = "($self, axis=None, dtype=None, out=None, ddof=0.0, keepdims=None, *, where=..., stream=None, allocator=None)"
+    )]
     #[allow(clippy::too_many_arguments, reason = "numpy's signature")]
     fn var<'py>(
         slf: &Bound<'py, Self>,
@@ -433,8 +482,12 @@ impl GPUArray {
         keepdims: Given<'py>,
         stream: Given<'py>,
         allocator: Given<'py>,
+        masked: Option<Bound<'py, PyDict>>,
     ) -> Object<'py> {
-        let given = Arguments { axis, dtype, out, keepdims, stream, allocator };
+        let given = Arguments { axis, dtype, out, keepdims, stream, allocator, masked };
+        if given.masked.is_some() {
+            return given.moment(slf, "var", Some(ddof));
+        }
         let dtype = given.dtype()?;
         given.compute(slf, |array, axes, keeps| array.variance(dtype, axes, keeps, ddof))
     }
@@ -456,6 +509,8 @@ impl GPUArray {
     ///     What is taken from the number of elements before the sum of squares is divided by it.
     /// keepdims : bool, optional
     ///     Whether the combined axes stay, with extent 1.
+    /// where : GPUArray or bool, optional
+    ///     As in numpy: the mask of the elements that count.
     /// stream : Stream, optional
     ///     Where the work is queued.
     /// allocator : callable, optional
@@ -480,7 +535,10 @@ impl GPUArray {
     /// >>> a = gpuarray.arange(6, dtype=np.int32).reshape(2, 3)
     /// >>> a.std(axis=0, ddof=1).get()
     /// array([2.12132034, 2.12132034, 2.12132034])
-    #[pyo3(signature = (axis = None, dtype = None, out = None, ddof = 0.0, keepdims = None, *, stream = None, allocator = None))]
+    #[pyo3(
+        signature = (axis = None, dtype = None, out = None, ddof = 0.0, keepdims = None, *, stream = None, allocator = None, **masked),
+        text_signature = "($self, axis=None, dtype=None, out=None, ddof=0.0, keepdims=None, *, where=..., stream=None, allocator=None)"
+    )]
     #[allow(clippy::too_many_arguments, reason = "numpy's signature")]
     fn std<'py>(
         slf: &Bound<'py, Self>,
@@ -491,8 +549,12 @@ impl GPUArray {
         keepdims: Given<'py>,
         stream: Given<'py>,
         allocator: Given<'py>,
+        masked: Option<Bound<'py, PyDict>>,
     ) -> Object<'py> {
-        let given = Arguments { axis, dtype, out, keepdims, stream, allocator };
+        let given = Arguments { axis, dtype, out, keepdims, stream, allocator, masked };
+        if given.masked.is_some() {
+            return given.moment(slf, "std", Some(ddof));
+        }
         let dtype = given.dtype()?;
         given.compute(slf, |array, axes, keeps| array.standard_deviation(dtype, axes, keeps, ddof))
     }

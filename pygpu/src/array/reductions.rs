@@ -10,7 +10,7 @@ use gpuarray::function::Reduction;
 use gpuarray::{Array, DType};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyInt, PyTuple};
+use pyo3::types::{PyBool, PyDict, PyInt, PyTuple};
 use smallvec::SmallVec;
 
 macro_rules! class {
@@ -78,6 +78,8 @@ pub(super) struct Arguments<'py> {
     pub(super) keepdims: Option<Bound<'py, PyAny>>,
     pub(super) stream: Option<Bound<'py, PyAny>>,
     pub(super) allocator: Option<Bound<'py, PyAny>>,
+    /// numpy's `initial` and `where`, if there is one of them.
+    pub(super) masked: Option<Bound<'py, PyDict>>,
 }
 
 impl<'py> Arguments<'py> {
@@ -108,7 +110,11 @@ impl<'py> Arguments<'py> {
         let first = positional.get_item(0)?;
         // `any` and `all` alone are methods of PyCUDA's arrays.
         let is_numpys = first.is_none() && !matches!(method, "any" | "all");
-        let names = if is_numpys || is_axis(&first) { numpy } else { pycuda };
+        let is_numpys = is_numpys || is_axis(&first);
+        let mut names = SmallVec::<[&str; 6]>::from_slice(if is_numpys { numpy } else { pycuda });
+        if is_numpys && positional.len() > names.len() && !matches!(method, "any" | "all") {
+            names.extend(["initial", "where"]);
+        }
         if positional.len() > names.len() {
             return Err(PyTypeError::new_err(format!(
                 "{method}() takes the positional arguments {}; {} were given",
@@ -117,6 +123,16 @@ impl<'py> Arguments<'py> {
             )));
         }
         for (name, value) in names.iter().zip(positional.iter()) {
+            if matches!(*name, "initial" | "where") {
+                let masked = self.masked.get_or_insert_with(|| PyDict::new(positional.py()));
+                if masked.contains(name)? {
+                    return Err(PyTypeError::new_err(format!(
+                        "{method}() got {name} by position and by keyword"
+                    )));
+                }
+                masked.set_item(name, value)?;
+                continue;
+            }
             let slot = self.slot(name);
             if value.is_none() {
                 continue;
@@ -141,6 +157,67 @@ impl<'py> Arguments<'py> {
     pub(super) fn dtype(&self) -> PyResult<Option<DType>> {
         let given = self.dtype.as_ref().filter(|dtype| !dtype.is_none());
         given.map(|dtype| Ok(dtypes::parse(dtype)?.1)).transpose()
+    }
+
+    /// Combines elements by a method, with `initial` and `where` as the package's function does.
+    pub(super) fn reduce_method(
+        &self,
+        a: &Bound<'py, GPUArray>,
+        name: &str,
+        reduction: Reduction,
+    ) -> Object<'py> {
+        if self.masked.is_none() {
+            return self.reduce(a, reduction);
+        }
+        let given = self.named(a.py(), name)?;
+        let module = a.py().import("pygpu._array.reductions")?;
+        module.getattr("reduce_some")?.call((name, a), Some(&given))
+    }
+
+    /// A mean, a variance or a standard deviation by the package's function.
+    pub(super) fn moment(
+        &self,
+        a: &Bound<'py, GPUArray>,
+        name: &str,
+        ddof: Option<f64>,
+    ) -> Object<'py> {
+        let given = self.named(a.py(), name)?;
+        if let Some(ddof) = ddof {
+            given.set_item("ddof", ddof)?;
+        }
+        let module = a.py().import("pygpu._array.moments")?;
+        module.getattr(name)?.call((a,), Some(&given))
+    }
+
+    /// The arguments that are given, by their names.
+    fn named(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyDict>> {
+        let given = match &self.masked {
+            Some(masked) => masked.clone(),
+            None => PyDict::new(py),
+        };
+        let takes_initial = matches!(name, "sum" | "prod" | "min" | "max");
+        for key in given.keys() {
+            let key: String = key.extract()?;
+            if key != "where" && !(takes_initial && key == "initial") {
+                return Err(PyTypeError::new_err(format!(
+                    "GPUArray.{name}() got an unexpected keyword argument '{key}'"
+                )));
+            }
+        }
+        let values = [
+            ("axis", &self.axis),
+            ("dtype", &self.dtype),
+            ("out", &self.out),
+            ("keepdims", &self.keepdims),
+            ("stream", &self.stream),
+            ("allocator", &self.allocator),
+        ];
+        for (name, value) in values {
+            if let Some(value) = value.as_ref().filter(|it| !it.is_none()) {
+                given.set_item(name, value)?;
+            }
+        }
+        Ok(given)
     }
 
     /// Combines elements. Without a dtype the type is numpy's.
@@ -200,7 +277,8 @@ pub(crate) fn reduce<'py>(
     stream: Option<Bound<'py, PyAny>>,
     allocator: Option<Bound<'py, PyAny>>,
 ) -> Object<'py> {
-    let arguments = Arguments { axis, dtype, out, keepdims, stream, allocator };
+    let masked = None;
+    let arguments = Arguments { axis, dtype, out, keepdims, stream, allocator, masked };
     arguments.reduce(expect_array("a", a)?, reduction.get().value())
 }
 

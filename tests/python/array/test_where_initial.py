@@ -93,6 +93,12 @@ def test_every_combination(name, dtype):
             if name != "sum" or where is not UNSET or keywords["axis"] is not None:
                 # PyCUDA's sum of all elements keeps the dtype.
                 compare(getattr(np, name), getattr(gpuarray, name), host, device, keywords)
+            if hasattr(a_gpu, name):
+                compare(getattr(np.ndarray, name), method(name), host, device, keywords)
+
+
+def method(name):
+    return lambda array, **given: getattr(array, name)(**given)
 
 
 def compare(theirs, ours, host, device, keywords):
@@ -125,6 +131,34 @@ def test_means_of_no_elements(dtype):
     """numpy converts NaN to the dtype as its processor does."""
     for shape, axis in (((0,), None), ((0, 2), 0), ((2, 0), 1), ((2, 0), 0)):
         a = np.zeros(shape, "i4")
-        for function in (np.mean, gpuarray.mean):
+        for function in (np.mean, gpuarray.mean, method("mean")):
             result = function(gpuarray.to_gpu(a), axis=axis, dtype=dtype)
             check(result, outcome(lambda: np.mean(a, axis=axis, dtype=dtype)))  # noqa: B023
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "min", "max"])
+def test_methods_take_initial_and_where_by_position(name):
+    a = numbers((3, 4), "i4")
+    mask = a % 2 == 0
+    a_gpu, mask_gpu = gpuarray.to_gpu(a), gpuarray.to_gpu(np.asarray(mask))
+    own = (None,) if name in ("sum", "prod") else ()
+    for first in (
+        (0, *own, None, False, 3),
+        (None, *own, None, True, 3),
+        (1, *own, None, False, -1),
+    ):
+        for more, more_gpu in (((), ()), ((mask,), (mask_gpu,))):
+            expected = getattr(a, name)(*first, *more)
+            check(getattr(a_gpu, name)(*first, *more_gpu), expected)
+    with pytest.raises(TypeError, match="initial by position and by keyword"):
+        getattr(a_gpu, name)(0, *own, None, False, 3, initial=3)
+
+
+@each_row("name", ("sum", "prod", "min", "max", "any", "all", "mean", "std", "var"))
+def test_methods_name_what_they_do_not_take(name):
+    a = gpuarray.to_gpu(numbers((3,), "f4"))
+    with pytest.raises(TypeError, match=f"{name}\\(\\) got an unexpected keyword argument 'were'"):
+        getattr(a, name)(were=True)
+    if name in ("any", "all", "mean", "std", "var"):
+        with pytest.raises(TypeError, match="unexpected keyword argument 'initial'"):
+            getattr(a, name)(initial=1)
