@@ -6,6 +6,7 @@ use hal::device::DeviceId;
 use hal::error::{Error, Result};
 use hal::event::{Event, EventOptions};
 use hal::locks::{MARKING, Ranked, RankedGuard};
+use hal::memory::is_left;
 use hal::status::{AtomicStatus, Status};
 use std::any::Any;
 use std::sync::Arc;
@@ -185,6 +186,19 @@ pub(super) fn own(event: &dyn Event) -> Result<&DriverEvent> {
 impl Drop for DriverEvent {
     fn drop(&mut self) {
         if !self.owned || !self.context.is_alive(self.epoch) {
+            return;
+        }
+        // The driver refuses to destroy it in a function that a stream runs.
+        let same = || DriverEvent {
+            context: self.context.clone(),
+            recorded: AtomicBool::new(false),
+            captured: AtomicBool::new(self.captured.load(Ordering::Acquire)),
+            marking: Ranked::new(()),
+            behind: (AtomicU64::new(0), AtomicU64::new(0)),
+            status: AtomicStatus::new(),
+            ..*self
+        };
+        if is_left(self.context.device_id(), same) {
             return;
         }
         let destroy = || {

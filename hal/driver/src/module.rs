@@ -8,6 +8,7 @@ use codegen::compile::JitOptions;
 use codegen::compile::format::{Format, examine};
 use codegen::compile::{Compilation, compile_cached};
 use hal::error::{Error, Result};
+use hal::memory::is_left;
 use hal::module::{Kernel, LoadOptions, Module, ModuleSource, SourceText, file_bytes};
 use hal::status::Status;
 use std::any::Any;
@@ -101,6 +102,16 @@ impl Drop for LoadedCode {
     fn drop(&mut self) {
         let context = &self.context;
         if !context.is_alive(self.epoch) || context.is_lost() {
+            return;
+        }
+        // The driver refuses to unload it in a function that a stream runs.
+        let same = || LoadedCode {
+            context: context.clone(),
+            parameters: None,
+            log: String::new(),
+            ..*self
+        };
+        if is_left(context.device_id(), same) {
             return;
         }
         let unload = || {

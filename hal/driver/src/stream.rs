@@ -14,14 +14,14 @@ use crate::state::DeviceState;
 use hal::device::DeviceId;
 use hal::error::{Error, Result};
 use hal::locks::RankedGuard;
-use hal::memory::BlockOwner;
+use hal::memory::{BlockOwner, is_left};
 use hal::process;
 use hal::status::{AtomicStatus, Status};
 use hal::stream::{Stream, StreamOptions, StreamState, unique_id};
 use hal::submission::{MayCapture, keeps_captures_from, some_may_capture};
 use open_captures::Unattached;
 use std::ffi::c_int;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::{self, ThreadId};
 
@@ -302,6 +302,25 @@ impl Drop for DriverStream {
         }
         if context.is_lost() {
             context.capture_state.withdraw(self.id);
+            return;
+        }
+        // The driver refuses to destroy it in a function that a stream runs.
+        let (exposed, unattached) = (&mut self.exposed, &mut self.unattached);
+        let same = || DriverStream {
+            device: self.device.clone(),
+            context: context.clone(),
+            blocks: self.blocks.clone(),
+            exposed: std::mem::take(exposed),
+            unattached: std::mem::take(unattached),
+            functions: AtomicU64::new(self.functions.load(Ordering::Acquire)),
+            status: AtomicStatus::new(),
+            epoch: self.epoch,
+            id: self.id,
+            handle: self.handle,
+            ownership: self.ownership,
+            thread: self.thread,
+        };
+        if self.ownership != Ownership::Default && is_left(context.device_id(), same) {
             return;
         }
         let destroy = || {

@@ -2,11 +2,12 @@
 //! hears of their failures.
 
 use crate::context::{Context, error_of, expect_error, pause};
+use crate::driver_functions::Raw;
 use crate::harness::{Capability, Outcome, tests};
 use gpuarray::memory::{Access, AccessGuard, DeviceMemory, PinnedMemory};
 use gpuarray::{
-    CaptureMode, DeviceArray, Error, ErrorKind, Event, EventOptions, PinnedBuffer, Result, Status,
-    Stream,
+    CaptureMode, DeviceArray, Error, ErrorKind, Event, EventOptions, LoadOptions, ModuleSource,
+    PinnedBuffer, Result, Status, Stream,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,6 +17,7 @@ use std::thread;
 tests![
     nothing_waits_in_a_function,
     what_a_function_drops_is_freed,
+    what_a_function_drops_is_destroyed needs [Graphs, Kernels],
     an_error_of_a_function_is_reported_with_its_status,
     whoever_waits_hears_of_a_failure_once,
     an_event_before_a_function_has_not_failed,
@@ -106,6 +108,40 @@ fn what_a_function_drops_is_freed(context: &Context) -> Outcome {
     context.device.synchronize()?;
     if context.can(Capability::ExactAccounting) {
         assert_eq!(context.free_memory()?, before);
+    }
+    Ok(())
+}
+
+/// Streams, events, modules and graphs, of which a driver counts those that it has.
+fn what_a_function_drops_is_destroyed(context: &Context) -> Outcome {
+    const SOURCE: &str = "extern \"C\" __global__ void k(int *x) { *x = 1; }";
+    let live = || -> Result<Vec<u64>, Box<dyn std::error::Error>> {
+        if !context.can(Capability::Double) {
+            return Ok(Vec::new());
+        }
+        context.device.synchronize()?;
+        let raw = Raw::new(context)?;
+        let kinds = ["streams", "events", "modules", "graphs", "graph_execs"];
+        kinds.into_iter().map(|it| raw.live(it)).collect()
+    };
+    let made = || -> Result<_> {
+        let stream = context.stream()?;
+        stream.begin_capture(CaptureMode::Relaxed)?;
+        let graph = stream.end_capture()?;
+        let event = context.device.create_event(EventOptions::default())?;
+        stream.record(event.as_ref())?;
+        let source = ModuleSource::Source { text: SOURCE, name: "k.cu", options: &[] };
+        // SAFETY: the text has functions only.
+        let module = unsafe { context.device.load_module(&source, &LoadOptions::default())? };
+        Ok((graph, event, module, stream))
+    };
+    drop(made()?);
+    for stream in streams(context)? {
+        let before = live()?;
+        let dropped = made()?;
+        stream.host_function(move || drop(dropped))?;
+        stream.synchronize()?;
+        assert_eq!(live()?, before);
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use crate::errors::optional;
 use crate::memory::DeviceAllocator;
 use crate::stream::DriverStream;
 use hal::error::Result;
-use hal::memory::{BlockOwner, CapturedMemory, GraphUses};
+use hal::memory::{BlockOwner, CapturedMemory, GraphUses, is_left};
 use hal::process;
 use hal::status::Status;
 use hal::stream::{Graph, Stream};
@@ -65,6 +65,21 @@ impl Drop for DriverGraph {
     fn drop(&mut self) {
         let context = &self.context;
         if !context.is_alive(self.epoch) {
+            return;
+        }
+        // The driver refuses to destroy it in a function that a stream runs.
+        let (uses, kept) = (&mut self.uses, &mut self.kept);
+        let (graph, executable, nodes) = (self.graph, self.executable, self.nodes);
+        let same = || DriverGraph {
+            context: context.clone(),
+            epoch: self.epoch,
+            graph,
+            executable,
+            nodes,
+            uses: std::mem::replace(uses, GraphUses::take(None)),
+            kept: kept.take(),
+        };
+        if is_left(context.device_id(), same) {
             return;
         }
         let destroy = || {
