@@ -141,6 +141,8 @@ def execute(statements: Sequence[Statement], memory: Any, own: Any, active: Any)
 def python(text: str) -> str:
     """What a statement is in numpy."""
     text = re.sub(r"^(const )?(unsigned|int) ", "", text)
+    # Values of several statements are wider than the array's numbers.
+    text = re.sub(r"^(\w\[.*\]) \+= (.*)$", r"\1 = \1 + (\2)", text)
     for here, there in [("&&", "&"), (" / ", " // ")]:
         text = text.replace(here, there)
     return text
