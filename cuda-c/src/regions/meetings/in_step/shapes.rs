@@ -85,7 +85,9 @@ impl Parter<'_, '_, '_> {
     fn switch(&mut self, node: &Node, condition: &Range<usize>, body: &Node) {
         let What::Block(nodes) = &body.what else { return };
         let Some(cases) = self.cases(nodes) else { return };
-        if cases.iter().all(|it| self.places_of(it.nodes).is_empty()) {
+        let is_right =
+            |it: &Case<'_>| self.places_of(it.nodes).is_empty() && !self.has_race(it.nodes);
+        if cases.iter().all(is_right) {
             return;
         }
         let lexemes = self.lexemes;
@@ -125,6 +127,22 @@ impl Parter<'_, '_, '_> {
         let mut walk = super::Walk::new(self.lexemes, self.body, self.walk.meets, self.doubts);
         walk.list(nodes);
         walk.places.into_iter().collect()
+    }
+
+    /// True if a statement reads what another thread writes in it.
+    fn has_race(&self, nodes: &[Node]) -> bool {
+        nodes.iter().any(|node| match &node.what {
+            What::Expression => self.assignment(&node.range).is_some_and(|assignment| {
+                self.race(&node.range, &assignment, None, true).is_some()
+            }),
+            What::Block(nodes) => self.has_race(nodes),
+            What::If { then, other, .. } => {
+                let arms = [Some(then), other.as_ref()];
+                arms.into_iter().flatten().any(|it| self.has_race(std::slice::from_ref(it)))
+            }
+            What::Loop(it) => self.has_race(std::slice::from_ref(&it.body)),
+            _ => false,
+        })
     }
 
     /// The cases of a `switch`; `None` where one goes on in the next, or leaves from within.
