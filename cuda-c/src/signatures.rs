@@ -14,6 +14,13 @@ mod types;
 use std::fmt::{Display, Formatter};
 
 /// A type of numbers.
+///
+/// ```
+/// use cuda_c::Number;
+///
+/// assert_eq!(Number::Unsigned(4).size(), 4);
+/// assert_eq!(Number::Bfloat16.size(), 2);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Number {
@@ -41,6 +48,13 @@ impl Number {
 }
 
 /// The type of a value, or of what a pointer points to.
+///
+/// ```
+/// use cuda_c::{Number, ValueType};
+///
+/// assert_eq!(ValueType::Vector(Number::Float(4), 3).size(), Some(12));
+/// assert_eq!(ValueType::Void.size(), None);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ValueType {
@@ -69,6 +83,16 @@ impl ValueType {
 }
 
 /// One parameter of a kernel.
+///
+/// ```
+/// use cuda_c::Signatures;
+///
+/// let text = r#"extern "C" __global__ void fill(float *__restrict__ x, unsigned n) {}"#;
+/// let signature = Signatures::of(text, &[]).kernel("fill").expect("it is plain to read");
+/// let [x, n] = &signature.parameters[..] else { panic!("it has two parameters") };
+/// assert!(x.is_pointer && x.is_restrict && !x.is_const);
+/// assert_eq!((n.name.as_str(), n.type_name().as_str()), ("n", "unsigned"));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SignatureParameter {
@@ -137,6 +161,15 @@ impl Display for Signature {
 }
 
 /// The signatures of all kernels of a program.
+///
+/// ```
+/// use cuda_c::Signatures;
+///
+/// let text = r#"extern "C" __global__ void first(int n) {}"#;
+/// let signatures = Signatures::of(text, &[]);
+/// assert!(signatures.kernel("first").is_some());
+/// assert!(signatures.kernel("second").is_none());
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Signatures {
     kernels: Vec<reader::Kernel>,
