@@ -49,12 +49,11 @@ def mean(
 
     Parameters
     ----------
-    a : GPUArray
-        The elements.
-    axis, dtype, out, keepdims, where : optional
-        As in numpy; see :func:`sum`. The dtype is that of `a` if it has fractions, else float64.
-    stream, allocator : Stream and callable, optional
-        Where the work is queued, and where the result's memory comes from.
+    a : GPUArray. The elements.
+    axis, dtype, out, keepdims, where : optional. As in numpy; see :func:`sum`. The dtype is that of
+        `a` if it has fractions, else float64.
+    stream, allocator : Stream and callable, optional. Where the work is queued, and where the
+        result's memory comes from.
 
     Examples
     --------
@@ -95,14 +94,12 @@ def var(
 
     Parameters
     ----------
-    a : GPUArray
-        The elements.
-    axis, dtype, out, keepdims, where : optional
-        As in numpy; see :func:`mean`.
-    ddof : number
-        What is taken from the number of elements before the sum of squares is divided by it.
-    stream, allocator : Stream and callable, optional
-        Where the work is queued, and where the result's memory comes from.
+    a : GPUArray. The elements.
+    axis, dtype, out, keepdims, where : optional. As in numpy; see :func:`mean`.
+    ddof : number. What is taken from the number of elements before the sum of squares is divided by
+        it.
+    stream, allocator : Stream and callable, optional. Where the work is queued, and where the
+        result's memory comes from.
 
     Examples
     --------
@@ -142,12 +139,11 @@ def std(
 ) -> GPUArray:
     """Returns the standard deviation of the elements: the square root of the variance.
 
+    Other arguments are as in :func:`var`.
+
     Parameters
     ----------
-    a : GPUArray
-        The elements.
-    axis, dtype, out, ddof, keepdims, where, stream, allocator : as in :func:`var`
-        The axes, the mask, and what receives the result.
+    a : GPUArray. The elements.
 
     Examples
     --------

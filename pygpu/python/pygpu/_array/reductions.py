@@ -176,18 +176,15 @@ def sum(
 
     Parameters
     ----------
-    a : GPUArray
-        The elements.
-    dtype : dtype, optional
-        What elements are added in: by default the dtype of `a`, as in PyCUDA; with `axis`,
-        `keepdims`, `initial` or `where` numpy's, which widens small integers. An axis in its place
-        is taken as one.
-    stream, allocator : Stream and callable, optional
-        Where the work is queued, and where the result's memory comes from.
-    axis, out, keepdims, initial, where : optional
-        As in numpy: the axes that are combined, the array that receives the result, whether the
-        axes stay with extent 1, a value that is added, and the mask of the elements that count: a
-        GPUArray, a list or a bool.
+    a : GPUArray. The elements.
+    dtype : dtype, optional. What elements are added in: by default the dtype of `a`, as in PyCUDA;
+        with `axis`, `keepdims`, `initial` or `where` numpy's, which widens small integers. An axis
+        in its place is taken as one.
+    stream, allocator : Stream and callable, optional. Where the work is queued, and where the
+        result's memory comes from.
+    axis, out, keepdims, initial, where : optional. As in numpy: the axes that are combined, the
+        array that receives the result, whether the axes stay with extent 1, a value that is added,
+        and the mask of the elements that count: a GPUArray, a list or a bool.
 
     Examples
     --------
@@ -219,12 +216,10 @@ def prod(
 
     Parameters
     ----------
-    a : GPUArray
-        The elements.
-    axis, dtype, out, keepdims, initial, where : optional
-        As in numpy; see :func:`sum`.
-    stream, allocator : Stream and callable, optional
-        Where the work is queued, and where the result's memory comes from.
+    a : GPUArray. The elements.
+    axis, dtype, out, keepdims, initial, where : optional. As in numpy; see :func:`sum`.
+    stream, allocator : Stream and callable, optional. Where the work is queued, and where the
+        result's memory comes from.
 
     Examples
     --------
@@ -251,13 +246,10 @@ def any(
 
     Parameters
     ----------
-    a : GPUArray
-        The elements.
-    stream, allocator : Stream and callable, optional
-        Where the work is queued, and where the result's memory comes from. An axis as the first of
-        them is taken as one.
-    axis, out, keepdims, where : optional
-        As in numpy; see :func:`sum`.
+    a : GPUArray. The elements.
+    stream, allocator : Stream and callable, optional. Where the work is queued, and where the
+        result's memory comes from. An axis as the first of them is taken as one.
+    axis, out, keepdims, where : optional. As in numpy; see :func:`sum`.
 
     Examples
     --------
@@ -283,12 +275,11 @@ def all(
 ) -> GPUArray:
     """Returns True if no element is zero, along axes or of all.
 
+    Other arguments are as in :func:`any`.
+
     Parameters
     ----------
-    a : GPUArray
-        The elements.
-    stream, allocator, axis, out, keepdims, where : as in :func:`any`
-        The axes, the mask, and what receives the result.
+    a : GPUArray. The elements.
 
     Examples
     --------
@@ -317,13 +308,11 @@ def min(
 
     Parameters
     ----------
-    a : GPUArray
-        The elements.
-    stream, allocator : Stream and callable, optional
-        Where the work is queued, and where the result's memory comes from. An axis as `stream` is
-        taken as one.
-    axis, out, keepdims, initial, where : optional
-        As in numpy; see :func:`sum`. ``where`` needs ``initial``.
+    a : GPUArray. The elements.
+    stream, allocator : Stream and callable, optional. Where the work is queued, and where the
+        result's memory comes from. An axis as `stream` is taken as one.
+    axis, out, keepdims, initial, where : optional. As in numpy; see :func:`sum`. ``where`` needs
+        ``initial``.
 
     Examples
     --------
@@ -350,12 +339,11 @@ def max(
 ) -> GPUArray:
     """Returns the largest element, along axes or of all; NaN if any element is.
 
+    Other arguments are as in :func:`min`.
+
     Parameters
     ----------
-    a : GPUArray
-        The elements.
-    stream, allocator, axis, out, keepdims, initial, where : as in :func:`min`
-        The axes, the mask, and what receives the result.
+    a : GPUArray. The elements.
 
     Examples
     --------
@@ -380,10 +368,8 @@ def ptp(
 
     Parameters
     ----------
-    a : GPUArray
-        The elements.
-    axis, out, keepdims : optional
-        As in numpy; see :func:`sum`.
+    a : GPUArray. The elements.
+    axis, out, keepdims : optional. As in numpy; see :func:`sum`.
 
     Examples
     --------
@@ -401,10 +387,8 @@ def count_nonzero(a: GPUArray, axis: Any = None, *, keepdims: bool = False) -> G
 
     Parameters
     ----------
-    a : GPUArray
-        The elements.
-    axis, keepdims : optional
-        As in numpy; see :func:`sum`.
+    a : GPUArray. The elements.
+    axis, keepdims : optional. As in numpy; see :func:`sum`.
 
     Examples
     --------
@@ -435,10 +419,8 @@ def nansum(
 
     Parameters
     ----------
-    a : GPUArray
-        The elements, which are copied if they can be NaN.
-    axis, dtype, out, keepdims, initial, where : optional
-        As in numpy; see :func:`sum`.
+    a : GPUArray. The elements, which are copied if they can be NaN.
+    axis, dtype, out, keepdims, initial, where : optional. As in numpy; see :func:`sum`.
 
     Examples
     --------
@@ -462,10 +444,8 @@ def nanprod(
 
     Parameters
     ----------
-    a : GPUArray
-        The elements, which are copied if they can be NaN.
-    axis, dtype, out, keepdims, initial, where : optional
-        As in numpy; see :func:`sum`.
+    a : GPUArray. The elements, which are copied if they can be NaN.
+    axis, dtype, out, keepdims, initial, where : optional. As in numpy; see :func:`sum`.
 
     Examples
     --------

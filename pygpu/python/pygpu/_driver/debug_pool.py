@@ -21,18 +21,15 @@ class DebugMemoryPool(DeviceMemoryPool):
 
     Parameters
     ----------
-    interactive : bool
-        Whether the pool asks on the terminal for a name of each new place, and waits for Enter at
-        each allocation. PyCUDA keeps the names in a file; here they last as long as the pool.
-    logfile : file, optional
-        Receives the report; ``sys.stdout`` by default.
+    interactive : bool. Whether the pool asks on the terminal for a name of each new place, and
+        waits for Enter at each allocation. PyCUDA keeps the names in a file; here they last as long
+        as the pool.
+    logfile : file, optional. Receives the report; ``sys.stdout`` by default.
 
     Attributes
     ----------
-    blocks : mapping
-        Size and place of each allocation in use.
-    last_free : int
-        Free bytes of device memory at the latest allocation.
+    blocks : mapping. Size and place of each allocation in use.
+    last_free : int. Free bytes of device memory at the latest allocation.
 
     Examples
     --------
@@ -63,8 +60,7 @@ class DebugMemoryPool(DeviceMemoryPool):
 
         Parameters
         ----------
-        size : int
-            Bytes.
+        size : int. Bytes.
         """
         from traceback import extract_stack  # a program that debugs needs it, no other
 
@@ -94,10 +90,8 @@ class DebugMemoryPool(DeviceMemoryPool):
 
         Parameters
         ----------
-        stack : tuple of str
-            The names of the functions that were called, outermost first.
-        size : int
-            Bytes that are allocated there.
+        stack : tuple of str. The names of the functions that were called, outermost first.
+        size : int. Bytes that are allocated there.
 
         Examples
         --------

@@ -22,8 +22,7 @@ class Device:
 
     Parameters
     ----------
-    number_or_pci_bus_id : int or str
-        A number from 0, or the text that names the device.
+    number_or_pci_bus_id : int or str. A number from 0, or the text that names the device.
 
     Examples
     --------
@@ -65,10 +64,7 @@ class Device:
     def count() -> int:
         """Returns the number of devices.
 
-        Raises
-        ------
-        BackendUnavailable
-            ``PYGPU_BACKEND`` names a backend that is not here.
+        Raises ``BackendUnavailable`` if ``PYGPU_BACKEND`` names a backend that is not here.
         """
         return _core.device_count()
 
@@ -104,15 +100,11 @@ class Device:
     def get_attribute(self, attr: int) -> int:
         """Returns one numbered property.
 
+        Raises ``Error`` if the device does not know the property.
+
         Parameters
         ----------
-        attr : device_attribute
-            Which property.
-
-        Raises
-        ------
-        Error
-            The device does not know the property.
+        attr : device_attribute. Which property.
         """
         number = _arguments.whole("attr", attr)
         value = _core.device_attribute(self._ordinal, number)
@@ -149,8 +141,7 @@ class Device:
 
         Parameters
         ----------
-        flags : int
-            Values of ``driver.ctx_flags``, which have no effect.
+        flags : int. Values of ``driver.ctx_flags``, which have no effect.
 
         Examples
         --------
@@ -170,8 +161,7 @@ class Device:
 
         Parameters
         ----------
-        dev : Device
-            The other device.
+        dev : Device. The other device.
         """
         return _core.can_access_peer(self._ordinal, _arguments.instance("dev", dev, Device).ordinal)
 
@@ -179,10 +169,7 @@ class Device:
         """Destroys everything on the device: memory, streams, events and modules of this and all
         other libraries in the process. Use it to go on after a kernel has failed.
 
-        Raises
-        ------
-        Unsupported
-            The device cannot be reset, as the host cannot.
+        Raises ``Unsupported`` if the device cannot be reset, as the host cannot.
         """
         _core.reset_device(self._ordinal)
 
@@ -242,10 +229,8 @@ class Context:
 
     Parameters
     ----------
-    device : Device
-        The device.
-    token : object
-        Known to these methods only.
+    device : Device. The device.
+    token : object. Known to these methods only.
 
     Examples
     --------
@@ -304,8 +289,7 @@ class Context:
 
         Parameters
         ----------
-        flags : int
-            Has no effect.
+        flags : int. Has no effect.
         """
         context = Context._current()
         context._uses += 1
@@ -353,10 +337,8 @@ class Context:
     def synchronize() -> None:
         """Waits for all work of the device.
 
-        Raises
-        ------
-        Error
-            Queued work has failed: a kernel accessed an invalid address, for example.
+        Raises ``Error`` if queued work has failed: a kernel accessed an invalid address, for
+        example.
         """
         _core.synchronize()
 
@@ -369,15 +351,11 @@ class Context:
     def get_limit(limit: int) -> int:
         """Returns a limit of kernels.
 
+        Raises ``Unsupported`` if the device has no such limit.
+
         Parameters
         ----------
-        limit : driver.limit
-            Which limit.
-
-        Raises
-        ------
-        Unsupported
-            The device has no such limit.
+        limit : driver.limit. Which limit.
 
         Examples
         --------
@@ -394,10 +372,8 @@ class Context:
 
         Parameters
         ----------
-        limit : driver.limit
-            Which limit.
-        value : int
-            Its value.
+        limit : driver.limit. Which limit.
+        value : int. Its value.
 
         Examples
         --------
@@ -419,8 +395,7 @@ class Context:
 
         Parameters
         ----------
-        cc : func_cache
-            The preference.
+        cc : func_cache. The preference.
         """
         Context._current()._cache_config = _arguments.member("cc", driver.func_cache, cc)
 
@@ -435,8 +410,7 @@ class Context:
 
         Parameters
         ----------
-        config : shared_config
-            The width.
+        config : shared_config. The width.
         """
         Context._current()._shared_config = _arguments.member(
             "config", driver.shared_config, config
@@ -456,8 +430,7 @@ class Context:
 
         Parameters
         ----------
-        keep : int
-            The bytes that the device's pool may keep.
+        keep : int. The bytes that the device's pool may keep.
         """
         _core.trim_memory(keep)
 
@@ -467,10 +440,8 @@ class Context:
 
         Parameters
         ----------
-        peer : Context
-            The other context.
-        flags : int
-            0.
+        peer : Context. The other context.
+        flags : int. 0.
         """
         if flags != 0:
             raise LogicError(f"flags is {flags}; only 0 is allowed")
@@ -480,15 +451,11 @@ class Context:
     def disable_peer_access(peer: Context) -> None:
         """Ends what :meth:`enable_peer_access` began.
 
+        Raises ``Error`` if there is no such access.
+
         Parameters
         ----------
-        peer : Context
-            The other context.
-
-        Raises
-        ------
-        Error
-            There is no such access.
+        peer : Context. The other context.
         """
         _core.set_peer_access(ordinal_of("peer", peer), False)
 

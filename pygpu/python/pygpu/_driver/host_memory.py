@@ -26,8 +26,6 @@ class HostPointer(ABC):
     """Host memory for copies: the base of ``PagelockedHostAllocation``, ``RegisteredHostMemory``
     and ``AlignedHostAllocation``.
 
-    Examples
-    --------
     >>> array = driver.pagelocked_empty(3, np.float32)
     >>> isinstance(array.base, driver.HostPointer)
     True
@@ -59,10 +57,8 @@ class AlignedHostAllocation(HostPointer):
 
     Parameters
     ----------
-    size : int
-        The number of bytes.
-    alignment : int
-        What the address is a multiple of, in bytes.
+    size : int. The number of bytes.
+    alignment : int. What the address is a multiple of, in bytes.
 
     Examples
     --------

@@ -43,8 +43,7 @@ class _Copy:
 
         Parameters
         ----------
-        buf_py : numpy.ndarray or buffer
-            The memory, contiguous.
+        buf_py : numpy.ndarray or buffer. The memory, contiguous.
         """
         self._src_host = _arguments.host_memory("buf_py", buf_py)
         self.src_memory_type = memory_type.HOST
@@ -54,8 +53,7 @@ class _Copy:
 
         Parameters
         ----------
-        buf_py : numpy.ndarray or buffer
-            The memory, contiguous.
+        buf_py : numpy.ndarray or buffer. The memory, contiguous.
         """
         self._src_host = _arguments.host_memory("buf_py", buf_py)
         self.src_memory_type = memory_type.UNIFIED
@@ -65,8 +63,7 @@ class _Copy:
 
         Parameters
         ----------
-        devptr : DeviceAllocation, GPUArray or int
-            The memory.
+        devptr : DeviceAllocation, GPUArray or int. The memory.
         """
         self.src_memory_type, self.src_device = memory_type.DEVICE, devptr
 
@@ -75,8 +72,7 @@ class _Copy:
 
         Parameters
         ----------
-        ary : Array
-            The array.
+        ary : Array. The array.
         """
         opened("ary", ary)
         self.src_memory_type, self.src_array = memory_type.ARRAY, ary
@@ -86,8 +82,7 @@ class _Copy:
 
         Parameters
         ----------
-        buf_py : numpy.ndarray or buffer
-            The memory, contiguous and writable.
+        buf_py : numpy.ndarray or buffer. The memory, contiguous and writable.
         """
         self._dst_host = _arguments.host_memory("buf_py", buf_py)
         self.dst_memory_type = memory_type.HOST
@@ -97,8 +92,7 @@ class _Copy:
 
         Parameters
         ----------
-        buf_py : numpy.ndarray or buffer
-            The memory, contiguous and writable.
+        buf_py : numpy.ndarray or buffer. The memory, contiguous and writable.
         """
         self._dst_host = _arguments.host_memory("buf_py", buf_py)
         self.dst_memory_type = memory_type.UNIFIED
@@ -108,8 +102,7 @@ class _Copy:
 
         Parameters
         ----------
-        devptr : DeviceAllocation, GPUArray or int
-            The memory.
+        devptr : DeviceAllocation, GPUArray or int. The memory.
         """
         self.dst_memory_type, self.dst_device = memory_type.DEVICE, devptr
 
@@ -118,8 +111,7 @@ class _Copy:
 
         Parameters
         ----------
-        ary : Array
-            The array.
+        ary : Array. The array.
         """
         opened("ary", ary)
         self.dst_memory_type, self.dst_array = memory_type.ARRAY, ary
@@ -157,12 +149,10 @@ class Memcpy2D(_Copy):
 
     Attributes
     ----------
-    width_in_bytes, height : int
-        The bytes of a row, and the number of rows.
-    src_x_in_bytes, dst_x_in_bytes, src_y, dst_y : int
-        Where the first row begins: the byte in its row, and the row.
-    src_pitch, dst_pitch : int
-        The row pitch in bytes; 0 for rows without gaps.
+    width_in_bytes, height : int. The bytes of a row, and the number of rows.
+    src_x_in_bytes, dst_x_in_bytes, src_y, dst_y : int. Where the first row begins: the byte in its
+        row, and the row.
+    src_pitch, dst_pitch : int. The row pitch in bytes; 0 for rows without gaps.
 
     Examples
     --------
@@ -199,8 +189,7 @@ class Memcpy2D(_Copy):
 
         Parameters
         ----------
-        aligned : bool or Stream
-            The stream; or a truth value to copy at once, whichever it is.
+        aligned : bool or Stream. The stream; or a truth value to copy at once, whichever it is.
         """
         if isinstance(aligned, (bool, int)):
             self._copy(None, True)
@@ -214,10 +203,8 @@ class Memcpy3D(_Copy):
 
     Attributes
     ----------
-    src_z, dst_z : int
-        The first slice.
-    src_height, dst_height : int
-        The rows from one slice to the next; 0 for slices without gaps.
+    src_z, dst_z : int. The first slice.
+    src_height, dst_height : int. The rows from one slice to the next; 0 for slices without gaps.
 
     Examples
     --------
@@ -242,8 +229,7 @@ class Memcpy3D(_Copy):
 
         Parameters
         ----------
-        stream : Stream, optional
-            The stream.
+        stream : Stream, optional. The stream.
         """
         self._copy(stream, stream is None)
 
@@ -252,8 +238,6 @@ class Memcpy3DPeer(Memcpy3D):
     """A :class:`Memcpy3D` between the memories of two contexts (``cuMemcpy3DPeer``); the current
     one by default.
 
-    Examples
-    --------
     >>> from pygpu import autoinit
     >>> source, target = gpuarray.arange(4, dtype=np.uint8), gpuarray.zeros(4, np.uint8)
     >>> copy = driver.Memcpy3DPeer()
@@ -277,8 +261,7 @@ class Memcpy3DPeer(Memcpy3D):
 
         Parameters
         ----------
-        ctx : Context
-            The context.
+        ctx : Context. The context.
         """
         self._src_context = _arguments.instance("ctx", ctx, Context)
 
@@ -287,8 +270,7 @@ class Memcpy3DPeer(Memcpy3D):
 
         Parameters
         ----------
-        ctx : Context
-            The context.
+        ctx : Context. The context.
         """
         self._dst_context = _arguments.instance("ctx", ctx, Context)
 

@@ -18,8 +18,6 @@ class PointerHolderBase:
     """The base of a program's own allocations: an object of a subclass stands for the address that
     its ``get_pointer`` returns wherever device memory is an argument.
 
-    Examples
-    --------
     >>> class Part(driver.PointerHolderBase):
     ...     def __init__(self, memory, offset):
     ...         self.memory, self.offset = memory, offset
@@ -36,10 +34,7 @@ class PointerHolderBase:
     def get_pointer(self) -> int:
         """Returns the device address.
 
-        Raises
-        ------
-        NotImplementedError
-            The subclass has none.
+        Raises ``NotImplementedError`` if the subclass has none.
         """
         raise NotImplementedError(f"{type(self).__name__} has no get_pointer")
 
@@ -55,8 +50,7 @@ class PointerHolderBase:
 
         Parameters
         ----------
-        size, offset : int
-            The number of bytes, and the first one.
+        size, offset : int. The number of bytes, and the first one.
         """
         return _core.address_as_buffer(self.get_pointer() + offset, size, self)
 
@@ -66,8 +60,7 @@ def mem_alloc_like(ary: Any) -> DeviceAllocation:
 
     Parameters
     ----------
-    ary : numpy.ndarray or GPUArray
-        The array.
+    ary : numpy.ndarray or GPUArray. The array.
 
     Examples
     --------
@@ -375,8 +368,7 @@ def to_device(bf_obj: Any) -> DeviceAllocation:
 
     Parameters
     ----------
-    bf_obj : numpy.ndarray or buffer
-        The host memory, contiguous.
+    bf_obj : numpy.ndarray or buffer. The host memory, contiguous.
 
     Examples
     --------
@@ -393,14 +385,10 @@ def from_device(devptr: Any, shape: Any, dtype: Any, order: str | None = "C") ->
 
     Parameters
     ----------
-    devptr : DeviceAllocation, GPUArray or int
-        The device memory.
-    shape : int or sequence of int
-        The extents of the axes.
-    dtype : dtype
-        The type of the elements, which are plain bytes.
-    order : {"C", "F"}
-        The memory order.
+    devptr : DeviceAllocation, GPUArray or int. The device memory.
+    shape : int or sequence of int. The extents of the axes.
+    dtype : dtype. The type of the elements, which are plain bytes.
+    order : {"C", "F"}. The memory order.
 
     Examples
     --------
@@ -418,10 +406,8 @@ def from_device_like(devptr: Any, other_ary: Any) -> np.ndarray:
 
     Parameters
     ----------
-    devptr : DeviceAllocation, GPUArray or int
-        The device memory.
-    other_ary : numpy.ndarray or GPUArray
-        The other array.
+    devptr : DeviceAllocation, GPUArray or int. The device memory.
+    other_ary : numpy.ndarray or GPUArray. The other array.
 
     Examples
     --------

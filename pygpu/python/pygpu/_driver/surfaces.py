@@ -14,13 +14,8 @@ class SurfaceReference:
     """A variable of a module through which kernels read and write an array, which
     ``Module.get_surfref`` returns; without a module, a surface object for kernels that take one.
 
-    Raises
-    ------
-    Unsupported
-        The device has no surfaces.
+    Raises ``Unsupported`` if the device has no surfaces.
 
-    Examples
-    --------
     >>> from pygpu import compiler
     >>> module = compiler.SourceModule('''
     ... surface<void, cudaSurfaceType2DLayered> image;
@@ -63,10 +58,8 @@ class SurfaceReference:
 
         Parameters
         ----------
-        array : Array
-            The array.
-        flags : int
-            0.
+        array : Array. The array.
+        flags : int. 0.
         """
         made = _core.surface_of_array(opened("array", array))
         if whole("flags", flags):

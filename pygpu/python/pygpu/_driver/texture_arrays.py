@@ -16,12 +16,9 @@ class ArrayDescriptor:
 
     Attributes
     ----------
-    width, height : int
-        Lengths of the axes, in elements.
-    format : array_format
-        The type of each channel.
-    num_channels : {1, 2, 4}
-        Channels of an element.
+    width, height : int. Lengths of the axes, in elements.
+    format : array_format. The type of each channel.
+    num_channels : {1, 2, 4}. Channels of an element.
 
     Examples
     --------
@@ -40,8 +37,6 @@ class ArrayDescriptor3D(ArrayDescriptor):
     """Describes a 3-D array for textures or surfaces: ``depth`` and ``flags``, of
     ``array3d_flags``, are added to an :class:`ArrayDescriptor`.
 
-    Examples
-    --------
     >>> descriptor = driver.ArrayDescriptor3D()
     >>> descriptor.width, descriptor.height, descriptor.depth = 64, 32, 16
     >>> descriptor.flags = driver.array3d_flags.SURFACE_LDST
@@ -67,16 +62,13 @@ class Array:
     """An array that textures and surfaces read (``CUarray``). The order of its elements is the
     device's own; only kernels and copies (``memcpy_htoa``, ``Memcpy2D``, ``Memcpy3D``) reach them.
 
+    Raises ``Unsupported`` if the device has no textures, or no cubemaps.
+
     Parameters
     ----------
-    descriptor : ArrayDescriptor
-        The shape and the type of elements. With ``height`` 0 the array has one axis, with a
-        ``depth`` three. A cubemap has square faces and ``depth`` 6: +x, -x, +y, -y, +z, -z.
-
-    Raises
-    ------
-    Unsupported
-        The device has no textures, or no cubemaps.
+    descriptor : ArrayDescriptor. The shape and the type of elements. With ``height`` 0 the array
+        has one axis, with a ``depth`` three. A cubemap has square faces and ``depth`` 6: +x, -x,
+        +y, -y, +z, -z.
 
     Examples
     --------
@@ -169,8 +161,7 @@ def dtype_to_array_format(dtype: Any) -> array_format:
 
     Parameters
     ----------
-    dtype : dtype
-        An integer of 8, 16 or 32 bits, or float32.
+    dtype : dtype. An integer of 8, 16 or 32 bits, or float32.
 
     Examples
     --------

@@ -69,19 +69,13 @@ def _filled(descriptor: Any, source: Any, order: Any) -> Array:
 def matrix_to_array(matrix: Any, order: str, allow_double_hack: bool = False) -> Array:
     """Copies a matrix to a new array for textures.
 
+    Raises ``Unsupported`` if the device has no textures.
+
     Parameters
     ----------
-    matrix : numpy.ndarray
-        The matrix, with two axes.
-    order : {"C", "F"}
-        Its memory order; with "F" the array is transposed.
-    allow_double_hack : bool
-        Whether float64 is stored as two channels of 32 bits.
-
-    Raises
-    ------
-    Unsupported
-        The device has no textures.
+    matrix : numpy.ndarray. The matrix, with two axes.
+    order : {"C", "F"}. Its memory order; with "F" the array is transposed.
+    allow_double_hack : bool. Whether float64 is stored as two channels of 32 bits.
 
     Examples
     --------
@@ -151,17 +145,13 @@ def gpuarray_to_array(gpuarray: Any, order: str, allowSurfaceBind: bool = False)
 def make_multichannel_2d_array(ndarray: Any, order: str) -> Array:
     """Copies an array with channels to a new 2-D array for textures.
 
+    Raises ``Unsupported`` if the device has no textures.
+
     Parameters
     ----------
-    ndarray : numpy.ndarray
-        The array: height, width and channels with "C", channels, width and height with "F".
-    order : {"C", "F"}
-        Its memory order.
-
-    Raises
-    ------
-    Unsupported
-        The device has no textures.
+    ndarray : numpy.ndarray. The array: height, width and channels with "C", channels, width and
+        height with "F".
+    order : {"C", "F"}. Its memory order.
 
     Examples
     --------
@@ -186,10 +176,8 @@ def bind_array_to_texref(ary: Array, texref: TextureReference) -> None:
 
     Parameters
     ----------
-    ary : Array
-        The array.
-    texref : TextureReference
-        The reference.
+    ary : Array. The array.
+    texref : TextureReference. The reference.
 
     Examples
     --------
@@ -211,12 +199,9 @@ def matrix_to_texref(matrix: Any, texref: TextureReference, order: str) -> None:
 
     Parameters
     ----------
-    matrix : numpy.ndarray
-        The matrix, with two axes.
-    texref : TextureReference
-        The reference.
-    order : {"C", "F"}
-        Its memory order; with "F" the array is transposed.
+    matrix : numpy.ndarray. The matrix, with two axes.
+    texref : TextureReference. The reference.
+    order : {"C", "F"}. Its memory order; with "F" the array is transposed.
 
     Examples
     --------
@@ -244,12 +229,9 @@ def memcpy_dtoa(ary: Array, index: int, src: Any, len: int) -> None:
 
     Parameters
     ----------
-    ary : Array
-        The array.
-    index, len : int
-        The first byte in the row, and the number of bytes.
-    src : DeviceAllocation, GPUArray or int
-        The device memory.
+    ary : Array. The array.
+    index, len : int. The first byte in the row, and the number of bytes.
+    src : DeviceAllocation, GPUArray or int. The device memory.
 
     Examples
     --------
@@ -269,12 +251,9 @@ def memcpy_atod(dest: Any, ary: Array, index: int, len: int) -> None:
 
     Parameters
     ----------
-    dest : DeviceAllocation, GPUArray or int
-        The device memory.
-    ary : Array
-        The array.
-    index, len : int
-        The first byte in the row, and the number of bytes.
+    dest : DeviceAllocation, GPUArray or int. The device memory.
+    ary : Array. The array.
+    index, len : int. The first byte in the row, and the number of bytes.
 
     Examples
     --------
@@ -296,12 +275,9 @@ def memcpy_htoa(ary: Array, index: int, src: Any) -> None:
 
     Parameters
     ----------
-    ary : Array
-        The array.
-    index : int
-        The first byte in the row.
-    src : numpy.ndarray or buffer
-        The host memory.
+    ary : Array. The array.
+    index : int. The first byte in the row.
+    src : numpy.ndarray or buffer. The host memory.
 
     Examples
     --------
@@ -320,12 +296,9 @@ def memcpy_atoh(dest: Any, ary: Array, index: int) -> None:
 
     Parameters
     ----------
-    dest : numpy.ndarray or buffer
-        The host memory.
-    ary : Array
-        The array.
-    index : int
-        The first byte in the row.
+    dest : numpy.ndarray or buffer. The host memory.
+    ary : Array. The array.
+    index : int. The first byte in the row.
 
     Examples
     --------
@@ -347,10 +320,8 @@ def memcpy_atoa(dest: Array, dest_index: int, src: Array, src_index: int, len: i
 
     Parameters
     ----------
-    dest, src : Array
-        The arrays.
-    dest_index, src_index, len : int
-        The first bytes in the rows, and the number of bytes.
+    dest, src : Array. The arrays.
+    dest_index, src_index, len : int. The first bytes in the rows, and the number of bytes.
 
     Examples
     --------

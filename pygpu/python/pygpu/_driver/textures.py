@@ -103,15 +103,9 @@ class TextureReference:
     A change waits for the device's work and takes effect when the call returns. The read mode is
     that of the variable's declaration; only a reference without a module takes it from the flags.
     Reads through a texture are not ordered after other streams' work on the memory. A graph keeps
-    what is bound to the references of its kernels' modules.
+    what is bound to the references of its kernels' modules. Raises ``Unsupported`` if the device
+    has no textures.
 
-    Raises
-    ------
-    Unsupported
-        The device has no textures.
-
-    Examples
-    --------
     >>> from pygpu import compiler
     >>> module = compiler.SourceModule('''
     ... texture<float, 2> image;
@@ -198,10 +192,7 @@ class TextureReference:
         """The number of the texture object, for a ``cudaTextureObject_t`` parameter. Each change of
         the reference changes it.
 
-        Raises
-        ------
-        Unsupported
-            The device does not support the address modes.
+        Raises ``Unsupported`` if the device does not support the address modes.
         """
         made = self._bound("object", self._state.object)
         if isinstance(made, Unsupported):
@@ -218,8 +209,7 @@ class TextureReference:
 
         Parameters
         ----------
-        array : Array
-            The array, which the reference keeps.
+        array : Array. The array, which the reference keeps.
         """
         opened("array", array)
         self._set(source=array)
@@ -244,12 +234,11 @@ class TextureReference:
 
         Parameters
         ----------
-        devptr : DeviceAllocation, GPUArray or int
-            The memory, which the reference keeps unless it is an address.
-        bytes : int
-            The number of bytes.
-        allow_offset : bool
-            Whether the address may be no multiple of ``device_attribute.TEXTURE_ALIGNMENT``.
+        devptr : DeviceAllocation, GPUArray or int. The memory, which the reference keeps unless it
+            is an address.
+        bytes : int. The number of bytes.
+        allow_offset : bool. Whether the address may be no multiple of
+            ``device_attribute.TEXTURE_ALIGNMENT``.
         """
         return self._set_memory(devptr, (whole("bytes", bytes), None), bool(allow_offset))
 
@@ -258,12 +247,9 @@ class TextureReference:
 
         Parameters
         ----------
-        devptr : DeviceAllocation, GPUArray or int
-            The first row.
-        descr : ArrayDescriptor
-            Width, height, format and channels of the texels.
-        pitch : int
-            The bytes from one row to the next.
+        devptr : DeviceAllocation, GPUArray or int. The first row.
+        descr : ArrayDescriptor. Width, height, format and channels of the texels.
+        pitch : int. The bytes from one row to the next.
         """
         _arguments.instance("descr", descr, ArrayDescriptor)
         format, channels = texel_format(descr.format, descr.num_channels)
@@ -276,10 +262,8 @@ class TextureReference:
 
         Parameters
         ----------
-        format : array_format
-            The type of a channel.
-        num_components : {1, 2, 4}
-            The channels of a texel.
+        format : array_format. The type of a channel.
+        num_components : {1, 2, 4}. The channels of a texel.
 
         Examples
         --------
@@ -296,10 +280,8 @@ class TextureReference:
 
         Parameters
         ----------
-        dim : int
-            The axis: 0 for x, 1 for y, 2 for z.
-        am : address_mode
-            What is read.
+        dim : int. The axis: 0 for x, 1 for y, 2 for z.
+        am : address_mode. What is read.
 
         Notes
         -----
@@ -331,8 +313,7 @@ class TextureReference:
 
         Parameters
         ----------
-        mode : filter_mode
-            The mode.
+        mode : filter_mode. The mode.
 
         Examples
         --------
@@ -350,8 +331,7 @@ class TextureReference:
 
         Parameters
         ----------
-        flags : int
-            ``TRSF_NORMALIZED_COORDINATES`` and ``TRSF_READ_AS_INTEGER``, added up.
+        flags : int. ``TRSF_NORMALIZED_COORDINATES`` and ``TRSF_READ_AS_INTEGER``, added up.
 
         Examples
         --------
@@ -384,8 +364,7 @@ class TextureReference:
 
         Parameters
         ----------
-        dim : int
-            The axis: 0 for x, 1 for y, 2 for z.
+        dim : int. The axis: 0 for x, 1 for y, 2 for z.
         """
         return address_mode(self._state.modes[self._dimension(dim)])
 
