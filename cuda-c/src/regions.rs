@@ -16,7 +16,6 @@ mod assigned;
 mod classes;
 mod expressions;
 mod facts;
-mod inlined;
 mod layout;
 mod lexemes;
 mod locals;

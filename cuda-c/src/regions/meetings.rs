@@ -191,24 +191,6 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
         arrays.into_iter().filter(|(_, [read, write])| read == write).map(|it| it.0).collect()
     }
 
-    /// The arrays that a function writes to, and whether it reads other elements of them; none where another function gets one.
-    pub(super) fn written(&self) -> HashMap<String, bool> {
-        let accesses = self.accesses(0..self.lexemes.len());
-        if accesses.iter().any(|it| it.range.len() == 1) {
-            return HashMap::new();
-        }
-        let elements = |root: &str, kind: Kind| -> BTreeSet<String> {
-            let all = accesses.iter().filter(|it| it.root == root && it.kind == kind);
-            all.map(|it| it.whole.iter().map(Index::text).collect()).collect()
-        };
-        let writes = accesses.iter().filter(|it| it.kind == Kind::Write);
-        let others = |root: &str| {
-            let (read, written) = (elements(root, Kind::Read), elements(root, Kind::Write));
-            !read.is_empty() && read != written
-        };
-        writes.map(|it| (it.root.clone(), others(&it.root))).collect()
-    }
-
     fn list(&mut self, nodes: &[Node]) {
         for node in nodes {
             self.node(node, true);

@@ -8,10 +8,9 @@ use super::meetings::Walk;
 use super::program::Program;
 use super::statements::{Body, Local, Node, What};
 use super::types::{Type, Types};
-use super::{Read, edited, inlined, read_as};
-use crate::declarations::{Declared, name_token};
+use super::{Read, edited, read_as};
+use crate::declarations::Declared;
 use crate::tokens::Tokens;
-use std::collections::HashMap;
 
 /// A text whose kernels are in plainer words; `None` where they are plain.
 pub(crate) fn plain<'a>(
@@ -19,7 +18,6 @@ pub(crate) fn plain<'a>(
     declared: &[Declared],
     program: &Program<'a>,
 ) -> Option<String> {
-    let of_functions = returns(tokens, declared);
     let has_commas =
         (1..tokens.len()).any(|at| tokens.at(at) == "," && tokens.at(at - 1) == "operator");
     let mut edits = Vec::new();
@@ -28,16 +26,10 @@ pub(crate) fn plain<'a>(
         if !read.may_meet() {
             continue;
         }
-        let inlined = inlined::edits(tokens, declared, program, &read);
-        if !inlined.is_empty() {
-            edits.extend(inlined);
-            continue;
-        }
         let Read { lexemes, body, .. } = &read;
         let meets = |_: &str| false;
         let walk = Walk::new(lexemes, body, &meets, false);
-        let returns = |name: &str| of_functions.get(name).cloned().flatten();
-        let types = Types { walk: &walk, returns: &returns };
+        let types = Types { walk: &walk };
         let mut plainer = Plainer { lexemes, body, types, edits: Vec::new() };
         plainer.names(!program.names_references());
         if !has_commas {
@@ -46,30 +38,6 @@ pub(crate) fn plain<'a>(
         edits.extend(plainer.edits);
     }
     (!edits.is_empty()).then(|| edited(tokens.text, edits))
-}
-
-/// What functions of the program return, `None` for those that are not known.
-fn returns<'a>(tokens: &Tokens<'a>, declared: &[Declared]) -> HashMap<&'a str, Option<Type>> {
-    let mut found = HashMap::new();
-    for it in declared.iter().filter(|it| it.parameters.is_some() && it.body.is_some()) {
-        let Some(name) = name_token(tokens, it) else { continue };
-        let open = it.parameters.unwrap_or_default();
-        let is_qualifier = |word: &str| {
-            matches!(word, "static" | "inline" | "__inline__" | "__gpuarray_variable__" | "extern")
-        };
-        let (mut words, mut at) = (Vec::new(), it.range.start);
-        while at + 1 < open {
-            match tokens.at(at) {
-                "__attribute__" => at = tokens.partner(at + 1).unwrap_or(at),
-                word if is_qualifier(word) || word.starts_with('"') => {}
-                word => words.push(word),
-            }
-            at += 1;
-        }
-        let kind = Type::of_words(words).filter(|it| matches!(it, Type::Number(_)));
-        found.entry(name).and_modify(|it| *it = None).or_insert(kind);
-    }
-    found
 }
 
 struct Plainer<'w, 't, 'a> {
@@ -152,7 +120,9 @@ impl Plainer<'_, '_, '_> {
             || init.len() == 1 && self.types.walk.is_local(init.start);
         let star = local.declarator.start..local.declarator.start + 1;
         let is_same = auto.is_some() || (kind.is_some() && kind == Type::of_words(words()));
-        if (is_const || auto.is_some()) && kind.is_none() {
+        // A constant reference to anything else may be one to a value that has no other place.
+        let is_of_place = !is_const || (is_element && is_same);
+        if ((is_const || auto.is_some()) && kind.is_none()) || !is_of_place {
             return;
         }
         if let (Some(auto), Some(kind)) = (auto, &kind) {
@@ -162,10 +132,6 @@ impl Plainer<'_, '_, '_> {
             });
             let sign = if of_constants { "const " } else { "" };
             self.edits.push(lexemes.replacement(auto..auto + 1, &format!("{sign}{}", kind.text())));
-        }
-        if is_const && !(is_element && is_same) {
-            // It is a value's that has no other place.
-            return self.edits.push(lexemes.replacement(star, ""));
         }
         self.edits.push(lexemes.replacement(star, "*"));
         let [open, close] =

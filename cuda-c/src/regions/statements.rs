@@ -17,21 +17,6 @@ fn is_meeting(lexemes: &Lexemes<'_, '_>, at: usize) -> bool {
 /// Scopes inside of each other that are read.
 const DEEPEST: usize = 200;
 
-/// Where a statement ends that returns a value.
-fn end_of_value(lexemes: &Lexemes<'_, '_>, at: usize, end: usize) -> Option<usize> {
-    lexemes.find(at + 1, end, &[";"]).filter(|&it| it > at + 1).map(|it| it + 1)
-}
-
-/// The bracket that a lambda begins with that a declaration gives a name: `auto f = [...](...) { ... };`.
-pub(super) fn lambda_at(lexemes: &Lexemes<'_, '_>, at: usize) -> Option<usize> {
-    let first = if lexemes.at(at) == "const" { at + 1 } else { at };
-    let is_lambda = ["auto", "", "=", "["].iter().enumerate();
-    is_lambda
-        .into_iter()
-        .all(|(number, it)| it.is_empty() || lexemes.at(first + number) == *it)
-        .then_some(first + 3)
-}
-
 #[derive(Debug)]
 pub(super) struct Node {
     pub(super) what: What,
@@ -124,7 +109,7 @@ pub(super) struct Body {
 }
 
 /// Reads the parameters between two parentheses and the body between two braces. A text that is not `is_plain` yet may have
-/// references, `auto`, lambdas that have names, and a last `return` with a value.
+/// references and `auto`.
 pub(super) fn read(
     lexemes: &Lexemes<'_, '_>,
     parameters: Range<usize>,
@@ -255,10 +240,6 @@ impl Parser<'_, '_, '_> {
                 add(What::Empty, colon + 1)
             }
             "default" => (lexemes.at(at + 1) == ":").then(|| add(What::Empty, at + 2))?,
-            "return" if !self.is_plain && end_of_value(lexemes, at, end) == Some(end) => {
-                self.expression(at + 1..end - 1)?;
-                add(What::Return, end)
-            }
             "return" => add(jump(What::Return)?, at + 2),
             "break" => add(jump(What::Break)?, at + 2),
             "continue" => add(jump(What::Continue)?, at + 2),
@@ -306,10 +287,6 @@ impl Parser<'_, '_, '_> {
         let lexemes = self.lexemes;
         let semicolon = lexemes.find(at, end, &[";"])?;
         let range = at..semicolon + 1;
-        if !self.is_plain && lambda_at(lexemes, at).is_some() {
-            nodes.push(Node { what: What::Empty, range });
-            return Some(semicolon + 1);
-        }
         if (at..semicolon).any(|it| lexemes.at(it) == "thread_local") {
             self.shared(at..semicolon)?;
             nodes.push(Node { what: What::Shared, range });
