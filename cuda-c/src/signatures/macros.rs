@@ -123,6 +123,13 @@ impl Expander {
     fn read_options(&mut self, options: &[&str]) {
         let mut options = options.iter().map(|it| it.trim());
         while let Some(option) = options.next() {
+            let undefined = option.strip_prefix("-U").or(option.strip_prefix("--undefine-macro="));
+            if let Some(rest) = undefined {
+                let name = if rest.is_empty() { options.next().unwrap_or("") } else { rest };
+                // Some compilers take the last of the options for a name, others all that undefine.
+                self.macros.insert(name.into(), Macro::Unsure);
+                continue;
+            }
             let Some(rest) = option.strip_prefix("-D").or(option.strip_prefix("--define-macro="))
             else {
                 // What these define is not read.
@@ -221,7 +228,12 @@ impl Expander {
             Some(_) => Some(true),
             // Compilers and the texts in front of a program define some of their own.
             None => {
-                let theirs = ["_", "CU", "HIP", "NV", "PYGPU", "GPUARRAY", "M_"];
+                let theirs = [
+                    "_", "CU", "HIP", "NV", "PYGPU", "GPUARRAY", "M_", "NULL", "NAN", "INFINITY",
+                    "HUGE_", "FLT_", "DBL_", "LDBL_", "CHAR_", "SCHAR_", "UCHAR_", "SHRT_",
+                    "USHRT_", "INT_", "UINT_", "LONG_", "ULONG_", "LLONG_", "ULLONG_", "SIZE_",
+                    "PTRDIFF_", "RAND_", "EOF", "EXIT_", "DECIMAL_", "MB_", "WCHAR_",
+                ];
                 let is_own = name
                     .bytes()
                     .all(|it| it.is_ascii_uppercase() || it == b'_' || it.is_ascii_digit())

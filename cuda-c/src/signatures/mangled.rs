@@ -39,7 +39,12 @@ fn arguments(mut text: &str) -> Vec<Option<ValueType>> {
     let mut found = Vec::new();
     loop {
         if let Some(value) = text.strip_prefix('L') {
-            let Some((_, rest)) = value.split_once('E') else { return found };
+            // Its type, which may be a name with an `E` in it, and what it is.
+            let behind = identifier(value).map(|it| it.1).or_else(|| {
+                value.get(1..).filter(|_| value.starts_with(|it: char| it.is_ascii_lowercase()))
+            });
+            let rest = behind.and_then(|it| it.split_once('E'));
+            let Some((_, rest)) = rest else { return found };
             found.push(None);
             text = rest;
             continue;

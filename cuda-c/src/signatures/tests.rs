@@ -393,3 +393,27 @@ fn a_compiler_reads_the_same_types() {
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     std::fs::remove_file(file).expect("the file was written");
 }
+
+#[test]
+fn values_of_templates_may_have_any_letters_in_their_types() {
+    let text = "enum class Edge { None, Clamp };
+        template <Edge M, class T> __global__ void k(double *o, T *p, T x) {}";
+    for symbol in ["_Z1kIL4Edge1EfEvPdPT0_S2_", "_Z1kILi3EfEvPdPT0_S2_"] {
+        assert_eq!(types(text, symbol, &[])[1..], [(true, FLOAT), (false, FLOAT)], "{symbol}");
+    }
+}
+
+#[test]
+fn what_an_option_undefines_is_not_known() {
+    let text = "#ifdef WIDE
+        typedef double real;
+        #else
+        typedef float real;
+        #endif
+        extern \"C\" __global__ void k(real *p) {}";
+    assert_eq!(types(text, "k", &["-DWIDE"]), [(true, DOUBLE)]);
+    for options in [&["-DWIDE", "-UWIDE"][..], &["-U", "WIDE", "-D", "WIDE"][..1]] {
+        let known = Signatures::of(text, options).kernel("k");
+        assert!(known.is_none_or(|it| it.parameters[0].of != DOUBLE), "{options:?}");
+    }
+}

@@ -367,8 +367,12 @@ impl<'py> Handler<'py> {
         Ok(Some(Handler { object: object.clone(), kind }))
     }
 
-    pub(super) fn array(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        self.object.get().array(py)
+    /// The array whose elements the kernel is given; `None` for a class of the program, which may give it others.
+    pub(super) fn array(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
+        match self.kind {
+            Kind::Derived => Ok(None),
+            _ => self.object.get().array(py).map(Some),
+        }
     }
 
     /// The kernel's argument.

@@ -132,6 +132,8 @@ impl Elements {
 #[derive(Clone, Copy)]
 enum Given {
     Whole(i128),
+    /// A whole number of more than 64 bits, rounded.
+    Long(f64),
     Real(f64),
     Complex(f64, f64),
 }
@@ -165,12 +167,11 @@ impl Given {
             return Ok(Some(Given::Whole(truth.is_true().into())));
         }
         if value.is_instance_of::<PyInt>() {
-            // A longer one is a number for a float alone.
             return match value.extract::<i64>().map(i128::from) {
                 Ok(number) => Ok(Some(Given::Whole(number))),
                 Err(_) => match value.extract::<u64>() {
                     Ok(number) => Ok(Some(Given::Whole(number.into()))),
-                    Err(_) => Ok(Some(Given::Real(value.extract().unwrap_or(f64::INFINITY)))),
+                    Err(_) => Ok(Some(Given::Long(value.extract().unwrap_or(f64::INFINITY)))),
                 },
             };
         }
@@ -184,6 +185,7 @@ impl Given {
     fn real(self) -> Option<f64> {
         match self {
             Given::Whole(number) => Some(number as f64),
+            Given::Long(number) => Some(number).filter(|it| it.is_finite()),
             Given::Real(number) | Given::Complex(number, 0.0) => Some(number),
             Given::Complex(..) => None,
         }
@@ -192,6 +194,7 @@ impl Given {
     fn whole(self) -> Option<i128> {
         match self {
             Given::Whole(number) => Some(number),
+            Given::Long(_) => None,
             _ => self.real().filter(|it| it.fract() == 0.0 && it.abs() < 1e20).map(|it| it as i128),
         }
     }
@@ -213,7 +216,10 @@ impl Given {
     /// floating-point number is lost.
     fn converted(self, of: ValueType) -> Option<u128> {
         match of {
-            ValueType::Number(Number::Bool) => self.whole().map(|it| (it != 0).into()),
+            ValueType::Number(Number::Bool) => match self {
+                Given::Long(_) => Some(1),
+                _ => self.whole().map(|it| (it != 0).into()),
+            },
             ValueType::Number(Number::Signed(size)) => {
                 let (number, unused) = (self.whole()?, 128 - 8 * u32::from(size));
                 (number << unused >> unused == number).then_some(number as u128)

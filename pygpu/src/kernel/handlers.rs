@@ -104,8 +104,8 @@ fn push_replaced<'py>(
     let position = list.len();
     let memory = match Handler::of(value)? {
         Some(handler) => {
-            if let Some(declared) = declared {
-                declared.check_array(position, handler.array(given.py())?.bind(given.py()))?;
+            if let (Some(declared), Some(array)) = (declared, handler.array(given.py())?) {
+                declared.check_array(position, array.bind(given.py()))?;
             }
             let memory = handler.memory()?;
             replaced.handlers.push(handler);

@@ -147,7 +147,7 @@ def fits(value, dtype):
     if not math.isfinite(value) or value != int(value):
         return False
     if dtype.kind == "b":
-        return abs(value) < 1e20
+        return isinstance(value, int) or abs(value) < 1e20
     return np.iinfo(dtype).min <= value <= np.iinfo(dtype).max
 
 
@@ -295,6 +295,45 @@ def test_arrays_of_another_type_are_warned_of(dtype):
             assert not is_warned_of(function, gpuarray.zeros(16, anything)), (name, anything)
         assert is_warned_of(function, gpuarray.zeros(4, dtype)) == expected, name
         assert not is_warned_of(module.get_function(f"k{n}"), gpuarray.zeros(4, dtype)), name
+
+
+class Handler(driver.ArgumentHandler):
+    """One of a program's own, which PyCUDA takes without a call of its base's `__init__`."""
+
+    def __init__(self, array, other=None):
+        self.memory = gpuarray.to_gpu(array)
+        if other is not None:
+            super().__init__(other)
+
+    def get_device_alloc(self):
+        return self.memory
+
+    def pre_call(self, stream):
+        pass
+
+    def post_call(self, stream):
+        pass
+
+
+def test_handlers_of_a_program_are_not_looked_at(recwarn):
+    function = SourceModule("__global__ void k(float *x) { x[0] += 1; }").get_function("k")
+    for other in (None, np.zeros(4)):
+        handler = Handler(np.zeros(4, np.float32), other)
+        function(handler, **ONE)
+        assert handler.memory.get()[0] == 1
+    assert not recwarn.list
+
+
+@each_row(
+    ("type", "value"),
+    [("long", -(2**63) - 1), ("long", 2**64), ("unsigned long", -(10**30))]
+    + [(it, sign * 10**400) for it in ("float", "double") for sign in (1, -1)],
+)
+def test_whole_numbers_beyond_a_type_are_refused(type, value):
+    module = SourceModule(f"__global__ void k({type} a, {type} *x) {{ *x = a; }}")
+    memory = driver.mem_alloc(8)
+    with pytest.raises(TypeError, match="is needed"):
+        module.get_function("k")(value, memory, **ONE)
 
 
 RECORD = np.dtype([("x", "f4"), ("y", "f4")])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -307,11 +308,17 @@ def choose(a: Any, choices: Any, out: GPUArray | None = None, mode: str = "raise
     >>> gpuarray.choose(gpuarray.to_gpu([1, 0]), [[5, 6], [7, 8]]).get()
     array([7, 6])
     """
+    dtype = np.result_type(*(it if np.isscalar(it) else on_device(it).dtype for it in choices))
     values = [on_device(it) for it in choices]
-    dtype = np.result_type(*(it.dtype for it in values))
-    places, *values = broadcast_arrays(on_device(a), *(it.astype(dtype) for it in values))
-    if mode == "raise" and places.size and int(places.min()) < 0:
-        raise ValueError(f"a has the element {int(places.min())}; it must not be negative")
+    a = on_device(a)
+    if a.dtype == np.bool_:
+        a = a.astype(np.int64)
+    places, *values = broadcast_arrays(a, *(it.astype(dtype) for it in values))
+    if mode == "raise" and places.size:
+        least, most = int(places.min()), int(places.max())
+        if least < 0 or most >= len(values):
+            wrong = least if least < 0 else most
+            raise ValueError(f"a has the element {wrong}; allowed are 0 to {len(values) - 1}")
     places = places_of("elements of a", places, len(values), mode)
     return stored(elements_along(stack(values), places[None], 0)[0].copy(), out)
 
@@ -326,7 +333,10 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> GPUArray:
     x = on_device(x)
     if x.ndim != 1:
         raise ValueError(f"x has {x.ndim} axes; one is needed")
-    powers = arange(x.size if N is None else N)
+    count = x.size if N is None else operator.index(N)
+    if count < 0:
+        raise ValueError(f"N is {count}; it must not be negative")
+    powers = arange(count)
     x = x.astype(np.promote_types(x.dtype, np.int64))
     return x[:, None] ** (powers if increasing else flip(powers))
 

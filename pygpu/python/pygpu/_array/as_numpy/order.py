@@ -399,6 +399,8 @@ def histogram2d(
             f"x and y have shapes {values[0].shape} and {values[1].shape}; one is needed"
         )
     dtype = np.result_type(*(it.dtype for it in values))
+    # numpy has them in one array of float64 where ranges are given.
+    dtype = dtype if range is None else np.promote_types(dtype, np.float64)
     values = [it.astype(dtype) for it in values]
     pair = bins if hasattr(bins, "__len__") and len(bins) == 2 else (bins, bins)
     ranges = (None, None) if range is None else range
