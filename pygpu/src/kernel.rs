@@ -3,7 +3,9 @@
 mod argument_handlers;
 mod arguments;
 mod arrangement;
+mod call_time;
 mod config;
+mod conversion;
 mod declared;
 mod elementwise;
 mod fast;
@@ -23,19 +25,20 @@ use crate::synchronize;
 use crate::texture::Bindings;
 pub(crate) use argument_handlers::{ArgumentHandler, In, Out, install as install_handlers};
 use arguments::{Place, Pushed};
+pub(crate) use call_time::CallTime;
 use config::config;
 pub(crate) use declared::Declared;
+use declared::signature_of_call;
 pub(crate) use elementwise::ElementwiseLauncher;
 pub(crate) use fast::install;
 use format::{Format, Formats, struct_error};
 use gpuarray::launch::ArgumentList;
-use gpuarray::signature::Signature;
-use gpuarray::{Device, Error, Event, EventOptions, Kernel, KernelAttribute, LaunchConfig, Stream};
+use gpuarray::{Error, Kernel, KernelAttribute, LaunchConfig, Stream};
 use hal::nonblocking::attempt;
 use handlers::{Replaced, Target};
 use pyo3::exceptions::{PyAssertionError, PyAttributeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyInt, PyList, PyTuple};
+use pyo3::types::{PyDict, PyTuple};
 pub(crate) use reduction::ReductionLauncher;
 use std::sync::Arc;
 use std::time::Instant;
@@ -556,7 +559,7 @@ impl Function {
         if name == "__signature__"
             && let Some(declared) = &slf.get().declared
         {
-            return signature_of_call(slf, &declared.signature);
+            return signature_of_call(py, &declared.signature);
         }
         let attributes = py.import("pygpu._driver.enumerations")?.getattr("function_attribute")?;
         let unknown =
@@ -573,76 +576,5 @@ impl Function {
         let declared = self.declared.as_ref().map(|it| it.signature.to_string());
         let shown = declared.unwrap_or_else(|| self.kernel.name().to_owned());
         format!("<Function {shown} of {}>", self.home.device.id())
-    }
-}
-
-/// What `inspect.signature` shows of a kernel: its parameters, and the keywords of a call.
-fn signature_of_call<'py>(
-    function: &Bound<'py, Function>,
-    signature: &Signature,
-) -> PyResult<Bound<'py, PyAny>> {
-    let py = function.py();
-    let inspect = py.import("inspect")?;
-    let (class, keywords) =
-        (inspect.getattr("Parameter")?, py.import("keyword")?.getattr("iskeyword")?);
-    let positional = class.getattr("POSITIONAL_ONLY")?;
-    let parameters = PyList::empty(py);
-    for (position, parameter) in signature.parameters.iter().enumerate() {
-        let mut name = parameter.name.clone();
-        if name.is_empty() || keywords.call1((&name,))?.is_truthy()? {
-            name = format!("{name}_{position}");
-        }
-        let named = PyDict::new(py);
-        named.set_item("annotation", parameter.type_name())?;
-        parameters.append(class.call((name, &positional), Some(&named))?)?;
-    }
-    let only_named = class.getattr("KEYWORD_ONLY")?;
-    let (none, no, zero) = (py.None().into_bound(py), PyBool::new(py, false), PyInt::new(py, 0));
-    for (name, default) in [
-        ("block", &none),
-        ("grid", &none),
-        ("stream", &none),
-        ("shared", zero.as_any()),
-        ("texrefs", &none),
-        ("time_kernel", no.as_any()),
-        ("cooperative", no.as_any()),
-    ] {
-        let named = PyDict::new(py);
-        named.set_item("default", default)?;
-        parameters.append(class.call((name, &only_named), Some(&named))?)?;
-    }
-    inspect.getattr("Signature")?.call1((parameters,))
-}
-
-/// The time of work on a stream.
-#[pyclass(frozen, module = "pygpu.driver")]
-pub(crate) struct CallTime {
-    start: Arc<dyn Event>,
-    end: Arc<dyn Event>,
-}
-
-impl CallTime {
-    /// Queues work on a stream between two events; returns what it does, too.
-    pub(crate) fn of<T>(
-        device: &dyn Device,
-        stream: &dyn Stream,
-        work: impl FnOnce() -> PyResult<T>,
-    ) -> PyResult<(T, CallTime)> {
-        let event = || device.create_event(EventOptions::default());
-        let (start, end) = (event().or_raise()?, event().or_raise()?);
-        stream.record(start.as_ref()).or_raise()?;
-        let result = work()?;
-        stream.record(end.as_ref()).or_raise()?;
-        Ok((result, CallTime { start, end }))
-    }
-}
-
-#[pymethods]
-impl CallTime {
-    /// Waits for the work, and returns the seconds that it took.
-    fn __call__(&self, py: Python<'_>) -> PyResult<f64> {
-        synchronize::synchronize_event(py, self.end.as_ref())?.or_raise()?;
-        let milliseconds = self.end.elapsed_since(self.start.as_ref()).or_raise()?;
-        Ok(f64::from(milliseconds) * 1e-3)
     }
 }

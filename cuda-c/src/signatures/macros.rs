@@ -204,7 +204,14 @@ impl Expander {
             }
             "endif" => drop(self.close()),
             _ if self.is_compiled() == Some(false) => {}
-            "include" => self.includes = true,
+            "include" => {
+                self.includes = true;
+                // A header of the program's own may define anew what it finds.
+                if rest.starts_with('"') {
+                    self.forget();
+                }
+            }
+            "pragma" if rest.contains("_macro") => self.forget(),
             "define" => {
                 let (name, body) = split_word(rest);
                 let value = match self.is_compiled() {
@@ -220,6 +227,10 @@ impl Expander {
             "undef" => drop(self.macros.insert(rest.into(), Macro::Unsure)),
             _ => {}
         }
+    }
+
+    fn forget(&mut self) {
+        self.macros.values_mut().for_each(|it| *it = Macro::Unsure);
     }
 
     fn is_defined(&self, name: &str) -> Option<bool> {

@@ -59,8 +59,10 @@ struct Declarator {
 
 struct Reader<'a> {
     tokens: &'a Tokens<'a>,
-    /// What the program's own names of types stand for.
-    types: HashMap<&'a str, Type>,
+    /// What the program's own names of types stand for, and the namespace that has them.
+    types: HashMap<&'a str, (Option<usize>, Type)>,
+    /// The braces of the namespaces that are being read; `None` for one of a linkage.
+    scopes: Vec<Option<usize>>,
     /// The parameters of the template that is being declared.
     template: Option<Vec<&'a str>>,
     /// Conditions of which nothing is known.
@@ -74,6 +76,7 @@ pub(super) fn kernels(text: &str) -> Option<Vec<Kernel>> {
     let mut reader = Reader {
         tokens: &tokens,
         types: HashMap::new(),
+        scopes: Vec::new(),
         template: None,
         conditions: 0,
         kernels: Vec::new(),
@@ -110,8 +113,15 @@ impl<'a> Reader<'a> {
                 }
                 return Some(end + 1);
             }
-            "{" => drop(tokens.partner(at)?),
-            ";" | "}" => self.template = None,
+            "{" => {
+                tokens.partner(at)?;
+                self.scopes.push((!tokens.is_of_linkage(at)).then_some(at));
+            }
+            "}" => {
+                self.template = None;
+                self.scopes.pop();
+            }
+            ";" => self.template = None,
             "template" => return Some(self.read_template(at + 1)),
             "typedef" => return Some(self.read_typedef(at + 1)),
             "using" => return Some(self.read_using(at + 1)),
@@ -137,9 +147,10 @@ impl<'a> Reader<'a> {
 
     fn declare(&mut self, name: &'a str, of: Type) {
         let of = if self.conditions > 0 { UNKNOWN } else { of };
-        let known = self.types.entry(name).or_insert(of);
-        if *known != of {
-            *known = UNKNOWN;
+        let namespace = self.scopes.iter().rev().find_map(|it| *it);
+        let known = self.types.entry(name).or_insert((namespace, of));
+        if *known != (namespace, of) {
+            *known = (None, UNKNOWN);
         }
     }
 
@@ -452,7 +463,8 @@ impl<'a> Reader<'a> {
             _ if is_member => UNKNOWN,
             (of_template @ Some(_), _) if argument.is_none() => Type { of_template, ..UNKNOWN },
             (_, Some(_)) if argument.is_some() => UNKNOWN,
-            (_, Some(&own)) => own,
+            (_, Some((Some(namespace), _))) if !self.scopes.contains(&Some(*namespace)) => UNKNOWN,
+            (_, Some(&(_, own))) => own,
             _ => Type { of: named(&path, argument.map(|it| it.of)), ..UNKNOWN },
         };
         (Some(of), at)

@@ -417,3 +417,23 @@ fn what_an_option_undefines_is_not_known() {
         assert!(known.is_none_or(|it| it.parameters[0].of != DOUBLE), "{options:?}");
     }
 }
+
+#[test]
+fn names_of_a_namespace_are_known_in_it_alone() {
+    let text = "#include <types.h>
+        namespace S { typedef float real; __global__ void inside(real *p, real x) {} }
+        extern \"C\" { typedef float own; __global__ void k(real *p, real x, own y) {} }";
+    assert_eq!(types(text, "inside", &[]), [(true, FLOAT), (false, FLOAT)]);
+    let unknown = ValueType::Unknown;
+    assert_eq!(types(text, "k", &[]), [(true, unknown), (false, unknown), (false, FLOAT)]);
+}
+
+#[test]
+fn what_a_header_may_define_anew_is_not_known() {
+    for between in ["#include \"own.h\"", "#pragma pop_macro(\"REAL\")"] {
+        let text = format!("#define REAL float\n{between}\n__global__ void k(REAL *p) {{}}");
+        assert_eq!(shown(&text, "k"), "", "{between}");
+    }
+    let text = "#define REAL float\n#include <math.h>\n__global__ void k(REAL *p) {}";
+    assert_eq!(shown(text, "k"), "k(float *p)");
+}

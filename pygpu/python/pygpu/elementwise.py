@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ._kernels.elementwise_factories import *  # noqa: F403
     from ._kernels.elementwise_kernel import *  # noqa: F403
     from ._kernels.elementwise_source import *  # noqa: F403
+    from ._kernels.indexed_factories import *  # noqa: F403
     from .tools import context_dependent_memoize as context_dependent_memoize
 else:
     __getattr__, __dir__, __all__ = _exports(
@@ -34,9 +35,9 @@ else:
                 get_conj_kernel get_copy_kernel get_fill_kernel get_fmod_kernel get_frexp_kernel
                 get_if_positive_kernel get_imag_kernel get_ldexp_kernel
                 get_linear_combination_kernel get_logical_not_kernel get_modf_kernel
-                get_pow_array_kernel get_put_kernel get_rdivide_elwise_kernel get_real_kernel
-                get_reverse_kernel get_scalar_op_kernel get_take_kernel get_take_put_kernel
-                get_unary_func_kernel get_where_kernel""",
+                get_pow_array_kernel get_rdivide_elwise_kernel get_real_kernel get_reverse_kernel
+                get_scalar_op_kernel get_unary_func_kernel get_where_kernel""",
+            "._kernels.indexed_factories": "get_put_kernel get_take_kernel get_take_put_kernel",
             ".tools": "context_dependent_memoize",
         },
     )

@@ -2,6 +2,7 @@
 //! where nothing is lost, or refused.
 
 use super::arguments::{self, Pushed, Scalar, ScalarKind, managed};
+use super::conversion::{Elements, Given, needed, numpy_name};
 use super::remedies::{self, ADDRESS};
 use crate::allocation::DeviceAllocation;
 use crate::array::GPUArray;
@@ -10,17 +11,16 @@ use crate::numpy_array::type_name;
 use crate::pool::PooledDeviceAllocation;
 use gpuarray::launch::ArgumentList;
 use gpuarray::signature::{Number, Signature, ValueType};
-use gpuarray::{DType, Error, Kernel, Kind, bf16, f16};
-use hal::dtype::narrow::Narrow as _;
+use gpuarray::{Error, Kernel};
 use hal::environment;
-use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
+use numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt};
+use pyo3::types::{PyBool, PyDict, PyInt, PyList};
 use std::env;
 use std::ffi::CString;
 use std::fmt::{Display, Formatter};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 type Object<'a, 'py> = Borrowed<'a, 'py, PyAny>;
 
@@ -32,8 +32,8 @@ const VARIABLE: &str = "PYGPU_ARGUMENT_TYPES";
 pub(crate) struct Declared {
     pub(super) signature: Signature,
     parameters: Box<[Parameter]>,
-    /// A bit for each parameter about which the program has been warned.
-    warned: AtomicU64,
+    /// The parameters about which the program has been warned.
+    warned: Box<[AtomicBool]>,
 }
 
 /// What a launch needs to know of a parameter.
@@ -43,212 +43,6 @@ struct Parameter {
     is_pointer: bool,
     /// The bytes of its value; `None` where neither the text nor the driver tells them.
     size: Option<usize>,
-}
-
-/// Elements of an array: a letter as numpy's kinds of dtypes have it, and the bytes of one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Elements {
-    kind: u8,
-    size: usize,
-}
-
-impl Elements {
-    #[inline]
-    fn of(dtype: DType) -> Elements {
-        let kind = match dtype.kind() {
-            Kind::Bool => b'b',
-            Kind::Unsigned => b'u',
-            Kind::Signed => b'i',
-            Kind::Float => b'f',
-            Kind::Complex => b'c',
-            _ => b'V',
-        };
-        Elements { kind, size: dtype.size() }
-    }
-
-    fn of_descr(descr: &Bound<'_, PyArrayDescr>) -> Elements {
-        Elements { kind: descr.kind(), size: descr.itemsize() }
-    }
-
-    /// Those of a text such as `<f4`.
-    pub(super) fn of_typestr(text: &str) -> Option<Elements> {
-        let text = text.trim_start_matches(['<', '>', '|', '=']);
-        let kind = *text.as_bytes().first()?;
-        Some(Elements { kind, size: text.get(1..)?.parse().ok()? })
-    }
-
-    fn is_integer(self) -> bool {
-        matches!(self.kind, b'i' | b'u' | b'm' | b'M')
-    }
-
-    fn is_of(self, kind: u8, size: u8) -> bool {
-        self.kind == kind && self.size == usize::from(size)
-    }
-
-    /// True if a pointer to values of a type is meant for such elements, too: bytes are anything, a structure is what
-    /// the program says, and integers of one size, vectors and complex numbers are one another.
-    fn stand_for(self, of: ValueType) -> bool {
-        let number = match of {
-            ValueType::Number(number) => number,
-            ValueType::Vector(number, count) => {
-                let is_complex = |part| count > 1 && self.is_of(b'c', 2 * part);
-                // Textures have no doubles but in pairs of integers.
-                let is_pair = matches!(number, Number::Signed(4) | Number::Unsigned(4))
-                    && count > 1
-                    && (self.is_of(b'f', 8) || self.is_of(b'c', 16));
-                if is_pair || matches!(number, Number::Float(part) if is_complex(part)) {
-                    return true;
-                }
-                number
-            }
-            ValueType::Complex(part) => {
-                if self.is_of(b'c', 2 * part) {
-                    return true;
-                }
-                Number::Float(part)
-            }
-            _ => return true,
-        };
-        let has_meaning = matches!(self.kind, b'b' | b'f' | b'c') || self.is_integer();
-        if number.size() == 1 || !has_meaning || (self.size == 1 && self.is_integer()) {
-            return true;
-        }
-        match number {
-            // Halves travel as integers of their size.
-            Number::Bfloat16 | Number::Float(2) | Number::Signed(2) | Number::Unsigned(2) => {
-                self.size == 2
-            }
-            Number::Signed(size) | Number::Unsigned(size) => {
-                self.is_integer() && self.size == usize::from(size)
-            }
-            // Real and imaginary parts lie side by side.
-            Number::Float(size) => self.is_of(b'f', size) || self.is_of(b'c', 2 * size),
-            _ => true,
-        }
-    }
-}
-
-/// A number that a program gives.
-#[derive(Clone, Copy)]
-enum Given {
-    Whole(i128),
-    /// A whole number of more than 64 bits, rounded.
-    Long(f64),
-    Real(f64),
-    Complex(f64, f64),
-}
-
-impl Given {
-    fn of_scalar(scalar: Scalar) -> Given {
-        let bytes = scalar.word.to_ne_bytes();
-        let unused = 128 - 8 * scalar.size as u32;
-        let part = |at: usize| match scalar.size {
-            8 => f64::from(f32::from_bits(u32::from_ne_bytes([
-                bytes[at],
-                bytes[at + 1],
-                bytes[at + 2],
-                bytes[at + 3],
-            ]))),
-            _ => f64::from_bits((scalar.word >> (8 * at)) as u64),
-        };
-        match (scalar.kind, scalar.size) {
-            (ScalarKind::Signed, _) => Given::Whole((scalar.word << unused) as i128 >> unused),
-            (ScalarKind::Unsigned, _) => Given::Whole(scalar.word as i128),
-            (ScalarKind::Float, 2) => Given::Real(f16::from_bits(scalar.word as u16).into()),
-            (ScalarKind::Float, 4) => Given::Real(f32::from_bits(scalar.word as u32).into()),
-            (ScalarKind::Float, _) => Given::Real(f64::from_bits(scalar.word as u64)),
-            (ScalarKind::Complex, size) => Given::Complex(part(0), part(size / 2)),
-        }
-    }
-
-    /// A number of Python's; `None` for any other object.
-    fn of_object(value: Object<'_, '_>) -> PyResult<Option<Given>> {
-        if let Ok(truth) = value.cast::<PyBool>() {
-            return Ok(Some(Given::Whole(truth.is_true().into())));
-        }
-        if value.is_instance_of::<PyInt>() {
-            return match value.extract::<i64>().map(i128::from) {
-                Ok(number) => Ok(Some(Given::Whole(number))),
-                Err(_) => match value.extract::<u64>() {
-                    Ok(number) => Ok(Some(Given::Whole(number.into()))),
-                    Err(_) => Ok(Some(Given::Long(value.extract().unwrap_or(f64::INFINITY)))),
-                },
-            };
-        }
-        if let Ok(number) = value.cast::<PyFloat>() {
-            return Ok(Some(Given::Real(number.value())));
-        }
-        let complex = value.cast::<PyComplex>();
-        Ok(complex.ok().map(|number| Given::Complex(number.real(), number.imag())))
-    }
-
-    fn real(self) -> Option<f64> {
-        match self {
-            Given::Whole(number) => Some(number as f64),
-            Given::Long(number) => Some(number).filter(|it| it.is_finite()),
-            Given::Real(number) | Given::Complex(number, 0.0) => Some(number),
-            Given::Complex(..) => None,
-        }
-    }
-
-    fn whole(self) -> Option<i128> {
-        match self {
-            Given::Whole(number) => Some(number),
-            Given::Long(_) => None,
-            _ => self.real().filter(|it| it.fract() == 0.0 && it.abs() < 1e20).map(|it| it as i128),
-        }
-    }
-
-    /// The bits of a floating-point number of so many bytes; `None` for a number beyond its range.
-    fn float(number: f64, size: u8) -> Option<u64> {
-        let (bits, is_finite) = match size {
-            2 => {
-                let half = f16::narrow_double(number);
-                (half.to_bits().into(), half.is_finite())
-            }
-            4 => ((number as f32).to_bits().into(), (number as f32).is_finite()),
-            _ => (number.to_bits(), true),
-        };
-        (is_finite || !number.is_finite()).then_some(bits)
-    }
-
-    /// The value of a type that C makes of the number, where nothing but digits behind the last one of a
-    /// floating-point number is lost.
-    fn converted(self, of: ValueType) -> Option<u128> {
-        match of {
-            ValueType::Number(Number::Bool) => match self {
-                Given::Long(_) => Some(1),
-                _ => self.whole().map(|it| (it != 0).into()),
-            },
-            ValueType::Number(Number::Signed(size)) => {
-                let (number, unused) = (self.whole()?, 128 - 8 * u32::from(size));
-                (number << unused >> unused == number).then_some(number as u128)
-            }
-            ValueType::Number(Number::Unsigned(size)) => {
-                let number = self.whole()?;
-                (number >> (8 * u32::from(size)) == 0).then_some(number as u128)
-            }
-            ValueType::Number(Number::Float(4)) if matches!(self, Given::Whole(_)) => {
-                // Not by way of a double, which would round twice.
-                Some((self.whole()? as f32).to_bits().into())
-            }
-            ValueType::Number(Number::Float(size)) => {
-                Given::float(self.real()?, size).map(u128::from)
-            }
-            ValueType::Number(Number::Bfloat16) => {
-                Some(bf16::narrow_double(self.real()?).to_bits().into())
-            }
-            ValueType::Complex(part) | ValueType::Vector(Number::Float(part @ (4 | 8)), 2) => {
-                let (real, imaginary) = match self {
-                    Given::Complex(real, imaginary) => (real, imaginary),
-                    _ => (self.real()?, 0.0),
-                };
-                let (real, imaginary) = (Given::float(real, part)?, Given::float(imaginary, part)?);
-                Some(u128::from(real) | u128::from(imaginary) << (8 * u32::from(part)))
-            }
-            _ => None,
-        }
-    }
 }
 
 impl Parameter {
@@ -311,8 +105,9 @@ impl Declared {
             is_pointer: it.is_pointer,
             size: known.and_then(|all| Some(all.get(position)?.size)).or(it.of.size()),
         });
-        let parameters = parameters.collect();
-        Declared { signature, parameters, warned: AtomicU64::new(0) }
+        let parameters: Box<[Parameter]> = parameters.collect();
+        let warned = parameters.iter().map(|_| AtomicBool::new(false)).collect();
+        Declared { signature, parameters, warned }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -462,8 +257,7 @@ impl Declared {
         elements: Elements,
         of: ValueType,
     ) -> PyResult<()> {
-        let bit = 1 << (position % 64);
-        if self.warned.load(Ordering::Relaxed) & bit != 0 {
+        if self.warned[position].load(Ordering::Relaxed) {
             return Ok(());
         }
         let is_error = match setting()? {
@@ -487,7 +281,7 @@ impl Declared {
         }
         let text = CString::new(text).unwrap_or_default();
         PyErr::warn(py, &py.get_type::<PyUserWarning>(), &text, 1)?;
-        self.warned.fetch_or(bit, Ordering::Relaxed);
+        self.warned[position].store(true, Ordering::Relaxed);
         Ok(())
     }
 
@@ -517,47 +311,6 @@ impl Declared {
     }
 }
 
-/// True for a number of Python's.
-pub(super) fn is_number(value: &Bound<'_, PyAny>) -> PyResult<bool> {
-    Given::of_object(value.as_borrowed()).map(|it| it.is_some())
-}
-
-/// What a parameter takes in place of a number that it cannot have.
-fn needed(given: Given, of: ValueType) -> String {
-    if matches!(given, Given::Complex(..)) && !matches!(of, ValueType::Complex(_)) {
-        return "a real number is needed, such as x.real".into();
-    }
-    match of {
-        ValueType::Number(Number::Signed(size)) => {
-            let most = i64::MAX >> (64 - 8 * u32::from(size));
-            format!("a whole number from {} to {most} is needed", -most - 1)
-        }
-        ValueType::Number(Number::Unsigned(size)) => {
-            let most = u64::MAX >> (64 - 8 * u32::from(size));
-            format!("a whole number from 0 to {most} is needed")
-        }
-        ValueType::Number(Number::Bool) => "a truth value is needed".into(),
-        ValueType::Number(Number::Float(2)) => "a number up to 65504 is needed".into(),
-        _ => format!("a number up to {:e} is needed", f32::MAX),
-    }
-}
-
-/// The name of numpy's type for a type of C.
-fn numpy_name(of: ValueType) -> String {
-    let number = match of {
-        ValueType::Number(number) | ValueType::Vector(number, _) => number,
-        ValueType::Complex(part) => return format!("np.complex{}", 16 * u32::from(part)),
-        _ => return "np.uint8".into(),
-    };
-    match number {
-        Number::Bool => "np.bool_".into(),
-        Number::Signed(size) => format!("np.int{}", 8 * u32::from(size)),
-        Number::Unsigned(size) => format!("np.uint{}", 8 * u32::from(size)),
-        Number::Float(size) => format!("np.float{}", 8 * u32::from(size)),
-        _ => "ml_dtypes.bfloat16".into(),
-    }
-}
-
 #[derive(Clone, Copy)]
 enum Setting {
     Warn,
@@ -575,4 +328,41 @@ fn setting() -> PyResult<Setting> {
     let setting =
         environment::parse(VARIABLE, env::var_os(VARIABLE), "warn, error and ignore", read);
     Ok(setting.or_raise()?.unwrap_or(Setting::Warn))
+}
+
+/// What `inspect.signature` shows of a kernel: its parameters, and the keywords of a call.
+pub(super) fn signature_of_call<'py>(
+    py: Python<'py>,
+    signature: &Signature,
+) -> PyResult<Bound<'py, PyAny>> {
+    let inspect = py.import("inspect")?;
+    let (class, keywords) =
+        (inspect.getattr("Parameter")?, py.import("keyword")?.getattr("iskeyword")?);
+    let positional = class.getattr("POSITIONAL_ONLY")?;
+    let parameters = PyList::empty(py);
+    for (position, parameter) in signature.parameters.iter().enumerate() {
+        let mut name = parameter.name.clone();
+        if name.is_empty() || keywords.call1((&name,))?.is_truthy()? {
+            name = format!("{name}_{position}");
+        }
+        let named = PyDict::new(py);
+        named.set_item("annotation", parameter.type_name())?;
+        parameters.append(class.call((name, &positional), Some(&named))?)?;
+    }
+    let only_named = class.getattr("KEYWORD_ONLY")?;
+    let (none, no, zero) = (py.None().into_bound(py), PyBool::new(py, false), PyInt::new(py, 0));
+    for (name, default) in [
+        ("block", &none),
+        ("grid", &none),
+        ("stream", &none),
+        ("shared", zero.as_any()),
+        ("texrefs", &none),
+        ("time_kernel", no.as_any()),
+        ("cooperative", no.as_any()),
+    ] {
+        let named = PyDict::new(py);
+        named.set_item("default", default)?;
+        parameters.append(class.call((name, &only_named), Some(&named))?)?;
+    }
+    inspect.getattr("Signature")?.call1((parameters,))
 }

@@ -3,7 +3,8 @@
 
 use super::argument_handlers::Handler;
 use super::arguments::{self, Pushed, interface};
-use super::declared::{Declared, Elements, is_number};
+use super::conversion::{Elements, is_number};
+use super::declared::Declared;
 use super::remedies;
 use crate::current_device::CurrentDevice;
 use crate::errors::{OrRaise, to_python};

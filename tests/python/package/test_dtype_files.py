@@ -42,12 +42,12 @@ ONLY = {
     "Float16": {
         "hal/src/dtype.rs": "numpy computes functions of bytes in it",
         "pygpu/src/kernel/arguments.rs": "Python's struct packs it",
-        "pygpu/src/kernel/declared.rs": "numbers become a kernel's parameter of it",
+        "pygpu/src/kernel/conversion.rs": "numbers become a kernel's parameter of it",
         "pygpu/src/kernel/remedies.rs": "errors name numpy's type of two bytes",
         "pygpu/python/pygpu/_array/numpy_functions.py": "numpy computes functions of bytes in it",
     },
     "BFloat16": {
-        "pygpu/src/kernel/declared.rs": "numbers become a kernel's parameter of it",
+        "pygpu/src/kernel/conversion.rs": "numbers become a kernel's parameter of it",
     },
 }
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
+from .._errors import Unsupported
 from . import snippets
 from .c_types import ScalarArg, dtype_to_ctype
 from .snippets import Declared, Strides
@@ -14,6 +15,7 @@ from .snippets import Declared, Strides
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from .._driver.textures import TextureReference
     from ..compiler import SourceModule
 
 __all__ = [
@@ -278,3 +280,23 @@ def get_elwise_kernel(
     array([0., 2., 4.], dtype=float32)
     """
     return get_elwise_kernel_and_types(arguments, operation, name, keep, options, **kwargs)[1]
+
+
+def textured_kernel(
+    arguments: list[Any], operation: str, name: str, textures: dict[str, Any], loop_prep: str = ""
+) -> tuple[_core.Function, list[TextureReference]]:
+    """Returns a prepared kernel that reads elements through texture references, which have the
+    given names and dtypes, and the references."""
+    if not _core.has_textures():
+        raise Unsupported(f"{name}: its kernel reads through textures, which the device has not")
+    texels = {it: dtype_to_ctype(dtype, with_fp_tex_hack=True) for it, dtype in textures.items()}
+    references = [
+        f"texture<{texel}, 1, cudaReadModeElementType> {it};" for it, texel in texels.items()
+    ]
+    arguments = [*arguments, ScalarArg(np.uintp, "n")]
+    preamble = "\n".join(["#include <pycuda-helpers.hpp>", *references])
+    module = get_elwise_module(arguments, operation, name, preamble=preamble, loop_prep=loop_prep)
+    kernel = module.get_function(name)
+    bound = [module.get_texref(reference) for reference in textures]
+    kernel.prepare("".join(argument.struct_char for argument in arguments), texrefs=bound)
+    return kernel, bound
