@@ -175,8 +175,11 @@ impl Parter<'_, '_, '_> {
             // The last one needs no `break`.
             let ends = ends || (at == nodes.len() && !last.is_some_and(leaves));
             let is_default = labels.iter().any(|it| self.lexemes.at(it.range.start) == "default");
+            // The next cases have the names that are declared here.
+            let declares = inner.iter().any(|it| matches!(it.what, What::Declaration(_)));
             if labels.is_empty()
                 || !ends
+                || (declares && at < nodes.len())
                 || others.iter().any(leaves)
                 || (is_default && at < nodes.len())
             {
