@@ -98,7 +98,7 @@ PACKAGES_BUILT := $(TARGET)/packages/site
 SOURCES := Cargo.toml Cargo.lock build.rs pyproject.toml README.md \
   $(shell find src hal cuda-c backend-* pygpu -type f \
     \( -name '*.rs' -o -name '*.cu*' -o -name '*.h' -o -name '*.py' -o -name '*.pyi' -o -name '*.toml' \
-       -o -name '*.txt' -o -path '*/_kernel_headers/*' -o -path 'cuda-c/include/*' \))
+       -o -name '*.txt' -o -path 'cuda-c/include/*' \))
 
 .DELETE_ON_ERROR:
 .PHONY: demo test test-more test-all test-kernels prepare bench bindings check-crates lint wheel clean \

@@ -37,7 +37,8 @@
 //!
 //! # Kernels, streams, graphs
 //!
-//! Kernels in CUDA C are compiled when the program runs, for the host's processor, too. Streams and events are those
+//! Kernels in CUDA C are compiled when the program runs, on the host also: a [`Program`] is what nvcc takes, on every
+//! backend. Streams and events are those
 //! of CUDA; arrays that several streams use order the work by themselves. [`coming_from_cudarc`] has a program for
 //! each, and a table of calls. Structs become elements and arguments of kernels by [`record!`]. A library that
 //! exists already is called with an array's address and stream under an [`AccessGuard`](memory::AccessGuard), as
@@ -100,6 +101,7 @@
 pub mod coming_from_cudarc {}
 
 mod embedded;
+pub mod program;
 mod registry;
 pub mod signature;
 
@@ -109,6 +111,7 @@ pub use ::array::{
 };
 pub use embedded::{BuildInfo, build_info};
 pub use hal::dtype::narrow::types::*;
+pub use hal::module::Compiled;
 pub use hal::record;
 pub use hal::{
     Api, Backend, CaptureMode, Complex, DType, Device, DeviceAttribute, DeviceId, DeviceProperties,
@@ -117,6 +120,7 @@ pub use hal::{
     MemoryInfo, Module, ModuleSource, Parameter, PinnedOptions, PrefetchTarget, Result, Scalar,
     SourceText, Status, StatusExt, Stream, StreamOptions, Transfer,
 };
+pub use program::Program;
 pub use registry::{BACKEND_VARIABLE, BackendInfo, Choice, Opened, backends, open};
 
 /// Functions of typed arrays, and the traits of element types that have them.

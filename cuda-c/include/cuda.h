@@ -1,7 +1,11 @@
-// The types of the driver's interface that kernels' texts name.
-#pragma once
-
+// The driver interface, as far as kernels name it: its version and its types.
+#ifndef CUDA_VERSION
+#ifdef __CUDACC_VER_MAJOR__
+#define CUDA_VERSION (__CUDACC_VER_MAJOR__ * 1000 + __CUDACC_VER_MINOR__ * 10)
+#else
 #define CUDA_VERSION 12080
+#endif
+#endif
 
 extern "C++" {
 typedef int CUdevice;

@@ -1,6 +1,7 @@
-// Constants under the names of CUDA, each rounded once to its type. Of a pair, the second part is what the
-// first one lacks.
-#pragma once
+// Constants under the names of CUDA, each rounded once to its type. The second of a pair is the rest that the
+// first one lacks. The guard is the one of NVIDIA's header.
+#ifndef __MATH_CONSTANTS_H__
+#define __MATH_CONSTANTS_H__
 
 #define CUDART_INF_F __int_as_float(0x7f800000)
 #define CUDART_NAN_F __int_as_float(0x7fffffff)
@@ -97,3 +98,5 @@
 #define CUDART_TWO_TO_M1022 0x1p-1022
 #define CUDART_TRIG_PLOSS 2147483648.0
 #define CUDART_DBL2INT_CVT 6755399441055744.0
+
+#endif

@@ -1,160 +1,11 @@
-//! The language's headers, which are part of the program.
+//! The headers of the language, which are embedded: one tree, `include`, for all compilers.
 
-macro_rules! headers {
-    ($($name:literal),*; there $($there:literal)*; of_curand $($of_curand:literal)*) => {
-        /// Name and text of each.
-        pub const HEADERS: &[(&str, &str)] = &[
-            $(($name, include_str!(concat!("../include/", $name))),)*
-            $(($there, "// There already: the headers of the language hold it.\n#pragma once\n"),)*
-            $(($of_curand, "#include \"curand_kernel.h\"\n"),)*
-        ];
-    };
-}
+/// Name and text of each header for kernels on the host, and of those that GPUs' compilers share with it.
+pub const HEADERS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/host_headers.rs"));
 
-headers!(
-    "assert.h",
-    "bits/std_abs.h",
-    "cmath",
-    "cooperative_groups.h",
-    "cooperative_groups/memcpy_async.h",
-    "cooperative_groups/reduce.h",
-    "cooperative_groups/scan.h",
-    "cuComplex.h",
-    "cuda.h",
-    "cuda/atomic",
-    "cuda/std/array",
-    "cuda/std/atomic",
-    "cuda/std/cassert",
-    "cuda/std/cfloat",
-    "cuda/std/climits",
-    "cuda/std/cmath",
-    "cuda/std/complex",
-    "cuda/std/cstddef",
-    "cuda/std/cstdint",
-    "cuda/std/functional",
-    "cuda/std/initializer_list",
-    "cuda/std/limits",
-    "cuda/std/tuple",
-    "cuda/std/type_traits",
-    "cuda/std/utility",
-    "cuda_bf16.h",
-    "cuda_c/alloca.h",
-    "cuda_c/atomics.h",
-    "cuda_c/bf16.h",
-    "cuda_c/check.h",
-    "cuda_c/conversions.h",
-    "cuda_c/counts.h",
-    "cuda_c/dot_products.h",
-    "cuda_c/hip_bf16.h",
-    "cuda_c/hip_lanes.h",
-    "cuda_c/hip_textures.h",
-    "cuda_c/integer.h",
-    "cuda_c/libm.h",
-    "cuda_c/memory.h",
-    "cuda_c/mrg32k3a.h",
-    "cuda_c/narrow.h",
-    "cuda_c/narrow_functions.h",
-    "cuda_c/numbers.h",
-    "cuda_c/philox.h",
-    "cuda_c/placement.h",
-    "cuda_c/poisson.h",
-    "cuda_c/ptx.h",
-    "cuda_c/ptx/bits.h",
-    "cuda_c/ptx/compare.h",
-    "cuda_c/ptx/convert.h",
-    "cuda_c/ptx/floating.h",
-    "cuda_c/ptx/integer.h",
-    "cuda_c/ptx/memory.h",
-    "cuda_c/ptx/narrow.h",
-    "cuda_c/ptx/values.h",
-    "cuda_c/ptx/video.h",
-    "cuda_c/ptx/warp.h",
-    "cuda_c/qualifiers.h",
-    "cuda_c/regions.h",
-    "cuda_c/rounding.h",
-    "cuda_c/runtime_types.h",
-    "cuda_c/simd.h",
-    "cuda_c/sobol.h",
-    "cuda_c/special.h",
-    "cuda_c/std.h",
-    "cuda_c/surfaces.h",
-    "cuda_c/texture_types.h",
-    "cuda_c/textures.h",
-    "cuda_c/threads.h",
-    "cuda_c/vectors.h",
-    "cuda_c/volatile_writes.h",
-    "cuda_c/warp.h",
-    "cuda_c/xorwow.h",
-    "cuda_c/xorwow_jumps.h",
-    "cuda_fp16.h",
-    "cuda_pipeline.h",
-    "cuda_pipeline_primitives.h",
-    "cuda_runtime.h",
-    "curand_kernel.h",
-    "gpuarray_abi.h",
-    "gpuarray_prelude.h",
-    "hip/device_functions.h",
-    "hip/hip_bf16.h",
-    "hip/hip_common.h",
-    "hip/hip_complex.h",
-    "hip/hip_cooperative_groups.h",
-    "hip/hip_fp16.h",
-    "hip/hip_runtime.h",
-    "hip/hip_runtime_api.h",
-    "hip/hip_vector_types.h",
-    "hip/math_functions.h",
-    "math.h",
-    "math_constants.h",
-    "math_functions.h",
-    "nvfunctional",
-    "stdlib.h";
-    there
-    "builtin_types.h"
-    "channel_descriptor.h"
-    "common_functions.h"
-    "crt/device_double_functions.h"
-    "crt/device_functions.h"
-    "crt/host_config.h"
-    "crt/host_defines.h"
-    "crt/math_functions.h"
-    "cuda_device_runtime_api.h"
-    "cuda_profiler_api.h"
-    "cuda_runtime_api.h"
-    "cuda_surface_types.h"
-    "cuda_texture_types.h"
-    "device_atomic_functions.h"
-    "device_double_functions.h"
-    "device_functions.h"
-    "device_launch_parameters.h"
-    "device_types.h"
-    "driver_types.h"
-    "host_config.h"
-    "host_defines.h"
-    "sm_20_atomic_functions.h"
-    "sm_20_intrinsics.h"
-    "sm_30_intrinsics.h"
-    "sm_32_atomic_functions.h"
-    "sm_32_intrinsics.h"
-    "sm_35_atomic_functions.h"
-    "sm_35_intrinsics.h"
-    "sm_60_atomic_functions.h"
-    "sm_61_intrinsics.h"
-    "surface_functions.h"
-    "surface_indirect_functions.h"
-    "surface_types.h"
-    "texture_fetch_functions.h"
-    "texture_indirect_functions.h"
-    "texture_types.h"
-    "vector_functions.h"
-    "vector_types.h";
-    of_curand
-    "curand_globals.h"
-    "curand_mrg32k3a.h"
-    "curand_normal.h"
-    "curand_philox4x32_x.h"
-    "curand_poisson.h"
-    "curand_uniform.h"
-);
+/// Name and text of each header for the run-time compilers of GPUs alone. Those below `amd/` are for AMD's and take
+/// the place of others of their names; those below `std/` are of the C++ library.
+const FOR_GPUS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/gpu_headers.rs"));
 
 /// Returns the text of a header with those that it includes in it, each in a guard, for compilers that find no
 /// files; `None` if there is no header of that name.
@@ -179,6 +30,38 @@ pub fn header_text(name: &str) -> Option<String> {
     Some(text + "#endif\n")
 }
 
+/// Returns a header for the run-time compiler of a GPU; `None` if the tree has none of that name.
+pub(crate) fn for_gpu(name: &str, is_amd: bool) -> Option<&'static str> {
+    let of_gpus = |name: &str| FOR_GPUS.iter().find(|it| it.0 == name).map(|it| it.1);
+    let shared =
+        || SHARED.contains(&name).then(|| HEADERS.iter().find(|it| it.0 == name))?.map(|it| it.1);
+    let amd = is_amd.then(|| of_gpus(&format!("{AMD}{name}"))).flatten();
+    amd.or_else(|| of_gpus(name)).or_else(shared)
+}
+
+/// Returns path and text of every header for GPUs.
+pub(crate) fn all_for_gpu() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let shared = HEADERS.iter().filter(|it| SHARED.contains(&it.0));
+    FOR_GPUS.iter().chain(shared).copied()
+}
+
+/// Headers for the host that GPUs' compilers take as they are.
+const SHARED: &[&str] = &[
+    "cuda.h",
+    "curand.h",
+    "math_constants.h",
+    "pycuda-complex.hpp",
+    "pycuda-helpers.hpp",
+    "pygpu-cuda-textures.hpp",
+    "pygpu-strided.hpp",
+    "pygpu-texture-references.hpp",
+    "thrust/complex.h",
+];
+
+const AMD: &str = "amd/";
+/// The folder of the C++ library's headers.
+pub(crate) const STD: &str = "std/";
+
 /// What the headers' names begin with, as line markers tell them.
 pub const PREFIX: &str = "language/";
 
@@ -187,33 +70,7 @@ pub const PRELUDE: &str = "gpuarray_prelude.h";
 
 #[cfg(test)]
 mod tests {
-    use super::{HEADERS, header_text};
-    use std::path::Path;
-
-    /// Paths of all files below a folder.
-    fn files(folder: &Path, prefix: &str, found: &mut Vec<String>) {
-        for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
-            let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
-            match entry.path().is_dir() {
-                true => files(&entry.path(), &format!("{name}/"), found),
-                false => found.push(name),
-            }
-        }
-    }
-
-    #[test]
-    fn every_header_is_embedded() {
-        let mut there = Vec::new();
-        files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("include"), "", &mut there);
-        let mut embedded: Vec<_> = HEADERS.iter().map(|(name, _)| (*name).to_owned()).collect();
-        // Those without a file have one text.
-        embedded.retain(|name| {
-            Path::new(env!("CARGO_MANIFEST_DIR")).join("include").join(name).exists()
-        });
-        there.sort();
-        embedded.sort();
-        assert_eq!(embedded, there);
-    }
+    use super::{SHARED, all_for_gpu, for_gpu, header_text};
 
     #[test]
     fn a_text_of_a_header_has_those_that_it_includes() {
@@ -225,5 +82,23 @@ mod tests {
         }
         assert!(header_text("curand_uniform.h").is_some_and(|it| it.contains("XORWOW_JUMPS[131]")));
         assert_eq!(header_text("nowhere.h"), None);
+    }
+
+    #[test]
+    fn a_gpu_has_headers_of_its_own_and_shares_others() {
+        for name in SHARED {
+            assert!(for_gpu(name, false).is_some(), "{name}");
+        }
+        assert_ne!(
+            for_gpu("stdlib.h", false),
+            super::HEADERS.iter().find(|it| it.0 == "stdlib.h").map(|it| it.1)
+        );
+        assert!(for_gpu("cooperative_groups.h", true).is_some());
+        assert!(for_gpu("cooperative_groups.h", false).is_none(), "NVRTC has NVIDIA's");
+        assert!(for_gpu("nowhere.h", true).is_none());
+        let all: Vec<_> = all_for_gpu().map(|it| it.0).collect();
+        for name in ["std/limits", "amd/cuda_bf16.h", "stdint.h", "curand.h"] {
+            assert_eq!(all.iter().filter(|it| **it == name).count(), 1, "{name}");
+        }
     }
 }

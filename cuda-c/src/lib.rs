@@ -11,6 +11,7 @@
 mod alloca;
 mod constant_functions;
 mod declarations;
+pub mod dialects;
 mod headers;
 mod indices;
 mod known_names;

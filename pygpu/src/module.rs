@@ -9,8 +9,9 @@ use crate::kernel::{Declared, Function};
 use crate::numpy_array;
 use crate::owner::Filled;
 use crate::texture::{Bindings, PyTextureObject};
+use cuda_c::dialects::Dialect;
 use gpuarray::signature::{self, Signatures};
-use gpuarray::{Error, Kernel, LinkInput, LinkKind, LoadOptions, Module, ModuleSource};
+use gpuarray::{Error, Kernel, LinkInput, LinkKind, LoadOptions, Module, ModuleSource, Program};
 use hal::module::read_regular;
 use hal::poison::Unpoisoned as _;
 use pyo3::intern;
@@ -226,31 +227,92 @@ impl PyModuleObject {
     }
 }
 
-/// Returns the text of a header of CUDA's by its name, as kernels on the host have it; None if they have
-/// none of that name.
-#[pyfunction]
-#[pyo3(signature = (name, /))]
-pub(crate) fn header_of_host(name: &str) -> Option<String> {
-    cuda_c::header_text(name)
+/// A program in CUDA C from Python: its text, the file that messages name, options, folders of its headers, folders of
+/// Python packages with NVIDIA's headers, and whether it is inside `extern "C"`.
+#[derive(FromPyObject)]
+pub(crate) struct ProgramArguments(
+    String,
+    String,
+    Entries<String>,
+    Entries<PathBuf>,
+    Entries<PathBuf>,
+    bool,
+);
+
+impl From<ProgramArguments> for Program {
+    fn from(given: ProgramArguments) -> Program {
+        let ProgramArguments(text, file, options, include_dirs, packages, extern_c) = given;
+        let program = Program::new(text).file(file).packages(packages.0).extern_c(extern_c);
+        let program = options.0.into_iter().fold(program, Program::option);
+        include_dirs.0.into_iter().fold(program, Program::include_dir)
+    }
 }
 
-/// Compiles CUDA C for the current device; returns the code and what the compiler had to say.
+/// Compiles a program in CUDA C for the current device; returns the code and the compiler's warnings.
 #[pyfunction]
-pub(crate) fn compile_source<'py>(
-    py: Python<'py>,
-    text: &str,
-    name: &str,
-    options: Entries<String>,
-) -> PyResult<(Bound<'py, PyBytes>, String)> {
+pub(crate) fn compile_program(
+    py: Python<'_>,
+    program: ProgramArguments,
+) -> PyResult<(Bound<'_, PyBytes>, String)> {
     let device = current_device()?.device;
-    let options: Vec<&str> = options.0.iter().map(String::as_str).collect();
-    let compiled = py.detach(|| device.compile(text, name, &options));
+    let program = Program::from(program);
+    let compiled = py.detach(|| program.compile(device.as_ref()));
     if compiled.is_err() {
         // Ctrl-C in a terminal ends the compiler, too.
         py.check_signals()?;
     }
     let compiled = compiled.or_raise()?;
     Ok((PyBytes::new(py, &compiled.code), compiled.log))
+}
+
+/// Returns the text, the options and the folders of NVIDIA's headers that the run-time compiler of a backend (`cuda`,
+/// `hip` or `host`) gets for a program.
+#[pyfunction]
+pub(crate) fn adapted_program(
+    backend: &str,
+    has_textures: bool,
+    program: ProgramArguments,
+) -> PyResult<(String, Vec<String>, Vec<String>)> {
+    let dialect = match backend {
+        "cuda" => Dialect::Nvrtc,
+        "hip" => Dialect::Hiprtc,
+        "host" => Dialect::Host,
+        _ => {
+            let detail =
+                format!("backend is {backend:?}; allowed are \"cuda\", \"hip\" and \"host\"");
+            return Err(to_python(Error::invalid("adapted_program", detail)));
+        }
+    };
+    let it = Program::from(program).adapted(dialect, has_textures);
+    let vendors = it.vendors.iter().map(|it| it.to_string_lossy().into_owned());
+    Ok((it.before + &it.text, it.options, vendors.collect()))
+}
+
+/// Returns the text of a header that kernels can include; None if there is none of that name.
+#[pyfunction]
+#[pyo3(signature = (name, /))]
+pub(crate) fn header_text(name: &str) -> Option<String> {
+    cuda_c::header_text(name)
+}
+
+/// Returns a text with spaces in place of comments and, unless they are kept, literals.
+#[pyfunction]
+#[pyo3(signature = (text, keep_literals=false))]
+pub(crate) fn code_of(text: &str, keep_literals: bool) -> String {
+    cuda_c::dialects::code_of(text, keep_literals)
+}
+
+/// Returns true if a text may declare texture or surface references.
+#[pyfunction]
+pub(crate) fn declares_references(text: &str) -> bool {
+    cuda_c::dialects::declares_references(text)
+}
+
+/// Returns the folders in which CUDA toolkits may be installed.
+#[pyfunction]
+pub(crate) fn toolkits() -> Vec<String> {
+    let folders = cuda_c::dialects::toolkits();
+    folders.iter().map(|it| it.to_string_lossy().into_owned()).collect()
 }
 
 /// Returns the CUDA C functions that scans are made of, in the namespace `gpuarray`.

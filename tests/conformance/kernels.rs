@@ -3,4 +3,5 @@
 pub(crate) mod attributes;
 pub(crate) mod launches;
 pub(crate) mod modules;
+pub(crate) mod nvcc;
 pub(crate) mod textures;

@@ -60,6 +60,7 @@ fn main() -> ExitCode {
         ("pools", memory::pools::TESTS),
         ("textures", kernels::textures::TESTS),
         ("modules", kernels::modules::TESTS),
+        ("nvcc", kernels::nvcc::TESTS),
         ("attributes", kernels::attributes::TESTS),
         ("launches", kernels::launches::TESTS),
         ("graphs", captures::graphs::TESTS),

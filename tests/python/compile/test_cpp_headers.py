@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from device import BACKEND, TEST_ALL
+from vendor_headers import adapted, includes
 
 from pygpu import gpuarray
-from pygpu._compile import headers as _headers
 from pygpu.compiler import SourceModule
 
 
@@ -28,23 +28,22 @@ def cccl(tmp_path, monkeypatch):
 
 def test_headers_of_cpp_are_those_of_nvidias_package(cccl):
     (cccl / "cuda" / "std" / "ratio").write_text("")
-    text = _headers.insert("#include <ratio>\nint x;\n", "kernel.cu", ())
-    assert _headers.includes(text) == ["cuda/std/ratio"]
+    text, _, folders = adapted("#include <ratio>\nint x;\n")
+    assert includes(text) == ["cuda/std/ratio"]
     assert "using namespace cuda::std;" in text
-    assert str(cccl) in _headers.vendor_folders(text)
-    log = 'kernel.cu(1): catastrophic error: cannot open source file "cuda/std/ratio"'
-    assert "pip install nvidia-cuda-cccl-cu12" in _headers.advice(log, "cuda")
-    assert "pip" not in _headers.advice(log, "host")
+    assert str(cccl) in folders
 
 
-def test_headers_of_cpp_that_are_here_give_way_to_nvidias_package(cccl):
-    text = "#include <limits>\nint x;\n"
-    assert "numeric_limits" in _headers.insert(text, "kernel.cu", ())
-    assert str(cccl) not in _headers.vendor_folders(text)
+@pytest.mark.parametrize("backend", ["cuda", "hip"])
+def test_headers_of_cpp_that_are_here_give_way_to_nvidias_package(cccl, backend):
+    source = "#include <limits>\nint x;\n"
+    text, _, folders = adapted(source, backend)
+    assert "numeric_limits" in text
+    assert str(cccl) not in folders
     (cccl / "cuda" / "std" / "limits").write_text("")
-    assert (_headers.insert(text, "kernel.cu", ()) == text) == (BACKEND == "cuda")
-    assert (str(cccl) in _headers.vendor_folders(text)) == (BACKEND == "cuda")
-    assert ("limits" in _headers.first(text)) == (BACKEND == "cuda")
+    text, _, folders = adapted(source, backend)
+    assert ("#include <limits>\nint x;" in text) == (backend == "cuda")
+    assert (str(cccl) in folders) == (backend == "cuda")
 
 
 OF_CPP = """
@@ -108,7 +107,7 @@ def test_headers_of_cpp_stand_outside_of_c():
 @pytest.mark.skipif(BACKEND != "host", reason="it is about the texts, which are one for all")
 def test_headers_of_cpp_that_are_here_agree_with_the_library(tmp_path):
     # The compiler takes `std` for another name, in paths, too.
-    (tmp_path / "headers").symlink_to(_headers.FOLDER / "std")
+    (tmp_path / "headers").symlink_to(Path(__file__).parents[3] / "cuda-c/include/gpu/std")
     program = tmp_path / "program"
     compiler = os.environ.get("CXX", "c++").split()
     one_in = 1 if TEST_ALL else 7

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import ctypes
+import re
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from device import BACKEND
 
-from pygpu import _core, driver
-from pygpu._compile import headers as _headers
-from pygpu.compiler import SourceModule, compile
+from pygpu import _core
+from pygpu.compiler import SourceModule
 
 KERNEL = "__global__ void k(int *x) { x[0] = 1; }"
 
@@ -85,10 +85,6 @@ def test_the_version():
     assert SourceModule(VERSION).get_function("k")
 
 
-class NvrtcError(driver.CompileError):
-    pass
-
-
 @pytest.fixture(scope="module")
 def nvrtc():
     """Compiles a text by NVRTC."""
@@ -103,9 +99,9 @@ def nvrtc():
     (file,) = Path(spec.submodule_search_locations[0], "lib").glob("libnvrtc.so.*")
     library = ctypes.CDLL(str(file))
 
-    def compile_source(text, name, flags):
+    def log_of(text, flags):
         program, size = ctypes.c_void_p(), ctypes.c_size_t()
-        source = (text.encode(), name.encode())
+        source = (text.encode(), b"kernel.cu")
         assert library.nvrtcCreateProgram(ctypes.byref(program), *source, 0, None, None) == 0
         options = [flag.encode() for flag in (*flags, "-arch=sm_80")]
         given = (ctypes.c_char_p * len(options))(*options)
@@ -114,39 +110,23 @@ def nvrtc():
         log = ctypes.create_string_buffer(size.value)
         library.nvrtcGetProgramLog(program, log)
         library.nvrtcDestroyProgram(ctypes.byref(program))
-        if failed:
-            error = NvrtcError(log.value.decode())
-            error.status, error.call, error.detail = failed, "nvrtcCompileProgram", str(error)
-            raise error
-        return b"code", log.value.decode()
+        return log.value.decode() if failed else None
 
-    return compile_source
+    def compiled(text):
+        """Returns the errors of a program for nvcc; None without any."""
+        text, flags, _ = _core.adapted_program("cuda", False, (text, "kernel.cu", [], [], [], True))
+        log = log_of(text, flags)
+        # As for a device: functions for the host are compiled for the device.
+        return log_of(text, [*flags, "-default-device"]) and log if log else None
+
+    return compiled
 
 
-@pytest.mark.filterwarnings("ignore:The CUDA compiler succeeded")
 @pytest.mark.parametrize("text", [*TEXTS.values(), VERSION], ids=[*TEXTS, "version"])
-def test_what_nvrtc_makes_of_it(nvrtc, monkeypatch, text):
-    monkeypatch.setattr(_core, "runs_kernels_on_host", lambda: False)
-    monkeypatch.setattr(_core, "choose_backend", lambda: "cuda")
-    monkeypatch.setattr(_core, "compile_source", nvrtc)
-    assert compile(text) == b"code"
+def test_what_nvrtc_makes_of_it(nvrtc, text):
+    assert nvrtc(text) is None
 
 
-def test_an_error_beside_functions_for_the_host_is_shown(nvrtc, monkeypatch):
-    monkeypatch.setattr(_core, "runs_kernels_on_host", lambda: False)
-    monkeypatch.setattr(_core, "choose_backend", lambda: "cuda")
-    monkeypatch.setattr(_core, "compile_source", nvrtc)
-    with pytest.raises(driver.CompileError, match=r"kernel.cu\(2\): error: .*nothing_here"):
-        compile("int main() { return 0; }\n__global__ void k() { nothing_here(); }")
-
-
-def test_the_constants_are_those_of_the_host():
-    # One text for the compilers of GPUs, one in the crate for the host's.
-    file = Path(__file__).parents[3] / "cuda-c/include/math_constants.h"
-    define = "#define CUDART_"
-    ours, hosts = (
-        [line for line in path.read_text().splitlines() if line.startswith(define)]
-        for path in (_headers.FOLDER / "math_constants.h", file)
-    )
-    assert ours == hosts
-    assert len(ours) > 90
+def test_an_error_beside_functions_for_the_host_is_shown(nvrtc):
+    log = nvrtc("int main() { return 0; }\n__global__ void k() { nothing_here(); }")
+    assert re.search(r"kernel.cu\(2\): error: .*nothing_here", log)

@@ -10,8 +10,6 @@ import pytest
 from device import BACKEND, IS_DOUBLE
 
 from pygpu import autoinit, characterize, choose_backend, curandom, driver, gpuarray  # noqa: F401
-from pygpu._compile.headers import includes, unasked
-from pygpu._compile.nvcc import without_host_options
 from pygpu.compiler import SourceModule
 
 WORDS = ["SIZE", "BLOCK", "WARP", "TILE", "UP", "DOWN", "WIDTH", "MASK", "SCOPE", "RANK", "WIDE"]
@@ -54,31 +52,15 @@ def test_options_of_nvcc_that_change_no_code_of_a_device(options):
     assert run("__global__ void k(int *p) { *p = 4; }", np.zeros(1, "i4"), options=options)[0] == 4
 
 
-def test_options_that_only_nvcc_has_are_left_out_without_it():
-    code = ["-gencode", "arch=compute_60,code=sm_60", "-gencode=arch=compute_70,code=sm_70"]
-    assert without_host_options([*code, "-code", "sm_60", "-x", "cu", "-DX"]) == ["-DX"]
-
-
 @pytest.mark.skipif(BACKEND == "cuda", reason="the driver refuses code for another generation")
 @pytest.mark.parametrize("named", [{"arch": "sm_60"}, {"options": ["-arch=sm_60"]}])
 def test_an_architecture_of_nvidia_is_no_obstacle_elsewhere(named):
     assert run("__global__ void k(int *p) { *p = 4; }", np.zeros(1, "i4"), **named)[0] == 4
 
 
-def test_an_option_keeps_a_value_that_looks_like_one():
-    given = ["-v", "-Xptxas", "-v", "-Xcompiler", "-v", "--ptxas-options", "-O3", "-O3", "-Xptxas"]
-    left = ["-Xptxas", "-v", "--ptxas-options", "-O3", "-Xptxas"]
-    assert without_host_options(given) == left
-
-
 def test_headers_of_functions_that_a_host_calls():
     source = "#include <curand.h>\n#include <cuda_runtime.h>\n__global__ void k(int *p) { *p = 4; }"
     assert run(source, np.zeros(1, "i4"))[0] == 4
-
-
-def test_libraries_and_lines_begin_alike():
-    given = ["-lcublas", "-lineinfo", "-L.", "-isystem", "there"]
-    assert without_host_options(given) == ["-lineinfo", "-Ithere"]
 
 
 def test_macros_of_a_program_meet_no_names_of_headers():
@@ -131,33 +113,6 @@ extern "C" __global__ void k(float *out) {
     module = SourceModule(source, include_dirs=[str(tmp_path)], no_extern_c=True)
     module.get_function("k")(driver.Out(out), block=(1, 1, 1))
     assert out.tolist() == [4, 8]
-
-
-@pytest.mark.parametrize(
-    ("source", "headers"),
-    [
-        ("uint32_t x = INT_MAX;", ["stdint.h", "limits.h"]),
-        ("float_t x; double_t y;", ["math.h"]),
-        ("typedef unsigned long long uint64_t; uint64_t x;", []),
-        # Not every hipRTC has the type, and those that have it make it of `long long`.
-        (
-            "typedef unsigned long uint64_t; uint64_t x;",
-            [] if choose_backend() == "hip" else ["stdint.h"],
-        ),
-        ("#ifdef ELSEWHERE\ntypedef int int32_t;\n#endif\nint32_t x;", ["stdint.h"]),
-        ("#ifndef M_PI\n#define M_PI 3.14\n#endif\ndouble x = M_PI;", ["math.h"]),
-        ("using uint8_t = unsigned char; uint8_t x;", ["stdint.h"]),
-        ("// assert\nint NULLS = M_PIE; // uint8_t", []),
-        ('const char *text = "NULL";', []),
-        ("float x = std::sqrt(2.f);", ["cmath", "cstddef", "cstdint", "cstdlib", "cstring"]),
-        (
-            "typedef unsigned long long uint64_t; float x = std::sqrt(2.f);",
-            ["cmath", "cstddef", "cstdlib", "cstring"],
-        ),
-    ],
-)
-def test_what_a_program_declares_is_its_own(source, headers):
-    assert includes(unasked(source, ())) == headers
 
 
 def test_kernels_draw_from_the_states_of_a_generator():

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from device import BACKEND, DEVICE, IS_DOUBLE
+from vendor_headers import includes, vendor_folder
 
 from pygpu import driver, gpuarray
-from pygpu._compile import headers as _headers
 from pygpu.compiler import SourceModule
 
 FOLDER = Path(__file__).parent / "classic"
@@ -37,8 +37,8 @@ def kernels(name, **options):
     text = (FOLDER / f"{name}.cu").read_text()
     # The compiler of the host and of the doubles brings its own.
     if BACKEND != "host" and not IS_DOUBLE:
-        for header in _headers.includes(text):
-            if header.startswith(("cu", "cooperative")) and _headers.vendor_folder(header) is None:
+        for header in includes(text):
+            if header.startswith(("cu", "cooperative")) and vendor_folder(header) is None:
                 pytest.skip(f"{header} is not installed")
     return SourceModule(text, no_extern_c='extern "C" __global__' in text, **options)
 

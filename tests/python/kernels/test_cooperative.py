@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from device import BACKEND, IS_DOUBLE
+from vendor_headers import vendor_folder
 
 import pygpu
 from pygpu import driver, gpuarray
-from pygpu._compile import headers as _headers
 from pygpu.compiler import SourceModule
 
 TEXT = """
@@ -30,7 +30,7 @@ BLOCKS, COUNT = 5, 7
 @pytest.fixture
 def rounds():
     has_own = BACKEND == "host" or IS_DOUBLE
-    if not has_own and _headers.vendor_folder("cooperative_groups.h") is None:
+    if not has_own and vendor_folder("cooperative_groups.h") is None:
         pytest.skip("cooperative_groups.h is not installed")
     return SourceModule(TEXT, no_extern_c=True).get_function("rounds")
 

@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 from device import IS_DOUBLE
 from processes import run_python
-from tables import each_row
 from warps import LANE, THREADS, compiled, ran
 
 from pygpu import choose_backend, driver, gpuarray
-from pygpu._compile.for_amd import _WARPS, warps_in_front
 from pygpu.compiler import SourceModule
 from pygpu.elementwise import ElementwiseKernel
 
@@ -235,73 +233,6 @@ def test_a_mask_of_64_bits_beside_the_width_of_cuda_is_refused():
     assert "a mask of 64 bits beside CUDA's warpSize" in failure.value.stderr
     assert "#ifdef __HIP__" in failure.value.stderr
     compiled(f"#ifdef __HIP__\n#endif\n{UNDECIDED}", no_extern_c=True)
-
-
-OF_CUDA = [
-    "__shfl_sync(0xffffffff, x, warpSize - 1)",
-    "const unsigned m = __activemask(); x = warpSize;",
-    "#define FULL 0xffffffffu\n__any_sync(FULL, x) * warpSize",
-    "unsigned m = __ballot_sync(~0u, x); __shfl_sync(m, x, 0) + warpSize; unsigned long long y;",
-    "long long ship(long long a, unsigned m) { return __shfl_sync(m, a, warpSize); }",
-    "__syncwarp(0xff); warpSize // hip",
-    'auto t = "hipMalloc"; __all_sync(-1, warpSize)',
-]
-NOT_CUDAS = [
-    "__shfl_sync(~0ull, x, warpSize - 1)",
-    "__shfl_sync(0xffffffffffffffff, x, warpSize - 1)",
-    "__shfl_sync((unsigned long long)m, x, warpSize - 1)",
-    "unsigned long long m = f(); __shfl_sync(m, x, warpSize - 1)",
-    "f(int a, const uint64_t m) { __shfl_sync(m, x, warpSize - 1)",
-    "unsigned long a, m; __shfl_sync(m, x, warpSize - 1)",
-    "#define FULL 0xffffffffffffffffull\n__any_sync(FULL, x) * warpSize",
-    "constexpr auto m{~0ull}; __any_sync(m, x) * warpSize",
-    "unsigned long long m = __activemask(); x = warpSize;",
-    "auto m = __activemask(); __popcll(m) + warpSize",
-    "__ffsll(__activemask())",
-    "__shfl_sync(0xffffffff, x, 0) + __shfl_down(x, warpSize / 2)",
-    "__any_sync(0xffffffff, x) + __ballot(x) + warpSize",
-    "__any_sync(0xffffffff, x); if (warpSize == 64) {}",
-    "__any_sync(0xffffffff, x) + hipThreadIdx_x + warpSize",
-    "#ifdef __HIP_PLATFORM_AMD__\n#endif\n__any_sync(0xffffffff, x) + warpSize",
-    "#ifdef USE_ROCM\n#endif\n__any_sync(0xffffffff, x) + warpSize",
-    "#include <hip/hip_runtime.h>\n__any_sync(0xffffffff, x) + warpSize",
-    '#include "hip/hip_runtime.h"\n__any_sync(0xffffffff, x) + warpSize',
-    "__builtin_amdgcn_readfirstlane(x) + __any_sync(0xffffffff, x) + warpSize",
-    "__syncwarp(); warpSize",
-]
-
-
-@each_row("text", OF_CUDA + NOT_CUDAS)
-def test_what_the_width_is_told_by(text):
-    lines = warps_in_front([text])
-    assert _WARPS in lines
-    assert ("PYGPU_WARPS_OF_32" in lines) == (text in OF_CUDA)
-
-
-@pytest.mark.parametrize("text", ["x = warpSize;", "__shfl(x, 0)", "// __shfl_sync(-1, x, 0)", ""])
-def test_other_programs_are_left_alone(text):
-    assert warps_in_front([text]) == ""
-
-
-OWN_DEFINITIONS = {
-    "template <class T> T __shfl_sync(unsigned mask, T x, int lane) { return x; }": True,
-    "__device__ float __shfl_sync(int mask, float x, int lane) { return x; }": True,
-    "typedef float real; real __shfl_sync(int mask, const real x, int lane) { return x; }": True,
-    "template <class T> struct S; int __any_sync(unsigned mask, int x) { return x; }": True,
-    "__device__ unsigned __activemask() { return 1; }": True,
-    "__device__ void __syncwarp(unsigned mask) {}": True,
-    "__device__ float2 __shfl_sync(unsigned mask, float2 x, int lane) { return x; }": False,
-    "C __shfl_sync(int mask, pycuda::complex<float> x, int lane) { return x; }": False,
-    "struct S { int x; }; S __shfl_sync(unsigned mask, S x, int lane) { return x; }": False,
-    "typedef struct { int x; } S; S __shfl_sync(int mask, const S &x, int) { return x; }": False,
-    "x = __shfl_sync(mask, x, 0); if (__any_sync(mask, x)) { y = f(); }": False,
-    "float __shfl_sync(int mask, float x, int lane);": False,
-}
-
-
-@pytest.mark.parametrize("text", OWN_DEFINITIONS)
-def test_which_names_a_text_defines(text):
-    assert ("#undef" in warps_in_front([text])) == OWN_DEFINITIONS[text]
 
 
 DEVICE_WIDTH = """

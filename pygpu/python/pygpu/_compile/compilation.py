@@ -1,17 +1,15 @@
-"""The compilation of CUDA C: what is put in front of a program, and the compiler that it needs."""
+"""The compilation of CUDA C by the compiler that a program needs."""
 
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING, Any
 
 from .. import _arguments, _core, compiler, driver
 from .._driver.device import Context
 from .._errors import CompileError, Unsupported
-from . import headers as _headers
-from . import macros as _macros
 from . import nvcc as _nvcc
-from .c_text import declares_references, with_attributes_in_front
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,11 +18,6 @@ if TYPE_CHECKING:
 __all__ = ["compile", "compile_plain"]
 
 _FILE = "kernel.cu"
-
-# What nvcc takes from the host's sys/types.h without being asked.
-_UNASKED = (
-    "typedef unsigned int uint;\ntypedef unsigned short ushort;\ntypedef unsigned long ulong;\n"
-)
 
 
 def compile(
@@ -98,73 +91,27 @@ def compile(
     if target == "fatbin":
         allowed = '"cubin" or "ptx"' if backend == "cuda" else '"cubin"'
         raise Unsupported(f"run-time compilers make no fat binaries; use target={allowed}")
-    flags = _nvcc.without_host_options(flags)
-    folders = [*_macros.folders_of_options(flags), *folders]
-    on_host = _core.runs_kernels_on_host()
-    unasked = _headers.unasked(source, folders)
-    texts = list(_headers.own_texts(source, folders))
-    given, text, asked, defined = flags, source, "", ""
-    if not on_host:
-        flags, asked, defined = _macros.of_options(flags, backend)
-        # A program's macros in front of its lines are none of these headers'.
-        unasked += "".join(f"#include <{name}>\n" for name in _headers.of_std(source))
-        text = _headers.insert(source, _FILE, folders)
-        unasked = _headers.insert(unasked, _FILE, ())
-        text = with_attributes_in_front(text, backend)
-    wrapper = ("", "")
-    if not no_extern_c:
-        # Headers with templates come first, and their own lines add nothing.
-        first = _headers.of_cpp(text) if on_host else _headers.first(text)
-        included = "".join(f"#include <{name}>\n" for name in first)
-        wrapper = (f'{included}extern "C" {{\n', "\n}\n")
-    references = ""
-    if any(map(declares_references, texts)) and _core.has_textures():
-        references = f"#include <{_headers.REFERENCES}>\n"
-        # Such variables are written without a qualifier, and belong to the device.
-        flags.append("-default-device")
-        if backend == "hip":
-            text = _headers.with_visible_references(text)
-    elif backend == "hip" and any(map(_headers.names_textures, texts)):
-        references = f"#include <{_headers.TEXTURES}>\n"
-    if backend == "hip":
-        from .for_amd import warps_in_front  # what other devices do not need
-
-        references += asked + warps_in_front(texts)
-    references += _macros.in_front(texts, backend)
-    vendors = () if on_host or not _headers.has_includes(text) else _headers.vendor_folders(text)
-    if vendors:
-        unasked = f"#define PYGPU_NVIDIAS_HEADERS\n{unasked}"
+    given = list(flags)
     folder = _kept(source) if keep else None
-    # A debugger shows the lines of a file that is there.
-    file = folder / _FILE if folder is not None and on_host else _FILE
-    if on_host:
-        text = _headers.with_own_macros(text, str(file))
-    before = _UNASKED + unasked
-    if not on_host:
-        references = _headers.insert(references, _FILE, ())
-    text = f'{references}{defined}{wrapper[0]}#line 1 "{file}"\n{text}{wrapper[1]}'
-    if not on_host and not vendors:
-        before, text = map(_headers.closed, (before, text))
+    # A debugger shows the lines of a file that exists.
+    has_file = folder is not None and _core.runs_kernels_on_host()
     if target == "ptx":
         arch = _virtual(arch or Context.get_device().architecture())
     elif code is not None:
         arch = code
     if arch is not None:
         flags.append(f"-arch={arch}")
-    if on_host:
-        flags += [*(f"-I{folder}" for folder in folders), f"-idirafter{_headers.FOLDER}"]
-    elif folders or _headers.has_includes(before + text):
-        flags += _headers.search_options(folders, vendors)
     try:
-        if backend == "hip":
-            search = _headers.search_options(folders, vendors)
-            result, log = _compiled_for_amd(before, text, flags, search, texts)
-        else:
-            result, log = _compiled(before + text, flags)
+        file = str(folder / _FILE) if has_file else _FILE
+        packages = list(filter(None, sys.path))
+        result, log = _core.compile_program(
+            (source, file, flags, folders, packages, not no_extern_c)
+        )
     except CompileError as error:
-        command = [f"--{target}", *given, *(it for it in flags if it not in given), _FILE]
-        log = "\n".join(filter(None, (error.detail, _headers.advice(error.detail, backend))))
-        failure = CompileError(f"compilation of {_FILE} failed", command, stdout="", stderr=log)
+        command = [f"--{target}", *given, _FILE]
+        failure = CompileError(
+            f"compilation of {_FILE} failed", command, stdout="", stderr=error.detail or ""
+        )
         failure.status, failure.call, failure.detail = error.status, error.call, error.detail
         raise failure from None
     if log:
@@ -222,38 +169,6 @@ def compile_plain(
         cache_dir=cache_dir,
         target=target,
     )
-
-
-def _compiled(text: str, flags: list[str]) -> tuple[bytes, str]:
-    """Compiles a text. Functions and variables for the host that NVIDIA's compiler refuses, and
-    nvcc leaves out, are compiled for the device.
-    """
-    for_device = "-default-device"
-    try:
-        return _core.compile_source(text, _FILE, flags)
-    except CompileError as error:
-        if for_device not in (error.detail or "") or for_device in flags:
-            raise
-        try:
-            return _core.compile_source(text, _FILE, [*flags, for_device])
-        except CompileError:
-            raise error from None
-
-
-def _compiled_for_amd(
-    before: str, text: str, flags: list[str], search: list[str], texts: list[str]
-) -> tuple[bytes, str]:
-    """Compiles a text after another one; with plain vector types if AMD's compiler refuses it."""
-    try:
-        return _compiled(before + text, flags)
-    except CompileError as error:
-        vectors = _headers.insert(_macros.vectors(texts), _FILE, ())
-        if not vectors:
-            raise
-        try:
-            return _compiled(before + vectors + text, [*flags, *search])
-        except CompileError:
-            raise error from None
 
 
 def _texts(name: str, values: Any) -> list[str]:

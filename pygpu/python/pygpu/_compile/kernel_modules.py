@@ -10,8 +10,6 @@ from .. import _arguments, _core, compiler, driver
 from .._core import Linker, module_from_buffer
 from .._driver.device import Context
 from .._errors import Unsupported
-from . import headers
-from .c_text import code_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -289,7 +287,7 @@ class DynamicSourceModule(DynamicModule):
         include_dirs: Sequence[str] | None = None,
         cuda_libdir: str | None = None,
     ) -> None:
-        if not _OF_RUNTIME.search(code_of(source)):
+        if not _OF_RUNTIME.search(_core.code_of(source)):
             self.linker = None
             compiled = SourceModule(
                 source, nvcc, options, keep, no_extern_c, arch, code, cache_dir, include_dirs
@@ -327,7 +325,7 @@ def _find_library(name: str, folder: str | None) -> str:
     if folder is not None:
         folders = [Path(folder)]
     else:
-        folders = [root / "lib64" for root in headers.toolkits()]
+        folders = [root / "lib64" for root in map(Path, _core.toolkits())]
         folders += map(Path, filter(None, os.environ.get("LD_LIBRARY_PATH", "").split(":")))
         folders.append(Path("/usr/lib/x86_64-linux-gnu"))
     for candidate in folders:

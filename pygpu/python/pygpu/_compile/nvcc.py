@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 from typing import TYPE_CHECKING
 
 from .. import _core
 from .._driver.device import Context
 from .._errors import CompileError, Unsupported
-from . import headers as _headers
 
 if TYPE_CHECKING:
     import subprocess
@@ -18,61 +16,18 @@ if TYPE_CHECKING:
 __all__ = ["get_nvcc_version", "preprocess_source"]
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-# Options that speak to the host's compiler or to nvcc's own work: code for a device is the same
-# without them. These have a value; -e names kernels to make code for, which all are.
-_WITH_VALUE = _words(
-    """
-    -Xcompiler --compiler-options -ccbin --compiler-bindir -Xlinker -default-stream --default-stream
-    -Xcudafe -t --threads -e --entries -O --optimize -m --machine -Werror --Werror -cudart --cudart
-    -time --time -keep-dir --keep-dir -Xnvlink --nvlink-options -Xarchive --archive-options
-    """
-)
-# These have none; some are warnings of nvcc's front end.
-_ALONE = _words(
-    """
-    -m64 -O0 -O1 -O2 -O3 -O4 -pg --profile -save-temps --save-temps -clean --clean-targets -g
-    --debug -v --verbose -allow-unsupported-compiler --allow-unsupported-compiler
-    -forward-unknown-to-host-compiler --forward-unknown-to-host-compiler -Wno-deprecated-gpu-targets
-    -src-in-ptx --source-in-ptx -Wno-deprecated-declarations -Wreorder -Wdefault-stream-launch
-    -Wmissing-launch-bounds -Wext-lambda-captures-this --keep -keep -cubin --cubin -shared -c
-    -res-usage --resource-usage
-    """
-)
-# What nvcc's front end refuses without them, and run-time compilers take or refuse with or without.
-_ALONE |= _words(
-    """
-    -expt-relaxed-constexpr --expt-relaxed-constexpr -extended-lambda --extended-lambda
-    -expt-extended-lambda --expt-extended-lambda
-    """
-)
-# Architectures that stand for those of the devices at hand.
-_ALONE |= {
-    f"{name}={arch}"
-    for name in ("-arch", "--gpu-architecture")
-    for arch in ("native", "all", "all-major")
-}
-# Options of run-time compilers whose values look like options of the host.
-_WITH_OPTIONS = ("-Xptxas", "--ptxas-options")
-
-# A library, or a folder of libraries: only a linker reads those.
-_LIBRARY = re.compile(r"-L.|-l(?!ineinfo$|ib$|ink$).")
-
 # Options for which there is nothing in a run-time compiler: nvcc is run for them where it is there.
 # Where it is not, code for the device at hand is what programs want of those that have a value.
 _OF_NVCC_WITH_VALUE = ("-gencode", "--generate-code", "-code", "--gpu-code", "-x", "--x", "-odir")
 _OF_NVCC = (*_OF_NVCC_WITH_VALUE, "-dryrun")
 
-# Options whose value may be the next one, which run-time compilers want behind a sign.
-_JOINED = {
-    "-std": "-std=",
-    "--std": "-std=",
-    "-isystem": "-I",
-    "--system-include": "-I",
-}
+
+def _path(name: str) -> str | None:
+    """Returns the path of a program of the system, or None."""
+    # Its module takes a while to import, with all of its archives' formats.
+    from shutil import which
+
+    return which(name)
 
 
 def is_asked_for(nvcc: str, options: Sequence[str], target: str) -> bool:
@@ -82,9 +37,9 @@ def is_asked_for(nvcc: str, options: Sequence[str], target: str) -> bool:
     if _core.choose_backend() != "cuda":
         return False
     if nvcc != "nvcc":
-        return os.path.basename(nvcc) != "nvcc" or _headers.program(nvcc) is not None
+        return os.path.basename(nvcc) != "nvcc" or _path(nvcc) is not None
     needed = target == "fatbin" or any(name in _OF_NVCC for name in map(_name, options))
-    return needed and _headers.program(nvcc) is not None
+    return needed and _path(nvcc) is not None
 
 
 _versions: dict[str, str] = {}
@@ -102,7 +57,7 @@ def get_nvcc_version(nvcc: str) -> str:
     True
     """
     if nvcc not in _versions:
-        program = _headers.program(nvcc)
+        program = _path(nvcc)
         done = None if program is None else _run([program, "--version"])
         known = done is not None and done.returncode == 0 and done.stdout
         if not known:
@@ -152,7 +107,7 @@ def preprocess_source(source: str, options: Sequence[str], nvcc: str) -> str:
 
 def _found(nvcc: str) -> str:
     """The path of ``nvcc``. Without one the exception is of PyCUDA's class."""
-    program = _headers.program(nvcc)
+    program = _path(nvcc)
     if program is None:
         raise FileNotFoundError(f"nvcc is {nvcc!r}, and there is no such program to run")
     return program
@@ -166,24 +121,6 @@ def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
 
 def _name(option: str) -> str:
     return option.split("=", 1)[0]
-
-
-def without_host_options(options: Sequence[str]) -> list[str]:
-    """Returns the options without those that make no difference to code for a device."""
-    left = []
-    rest = iter(options)
-    for option in rest:
-        name, sign, value = option.partition("=")
-        if name in _WITH_VALUE or name in _OF_NVCC_WITH_VALUE:
-            if not sign:
-                next(rest, None)
-        elif option in _WITH_OPTIONS:
-            left += [option, *filter(None, [next(rest, None)])]
-        elif name in _JOINED:
-            left.append(_JOINED[name] + (value if sign else next(rest, "")))
-        elif not (option in _ALONE or _LIBRARY.match(option)):
-            left.append(option)
-    return left
 
 
 def compile(
@@ -203,7 +140,7 @@ def compile(
     import tempfile
     from pathlib import Path
 
-    program = _headers.program(nvcc)
+    program = _path(nvcc)
     if program is None:
         raise Unsupported(f"nvcc is {nvcc!r}, and there is no such program to run")
     name = "kernel.cu"
@@ -217,8 +154,8 @@ def compile(
     # The own headers of C would hide those of the host's compiler.
     command += [f"-I{folder}" for folder in include_dirs]
     with tempfile.TemporaryDirectory() as folder:
-        for header in _headers.FOLDER.glob("pycuda-*.hpp"):
-            Path(folder, header.name).write_text(header.read_text())
+        for header in ("pycuda-complex.hpp", "pycuda-helpers.hpp"):
+            Path(folder, header).write_text(_core.header_text(header) or "")
         Path(folder, name).write_text(source)
         output = f"kernel.{target}"
         command += [f"-I{folder}", "-o", output, name]

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
-from .._compile.c_text import declares_references as _declares_references
 from .._errors import CompileError
 from . import snippets as _snippets
 from .elementwise_source import FROM_RANGE, get_elwise_kernel_and_types, source_of
@@ -93,7 +92,7 @@ class _Generator:
         self._name, self._texts = name, (operation, name, *texts.values())
         self._keep, self._options = keep, options
         self._modules = modules
-        self._has_references = _declares_references(preamble)
+        self._has_references = _core.declares_references(preamble)
 
     def definition(self) -> tuple[_Generator, str, list[Any], bool, int, bool]:
         """Returns what the launcher has to know."""

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
-from .._compile.c_text import without_comments
 from . import snippets
 from .c_types import dtype_to_ctype, get_arg_type
 from .snippets import THREADS, Strides
@@ -25,7 +24,7 @@ _LANES = 16
 
 
 def _one_line(text: Any) -> str:
-    return " ".join(without_comments(str(text)).splitlines())
+    return " ".join(_core.code_of(str(text), keep_literals=True).splitlines())
 
 
 def _macros(out_type: str, reduce_expr: str, preamble: str, block_size: int) -> str:

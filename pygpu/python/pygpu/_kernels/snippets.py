@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .. import _core
 from .._arguments import wrong_type
-from .._compile.c_text import code_of
 from .._errors import CompileError
 from .c_types import ScalarArg, VectorArg, dtype_to_ctype, parse_c_arg
 
@@ -103,7 +103,7 @@ def parse(arguments: str | Iterable[Any], *texts: str) -> list[Declared]:
     names = [it.name for it in declared]
     if len(set(names)) < len(names):
         raise ValueError(f"arguments declares a name twice: {', '.join(names)}")
-    code = "\n".join(map(code_of, texts))
+    code = "\n".join(map(_core.code_of, texts))
     return [it._replace(constant=it.constant and _is_read(it.name, code)) for it in declared]
 
 
@@ -148,7 +148,7 @@ def check_text(**texts: Any) -> None:
 
 
 def elements(name: str, code: str) -> list[re.Match[str]]:
-    """Returns where a text, as :func:`code_of` returns it, has an array's element at the running
+    """Returns where a text, as `_core.code_of` returns it, has an array's element at the running
     index; members of structures that bear the array's name are others."""
     found = re.finditer(rf"(?<![\w$]){name}\s*\[\s*i\s*\]", code)
     return [it for it in found if not code[: it.start()].rstrip().endswith((".", "->", "::"))]
@@ -156,7 +156,7 @@ def elements(name: str, code: str) -> list[re.Match[str]]:
 
 def with_elements(text: str, replacements: Mapping[str, str]) -> str:
     """Returns a text with others in place of arrays' elements at the running index."""
-    code = code_of(text)
+    code = _core.code_of(text)
     places = [(it, new) for name, new in replacements.items() for it in elements(name, code)]
     for found, new in sorted(places, key=lambda place: place[0].start(), reverse=True):
         text = text[: found.start()] + new + text[found.end() :]
@@ -178,13 +178,13 @@ class Usage:
         beside: Iterable[str] = (),
         options: Iterable[str] | None = None,
     ) -> None:
-        self.operation = code_of(operation)
+        self.operation = _core.code_of(operation)
         self._vectors = [it for it in declared if it.is_vector]
         self.accesses = {it.name: elements(it.name, self.operation) for it in self._vectors}
         self.indexed = {name for name, places in self.accesses.items() if places}
         marks = dict.fromkeys(self.indexed, f" {_ELEMENT} ")
         self._rest = with_elements(self.operation, marks)
-        self._preamble = code_of(preamble)
+        self._preamble = _core.code_of(preamble)
         elsewhere = re.compile(rf"\b(?:{'|'.join([*self.indexed, 'i'])})\b|#")
         hidden = _UNREAD.search(operation) or _MACROS.search(self._preamble)
         texts = (self._rest, *beside, *map(str, options or ()))

@@ -1,0 +1,198 @@
+//! Attributes after the body of a structure, where compilers read them otherwise than nvcc does.
+//!
+//! NVRTC gives the alignment in `struct { ... } __align__(16) pair;` to the name alone, and `sizeof` of that type is
+//! wrong. Clang gives the attribute in `struct pair { ... } __constant__ first;` to the structure, for which it means
+//! nothing.
+
+use super::Dialect;
+use super::code::{after, closing, code_of, definitions, directives, words};
+use std::ops::Range;
+
+const OF_TYPES: &[&str] = &["__align__", "__attribute__"];
+const OF_VARIABLES: &[&str] = &["__constant__", "__device__", "__shared__", "__managed__"];
+const KEYWORDS: &[&str] = &["struct", "union", "class"];
+
+/// Returns a text with such attributes where the compiler reads them as nvcc does. Lines keep their numbers.
+pub(super) fn in_front(text: &str, dialect: Dialect) -> String {
+    let of_types = dialect == Dialect::Nvrtc;
+    let attributes = if of_types { OF_TYPES } else { OF_VARIABLES };
+    let code = code_of(text, false);
+    if !attributes.iter().any(|it| code.contains(it)) {
+        return text.to_owned();
+    }
+    let names = names(&code, attributes);
+    // Braces in macros open and close nothing.
+    let mut blank = code.clone().into_bytes();
+    for directive in directives(&code) {
+        blank[directive.range].iter_mut().filter(|it| **it != b'\n').for_each(|it| *it = b' ');
+    }
+    let code = String::from_utf8(blank).unwrap_or(code);
+    let mut edits: Vec<(Range<usize>, String)> = Vec::new();
+    for (brace, range) in after_braces(&code, &names) {
+        let Some(keyword) = keyword(&code, brace) else { continue };
+        let moved = text[range.clone()].split_whitespace().collect::<Vec<_>>().join(" ");
+        let spaces = text[range.clone()].chars().map(|it| if it == '\n' { it } else { ' ' });
+        edits.push((range, spaces.collect()));
+        edits.push(match of_types {
+            true => (keyword.end..keyword.end, format!(" {moved}")),
+            false => (keyword.start..keyword.start, format!("{moved} ")),
+        });
+    }
+    edits.sort_by_key(|it| std::cmp::Reverse((it.0.start, it.0.end)));
+    let mut text = text.to_owned();
+    for (range, new) in edits {
+        text.replace_range(range, &new);
+    }
+    text
+}
+
+/// The words that stand for attributes: macros of them, and macros of macros, count.
+fn names(code: &str, attributes: &[&str]) -> Vec<String> {
+    let mut names: Vec<String> = attributes.iter().map(|&it| it.into()).collect();
+    let definitions: Vec<_> = definitions(code).map(|it| (it.1, it.2)).collect();
+    loop {
+        let count = names.len();
+        for (name, value) in &definitions {
+            let is_one =
+                words(value).any(|it| names.iter().any(|known| *known == value[it.clone()]));
+            if is_one && !names.iter().any(|it| it == name) {
+                names.push((*name).into());
+            }
+        }
+        if names.len() == count {
+            return names;
+        }
+    }
+}
+
+/// Closing braces that attributes follow, and the ranges of those.
+fn after_braces(code: &str, names: &[String]) -> Vec<(usize, Range<usize>)> {
+    let mut found = Vec::new();
+    for (brace, _) in code.match_indices('}') {
+        let mut end = brace + 1;
+        loop {
+            let start = code.len() - after(code, end).len();
+            let Some(word) = words(&code[start..]).next().filter(|it| it.start == 0) else { break };
+            if !names.iter().any(|it| *it == code[start..start + word.end]) {
+                break;
+            }
+            end = code.len() - after(code, start + word.end).len();
+            if code[end..].starts_with('(') {
+                end = closing(code, end);
+            }
+        }
+        if end > brace + 1 {
+            found.push((brace, brace + 1..end));
+        }
+    }
+    found
+}
+
+/// The word `struct` of the body that a brace closes; `None` for another body.
+fn keyword(code: &str, close: usize) -> Option<Range<usize>> {
+    let mut depth = 0_usize;
+    let open = code[..=close].bytes().rposition(|byte| {
+        match byte {
+            b'}' => depth += 1,
+            b'{' => depth -= 1,
+            _ => {}
+        }
+        depth == 0
+    })?;
+    let head = code[..open].rfind([';', '{', '}']).map_or(0, |it| it + 1);
+    let declared = &code[head..open];
+    let bases = declared.char_indices().find(|&(at, it)| {
+        it == ':' && !declared[..at].ends_with(':') && !declared[at + 1..].starts_with(':')
+    });
+    let declared = &declared[..bases.map_or(declared.len(), |it| it.0)];
+    if declared.contains(['(', ')', '=']) {
+        return None;
+    }
+    let last = words(declared).filter(|it| KEYWORDS.contains(&&declared[it.clone()])).last()?;
+    Some(head + last.start..head + last.end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Dialect, in_front};
+
+    /// A text, and what becomes of it; the same where that is empty.
+    const OF_TYPES: &[(&str, &str)] = &[
+        (
+            "typedef struct { int a; } __align__(16) pair;",
+            "typedef struct __align__(16) { int a; } pair;",
+        ),
+        (
+            "struct pair { int a; } __attribute__((packed)) __align__(8);",
+            "struct __attribute__((packed)) __align__(8) pair { int a; } ;",
+        ),
+        (
+            "#define ALIGN(n) __align__(n)\n#define WIDE ALIGN(32)\ntypedef union u { int a; } WIDE v;",
+            "#define ALIGN(n) __align__(n)\n#define WIDE ALIGN(32)\ntypedef union WIDE u { int a; } v;",
+        ),
+        (
+            "typedef struct { struct { int a; } __align__(8) b; /* } */ } __align__(16) c;",
+            "typedef struct __align__(16) { struct __align__(8) { int a; } b; /* } */ } c;",
+        ),
+        (
+            "template <class T> struct s : base<T> { T a; } __align__(8);",
+            "template <class T> struct __align__(8) s : base<T> { T a; } ;",
+        ),
+        ("struct __align__(8) pair { int a; };", ""),
+        ("__device__ int f() { return 1; }\n__attribute__((noinline)) __device__ int g();", ""),
+        ("// struct { int a; } __align__(8) b;", ""),
+        ("int a[] = {1, 2}; __align__(8) int b;", ""),
+        ("} __align__(8) x; {", ""),
+        ("struct { int a; } b; // __align__", ""),
+        ("struct s { int a; } __constant__ c;", ""),
+    ];
+    const OF_VARIABLES: &[(&str, &str)] = &[
+        ("struct s { int a; } __constant__ c;", "__constant__ struct s { int a; } c;"),
+        (
+            "static struct { int a; } __device__ d = {7};",
+            "static __device__ struct { int a; } d = {7};",
+        ),
+        (
+            "#define FAST __constant__\nunion u { int a; } FAST c[3];",
+            "#define FAST __constant__\nFAST union u { int a; } c[3];",
+        ),
+        (
+            "__global__ void k() { struct : base { int a; } __shared__ s; }",
+            "__global__ void k() { __shared__ struct : base { int a; } s; }",
+        ),
+        ("struct s { int a; __device__ int f() { return a; } __device__ int g(); };", ""),
+        ("struct s { int a; }; __constant__ s c;", ""),
+        ("template <class T> __global__ void g(T *p) { } __device__ int v;", ""),
+        ("namespace n { int a; } __device__ int v;", ""),
+        ("typedef struct { int a; } __align__(16) pair;", ""),
+    ];
+
+    #[test]
+    fn attributes_come_first() {
+        let bare = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        for (dialect, rows) in [(Dialect::Nvrtc, OF_TYPES), (Dialect::Hiprtc, OF_VARIABLES)] {
+            for (text, expected) in rows {
+                let found = in_front(text, dialect);
+                let expected = if expected.is_empty() { text } else { expected };
+                assert_eq!(bare(&found), bare(expected));
+                assert_eq!(found.matches('\n').count(), text.matches('\n').count());
+            }
+        }
+    }
+
+    #[test]
+    fn lines_keep_their_numbers() {
+        let text = "typedef struct\n{\n  int a;\n}\n__attribute__((\n  aligned(16)))\nb;\nint c;";
+        let found = in_front(text, Dialect::Nvrtc);
+        let lines: Vec<_> = found.lines().collect();
+        assert_eq!(lines[0].trim_end(), "typedef struct __attribute__(( aligned(16)))");
+        assert_eq!(lines[6..], ["b;", "int c;"]);
+    }
+
+    #[test]
+    fn many_braces_take_no_time() {
+        let text = "struct { int a; } __align__(8) b;\n".repeat(2000);
+        let found = in_front(&text, Dialect::Nvrtc);
+        assert_eq!(found.matches("struct __align__(8) {").count(), 2000);
+    }
+}

@@ -1,0 +1,310 @@
+//! The headers of this crate in place of their `#include` lines. A text that then reads no file is compiled once for
+//! all processes.
+
+use super::Dialect;
+use super::code::{code_of, definitions, directives, includes};
+use super::unasked;
+use super::vendor::Vendor;
+use crate::headers::{STD, for_gpu};
+use std::collections::HashSet;
+use std::fmt::Write as _;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// Headers of C++ that are headers of C here.
+const OF_C: &[(&str, &str)] = &[
+    ("cassert", "assert.h"),
+    ("cfloat", "float.h"),
+    ("cinttypes", "inttypes.h"),
+    ("climits", "limits.h"),
+    ("ctime", "time.h"),
+];
+
+/// Headers of the C++ library in the folder `std`; NVIDIA's take their place where they are installed.
+const OF_STD_HERE: &[&str] = &["array", "functional", "limits", "tuple", "type_traits", "utility"];
+
+/// Headers of the C++ library that only NVIDIA has for kernels, in a namespace of its own.
+const OF_STD: &[&str] =
+    &["initializer_list", "iterator", "numeric", "optional", "ratio", "variant"];
+
+/// Headers of functions of the host, which programs include for code that no kernel uses.
+const OF_HOST: &str = "
+    algorithm ctype.h cctype cerrno chrono deque cstdarg cstdbool errno.h exception fstream
+    iomanip ios iostream istream list malloc.h map memory mutex new omp.h ostream pthread.h
+    queue random set signal.h sstream stack stdarg.h stdbool.h stdexcept string sys/time.h
+    thread typeinfo unistd.h unordered_map unordered_set values.h vector
+";
+
+/// Headers that run-time compilers have built in.
+const BUILT_IN: &str = "
+    cuda_runtime.h cuda_runtime_api.h device_functions.h device_launch_parameters.h
+    driver_types.h math_functions.h surface_functions.h surface_types.h
+    texture_fetch_functions.h texture_types.h vector_functions.h vector_types.h
+";
+
+/// NVIDIA's headers that only a compiler of whole programs takes; kernels have their contents without them.
+pub(super) const OF_PROGRAMS: &str = "
+    builtin_types.h channel_descriptor.h common_functions.h crt/device_double_functions.h
+    crt/device_functions.h crt/host_config.h crt/host_defines.h crt/math_functions.h
+    cuda_device_runtime_api.h cuda_profiler_api.h cuda_surface_types.h cuda_texture_types.h
+    device_atomic_functions.h device_double_functions.h device_types.h host_config.h
+    host_defines.h sm_20_atomic_functions.h sm_20_intrinsics.h sm_30_intrinsics.h
+    sm_32_atomic_functions.h sm_32_intrinsics.h sm_35_atomic_functions.h sm_35_intrinsics.h
+    sm_60_atomic_functions.h sm_61_intrinsics.h surface_indirect_functions.h
+    texture_indirect_functions.h
+";
+
+fn is_in(list: &str, name: &str) -> bool {
+    list.split_ascii_whitespace().any(|it| it == name)
+}
+
+/// The headers that a compiler is given.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Headers<'a> {
+    pub(super) dialect: Dialect,
+    pub(super) vendor: Vendor<'a>,
+}
+
+impl Headers<'_> {
+    /// Returns true for a header of the C++ library, or of Thrust, that NVIDIA's package has.
+    fn is_of_vendor(self, name: &str) -> bool {
+        self.dialect == Dialect::Nvrtc
+            && match name.starts_with("thrust/") {
+                true => self.vendor.folder(name).is_some(),
+                false => {
+                    OF_STD_HERE.contains(&name)
+                        && self.vendor.folder(&format!("cuda/{STD}{name}")).is_some()
+                }
+            }
+    }
+
+    /// Returns the text of a header, with the headers in it that it includes.
+    pub(super) fn text(self, name: &str) -> Option<String> {
+        if is_in(OF_HOST, name) {
+            return Some(String::new());
+        }
+        if OF_STD.contains(&name) {
+            return Some(format!(
+                "#ifdef __HIP__\n#error \"the run-time compiler of HIP has no header {name}\"\n#else\n#include \
+                 <cuda/{STD}{name}>\nnamespace std {{\nusing namespace cuda::std;\n}}\n#endif\n"
+            ));
+        }
+        if self.is_of_vendor(name) {
+            return None;
+        }
+        let is_amd = self.dialect == Dialect::Hiprtc;
+        let found = match OF_STD_HERE.contains(&name) {
+            true => for_gpu(&format!("{STD}{name}"), false),
+            false => {
+                let of_c = OF_C.iter().find(|it| it.0 == name).map_or(name, |it| it.1);
+                for_gpu(name, is_amd).or_else(|| for_gpu(of_c, is_amd))
+            }
+        };
+        found.map(|text| self.expanded(text))
+    }
+
+    fn expanded(self, text: &str) -> String {
+        let places = includes(text).filter_map(|it| Some((it.range, self.text(it.name)?)));
+        replaced(text, places.collect())
+    }
+
+    /// Returns a text with the headers in it, except those that the program's own `folders` have. Lines keep their
+    /// numbers in the compiler's messages.
+    pub(super) fn inserted(self, text: &str, file: &str, folders: &[PathBuf]) -> String {
+        let code = code_of(text, false);
+        let mut places = Vec::new();
+        for include in includes(text) {
+            let Range { start, end } = include.range;
+            let is_code = code[start..end].contains('#');
+            if !is_code || folders.iter().any(|it| it.join(include.name).is_file()) {
+                continue;
+            }
+            let new = match self.text(include.name) {
+                // A comment may follow on the line.
+                Some(own) => {
+                    let line = line_number(text, end);
+                    format!("#line 1 \"{}\"\n{own}#line {line} \"{file}\"\n", include.name)
+                }
+                None => {
+                    let is_built_in =
+                        is_in(BUILT_IN, include.name) && self.vendor.folder(include.name).is_none();
+                    match is_built_in || is_in(OF_PROGRAMS, include.name) {
+                        true => String::new(),
+                        false => continue,
+                    }
+                }
+            };
+            places.push((start..end, new));
+        }
+        places.extend(redefinitions(text, &code, file));
+        with_line_numbers(text, &code, file, places)
+    }
+
+    /// Returns the headers of the C++ library that a text includes and that are NVIDIA's.
+    pub(super) fn vendors_of_cpp(self, text: &str) -> impl Iterator<Item = &str> {
+        of_cpp(text).into_iter().filter(move |it| self.is_of_vendor(it))
+    }
+
+    /// Returns the headers of the C++ library that a text includes and that are this crate's.
+    pub(super) fn own_of_cpp(self, text: &str) -> impl Iterator<Item = &str> {
+        of_cpp(text)
+            .into_iter()
+            .filter(move |it| OF_STD_HERE.contains(it) && !self.is_of_vendor(it))
+    }
+
+    /// Returns the folders of NVIDIA's headers that a text includes.
+    pub(super) fn vendor_folders(self, text: &str) -> Vec<PathBuf> {
+        let of_cpp: Vec<_> =
+            self.vendors_of_cpp(text).map(|it| format!("cuda/{STD}{it}")).collect();
+        let names = self.vendor.included(text).into_iter().chain(of_cpp.iter().map(String::as_str));
+        self.vendor.folders(names)
+    }
+}
+
+/// Returns the headers of the C++ library that a text includes: their names have no ending.
+pub(super) fn of_cpp(text: &str) -> Vec<&str> {
+    let is_identifier = |name: &str| {
+        !name.starts_with(|it: char| it.is_ascii_digit())
+            && name.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'_')
+    };
+    let mut names = Vec::new();
+    for include in includes(text) {
+        if is_identifier(include.name) && !names.contains(&include.name) {
+            names.push(include.name);
+        }
+    }
+    names
+}
+
+/// Returns a text and the program's own files that it includes, from `folders`.
+pub(super) fn own_texts(text: &str, folders: &[PathBuf]) -> Vec<String> {
+    fn read(
+        text: String,
+        folders: &[PathBuf],
+        seen: &mut HashSet<PathBuf>,
+        texts: &mut Vec<String>,
+    ) {
+        let at = texts.len();
+        texts.push(text);
+        let names: Vec<String> = includes(&texts[at]).map(|it| it.name.to_owned()).collect();
+        for name in names {
+            let mut paths = folders.iter().map(|it| it.join(&name));
+            let Some(path) = paths.find(|it| it.is_file()) else { continue };
+            if !seen.insert(path.clone()) {
+                continue;
+            }
+            let Ok(bytes) = std::fs::read(&path) else { continue };
+            let mut inner = folders.to_vec();
+            inner.extend(path.parent().map(Path::to_owned));
+            read(String::from_utf8_lossy(&bytes).into_owned(), &inner, seen, texts);
+        }
+    }
+    let mut texts = Vec::new();
+    read(text.to_owned(), folders, &mut HashSet::new(), &mut texts);
+    texts
+}
+
+/// Returns a text in which its definitions of macros that unasked headers have replace those.
+pub(super) fn with_own_macros(text: &str, file: &str) -> String {
+    let code = code_of(text, false);
+    with_line_numbers(text, &code, file, redefinitions(text, &code, file).collect())
+}
+
+fn line_number(text: &str, at: usize) -> usize {
+    text[..at].matches('\n').count() + 1
+}
+
+fn redefinitions(
+    text: &str,
+    code: &str,
+    file: &str,
+) -> impl Iterator<Item = (Range<usize>, String)> {
+    definitions(code).filter(|it| unasked::header(it.1).is_some()).map(
+        move |(directive, name, value)| {
+            let Range { start, end } = directive.range;
+            let range = start..end - value.len();
+            let line = line_number(text, start);
+            let new = format!("#undef {name}\n#line {line} \"{file}\"\n{}", &code[range.clone()]);
+            (range, new)
+        },
+    )
+}
+
+/// Replaces parts of a text, which do not overlap.
+fn replaced(text: &str, mut places: Vec<(Range<usize>, String)>) -> String {
+    places.sort_by_key(|it| it.0.start);
+    let mut result = String::with_capacity(text.len());
+    let mut kept = 0;
+    for (range, new) in places {
+        result.push_str(&text[kept..range.start]);
+        result.push_str(&new);
+        kept = range.end;
+    }
+    result + &text[kept..]
+}
+
+/// Replaces parts of a text, whose lines keep their numbers.
+fn with_line_numbers(
+    text: &str,
+    code: &str,
+    file: &str,
+    mut places: Vec<(Range<usize>, String)>,
+) -> String {
+    let changed = places.iter().filter(|it| it.1 != text[it.0.clone()]).map(|it| it.0.end).min();
+    if let Some(first) = changed {
+        for directive in directives(text) {
+            let Range { start, end } = directive.range;
+            let is_condition = matches!(directive.name, "endif" | "else" | "elif");
+            // The #line in a part that was left out was left out with it.
+            if is_condition && start >= first && code[start..end] == text[start..end] {
+                let mut new = text[start..end].to_owned();
+                let _ = write!(new, "\n#line {} \"{file}\"", line_number(text, end) + 1);
+                places.push((start..end, new));
+            }
+        }
+    }
+    replaced(text, places)
+}
+
+/// Returns a text that includes none of NVIDIA's headers without the lines for programs that do.
+pub(super) fn closed(text: &str) -> String {
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let at = |index: usize| lines.get(index).copied().unwrap_or("");
+    let mut result = String::with_capacity(text.len());
+    let mut index = 0;
+    while index < lines.len() {
+        if at(index).starts_with("#elif ") && at(index + 1) == "#include \"pygpu-hip-integers.h\"\n"
+        {
+            index += 2;
+        } else if let Some((after, rest)) = for_vendors(index, &at) {
+            result += "#if";
+            result += if rest.is_empty() { " 1\n" } else { rest };
+            index = after;
+        } else {
+            result += at(index);
+            index += 1;
+        }
+    }
+    result
+}
+
+/// The branch of a header that includes NVIDIA's in its place: the line after it, and the condition of the next
+/// branch, which is empty for `#else`.
+fn for_vendors<'t>(start: usize, at: &impl Fn(usize) -> &'t str) -> Option<(usize, &'t str)> {
+    let mut index = start;
+    index += usize::from(at(index).starts_with("#define PYGPU_NVIDIAS_"));
+    let is_branch = at(index).starts_with("#if defined(PYGPU_NVIDIAS_HEADERS) && ")
+        && at(index + 1).starts_with("#include ");
+    if !is_branch {
+        return None;
+    }
+    index += 2;
+    if at(index) == "namespace std {\n" && at(index + 2) == "}\n" {
+        index += 3;
+    }
+    let rest = at(index).strip_prefix("#el")?;
+    match rest.strip_prefix("if") {
+        Some(condition) => Some((index + 1, condition)),
+        None => (rest == "se\n").then_some((index + 1, "")),
+    }
+}

@@ -1,0 +1,184 @@
+//! The headers that nvcc includes in front of every program, as far as a text uses their names.
+
+use super::code::{after, code_of, word_set, words};
+use super::insertion::Headers;
+use std::collections::HashMap;
+
+/// Headers of C, in the order in which they are included.
+const OF_C: &[&str] = &[
+    "stdint.h",
+    "limits.h",
+    "float.h",
+    "math.h",
+    "assert.h",
+    "stddef.h",
+    "math_constants.h",
+    "sys/types.h",
+];
+
+/// Headers of C++ that nvcc includes.
+const OF_STD: &[&str] = &["cmath", "cstddef", "cstdint", "cstdlib", "cstring"];
+
+/// Returns the header that has a name which run-time compilers lack.
+pub(super) fn header(name: &str) -> Option<&'static str> {
+    let integer = |name: &str| matches!(name, "8" | "16" | "32" | "64");
+    let sized = |end: &str| {
+        let rest = name.strip_prefix('u').unwrap_or(name).strip_prefix("int")?;
+        rest.strip_suffix(end)
+    };
+    if sized("_t").is_some_and(|it| integer(it) || it == "ptr") {
+        return Some("stdint.h");
+    }
+    if let Some(size) = name.strip_prefix("u_int").and_then(|it| it.strip_suffix("_t"))
+        && integer(size)
+    {
+        return Some("sys/types.h");
+    }
+    let (is_unsigned, rest) = name.strip_prefix('U').map_or((false, name), |it| (true, it));
+    if let Some((kind, limit @ ("MIN" | "MAX"))) = rest.rsplit_once('_') {
+        if kind.strip_prefix("INT").is_some_and(integer) {
+            return Some("stdint.h");
+        }
+        let is_limit = match kind {
+            "CHAR" | "SHRT" | "INT" | "LONG" | "LLONG" => !is_unsigned || limit == "MAX",
+            "SCHAR" => !is_unsigned,
+            _ => false,
+        };
+        if is_limit {
+            return Some("limits.h");
+        }
+    }
+    if let Some(("FLT" | "DBL", rest)) = name.split_once('_')
+        && matches!(rest, "EPSILON" | "MIN" | "MAX" | "DIG" | "MANT_DIG")
+    {
+        return Some("float.h");
+    }
+    Some(match name {
+        "M_E" | "M_LOG2E" | "M_LOG10E" | "M_LN2" | "M_LN10" | "M_PI" | "M_PI_2" | "M_PI_4"
+        | "M_1_PI" | "M_2_PI" | "M_2_SQRTPI" | "M_SQRT2" | "M_SQRT1_2" | "INFINITY" | "NAN"
+        | "HUGE_VAL" | "HUGE_VALF" | "float_t" | "double_t" => "math.h",
+        "assert" => "assert.h",
+        "NULL" | "offsetof" | "ptrdiff_t" => "stddef.h",
+        "u_char" | "u_short" | "u_int" | "u_long" | "ssize_t" | "off_t" => "sys/types.h",
+        _ if name.len() > 7 && name.starts_with("CUDART_") => "math_constants.h",
+        _ => return None,
+    })
+}
+
+/// Returns what nvcc includes unasked, as far as a text may use it. The program's own headers, in folders, may use any
+/// of `std`. A header is left out if the text defines one of its types otherwise.
+pub(super) fn unasked(text: &str, has_folders: bool, headers: Headers<'_>) -> String {
+    let code = code_of(text, false);
+    let names = word_set([code.as_str()]);
+    let used: Vec<_> = names.iter().filter_map(|it| header(it)).collect();
+    let mut included: Vec<_> = OF_C.iter().filter(|it| used.contains(it)).copied().collect();
+    let is_of_std = |at: usize| after(&code, at).starts_with("::");
+    if has_folders || words(&code).any(|it| &code[it.clone()] == "std" && is_of_std(it.end)) {
+        included.extend(OF_STD);
+    }
+    let own: HashMap<_, _> = types(&code).into_iter().collect();
+    let mut lines = String::new();
+    for name in included {
+        let text = headers.text(name).unwrap_or_default();
+        if types(&text).iter().all(|(name, is)| own.get(name).is_none_or(|own| own == is)) {
+            lines += &format!("#include <{name}>\n");
+        }
+    }
+    // A word that C++17 reserves without a meaning, and that compilers refuse.
+    if names.contains("register") {
+        lines += "#define register\n";
+    }
+    lines
+}
+
+/// The names that a text declares as types, and the words of each type.
+fn types(code: &str) -> Vec<(&str, Vec<&str>)> {
+    let mut found = Vec::new();
+    for (at, _) in code.match_indices("typedef") {
+        let Some((declaration, _)) = code[at..].split_once(';') else { continue };
+        let is_plain = |it: char| it == '_' || it.is_alphanumeric() || it.is_whitespace();
+        if !declaration.chars().all(is_plain) || code[..at].ends_with(is_word) {
+            continue;
+        }
+        let mut all: Vec<_> = declaration.split_whitespace().skip(1).collect();
+        let Some(name) = all.pop().filter(|_| !all.is_empty()) else { continue };
+        // `long` and `int long` are one type.
+        all.retain(|it| *it != "int");
+        all.sort_unstable();
+        found.push((name, all));
+    }
+    found
+}
+
+fn is_word(it: char) -> bool {
+    it == '_' || it.is_alphanumeric()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Dialect;
+    use super::super::code::includes;
+    use super::super::vendor::Vendor;
+    use super::{Headers, header, types, unasked};
+
+    #[test]
+    fn names_have_headers() {
+        let rows = [
+            ("uint32_t", Some("stdint.h")),
+            ("intptr_t", Some("stdint.h")),
+            ("UINT64_MAX", Some("stdint.h")),
+            ("u_int8_t", Some("sys/types.h")),
+            ("UINT_MAX", Some("limits.h")),
+            ("UINT_MIN", None),
+            ("SCHAR_MIN", Some("limits.h")),
+            ("USCHAR_MAX", None),
+            ("FLT_MANT_DIG", Some("float.h")),
+            ("M_PI", Some("math.h")),
+            ("CUDART_PI_F", Some("math_constants.h")),
+            ("CUDART_", None),
+            ("uint_t", None),
+            ("int24_t", None),
+        ];
+        for (name, expected) in rows {
+            assert_eq!(header(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn types_are_read_from_declarations() {
+        let code =
+            "typedef unsigned int u; typedef int long long l; typedef float *p; mytypedef x y;";
+        assert_eq!(types(code), [("u", vec!["unsigned"]), ("l", vec!["long", "long"])]);
+    }
+
+    #[test]
+    fn a_programs_own_declarations_take_the_place_of_headers() {
+        let of_std = ["cmath", "cstddef", "cstdint", "cstdlib", "cstring"];
+        let rows: &[(&str, &[&str])] = &[
+            ("uint8_t x; size_t y = UINT_MAX;", &["stdint.h", "limits.h"]),
+            ("float_t x; double_t y;", &["math.h"]),
+            ("typedef unsigned long long uint64_t; uint64_t x;", &[]),
+            ("typedef unsigned long uint64_t; uint64_t x;", &["stdint.h"]),
+            ("#ifdef ELSEWHERE\ntypedef int int32_t;\n#endif\nint32_t x;", &["stdint.h"]),
+            ("#ifndef M_PI\n#define M_PI 3.14\n#endif\ndouble x = M_PI;", &["math.h"]),
+            ("using uint8_t = unsigned char; uint8_t x;", &["stdint.h"]),
+            ("// assert\nint NULLS = M_PIE; // uint8_t", &[]),
+            ("const char *text = \"NULL\";", &[]),
+            ("float x = std::sqrt(2.f);", &of_std),
+            (
+                "typedef unsigned long long uint64_t; float x = std::sqrt(2.f);",
+                &["cmath", "cstddef", "cstdlib", "cstring"],
+            ),
+        ];
+        let vendor = Vendor { packages: &[] };
+        let found = |text: &str, dialect| {
+            let lines = unasked(text, false, Headers { dialect, vendor });
+            includes(&lines).map(|it| it.name.to_owned()).collect::<Vec<_>>()
+        };
+        for (text, expected) in rows {
+            assert_eq!(found(text, Dialect::Nvrtc), *expected, "{text}");
+        }
+        // Not every hipRTC has the type, and those that have it make it of `long long`.
+        assert!(found("typedef unsigned long uint64_t; uint64_t x;", Dialect::Hiprtc).is_empty());
+    }
+}

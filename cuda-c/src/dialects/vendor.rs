@@ -1,0 +1,180 @@
+//! NVIDIA's headers: in a toolkit, or in packages of PyPI.
+
+use super::Dialect;
+use super::code::includes;
+use std::path::{Path, PathBuf};
+
+/// The start of a header's name, and the folder and the package that have it, for the first that matches.
+const PACKAGES: &[(&str, &str, &str)] = &[
+    ("curand", "curand", "nvidia-curand-cu12"),
+    ("cublas", "cublas", "nvidia-cublas-cu12"),
+    ("cufft", "cufft", "nvidia-cufft-cu12"),
+    ("cusparse", "cusparse", "nvidia-cusparse-cu12"),
+    ("cusolver", "cusolver", "nvidia-cusolver-cu12"),
+    ("cub/", "cuda_cccl", "nvidia-cuda-cccl-cu12"),
+    ("thrust/", "cuda_cccl", "nvidia-cuda-cccl-cu12"),
+    ("cuda/", "cuda_cccl", "nvidia-cuda-cccl-cu12"),
+    ("nv/", "cuda_cccl", "nvidia-cuda-cccl-cu12"),
+    ("crt/", "cuda_nvcc", "nvidia-cuda-nvcc-cu12"),
+    ("", "cuda_runtime", "nvidia-cuda-runtime-cu12"),
+];
+
+/// Starts of the names of NVIDIA's headers.
+const STARTS: &[&str] = &[
+    "cu",
+    "cooperative_groups",
+    "crt/",
+    "device_",
+    "driver_",
+    "math_",
+    "mma.h",
+    "nv/",
+    "sm_",
+    "surface_",
+    "texture_",
+    "thrust/",
+    "vector_",
+];
+
+/// A header that only a toolkit has.
+const OF_TOOLKITS: &str = "nvfunctional";
+
+/// The headers that NVIDIA's own ones include from other packages.
+const INCLUDED: &[&str] = &["cuda_runtime.h", "nv/target", "crt/host_defines.h"];
+
+/// Returns the folders in which CUDA toolkits may be installed.
+pub fn toolkits() -> Vec<PathBuf> {
+    let variables = ["CUDA_ROOT", "CUDA_PATH", "CUDA_HOME"].map(std::env::var_os);
+    let mut folders: Vec<PathBuf> =
+        variables.into_iter().flatten().filter(|it| !it.is_empty()).map(PathBuf::from).collect();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let nvcc = std::env::split_paths(&path).find(|it| it.join("nvcc").is_file());
+    folders.extend(nvcc.as_deref().and_then(Path::parent).map(Path::to_owned));
+    folders.push("/usr/local/cuda".into());
+    folders
+}
+
+fn is_of_nvidia(name: &str) -> bool {
+    STARTS.iter().any(|it| name.starts_with(it))
+}
+
+fn package(name: &str) -> (&'static str, &'static str) {
+    let found = PACKAGES.iter().find(|it| name.starts_with(it.0)).expect("the last matches all");
+    (found.1, found.2)
+}
+
+/// Where NVIDIA's headers are looked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Vendor<'a> {
+    /// Folders of Python packages, below which `nvidia` may be.
+    pub(super) packages: &'a [PathBuf],
+}
+
+impl Vendor<'_> {
+    /// Returns the folder that has a header.
+    pub(super) fn folder(self, name: &str) -> Option<PathBuf> {
+        let (component, _) = package(name);
+        let of_toolkits = toolkits().into_iter().map(|it| it.join("include"));
+        let of_packages = self.packages.iter().flat_map(|packages| {
+            let packages = packages.join("nvidia");
+            let entries = std::fs::read_dir(&packages).into_iter().flatten().flatten();
+            // `cu13` and newer have the headers of all components.
+            let is_version = |it: &PathBuf| {
+                let name = it.file_name().and_then(|it| it.to_str()).unwrap_or_default();
+                name.strip_prefix("cu")
+                    .is_some_and(|it| it.starts_with(|it: char| it.is_ascii_digit()))
+            };
+            let mut versions: Vec<_> = entries.map(|it| it.path()).filter(is_version).collect();
+            versions.sort_by(|a, b| b.cmp(a));
+            let named = [packages.join(component), packages.join("cuda_nvcc")];
+            named.into_iter().chain(versions).map(|it| it.join("include"))
+        });
+        of_toolkits.chain(of_packages).find(|folder| folder.join(name).is_file())
+    }
+
+    /// Returns the headers that a text includes and that are NVIDIA's and installed.
+    pub(super) fn included(self, text: &str) -> Vec<&str> {
+        let mut names = Vec::new();
+        for include in includes(text).filter(|it| is_of_nvidia(it.name)) {
+            if !names.contains(&include.name) && self.folder(include.name).is_some() {
+                names.push(include.name);
+            }
+        }
+        names
+    }
+
+    /// Returns the folders of these headers and of the headers that those include.
+    pub(super) fn folders<'n>(self, names: impl Iterator<Item = &'n str>) -> Vec<PathBuf> {
+        let mut folders = Vec::new();
+        let mut names = names.peekable();
+        if names.peek().is_none() {
+            return folders;
+        }
+        for folder in names.chain(INCLUDED.iter().copied()).filter_map(|it| self.folder(it)) {
+            if !folders.contains(&folder) {
+                folders.push(folder);
+            }
+        }
+        folders
+    }
+}
+
+/// Returns a line for each of NVIDIA's headers that a compiler has not found: where it comes from.
+///
+/// ```
+/// use cuda_c::dialects::{Dialect, advice};
+///
+/// let log = "kernel.cu(1): catastrophic error: cannot open source file \"mma.h\"";
+/// assert!(advice(log, Dialect::Nvrtc).contains("pip install nvidia-cuda-runtime-cu12"));
+/// ```
+pub fn advice(log: &str, dialect: Dialect) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for line in log.lines() {
+        let quoted = |before: &str, mark: char| {
+            line.split_once(before).and_then(|it| it.1.split_once(mark)).map(|it| it.0)
+        };
+        let name = quoted("open source file \"", '"')
+            .or_else(|| quoted("fatal error: '", '\'').filter(|_| line.ends_with("file not found")))
+            .or_else(|| {
+                let rest = line.split_once("fatal error: ")?.1;
+                rest.split_once(": No such file").map(|it| it.0)
+            });
+        names.extend(name.filter(|it| !names.contains(it)));
+    }
+    let sentences = names.into_iter().filter_map(|name| {
+        if dialect == Dialect::Host && is_of_nvidia(name) {
+            return Some(format!("{name} is for NVIDIA's compiler; kernels on the host do without it"));
+        }
+        if name == OF_TOOLKITS {
+            return Some(format!("{name} comes with a CUDA toolkit, whose folder CUDA_HOME names"));
+        }
+        let package = is_of_nvidia(name).then(|| package(name).1)?;
+        let end = match dialect {
+            Dialect::Hiprtc => "; it may be for NVIDIA's compiler alone",
+            _ => "",
+        };
+        Some(format!(
+            "{name} comes with the package {package} (pip install {package}), or with a CUDA toolkit, whose \
+             folder CUDA_HOME names{end}"
+        ))
+    });
+    sentences.collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Dialect, advice};
+
+    #[test]
+    fn a_missing_header_is_named_with_its_package() {
+        let log = "kernel.cu(1): catastrophic error: cannot open source file \"cuda/std/ratio\"";
+        assert!(advice(log, Dialect::Nvrtc).contains("pip install nvidia-cuda-cccl-cu12"));
+        assert!(!advice(log, Dialect::Host).contains("pip"));
+        let log = "kernel.cu:1:10: fatal error: 'cublas_v2.h' file not found";
+        assert!(advice(log, Dialect::Hiprtc).ends_with("; it may be for NVIDIA's compiler alone"));
+        let log = "kernel.cu:1:10: fatal error: nvfunctional: No such file or directory";
+        assert!(advice(log, Dialect::Nvrtc).starts_with("nvfunctional comes with a CUDA toolkit"));
+        let log = "kernel.cu:1:10: fatal error: own.h: No such file or directory";
+        assert_eq!(advice(log, Dialect::Nvrtc), "");
+    }
+}

@@ -1,0 +1,275 @@
+//! Programs in CUDA C, compiled for any device.
+
+use cuda_c::dialects::{Adapted, Dialect, FOR_DEVICE, HEADER_FOLDERS, advice, gpu_headers};
+use hal::module::Compiled;
+use hal::{
+    Device, Error, ErrorKind, Feature, Kernel, LoadOptions, Module, ModuleSource, Result,
+    SourceText, Status,
+};
+use std::any::Any;
+use std::fmt::Debug;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A program in CUDA C as nvcc takes it, for a device of any backend.
+///
+/// [`Device::compile`] takes what the device's own compiler takes. A `Program` adds what nvcc has and that compiler
+/// lacks: headers of C and C++, nvcc's options and macros and, for AMD, functions and types of CUDA C.
+///
+/// ```
+/// use gpuarray::{DeviceArray, LaunchConfig, LoadOptions, Program};
+///
+/// # fn main() -> gpuarray::Result<()> {
+/// # let device = gpuarray::open(gpuarray::Choice::Host)?.device(0)?;
+/// let program = Program::new(
+///     "#include <stdint.h>
+///      __global__ void limit(int32_t *x) { x[threadIdx.x] = min(x[threadIdx.x], INT32_MAX / N); }",
+/// );
+/// // SAFETY: the text has no variables whose initialisers would run.
+/// let module = unsafe {
+///     program.extern_c(true).option("-DN=1000000").load(device.as_ref(), &LoadOptions::default())?
+/// };
+/// let mut x = DeviceArray::from_slice(&device, &[7, i32::MAX])?;
+/// let stream = device.default_stream();
+/// // SAFETY: two threads, two elements.
+/// unsafe { module.kernel("limit")?.launch(LaunchConfig::linear(2, 2), &stream, &mut x)? };
+/// assert_eq!(x.to_vec()?, [7, 2147]);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Program {
+    text: String,
+    file: String,
+    options: Vec<String>,
+    include_dirs: Vec<PathBuf>,
+    packages: Option<Vec<PathBuf>>,
+    extern_c: bool,
+}
+
+impl Program {
+    /// Returns a program without options. Messages name it `kernel.cu`.
+    pub fn new(text: impl Into<String>) -> Self {
+        Program {
+            text: text.into(),
+            file: "kernel.cu".into(),
+            options: Vec::new(),
+            include_dirs: Vec::new(),
+            packages: None,
+            extern_c: false,
+        }
+    }
+
+    /// Sets the file name that messages show.
+    #[must_use]
+    pub fn file(self, file: impl Into<String>) -> Self {
+        Program { file: file.into(), ..self }
+    }
+
+    /// Adds an option of nvcc. Options that only concern nvcc's host compiler have no effect.
+    #[must_use]
+    pub fn option(mut self, option: impl Into<String>) -> Self {
+        self.options.push(option.into());
+        self
+    }
+
+    /// Adds a folder of headers.
+    #[must_use]
+    pub fn include_dir(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.include_dirs.push(folder.into());
+        self
+    }
+
+    /// Sets the folders of Python packages below which NVIDIA's headers may be installed. The default is
+    /// `hal::library::search_directories`.
+    #[must_use]
+    pub fn packages(self, folders: Vec<PathBuf>) -> Self {
+        Program { packages: Some(folders), ..self }
+    }
+
+    /// Sets whether the text is compiled inside `extern "C" { ... }`, so that kernels have their own names in the code.
+    #[must_use]
+    pub fn extern_c(self, extern_c: bool) -> Self {
+        Program { extern_c, ..self }
+    }
+
+    /// Returns the program as the compiler of a dialect takes it.
+    pub fn adapted(&self, dialect: Dialect, has_textures: bool) -> Adapted {
+        let options: Vec<&str> = self.options.iter().map(String::as_str).collect();
+        let installed = hal::library::search_directories;
+        let packages = self.packages.clone().unwrap_or_else(installed);
+        let program = cuda_c::dialects::Program {
+            text: &self.text,
+            file: &self.file,
+            options: &options,
+            folders: &self.include_dirs,
+            packages: &packages,
+            extern_c: self.extern_c,
+            has_textures,
+        };
+        cuda_c::dialects::adapted(&program, dialect)
+    }
+
+    /// Compiles the program for a device.
+    ///
+    /// # Errors
+    /// `CompileFailed` with the compiler's log, in which lines are the program's own; `Unsupported` if there is no
+    /// compiler for the device.
+    pub fn compile(&self, device: &dyn Device) -> Result<Compiled> {
+        let features = device.features();
+        let dialect = dialect(device);
+        let adapted = self.adapted(dialect, features.contains(Feature::Textures));
+        let mut folders = Vec::new();
+        let options = |adds: &[PathBuf]| -> Vec<String> {
+            let folders = adds.iter().map(|it| format!("-I{}", it.display()));
+            adapted.options.iter().cloned().chain(folders).collect()
+        };
+        let headers = match dialect != Dialect::Host && adapted.reads_files {
+            true => Some(HeaderFolder::new()?),
+            false => None,
+        };
+        folders.extend_from_slice(&adapted.folders);
+        if let Some(headers) = &headers {
+            let (first, last) = HEADER_FOLDERS;
+            folders.extend((dialect == Dialect::Hiprtc).then(|| headers.0.join(first)));
+            folders.extend_from_slice(&adapted.vendors);
+            folders.extend(last.map(|it| headers.0.join(it)));
+        }
+        let options = options(&folders);
+        let compile = |text: &str| self.for_device(device, text, &options);
+        let Adapted { before, text, vectors, .. } = &adapted;
+        let mut result = compile(&format!("{before}{text}"));
+        let is_refused = |it: &Error| it.kind() == ErrorKind::CompileFailed;
+        if result.as_ref().is_err_and(is_refused) && !vectors.is_empty() {
+            result = compile(&format!("{before}{vectors}{text}")).or(result);
+        }
+        result.map_err(|error| {
+            let advice = advice(error.detail(), dialect);
+            if advice.is_empty() {
+                return error;
+            }
+            let detail = format!("{}\n{advice}", error.detail());
+            Error::new(error.kind(), error.status(), error.call().to_owned(), detail)
+        })
+    }
+
+    /// Functions and variables for the host that NVIDIA's compiler refuses, and nvcc leaves out, are compiled for the
+    /// device.
+    fn for_device(&self, device: &dyn Device, text: &str, options: &[String]) -> Result<Compiled> {
+        let mut options: Vec<&str> = options.iter().map(String::as_str).collect();
+        let result = device.compile(text, &self.file, &options);
+        match &result {
+            Err(error) if error.detail().contains(FOR_DEVICE) && !options.contains(&FOR_DEVICE) => {
+                options.push(FOR_DEVICE);
+                device.compile(text, &self.file, &options).or(result)
+            }
+            _ => result,
+        }
+    }
+
+    /// Compiles and loads the program. The module's kernels have [signatures](crate::signature).
+    ///
+    /// # Errors
+    /// Those of [`Program::compile`] and [`Device::load_module`].
+    ///
+    /// # Safety
+    /// As [`Device::load_module`]: on the host, initialisers of the program's variables run.
+    pub unsafe fn load(
+        &self,
+        device: &dyn Device,
+        options: &LoadOptions,
+    ) -> Result<Arc<dyn Module>> {
+        let compiled = self.compile(device)?;
+        // SAFETY: the caller's promise.
+        let module = unsafe { device.load_module(&ModuleSource::Image(&compiled.code), options)? };
+        let log = [compiled.log.trim(), module.log().trim()].join("\n").trim().to_owned();
+        let source = SourceText { text: self.text.clone(), options: self.options.clone() };
+        Ok(Arc::new(ProgramModule { module, source, log }))
+    }
+}
+
+/// Returns the dialect of a device's compiler.
+pub fn dialect(device: &dyn Device) -> Dialect {
+    match device.id().backend {
+        _ if device.features().contains(Feature::HostKernels) => Dialect::Host,
+        "hip" => Dialect::Hiprtc,
+        _ => Dialect::Nvrtc,
+    }
+}
+
+/// A module that knows the program it was made of.
+#[derive(Debug)]
+struct ProgramModule {
+    module: Arc<dyn Module>,
+    source: SourceText,
+    log: String,
+}
+
+impl Module for ProgramModule {
+    fn kernel(&self, name: &str) -> Result<Arc<dyn Kernel>> {
+        self.module.kernel(name)
+    }
+
+    fn global(&self, name: &str) -> Result<(u64, usize)> {
+        self.module.global(name)
+    }
+
+    fn source(&self) -> Option<&SourceText> {
+        Some(&self.source)
+    }
+
+    fn log(&self) -> &str {
+        &self.log
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self.module.as_any()
+    }
+}
+
+/// A temporary folder with the headers for GPUs, which nobody else can write.
+struct HeaderFolder(PathBuf);
+
+impl HeaderFolder {
+    fn new() -> Result<Self> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let now = std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(0, |it| it.as_nanos());
+        let name = format!("gpuarray-headers-{}-{now:x}-{count}", std::process::id());
+        let folder = HeaderFolder(std::env::temp_dir().join(name));
+        folder.write().map_err(|error| {
+            let status = Status::host(Status::FILE_NOT_FOUND);
+            let detail = format!(
+                "{} cannot be written: {error}; set TMPDIR to a folder that can be",
+                folder.0.display()
+            );
+            Error::new(ErrorKind::Driver, status, "compile", detail)
+        })?;
+        Ok(folder)
+    }
+
+    fn write(&self) -> std::io::Result<()> {
+        let create = |folder: &Path| {
+            let mut builder = std::fs::DirBuilder::new();
+            #[cfg(unix)]
+            std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+            builder.create(folder)
+        };
+        create(&self.0)?;
+        for (name, text) in gpu_headers() {
+            let path = self.0.join(name);
+            if let Some(parent) = path.parent() {
+                std::fs::create_dir_all(parent)?;
+            }
+            std::fs::write(path, text)?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for HeaderFolder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
