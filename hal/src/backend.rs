@@ -6,11 +6,11 @@ use crate::status::{Api, Status};
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// The devices of one vendor, or the host, behind one set of calls.
+/// The devices of one vendor, or the host, with one interface for all.
 ///
-/// Programs get one from `gpuarray::open` and ask it for devices; few need more of it. Each backend implements the
-/// trait once, together with a function that loads the vendor's library and returns the object. So a value of this type
-/// is an opened backend. Every method may be called from any thread.
+/// Programs get a backend from `gpuarray::open` and ask it for devices; few need more of it. Each backend implements
+/// the trait once, together with a function that loads the vendor's library and returns the object. A value of this
+/// type is therefore an opened backend. Every method may be called from any thread.
 ///
 /// The device with the most free memory:
 ///
@@ -30,7 +30,7 @@ use std::sync::Arc;
 /// # }
 /// ```
 pub trait Backend: Send + Sync + Debug {
-    /// Returns the name that programs choose the backend by: `cuda`, `hip` or `host`.
+    /// Returns the backend's name, by which programs choose it: `cuda`, `hip` or `host`.
     fn name(&self) -> &'static str;
 
     /// Returns the vendor whose status codes the backend's errors carry.
@@ -49,18 +49,18 @@ pub trait Backend: Send + Sync + Debug {
     /// The driver's.
     fn device_count(&self) -> Result<usize>;
 
-    /// Returns the device with the number `ordinal`, counted from 0. Every call returns the same
-    /// device, with the same identity.
+    /// Returns the device with the number `ordinal`, counted from 0. Every call returns the same device, with the same
+    /// identity.
     ///
     /// # Errors
-    /// `InvalidArgument` if there is no such device.
+    /// `InvalidArgument` if no device has this number.
     fn device(&self, ordinal: usize) -> Result<Arc<dyn Device>>;
 
-    /// Returns the device with the PCI bus id `domain:bus:device.function`, in hexadecimal. The
-    /// domain may be left out when it is 0.
+    /// Returns the device with the PCI bus id `domain:bus:device.function`, in hexadecimal. The domain may be left out
+    /// when it is 0.
     ///
     /// # Errors
-    /// `InvalidArgument` that lists the devices there are.
+    /// `InvalidArgument` if no device has this id. The message lists the devices.
     fn device_by_pci_bus_id(&self, id: &str) -> Result<Arc<dyn Device>> {
         let wanted = parse_pci_bus_id(id).ok_or_else(|| {
             Error::invalid(
@@ -73,11 +73,10 @@ pub trait Backend: Send + Sync + Debug {
         })
     }
 
-    /// Returns the device with a UUID, written as `GPU-` and 32 hexadecimal digits, with or without
-    /// hyphens.
+    /// Returns the device with a UUID, written as `GPU-` and 32 hexadecimal digits, with or without hyphens.
     ///
     /// # Errors
-    /// `InvalidArgument` that lists the devices there are.
+    /// `InvalidArgument` if no device has this UUID. The message lists the devices.
     fn device_by_uuid(&self, uuid: &str) -> Result<Arc<dyn Device>> {
         let digits = |text: &str| -> String {
             let text = text.trim_start_matches("GPU-");
@@ -89,7 +88,7 @@ pub trait Backend: Send + Sync + Debug {
         })
     }
 
-    /// Returns the first device that `matches`; `what` and `value` name what was looked for.
+    /// Returns the first device that `matches`. The error message names the property `what` and the wanted `value`.
     #[doc(hidden)]
     fn find_device(
         &self,
@@ -122,7 +121,7 @@ pub trait Backend: Send + Sync + Debug {
     /// `hipProfilerStart`).
     ///
     /// # Errors
-    /// `Unsupported` where the driver has no such call.
+    /// `Unsupported` if the driver lacks this call.
     fn profiler_start(&self) -> Result<()> {
         Err(Error::unsupported("profiler_start", "the backend has no profiler"))
     }
@@ -131,20 +130,19 @@ pub trait Backend: Send + Sync + Debug {
     /// `hipProfilerStop`).
     ///
     /// # Errors
-    /// `Unsupported` where the driver has no such call.
+    /// `Unsupported` if the driver lacks this call.
     fn profiler_stop(&self) -> Result<()> {
         Err(Error::unsupported("profiler_stop", "the backend has no profiler"))
     }
 
-    /// Returns the vendor's name of a status code; `None` for a number that it does not know.
+    /// Returns the vendor's name of a status code; `None` for an unknown number.
     fn status_name(&self, code: i32) -> Option<&'static str>;
 
-    /// Returns the vendor's sentence about a status code; `None` where it has none, and for numbers
-    /// that it does not know.
+    /// Returns the vendor's description of a status code; `None` if it has none, and for unknown numbers.
     fn status_message(&self, code: i32) -> Option<&'static str>;
 }
 
-/// Domain, bus, device and function of `domain:bus:device.function`.
+/// Returns the domain, bus, device and function of `domain:bus:device.function`.
 fn parse_pci_bus_id(text: &str) -> Option<[u32; 4]> {
     let number = |digits: &str| u32::from_str_radix(digits, 16).ok();
     let (address, function) = match text.trim().rsplit_once('.') {

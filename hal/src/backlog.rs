@@ -1,26 +1,28 @@
-//! Queues that hold so much waiting work that whoever adds more should wait first.
+//! A count of the queues that are full, so that callers know to wait before they add work.
 //!
-//! Drivers bound their queues themselves. A backend that queues in this process says here when a
-//! queue becomes full and when it has room again, so that callers that hold a lock of their own
-//! (Python's) know when [`Stream::wait_for_room`](crate::stream::StreamState::wait_for_room) may wait.
+//! Drivers bound their queues themselves. A backend that queues work in this process reports here when
+//! a queue becomes full and when it has room again. Callers that hold a lock of their own, such as
+//! Python's, then know when [`Stream::wait_for_room`](crate::stream::StreamState::wait_for_room) may
+//! block.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Full queues. A forked child inherits the number, and is told to expect waits too often then.
+/// The number of full queues. A forked child inherits it, and then expects to wait more often than it
+/// does.
 static FULL: AtomicUsize = AtomicUsize::new(0);
 
-/// Returns true if some queue is full.
+/// Returns true if any queue is full.
 #[inline]
 pub fn exists() -> bool {
     FULL.load(Ordering::Relaxed) > 0
 }
 
-/// Says that a queue became full.
+/// Reports that a queue became full.
 pub fn begin() {
     FULL.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Says that a queue that was full has room.
+/// Reports that a full queue has room again.
 pub fn end() {
     FULL.fetch_sub(1, Ordering::Relaxed);
 }

@@ -1,7 +1,7 @@
-//! Looking for faults of kernels while they run: what is looked for, and what reports say of memory.
+//! Checks for faults of kernels while they run: which kinds are checked, and how reports describe memory.
 //!
-//! Backends that run kernels on the host can do it. The setting is the process's, and holds for all
-//! launches that are asked for while it is set.
+//! Only backends that run kernels on the host support it. The setting belongs to the process and applies to all
+//! launches requested while it is set.
 
 use crate::environment;
 use crate::error::{Error, Result};
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 /// The environment variable that switches checks on.
 const VARIABLE: &str = "PYGPU_CHECK";
 
-/// What the failure of a kernel on the host ends with that ran without checks; empty while all launches are checked.
+/// Returns the advice to append when a kernel fails on the host without checks; empty if all launches are checked.
 pub fn advice() -> &'static str {
     match current().are_lasting() {
         false => "; PYGPU_CHECK=1 looks at each access of the kernels, and names the faulty one",
@@ -23,9 +23,9 @@ pub fn advice() -> &'static str {
     }
 }
 
-/// Kinds of faults to look for, as a set.
+/// A set of kinds of faults to check for.
 ///
-/// The set that the text of `PYGPU_CHECK` names:
+/// The set that a value of `PYGPU_CHECK` names:
 ///
 /// ```
 /// use gpuarray::checking::Checks;
@@ -41,21 +41,21 @@ pub fn advice() -> &'static str {
 pub struct Checks(u8);
 
 impl Checks {
-    /// Nothing.
+    /// No checks.
     pub const NONE: Checks = Checks(0);
-    /// Accesses outside of live allocations, and to freed memory.
+    /// Accesses outside live allocations, and to freed memory.
     pub const BOUNDS: Checks = Checks(1);
-    /// Reads of memory that nothing has written.
+    /// Reads of memory that was never written.
     pub const UNINITIALISED: Checks = Checks(2);
-    /// Accesses of two threads to the same memory that nothing orders.
+    /// Unordered accesses of two threads to the same memory.
     pub const RACES: Checks = Checks(4);
     /// Threads of a block at different barriers.
     pub const BARRIERS: Checks = Checks(8);
-    /// Divisions of integers by zero, and addresses that are not aligned.
+    /// Integer divisions by zero, and misaligned addresses.
     pub const ARITHMETIC: Checks = Checks(16);
-    /// All of them.
+    /// All kinds.
     pub const ALL: Checks = Checks(31);
-    /// No kind: these are looked for in the first launches of each kernel alone, and the others run as without.
+    /// A modifier, not a kind: only the first launches of each kernel are checked; later ones run without checks.
     pub const FIRST: Checks = Checks(32);
 
     /// Each kind and its name.
@@ -67,17 +67,17 @@ impl Checks {
         ("arithmetic", Checks::ARITHMETIC),
     ];
 
-    /// Returns true if all of `kinds` are in the set.
+    /// Returns true if the set contains all of `kinds`.
     pub fn contains(self, kinds: Checks) -> bool {
         self.0 & kinds.0 == kinds.0
     }
 
-    /// Returns true if all launches look for something, so that code for them has checks.
+    /// Returns true if every launch is checked, so that code is compiled with checks.
     pub fn are_lasting(self) -> bool {
         !self.is_none() && !self.contains(Self::FIRST)
     }
 
-    /// Returns true if nothing is looked for.
+    /// Returns true if the set is empty.
     pub fn is_none(self) -> bool {
         self.0 == 0
     }
@@ -88,10 +88,11 @@ impl Checks {
         of_set.map(|(name, _)| name)
     }
 
-    /// Reads names with commas between, of which one may be `first`; `all`, or `1` and the like, and `none`, or `0` and the like.
+    /// Parses a comma-separated list of kinds, which may include `first`; or `all` (also `1` and other "on" words) or
+    /// `none` (also `0` and other "off" words).
     ///
     /// # Errors
-    /// `InvalidArgument` that names what is no kind.
+    /// `InvalidArgument` that names the unknown kind.
     pub fn parse(text: &str) -> Result<Checks> {
         Self::read(text).ok_or_else(|| {
             let allowed = Self::allowed();
@@ -133,15 +134,15 @@ impl BitOr for Checks {
     }
 }
 
-/// What launches look for: a copy of what [`Asked`] says.
+/// The checks of the current launches: a copy of the setting in [`Asked`].
 static CURRENT: AtomicU8 = AtomicU8::new(0);
 
-/// Who has asked for what.
+/// The requests for checks.
 #[derive(Debug)]
 struct Asked {
-    /// What is looked for where nobody has begun anything else.
+    /// The checks while no [`Checking`] is alive.
     always: Checks,
-    /// The [`Checking`]s that are alive, the newest last; they end in any order.
+    /// The live [`Checking`]s, the newest last; they end in any order.
     begun: Vec<(u64, Checks)>,
     count: u64,
 }
@@ -149,7 +150,7 @@ struct Asked {
 static ASKED: ProcessMutex<Asked> = ProcessMutex::new(Asked::new);
 
 impl Asked {
-    /// Of a process where nobody has begun anything: of a forked child, too.
+    /// Returns the state before any request: at the start of a process, and in a forked child.
     fn new() -> Asked {
         let always = of_environment().ok().flatten().unwrap_or_default();
         Asked { always, begun: Vec::new(), count: 0 }
@@ -161,17 +162,17 @@ impl Asked {
     }
 }
 
-/// Returns what launches look for now.
+/// Returns the checks that apply to launches now.
 #[inline]
 pub fn current() -> Checks {
     Checks(CURRENT.load(Ordering::Relaxed))
 }
 
-/// Looks for faults as long as it lives, on every thread; then for what the newest of those that are left looks
-/// for.
+/// Checks for faults on every thread while this value lives. When it is dropped, the newest remaining `Checking`
+/// applies.
 ///
-/// Memory that is allocated meanwhile is filled, so that a read before any write is found, and the descriptions
-/// of its arrays are kept; freed memory serves no other allocation for a while.
+/// Meanwhile, new allocations are filled, so that reads before any write are found, and descriptions of the arrays in
+/// them are kept. Freed memory is not reused for a while.
 ///
 /// ```
 /// use gpuarray::checking::{Checking, Checks, current};
@@ -186,7 +187,7 @@ pub fn current() -> Checks {
 pub struct Checking(u64);
 
 impl Checking {
-    /// Begins to look for faults.
+    /// Starts to check for faults.
     pub fn begin(checks: Checks) -> Checking {
         let mut asked = ASKED.lock();
         asked.count += 1;
@@ -205,16 +206,16 @@ impl Drop for Checking {
     }
 }
 
-/// What `PYGPU_CHECK` asks for, if it is set.
+/// Returns the checks that `PYGPU_CHECK` requests, if it is set.
 fn of_environment() -> Result<Option<Checks>> {
     environment::parse(VARIABLE, env::var_os(VARIABLE), &Checks::allowed(), Checks::read)
 }
 
-/// Looks for what `PYGPU_CHECK` asks for, if it is set. Backends that can look for faults call it when they are
+/// Applies the checks that `PYGPU_CHECK` requests, if it is set. Backends that support checks call this when they are
 /// opened.
 ///
 /// # Errors
-/// `InvalidArgument` that names the variable, its value and what is allowed.
+/// `InvalidArgument` that names the variable, its value and the allowed values.
 pub fn set_from_environment() -> Result<()> {
     if let Some(checks) = of_environment()? {
         let mut asked = ASKED.lock();
@@ -224,7 +225,7 @@ pub fn set_from_environment() -> Result<()> {
     Ok(())
 }
 
-/// What is known of an allocation.
+/// What reports say about an allocation.
 #[derive(Clone, Debug, Default)]
 struct Note {
     bytes: usize,
@@ -236,31 +237,31 @@ struct Note {
 #[derive(Debug, Default)]
 struct Notes {
     by_address: BTreeMap<u64, Note>,
-    /// Freed allocations, the oldest first.
+    /// Addresses of freed allocations, the oldest first.
     freed: VecDeque<u64>,
 }
 
-/// Freed allocations that are remembered.
+/// The maximum number of freed allocations that are remembered.
 const MOST_FREED: usize = 1 << 14;
 
 static NOTES: ProcessMutex<Notes> = ProcessMutex::new(Notes::default);
 
-/// Returns where the program is that allocates, for reports.
+/// Returns the place in the program that is allocating memory, for reports.
 pub type Origin = fn() -> Option<String>;
 
 static ORIGIN: OnceLock<Origin> = OnceLock::new();
 
-/// Says how the place in the program is found that allocates, as a program in another language sees it. The
-/// first call decides.
+/// Sets the function that finds the place in the program that allocates memory, in the program's own language. Only the
+/// first call has an effect.
 pub fn set_origin(origin: Origin) {
     let _ = ORIGIN.set(origin);
 }
 
-/// A backend has allocated memory while something is looked for.
+/// Records an allocation. Backends call this while checks are on.
 pub fn allocated(address: u64, bytes: usize) {
     let mut notes = NOTES.lock();
     let end = address.saturating_add(bytes.max(1) as u64);
-    // What was there before is gone.
+    // Forget the notes about earlier allocations in this range.
     let overlaps = notes.by_address.range(..end).rev();
     let overlaps =
         overlaps.take_while(|(start, note)| start.saturating_add(note.bytes as u64) > address);
@@ -270,7 +271,7 @@ pub fn allocated(address: u64, bytes: usize) {
     notes.by_address.insert(address, Note { bytes, ..Note::default() });
 }
 
-/// A backend has freed memory while something is looked for.
+/// Records that memory was freed. Backends call this while checks are on.
 pub fn freed(address: u64, bytes: usize) {
     let mut notes = NOTES.lock();
     let note = notes.by_address.entry(address).or_default();
@@ -284,8 +285,8 @@ pub fn freed(address: u64, bytes: usize) {
     }
 }
 
-/// Notes what the memory at `address` is for, `array of shape (3,) and dtype int32` for example; the first note on an
-/// allocation is kept.
+/// Records the contents of the memory at `address`, for example `array of shape (3,) and dtype int32`. The first
+/// description of an allocation is kept.
 pub fn note_content(address: u64, content: impl FnOnce() -> String) {
     let mut notes = NOTES.lock();
     if let Some(note) = notes.by_address.get_mut(&address) {
@@ -293,7 +294,7 @@ pub fn note_content(address: u64, content: impl FnOnce() -> String) {
     }
 }
 
-/// Notes where the program is that has allocated memory. Code of the program's language runs under no lock.
+/// Records the place in the program that allocated the memory. The [`Origin`] function is called without any lock held.
 pub fn note_origin(address: u64) {
     let needs_origin = |notes: &Notes| {
         notes.by_address.get(&address).is_some_and(|note| note.origin.is_none() && !note.is_freed)
@@ -307,19 +308,19 @@ pub fn note_origin(address: u64) {
     }
 }
 
-/// An allocation as reports name it.
+/// An allocation, as reports describe it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Description {
-    /// Its addresses.
+    /// The address range.
     pub range: Range<u64>,
-    /// True if it was freed.
+    /// True if the allocation was freed.
     pub is_freed: bool,
-    /// What it is and where it was allocated, as far as that is known.
+    /// The contents and the place of the allocation, as far as they are known.
     pub text: String,
 }
 
-/// Returns what is known of the allocation that an address lies in or is closest to, of those that were made
-/// while something was looked for.
+/// Returns a description of the allocation that contains the address or is closest to it. Only allocations made while
+/// checks were on are known.
 pub fn nearest(address: u64) -> Option<Description> {
     let notes = NOTES.lock();
     let before = notes.by_address.range(..=address).next_back();

@@ -19,16 +19,16 @@ use std::sync::Arc;
 
 /// One GPU, or the host as one. Every method may be called from any thread.
 ///
-/// Programs get devices from a [`Backend`](crate::Backend). They make streams, events and modules here, ask what the
-/// device is and can do, and hand it to everything that allocates. A backend implements the trait for its own
-/// devices. The driver layer does it for CUDA and HIP together. Methods with a body are those that a backend may
-/// leave out: most of them then return `Unsupported`.
+/// Programs get devices from a [`Backend`](crate::Backend). They create streams, events and modules here, query what
+/// the device is and supports, and pass it to everything that allocates. Each backend implements the trait for its own
+/// devices; the driver layer does so for CUDA and HIP together. Methods with a body are optional for a backend; most
+/// of them return `Unsupported` by default.
 ///
 /// The methods that allocate and free bytes are for the owning types of [`crate::memory`] and for other libraries.
-/// Programs use those types. Memory that is allocated here can be used on every stream at once; that of
+/// Programs use those types. Memory allocated here can be used on every stream immediately; memory from
 /// [`Stream::allocate`](crate::stream::StreamCore::allocate) is ordered with the work of its stream.
 ///
-/// A device makes what a program works with, and says when all of its work is done:
+/// A device creates a program's objects, and its work can be waited for as a whole:
 ///
 /// ```
 /// use gpuarray::{DeviceArray, Feature, StreamOptions};
@@ -48,11 +48,11 @@ use std::sync::Arc;
 ///
 /// # Safety
 /// Safe code of this crate relies on what an implementation returns:
-/// - an allocation, on the device or page-locked on the host, has as many bytes as were asked for,
-///   shares none with another one, and stays until it is freed or [`Device::epoch`] changes;
-///   page-locked memory can be read and written by the host;
-/// - streams and events are those of this device and keep their own promises;
-/// - [`Device::id`] names one device only, and [`Device::synchronize`] returns after all its work.
+/// - an allocation, on the device or page-locked on the host, has the requested number of bytes, overlaps no other
+///   allocation, and exists until it is freed or [`Device::epoch`] changes; page-locked memory can be read and written
+///   by the host;
+/// - streams and events belong to this device and keep their own promises;
+/// - [`Device::id`] identifies one device only, and [`Device::synchronize`] returns after all of the device's work.
 pub unsafe trait Device: Send + Sync + Debug {
     /// Returns the identity of the device.
     fn id(&self) -> DeviceId;
@@ -64,13 +64,12 @@ pub unsafe trait Device: Send + Sync + Debug {
     /// Returns a numbered attribute (`cuDeviceGetAttribute`, `hipDeviceGetAttribute`).
     ///
     /// # Errors
-    /// `InvalidArgument` for a number that the device does not know.
+    /// `InvalidArgument` for an unknown number.
     fn attribute(&self, attribute: DeviceAttribute) -> Result<i32>;
 
-    /// Returns which optional features the device supports. The answer comes from the functions
-    /// that the driver has and from the device's attributes, without creating a context. A driver
-    /// may have a function that refuses all work; then the call that uses it fails with
-    /// `Unsupported`.
+    /// Returns the optional features that the device supports. The answer comes from the driver's functions and the
+    /// device's attributes, without creating a context. If a driver has a function that always fails, the call that
+    /// uses it returns `Unsupported`.
     fn features(&self) -> Features;
 
     /// Returns the free and the total bytes of device memory (`cuMemGetInfo`, `hipMemGetInfo`).
@@ -79,12 +78,12 @@ pub unsafe trait Device: Send + Sync + Debug {
     /// The driver's, for example `DeviceLost`.
     fn memory_info(&self) -> Result<MemoryInfo>;
 
-    /// Returns the stream that work goes to when none is named: the legacy default stream. It waits
-    /// for all streams created without `non_blocking`, and they wait for it. No context is created.
+    /// Returns the default stream, for work that names no stream: the legacy default stream. It waits for all streams
+    /// created without `non_blocking`, and they wait for it. No context is created.
     fn default_stream(&self) -> Arc<dyn Stream>;
 
-    /// Creates a stream (`cuStreamCreateWithPriority`, `hipStreamCreateWithPriority`). It is
-    /// destroyed with the returned object.
+    /// Creates a stream (`cuStreamCreateWithPriority`, `hipStreamCreateWithPriority`). It is destroyed with the
+    /// returned object.
     ///
     /// # Errors
     /// The driver's, for example `OutOfMemory` or `DeviceLost`.
@@ -101,7 +100,7 @@ pub unsafe trait Device: Send + Sync + Debug {
     /// element type (`cuMemAlloc`, `hipMalloc`).
     ///
     /// # Errors
-    /// `OutOfMemory` that says how many bytes were requested, are in use and are available.
+    /// `OutOfMemory` with the bytes that were requested, are in use and are available.
     fn allocate(&self, bytes: usize) -> Result<u64>;
 
     /// Frees memory of [`Device::allocate`], [`Device::allocate_pitched`] or
@@ -112,27 +111,26 @@ pub unsafe trait Device: Send + Sync + Debug {
     /// The driver's.
     ///
     /// # Safety
-    /// `address` and `bytes` are those of one such allocation that has not been freed since, and no
-    /// work that uses the memory is queued from now on.
+    /// `address` and `bytes` belong to one such allocation that has not been freed since, and no work that uses the
+    /// memory is queued from now on.
     unsafe fn free(&self, address: u64, bytes: usize) -> Result<()>;
 
-    /// Frees the ordinary memory that [`Device::reset`] has put in the place of managed memory, for the host.
+    /// Frees the ordinary host memory with which [`Device::reset`] replaced managed memory.
     ///
     /// # Safety
-    /// Nobody uses the memory any longer, which [`Device::allocate_managed`] returned before the reset.
+    /// [`Device::allocate_managed`] returned the memory before the reset, and nothing uses it any longer.
     unsafe fn free_detached(&self, address: u64) {
         let _ = address;
     }
 
-    /// Returns true if the device can access the whole range, as far as the driver can tell without
-    /// touching it. Raw addresses that a program passes in are checked with this. A backend that
-    /// knows its allocations accepts only ranges inside one of them, or inside page-locked host
-    /// memory.
+    /// Returns true if the device can access the whole range, as far as the driver can tell without touching it. Raw
+    /// addresses from a program are checked with this. A backend that tracks its allocations accepts only ranges
+    /// inside one of them, or inside page-locked host memory.
     fn can_access(&self, address: u64, bytes: usize) -> bool;
 
-    /// Allocates `bytes` bytes of page-locked host memory, aligned to a page, and returns the
-    /// address. The pages are the process's, page-locked as by [`Device::register_host`]: after a reset of the device,
-    /// whoever does it, they are ordinary memory with the same bytes.
+    /// Allocates `bytes` bytes of page-locked host memory, aligned to a page, and returns the address. The pages
+    /// belong to the process and are page-locked as by [`Device::register_host`]. After any reset of the device they
+    /// are ordinary memory with the same bytes.
     ///
     /// # Errors
     /// `OutOfMemory` if the host has too little memory; else the driver's.
@@ -164,7 +162,7 @@ pub unsafe trait Device: Send + Sync + Debug {
     /// The driver's, for example for a range that is registered already.
     ///
     /// # Safety
-    /// The range is allocated and stays so until it is unregistered.
+    /// The range is allocated, and remains allocated until it is unregistered.
     unsafe fn register_host(
         &self,
         pointer: *mut u8,
@@ -180,21 +178,19 @@ pub unsafe trait Device: Send + Sync + Debug {
     /// The driver's, for a pointer that is not registered.
     ///
     /// # Safety
-    /// No work that uses the range is still to run.
+    /// No queued or running work uses the range.
     unsafe fn unregister_host(&self, pointer: *mut u8) -> Result<()>;
 
     /// Loads a module of kernels from code, or compiles it from source first (`cuModuleLoadDataEx`,
     /// `hipModuleLoadDataEx`).
     ///
     /// # Errors
-    /// `CompileFailed` with the compiler's log; `InvalidArgument` for a file that cannot be read,
-    /// or for bytes that are not code for a device; `Unsupported` where the backend runs no such
-    /// kernels.
+    /// `CompileFailed` with the compiler's log; `InvalidArgument` for a file that cannot be read, or for bytes that
+    /// are not code for a device; `Unsupported` if the backend cannot run such kernels.
     ///
     /// # Safety
-    /// On a backend whose modules are native code of this process (the host), the code is trusted as that
-    /// of a library is: initialisers of its variables run when it is loaded. Drivers' modules run nothing
-    /// until a kernel is launched.
+    /// On the host, modules are native code of this process. Their code is trusted like a library's: initialisers of
+    /// its variables run when it is loaded. Drivers' modules run nothing until a kernel is launched.
     unsafe fn load_module(
         &self,
         source: &ModuleSource<'_>,
@@ -207,11 +203,11 @@ pub unsafe trait Device: Send + Sync + Debug {
         ))
     }
 
-    /// Compiles CUDA C to code that [`Device::load_module`] accepts as an image. `name` is the file
-    /// name in the compiler's messages, `options` are passed to NVRTC or hipRTC.
+    /// Compiles CUDA C to code that [`Device::load_module`] accepts as an image. The compiler's messages show `name`
+    /// as the file name; `options` are passed to NVRTC or hipRTC.
     ///
     /// # Errors
-    /// `CompileFailed` with the compiler's log; `Unsupported` where there is no compiler.
+    /// `CompileFailed` with the compiler's log; `Unsupported` if no compiler is available.
     fn compile(&self, text: &str, name: &str, options: &[&str]) -> Result<Compiled> {
         let _ = (text, name, options);
         Err(Error::unsupported("compile", format!("device {} compiles no kernels", self.id())))
@@ -221,7 +217,7 @@ pub unsafe trait Device: Send + Sync + Debug {
     /// it, `hipLinkCreate`).
     ///
     /// # Errors
-    /// `CompileFailed` with the linker's log; `Unsupported` where there is no linker.
+    /// `CompileFailed` with the linker's log; `Unsupported` if no linker is available.
     fn link(&self, inputs: &[LinkInput<'_>], options: &LoadOptions) -> Result<Compiled> {
         let _ = (inputs, options);
         Err(Error::unsupported("link", format!("device {} links no code", self.id())))
@@ -230,15 +226,15 @@ pub unsafe trait Device: Send + Sync + Debug {
     /// Waits until all work of the device has run (`cuCtxSynchronize`, `hipDeviceSynchronize`).
     ///
     /// # Errors
-    /// A failure of that work, for example `LaunchFailed` or `DeviceLost`: one for each call, where several
-    /// functions have failed; `InvalidArgument` in a host function.
+    /// A failure of that work, for example `LaunchFailed` or `DeviceLost`. If several host functions have failed, each
+    /// call returns one of the failures. `InvalidArgument` inside a host function.
     fn synchronize(&self) -> Result<()>;
 
-    /// Waits as [`Device::synchronize`] does, for what the library itself frees. A failure of the work that
-    /// is reported once is left to a call of the program, and captures under way go on.
+    /// Waits like [`Device::synchronize`], before the library frees something. A one-time failure of the work stays
+    /// pending: the next user-visible call reports it. Captures in progress continue.
     ///
     /// # Errors
-    /// The driver's, where it cannot wait.
+    /// The driver's, if it cannot wait.
     fn drain(&self) -> Result<()> {
         self.synchronize()
     }
@@ -248,13 +244,12 @@ pub unsafe trait Device: Send + Sync + Debug {
         false
     }
 
-    /// Returns an object for a stream that another library created, or for one of the driver's
-    /// special handles: 1 is the legacy default stream, 2 the default stream of each thread. The
-    /// stream is not destroyed with the object.
+    /// Returns an object for a stream that another library created, or for one of the driver's special handles: 1 is
+    /// the legacy default stream, 2 the per-thread default stream. The stream is not destroyed with the object.
     ///
     /// # Errors
-    /// `Unsupported` where streams have no handles; `InvalidHandle` where a stream's handle is an address and
-    /// nothing can be read at this one; the driver's, if it refuses the handle.
+    /// `Unsupported` if streams have no handles; `InvalidHandle` if handles are addresses and this address is not
+    /// readable; the driver's, if it refuses the handle.
     ///
     /// # Safety
     /// `handle` is a stream of this device and lives as long as the object.
@@ -269,7 +264,7 @@ pub unsafe trait Device: Send + Sync + Debug {
     /// destroyed with the object.
     ///
     /// # Errors
-    /// `Unsupported` where events have no handles.
+    /// `Unsupported` if events have no handles.
     ///
     /// # Safety
     /// `handle` is an event of this device's driver and lives as long as the object.
@@ -281,8 +276,8 @@ pub unsafe trait Device: Send + Sync + Debug {
     }
 
     /// Returns the least and the greatest priority of streams; smaller numbers run first
-    /// (`cuCtxGetStreamPriorityRange`, `hipDeviceGetStreamPriorityRange`). Both are 0 where the
-    /// device has no priorities.
+    /// (`cuCtxGetStreamPriorityRange`, `hipDeviceGetStreamPriorityRange`). Both are 0 if the device does not support
+    /// priorities.
     ///
     /// # Errors
     /// The driver's.
@@ -290,9 +285,9 @@ pub unsafe trait Device: Send + Sync + Debug {
         Ok((0, 0))
     }
 
-    /// Allocates `height` rows of `width` bytes, each aligned for elements of `element` bytes (4, 8
-    /// or 16), and returns the base address and the row pitch in bytes (`cuMemAllocPitch`,
-    /// `hipMemAllocPitch`). The memory is freed with [`Device::free`] and `height` times the pitch.
+    /// Allocates `height` rows of `width` bytes, each aligned for elements of `element` bytes (4, 8 or 16), and
+    /// returns the base address and the row pitch in bytes (`cuMemAllocPitch`, `hipMemAllocPitch`). Free the memory
+    /// with [`Device::free`] and `height` times the pitch.
     ///
     /// # Errors
     /// `InvalidArgument` for another `element`; `Overflow` if the sizes do not fit; `OutOfMemory`.
@@ -307,12 +302,12 @@ pub unsafe trait Device: Send + Sync + Debug {
         Ok((self.allocate(pitch.saturating_mul(height))?, pitch))
     }
 
-    /// Allocates `bytes` bytes of managed memory, which host and device share and which migrates to
-    /// the side that accesses it, and returns the address (`cuMemAllocManaged`,
-    /// `hipMallocManaged`). It is freed with [`Device::free`].
+    /// Allocates `bytes` bytes of managed memory, which host and device share, and returns the address
+    /// (`cuMemAllocManaged`, `hipMallocManaged`). The memory migrates to the side that accesses it. Free it with
+    /// [`Device::free`].
     ///
     /// # Errors
-    /// `Unsupported` where the device has no managed memory; `OutOfMemory`.
+    /// `Unsupported` if the device does not support managed memory; `OutOfMemory`.
     fn allocate_managed(&self, bytes: usize) -> Result<u64> {
         let _ = bytes;
         Err(Error::unsupported(
@@ -321,26 +316,26 @@ pub unsafe trait Device: Send + Sync + Debug {
         ))
     }
 
-    /// Allocates an array for textures and surfaces, its texels undefined, and returns its handle
+    /// Allocates an array for textures and surfaces, with undefined texels, and returns its handle
     /// (`cuArray3DCreate`). The shape has passed [`ArrayShape::bytes`].
     ///
     /// # Errors
-    /// `Unsupported` where the device has no textures; `OutOfMemory`; the driver's, for a shape that
-    /// the device does not have.
+    /// `Unsupported` if the device does not support textures; `OutOfMemory`; the driver's, for a shape that the device
+    /// does not support.
     fn create_array(&self, shape: &ArrayShape) -> Result<u64> {
         let _ = shape;
         Err(Error::unsupported("create_array", format!("device {} has no textures", self.id())))
     }
 
-    /// Makes a texture object, and returns the number that kernels know it by
-    /// (`cuTexObjectCreate`). The resource has passed [`TextureResource::check`].
+    /// Creates a texture object, and returns the number that kernels use for it (`cuTexObjectCreate`). The resource
+    /// has passed [`TextureResource::check`].
     ///
     /// # Errors
-    /// `Unsupported` where the device has no textures; the driver's, for memory that is not aligned as
-    /// the device's attribute 14 says.
+    /// `Unsupported` if the device does not support textures; the driver's, for memory that is not aligned to the
+    /// device's attribute 14.
     ///
     /// # Safety
-    /// What the resource names stays allocated until the object is destroyed.
+    /// The memory or array that the resource names stays allocated until the object is destroyed.
     unsafe fn create_texture(
         &self,
         resource: &TextureResource,
@@ -350,11 +345,10 @@ pub unsafe trait Device: Send + Sync + Debug {
         Err(Error::unsupported("create_texture", format!("device {} has no textures", self.id())))
     }
 
-    /// Makes a surface object over an array, and returns the number that kernels know it by
-    /// (`cuSurfObjectCreate`).
+    /// Creates a surface object over an array, and returns the number that kernels use for it (`cuSurfObjectCreate`).
     ///
     /// # Errors
-    /// `Unsupported` where the device has no surfaces; the driver's.
+    /// `Unsupported` if the device does not support surfaces; the driver's.
     ///
     /// # Safety
     /// The array stays allocated until the object is destroyed.
@@ -370,7 +364,7 @@ pub unsafe trait Device: Send + Sync + Debug {
     /// The driver's.
     ///
     /// # Safety
-    /// The handle is one of that kind, and no work that uses it is still to run.
+    /// The handle is of that kind, and no queued or running work uses it.
     unsafe fn destroy_texture(&self, kind: TextureHandle, handle: u64) -> Result<()> {
         let _ = (kind, handle);
         Err(Error::unsupported("destroy_texture", format!("device {} has no textures", self.id())))
@@ -380,8 +374,8 @@ pub unsafe trait Device: Send + Sync + Debug {
     /// (`cuMemGetAddressRange`, `hipMemGetAddressRange`).
     ///
     /// # Errors
-    /// `InvalidArgument` for an address outside all allocations; `Unsupported` where the backend
-    /// does not know its allocations.
+    /// `InvalidArgument` for an address outside all allocations; `Unsupported` if the backend does not track its
+    /// allocations.
     fn address_range(&self, address: u64) -> Result<(u64, usize)> {
         let _ = address;
         Err(Error::unsupported(
@@ -404,8 +398,8 @@ pub unsafe trait Device: Send + Sync + Debug {
     /// `hipDeviceEnablePeerAccess`). Enabling access that is enabled already succeeds.
     ///
     /// # Errors
-    /// `InvalidArgument` for a device of another backend or for this device itself; `Unsupported`
-    /// where the backend has no peer access; the driver's, if the devices cannot access each other.
+    /// `InvalidArgument` for a device of another backend or for this device itself; `Unsupported` if the backend lacks
+    /// peer access; the driver's, if the devices cannot access each other.
     fn enable_peer_access(&self, other: &dyn Device) -> Result<()> {
         Err(Error::unsupported(
             "enable_peer_access",
@@ -417,8 +411,8 @@ pub unsafe trait Device: Send + Sync + Debug {
     /// `hipDeviceDisablePeerAccess`). Disabling access that is not enabled succeeds.
     ///
     /// # Errors
-    /// `InvalidArgument` for a device of another backend or for this device itself; `Unsupported`
-    /// where the backend has no peer access.
+    /// `InvalidArgument` for a device of another backend or for this device itself; `Unsupported` if the backend lacks
+    /// peer access.
     fn disable_peer_access(&self, other: &dyn Device) -> Result<()> {
         Err(Error::unsupported(
             "disable_peer_access",
@@ -435,9 +429,9 @@ pub unsafe trait Device: Send + Sync + Debug {
         Ok(0)
     }
 
-    /// Releases unused memory of the pool until it holds at most `keep` bytes (`cuMemPoolTrimTo`,
-    /// `hipMemPoolTrimTo`); with 0 also that of the streams' free lists and of staging. Does
-    /// nothing on a device without a pool.
+    /// Releases unused memory of the pool until it holds at most `keep` bytes (`cuMemPoolTrimTo`, `hipMemPoolTrimTo`).
+    /// If `keep` is 0, also releases the streams' free lists and the staging memory. Does nothing on a device without
+    /// a pool.
     ///
     /// # Errors
     /// The driver's.
@@ -446,11 +440,11 @@ pub unsafe trait Device: Send + Sync + Debug {
         Ok(())
     }
 
-    /// Sets how many bytes of freed memory the pool keeps when work is waited for
-    /// (`CU_MEMPOOL_ATTR_RELEASE_THRESHOLD`). By default it keeps all.
+    /// Sets how many bytes of freed memory the pool keeps at a synchronization (`CU_MEMPOOL_ATTR_RELEASE_THRESHOLD`).
+    /// By default it keeps all.
     ///
     /// # Errors
-    /// `Unsupported` where the device has no pool.
+    /// `Unsupported` if the device does not have a pool.
     fn set_release_threshold(&self, bytes: usize) -> Result<()> {
         let _ = bytes;
         Err(Error::unsupported(
@@ -493,7 +487,7 @@ pub unsafe trait Device: Send + Sync + Debug {
     /// `Unsupported` where the device cannot share memory; else the driver's.
     ///
     /// # Safety
-    /// No work that uses the memory is still to run.
+    /// No queued or running work uses the memory.
     unsafe fn close_imported(&self, address: u64) -> Result<()> {
         let _ = address;
         Err(Error::unsupported(
@@ -529,8 +523,7 @@ pub unsafe trait Device: Send + Sync + Debug {
         ))
     }
 
-    /// Returns a limit of the device's context; the numbers are those of `CUlimit`
-    /// (`cuCtxGetLimit`, `hipDeviceGetLimit`).
+    /// Returns a limit of the device's context, by its number in `CUlimit` (`cuCtxGetLimit`, `hipDeviceGetLimit`).
     ///
     /// # Errors
     /// `Unsupported` for a limit that the device does not have.
@@ -549,12 +542,12 @@ pub unsafe trait Device: Send + Sync + Debug {
         Err(Error::unsupported("set_limit", format!("device {} has no limit {limit}", self.id())))
     }
 
-    /// Returns the driver's handle of the device's context, a `CUcontext` or `hipCtx_t`, for other
-    /// libraries. It is that of the primary context, stays the device's, and ends with a reset. A device without a
-    /// driver may return any number that stays its own.
+    /// Returns the driver's handle of the device's primary context, a `CUcontext` or `hipCtx_t`, for other libraries.
+    /// The device still owns the context, and a reset ends it. A device without a driver may return any number that is
+    /// unique to it.
     ///
     /// # Errors
-    /// `Unsupported` where a device has no such handle.
+    /// `Unsupported` if the device does not have such a handle.
     fn context_handle(&self) -> Result<u64> {
         let reason = format!("device {} has no context of a driver", self.id());
         Err(Error::unsupported("context_handle", reason))
@@ -574,17 +567,17 @@ pub unsafe trait Device: Send + Sync + Debug {
         0
     }
 
-    /// Destroys everything on the device: memory, streams, events and modules of this and all other
-    /// libraries in the process, and page-locked memory (`cuDevicePrimaryCtxReset`,
-    /// `hipDeviceReset`). Calls on older objects of this library then return `InvalidHandle`. A
-    /// program recovers with this from the failure of a kernel without ending the process.
+    /// Destroys everything on the device: memory, streams, events and modules of this and all other libraries in the
+    /// process, and page-locked memory (`cuDevicePrimaryCtxReset`, `hipDeviceReset`). Calls on older objects of this
+    /// library then return `InvalidHandle`. This lets a program recover from a failed kernel without ending the
+    /// process.
     ///
     /// # Errors
-    /// `Unsupported` where the device has nothing to reset.
+    /// `Unsupported` if the device cannot be reset.
     ///
     /// # Safety
-    /// Nobody reads or writes page-locked memory of the device from now on. No other library of the
-    /// process uses the device meanwhile, or later uses what it created before.
+    /// Nothing reads or writes page-locked memory of the device from now on. No other library of the process uses the
+    /// device during the reset, or later uses objects that it created before.
     unsafe fn reset(&self) -> Result<()> {
         Err(Error::unsupported("reset", format!("device {} cannot be reset", self.id())))
     }
@@ -593,8 +586,7 @@ pub unsafe trait Device: Send + Sync + Debug {
     fn as_any(&self) -> &dyn Any;
 }
 
-/// Returns the bytes of an allocation of `height` rows of `width` bytes for elements of `element`
-/// bytes, for [`Device::allocate_pitched`].
+/// Checks the arguments of [`Device::allocate_pitched`], and returns the bytes of the rows without padding.
 pub fn check_pitched(width: usize, height: usize, element: usize) -> Result<usize> {
     if ![4, 8, 16].contains(&element) {
         return Err(Error::invalid(

@@ -33,16 +33,16 @@ macro_rules! define {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum DType {
             $($(#[doc = $doc])+ $variant,)*
-            /// Records of so many bytes, which can be stored, copied, filled and viewed but not
-            /// calculated with (a structured numpy dtype, a CUDA vector type).
+            /// Records of the given size in bytes. They can be stored, copied, filled and viewed, but not calculated
+            /// with (a structured numpy dtype, a CUDA vector type).
             Opaque(u32),
         }
 
         impl DType {
-            /// Every type that can be calculated with.
+            /// Every type that supports arithmetic.
             pub const ALL: [DType; [$(DType::$variant),*].len()] = [$(DType::$variant),*];
 
-            /// Returns bytes per element.
+            /// Returns the number of bytes per element.
             pub const fn size(self) -> usize {
                 match self {
                     $(DType::$variant => size_of::<$rust>(),)*
@@ -58,7 +58,7 @@ macro_rules! define {
                 }
             }
 
-            /// Returns numpy's name of the type, as `float32`.
+            /// Returns numpy's name of the type, for example `float32`.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(DType::$variant => $name,)*
@@ -66,8 +66,8 @@ macro_rules! define {
                 }
             }
 
-            /// Returns the type in which sums and products of elements are kept until they are
-            /// stored: `Float32` for `Float16` and `BFloat16`, any other type itself.
+            /// Returns the type in which sums and products are kept until they are stored: `Float32` for `Float16` and
+            /// `BFloat16`, the type itself for all others.
             pub const fn working(self) -> DType {
                 match self {
                     $(DType::$variant => DType::$working,)*
@@ -88,10 +88,10 @@ macro_rules! define {
 }
 dtypes!(define);
 
-/// Where a dtype that numpy lacks is known from.
+/// The source of a dtype that numpy lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extension {
-    /// The Python package that has its numpy dtype, under the name of the dtype.
+    /// The Python package that defines its numpy dtype, under the dtype's name.
     pub package: &'static str,
     /// DLPack's code for the kind of its elements.
     pub dlpack_code: u8,
@@ -152,7 +152,7 @@ impl DType {
         matches!(self.kind(), Kind::Float | Kind::Complex)
     }
 
-    /// Returns the real type of a complex one; any other type itself.
+    /// Returns the real type of a complex type; any other type itself.
     pub const fn real(self) -> DType {
         match self {
             DType::Complex64 => DType::Float32,
@@ -161,15 +161,16 @@ impl DType {
         }
     }
 
-    /// Returns where the dtype is known from if numpy lacks it; `None` for numpy's own and for records.
+    /// Returns the package and the DLPack code of a dtype that numpy lacks; `None` for numpy's own dtypes and for
+    /// records.
     #[inline]
     pub fn extension(self) -> Option<Extension> {
         table::EXTENSIONS.iter().find(|(dtype, _)| *dtype == self).map(|(_, extension)| *extension)
     }
 
-    /// Returns the type in which a function that needs fractions computes on this one, by numpy's
-    /// rule: 8-bit integers and bool in `Float16`, 16-bit ones in `Float32`, wider ones in
-    /// `Float64`, inexact types in themselves.
+    /// Returns the type in which a function with fractional results computes for this type. By numpy's rule this is
+    /// `Float16` for bool and 8-bit integers, `Float32` for 16-bit ones, `Float64` for wider ones, and the type itself
+    /// for inexact types.
     pub const fn inexact(self) -> DType {
         match (self.kind(), self.size()) {
             (Kind::Float | Kind::Complex | Kind::Opaque, _) => self,
@@ -179,12 +180,12 @@ impl DType {
         }
     }
 
-    /// Returns the type that both types convert to without loss, by numpy's table
-    /// (`numpy.promote_types`), and for `BFloat16` by that of numpy's operations with the package
-    /// `ml_dtypes`: with `Float16` and 16-bit integers `Float32`, with wider integers `Float64`.
+    /// Returns the type that both types convert to without loss, by numpy's table (`numpy.promote_types`). For
+    /// `BFloat16`, the results are those of numpy with the package `ml_dtypes`: `Float32` with `Float16` and 16-bit
+    /// integers, `Float64` with wider integers.
     ///
     /// # Errors
-    /// `InvalidType` where either is a record.
+    /// `InvalidType` if either type is a record.
     pub fn promote(self, other: DType) -> Result<DType> {
         if self == other {
             return Ok(self);
@@ -197,7 +198,7 @@ impl DType {
                     format!("dtypes {self} and {other} have no common type"),
                 ));
             }
-            // Neither of two types of one size holds the other.
+            // Neither of two types of the same size can hold the other.
             kind if kind == low.kind() && low.size() == high.size() => low.working(),
             kind if kind == low.kind() => {
                 if low.size() > high.size() {
@@ -225,9 +226,9 @@ impl DType {
         })
     }
 
-    /// Returns the type of an operation between an array of this type and a Python number, which
-    /// has a kind but no size (numpy's rule since 2.0, NEP 50). A float beside a type that numpy lacks
-    /// makes the type that it is calculated with in, as it does in numpy: `Float32` of `BFloat16`.
+    /// Returns the type of an operation between an array of this type and a Python number, which has a kind but not a
+    /// size (NEP 50, numpy's rule since 2.0). As in numpy, a Python float and a type that numpy lacks give that type's
+    /// working type: `Float32` for `BFloat16`.
     pub fn promote_python(self, number: Kind) -> DType {
         match (number, self.kind()) {
             (_, Kind::Opaque) | (Kind::Bool, _) => self,
@@ -252,15 +253,14 @@ impl fmt::Display for DType {
     }
 }
 
-/// A Rust type that is the element of a `DeviceArray`.
+/// A Rust type that can be the element of a `DeviceArray`.
 ///
-/// This library implements it for numbers and `bool`. Programs implement it for records of their own, and
-/// [`record!`](crate::record) does so without `unsafe`. Functions that take arrays of any elements have it as a bound;
-/// nobody calls it.
+/// This library implements it for numbers and `bool`. Programs implement it for their own records;
+/// [`record!`](crate::record) does so without `unsafe`. Functions use it as a bound for arrays of any elements.
+/// Programs do not call it.
 ///
-/// A record of the program's own has the dtype [`DType::Opaque`] of its size. Its arrays are made
-/// from slices, copied and viewed. An array of one value, as
-/// `DeviceArray::zeros` makes it, needs elements of at most 16 bytes,
+/// A record of a program has the dtype [`DType::Opaque`] with its size. Its arrays are made from slices, copied and
+/// viewed. An array filled with one value, as `DeviceArray::zeros` makes it, requires elements of at most 16 bytes,
 /// which is checked at compile time.
 ///
 /// Records of a file become an array, and one field a strided view:
@@ -288,8 +288,8 @@ impl fmt::Display for DType {
 ///
 /// # Safety
 /// - `DTYPE` has the size of this type (checked at compile time) and its representation.
-/// - No byte of a value is padding, or undefined in another way.
-/// - Every sequence of bytes is a valid value; for [`DType::Bool`] every one that is 0 or 1.
+/// - No byte of a value is padding or otherwise undefined.
+/// - Every sequence of bytes is a valid value; for [`DType::Bool`], every one that is 0 or 1.
 pub unsafe trait Element: Copy + Send + Sync + fmt::Debug + PartialEq + 'static {
     /// The dtype.
     const DTYPE: DType;
@@ -299,16 +299,16 @@ pub unsafe trait Element: Copy + Send + Sync + fmt::Debug + PartialEq + 'static 
     const ONE: Self;
 }
 
-// What a record, a struct of the program's own, consists of.
+// Records: structs that a program defines.
 
-/// What a field of a record may be.
+/// A type that a field of a record may have.
 ///
 /// # Safety
-/// No byte of a value is padding, and every sequence of bytes is a value.
+/// No byte of a value is padding, and every sequence of bytes is a valid value.
 pub unsafe trait Field: Copy + Send + Sync + fmt::Debug + PartialEq + 'static {
-    /// The value of zeros.
+    /// The value with every number zero.
     const ZERO: Self;
-    /// The value of ones.
+    /// The value with every number one.
     const ONE: Self;
 }
 
@@ -322,7 +322,7 @@ macro_rules! fields {
     };
     (@ Bool $rust:ty, $zero:expr, $one:expr) => {};
     (@ $kind:ident $rust:ty, $zero:expr, $one:expr) => {
-        // SAFETY: a number has no padding, and any bits are one.
+        // SAFETY: a number does not contain padding, and all bit patterns are numbers.
         unsafe impl Field for $rust {
             const ZERO: Self = $zero;
             const ONE: Self = $one;
@@ -333,7 +333,7 @@ crate::dtypes!(fields);
 fields!(@ Signed isize, 0, 1);
 fields!(@ Unsigned usize, 0, 1);
 
-// SAFETY: elements of an array follow each other without padding.
+// SAFETY: array elements follow each other without padding.
 unsafe impl<T: Field, const N: usize> Field for [T; N] {
     const ZERO: Self = [T::ZERO; N];
     const ONE: Self = [T::ONE; N];

@@ -1,6 +1,7 @@
-//! Enumerations that know all their values, and options that are set one by one.
+//! Macros for enumerations that list all their values, and for structs whose options are set one by
+//! one.
 
-/// Defines an enumeration whose list of all values cannot miss one.
+/// Defines an enumeration with a complete list of its values.
 macro_rules! enumeration {
     ($(#[$outer:meta])* pub enum $name:ident { $($(#[$inner:meta])* $variant:ident,)* }) => {
         $(#[$outer])*
@@ -14,7 +15,7 @@ macro_rules! enumeration {
 }
 pub(crate) use enumeration;
 
-/// Defines a method for each option of a struct, which returns the options with another value of it.
+/// Defines a method for each option of a struct, which returns the options with that one changed.
 macro_rules! setters {
     ($name:ident: $($option:ident: $value:ty;)*) => {
         impl $name {

@@ -1,17 +1,17 @@
-//! Settings from environment variables: one way to read them and to refuse them.
+//! Reading of settings from environment variables, with one form of error.
 
 use crate::error::{Error, Result};
 use std::ffi::OsString;
 
-/// What `allowed` says for [`bytes`].
+/// The values that [`bytes`] accepts, for messages.
 pub const BYTES: &str = "whole numbers above 0 with K, M, G or T behind";
 
-/// What `allowed` says for [`switch`].
+/// The values that [`switch`] accepts, for messages.
 pub const SWITCH: &str = "1, on, true, yes and 0, off, false, no";
 
-/// Returns a variable of the environment that names a file or folder with code; unset in a program
-/// that has more rights than whoever started it (setuid, setgid, capabilities): its environment is
-/// that user's, and so would be the code.
+/// Returns an environment variable that names a file or folder with code. It counts as unset if the
+/// program has more rights than the user that started it (setuid, setgid, capabilities), because
+/// the user controls the environment and so would control the code.
 pub fn trusted(name: &str) -> Option<OsString> {
     trusted_if(!has_more_rights(), name)
 }
@@ -37,11 +37,11 @@ fn has_more_rights() -> bool {
     false
 }
 
-/// Returns the setting in the variable `name`, which has this value; `None` if it is unset or
-/// blank. `parse` returns `None` for text that is not allowed.
+/// Parses the value of the variable `name`; `None` if it is unset or blank. `parse` returns `None`
+/// for text that is not allowed.
 ///
 /// # Errors
-/// `InvalidArgument` that names the variable, its value and what is allowed.
+/// `InvalidArgument` that names the variable, its value and the allowed values.
 pub fn parse<T>(
     name: &str,
     value: Option<OsString>,
@@ -58,7 +58,7 @@ pub fn parse<T>(
         .ok_or_else(|| Error::invalid("open", format!("{name} is {text:?}; allowed are {allowed}")))
 }
 
-/// Returns a number of bytes above 0: `4096`, `64M`, `2 GiB`.
+/// Parses a number of bytes above 0: `4096`, `64M`, `2 GiB`.
 pub fn bytes(text: &str) -> Option<usize> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let shift = match text[digits.len()..].to_ascii_uppercase().as_str() {
@@ -73,8 +73,8 @@ pub fn bytes(text: &str) -> Option<usize> {
     number.checked_mul(1 << shift)
 }
 
-/// Returns the value of an on-off setting (`1`, `on`, `true`, `yes`, or `0`, `off`, `false`, `no`);
-/// `None` for another text.
+/// Parses an on-off setting (`1`, `on`, `true`, `yes`, or `0`, `off`, `false`, `no`); `None` for
+/// any other text.
 pub fn switch(text: &str) -> Option<bool> {
     match text.to_ascii_lowercase().as_str() {
         "1" | "on" | "true" | "yes" => Some(true),

@@ -4,9 +4,9 @@ use crate::status::{Api, AtomicStatus, Status};
 use std::borrow::Cow;
 use std::fmt;
 
-/// Classifies a failure, for programs that decide on it.
+/// Classifies a failure, for programs that handle kinds of failures differently.
 ///
-/// A program that falls back to the host where no NVIDIA GPU can be used:
+/// A program that falls back to the host if no NVIDIA GPU can be used:
 ///
 /// ```
 /// use gpuarray::{Choice, ErrorKind};
@@ -27,7 +27,7 @@ pub enum ErrorKind {
     InvalidArgument,
     /// An argument's type or dtype is not allowed.
     InvalidType,
-    /// An index lies outside its axis.
+    /// An index is out of range for its axis.
     IndexOutOfRange,
     /// A size or an address does not fit its integer.
     Overflow,
@@ -35,28 +35,29 @@ pub enum ErrorKind {
     OutOfMemory,
     /// A backend cannot be opened here: no library, no symbol, no device.
     BackendUnavailable,
-    /// The backend or the device does not offer this.
+    /// The backend or the device does not support this.
     Unsupported,
-    /// A handle of an object that is gone, or of another process.
+    /// A handle of an object that no longer exists, or of another process.
     InvalidHandle,
-    /// Work is still under way.
+    /// Work is still in progress.
     NotReady,
-    /// A kernel's source or code was refused by a compiler or loader.
+    /// A compiler or loader refused a kernel's source or code.
     CompileFailed,
     /// A kernel could not be started, or failed while it ran.
     LaunchFailed,
     /// The device or its context cannot be used any longer.
     DeviceLost,
-    /// A failure of the driver that has no kind of its own.
+    /// Any other failure of the driver.
     Driver,
 }
 
-/// A failed call: the kind of the failure, the status with the driver's own number, the name of the
-/// call, and a sentence about it.
+/// A failed call: the kind of the failure, the status with the driver's own number, the name of the call, and a
+/// message.
 ///
-/// It is shown as that sentence. A driver's refusal has the call in front: its own words may not say what failed.
+/// `Display` shows the message. For a driver's error, it shows the name of the call first, because the driver's
+/// own words may not say what failed.
 ///
-/// A failed call names the value and what would be allowed:
+/// A failed call names the value and the allowed values:
 ///
 /// ```
 /// use gpuarray::{DeviceArray, ErrorKind};
@@ -118,13 +119,12 @@ impl Error {
         Error { kind, status, call: call.into(), detail: detail.into() }
     }
 
-    /// Returns an `InvalidArgument` error. `detail` names the argument, its value and what is
-    /// allowed.
+    /// Returns an `InvalidArgument` error. `detail` names the argument, its value and the allowed values.
     pub fn invalid(call: &'static str, detail: impl Into<Cow<'static, str>>) -> Self {
         Error::new(ErrorKind::InvalidArgument, Status::host(Status::INVALID_VALUE), call, detail)
     }
 
-    /// Returns an `InvalidType` error. `detail` names the argument, its type and what is allowed.
+    /// Returns an `InvalidType` error. `detail` names the argument, its type and the allowed types.
     pub fn invalid_type(call: &'static str, detail: impl Into<Cow<'static, str>>) -> Self {
         Error::new(ErrorKind::InvalidType, Status::host(Status::INVALID_VALUE), call, detail)
     }
@@ -139,17 +139,17 @@ impl Error {
         Error::new(ErrorKind::Overflow, Status::host(Status::INVALID_VALUE), call, detail)
     }
 
-    /// Returns an `Unsupported` error. `detail` says what the backend or the device does not offer.
+    /// Returns an `Unsupported` error. `detail` names the feature that the backend or device lacks.
     pub fn unsupported(call: &'static str, detail: impl Into<Cow<'static, str>>) -> Self {
         Error::new(ErrorKind::Unsupported, Status::host(Status::NOT_SUPPORTED), call, detail)
     }
 
-    /// Returns a `BackendUnavailable` error. `detail` lists what was tried.
+    /// Returns a `BackendUnavailable` error. `detail` lists the attempts.
     pub fn unavailable(call: &'static str, detail: impl Into<Cow<'static, str>>) -> Self {
         Error::new(ErrorKind::BackendUnavailable, Status::host(Status::NO_DEVICE), call, detail)
     }
 
-    /// Returns an `InvalidHandle` error. `detail` names the object that is gone.
+    /// Returns an `InvalidHandle` error. `detail` names the object that no longer exists.
     pub fn handle(call: &'static str, detail: impl Into<Cow<'static, str>>) -> Self {
         Error::new(ErrorKind::InvalidHandle, Status::host(Status::INVALID_HANDLE), call, detail)
     }
@@ -159,8 +159,7 @@ impl Error {
         self.kind
     }
 
-    /// Returns the status: the number that the driver returned, or that this library's check stands
-    /// for.
+    /// Returns the status: the driver's number, or the number that this library's own check uses.
     pub fn status(&self) -> Status {
         self.status
     }
@@ -170,15 +169,15 @@ impl Error {
         &self.call
     }
 
-    /// Returns the sentence that says what was wrong.
+    /// Returns the message.
     pub fn detail(&self) -> &str {
         &self.detail
     }
 }
 
-// Errors and results as statuses, and statuses as errors.
+// Conversions between errors, results and statuses.
 
-/// Returns the kind of a status number that both vendors have.
+/// Returns the kind of a status number that both vendors share.
 pub fn common_kind(code: i32) -> ErrorKind {
     match code {
         Status::INVALID_VALUE | Status::INVALID_DEVICE | Status::NOT_FOUND => {
@@ -205,7 +204,7 @@ impl Status {
     /// Returns `Ok` for success, else an error with this status.
     ///
     /// # Errors
-    /// One with this status, of the kind that the number means.
+    /// An error with this status, of the kind that the number means.
     pub fn check(self, call: &'static str) -> Result<()> {
         if self.is_success() {
             return Ok(());
@@ -235,7 +234,7 @@ impl AtomicStatus {
         result
     }
 
-    /// Makes a call, and sets its status.
+    /// Runs `call`, and stores its status.
     ///
     /// # Errors
     /// The call's own.
@@ -245,7 +244,7 @@ impl AtomicStatus {
     }
 }
 
-/// The status style: what every [`Result`] of this library also is.
+/// Access to any [`Result`] of this library as a status.
 ///
 /// ```
 /// use gpuarray::{Error, Result, Status, StatusExt};
@@ -299,7 +298,7 @@ mod tests {
     fn an_error_is_shown_as_one_sentence() {
         let own = Error::index("index", "index 10 is out of bounds for axis 0 with size 6");
         assert_eq!(own.to_string(), own.detail());
-        // A driver's words alone may not say what it refused.
+        // A driver's words alone may not say which call failed.
         let detail = "there is not enough memory (CUDA_ERROR_OUT_OF_MEMORY)";
         let driver = Error::new(ErrorKind::OutOfMemory, Status::cuda(2), "allocate", detail);
         assert_eq!(driver.to_string(), format!("allocate: {detail}"));

@@ -44,7 +44,7 @@ setters! {
 }
 
 impl EventOptions {
-    /// Options of an event that only orders work: without timing, for this process alone.
+    /// Options of an event that only orders work: without timing, for this process only.
     pub const ORDERING: Self = EventOptions { timing: false, blocking: false, interprocess: false };
 }
 
@@ -54,12 +54,12 @@ impl Default for EventOptions {
     }
 }
 
-/// A marker that streams record after the work queued so far. It can be queried, waited for and
-/// timed. An event that was never recorded counts as complete.
+/// A marker that a stream records after the work queued so far. It can be queried, waited for and timed. An event that
+/// was never recorded counts as complete.
 ///
-/// Programs record events to time work, to order other libraries' work, or to learn that a part of a stream's work
-/// has run. Arrays need none: they record and await their own. Each backend implements the trait for
-/// what [`Device::create_event`](crate::Device::create_event) and
+/// Programs record events to time work, to order the work of other libraries, or to learn that part of a stream's work
+/// has finished. Arrays do not need them: they record and wait for their own events. Each backend implements the trait
+/// for the objects that [`Device::create_event`](crate::Device::create_event) and
 /// [`Stream::create_event`](crate::stream::StreamCore::create_event) return.
 ///
 /// The time that a stream takes for some work:
@@ -84,9 +84,8 @@ impl Default for EventOptions {
 /// ```
 ///
 /// # Safety
-/// Safe code of this crate relies on this: [`Event::query`] returns true, and
-/// [`Event::synchronize`] returns, only when all work that the event was recorded behind has run or
-/// failed.
+/// Safe code of this crate relies on this: [`Event::query`] returns true, and [`Event::synchronize`] returns, only
+/// after all work before the event has finished or failed.
 pub unsafe trait Event: Send + Sync + Debug {
     /// Returns the identity of the event's device.
     fn device_id(&self) -> DeviceId;
@@ -94,16 +93,14 @@ pub unsafe trait Event: Send + Sync + Debug {
     /// Returns the driver's handle.
     fn handle(&self) -> u64;
 
-    /// Returns true if the work that the event was recorded behind has run (`cuEventQuery`,
-    /// `hipEventQuery`).
+    /// Returns true if all work before the event has finished (`cuEventQuery`, `hipEventQuery`).
     ///
     /// # Errors
-    /// A failure of that work, but for that of a host function, which is left to a call that waits;
-    /// `InvalidHandle` after a reset of the device.
+    /// A failure of that work, except a host function's failure, which a waiting call reports; `InvalidHandle` after a
+    /// reset of the device.
     fn query(&self) -> Result<bool>;
 
-    /// Returns what [`Event::query`] does, but for a failure of the work that is reported once: it is left
-    /// to a call of the program.
+    /// Like [`Event::query`], but does not consume a pending error: the next user-visible call reports it.
     ///
     /// # Errors
     /// As for [`Event::query`].
@@ -111,25 +108,23 @@ pub unsafe trait Event: Send + Sync + Debug {
         self.query()
     }
 
-    /// Returns false on runtimes where [`Event::query`] never returns true, however much time
-    /// passes. There only [`Event::synchronize`] tells when work is done.
+    /// Returns false on runtimes where [`Event::query`] never returns true, no matter how much time passes. There, only
+    /// [`Event::synchronize`] shows that work is done.
     fn supports_queries(&self) -> bool {
         true
     }
 
-    /// Waits until the work that the event was recorded behind has run (`cuEventSynchronize`,
-    /// `hipEventSynchronize`).
+    /// Waits until all work before the event has finished (`cuEventSynchronize`, `hipEventSynchronize`).
     ///
     /// # Errors
-    /// A failure of that work; `InvalidHandle` after a reset of the device; `InvalidArgument` in a function that
-    /// a stream runs.
+    /// A failure of that work; `InvalidHandle` after a reset of the device; `InvalidArgument` inside a host function.
     fn synchronize(&self) -> Result<()>;
 
-    /// Waits as [`Event::synchronize`] does, for what the library itself frees. A failure of the work that is
-    /// reported once is left to a call of the program.
+    /// Waits like [`Event::synchronize`], before the library frees something. A one-time failure of the work stays
+    /// pending: the next user-visible call reports it.
     ///
     /// # Errors
-    /// The driver's, where it cannot wait.
+    /// The driver's, if it cannot wait.
     fn drain(&self) -> Result<()> {
         self.synchronize()
     }
@@ -138,8 +133,8 @@ pub unsafe trait Event: Send + Sync + Debug {
     /// `hipEventElapsedTime`).
     ///
     /// # Errors
-    /// `InvalidArgument` for an event of another device; `InvalidHandle` if either event was never recorded or has no timing; `NotReady` while work
-    /// before either is still to run.
+    /// `InvalidArgument` for an event of another device; `InvalidHandle` if either event was never recorded or has no
+    /// timing; `NotReady` if either event has not been reached yet.
     fn elapsed_since(&self, start: &dyn Event) -> Result<f32>;
 
     /// Returns the status of the last call on this event; success if there was none.
@@ -149,9 +144,9 @@ pub unsafe trait Event: Send + Sync + Debug {
     fn as_any(&self) -> &dyn Any;
 }
 
-/// Checks of the devices of an event and of what uses it, which every backend makes before anything else.
+/// Checks that an event and its user belong together. Every backend makes them first.
 impl dyn Event + '_ {
-    /// Checks that `stream` may record the event: both are of one device.
+    /// Checks that `stream` may record the event: both belong to the same device.
     ///
     /// # Errors
     /// `InvalidArgument`.
@@ -159,8 +154,8 @@ impl dyn Event + '_ {
         stream.device_id().check_same("record", "event", self.device_id())
     }
 
-    /// Checks that `stream` may wait for the event: their devices were opened together. If the event is a mark
-    /// in `captured` work, the stream becomes part of the capture, and is of the same device.
+    /// Checks that `stream` may wait for the event: their devices were opened together. If the event marks `captured`
+    /// work, the stream joins the capture and must belong to the same device.
     ///
     /// # Errors
     /// `InvalidArgument`.

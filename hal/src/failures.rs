@@ -1,18 +1,18 @@
-//! What queued work has failed with, until a call of the program reports it: for backends.
+//! The failures of queued work, kept for backends until a call of the program reports them.
 
 use crate::error::{Error, Result};
 use crate::process::ProcessMutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// As many failures of queues that are gone are kept at most. A program that never waits hears of no more.
+/// The maximum number of failures kept of destroyed queues. If a program never waits, later ones are dropped.
 const MOST_OF_GONE: usize = 64;
 
-/// What made a task fail.
+/// The cause of a task's failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// A kernel. Its failure is the device's, as on a GPU.
+    /// A kernel. As on a GPU, its failure affects the whole device.
     Kernel,
-    /// A function of the program, or the stream itself.
+    /// A host function, or the stream itself.
     Stream,
 }
 
@@ -25,10 +25,11 @@ struct Failure {
     is_gone: bool,
 }
 
-/// The failures of a device's queued work, of each queue the first. Each is reported once. That of a kernel is
-/// reported by the first call that waits for work or asks whether it has run, about any stream or event, so that
-/// no program reads what the kernel left half done and takes it for a result. Any other is reported by the first
-/// call that waits for it: for its stream, for an event behind it, or for the device.
+/// The first failure of each queue of a device. Each is reported once.
+///
+/// A kernel's failure is reported by the first call that waits for any stream or event or queries it, so that no
+/// program takes a partial result for a complete one. Any other failure is reported by the first call that waits
+/// for its stream, for a later event, or for the device.
 #[derive(Debug, Default)]
 pub struct Failures {
     exist: AtomicBool,
@@ -36,7 +37,7 @@ pub struct Failures {
 }
 
 impl Failures {
-    /// Keeps the failure of the task at this position of the queue of this number.
+    /// Stores the failure of the task at `position` of the queue with the number `queue`.
     pub fn keep(&self, queue: u64, position: u64, cause: Cause, error: Error) {
         log::warn!("work on a stream failed: {error}");
         let mut kept = self.kept.lock();
@@ -49,7 +50,7 @@ impl Failures {
     /// Reports a failure of this queue.
     ///
     /// # Errors
-    /// What a task of the queue has failed with, else a kernel of another one.
+    /// The failure of a task of this queue, else a kernel's failure on another queue.
     pub fn take(&self, queue: u64) -> Result<()> {
         self.take_up_to(queue, u64::MAX)
     }
@@ -57,7 +58,7 @@ impl Failures {
     /// Reports a failure of this queue's tasks up to a position.
     ///
     /// # Errors
-    /// What one of them has failed with, else any kernel.
+    /// The failure of one of these tasks, else any kernel's failure.
     pub fn take_up_to(&self, queue: u64, position: u64) -> Result<()> {
         self.take_of(|it| it.queue == queue && it.position <= position)
     }
@@ -65,7 +66,7 @@ impl Failures {
     /// Reports the failure of a kernel.
     ///
     /// # Errors
-    /// What a kernel has failed with, one on this queue before those of others.
+    /// A kernel's failure, on this queue if there is one, else on another.
     pub fn take_of_kernel(&self, queue: u64) -> Result<()> {
         self.take_of(|it| it.queue == queue && it.cause == Cause::Kernel)
     }
@@ -73,7 +74,7 @@ impl Failures {
     /// Reports a failure of any queue.
     ///
     /// # Errors
-    /// What has failed first.
+    /// The oldest failure.
     pub fn take_any(&self) -> Result<()> {
         self.take_of(|_| true)
     }
@@ -90,7 +91,8 @@ impl Failures {
         taken.map_or(Ok(()), |failure| Err(failure.error))
     }
 
-    /// Called when a queue goes: events behind its failures, and the device, may still be waited for.
+    /// Called when a queue is destroyed. Its failures stay, because later events and the device may still be
+    /// waited for.
     pub fn forget(&self, queue: u64) {
         if !self.exist.load(Ordering::Acquire) {
             return;
@@ -115,7 +117,7 @@ mod tests {
         Error::new(ErrorKind::LaunchFailed, status, "test", number.to_string())
     }
 
-    /// What a call reports, without a list of failures in common.
+    /// A model of the reports: a plain list of failures.
     #[derive(Clone, Default)]
     struct Model(Vec<(u64, u64, Cause)>);
 
@@ -126,7 +128,7 @@ mod tests {
             }
         }
 
-        /// Takes what the call has to report: of its own the first, else the first of a kernel.
+        /// Takes the failure that a call reports: the first of its own, else the first of a kernel.
         fn take(&mut self, is_own: impl Fn(u64, u64, Cause) -> bool) -> Option<String> {
             let own = self.0.iter().position(|&(queue, at, cause)| is_own(queue, at, cause));
             let found = own.or(self.0.iter().position(|it| it.2 == Cause::Kernel))?;

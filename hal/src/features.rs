@@ -1,13 +1,13 @@
-//! What a device supports, beyond what every device must.
+//! The optional features of a device.
 
 use crate::enumeration::enumeration;
 use std::fmt;
 
 enumeration! {
-/// Something that some devices support and others do not. Where one is missing, the calls that need
-/// it return [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported).
+/// A feature that only some devices support. If a device lacks it, the calls that need it return
+/// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported).
 ///
-/// A program that launches a graph where it can, and queues each step elsewhere:
+/// A program that uses a graph if graphs are supported, and else queues each step:
 ///
 /// ```
 /// use gpuarray::Feature;
@@ -24,25 +24,26 @@ enumeration! {
 pub enum Feature {
     /// Kernels written in CUDA C: [`Device::load_module`](crate::Device::load_module).
     Kernels,
-    /// Kernels are compiled by the system's C++ compiler, which finds the system's headers and those of
-    /// the language, and run on the processor's cores, which do best with many elements for a thread.
+    /// Kernels are compiled by the system's C++ compiler, which needs the system's and the C++ headers. They run on the
+    /// processor's cores, which are fastest with many elements per thread.
     HostKernels,
-    /// PTX text as an image of a module, which the driver compiles.
+    /// PTX text as the image of a module, which the driver compiles.
     Ptx,
     /// Linking of code from several inputs: [`Device::link`](crate::Device::link).
     Linker,
     /// Attributes of kernels can be set: [`Kernel::set_attribute`](crate::Kernel::set_attribute).
     KernelAttributes,
-    /// The driver tells which parameters a kernel has:
-    /// [`Kernel::parameters`](crate::Kernel::parameters). Elsewhere the code may tell.
+    /// The driver reports the parameters of a kernel: [`Kernel::parameters`](crate::Kernel::parameters). Without this,
+    /// they may be read from the code.
     ParameterInfo,
     /// Launches of kernels whose blocks may wait for each other:
     /// [`Kernel::launch_cooperative`](crate::Kernel::launch_cooperative).
     CooperativeLaunch,
-    /// Work can be captured and launched again: [`Stream::begin_capture`](crate::stream::StreamCapture::begin_capture).
+    /// Work can be captured and launched repeatedly:
+    /// [`Stream::begin_capture`](crate::stream::StreamCapture::begin_capture).
     Graphs,
-    /// The driver's graphs keep objects of a program: memory that a capture of another library uses
-    /// lives as long as its graphs.
+    /// The driver's graphs can own objects of a program: memory used in another library's capture lives as long as its
+    /// graphs.
     GraphObjects,
     /// Memory that host and device share: [`Managed`](crate::memory::Managed).
     ManagedMemory,
@@ -58,7 +59,7 @@ pub enum Feature {
     Sharing,
     /// Streams of other libraries: [`Device::stream_from_handle`](crate::Device::stream_from_handle).
     ExternalStreams,
-    /// Contexts of other libraries: a call restores the context that the calling thread has.
+    /// Contexts of other libraries: a call restores the calling thread's context.
     ExternalContexts,
     /// [`Device::reset`](crate::Device::reset).
     Reset,
@@ -72,7 +73,7 @@ pub enum Feature {
 
 /// A set of features: what [`Device::features`](crate::Device::features) returns.
 ///
-/// The features that the host lacks of those that a program needs:
+/// The needed features that the host lacks:
 ///
 /// ```
 /// use gpuarray::{Feature, Features};
@@ -89,7 +90,7 @@ pub enum Feature {
 pub struct Features(u64);
 
 impl Features {
-    /// The set without any.
+    /// The empty set.
     pub const NONE: Features = Features(0);
 
     /// Returns true if the feature is in the set.

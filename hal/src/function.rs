@@ -14,7 +14,7 @@ use crate::enumeration::enumeration;
 use crate::error::{Error, Result};
 use crate::{binary_functions, reductions, unary_functions};
 
-/// What the table says of a function of one or two elements.
+/// The row of a function of one or two elements in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Properties {
@@ -26,17 +26,17 @@ pub struct Properties {
     pub compute: Compute,
     /// The type of its value.
     pub value: Value,
-    /// The instructions that it takes.
+    /// The number of instructions, by class.
     pub cost: Cost,
-    /// How programs write it.
+    /// The way in which programs call it.
     pub usage: Usage,
-    /// numpy's name, where numpy has the function.
+    /// numpy's name, if numpy has the function.
     pub numpy: Option<&'static str>,
-    /// What the function does.
+    /// The documentation of the function.
     pub doc: &'static str,
 }
 
-/// Defines the enumeration of a table, and what the table says of each value.
+/// Defines the enumeration of a table, and the properties of each value.
 macro_rules! functions {
     ($(#[$outer:meta])* $name:ident: $(
         $(#[doc = $doc:literal])+
@@ -82,7 +82,7 @@ macro_rules! unary {
         functions! {
             /// A function of one element.
             ///
-            /// An array whose dtype is known at run time is told which one to compute:
+            /// A program passes the function to an array whose dtype is known only at run time:
             ///
             /// ```
             /// use gpuarray::{DType, DeviceArray, function::UnaryFunction};
@@ -137,7 +137,7 @@ macro_rules! binary {
 }
 binary_functions!(binary);
 
-/// A function that an element-wise operation applies; its arguments are the inputs in order.
+/// A function that an element-wise operation applies. Its arguments are the inputs, in order.
 ///
 /// A program that reads formulas checks the number of arguments first:
 ///
@@ -157,27 +157,27 @@ pub enum Function {
     Unary(UnaryFunction),
     /// Two arguments.
     Binary(BinaryFunction),
-    /// Three arguments: the second where the first is not zero, else the third. The first
-    /// keeps its own type, the other two are converted to the computing type.
+    /// Three arguments: the second where the first is not zero, else the third. The first keeps its own
+    /// type; the other two are converted to the computing type.
     Select,
-    /// Three arguments: the second where the first is greater than zero, else the third. The
-    /// first keeps its own type, the other two are converted to the computing type.
+    /// Three arguments: the second where the first is greater than zero, else the third. The first keeps its
+    /// own type; the other two are converted to the computing type.
     SelectPositive,
     /// Four arguments `a, x, b, y`: `a * x + b * y`, rounded after each step.
     LinearCombination,
-    /// Two arguments of types that no integer type holds both of: a comparison, exact, whose
-    /// first argument is converted to `Int64` and whose second to `UInt64`. It computes in
-    /// `Int64`; the other order of the types is [`BinaryFunction::swapped`].
+    /// An exact comparison of two arguments whose types no integer type can hold together. The first
+    /// argument is converted to `Int64`, the second to `UInt64`. It computes in `Int64`. For the other order
+    /// of the types, use [`BinaryFunction::swapped`].
     CompareMixed(BinaryFunction),
 }
 
-/// The types that a function works in: its arguments are converted to `compute`, its value
-/// is of type `result`.
+/// The types that a function works in: its arguments are converted to `compute`, and its value is of type
+/// `result`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Signature {
     /// The type that the arguments are converted to.
     pub compute: DType,
-    /// The type of the function's value before it is converted to that of the output.
+    /// The type of the function's value before it is converted to the output's type.
     pub result: DType,
 }
 
@@ -203,7 +203,7 @@ impl Function {
         }
     }
 
-    /// Returns true if the function computes in `compute`, which no record is.
+    /// Returns true if the function can compute in `compute`; false for every record.
     pub(crate) fn computes_in(self, compute: DType) -> bool {
         let admits = |properties: &Properties| {
             properties.kinds.contain(compute.kind()) && properties.compute.of(compute) == compute
@@ -216,8 +216,8 @@ impl Function {
         }
     }
 
-    /// Returns the type that the argument of a position is converted to when the function computes
-    /// in `compute`; none for the condition of a selection, which keeps its own.
+    /// Returns the type to which the argument at `position` is converted when the function computes in
+    /// `compute`; `None` for the condition of a selection, which keeps its own type.
     pub const fn argument(self, position: usize, compute: DType) -> Option<DType> {
         match (self, position) {
             (Function::Select | Function::SelectPositive, 0) => None,
@@ -227,7 +227,7 @@ impl Function {
     }
 }
 
-/// The error of a function that is not defined for a type.
+/// Returns the error for a function that is not defined for a type.
 #[cold]
 fn undefined(function: &Properties, dtype: DType, hint: &str) -> Error {
     let function = function.numpy.unwrap_or(function.name);
@@ -243,7 +243,7 @@ impl UnaryFunction {
     /// Returns the types for an argument of type `input`, by numpy's rules.
     ///
     /// # Errors
-    /// `InvalidType` where the function is not defined for `input`.
+    /// `InvalidType` if the function is not defined for `input`.
     pub fn signature(self, input: DType) -> Result<Signature> {
         let properties = self.properties();
         if !properties.kinds.contain(input.kind()) {
@@ -255,14 +255,14 @@ impl UnaryFunction {
 }
 
 impl BinaryFunction {
-    /// Returns true for the comparisons by size and for equality.
+    /// Returns true for comparisons, including equality.
     pub const fn is_comparison(self) -> bool {
         use BinaryFunction::{Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual};
         matches!(self, Equal | NotEqual | Less | LessEqual | Greater | GreaterEqual)
     }
 
-    /// Returns the comparison that has the same value when its arguments are exchanged; any other
-    /// function itself.
+    /// Returns the comparison that has the same value with its arguments exchanged; any other function
+    /// unchanged.
     pub const fn swapped(self) -> Self {
         use BinaryFunction::{Greater, GreaterEqual, Less, LessEqual};
         match self {
@@ -282,7 +282,7 @@ impl BinaryFunction {
     /// Returns the types for arguments whose common type is `common`, by numpy's rules.
     ///
     /// # Errors
-    /// `InvalidType` where the function is not defined for `common`.
+    /// `InvalidType` if the function is not defined for `common`.
     pub fn signature(self, common: DType) -> Result<Signature> {
         let properties = self.properties();
         if !properties.kinds.contain(common.kind()) {
@@ -303,9 +303,9 @@ macro_rules! reduction {
             = $numpy:literal $(-> $module:ident($python:ident))?;
     )*) => {
         enumeration! {
-            /// How the elements of an array are combined into one.
+            /// A function that combines the elements of an array into one.
             ///
-            /// Sums along an axis, in the type that numpy would choose:
+            /// Sums along an axis, in the type that numpy chooses:
             ///
             /// ```
             /// use gpuarray::{DeviceArray, function::Reduction};
@@ -354,8 +354,8 @@ impl Reduction {
         self.value().of(compute)
     }
 
-    /// Returns the type in which numpy combines elements of type `input`: sums and products of
-    /// truth values and of integers narrower than 64 bits are of 64 bits, all else keeps its type.
+    /// Returns the type in which numpy combines elements of type `input`. Sums and products of truth values
+    /// and of integers narrower than 64 bits are 64-bit integers; everything else keeps its type.
     pub const fn numpy_compute(self, input: DType) -> DType {
         match (self, input.kind()) {
             (Reduction::Sum | Reduction::Product, Kind::Bool | Kind::Signed) => DType::Int64,
@@ -364,7 +364,7 @@ impl Reduction {
         }
     }
 
-    /// Returns true if no element at all has a value.
+    /// Returns true if the reduction of no elements has a value.
     pub const fn has_identity(self) -> bool {
         matches!(self.start(), Start::Zero | Start::One)
     }

@@ -1,14 +1,15 @@
-//! Work that its program may end while it runs: for callers that have to look after something else
-//! meanwhile, as Python's signals. And code of the program that is itself a part of a device's work: handlers
-//! that interrupt a kernel, and functions that a stream runs.
+//! Code that runs inside a device's work, and work that its program may interrupt.
+//!
+//! A caller that has to handle something else during long work, such as Python's signals, may end that work.
+//! Interrupt handlers of a kernel, and functions that a stream runs, are themselves part of a device's work.
 
 use crate::error::{Error, Result};
 use std::cell::Cell;
 
-/// Says whether work goes on: an error ends it, and is its result.
+/// Returns `Ok` to continue the work; an error ends it and becomes its result.
 pub type Check = fn() -> Result<()>;
 
-/// What the calling thread is in.
+/// The kind of code that the calling thread runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Program,
@@ -22,7 +23,7 @@ thread_local! {
 }
 
 impl Place {
-    /// Runs code that is in this place.
+    /// Runs `code` as this kind.
     fn of<T>(self, code: impl FnOnce() -> T) -> T {
         struct Reset(Place);
         impl Drop for Reset {
@@ -35,8 +36,7 @@ impl Place {
     }
 }
 
-/// Returns the result of `work`, in which backends call `check` every so often on the calling thread, if
-/// they run kernels on it.
+/// Returns the result of `work`. Backends that run kernels on the calling thread call `check` there at intervals.
 pub fn interruptible<T>(check: Check, work: impl FnOnce() -> T) -> T {
     struct Reset(Option<Check>);
     impl Drop for Reset {
@@ -48,46 +48,46 @@ pub fn interruptible<T>(check: Check, work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// Returns what the calling thread's work is to call, if it may be ended: for backends.
+/// Returns the check of the calling thread's work, if that work may be interrupted: for backends.
 pub fn check() -> Option<Check> {
     CHECK.get()
 }
 
-/// Calls a check of a kernel that runs on this thread. What the kernel uses is ordered and queued until it
-/// has run, so nothing that the check calls can wait for it: [`before_waiting`] refuses that.
+/// Calls a check while a kernel runs on this thread. Memory of the kernel stays locked until the kernel has run, so
+/// the check must not wait for it: [`before_waiting`] refuses that.
 ///
 /// # Errors
-/// Those of the check.
+/// The check's.
 pub fn call_in_kernel(check: Check) -> Result<()> {
     Place::Kernel.of(check)
 }
 
-/// Calls a function of the program that a stream runs as a part of its work. What waits for the device there would
-/// wait for the function: [`before_waiting`] and [`outside_functions`] refuse it, and memory that is dropped is freed
-/// by another thread.
+/// Calls a function of the program as part of a stream's work. Waiting for the device there would wait for the
+/// function itself: [`before_waiting`] and [`outside_functions`] refuse it, and memory that is dropped is freed by
+/// another thread.
 pub fn call_in_stream<T>(function: impl FnOnce() -> T) -> T {
     Place::Function.of(function)
 }
 
-/// True inside [`call_in_kernel`].
+/// Returns true inside [`call_in_kernel`].
 #[inline]
 pub fn is_in_kernel() -> bool {
     PLACE.get() == Place::Kernel
 }
 
-/// True inside [`call_in_stream`].
+/// Returns true inside [`call_in_stream`].
 #[inline]
 pub fn is_in_function() -> bool {
     PLACE.get() == Place::Function
 }
 
-/// False where [`before_waiting`] refuses.
+/// Returns false if [`before_waiting`] would refuse.
 #[inline]
 pub(crate) fn may_wait() -> bool {
     PLACE.get() == Place::Program
 }
 
-/// Called before something waits.
+/// Checks that the calling thread may wait. Called before every wait.
 ///
 /// # Errors
 /// `InvalidArgument` inside [`call_in_kernel`] and [`call_in_stream`].
@@ -96,7 +96,7 @@ pub fn before_waiting(call: &'static str) -> Result<()> {
     if may_wait() { Ok(()) } else { Err(refused(call)) }
 }
 
-/// Called by what waits if it has to, so that in functions of streams it never does.
+/// Checks that the calling thread is outside host functions. Called by functions that may have to wait.
 ///
 /// # Errors
 /// `InvalidArgument` inside [`call_in_stream`].

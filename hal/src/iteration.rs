@@ -1,21 +1,20 @@
-//! Simplification of an iteration over several operands: axes in the output's memory order,
-//! adjacent axes merged, so that most operations become a walk along one axis.
+//! Simplification of an iteration over several operands. Axes are put into the output's memory order and
+//! adjacent axes are merged, so that most operations become a walk along one axis.
 
 use crate::operation::{Shape, Strides};
 use smallvec::SmallVec;
 
-/// How far the address of each operand moves, in bytes.
+/// The offset of each operand's address, in bytes.
 pub type Moves = SmallVec<[isize; 5]>;
 
-/// Sorts the axes so that the first operand (the output) is walked in its memory order,
-/// drops axes of extent one, walks an axis forwards that every operand walks backwards, and
-/// merges axes that every operand walks as one.
+/// Simplifies an iteration: sorts the axes so that the first operand (the output) is walked in its memory
+/// order, drops axes of extent one, reverses an axis that every operand walks backwards, and merges axes that
+/// every operand walks as one.
 ///
-/// Returns the new shape and, for each operand, how far its address moves (in bytes) because
-/// of reversed axes; `strides` are replaced in place. The order of the elements within the
-/// iteration changes, so only operations that do not depend on it may use this. An operand that has fewer
-/// strides than there are axes does not move along the others. Distances that do not fit wrap around, as
-/// addresses do.
+/// Returns the new shape and, for each operand, the offset of its address (in bytes) that reversed axes cause;
+/// `strides` are replaced in place. The order of the elements changes, so only operations that do not depend
+/// on it may use this. An operand with fewer strides than axes does not move along the remaining axes.
+/// Distances that do not fit wrap around, as addresses do.
 pub fn simplify(shape: &[usize], strides: &mut [Strides]) -> (Shape, Moves) {
     for operand in &mut *strides {
         operand.resize(shape.len(), 0);
@@ -28,7 +27,7 @@ pub fn simplify(shape: &[usize], strides: &mut [Strides]) -> (Shape, Moves) {
     let mut axes: Shape = Shape::new();
     let mut sorted: SmallVec<[Strides; 5]> = strides.iter().map(|_| Strides::new()).collect();
     for &axis in order.iter().filter(|&&axis| shape[axis] != 1) {
-        // Without elements there is nothing to walk, and strides may be anything.
+        // Without elements, nothing is walked and strides may have any value.
         let backwards = !shape.contains(&0)
             && strides.iter().any(|s| s[axis] < 0)
             && strides.iter().all(|s| s[axis] <= 0);
@@ -62,18 +61,18 @@ pub fn simplify(shape: &[usize], strides: &mut [Strides]) -> (Shape, Moves) {
     (axes, moved)
 }
 
-/// Returns the axes from the slowest to the fastest (numpy's order "K"): an axis lies outside another unless
-/// every operand that moves along both has the smaller stride there; the C order wins where operands disagree.
+/// Returns the axes from the slowest to the fastest (numpy's order "K"). Of two axes, the outer one has the
+/// larger stride in every operand that moves along both; where operands disagree, the C order is kept.
 pub fn memory_order(shape: &[usize], operands: &[&Strides]) -> SmallVec<[usize; 4]> {
     let mut axes: SmallVec<[usize; 4]> = (0..shape.len()).collect();
-    // None: no operand moves along both; Some(true): `inner` should lie outside `outer`.
+    // None: no operand moves along both; Some(true): `inner` should be outside `outer`.
     let should_swap = |outer: usize, inner: usize| {
         let mut verdict = None;
         if shape[outer] == 1 || shape[inner] == 1 {
             return verdict;
         }
         for strides in operands {
-            // An operand does not move along an axis that it has no stride for.
+            // An operand does not move along an axis that lacks a stride.
             let step = |axis: usize| strides.get(axis).map_or(0, |stride| stride.unsigned_abs());
             let (a, b) = (step(outer), step(inner));
             if a == 0 || b == 0 {
@@ -87,7 +86,7 @@ pub fn memory_order(shape: &[usize], operands: &[&Strides]) -> SmallVec<[usize; 
         verdict
     };
     for from in (0..axes.len()).rev() {
-        // Move the axis inwards past every axis that should lie outside it.
+        // Move the axis inwards past every axis that should be outside it.
         let moving = axes[from];
         let mut target = from;
         for place in from + 1..axes.len() {
@@ -113,7 +112,7 @@ mod tests {
         prop_oneof![any::<usize>(), proptest::sample::select(edges.to_vec())]
     }
 
-    /// The addresses of all operands at every index, in an order that depends on them only.
+    /// Returns the addresses of all operands at every index, in an order that depends only on the addresses.
     fn visited(shape: &[usize], strides: &[Strides], starts: &[isize]) -> Vec<Vec<isize>> {
         let mut all = vec![starts.to_vec()];
         for (axis, &extent) in shape.iter().enumerate() {

@@ -1,9 +1,9 @@
 //! Launching kernels with typed arguments.
 //!
-//! `kernel.launch(config, &stream, (a, &x, &mut y, n))` checks the number and the sizes of the
-//! arguments against what the driver says the kernel takes, orders the launch behind other
-//! streams' work on the same memory, and queues it. Arguments that are not one for each parameter are packed as
-//! PyCUDA packs them ([`ArgumentList::launch`]).
+//! `kernel.launch(config, &stream, (a, &x, &mut y, n))` checks the number and the sizes of the arguments against
+//! the kernel's parameters, if the driver reports them. It orders the launch after other streams' work on the same
+//! memory, and queues it. Arguments that do not correspond one to one to the parameters are packed as PyCUDA packs
+//! them ([`ArgumentList::launch`]).
 
 mod arguments;
 mod list;
@@ -17,21 +17,20 @@ pub use list::ArgumentList;
 use std::sync::Arc;
 
 impl dyn Kernel + '_ {
-    /// Queues a launch with a tuple of up to 16 arguments: numbers, [`Scalar`](crate::Scalar)s, `&array` for
-    /// one that the kernel only reads, `&mut array` for one that it writes. The launch is ordered
-    /// behind the work of other streams on the same memory, by what the references say.
+    /// Queues a launch with a tuple of up to 16 arguments: numbers, [`Scalar`](crate::Scalar)s, `&array` for an
+    /// array that the kernel only reads, `&mut array` for one that it writes. These references determine how the
+    /// launch is ordered after other streams' work on the same memory.
     ///
     /// # Errors
-    /// `InvalidArgument` if number or sizes of the arguments are not those of the kernel's
-    /// parameters, as far as the driver tells them, or if the configuration exceeds the
-    /// device's limits. Nothing is queued then.
+    /// `InvalidArgument` if the number or sizes of the arguments do not match the kernel's parameters, as far as
+    /// the driver reports them, or if the configuration exceeds the device's limits. Nothing is queued then.
     ///
     /// # Safety
-    /// - The arguments are of the types that the kernel declares.
+    /// - The arguments have the types that the kernel declares.
     /// - The kernel stays inside the arrays that they name.
-    /// - It writes no array that is passed as `&DeviceArray`: other streams may read it at the same
-    ///   time. For one that it writes there is `&mut DeviceArray`.
-    /// - `stream` and the kernel are of one device, which can access the arrays.
+    /// - The kernel writes only to arrays passed as `&mut DeviceArray`. Other streams may read those passed as
+    ///   `&DeviceArray` at the same time.
+    /// - `stream` and the kernel belong to the same device, which can access the arrays.
     pub unsafe fn launch(
         &self,
         config: LaunchConfig,
@@ -45,10 +44,10 @@ impl dyn Kernel + '_ {
     }
 }
 
-// A launch that is put together one part after the other.
+// A launch whose arguments are added one by one.
 
-/// A launch whose arguments are added one after the other, where their number is not known when the program is
-/// compiled, or a tuple of them is too long. [`dyn Kernel::launcher`](trait.Kernel.html#method.launcher) makes it.
+/// A launch whose arguments are added one by one, for a number of arguments known only at run time or too large
+/// for a tuple. [`dyn Kernel::launcher`](trait.Kernel.html#method.launcher) creates it.
 ///
 /// The arguments of a kernel, one call for each:
 ///
@@ -83,7 +82,7 @@ pub struct Launcher<'a> {
 }
 
 impl dyn Kernel + '_ {
-    /// Begins a launch of one block of one thread on a stream.
+    /// Begins a launch on a stream, by default with one block of one thread.
     pub fn launcher<'a>(&'a self, stream: &'a Arc<dyn Stream>) -> Launcher<'a> {
         Launcher {
             kernel: self,
@@ -96,7 +95,7 @@ impl dyn Kernel + '_ {
 }
 
 impl<'a> Launcher<'a> {
-    /// Sets grid, block and shared memory.
+    /// Sets the grid, the block and the shared memory.
     pub fn config(mut self, config: LaunchConfig) -> Self {
         self.config = config;
         self
@@ -108,26 +107,27 @@ impl<'a> Launcher<'a> {
         self
     }
 
-    /// Sets the number of threads of a block along x, y and z.
+    /// Sets the number of threads per block along x, y and z.
     pub fn block(mut self, block: [u32; 3]) -> Self {
         self.config.block = block;
         self
     }
 
-    /// Sets the bytes of dynamic shared memory of a block.
+    /// Sets the bytes of dynamic shared memory per block.
     pub fn shared_bytes(mut self, bytes: u32) -> Self {
         self.config.shared_bytes = bytes;
         self
     }
 
-    /// Makes all blocks run at once, so that the grid can wait for itself.
+    /// Makes all blocks run concurrently, so that the whole grid can synchronize.
     pub fn cooperative(mut self) -> Self {
         self.cooperative = true;
         self
     }
 
     /// Adds an argument: `argument(&n)` for a number, `argument(&x)` for an array that the kernel only reads,
-    /// `argument(&&mut y)` for one that it writes. What cannot be passed is an error of [`Launcher::launch`].
+    /// `argument(&&mut y)` for one that it writes. [`Launcher::launch`] returns the error if the argument cannot
+    /// be passed.
     pub fn argument(mut self, argument: &'a impl KernelArgument) -> Self {
         self.arguments = self.arguments.and_then(|mut list| {
             argument.add_to(&mut list)?;
@@ -139,7 +139,7 @@ impl<'a> Launcher<'a> {
     /// Queues the launch.
     ///
     /// # Errors
-    /// Those of `dyn Kernel::launch`.
+    /// As for `dyn Kernel::launch`.
     ///
     /// # Safety
     /// As for `dyn Kernel::launch`.
@@ -149,37 +149,37 @@ impl<'a> Launcher<'a> {
     }
 }
 
-// Where the value of an argument lies, and what it can stand for.
+// Positions and forms of the arguments' values.
 
-/// Where the value of an argument lies.
+/// The position and the form of an argument's value.
 #[derive(Clone, Copy, Debug)]
 struct Place {
-    /// Its first word; zeros follow the value.
+    /// The value's first word; zeros follow the value.
     word: u32,
     size: u16,
     form: Form,
-    /// The bytes of a number in it: those of a part of a complex number, 1 for a structure.
+    /// The bytes of a number in the value: of one part for a complex number, 1 for a structure.
     element: u8,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
-    /// Structures and arrays, which lie anywhere.
+    /// Structures and arrays, which may be at any offset.
     Bytes,
-    /// A number that is no integer, or an address.
+    /// A number that is not an integer, or an address.
     Number,
     Signed,
     Unsigned,
 }
 
 impl Place {
-    /// What its place is a multiple of where arguments are packed one behind the other.
+    /// Returns the alignment of the value when arguments are packed into one buffer.
     fn alignment(self) -> usize {
         if self.form == Form::Bytes { 1 } else { usize::from(self.element) }
     }
 
-    /// True if a parameter of `wanted` bytes at `offset`, with `room` bytes before the next one, has the value of
-    /// the integer `word` where arguments are packed one behind the other.
+    /// Returns true if a parameter of `wanted` bytes at `offset`, with `room` bytes before the next one, receives
+    /// the value of the integer `word` when arguments are packed into one buffer.
     fn stands_for(self, word: u128, wanted: Parameter, room: usize) -> bool {
         let (size, wanted_size) = (usize::from(self.size), wanted.size);
         if !matches!(self.form, Form::Signed | Form::Unsigned)
@@ -191,7 +191,7 @@ impl Place {
         }
         let negative = self.form == Form::Signed && word >> (8 * size - 1) != 0;
         if wanted_size > size {
-            // Of short numbers, only 0 is an address that a program means.
+            // The only short number that a program means as an address is 0.
             return !negative && (word == 0 || wanted.is_pointer != Some(true));
         }
         let (above, bits) = (word >> (8 * wanted_size), 8 * (size - wanted_size));

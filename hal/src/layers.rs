@@ -1,6 +1,5 @@
-//! Decorators: the same traits over an inner implementation, with an [`Interceptor`] that
-//! sees every call first. One mechanism provides fault injection, tracing and checking for every
-//! backend.
+//! Decorators: wrappers that implement the same traits and show every call to an [`Interceptor`] first. The same
+//! mechanism provides fault injection, tracing and checking for every backend.
 
 mod device;
 mod layer;
@@ -23,13 +22,13 @@ enumeration! {
 pub enum Call {
     /// Opening a device.
     OpenDevice,
-    /// Reading how much memory there is.
+    /// Reading the free and total memory.
     MemoryInfo,
-    /// Making a stream.
+    /// Creating a stream.
     CreateStream,
-    /// Making an event.
+    /// Creating an event.
     CreateEvent,
-    /// Allocating device memory, ordered with a stream or not.
+    /// Allocating device memory, stream-ordered or not.
     Allocate,
     /// Freeing device memory.
     Free,
@@ -39,7 +38,7 @@ pub enum Call {
     FreePinned,
     /// Page-locking memory of the program.
     RegisterHost,
-    /// Ending that.
+    /// Unregistering memory of the program.
     UnregisterHost,
     /// Loading a module.
     LoadModule,
@@ -47,7 +46,7 @@ pub enum Call {
     Lookup,
     /// Waiting for a device, a stream or an event.
     Synchronize,
-    /// Asking whether work has run.
+    /// Querying whether work has finished.
     Query,
     /// Recording an event.
     Record,
@@ -55,13 +54,13 @@ pub enum Call {
     WaitEvent,
     /// Reading the time between events.
     ElapsedTime,
-    /// SubmissionGuard a function of the host.
+    /// Queueing a host function.
     HostFunction,
-    /// SubmissionGuard a copy.
+    /// Queueing a copy.
     Transfer,
-    /// SubmissionGuard a fill.
+    /// Queueing a fill.
     Fill,
-    /// SubmissionGuard a builtin operation.
+    /// Queueing a builtin operation.
     Execute,
     /// Launching a kernel or a graph.
     Launch,
@@ -77,24 +76,24 @@ pub enum Call {
 }
 
 impl Call {
-    /// Returns true if the call frees or ends something: it is carried out even when it is made to
-    /// fail, as a driver that reports an earlier failure does.
+    /// Returns true if the call frees or ends something. Such a call is carried out even if it is made to fail,
+    /// like a driver's call that reports an earlier failure.
     pub const fn releases(self) -> bool {
         matches!(self, Call::Free | Call::FreePinned | Call::UnregisterHost)
     }
 }
 
-/// What a decorator does at each call.
+/// A function that runs before each decorated call.
 pub trait Interceptor: Send + Sync + Debug {
-    /// Is called before the inner call. An error is returned in place of that call's result. The caller may have
-    /// locks of the memory that the call uses: what is called here uses no device.
+    /// Runs before the inner call. If it returns an error, that error is the call's result. The caller may hold
+    /// locks of the memory that the call uses, so the implementation must not use a device.
     ///
     /// # Errors
-    /// Whatever the decorated call is to fail with.
+    /// The error with which the decorated call fails.
     fn before(&self, call: Call) -> Result<()>;
 }
 
-/// Returns the backend `inner` with an interceptor before every call of it and its objects.
+/// Returns `inner` wrapped so that `interceptor` sees every call of the backend and its objects first.
 pub fn decorate(inner: Arc<dyn Backend>, interceptor: Arc<dyn Interceptor>) -> Arc<dyn Backend> {
     Arc::new(Decorated { interceptor, inner, status: AtomicStatus::new() })
 }
@@ -108,7 +107,7 @@ impl<T: ?Sized + Debug> Debug for Decorated<T> {
 struct Decorated<T: ?Sized> {
     interceptor: Arc<dyn Interceptor>,
     inner: Arc<T>,
-    /// Of the last call, whether it was made or made to fail.
+    /// The status of the last call, real or injected.
     status: AtomicStatus,
 }
 
@@ -131,12 +130,12 @@ impl<T: ?Sized> Decorated<T> {
 
 // Fault injection: the n-th call of a kind fails with a chosen error.
 
-/// Which call is to fail, and how.
+/// The call that fails, and its error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// The kind of call.
     pub call: Call,
-    /// How many calls of that kind succeed first.
+    /// The number of calls of that kind that succeed first.
     pub after: usize,
     /// The kind of the error.
     pub kind: ErrorKind,
@@ -158,12 +157,12 @@ pub struct FaultInjector {
 }
 
 impl FaultInjector {
-    /// Returns an injector that only counts.
+    /// Returns an injector that only counts calls.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets the fault to come, or none, and starts to count from zero.
+    /// Sets the next fault, or none, and resets the counts.
     pub fn arm(&self, fault: Option<Fault>) {
         *self.lock() = State { fault, ..State::default() };
     }
@@ -173,7 +172,7 @@ impl FaultInjector {
         self.lock().calls[call as usize]
     }
 
-    /// Returns how many calls were made to fail since [`FaultInjector::arm`]: one or none.
+    /// Returns the number of calls that were made to fail since [`FaultInjector::arm`]: 0 or 1.
     pub fn injected(&self) -> usize {
         self.lock().injected
     }

@@ -1,13 +1,13 @@
 //! The vendor-neutral layer: traits, status values, dtypes, layouts, arrays and kernel
-//! specifications. It knows no backend and links nothing.
+//! specifications. It does not depend on a backend and links nothing.
 //!
 //! # Errors and statuses
 //!
-//! Every fallible call returns [`Result<T>`](Result). Programs that use `?` see an [`Error`]: its
-//! [kind](ErrorKind) to decide on, the driver's own number, the call, and a sentence.
+//! Every fallible call returns [`Result<T>`](Result). Programs that use `?` get an [`Error`] with a
+//! [kind](ErrorKind), the driver's own number, the name of the call, and a message.
 //!
-//! Programs that keep statuses, as C programs do, use [`StatusExt`] on the same results: success
-//! is a [`Status`], too.
+//! Programs that handle statuses, as C programs do, use [`StatusExt`] on the same results; success
+//! is also a [`Status`]:
 //!
 //! ```
 //! use gpuarray_hal::{Backend, Status, StatusExt};
@@ -27,8 +27,8 @@
 //! }
 //! ```
 //!
-//! A status is a vendor and a number, open to numbers that nobody has named. Numbers have the
-//! vendor's names, and those of one vendor convert to the other's:
+//! A status is a vendor and a number. Numbers without a known name are allowed. Known numbers have
+//! the vendor's names, and convert to the other vendor's numbers:
 //!
 //! ```
 //! use gpuarray_hal::{ErrorKind, Status};
@@ -42,8 +42,8 @@
 //! assert_eq!(error.kind(), ErrorKind::OutOfMemory);
 //! ```
 //!
-//! Arrays, [streams](stream::StreamCore::last_status) and [events](Event::last_status)
-//! keep the status of their last call:
+//! [Streams](stream::StreamCore::last_status), [events](Event::last_status) and arrays keep the
+//! status of their last call:
 //!
 //! ```
 //! use gpuarray_hal::{Result, Status, StatusExt, Stream};
@@ -81,7 +81,7 @@ pub mod operation;
 pub mod poison;
 pub mod process;
 pub mod random {
-    //! Random numbers on a device: generators whose states lie in device memory.
+    //! Random numbers on a device: generators whose states are in device memory.
     //!
     //! The same seeds make the same numbers on every backend, bit for bit.
 

@@ -1,8 +1,7 @@
 //! Opening vendors' shared libraries at run time.
 //!
-//! Nothing links a vendor's library: a program starts without any, and a missing file or
-//! symbol is an ordinary error. A library that was opened stays for the life of the process,
-//! because drivers do not survive `dlclose`.
+//! Nothing links a vendor's library: a program starts without any of them, and a missing file or symbol is an
+//! ordinary error. An opened library stays loaded until the process ends, because drivers do not survive `dlclose`.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::status::{Api, Status};
@@ -12,12 +11,11 @@ use std::path::{Path, PathBuf};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// Each list is complete, and never freed. A lock would be taken in a forked child by a thread that it does not have.
+/// Each list is complete and never freed. A lock could be held at a fork by a thread that the child does not have.
 static DIRECTORIES: AtomicPtr<Vec<PathBuf>> = AtomicPtr::new(ptr::null_mut());
 
-/// Adds a directory that holds Python packages, such as an entry of `sys.path`: vendors
-/// publish libraries in packages, and a Rust library cannot know where those lie. What is
-/// looked for later is looked for there too.
+/// Adds a directory of Python packages, such as an entry of `sys.path`, to later searches. Vendors publish libraries
+/// in Python packages, whose location a Rust library cannot know.
 pub fn add_search_directory(path: impl Into<PathBuf>) {
     let path = path.into();
     loop {
@@ -32,22 +30,22 @@ pub fn add_search_directory(path: impl Into<PathBuf>) {
         if stored.is_ok() {
             return;
         }
-        // SAFETY: made above, and nobody else has seen it.
+        // SAFETY: the value was boxed above, and no other thread has seen it.
         drop(unsafe { Box::from_raw(new) });
     }
 }
 
-/// Returns the directories that were added, in that order.
+/// Returns the directories that were added, in order.
 pub fn search_directories() -> Vec<PathBuf> {
     listed(DIRECTORIES.load(Ordering::Acquire))
 }
 
 fn listed(directories: *const Vec<PathBuf>) -> Vec<PathBuf> {
-    // SAFETY: what is stored is neither changed nor freed.
+    // SAFETY: a stored list is neither changed nor freed.
     unsafe { directories.as_ref() }.cloned().unwrap_or_default()
 }
 
-/// Which files may be a library, and how to say that none of them is.
+/// A search for a library: the files to try, and the error if all of them fail.
 #[derive(Clone, Debug)]
 pub struct Search {
     library: &'static str,
@@ -58,7 +56,8 @@ pub struct Search {
 }
 
 impl Search {
-    /// Returns a search for what messages call `library`. A failure is a `BackendUnavailable`.
+    /// Returns a search for the library that messages call `library`. By default, failure is a `BackendUnavailable`
+    /// error.
     pub fn new(library: &'static str) -> Self {
         Search {
             library,
@@ -69,41 +68,40 @@ impl Search {
         }
     }
 
-    /// Makes a failure an error of another kind.
+    /// Sets the kind of the error for a failed search.
     pub fn kind(mut self, kind: ErrorKind) -> Self {
         self.kind = kind;
         self
     }
 
-    /// Adds to the message of a failure what the user can do.
+    /// Adds advice for the user to the error's message.
     pub fn advice(mut self, advice: impl Into<String>) -> Self {
         self.advice = advice.into();
         self
     }
 
-    /// Returns the value of an environment variable: a path that is tried alone if it is set.
+    /// Sets a path from the environment variable `variable`. If `value` is set, no other path is tried.
     pub fn explicit(mut self, variable: &'static str, value: Option<OsString>) -> Self {
         self.explicit = value.filter(|it| !it.is_empty()).map(|it| (variable, PathBuf::from(it)));
         self
     }
 
-    /// Returns true if the user named a file, which is tried alone.
+    /// Returns true if the user named a file, which is then the only one tried.
     pub fn is_explicit(&self) -> bool {
         self.explicit.is_some()
     }
 
-    /// Adds files to try: bare names, which the loader looks for in its own directories, or
-    /// paths.
+    /// Adds files to try: bare names, which the loader searches for in its own directories, or paths.
     pub fn candidates<P: Into<PathBuf>>(mut self, paths: impl IntoIterator<Item = P>) -> Self {
         self.candidates.extend(paths.into_iter().map(Into::into));
         self
     }
 
-    /// Opens the first candidate that loads and that `accept` takes.
+    /// Opens the first candidate that loads and that `accept` accepts.
     ///
     /// # Errors
-    /// One that lists all that was tried, each with the loader's reason or the detail of
-    /// `accept`'s error. Its status is the first that a library returned, if one did.
+    /// An error that lists all attempts, each with the loader's reason or the detail of `accept`'s error. Its status
+    /// is the first one that a library returned, if any.
     ///
     /// # Safety
     /// The initialisers of the candidates may run.
@@ -150,7 +148,7 @@ impl Search {
     }
 }
 
-/// Paths behind one reason each.
+/// Reasons, each with the paths that failed for it.
 struct Tried<'a>(&'a [(String, Vec<&'a Path>)]);
 
 impl fmt::Display for Tried<'_> {
@@ -194,7 +192,7 @@ impl Library {
         }
     }
 
-    /// Returns the candidate that it was opened as.
+    /// Returns the candidate under which the library was opened.
     pub fn path(&self) -> &'static Path {
         self.path
     }
@@ -206,7 +204,7 @@ impl Library {
         NonNull::new(*symbol.ok()?)
     }
 
-    /// Returns the file that the loader found the library in, by one of its symbols.
+    /// Returns the file from which the loader loaded the library, found through one of its symbols.
     pub fn file(&self, symbol: &str) -> Option<PathBuf> {
         if self.path.is_absolute() {
             return Some(self.path.to_owned());
@@ -214,13 +212,13 @@ impl Library {
         file_of(self.address(symbol)?)
     }
 
-    /// Starts to look for its symbols.
+    /// Begins to look up symbols.
     pub fn symbols(self) -> Symbols {
         Symbols { library: self, missing: Vec::new() }
     }
 }
 
-/// The loader's words without the path in front.
+/// Returns the loader's message without the path at its start.
 fn reason(path: &Path, error: &libloading::Error) -> String {
     let text = match std::error::Error::source(error) {
         Some(source) => source.to_string(),
@@ -237,8 +235,8 @@ fn without(prefix: &str, text: &str) -> String {
 fn file_of(address: NonNull<c_void>) -> Option<PathBuf> {
     use std::os::unix::ffi::OsStringExt;
     let mut information = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: dladdr writes through a valid pointer; zeros are null pointers. The name lives
-    // as long as the library, which is never unloaded.
+    // SAFETY: dladdr writes through a valid pointer, and all-zero bytes are null pointers. The name lives as long as
+    // the library, which is never unloaded.
     let name = unsafe {
         if libc::dladdr(address.as_ptr(), information.as_mut_ptr()) == 0 {
             return None;
@@ -257,7 +255,7 @@ fn file_of(_: NonNull<c_void>) -> Option<PathBuf> {
     None
 }
 
-/// The symbols of a library, with a list of those that are missing.
+/// The symbols of a library, and a list of the missing ones.
 #[derive(Debug)]
 pub struct Symbols {
     library: Library,
@@ -265,11 +263,11 @@ pub struct Symbols {
 }
 
 impl Symbols {
-    /// Returns the function `name`. A missing one is `None`, and named by [`Symbols::complete`]:
-    /// look for all first.
+    /// Looks up the function `name`. If it is missing, returns `None`, and [`Symbols::complete`] then names it. So
+    /// look up all functions first.
     ///
     /// # Safety
-    /// `F` is a pointer to a function of the type that the library has under this name.
+    /// `F` is a function pointer with the type that the library's function of this name has.
     pub unsafe fn required<F: Copy>(&mut self, name: &str) -> Option<F> {
         // SAFETY: the caller's promise.
         let function = unsafe { self.optional(name) };
@@ -279,18 +277,18 @@ impl Symbols {
         function
     }
 
-    /// Returns the function `name`; missing is no error.
+    /// Looks up the function `name`, which may be missing.
     ///
     /// # Safety
     /// As for [`Symbols::required`].
     pub unsafe fn optional<F: Copy>(&self, name: &str) -> Option<F> {
         const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
         let address = self.library.address(name)?;
-        // SAFETY: a pointer to a function is an address; the caller's promise is its type.
+        // SAFETY: a function pointer is an address; the caller promises its type.
         Some(unsafe { std::mem::transmute_copy(&address) })
     }
 
-    /// Returns the table made of the symbols that were looked for, if none of them is missing.
+    /// Returns the table made of the symbols that were looked up, if none of them is missing.
     ///
     /// # Errors
     /// A `BackendUnavailable` that names the library and all missing symbols.
@@ -310,7 +308,7 @@ mod tests {
     type Unary = unsafe extern "C" fn(c_double) -> c_double;
 
     fn open(search: &Search) -> Result<Library> {
-        // SAFETY: the C library's mathematics has no initialisers that matter.
+        // SAFETY: the initialisers of the C mathematics library are harmless.
         unsafe { search.open(Ok) }
     }
 
@@ -322,11 +320,11 @@ mod tests {
         assert!(library.file("cos").expect("a file").ends_with("libm.so.6"));
         assert!(library.file("cos").expect("a file").is_absolute());
         let mut symbols = library.symbols();
-        // SAFETY: the type of cos, and of nothing.
+        // SAFETY: the type of `cos`; `nothing` does not exist.
         let (cos, none) =
             unsafe { (symbols.required::<Unary>("cos"), symbols.optional::<Unary>("nothing")) };
         let cos = symbols.complete(cos).expect("cos");
-        // SAFETY: cos has no preconditions.
+        // SAFETY: `cos` does not have preconditions.
         assert_eq!(unsafe { cos(0.0) }, 1.0);
         assert!(none.is_none());
     }

@@ -1,8 +1,8 @@
-//! Mutexes with a place in the order in which locks are taken, which debug builds check.
+//! Mutexes with a rank in a global lock order, which debug builds check.
 //!
-//! A thread that has a lock takes further ones of a higher rank only, so no two threads wait for
-//! each other. Locks of one rank, of which a thread takes several, are taken in the order of the
-//! addresses of what they protect. What each rank protects is in `docs/lifetimes.md`.
+//! A thread that holds a lock only takes further locks of a higher rank, so no two threads deadlock. If a thread
+//! takes several locks of one rank, it takes them in the order of the addresses of the protected objects.
+//! `docs/lifetimes.md` lists what each rank protects.
 
 use crate::poison::Unpoisoned as _;
 use crate::process::{self, ProcessRwLock};
@@ -10,62 +10,60 @@ use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Mutex, MutexGuard, RwLockReadGuard, RwLockWriteGuard};
 
-/// One launch of a graph at a time.
+/// Launching a graph, one launch at a time.
 pub const LAUNCHING: u8 = 1;
-/// Uses of one shared memory are ordered and queued. An operation on several memories has the locks
-/// of all.
+/// Ordering and queueing uses of one shared memory. An operation on several memory objects holds the locks of all.
 pub const ORDERING: u8 = 2;
-/// Streams are made to wait for each other; alone: a capture begins or ends.
+/// Making streams wait for each other. Held exclusively to begin or end a capture.
 pub const CAPTURING: u8 = 3;
-/// A builtin kernel is compiled or loaded; products of matrices are queued by the vendor's library.
+/// Compiling or loading a builtin kernel; queueing matrix products by the vendor's library.
 pub const LOADING: u8 = 4;
-/// A stream's freed blocks are given back on the stream.
+/// Returning a stream's freed blocks on the stream.
 pub const GIVING_BACK: u8 = 5;
-/// A capture begins, or something is done that no capture may begin beside.
+/// Beginning a capture, or an action during which no capture may begin.
 pub const BEGINNING: u8 = 6;
-/// A context is opened or reset.
+/// Opening or resetting a context.
 pub const OPENING: u8 = 7;
-/// The driver's pool is made.
+/// Creating the driver's pool.
 pub const POOL: u8 = 8;
-/// An event is recorded, or a stream made to wait for it.
+/// Recording an event, or making a stream wait for it.
 pub const MARKING: u8 = 9;
-/// The driver adds something to a capture, or ends one.
+/// Adding something to a driver's capture, or ending one.
 pub const ADDING: u8 = 10;
-/// The driver is asked about a capture, or begins or ends one.
+/// Asking the driver about a capture, or beginning or ending one.
 pub const ASKING: u8 = 11;
-/// The captures under way.
+/// The captures in progress.
 pub const CAPTURES: u8 = 12;
 /// The memory of one capture.
 pub const KEPT: u8 = 13;
-/// Lists and counts, under which nothing else is called.
+/// Lists and counts. Nothing else is called while this lock is held.
 pub const LEAF: u8 = 14;
 
-/// A mutex of a rank.
+/// A mutex with a rank.
 #[derive(Debug, Default)]
 pub struct Ranked<T, const RANK: u8>(Mutex<T>);
 
 impl<T, const RANK: u8> Ranked<T, RANK> {
-    /// Returns a mutex of the value.
+    /// Returns a mutex that protects `value`.
     pub const fn new(value: T) -> Self {
         Ranked(Mutex::new(value))
     }
 
-    /// Locks. What the locks protect is valid after every step, so a panic elsewhere spoils
-    /// nothing.
+    /// Locks the mutex. The protected value is valid after every step, so a panic elsewhere does not poison it.
     #[inline]
     pub fn lock(&self) -> RankedGuard<'_, T> {
         self.lock_at(0)
     }
 
-    /// Locks, where a thread takes several locks of the rank: each at a greater address than those
-    /// that it has.
+    /// Locks one of several mutexes of the same rank, each at a greater address than the ones that the thread
+    /// already holds.
     #[inline]
     pub fn lock_at(&self, address: usize) -> RankedGuard<'_, T> {
         let held = Held::new(RANK, address);
         RankedGuard { guard: self.0.lock().unpoisoned(), _held: held }
     }
 
-    /// Locks if nobody else has; waits for nobody, so in any order.
+    /// Locks the mutex if it is free. This never waits, so any lock order is allowed.
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         match self.0.try_lock() {
             Ok(guard) => Some(guard),
@@ -74,13 +72,13 @@ impl<T, const RANK: u8> Ranked<T, RANK> {
         }
     }
 
-    /// Returns the value, which nobody else can lock.
+    /// Returns the value; the exclusive borrow guarantees that no one else holds the lock.
     pub fn get_mut(&mut self) -> &mut T {
         self.0.get_mut().unpoisoned()
     }
 }
 
-/// The value, until the guard is dropped.
+/// Access to the value until the guard is dropped.
 #[derive(Debug)]
 pub struct RankedGuard<'a, T> {
     guard: MutexGuard<'a, T>,
@@ -103,11 +101,11 @@ impl<T> DerefMut for RankedGuard<'_, T> {
 
 static CAPTURES_CHANGE: ProcessRwLock = ProcessRwLock::new();
 
-/// No capture begins or ends meanwhile; other threads may have the same.
+/// A shared lock: no capture begins or ends while any thread holds it.
 #[derive(Debug)]
 pub(crate) struct NoCaptureBegins {
-    /// `None` for a handler of a signal that has interrupted a kernel of its thread, under this lock. It cannot lock
-    /// behind a capture that waits to begin, for that waits for the kernel.
+    /// `None` in a signal handler that has interrupted a kernel of this thread, which already holds the lock.
+    /// Locking again could deadlock: a capture that waits to begin waits for the kernel.
     _own: Option<(RwLockReadGuard<'static, ()>, OfThread, Held)>,
 }
 
@@ -120,12 +118,12 @@ impl NoCaptureBegins {
         NoCaptureBegins { _own: (!OfThread::is_there()).then(lock) }
     }
 
-    /// True if this thread has the lock.
+    /// Returns true if this thread holds the lock.
     pub(crate) fn is_of_thread() -> bool {
         OfThread::is_there()
     }
 
-    /// Locks if no thread would have to be waited for.
+    /// Locks without waiting for other threads; `None` if that is impossible.
     pub(crate) fn try_lock() -> Option<NoCaptureBegins> {
         if OfThread::is_there() {
             return Some(NoCaptureBegins { _own: None });
@@ -137,11 +135,11 @@ impl NoCaptureBegins {
 }
 
 thread_local! {
-    /// The process in which this thread has [`NoCaptureBegins`]: a forked child does not.
+    /// The process in which this thread holds [`NoCaptureBegins`]. A forked child does not hold it.
     static NO_CAPTURE_BEGINS: Cell<Option<u32>> = const { Cell::new(None) };
 }
 
-/// Says that this thread has [`NoCaptureBegins`], until it is dropped.
+/// Marks that this thread holds [`NoCaptureBegins`], until it is dropped.
 #[derive(Debug)]
 struct OfThread;
 
@@ -163,8 +161,8 @@ impl Drop for OfThread {
     }
 }
 
-/// No stream is made to wait for another meanwhile: what is asked of a stream to order work behind
-/// it would end a capture that had begun in between.
+/// An exclusive lock: no stream is made to wait for another while it is held. Otherwise, calls that order work on a
+/// stream could end a capture that began in between.
 #[derive(Debug)]
 pub struct NothingOrdered {
     _guard: RwLockWriteGuard<'static, ()>,
@@ -172,7 +170,7 @@ pub struct NothingOrdered {
 }
 
 impl NothingOrdered {
-    /// Locks when no stream is being made to wait for another. The caller has no lock of this crate's
+    /// Waits until no stream is being made to wait for another, and locks. The caller holds no lock of this crate's
     /// memory.
     pub(crate) fn lock() -> NothingOrdered {
         let held = Held::new(CAPTURING, 0);
@@ -180,7 +178,7 @@ impl NothingOrdered {
     }
 }
 
-/// Says that this thread has a lock, or waits for it.
+/// Marks that this thread holds a lock or waits for it.
 #[derive(Debug)]
 struct Held {
     #[cfg(debug_assertions)]
@@ -189,7 +187,8 @@ struct Held {
 
 #[cfg(debug_assertions)]
 thread_local! {
-    /// Rank and address of the locks that this thread holds, and the process in which: a forked child holds none.
+    /// Rank and address of the locks that this thread holds, and the process id at the time. A forked child holds
+    /// none.
     static HELD: std::cell::RefCell<(u32, Vec<(u8, usize)>)> = const {
         std::cell::RefCell::new((0, Vec::new()))
     };
@@ -224,7 +223,7 @@ impl Held {
 #[cfg(debug_assertions)]
 impl Drop for Held {
     fn drop(&mut self) {
-        // Locks may be used while the thread's locals are taken down.
+        // Locks may be used while the thread's locals are being destroyed.
         let _ = HELD.try_with(|held| {
             let (_, held) = &mut *held.borrow_mut();
             if let Some(position) = held.iter().rposition(|other| *other == self.place) {
@@ -247,7 +246,7 @@ mod tests {
             let first = USE.lock();
             let second = KEEP.lock();
             assert_eq!((*first, *second), (1, 2));
-            // In any order again.
+            // In any order.
             drop(first);
             drop(second);
         }
@@ -262,7 +261,7 @@ mod tests {
                 drop(USE.lock());
             });
             assert!(twice.is_err(), "a thread would wait for itself");
-            // What was held is held no longer.
+            // The locks above have been released.
             drop(USE.lock());
         }
     }

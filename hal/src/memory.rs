@@ -1,5 +1,4 @@
-//! Memory as objects: allocations that free themselves, in the order of the work that uses
-//! them.
+//! Memory as objects: allocations that are freed automatically, in the order of the work that uses them.
 
 mod access;
 mod address_lease;
@@ -39,8 +38,8 @@ use usage::Usage;
 
 static LAST_FAILED_FREE: AtomicStatus = AtomicStatus::new();
 
-/// Returns the status of the last free that failed while an object was dropped; success if there
-/// was none. Such a failure is in the log, too.
+/// Returns the status of the last free that failed while an object was dropped; success if none failed. Such failures
+/// are also logged.
 pub fn last_failed_free() -> Status {
     LAST_FAILED_FREE.load()
 }
@@ -52,24 +51,24 @@ fn note_failed_free(what: &str, result: Result<()>) {
     }
 }
 
-/// Who owns the bytes.
+/// The owner of the bytes.
 enum Owner {
     /// This object, which allocated them with [`Stream::allocate`](crate::stream::StreamCore::allocate).
     Stream,
     /// This object, which allocated them with [`Device::allocate`].
     Device,
-    /// Another library or object, which keeps them as long as this value lives.
+    /// Another library or object, which keeps them allocated while this value lives.
     External(Box<dyn Any + Send + Sync>),
-    /// The memory that this is a part of. It orders the uses of all its parts.
+    /// The memory that this object is a part of. It orders the uses of all its parts.
     Whole(Arc<DeviceMemory>),
 }
 
-/// Allocates the memory of an array's results, in place of the stream.
+/// An allocator for the results of an array's operations, instead of the stream.
 ///
-/// [`DevicePool`] implements it; programs implement it for pools of their own. `Array::with_allocator` sets it. Every
-/// operation on that array calls it for its result, which has the same allocator.
+/// [`DevicePool`] implements it; programs implement it for their own pools. `Array::with_allocator` sets it. Every
+/// operation on that array calls it for its result, which inherits the allocator.
 ///
-/// Results of two steps take turns in one block of a pool:
+/// The results of two steps reuse one block of a pool:
 ///
 /// ```
 /// use gpuarray::{DeviceArray, memory::{Allocator, DevicePool}};
@@ -91,19 +90,18 @@ enum Owner {
 ///
 /// # Safety
 /// Each [`DeviceMemory`] that [`Allocator::allocate`] returns
-/// - is memory of the device that was asked for, of at least as many bytes as were asked for;
-/// - stays allocated until the object is dropped or released, and the work that was ordered by the
-///   object until then has run;
-/// - shares no byte with another live `DeviceMemory`, nor with anything else that is accessed
-///   meanwhile in another way than through this object.
+/// - is memory of the requested device, with at least the requested number of bytes;
+/// - stays allocated until the object is dropped or released and the work that was ordered by it before then has run;
+/// - shares no byte with another live `DeviceMemory`, nor with anything that is accessed in another way than through
+///   this object.
 ///
-/// The same object may be returned again: its uses are ordered, and an operation refuses a result
-/// that overlaps one of its operands.
+/// The same object may be returned again: its uses are ordered, and an operation refuses a result that overlaps one of
+/// its operands.
 pub unsafe trait Allocator: Send + Sync + fmt::Debug {
     /// Returns memory of at least `bytes` bytes for work on `stream`, a stream of `device`.
     ///
     /// # Errors
-    /// Whatever the allocator fails with; the operation fails with the same.
+    /// The allocator's own; the operation fails with the same error.
     fn allocate(
         &self,
         device: &Arc<dyn Device>,
@@ -112,11 +110,11 @@ pub unsafe trait Allocator: Send + Sync + fmt::Debug {
     ) -> Result<Arc<DeviceMemory>>;
 }
 
-/// An allocation of device memory that knows which streams use it.
+/// An allocation of device memory that tracks which streams use it.
 ///
-/// Uses on several streams are ordered with events. A stream that reads waits for the stream that
-/// wrote last. A stream that writes waits for all that have used the memory since. The memory is
-/// freed behind the last use, on a stream of its own device. The host does not wait for any of this.
+/// Uses on several streams are ordered with events. A stream that reads waits for the last stream that wrote. A stream
+/// that writes waits for all streams that have used the memory since. The memory is freed after the last use, on a
+/// stream of its own device. The host does not wait for any of this.
 ///
 /// Bytes that become an array, and are freed with its last view:
 ///
@@ -156,29 +154,29 @@ impl fmt::Debug for DeviceMemory {
 }
 
 impl DeviceMemory {
-    /// Allocates `bytes` bytes in the order of `stream`, and frees them in the order of their uses.
-    /// No memory is allocated for zero bytes; the address is 0 then.
+    /// Allocates `bytes` bytes in the order of `stream`, and frees them in the order of their uses. Zero bytes allocate
+    /// nothing and have the address 0.
     ///
     /// # Errors
-    /// `OutOfMemory` that says how many bytes were requested, are in use and are available;
-    /// `InvalidArgument` if the stream is of another device.
+    /// `OutOfMemory` with the bytes that were requested, are in use and are available; `InvalidArgument` if the stream
+    /// belongs to another device.
     pub fn for_stream(
         device: &Arc<dyn Device>,
         stream: &Arc<dyn Stream>,
         bytes: usize,
     ) -> Result<DeviceMemory> {
         same_device(device, stream.as_ref())?;
-        // SAFETY: the line before.
+        // SAFETY: checked on the line above.
         unsafe { Self::on_own_stream(device, stream, bytes) }
     }
 
-    /// Does what [`DeviceMemory::for_stream`] documents, for a stream known to be of the device.
+    /// Like [`DeviceMemory::for_stream`], for a stream known to belong to the device.
     ///
     /// # Errors
-    /// Those of [`DeviceMemory::for_stream`].
+    /// As for [`DeviceMemory::for_stream`].
     ///
     /// # Safety
-    /// The stream is one of `device`.
+    /// `stream` belongs to `device`.
     #[inline]
     pub unsafe fn on_own_stream(
         device: &Arc<dyn Device>,
@@ -189,11 +187,10 @@ impl DeviceMemory {
         Ok(Self::new(device, stream, address, bytes, Owner::Stream))
     }
 
-    /// Does what [`DeviceMemory::on_own_stream`] documents, and the bytes are zero; `None` where the stream would
-    /// have to fill them.
+    /// Like [`DeviceMemory::on_own_stream`], with all bytes zero; `None` if the stream would have to fill them.
     ///
     /// # Errors
-    /// Those of [`DeviceMemory::for_stream`].
+    /// As for [`DeviceMemory::for_stream`].
     ///
     /// # Safety
     /// As for [`DeviceMemory::on_own_stream`].
@@ -206,24 +203,23 @@ impl DeviceMemory {
         Ok(address.map(|address| Self::new(device, stream, address, bytes, Owner::Stream)))
     }
 
-    /// Allocates memory that every stream can use at once, and that other processes can open if the
-    /// device shares memory ([`Device::allocate`]). Freeing it waits for the device's work.
+    /// Allocates memory that every stream can use immediately, and that other processes can open if the device can
+    /// share memory ([`Device::allocate`]). Freeing it waits for the device's work.
     ///
     /// # Errors
-    /// Those of [`DeviceMemory::for_stream`].
+    /// As for [`DeviceMemory::for_stream`].
     pub fn plain(device: &Arc<dyn Device>, bytes: usize) -> Result<DeviceMemory> {
         let stream = device.default_stream();
         let address = if bytes == 0 { 0 } else { device.allocate(bytes)? };
         Ok(Self::new(device, &stream, address, bytes, Owner::Device))
     }
 
-    /// Returns an object for `bytes` bytes at `address` that another library or object allocated.
-    /// `owner` is dropped once the work that uses the memory through this object is queued, not
-    /// before.
+    /// Returns an object for `bytes` bytes at `address` that another library or object allocated. `owner` is dropped
+    /// only after the work that uses the memory through this object is queued.
     ///
     /// # Safety
-    /// The range is device memory of `device` and stays allocated until `owner` is dropped and the
-    /// work queued until then has run.
+    /// The range is device memory of `device`. It stays allocated until `owner` is dropped and the work queued until
+    /// then has run.
     pub unsafe fn from_raw_parts(
         device: &Arc<dyn Device>,
         address: u64,
@@ -253,13 +249,13 @@ impl DeviceMemory {
         }
     }
 
-    /// Returns the bytes of a range as an object of their own. Its uses are ordered with those of this memory, and
-    /// with those of other parts that share a byte with it; parts without a common byte are used at the same time.
-    /// The memory is freed behind the uses of all, and [`DeviceMemory::release`] and [`DeviceMemory::reissue`] of it end
-    /// the uses of its parts.
+    /// Returns a range of the bytes as a separate object. Its uses are ordered with uses of this memory, and with uses
+    /// of other parts that share a byte with it. Parts that do not overlap are used concurrently. The memory is freed
+    /// after the uses of all parts. Calling [`DeviceMemory::release`] or [`DeviceMemory::reissue`] on it also ends the
+    /// uses of its parts.
     ///
     /// # Errors
-    /// `IndexOutOfRange` unless the range lies in the memory.
+    /// `IndexOutOfRange` unless the range is inside the memory.
     pub fn part(self: &Arc<Self>, bytes: Range<usize>) -> Result<DeviceMemory> {
         if bytes.start > bytes.end || bytes.end > self.bytes {
             let detail =
@@ -268,7 +264,7 @@ impl DeviceMemory {
         }
         let whole = Self::whole_of(self);
         let usage = Usage::new(self.usage.allocation_stream().clone());
-        // It has no fast path, and nothing to free.
+        // A part does not use the fast path, and frees nothing.
         usage.abandon();
         Ok(DeviceMemory {
             device: self.device.clone(),
@@ -289,7 +285,7 @@ impl DeviceMemory {
         }
     }
 
-    /// The memory that knows the uses of this one.
+    /// Returns the memory that tracks the uses of this one.
     #[inline]
     fn whole(&self) -> &DeviceMemory {
         match &self.owner {
@@ -298,7 +294,7 @@ impl DeviceMemory {
         }
     }
 
-    /// The bytes of the whole that a use concerns.
+    /// Returns the range of the whole memory that a use concerns.
     fn bytes_of_whole(&self) -> Bytes {
         match &self.owner {
             Owner::Whole(whole) => {
@@ -309,12 +305,14 @@ impl DeviceMemory {
         }
     }
 
-    /// True if a use of one may concern a byte of the other.
+    /// Returns true if uses of the two objects may share a byte.
     fn shares_bytes(&self, other: &DeviceMemory) -> bool {
         let (a, b) = (self.bytes_of_whole(), other.bytes_of_whole());
         std::ptr::eq(self.whole(), other.whole()) && a.start.max(b.start) < a.end.min(b.end)
     }
 
+    /// Refuses a part of a memory.
+    ///
     /// # Errors
     /// `Unsupported` for a part.
     fn check_whole(&self, call: &'static str) -> Result<()> {
@@ -338,7 +336,7 @@ impl DeviceMemory {
         self.usage.allocation_stream()
     }
 
-    /// Returns the base address; 0 if the allocation has no bytes.
+    /// Returns the base address; 0 if the allocation is empty.
     pub fn address(&self) -> u64 {
         self.address
     }
@@ -356,19 +354,18 @@ impl DeviceMemory {
         }
     }
 
-    /// Frees the memory now, in the order of the work that uses it, although the object lives on.
-    /// Later uses return `InvalidHandle`. While a graph uses the memory it stays allocated, and is
-    /// freed with the graph.
+    /// Frees the memory now, in the order of the work that uses it, although the object still exists. Later uses return
+    /// `InvalidHandle`. If a graph uses the memory, it stays allocated and is freed with the graph.
     ///
     /// # Errors
-    /// `InvalidHandle` if it was freed already, or while an [`AddressLease`] lives; the driver's
-    /// error if the free failed; `Unsupported` for a part of a memory.
+    /// `InvalidHandle` if the memory was already freed, or while an [`AddressLease`] lives; the driver's error if the
+    /// free failed; `Unsupported` for a part of a memory.
     pub fn release(&self) -> Result<()> {
         self.check_whole("release")?;
         self.usage.before_retiring()?;
         self.end_holds()?;
         if self.is_out_of_reach() {
-            // Before any lock, which a thread of the parent may have held at a fork.
+            // Before any lock: a thread of the parent may have held it at a fork.
             self.usage.abandon();
             return Ok(());
         }
@@ -387,20 +384,19 @@ impl DeviceMemory {
         note_failed_free("device memory", stream.and_then(|stream| self.free(stream.as_ref())));
     }
 
-    /// Returns true while a graph that was captured with this memory lives. The memory then stays
-    /// allocated, even if it is released.
+    /// Returns true while a graph that was captured with this memory lives. The memory then stays allocated, even after
+    /// a release.
     pub fn is_held_by_graph(&self) -> bool {
         self.whole().usage.is_held_by_graph()
     }
 
-    /// Returns the same memory as a new object, whose uses are ordered behind all work queued so
-    /// far. The old object is then as after [`DeviceMemory::release`]. So a pool can hand the
-    /// memory out anew although something still refers to the old object. Returns `None` if a graph
-    /// uses the memory: then it is freed with the graph.
+    /// Returns the same memory as a new object, whose uses are ordered after all work queued so far. The old object is
+    /// then released, as by [`DeviceMemory::release`]. A pool uses this to hand out memory again although the old
+    /// object is still referenced. Returns `None` if a graph uses the memory, which is then freed with the graph.
     ///
     /// # Errors
-    /// `InvalidHandle` if it was freed already, or while an [`AddressLease`] lives; `Unsupported`
-    /// for memory that another library allocated, and for a part of a memory.
+    /// `InvalidHandle` if the memory was already freed, or while an [`AddressLease`] lives; `Unsupported` for memory
+    /// that another library allocated, and for a part of a memory.
     pub fn reissue(&self) -> Result<Option<DeviceMemory>> {
         let owner = match self.owner {
             Owner::Stream => Owner::Stream,
@@ -432,26 +428,23 @@ impl DeviceMemory {
         }))
     }
 
-    /// Returns true if freeing the memory waits for the device's work, as with memory of
-    /// [`DeviceMemory::plain`].
+    /// Returns true if freeing the memory waits for the device's work, as for memory from [`DeviceMemory::plain`].
     pub fn waits_when_freed(&self) -> bool {
         matches!(self.whole().owner, Owner::Device)
     }
 
-    /// Returns a stream such that work queued on it from now on may read and write the memory: the
-    /// stream of the last write, which first waits for the reads since.
+    /// Returns a stream on which work queued from now on may read and write the memory: the stream of the last write,
+    /// which first waits for the reads since.
     ///
     /// # Errors
-    /// `InvalidHandle` if the memory was freed; the driver's error if streams cannot be made to
-    /// wait.
+    /// `InvalidHandle` if the memory was freed; the driver's error if streams cannot be made to wait.
     pub fn stream_in_order(self: &Arc<Self>) -> Result<Arc<dyn Stream>> {
         let writer = self.whole().usage.writer()?;
         AccessGuard::acquire(&writer, &[(self, Access::Write)])?;
         Ok(writer)
     }
 
-    /// Returns true if no stream but `stream` has used the memory. A use on `stream` then waits for
-    /// no other.
+    /// Returns true if no stream except `stream` has used the memory. A use on `stream` then does not wait.
     #[inline]
     pub fn is_used_only_on(&self, stream: &dyn Stream) -> bool {
         self.whole().usage.sole_stream().is_some_and(|only| only.id() == stream.id())
@@ -465,7 +458,7 @@ impl DeviceMemory {
     /// Checks that the memory can still be used.
     ///
     /// # Errors
-    /// `InvalidHandle` if it was freed, or a reset of the device took it.
+    /// `InvalidHandle` if the memory was freed, or destroyed by a reset of the device.
     pub fn check(&self) -> Result<()> {
         if self.is_gone() {
             return Err(usage::lost(self));
@@ -473,20 +466,20 @@ impl DeviceMemory {
         if self.whole().usage.is_retired() { Err(usage::freed(self)) } else { Ok(()) }
     }
 
-    /// True if a reset of the device took the memory.
+    /// Returns true if a reset of the device destroyed the memory.
     #[inline]
     fn is_gone(&self) -> bool {
         self.device.epoch() != self.epoch
     }
 
-    /// True if a parent process allocated the memory.
+    /// Returns true if a parent process allocated the memory.
     #[inline]
     fn is_inherited(&self) -> bool {
         self.generation != process::generation()
     }
 
-    /// Refuses plain memory of a parent process: where processes can share it, both have the same bytes, and the
-    /// parent may have given them to others since.
+    /// Refuses plain memory of a parent process. If processes can share it, both see the same bytes, and the parent may
+    /// have reused them for something else.
     ///
     /// # Errors
     /// `InvalidHandle`.
@@ -509,12 +502,12 @@ impl DeviceMemory {
         ))
     }
 
-    /// True if nothing may be freed any longer.
+    /// Returns true if nothing may be freed any longer.
     fn is_out_of_reach(&self) -> bool {
         process::is_exiting() || self.is_inherited() || self.is_gone()
     }
 
-    /// Moves the memory to another object; this one is as after [`DeviceMemory::release`].
+    /// Moves the memory to another object, and leaves this one as after [`DeviceMemory::release`].
     fn take(&mut self) -> DeviceMemory {
         let empty = Usage::new(self.usage.allocation_stream().clone());
         empty.abandon();
@@ -535,8 +528,8 @@ impl DeviceMemory {
             return Ok(());
         }
         match self.owner {
-            // SAFETY: address and size are those of one allocation; `retire` returns the
-            // stream of the last write, ordered behind all other uses, and succeeds once.
+            // SAFETY: address and size belong to one allocation. `retire` succeeds only once, and returns the stream of
+            // the last write, ordered after all other uses.
             Owner::Stream => unsafe { stream.free(self.address, self.bytes) },
             // SAFETY: as above; the device waits for the work that uses the memory.
             Owner::Device => unsafe { self.device.free(self.address, self.bytes) },
@@ -555,7 +548,7 @@ impl Drop for DeviceMemory {
         }
         let result = match self.usage.sole_stream() {
             Some(stream) => self.free(stream),
-            // Other threads may use it, and wait for the guard that this one has.
+            // Other threads may use the memory and wait for the guard that this thread holds.
             None if !usage::may_wait_for_uses() => return leave(self.device.id(), self.take()),
             None => self.release(),
         };

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// The code that a module is made from.
 ///
-/// A kernel from the text of a program, which the device's own compiler compiles:
+/// A kernel from source text, which the device's own compiler compiles:
 ///
 /// ```
 /// use gpuarray::{LoadOptions, ModuleSource};
@@ -35,18 +35,18 @@ pub enum ModuleSource<'a> {
     Source {
         /// The text.
         text: &'a str,
-        /// The name that messages of the compiler show.
+        /// The name that the compiler's messages show.
         name: &'a str,
         /// Options of the compiler.
         options: &'a [&'a str],
     },
     /// Code for the device: a cubin, fatbin, PTX text or code object.
     Image(&'a [u8]),
-    /// A file with such code.
+    /// A file that contains such code.
     File(&'a Path),
 }
 
-/// The text that a module was compiled from, and the options that it was compiled with.
+/// The text that a module was compiled from, and the compiler options.
 ///
 /// ```
 /// use gpuarray::{LoadOptions, ModuleSource};
@@ -82,8 +82,8 @@ impl SourceText {
 /// Returns the bytes of a file with code.
 ///
 /// # Errors
-/// The status `FILE_NOT_FOUND` if there is no such file, `InvalidArgument` if it cannot be read or is no regular
-/// file: a pipe or a device may have no end.
+/// The status `FILE_NOT_FOUND` if the file does not exist; `InvalidArgument` if it cannot be read or is not a regular
+/// file, since a pipe or a device may never end.
 pub fn file_bytes(path: &Path) -> Result<Vec<u8>> {
     read_regular(path).map_err(|error| {
         let detail = format!("file {}: {error}", path.display());
@@ -107,7 +107,7 @@ pub fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::OpenOptionsExt as _;
-        // Nobody waits for the other end of a pipe.
+        // Opening a pipe must not wait for its other end.
         options.custom_flags(libc::O_NONBLOCK);
     }
     let mut file = options.open(path)?;
@@ -141,9 +141,9 @@ pub fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LoadOptions {
-    /// The largest number of registers of a thread; `None` for the driver's choice.
+    /// The maximum number of registers per thread; `None` for the driver's choice.
     pub max_registers: Option<u32>,
-    /// The level of optimisation, from 0 to 4; `None` for the driver's default, 4.
+    /// The optimisation level, from 0 to 4; `None` for the driver's default, 4.
     pub optimization_level: Option<u32>,
     /// True to generate information for a debugger.
     pub debug: bool,
@@ -160,7 +160,7 @@ setters! {
 
 /// One input of [`Device::link`](crate::Device::link).
 ///
-/// Two inputs for a linker, which the host does not have:
+/// Two inputs for a linker, which the host lacks:
 ///
 /// ```
 /// use gpuarray::{ErrorKind, LinkInput, LinkKind, LoadOptions};
@@ -188,7 +188,7 @@ pub struct LinkInput<'a> {
 
 /// The forms of code that a linker accepts (`CUjitInputType`).
 ///
-/// The form of a file by its name:
+/// The form of a file, by its name:
 ///
 /// ```
 /// use gpuarray::LinkKind;
@@ -214,19 +214,19 @@ pub enum LinkKind {
     Cubin,
     /// PTX text.
     Ptx,
-    /// Several of them for several devices.
+    /// A fat binary: code for several devices.
     Fatbin,
     /// An object file with device code.
     Object,
-    /// An archive of those.
+    /// An archive of object files.
     Library,
 }
 
 /// Loaded code. It is unloaded when the module and all its kernels have been dropped
 /// (`cuModuleUnload`, `hipModuleUnload`).
 ///
-/// Programs get one from [`Device::load_module`](crate::Device::load_module), take kernels out of it by name, and
-/// seldom need it afterwards. Backends that run programs' kernels implement the trait; others leave it out.
+/// Programs get a module from [`Device::load_module`](crate::Device::load_module), look up kernels in it by name, and
+/// seldom need it afterwards. Only backends that run programs' kernels implement the trait.
 ///
 /// A kernel and a variable of the same code:
 ///
@@ -252,23 +252,22 @@ pub trait Module: Send + Sync + Debug {
     /// Returns the kernel with a name (`cuModuleGetFunction`, `hipModuleGetFunction`).
     ///
     /// # Errors
-    /// The status `NOT_FOUND`, with the name, if there is none.
+    /// The status `NOT_FOUND`, with the name, if no kernel has it.
     fn kernel(&self, name: &str) -> Result<Arc<dyn Kernel>>;
 
     /// Returns the address and the bytes of a variable in device memory, which lives as long as the
     /// module (`cuModuleGetGlobal`, `hipModuleGetGlobal`).
     ///
     /// # Errors
-    /// The status `NOT_FOUND`, with the name, if there is none.
+    /// The status `NOT_FOUND`, with the name, if no variable has it.
     fn global(&self, name: &str) -> Result<(u64, usize)>;
 
-    /// Returns what the module was compiled from; `None` for one that was loaded as code.
+    /// Returns the source that the module was compiled from; `None` if it was loaded as code.
     fn source(&self) -> Option<&SourceText> {
         None
     }
 
-    /// Returns the messages of the compiler and the driver about the module; empty if there were
-    /// none.
+    /// Returns the messages of the compiler and the driver about the module; empty if there were none.
     fn log(&self) -> &str {
         ""
     }
@@ -279,7 +278,7 @@ pub trait Module: Send + Sync + Debug {
 
 /// The launch configuration of a kernel: grid, blocks and dynamic shared memory.
 ///
-/// Enough blocks of 256 threads for 1000 elements; the kernel leaves the last 24 threads out:
+/// Enough blocks of 256 threads for 1000 elements; the last 24 threads have no element:
 ///
 /// ```
 /// use gpuarray::LaunchConfig;
@@ -295,9 +294,9 @@ pub trait Module: Send + Sync + Debug {
 pub struct LaunchConfig {
     /// The number of blocks along x, y and z.
     pub grid: [u32; 3],
-    /// The number of threads of a block along x, y and z.
+    /// The number of threads per block along x, y and z.
     pub block: [u32; 3],
-    /// The bytes of dynamic shared memory of a block.
+    /// The bytes of dynamic shared memory per block.
     pub shared_bytes: u32,
 }
 
@@ -312,17 +311,17 @@ impl LaunchConfig {
         LaunchConfig { grid, block, shared_bytes: 0 }
     }
 
-    /// Returns a launch configuration along x with at least `count` threads, in blocks of `block`
-    /// threads. A launch refuses one without threads or with blocks of none, as any other.
+    /// Returns a launch configuration along x with at least `count` threads, in blocks of `block` threads. If either
+    /// is zero, a launch refuses the configuration.
     pub const fn linear(count: u32, block: u32) -> Self {
         let blocks = if block == 0 { count } else { count.div_ceil(block) };
         LaunchConfig { grid: [blocks, 1, 1], block: [block, 1, 1], shared_bytes: 0 }
     }
 }
 
-/// What a kernel can be launched with at most, on its device.
+/// The limits of a kernel's launch configuration on its device.
 ///
-/// A launch that no device of these limits runs, and the sentence that says why:
+/// A launch that exceeds these limits, and the message that explains it:
 ///
 /// ```
 /// use gpuarray::{LaunchConfig, LaunchLimits};
@@ -344,23 +343,23 @@ impl LaunchConfig {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaunchLimits {
-    /// Blocks along x, y and z.
+    /// The maximum number of blocks along x, y and z.
     pub grid: [u64; 3],
-    /// Threads of a block along x, y and z.
+    /// The maximum number of threads per block along x, y and z.
     pub block: [u64; 3],
-    /// Threads of a block of any kernel.
+    /// The maximum number of threads per block for any kernel.
     pub threads: u64,
-    /// Threads of a block of this kernel.
+    /// The maximum number of threads per block for this kernel.
     pub kernel_threads: u64,
-    /// Bytes of static shared memory that the kernel has.
+    /// The bytes of the kernel's static shared memory.
     pub static_shared: u64,
-    /// Bytes of shared memory of a block, static and dynamic; `None` where the device does not tell.
+    /// The maximum bytes of shared memory per block, static and dynamic; `None` if the device does not report it.
     pub shared: Option<u64>,
 }
 
 impl LaunchLimits {
-    /// Returns a sentence about what of a launch configuration is more than the limits allow for the
-    /// kernel called `name`; `None` if nothing is.
+    /// Returns a sentence about the first value of a launch configuration that exceeds the limits for the kernel
+    /// called `name`; `None` if all values are allowed.
     pub fn excess(&self, name: &str, config: &LaunchConfig) -> Option<String> {
         for (what, extents, limits) in
             [("grid", config.grid, self.grid), ("block", config.block, self.block)]
@@ -398,10 +397,10 @@ impl LaunchLimits {
     }
 }
 
-/// A numbered attribute of a kernel for [`Kernel::attribute`]. The numbers are those of
-/// `CUfunction_attribute` on every backend.
+/// A numbered attribute of a kernel for [`Kernel::attribute`]. Every backend uses the numbers of
+/// `CUfunction_attribute`.
 ///
-/// The largest block that this kernel runs with, which may be less than the device's:
+/// The largest block for this kernel, which may be smaller than the device's:
 ///
 /// ```
 /// use gpuarray::{KernelAttribute, LoadOptions, ModuleSource};
@@ -422,23 +421,23 @@ impl LaunchLimits {
 pub struct KernelAttribute(pub i32);
 
 impl KernelAttribute {
-    /// Threads of a block at most.
+    /// The maximum number of threads per block.
     pub const MAX_THREADS_PER_BLOCK: Self = Self(0);
     /// Bytes of static shared memory.
     pub const SHARED_SIZE_BYTES: Self = Self(1);
     /// Bytes of constant memory.
     pub const CONST_SIZE_BYTES: Self = Self(2);
-    /// Bytes of local memory of a thread.
+    /// Bytes of local memory per thread.
     pub const LOCAL_SIZE_BYTES: Self = Self(3);
-    /// Registers of a thread.
+    /// Registers per thread.
     pub const NUM_REGS: Self = Self(4);
-    /// Version of the PTX that it was compiled from.
+    /// Version of the PTX that the kernel was compiled from.
     pub const PTX_VERSION: Self = Self(5);
     /// Version of the device code.
     pub const BINARY_VERSION: Self = Self(6);
-    /// Bytes of dynamic shared memory at most; can be set.
+    /// The maximum bytes of dynamic shared memory; can be set.
     pub const MAX_DYNAMIC_SHARED_SIZE_BYTES: Self = Self(8);
-    /// Percentage of on-chip memory that is to be shared memory; can be set.
+    /// The preferred percentage of on-chip memory to use as shared memory; can be set.
     pub const PREFERRED_SHARED_MEMORY_CARVEOUT: Self = Self(9);
 }
 
@@ -467,18 +466,18 @@ pub struct Parameter {
     pub offset: usize,
     /// The bytes of the parameter.
     pub size: usize,
-    /// Whether it is a pointer to memory; `None` where only offsets and sizes are known.
+    /// True for a pointer to memory; `None` if only offsets and sizes are known.
     pub is_pointer: Option<bool>,
 }
 
 /// A function in a module that a device runs.
 ///
-/// Programs get kernels from [`Module::kernel`] and launch them with typed arguments:
-/// `kernel.launch(config, &stream, (a, &x, &mut y, n))` (see [`crate::launch`]). That call checks the arguments,
-/// orders the memory, and calls [`Kernel::launch_raw`]. Backends that have modules implement the trait. They rely
-/// on those checks, and report what the vendor refuses.
+/// Programs get kernels from [`Module::kernel`] and launch them with typed arguments: `kernel.launch(config, &stream,
+/// (a, &x, &mut y, n))` (see [`crate::launch`]). That call checks the arguments, orders the uses of memory, and calls
+/// [`Kernel::launch_raw`]. Backends with modules implement the trait. They rely on those checks, and report the
+/// vendor's errors.
 ///
-/// A launch, and the configuration that it is refused with:
+/// A launch, and a configuration that is refused:
 ///
 /// ```
 /// use gpuarray::{DeviceArray, LaunchConfig, LoadOptions, ModuleSource};
@@ -505,15 +504,15 @@ pub trait Kernel: Send + Sync + Debug {
     /// Returns the kernel's name in the module.
     fn name(&self) -> &str;
 
-    /// Queues a launch (`cuLaunchKernel`, `hipModuleLaunchKernel`). Where a launch needs more than
-    /// 48 KiB of dynamic shared memory, the kernel's limit is raised first.
+    /// Queues a launch (`cuLaunchKernel`, `hipModuleLaunchKernel`). If a launch needs more than 48 KiB of dynamic
+    /// shared memory, the kernel's limit is raised first.
     ///
     /// # Errors
-    /// `InvalidArgument` or `LaunchFailed` that names what is too large. Nothing is queued then.
+    /// `InvalidArgument` or `LaunchFailed` that names the value that is too large. Nothing is queued then.
     ///
     /// # Safety
-    /// `arguments` point to values of the types and in the order that the kernel declares, and
-    /// memory that the kernel uses stays allocated until it has run.
+    /// `arguments` point to values of the types and in the order that the kernel declares, and memory that the kernel
+    /// uses stays allocated until it has run.
     unsafe fn launch_raw(
         &self,
         stream: &dyn Stream,
@@ -521,12 +520,12 @@ pub trait Kernel: Send + Sync + Debug {
         arguments: &[*mut c_void],
     ) -> Result<()>;
 
-    /// Queues a cooperative launch: all blocks are resident on the device at once, so that they can
-    /// wait for each other (`cuLaunchCooperativeKernel`, `hipModuleLaunchCooperativeKernel`).
+    /// Queues a cooperative launch: all blocks are resident on the device at the same time, so that they can wait for
+    /// each other (`cuLaunchCooperativeKernel`, `hipModuleLaunchCooperativeKernel`).
     ///
     /// # Errors
-    /// Those of [`Kernel::launch_raw`]; `LaunchFailed` if the blocks do not fit at once;
-    /// `Unsupported` where the driver has no cooperative launch.
+    /// As for [`Kernel::launch_raw`]; `LaunchFailed` if the blocks do not all fit at the same time; `Unsupported` if
+    /// the driver lacks cooperative launches.
     ///
     /// # Safety
     /// As for [`Kernel::launch_raw`].
@@ -540,19 +539,19 @@ pub trait Kernel: Send + Sync + Debug {
         Err(Error::unsupported("launch_cooperative", "the backend has no cooperative launch"))
     }
 
-    /// Waits for a launch that the calling thread has just queued, where the backend's launches do. It is called when
-    /// the launch keeps no memory ordered any longer, for what is waited for here may take long, and run the
-    /// program's handlers of signals.
+    /// Waits for a launch that the calling thread has just queued, on backends whose launches wait. It is called
+    /// after the launch has released its memory guards, because the wait may be long and may run the program's signal
+    /// handlers.
     ///
     /// # Errors
-    /// What the kernel fails with.
+    /// The kernel's failure.
     fn finish_launch(&self, stream: &dyn Stream) -> Result<()> {
         let _ = stream;
         Ok(())
     }
 
-    /// Returns the kernel's parameters in order; `None` where neither the driver nor the code tells
-    /// them (`cuFuncGetParamInfo`; metadata of the code object on HIP).
+    /// Returns the kernel's parameters in order; `None` if neither the driver nor the code describes them
+    /// (`cuFuncGetParamInfo`; metadata of the code object on HIP).
     ///
     /// # Errors
     /// The driver's.
@@ -563,7 +562,7 @@ pub trait Kernel: Send + Sync + Debug {
     /// Returns a numbered attribute (`cuFuncGetAttribute`, `hipFuncGetAttribute`).
     ///
     /// # Errors
-    /// `InvalidArgument` for a number that the driver does not know.
+    /// `InvalidArgument` for a number that is unknown to the driver.
     fn attribute(&self, attribute: KernelAttribute) -> Result<i32> {
         let _ = attribute;
         Err(Error::unsupported("attribute", "the backend has no kernel attributes"))
@@ -578,9 +577,8 @@ pub trait Kernel: Send + Sync + Debug {
         Err(Error::unsupported("set_attribute", "the backend has no kernel attributes"))
     }
 
-    /// Returns how many blocks of `threads` threads, each with `shared_bytes` bytes of dynamic
-    /// shared memory, one multiprocessor runs at once
-    /// (`cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags`,
+    /// Returns the number of blocks of `threads` threads, each with `shared_bytes` bytes of dynamic shared memory,
+    /// that one multiprocessor runs concurrently (`cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags`,
     /// `hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags`).
     ///
     /// # Errors
@@ -594,13 +592,13 @@ pub trait Kernel: Send + Sync + Debug {
     fn as_any(&self) -> &dyn Any;
 }
 
-/// Code for a device, and what the compiler had to say.
+/// Code for a device, and the compiler's messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Compiled {
-    /// A cubin, PTX text with a zero behind it, or a code object.
+    /// A cubin, PTX text followed by a zero byte, or a code object.
     pub code: Vec<u8>,
-    /// Warnings; empty without any.
+    /// Warnings; empty if there were none.
     pub log: String,
-    /// The names in the code of the compilation's `names`, in that order.
+    /// The mangled forms of the compilation's `names`, in the same order.
     pub lowered: Vec<String>,
 }

@@ -1,10 +1,10 @@
-//! Work that is tried first without waiting: for callers that hold something which others need
-//! meanwhile, as Python's interpreter.
+//! Work that is first tried without waiting, for callers that hold a lock that others need, such as
+//! Python's interpreter lock.
 //!
-//! An attempt ends with nothing done at the first place where the work would take long or wait for
-//! another thread: where code has to be compiled or loaded, and where streams have to be ordered.
-//! The caller lets go of what it holds, and does the work once more. Once a part of the work is
-//! queued, the rest is done, since doing the part again would do it twice.
+//! An attempt ends, with nothing done, at the first point where the work would take long or wait
+//! for another thread: when code has to be compiled or loaded, or streams have to be ordered. The
+//! caller then releases its lock and repeats the work. After part of the work has been queued, the
+//! attempt is no longer abandoned, because repeating that part would queue it twice.
 
 use crate::error::{Error, Result};
 use std::cell::Cell;
@@ -13,9 +13,9 @@ use std::cell::Cell;
 enum State {
     /// The thread may wait.
     Patient,
-    /// It tries, and has queued nothing.
+    /// An attempt that has not queued anything yet.
     Trying,
-    /// It has given up.
+    /// An attempt that was abandoned.
     GivenUp,
 }
 
@@ -23,7 +23,8 @@ thread_local! {
     static STATE: Cell<State> = const { Cell::new(State::Patient) };
 }
 
-/// Returns the result of `work`; `None` if it would have waited, and has done nothing.
+/// Returns the result of `work`; `None` if it would have had to wait, in which case nothing was
+/// done.
 #[inline]
 pub fn attempt<T>(work: impl FnOnce() -> Result<T>) -> Option<Result<T>> {
     struct Reset(State);
@@ -37,7 +38,7 @@ pub fn attempt<T>(work: impl FnOnce() -> Result<T>) -> Option<Result<T>> {
     (result.is_ok() || STATE.get() != State::GivenUp).then_some(result)
 }
 
-/// Returns an error inside an attempt that has queued nothing yet: for what is about to wait.
+/// Returns an error inside an attempt that has not queued anything yet. Called before every wait.
 pub fn before_waiting() -> Result<()> {
     if STATE.get() == State::Patient { Ok(()) } else { Err(give_up()) }
 }
@@ -48,7 +49,7 @@ fn give_up() -> Error {
     Error::unsupported("attempt", "the work would have to wait")
 }
 
-/// Work has been queued: what is left of an attempt may wait.
+/// Records that work has been queued: the rest of an attempt may wait.
 #[inline]
 pub(crate) fn queued() {
     if STATE.get() == State::Trying {

@@ -1,11 +1,10 @@
-//! Builtin operations as values: what a backend executes natively or compiles from source.
+//! Builtin operations as values, which a backend executes natively or compiles from source.
 //!
-//! An [`Operation`] is sealed: [`Operation::new`] checks a [`Description`] and brings its scalars
-//! into the types that kernels take, and nothing changes it afterwards. Backends neither check nor
-//! convert again. What no description shows, the array layer answers for: shapes agree, every
-//! address that the strides reach lies inside a live allocation, outputs do not partly overlap
-//! inputs, and axes that can be merged are merged ([`crate::iteration`]). So executing an
-//! operation is `unsafe`.
+//! An [`Operation`] is sealed: [`Operation::new`] checks a [`Description`] and converts its scalars to the
+//! kernels' types, and nothing changes it afterwards. Backends do not repeat the checks or conversions. The
+//! array layer guarantees what a description does not show: shapes agree, every address that the strides
+//! reach is inside a live allocation, outputs do not partly overlap inputs, and axes that can be merged are
+//! merged ([`crate::iteration`]). So executing an operation is `unsafe`.
 //!
 //! Strides are in bytes, one per axis of `shape`; zero repeats an element along the axis.
 
@@ -21,13 +20,13 @@ use std::fmt;
 
 pub use random::{Random, RandomSource};
 
-/// The extents of an array, without an allocation up to four axes.
+/// The extents of an array, stored inline up to four axes.
 pub type Shape = SmallVec<[usize; 4]>;
 
-/// The strides of an array in bytes, without an allocation up to four axes.
+/// The strides of an array in bytes, stored inline up to four axes.
 pub type Strides = SmallVec<[isize; 4]>;
 
-/// A shape as Python prints it.
+/// Formats a shape as Python prints it.
 pub fn shape_text<T: fmt::Display>(shape: &[T]) -> String {
     match shape {
         [one] => format!("({one},)"),
@@ -38,7 +37,7 @@ pub fn shape_text<T: fmt::Display>(shape: &[T]) -> String {
     }
 }
 
-/// A typed, strided place in device memory.
+/// Typed, strided elements in device memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Operand {
     /// The address of the element whose indices are all zero.
@@ -49,15 +48,15 @@ pub struct Operand {
     pub strides: Strides,
 }
 
-/// An input of an operation: an array or a number. The parameters are what is known of each; where kernels
-/// are generated that is their types, an `Input<DType, DType>`.
+/// An input of an operation: an array or a number. `A` and `S` describe each of them. For generated kernels
+/// they are only types: `Input<DType, DType>`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Input<A = Operand, S = Scalar> {
     /// Elements in device memory.
     Array(A),
-    /// One value for every element. In an [`Operation`] it has the type that the function takes
-    /// (see [`Function::argument`]), of a copy that of the output, and of a selection's condition
-    /// [`DType::Bool`]: whether it selects.
+    /// One value for every element. In an [`Operation`], it has the type that the function takes (see
+    /// [`Function::argument`]). For a copy, this is the output's type; for a selection's condition, it is
+    /// [`DType::Bool`].
     Scalar(S),
 }
 
@@ -73,27 +72,27 @@ impl Input {
 
 /// `output[i] = function(inputs[0][i], inputs[1][i], ...)` for every index of `shape`.
 ///
-/// Each input is converted to `compute` (but see [`Function::argument`]), the function's value
-/// to the output's dtype. Conversions follow C: to bool is "not zero", a complex number
-/// loses its imaginary part when it becomes real, floating point to integer truncates
-/// (what does not fit saturates or wraps, NaN becomes any value), integers wrap.
-/// [`DType::Opaque`] occurs only with `UnaryFunction::Copy`, all types equal.
-/// The output may be the very same elements as an input; otherwise they are disjoint.
+/// Each input is converted to `compute` (with the exceptions in [`Function::argument`]), and the function's
+/// value to the output's dtype. Conversions follow C: to bool is "not zero"; a complex number loses its
+/// imaginary part when it becomes real; floating point to integer truncates (values out of range saturate
+/// or wrap, NaN becomes any value); integers wrap. [`DType::Opaque`] occurs only with
+/// `UnaryFunction::Copy`, with all types equal. The output may consist of exactly the same elements as an
+/// input; otherwise they are disjoint.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Elementwise {
-    /// What is applied.
+    /// The function to apply.
     pub function: Function,
     /// The type that it computes in.
     pub compute: DType,
     /// The extents of the iteration.
     pub shape: Shape,
-    /// As many as the function takes.
+    /// The inputs, as many as the function takes.
     pub inputs: SmallVec<[Input; 2]>,
-    /// Where the values go.
+    /// The destination of the values.
     pub output: Operand,
 }
 
-/// What a reduction combines.
+/// The values that a reduction combines.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Mapped {
     /// The elements of the input.
@@ -102,31 +101,30 @@ pub enum Mapped {
     Product(Operand, Operand),
     /// The elements that an array of indices names.
     Indexed(Indexed),
-    /// The squares of the distances of the input's elements, which are not complex, from the mean of those
-    /// that are combined with them. The reduction is `Sum`, in `Float32` or `Float64`.
+    /// The squared distances of the input's elements, which are not complex, from the mean of the elements
+    /// that are combined. The reduction is `Sum`, in `Float32` or `Float64`.
     SquaredDeviation(Operand),
-    /// The index, along the one reduced axis, of the first element that the reduction returns, `Minimum` or
-    /// `Maximum` in the elements' own dtype; of the first that is no number if any is. The output has
+    /// The index, along the one reduced axis, of the first element equal to the reduction, or of the first
+    /// NaN, if any. The reduction is `Minimum` or `Maximum` in the elements' own dtype. The output has
     /// dtype `Int64`.
     Position(Operand),
 }
 
-/// What is made of a reduction's values when they are whole, in the type that they were combined in.
-/// All but `Identity` are for sums in inexact types.
+/// The last step of a reduction, applied to each complete value in the computing type. All except
+/// `Identity` are for sums in inexact types.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Epilogue {
-    /// Nothing.
+    /// No change.
     #[default]
     Identity,
-    /// They are divided by a number.
+    /// Division by a number.
     Quotient(f64),
-    /// They are divided by a number, and then their square roots are taken. The sum is one of
-    /// [`Mapped::SquaredDeviation`].
+    /// Division by a number, then the square root. The sum combines [`Mapped::SquaredDeviation`].
     RootOfQuotient(f64),
 }
 
 impl Epilogue {
-    /// Returns what a sum is divided by; 1 where it is not.
+    /// Returns the divisor of a sum; 1 if it is not divided.
     #[must_use]
     pub const fn divisor(self) -> f64 {
         match self {
@@ -138,14 +136,14 @@ impl Epilogue {
 
 /// `output[o] = epilogue(reduction over all indices i of shape that output's strides map to o)`.
 ///
-/// The output's strides are zero on reduced axes; there the whole axis collapses into one
-/// element. The value does not depend on the number of threads: elements are combined in
-/// blocks of fixed size whose results are combined in a fixed order. Sums of floating-point
-/// numbers lose no more than pairwise summation does. An empty reduction stores the
-/// identity; the array layer refuses one where there is none.
+/// The output's strides are zero on reduced axes; there, the whole axis collapses into one element. The
+/// value does not depend on the number of threads: elements are combined in blocks of fixed size whose
+/// results are combined in a fixed order. Sums of floating-point numbers are at least as accurate as
+/// pairwise summation. An empty reduction stores the identity; the array layer refuses it if the reduction
+/// does not have one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reduce {
-    /// How elements are combined.
+    /// The reduction.
     pub reduction: Reduction,
     /// The type that elements are converted to and combined in.
     pub compute: DType,
@@ -153,16 +151,16 @@ pub struct Reduce {
     pub shape: Shape,
     /// The elements.
     pub input: Mapped,
-    /// Where the values go.
+    /// The destination of the values.
     pub output: Operand,
-    /// What becomes of each value before.
+    /// The last step applied to each value.
     pub epilogue: Epilogue,
 }
 
 /// A running sum, product, minimum or maximum along one axis.
 ///
-/// The order in which elements are combined depends on shapes, strides and dtypes only, so that
-/// results repeat to the last bit.
+/// The order in which elements are combined depends only on shapes, strides and dtypes, so that results are
+/// reproducible to the last bit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scan {
     /// `Sum`, `Product`, `Minimum` or `Maximum`.
@@ -173,33 +171,32 @@ pub struct Scan {
     pub shape: Shape,
     /// The axis along which the scan runs.
     pub axis: usize,
-    /// True if element `i` of the result excludes element `i` of the input; the first one is
-    /// then `initial`.
+    /// True if element `i` of the result excludes element `i` of the input. The first element is then
+    /// `initial`.
     pub exclusive: bool,
-    /// What an exclusive scan starts with, in an [`Operation`] of type `compute`; the identity where
-    /// there is one.
+    /// The first value of an exclusive scan: the identity, if the reduction has one. In an [`Operation`],
+    /// it has type `compute`.
     pub initial: Scalar,
     /// The elements.
     pub input: Operand,
-    /// Where the running values go; may be the very same elements as the input.
+    /// The destination of the running values; may be exactly the same elements as the input.
     pub output: Operand,
 }
 
-/// Elements named by an array of integer indices along one axis: the element at index `i`
-/// of the iteration is `base + sum(i * strides) + index[i] * axis_stride`.
+/// Elements selected by an array of integer indices along one axis: the element at index `i` of the
+/// iteration is `base + sum(i * strides) + index[i] * axis_stride`.
 ///
-/// A negative index counts from the end, as in Python. One that lies outside
-/// `-axis_length .. axis_length` is read as zero and not written, as a texture fetch does:
-/// it never touches memory.
+/// A negative index counts from the end, as in Python. An index outside `-axis_length .. axis_length` reads
+/// zero and writes nothing, as a texture fetch does: it never accesses memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Indexed {
     /// The elements; the indexed axis has stride zero here.
     pub base: Operand,
     /// The indices, of any integer dtype; they vary over the axes of the operation's shape.
     pub indices: Operand,
-    /// Extent of the indexed axis.
+    /// The extent of the indexed axis.
     pub axis_length: usize,
-    /// Bytes from one element of the indexed axis to the next.
+    /// The bytes from one element of the indexed axis to the next.
     pub axis_stride: isize,
 }
 
@@ -208,21 +205,21 @@ pub struct Indexed {
 pub struct Gather {
     /// The extents of the iteration.
     pub shape: Shape,
-    /// Where the elements come from.
+    /// The elements to read.
     pub source: Indexed,
-    /// Where they go.
+    /// The destination of the elements.
     pub output: Operand,
 }
 
-/// `target at index i = input[i]`, converted to the target's dtype. Where an element is
-/// named more than once, one of the inputs wins.
+/// `target at index i = input[i]`, converted to the target's dtype. If several inputs have the same target,
+/// one of them wins.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scatter {
     /// The extents of the iteration.
     pub shape: Shape,
-    /// Where the elements come from.
+    /// The elements to store.
     pub input: Input,
-    /// Where they go.
+    /// The elements to write.
     pub target: Indexed,
 }
 
@@ -231,65 +228,65 @@ pub struct Scatter {
 pub struct Sequence {
     /// The number of elements.
     pub length: usize,
-    /// The first value, in an [`Operation`] of the output's dtype.
+    /// The first value. In an [`Operation`], it has the output's dtype.
     pub start: Scalar,
-    /// The difference, likewise.
+    /// The difference between neighbours, of the same dtype as `start`.
     pub step: Scalar,
-    /// Where the values go: one stride.
+    /// The destination of the values: one stride.
     pub output: Operand,
 }
 
 /// `output[k] = i`, or `output[k] = values[i]`, for the k-th index `i` at which the mask is true, along
 /// one axis.
 ///
-/// The mask, the values and the output have no gaps; the output is apart from the others. Of more
-/// true elements than `most` the first `most` are stored, so that nothing is written outside the
-/// output although the mask may have changed since its elements were counted; of fewer, the rest of
-/// the output stays.
+/// The mask, the values and the output are contiguous. The output does not overlap the others. At most
+/// `most` elements are stored: the mask may have changed since its true elements were counted, and nothing
+/// must be written outside the output. If there are fewer true elements, the rest of the output is
+/// unchanged.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Nonzero {
-    /// The elements of the mask.
+    /// The number of elements of the mask.
     pub length: usize,
-    /// The elements of the output.
+    /// The number of elements of the output.
     pub most: usize,
     /// The mask, of dtype bool: one stride.
     pub mask: Operand,
-    /// The values, of any dtype but records: one stride. Without them indices are stored.
+    /// The values, of any dtype except records: one stride. If `None`, indices are stored.
     pub values: Option<Operand>,
-    /// Where the values go, of their dtype, or the indices, of dtype int32 or int64, which has to hold
-    /// them: one stride.
+    /// The destination: one stride. Its dtype is the values' dtype; for indices it is int32 or int64, which
+    /// must be able to hold them.
     pub output: Operand,
 }
 
 /// Rows in ascending order, or the indices that sort them.
 ///
-/// NaN is last. Complex numbers are ordered by their real parts, then by their imaginary ones; of those
-/// with NaN the ones whose real part is a number come first. Equal elements keep their order. The
-/// input and the output lie in C order without gaps; they may be the very same elements.
+/// NaN is last. Complex numbers are ordered by their real parts, then by their imaginary parts; among those
+/// with a NaN, the ones with a real part that is a number come first. The sort is stable. The input and the
+/// output are contiguous in C order; they may be exactly the same elements.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sort {
     /// The number of rows.
     pub rows: usize,
-    /// The elements of each.
+    /// The number of elements per row.
     pub length: usize,
     /// True if the output is the index of each element in its row, of dtype int64.
     pub indices: bool,
     /// The elements: two strides.
     pub input: Operand,
-    /// The elements in order, or their indices: two strides.
+    /// The sorted elements, or their indices: two strides.
     pub output: Operand,
 }
 
 /// Products of matrices: `output[b, i, j]` is the sum over `t` of `left[b, i, t] * right[b, t, j]`.
 ///
-/// The order in which a sum's terms are added depends on shapes, strides and dtypes only. Products
-/// and sums of floating-point numbers may be fused. Half precision is summed in single precision. The
-/// output is apart from the inputs.
+/// The order in which a sum's terms are added depends only on shapes, strides and dtypes. Products and sums
+/// of floating-point numbers may be fused. Half precision is summed in single precision. The output does
+/// not overlap the inputs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MatrixProduct {
     /// The type that elements are converted to and multiplied in.
     pub compute: DType,
-    /// The extents of the axes before those of the matrices.
+    /// The extents of the batch axes, which precede the axes of the matrices.
     pub batch: Shape,
     /// The rows of each left matrix and of each result.
     pub rows: usize,
@@ -297,15 +294,15 @@ pub struct MatrixProduct {
     pub terms: usize,
     /// The columns of each right matrix and of each result.
     pub columns: usize,
-    /// The left matrices: strides of the batch, of the rows, of the terms.
+    /// The left matrices: the strides of the batch, the rows and the terms.
     pub left: Operand,
-    /// The right matrices: strides of the batch, of the terms, of the columns.
+    /// The right matrices: the strides of the batch, the terms and the columns.
     pub right: Operand,
-    /// Where the values go: strides of the batch, of the rows, of the columns.
+    /// The destination of the values: the strides of the batch, the rows and the columns.
     pub output: Operand,
 }
 
-/// What an operation does, with which memory.
+/// The action of an operation, and the memory that it uses.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Description {
     /// A function of corresponding elements: arithmetic, cast, fill, copy, comparison, select.
@@ -316,7 +313,7 @@ pub enum Description {
     Scan(Scan),
     /// Elements picked by indices.
     Gather(Gather),
-    /// Elements stored by indices.
+    /// Elements stored at indices.
     Scatter(Scatter),
     /// Evenly spaced values.
     Sequence(Sequence),
@@ -351,10 +348,9 @@ impl Operation {
     /// Checks a description and seals it.
     ///
     /// # Errors
-    /// `InvalidArgument` for another number of inputs or strides than the function and the shape
-    /// have, or an axis that there is not; `InvalidType` for a function that is not defined for the
-    /// computing type, for records that are calculated with or converted, and for indices that are
-    /// not integers.
+    /// `InvalidArgument` for the wrong number of inputs or strides, or for an invalid axis; `InvalidType`
+    /// for a function that is not defined for the computing type, for records that are calculated with or
+    /// converted, and for indices that are not integers.
     #[inline]
     pub fn new(description: impl Into<Description>) -> Result<Self> {
         let mut operation = Operation(description.into());
@@ -362,20 +358,19 @@ impl Operation {
         Ok(operation)
     }
 
-    /// Does what [`Operation::new`] documents, where the description lies: to move one takes longer
-    /// than to check it.
+    /// Like [`Operation::new`], but in place, because moving a description takes longer than checking it.
     ///
     /// # Errors
-    /// Those of [`Operation::new`].
+    /// As for [`Operation::new`].
     #[inline]
     pub fn seal(description: &mut Description) -> Result<&Self> {
         description.check()?;
-        // SAFETY: an operation has the layout of its description (`repr(transparent)`), which is
-        // borrowed for as long, so that nothing changes it.
+        // SAFETY: an operation has the layout of its description (`repr(transparent)`), which stays
+        // borrowed and is therefore not changed.
         Ok(unsafe { &*std::ptr::from_ref(description).cast::<Operation>() })
     }
 
-    /// Returns what the operation does.
+    /// Returns the checked description.
     #[inline]
     pub fn description(&self) -> &Description {
         &self.0

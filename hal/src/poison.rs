@@ -1,10 +1,10 @@
-//! Functions that panic, and locks whose holder has panicked.
+//! Handling of functions that panic, and of locks whose holder has panicked.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{LockResult, PoisonError};
 
-/// Returns what a function returns; `None` if it panics. What it panicked with is dropped; if that panics in
-/// turn, what comes of it is not dropped but forgotten.
+/// Calls a function and returns its result; `None` if it panics. The panic's payload is dropped. If dropping
+/// it panics in turn, the second payload is leaked.
 ///
 /// ```
 /// use gpuarray_hal::poison::caught;
@@ -23,10 +23,10 @@ pub fn caught<T>(function: impl FnOnce() -> T) -> Option<T> {
     None
 }
 
-/// Takes what a lock protects, whether a thread has panicked with the lock held or not.
+/// Returns the guard or the value of a lock, even if a thread panicked while it held the lock.
 ///
-/// Every lock of this project protects a value that is valid after each step, so a panic elsewhere
-/// spoils nothing, and a device is not lost for it.
+/// Every lock of this project protects a value that is valid after each step. A panic elsewhere therefore
+/// leaves a valid value, and the device stays usable.
 ///
 /// ```
 /// use gpuarray_hal::poison::Unpoisoned as _;

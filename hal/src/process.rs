@@ -1,5 +1,5 @@
-//! What objects must know of the process they live in: whether it exits, and whether it is a
-//! forked child of the one that made them.
+//! The state of the process: whether it is exiting, and whether it is a forked child of the process that
+//! created an object.
 
 use crate::poison::Unpoisoned as _;
 use std::marker::PhantomData;
@@ -13,12 +13,12 @@ use std::{fmt, ptr};
 static EXITING: AtomicBool = AtomicBool::new(false);
 static REGISTER: Once = Once::new();
 
-/// Starts to watch for exit and fork. Backends call it when they are opened.
+/// Begins to watch for exit and fork. Backends call it when they are opened.
 pub fn watch() {
     REGISTER.call_once(|| {
         #[cfg(unix)]
-        // SAFETY: both handlers only store to atomics, which is allowed in a forked child
-        // and at exit, and they are never unloaded before the process ends.
+        // SAFETY: both handlers only store to atomics, which is allowed in a forked child and at exit, and
+        // they are not unloaded before the process ends.
         unsafe {
             libc::atexit(at_exit);
             libc::pthread_atfork(None, None, Some(in_child));
@@ -37,13 +37,13 @@ unsafe extern "C" fn in_child() {
     crate::submission::forget_threads_of_parent();
 }
 
-/// Returns true once the process runs its exit handlers: nothing may be freed any longer.
+/// Returns true while the process runs its exit handlers. Nothing may be freed from then on.
 pub fn is_exiting() -> bool {
     EXITING.load(Ordering::Relaxed)
 }
 
-/// Returns false if nothing can be read at an address, so that a handle which a driver would follow there is
-/// none. The system reads a word, and tells of a fault as an error; where it may not be asked, true.
+/// Returns false if the address is not readable, so that a driver must not be passed it as a handle. The
+/// system reads a word and reports a fault as an error. Returns true if that system call is not permitted.
 pub fn may_be_read(address: u64) -> bool {
     #[cfg(target_os = "linux")]
     {
@@ -52,7 +52,7 @@ pub fn may_be_read(address: u64) -> bool {
         let local = libc::iovec { iov_base: word.as_mut_ptr().cast(), iov_len: word.len() };
         let remote =
             libc::iovec { iov_base: ptr::without_provenance_mut(start), iov_len: word.len() };
-        // SAFETY: the local range is the array's; the remote one is checked by the system.
+        // SAFETY: the local range is the array's; the system checks the remote range.
         let read = unsafe { libc::process_vm_readv(libc::getpid(), &local, 1, &remote, 1, 0) };
         match usize::try_from(read) {
             Ok(read) => read == word.len(),
@@ -65,27 +65,27 @@ pub fn may_be_read(address: u64) -> bool {
     }
 }
 
-// Values and locks that a forked child has anew.
+// Values and locks that are created again in a forked child.
 
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 
-/// Begins another generation: in a forked child, before anything else runs.
+/// Begins a new generation. Called in a forked child before anything else runs.
 #[cfg(unix)]
 pub(crate) fn begin_generation() {
     GENERATION.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Returns how many forks lie between this process and the one that first opened a backend. An
-/// object of another generation belongs to a parent process.
+/// Returns the number of forks between this process and the one that first opened a backend. An object of
+/// another generation belongs to a parent process.
 #[inline]
 pub fn generation() -> u32 {
     GENERATION.load(Ordering::Relaxed)
 }
 
-/// A value for each process: in a forked child it is made anew, whatever a thread of the parent
-/// was doing with the parent's at the fork. That one is left as it is, neither used nor dropped.
+/// A value for each process. A forked child creates its own, regardless of what the parent's threads were
+/// doing with theirs at the fork. The parent's value is neither used nor dropped in the child.
 ///
-/// A value that has to be dropped by the thread that made it cannot be shared so:
+/// A value that must be dropped by the thread that created it cannot be shared:
 ///
 /// ```compile_fail
 /// use gpuarray_hal::process::OfProcess;
@@ -94,7 +94,7 @@ pub fn generation() -> u32 {
 /// static SHARED: OfProcess<MutexGuard<'static, u32>> = OfProcess::new();
 /// ```
 ///
-/// One that every thread may drop can:
+/// A value that every thread may drop can be shared:
 ///
 /// ```
 /// use gpuarray_hal::process::OfProcess;
@@ -105,8 +105,8 @@ pub fn generation() -> u32 {
 #[derive(Debug)]
 pub struct OfProcess<T> {
     current: AtomicPtr<Generation<T>>,
-    /// The last thread that has it drops what another one may have made: it can be shared where a mutex of
-    /// such a value can.
+    /// The last thread with a reference drops a value that another thread may have made, so sharing requires
+    /// the same bounds as a mutex of the value.
     owned: PhantomData<(Box<Generation<T>>, Mutex<T>)>,
 }
 
@@ -117,25 +117,25 @@ struct Generation<T> {
 }
 
 impl<T> OfProcess<T> {
-    /// Returns a value that is made when a process first asks for it.
+    /// Returns an object whose value is created when a process first uses it.
     pub const fn new() -> OfProcess<T> {
         OfProcess { current: AtomicPtr::new(ptr::null_mut()), owned: PhantomData }
     }
 
-    /// Returns this process's value, which `make` makes if there is none yet: several threads may each make
-    /// one, of which one is kept.
+    /// Returns this process's value, and creates it with `make` on the first call. If several threads call
+    /// `make` concurrently, one value is kept.
     #[inline]
     pub fn get(&self, make: impl Fn() -> T) -> &T {
         let number = generation();
         let known = self.current.load(Ordering::Acquire);
-        // SAFETY: what is stored here is never changed, and freed only with this object.
+        // SAFETY: a stored value is never changed, and is freed only with this object.
         match unsafe { known.as_ref() } {
             Some(known) if known.number == number => &known.value,
             _ => self.make_anew(known, number, make),
         }
     }
 
-    /// Leaves `known`, that of a parent's process, behind.
+    /// Replaces `known`, which belongs to a parent process, without dropping it.
     #[cold]
     #[inline(never)]
     fn make_anew(&self, mut known: *mut Generation<T>, number: u32, make: impl Fn() -> T) -> &T {
@@ -146,7 +146,7 @@ impl<T> OfProcess<T> {
                 Ok(_) => return unsafe { &(*made).value },
                 Err(other) => known = other,
             }
-            // SAFETY: made above, and known to nobody else.
+            // SAFETY: the value was boxed above, and no other thread has seen it.
             drop(unsafe { Box::from_raw(made) });
             // SAFETY: as in `get`.
             if let Some(known) = unsafe { known.as_ref() }
@@ -167,7 +167,7 @@ impl<T> Default for OfProcess<T> {
 impl<T> Drop for OfProcess<T> {
     fn drop(&mut self) {
         let known = *self.current.get_mut();
-        // SAFETY: stored by `get`, and nobody refers to it any longer.
+        // SAFETY: `get` stored the pointer, and nothing refers to the value any longer.
         if unsafe { known.as_ref() }.is_some_and(|known| known.number == generation()) {
             // SAFETY: as above; made by `Box::into_raw`.
             drop(unsafe { Box::from_raw(known) });
@@ -175,21 +175,21 @@ impl<T> Drop for OfProcess<T> {
     }
 }
 
-/// A mutex that a forked child finds open, its contents as `fresh` makes them: the thread that
-/// held it in the parent does not exist there, and what it left may be half done.
+/// A mutex that is unlocked in a forked child, with contents made by `fresh`. A thread that held it in the
+/// parent does not exist in the child, and may have left an invalid value.
 pub struct ProcessMutex<T> {
     state: OfProcess<Mutex<T>>,
     fresh: fn() -> T,
 }
 
 impl<T> ProcessMutex<T> {
-    /// Returns a mutex whose contents are made when a process first locks it.
+    /// Returns a mutex whose contents are created when a process first locks it.
     pub const fn new(fresh: fn() -> T) -> ProcessMutex<T> {
         ProcessMutex { state: OfProcess::new(), fresh }
     }
 
-    /// Locks. What the mutex protects must be valid after every step: a panic elsewhere spoils
-    /// nothing.
+    /// Locks the mutex. The protected value must be valid after every step, so that a panic elsewhere leaves
+    /// it usable.
     pub fn lock(&self) -> MutexGuard<'_, T> {
         let mutex = self.state.get(|| Mutex::new((self.fresh)()));
         mutex.lock().unpoisoned()
@@ -208,8 +208,8 @@ impl<T: fmt::Debug> fmt::Debug for ProcessMutex<T> {
     }
 }
 
-/// Something that several threads do beside each other, and a few only alone. In a forked child
-/// nobody does, whoever did in the parent: that thread does not exist there.
+/// A readers-writer lock that is unlocked in a forked child, because the parent's threads do not exist
+/// there.
 pub(crate) struct ProcessRwLock(OfProcess<RwLock<()>>);
 
 impl ProcessRwLock {
@@ -217,13 +217,13 @@ impl ProcessRwLock {
         ProcessRwLock(OfProcess::new())
     }
 
-    /// Locks beside others. What the lock protects must be valid after every step: a panic
-    /// elsewhere spoils nothing.
+    /// Takes the lock for reading. The protected value must be valid after every step, so that a panic
+    /// elsewhere leaves it usable.
     pub(crate) fn read(&'static self) -> RwLockReadGuard<'static, ()> {
         self.0.get(RwLock::default).read().unpoisoned()
     }
 
-    /// Locks beside others if nobody has it alone or waits for that.
+    /// Takes the lock for reading if it is not write-locked and no writer is waiting.
     pub(crate) fn try_read(&'static self) -> Option<RwLockReadGuard<'static, ()>> {
         match self.0.get(RwLock::default).try_read() {
             Ok(guard) => Some(guard),
@@ -232,14 +232,14 @@ impl ProcessRwLock {
         }
     }
 
-    /// Locks alone.
+    /// Takes the lock for writing.
     pub(crate) fn write(&'static self) -> RwLockWriteGuard<'static, ()> {
         self.0.get(RwLock::default).write().unpoisoned()
     }
 }
 
-/// A condition that threads of a process wait for. In a forked child nobody waits for it, and it is
-/// not locked, whoever had it in the parent: that thread does not exist there.
+/// A condition that threads of a process wait for. In a forked child, no thread waits for it and its lock is
+/// free, because the parent's threads do not exist there.
 pub(crate) struct ProcessCondition(OfProcess<Shared>);
 
 #[derive(Default)]
@@ -259,7 +259,8 @@ impl ProcessCondition {
         ProcessCondition(OfProcess::new())
     }
 
-    /// Waits while `goes_on`. Whoever ends that calls [`ProcessCondition::notify`] afterwards.
+    /// Waits while `goes_on` returns true. A thread that changes its result calls
+    /// [`ProcessCondition::notify`] afterwards.
     pub(crate) fn wait_while(&'static self, goes_on: impl Fn() -> bool) {
         let here = self.of_this_process();
         let mut guard = here.lock();
@@ -268,10 +269,10 @@ impl ProcessCondition {
         }
     }
 
-    /// Lets everybody in [`ProcessCondition::wait_while`] look again.
+    /// Wakes all threads in [`ProcessCondition::wait_while`], which then check the condition again.
     pub(crate) fn notify(&'static self) {
         let here = self.of_this_process();
-        // Under the lock, so that nobody looks, misses this, and then waits.
+        // Under the lock, so that no thread checks the condition, misses this call, and then waits.
         let _guard = here.lock();
         here.changed.notify_all();
     }
@@ -293,7 +294,7 @@ mod tests {
         let pages = 1 << 16;
         let map = |protection| {
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-            // SAFETY: the system chooses where.
+            // SAFETY: the system chooses the address.
             unsafe { libc::mmap(ptr::null_mut(), pages, protection, flags, -1, 0) }
         };
         let (open, closed) = (map(libc::PROT_READ), map(libc::PROT_NONE));
@@ -303,7 +304,7 @@ mod tests {
             assert!(!may_be_read(address), "{address:#x}");
         }
         for range in [open, closed] {
-            // SAFETY: nothing refers to it.
+            // SAFETY: nothing refers to the pages.
             unsafe { libc::munmap(range, pages) };
         }
     }
@@ -314,17 +315,17 @@ mod tests {
         let mutex = ProcessMutex::new(|| 7);
         *mutex.lock() = 8;
         let held = mutex.lock();
-        // SAFETY: the child only takes the mutex, which nobody holds there, and leaves.
+        // SAFETY: the child only takes the mutex, which is free there, and exits.
         let child = unsafe { libc::fork() };
         if child == 0 {
-            // SAFETY: an alarm ends a child that waits; leaving runs nothing of the parent's.
+            // SAFETY: an alarm ends a child that hangs; `_exit` does not run the parent's exit handlers.
             unsafe {
                 libc::alarm(60);
                 libc::_exit(i32::from(*mutex.lock() != 7));
             }
         }
         let mut status = -1;
-        // SAFETY: waits for the child made above.
+        // SAFETY: waits for the child forked above.
         unsafe { libc::waitpid(child, &mut status, 0) };
         assert_eq!((status, *held), (0, 8));
     }

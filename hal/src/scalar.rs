@@ -1,4 +1,4 @@
-//! One value of any dtype, as kernels take it.
+//! A value of any dtype, as kernels take it.
 
 use crate::dtype::narrow::Narrow;
 use crate::dtype::{DType, Element, Kind};
@@ -7,7 +7,7 @@ use crate::{Complex, dtypes};
 
 /// One value of an element type, of at most [`Scalar::MAX_BYTES`] bytes.
 ///
-/// A number whose type is known at run time alone, as an untyped array takes it:
+/// A number whose type is known only at run time, for an untyped array:
 ///
 /// ```
 /// use gpuarray::{Array, DType, Order, Scalar};
@@ -28,12 +28,12 @@ pub struct Scalar {
 }
 
 impl Scalar {
-    /// The bytes of the largest scalar: those of a `Complex128`.
+    /// The number of bytes of the largest scalar, a `Complex128`.
     pub const MAX_BYTES: usize = 16;
 
     /// Returns the value of a Rust number.
     ///
-    /// Elements of more than [`Scalar::MAX_BYTES`] bytes do not compile:
+    /// Elements with more than [`Scalar::MAX_BYTES`] bytes do not compile:
     ///
     /// ```compile_fail
     /// use gpuarray::{DType, Element, Scalar};
@@ -51,7 +51,7 @@ impl Scalar {
     /// let value = Scalar::new(Wide([7; 4]));
     /// ```
     ///
-    /// nor does an element whose dtype is of another size:
+    /// An element whose dtype has another size does not compile either:
     ///
     /// ```compile_fail
     /// use gpuarray::{DType, Element, Scalar};
@@ -69,7 +69,7 @@ impl Scalar {
     /// let value = Scalar::new(Pair([7; 2]));
     /// ```
     ///
-    /// One whose dtype fits does:
+    /// An element whose dtype has the right size compiles:
     ///
     /// ```
     /// use gpuarray::{DType, Element, Scalar};
@@ -92,7 +92,7 @@ impl Scalar {
             assert!(size_of::<T>() == T::DTYPE.size(), "Element::DTYPE has another size");
         }
         let mut bits = [0; Scalar::MAX_BYTES];
-        // SAFETY: an element is plain data, and so many bytes fit.
+        // SAFETY: an element is plain data, and its bytes fit.
         unsafe {
             std::ptr::copy_nonoverlapping(
                 (&raw const value).cast::<u8>(),
@@ -103,10 +103,10 @@ impl Scalar {
         Scalar { dtype: T::DTYPE, bits }
     }
 
-    /// Returns the value whose bytes are `bytes`, in this machine's order.
+    /// Returns the value with the given bytes, in this machine's byte order.
     ///
     /// # Errors
-    /// `InvalidArgument` if `bytes` is not as long as the dtype or longer than
+    /// `InvalidArgument` if the length of `bytes` differs from the dtype's size or exceeds
     /// [`Scalar::MAX_BYTES`].
     pub fn from_bytes(dtype: DType, bytes: &[u8]) -> Result<Self> {
         if bytes.len() != dtype.size() || bytes.len() > Self::MAX_BYTES {
@@ -133,12 +133,12 @@ impl Scalar {
         self.dtype
     }
 
-    /// Returns the bytes of the value, in this machine's order, as many as the dtype has.
+    /// Returns the bytes of the value in this machine's byte order, as many as the dtype's size.
     pub fn bytes(&self) -> &[u8] {
         &self.bits[..self.dtype.size()]
     }
 
-    /// Returns the bytes of the value and zeros behind them.
+    /// Returns the bytes of the value, padded with zeros.
     #[inline]
     pub(crate) fn word(&self) -> u128 {
         u128::from_ne_bytes(self.bits)
@@ -147,8 +147,8 @@ impl Scalar {
     /// Returns the value as `T`, if that is its type.
     pub fn get<T: Element>(&self) -> Option<T> {
         const { assert!(size_of::<T>() == T::DTYPE.size(), "Element::DTYPE has another size") };
-        // SAFETY: the bytes are those of a valid `T` when the dtype is `T`'s, which no scalar of
-        // more bytes has.
+        // SAFETY: if the dtype is `T`'s, the bytes are a valid `T`, which is not larger than a
+        // scalar.
         (self.dtype == T::DTYPE).then(|| unsafe { self.bits.as_ptr().cast::<T>().read_unaligned() })
     }
 
@@ -184,7 +184,7 @@ impl Scalar {
     }
 }
 
-/// A number type, whose conversions to and from others go by way of its real and imaginary parts.
+/// A number type that converts to and from others through its real and imaginary parts.
 trait Parts: Element {
     fn of(real: Real, imaginary: f64) -> Self;
     fn parts(self) -> (Real, f64);
@@ -199,7 +199,7 @@ macro_rules! parts {
         $(parts!(@ $kind $rust);)*
 
         impl Scalar {
-            /// The number of a type that has these parts; none for records.
+            /// Returns the number of a type with these parts; `None` for records.
             fn of_parts(dtype: DType, real: Real, imaginary: f64) -> Option<Scalar> {
                 match dtype {
                     $(DType::$variant => {
@@ -209,10 +209,10 @@ macro_rules! parts {
                 }
             }
 
-            /// The real and the imaginary part; zeros for records.
+            /// Returns the real and the imaginary part; zeros for records.
             fn parts(&self) -> (Real, f64) {
                 match self.dtype {
-                    // SAFETY: the bytes are those of a value of the type.
+                    // SAFETY: the bytes are a valid value of the type.
                     $(DType::$variant => unsafe {
                         self.bits.as_ptr().cast::<$rust>().read_unaligned().parts()
                     },)*
@@ -264,7 +264,7 @@ macro_rules! parts {
 }
 dtypes!(parts);
 
-/// A floating-point type, and the number of it that lies nearest to one of double precision.
+/// A floating-point type that can round a double-precision number to the nearest of its own.
 trait Nearest: Into<f64> {
     fn nearest(value: f64) -> Self;
 }

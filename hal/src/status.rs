@@ -1,8 +1,8 @@
 //! Status values: the integers that GPU drivers return, success included.
 //!
 //! A [`Status`] is a vendor and a number. Every number is kept, named or not. The names of the
-//! numbers are in two tables beside this file, made from the vendors' headers; the backends'
-//! tests compare them with the bindings.
+//! numbers are in two tables in `status/`, generated from the vendors' headers. The backends' tests
+//! compare them with the bindings.
 
 use crate::enumeration::enumeration;
 use std::fmt;
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 enumeration! {
     /// The interface that a status code belongs to.
     ///
-    /// One number of two vendors is two statuses:
+    /// The same number from two vendors is two different statuses:
     ///
     /// ```
     /// use gpuarray::{Api, Status};
@@ -40,10 +40,10 @@ enumeration! {
     }
 }
 
-/// What a call returned: a transparent integer, open to codes nobody has named yet.
+/// The status that a call returned: an integer that may be any code, named or not.
 ///
-/// The numbers are those of `cudaError_t` and `hipError_t` where the two agree; the named
-/// constants here are in that common part. Two statuses are equal if vendor and number are; all
+/// The numbers are the ones of `cudaError_t` and `hipError_t` where the two agree; the constants
+/// here are in that common part. Two statuses are equal if vendor and number are equal; all
 /// successes are equal.
 ///
 /// ```
@@ -61,7 +61,7 @@ enumeration! {
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Status {
-    /// Whose number it is.
+    /// The interface that the number belongs to.
     pub api: Api,
     /// The number itself.
     pub code: i32,
@@ -86,7 +86,7 @@ macro_rules! codes {
         impl Status {
             $($(#[$doc])* pub const $constant: i32 = $code;)*
 
-            /// Returns the name of a code that CUDA and HIP number alike, without either's prefix.
+            /// Returns the name of a code that CUDA and HIP share, without the prefix of either.
             pub fn common_name(code: i32) -> Option<&'static str> {
                 match code {
                     $($code => Some($name),)*
@@ -98,9 +98,9 @@ macro_rules! codes {
 }
 
 codes! {
-    /// The call did what was asked.
+    /// The call succeeded.
     SUCCESS = 0, "Success";
-    /// An argument is out of its range.
+    /// An argument is out of range.
     INVALID_VALUE = 1, "InvalidValue";
     /// Not enough memory.
     OUT_OF_MEMORY = 2, "OutOfMemory";
@@ -108,23 +108,23 @@ codes! {
     NOT_INITIALIZED = 3, "NotInitialized";
     /// The driver is shutting down.
     DEINITIALIZED = 4, "Deinitialized";
-    /// There is no device.
+    /// No device is available.
     NO_DEVICE = 100, "NoDevice";
     /// The device number is out of range.
     INVALID_DEVICE = 101, "InvalidDevice";
     /// A kernel's code or source could not be used.
     INVALID_SOURCE = 300, "InvalidSource";
-    /// A file with code is not there.
+    /// A file with code does not exist.
     FILE_NOT_FOUND = 301, "FileNotFound";
-    /// The handle is not, or no longer, one of a live object.
+    /// The handle does not belong to a live object.
     INVALID_HANDLE = 400, "InvalidHandle";
     /// A symbol was not found.
     NOT_FOUND = 500, "NotFound";
-    /// Work is still under way: an answer, not a failure.
+    /// Work is still in progress. This is an answer, not a failure.
     NOT_READY = 600, "NotReady";
-    /// A kernel touched memory that is not its own.
+    /// A kernel accessed memory outside its allocations.
     ILLEGAL_ADDRESS = 700, "IllegalAddress";
-    /// A launch asked for more than the device has.
+    /// A launch requires more than the device has.
     LAUNCH_OUT_OF_RESOURCES = 701, "LaunchOutOfResources";
     /// Host memory is registered already.
     HOST_MEMORY_ALREADY_REGISTERED = 712, "HostMemoryAlreadyRegistered";
@@ -132,11 +132,11 @@ codes! {
     HOST_MEMORY_NOT_REGISTERED = 713, "HostMemoryNotRegistered";
     /// A kernel failed while it ran.
     LAUNCH_FAILED = 719, "LaunchFailed";
-    /// The blocks of a cooperative launch do not run at the same time.
+    /// The blocks of a cooperative launch cannot all run at the same time.
     COOPERATIVE_LAUNCH_TOO_LARGE = 720, "CooperativeLaunchTooLarge";
     /// The operation is not permitted here.
     NOT_PERMITTED = 800, "NotPermitted";
-    /// The backend or the device cannot do this.
+    /// The backend or the device does not support this.
     NOT_SUPPORTED = 801, "NotSupported";
     /// A failure without a number of its own.
     UNKNOWN = 999, "Unknown";
@@ -147,11 +147,11 @@ const CODES: &str = include_str!("status/codes.txt");
 /// Code, `nvrtcResult`, `hiprtcResult`.
 const COMPILER_CODES: &str = include_str!("status/compiler_codes.txt");
 
-/// What CUDA and HIP number differently: CUDA's number, HIP's. Everything else that both have
-/// has one number.
+/// The codes that CUDA and HIP number differently: CUDA's number, HIP's number. All other shared
+/// codes have the same number.
 const DIFFERENT: [(i32, i32); 2] = [(20, 911), (18, 912)];
 
-/// The name in a column of a table; the columns count from 1.
+/// Returns the name of a code in a column of a table; columns count from 1.
 fn look_up(table: &'static str, code: i32, column: usize) -> Option<&'static str> {
     let rows = table.lines().filter(|line| !line.starts_with('#'));
     let mut fields = rows
@@ -165,7 +165,7 @@ const RUNTIME: usize = 2;
 const HIP: usize = 3;
 
 impl Status {
-    /// A call that did what was asked.
+    /// The status of a successful call.
     pub const OK: Status = Status::host(Status::SUCCESS);
 
     /// Returns a status of `api` with the number `code`.
@@ -178,12 +178,12 @@ impl Status {
         Status::new(Api::Host, code)
     }
 
-    /// Returns a `CUresult` or a `cudaError_t`.
+    /// Returns the status of a `CUresult` or a `cudaError_t`.
     pub const fn cuda(code: i32) -> Self {
         Status::new(Api::Cuda, code)
     }
 
-    /// Returns the status of a number of `hipError_t`.
+    /// Returns the status of a `hipError_t`.
     pub const fn hip(code: i32) -> Self {
         Status::new(Api::Hip, code)
     }
@@ -193,10 +193,11 @@ impl Status {
         self.code == Self::SUCCESS
     }
 
-    /// Returns what the vendor calls the number, as `CUDA_ERROR_INVALID_VALUE` or
-    /// `hipErrorInvalidValue`; `None` for numbers that nobody has named.
+    /// Returns the vendor's name of the number, such as `CUDA_ERROR_INVALID_VALUE` or
+    /// `hipErrorInvalidValue`; `None` for unnamed numbers.
     ///
-    /// A number of `cudaError_t` that the driver's `CUresult` lacks has the name of the former.
+    /// For a number that only `cudaError_t` has, not the driver's `CUresult`, this is the name in
+    /// `cudaError_t`.
     pub fn name(self) -> Option<&'static str> {
         match self.api {
             Api::Host => Status::common_name(self.code),
@@ -207,8 +208,8 @@ impl Status {
         }
     }
 
-    /// Returns what the vendor's runtime library calls the number, as `cudaErrorInvalidValue` or
-    /// `hipErrorInvalidValue`. The host backend's numbers have CUDA's names.
+    /// Returns the name of the number in the vendor's runtime library, such as
+    /// `cudaErrorInvalidValue` or `hipErrorInvalidValue`. The host backend uses CUDA's names.
     pub fn runtime_name(self) -> Option<&'static str> {
         match self.api {
             Api::Host | Api::Cuda => look_up(CODES, self.code, RUNTIME),
@@ -216,8 +217,7 @@ impl Status {
         }
     }
 
-    /// Returns what the number means for a program, in a few words; empty where the name says it
-    /// all.
+    /// Returns a short explanation of the number; empty if the name is clear enough.
     pub fn message(self) -> &'static str {
         match self.api {
             _ if self.is_success() => "no error",
@@ -229,12 +229,12 @@ impl Status {
         }
     }
 
-    /// Returns the number that CUDA has for this status, if it has one.
+    /// Returns CUDA's number for this status, if any.
     pub fn to_cuda(self) -> Option<i32> {
         self.convert(Api::Cuda)
     }
 
-    /// Returns the number that HIP has for this status, if it has one.
+    /// Returns HIP's number for this status, if any.
     ///
     /// ```
     /// use gpuarray::Status;
@@ -260,7 +260,7 @@ impl Status {
         if let Some((_, number)) = numbers.iter().find(|(own, _)| *own == code) {
             return Some(*number);
         }
-        // What the other vendor means something else by.
+        // The other vendor uses this number with another meaning.
         let taken = self.api != Api::Host && numbers.iter().any(|(_, number)| *number == code);
         let named = column.iter().any(|&column| look_up(CODES, code, column).is_some());
         (named && !taken).then_some(code)
@@ -275,7 +275,7 @@ impl From<Status> for i32 {
 
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Compilers have numbers of their own.
+        // Compilers use different numbers.
         let common = !matches!(self.api, Api::Nvrtc | Api::Hiprtc) || self.is_success();
         let name = Status::common_name(self.code).filter(|_| common).or_else(|| self.name());
         match name {
@@ -287,7 +287,7 @@ impl fmt::Display for Status {
 
 // The status of an object's last call.
 
-/// A status that any thread can read and set: what an object keeps of its last call.
+/// A status that any thread can read and set. Objects store the status of their last call in it.
 ///
 /// A new one is a success.
 #[derive(Debug, Default)]
@@ -303,7 +303,7 @@ impl AtomicStatus {
     /// Returns the status that was set last.
     pub fn load(&self) -> Status {
         let bits = self.0.load(Ordering::Relaxed);
-        // Only `store` writes the number of an interface.
+        // Only `store` writes the number of the interface.
         let api = Api::ALL.get((bits >> 32) as usize).copied().unwrap_or(Api::Host);
         Status::new(api, bits as u32 as i32)
     }
@@ -313,24 +313,24 @@ impl AtomicStatus {
     pub fn store(&self, status: Status) {
         let api = if status.is_success() { Api::Host } else { status.api };
         let bits = ((api as u64) << 32) | u64::from(status.code as u32);
-        // Threads that share an object mostly succeed: they only read what all of them have.
+        // Threads that share an object mostly succeed, and then only read the shared cache line.
         if self.0.load(Ordering::Relaxed) != bits {
             self.0.store(bits, Ordering::Relaxed);
         }
     }
 }
 
-// What status numbers mean.
+// Explanations of status numbers.
 
-/// What a kernel failed with, and what finds the reason.
+/// A kernel's failure, with advice on how to find its cause.
 macro_rules! of_kernel {
     ($what:literal) => {
         concat!($what, "; PYGPU_CHECK=1 with PYGPU_BACKEND=host names the faulty access")
     };
 }
 
-/// What a status number means for the program where the vendors agree; empty where the name
-/// says it all.
+/// Returns a short explanation of a status number for which the vendors agree; empty if the name is
+/// clear enough.
 pub fn meaning(code: i32) -> &'static str {
     match code {
         Status::INVALID_VALUE => "the driver refused an argument",

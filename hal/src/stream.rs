@@ -23,14 +23,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
-/// Returns a number for [`StreamCore::id`] that no stream of this process has or had.
+/// Returns a number for [`StreamCore::id`] that is unique in this process, also among destroyed streams.
 pub fn unique_id() -> u64 {
     NEXT_ID.fetch_add(1, Ordering::Relaxed)
 }
 
 /// Options of a new stream.
 ///
-/// A stream that does not wait for the default stream, as a capture needs it:
+/// A stream that does not wait for the default stream, as captures require:
 ///
 /// ```
 /// use gpuarray::StreamOptions;
@@ -59,17 +59,17 @@ setters! {
 
 /// A queue of work that a device runs in order. Every method may be called from any thread.
 ///
-/// The methods are those of four traits: [`StreamCore`] has what every backend implements; [`StreamMemory`],
-/// [`StreamCapture`] and [`StreamState`] have a body for each method, for devices that lack the feature. A
-/// `dyn Stream` has all of them without an import.
+/// The methods are in four traits. Every backend implements [`StreamCore`]. [`StreamMemory`], [`StreamCapture`] and
+/// [`StreamState`] have default methods, for devices that lack a feature. A `dyn Stream` has all of them without an
+/// import.
 ///
-/// Calls that queue work return when it is queued, unless their documentation says that they
-/// wait; a failure of queued work is reported by a later call.
+/// Calls that queue work return after it is queued, unless their documentation says that they wait. A failure of
+/// queued work is reported by a later call.
 ///
-/// Backends implement it, and [`Layered`](crate::layers::Layered) for a stream over another one. Arrays, memory,
-/// kernels and programs call it, as `Arc<dyn Stream>` or `&dyn Stream`.
+/// Backends implement it; [`Layered`](crate::layers::Layered) does so for a stream that wraps another one. Arrays,
+/// memory, kernels and programs call it, as `Arc<dyn Stream>` or `&dyn Stream`.
 ///
-/// Two streams work at the same time, and the second one waits for the first where it needs its result:
+/// Two streams that work concurrently, where the second one waits for the first one's result:
 ///
 /// ```
 /// use gpuarray::{DeviceArray, EventOptions, StreamOptions};
@@ -93,26 +93,28 @@ setters! {
 /// ```
 ///
 /// # Safety
-/// This trait has no method. Implementing it promises what safe code of this crate relies on, for the methods
-/// of all four traits, which are therefore safe to implement:
-/// - work runs in the order in which it was queued, and behind the events that were waited for;
-/// - an allocation has as many bytes as were asked for, and shares none with another one that work
-///   queued so far may use;
-/// - [`StreamCore::execute`], [`StreamCore::transfer`] and the copies of [`StreamMemory`] read and write their
-///   elements only;
-/// - [`StreamCore::id`] is that of no other stream; [`StreamCore::query`] and [`StreamState::has_run`] return
-///   true, and [`StreamCore::synchronize`] and (outside captures) [`StreamState::drain`] return, only when all
-///   work queued before has run or failed;
-/// - [`StreamCapture::is_capturing`] returns true during every capture, and what
-///   [`StreamCapture::keep_for_graph`] and [`StreamCapture::keep_object`] are given lives as long as the graphs.
+/// This trait does not have methods of its own. An implementation promises the following for the methods of all four
+/// traits, which are therefore safe to implement. Safe code of this crate relies on it.
+/// - Work runs in the order in which it was queued, and after the events that the stream waits for.
+/// - An allocation has the requested number of bytes, and shares none with another allocation that work queued so
+///   far may use.
+/// - [`StreamCore::execute`], [`StreamCore::transfer`] and the copies of [`StreamMemory`] read and write only their
+///   elements.
+/// - No other stream has the same [`StreamCore::id`].
+/// - [`StreamCore::query`] and [`StreamState::has_run`] return true, and [`StreamCore::synchronize`] and (outside
+///   captures) [`StreamState::drain`] return, only after all work queued before has finished or failed.
+/// - [`StreamCapture::is_capturing`] returns true during every capture. Objects passed to
+///   [`StreamCapture::keep_for_graph`] and [`StreamCapture::keep_object`] live as long as the graphs.
 ///
-/// The traits' own bodies keep these promises if the required methods do.
+/// The default methods keep these promises if the required methods do.
 pub unsafe trait Stream: StreamCore + StreamMemory + StreamCapture + StreamState {}
 
-/// The calls of a [`Stream`] that every backend implements: its identity, order, memory and work.
+/// The methods of a [`Stream`] that every backend implements: identity, order, memory and work.
 ///
-/// Backends implement it. Generic code over a backend's own stream calls it; all else has a `dyn Stream`.
-/// A function runs in the order of a stream, which the program then waits for:
+/// Backends implement it. Only generic code over a backend's own stream needs this trait; all other code uses a `dyn
+/// Stream`.
+///
+/// A function that runs in the order of a stream, which the program then waits for:
 ///
 /// ```
 /// use gpuarray::StreamOptions;
@@ -127,88 +129,86 @@ pub unsafe trait Stream: StreamCore + StreamMemory + StreamCapture + StreamState
 /// # }
 /// ```
 pub trait StreamCore: Send + Sync + Debug {
-    /// Returns a number that no other stream of this process has or had.
+    /// Returns a number that is unique in this process, also among destroyed streams.
     fn id(&self) -> u64;
 
     /// Returns the identity of the stream's device.
     fn device_id(&self) -> DeviceId;
 
-    /// Returns the driver's handle; 0 for the default stream. Whoever has the handle may begin a
-    /// capture. So from this call on the library asks the driver whether the stream captures.
+    /// Returns the driver's handle; 0 for the default stream. A program that has the handle may begin a capture with
+    /// it, so after this call the library always asks the driver whether the stream captures.
     fn handle(&self) -> u64;
 
-    /// Returns true if all work queued so far has run (`cuStreamQuery`, `hipStreamQuery`).
+    /// Returns true if all work queued so far has finished (`cuStreamQuery`, `hipStreamQuery`).
     ///
     /// # Errors
-    /// A failure of that work, but for that of a host function, which is left to a call that waits; the
-    /// driver's, while the stream captures.
+    /// A failure of that work, except a host function's failure, which a waiting call reports; the driver's, while
+    /// the stream captures.
     fn query(&self) -> Result<bool>;
 
-    /// Waits until all work queued so far has run (`cuStreamSynchronize`, `hipStreamSynchronize`).
+    /// Waits until all work queued so far has finished (`cuStreamSynchronize`, `hipStreamSynchronize`).
     ///
     /// # Errors
-    /// A failure of that work, for example `LaunchFailed` or `DeviceLost`; the driver's, while the
-    /// stream captures; `InvalidArgument` in a host function.
+    /// A failure of that work, for example `LaunchFailed` or `DeviceLost`; the driver's, while the stream captures;
+    /// `InvalidArgument` inside a host function.
     fn synchronize(&self) -> Result<()>;
 
-    /// Creates an event of the stream's device, which alone the stream records: see
+    /// Creates an event of the stream's device for use on this stream only: see
     /// [`Device::create_event`](crate::Device::create_event).
     ///
     /// # Errors
     /// As for [`Device::create_event`](crate::Device::create_event).
     fn create_event(&self, options: EventOptions) -> Result<Arc<dyn Event>>;
 
-    /// Records an event behind the work queued so far (`cuEventRecord`, `hipEventRecord`). The
-    /// event is complete when that work has run.
+    /// Records an event after the work queued so far (`cuEventRecord`, `hipEventRecord`). The event is complete when
+    /// that work has finished.
     ///
     /// # Errors
     /// `InvalidArgument` for an event of another device; else the driver's.
     fn record(&self, event: &dyn Event) -> Result<()>;
 
     /// Makes work that is queued from now on wait for an event, on the device and not on the host
-    /// (`cuStreamWaitEvent`, `hipStreamWaitEvent`). An event that was never recorded is not waited
-    /// for.
+    /// (`cuStreamWaitEvent`, `hipStreamWaitEvent`). An event that was never recorded has no effect.
     ///
     /// # Errors
     /// `InvalidArgument` for an event of another backend or opening, or one that a stream of another device
     /// has recorded in a capture; else the driver's.
     fn wait_event(&self, event: &dyn Event) -> Result<()>;
 
-    /// Queues a function as `host_function` of `dyn Stream` documents, which calls this. A backend runs it
-    /// by [`call_function`], and keeps what that returns until somebody waits for it.
+    /// Queues a function; `host_function` of `dyn Stream` calls this and documents it. A backend runs the function
+    /// with [`call_function`], and keeps a failure until a caller waits for it.
     ///
     /// # Errors
-    /// The driver's; the function is dropped without being called then.
+    /// The driver's. The function is then dropped without being called.
     fn queue_function(&self, function: Box<dyn FnOnce() -> Result<()> + Send>) -> Result<()>;
 
     /// Allocates `bytes` bytes in the stream's order, for work that is queued on the stream from
     /// now on, and returns the address (`cuMemAllocFromPoolAsync`, `hipMallocFromPoolAsync`).
     ///
     /// # Errors
-    /// `OutOfMemory` that says how many bytes were requested, are in use and are available.
+    /// `OutOfMemory` with the bytes that were requested, are in use and are available.
     fn allocate(&self, bytes: usize) -> Result<u64>;
 
-    /// Frees memory of [`StreamCore::allocate`] in the stream's order: once the work queued so far has
-    /// run (`cuMemFreeAsync`, `hipFreeAsync`).
+    /// Frees memory of [`StreamCore::allocate`] in the stream's order, after the work queued so far
+    /// (`cuMemFreeAsync`, `hipFreeAsync`).
     ///
     /// # Errors
     /// The driver's.
     ///
     /// # Safety
-    /// `address` and `bytes` are those of one call to `allocate` on a stream of this device, and
-    /// the memory has not been freed since. Other streams' work that uses it is ordered before this
-    /// call.
+    /// `address` and `bytes` belong to one call to `allocate` on a stream of this device, and the memory has not
+    /// been freed since. Other streams' work that uses it is ordered before this call.
     unsafe fn free(&self, address: u64, bytes: usize) -> Result<()>;
 
-    /// Queues a copy. A copy from or to pageable host memory has arrived when the call returns. Bytes
-    /// that are both read and written are read first ([`transfer_overlapping`]).
+    /// Queues a copy. A copy from or to pageable host memory has finished when the call returns. Overlapping bytes
+    /// are read before they are written ([`transfer_overlapping`]).
     ///
     /// # Errors
     /// The driver's; `LaunchFailed` or `DeviceLost` from earlier work that the call waited for.
     ///
     /// # Safety
-    /// Every byte that the transfer names is allocated, on the side that the direction says, until
-    /// the copy has run, and nothing else accesses those bytes meanwhile.
+    /// Every byte of the transfer is allocated, on the side that the direction names, until the copy has run, and
+    /// nothing else accesses those bytes meanwhile.
     unsafe fn transfer(&self, transfer: &Transfer) -> Result<()>;
 
     /// Queues a fill of `count` elements of `width` bytes (1, 2 or 4) with the lowest bytes of
@@ -225,27 +225,28 @@ pub trait StreamCore: Send + Sync + Debug {
     /// Queues a builtin operation.
     ///
     /// # Errors
-    /// `Unsupported` where there is no code for the operation and no compiler; `OutOfMemory` for
-    /// scratch memory; else the driver's.
+    /// `Unsupported` if neither code for the operation nor a compiler is available; `OutOfMemory` for scratch
+    /// memory; else the driver's.
     ///
     /// # Safety
-    /// The operation satisfies what [`crate::operation`] requires, and its addresses stay allocated
-    /// until it has run.
+    /// The operation satisfies the requirements of [`crate::operation`], and its addresses stay allocated until it
+    /// has run.
     unsafe fn execute(&self, operation: &Operation) -> Result<()>;
 
-    /// Returns the status of the last call on this stream; success if there was none. Allocating
-    /// and freeing memory do not change it, because objects do that by themselves.
+    /// Returns the status of the last call on this stream; success if there was none. Allocating and freeing memory
+    /// do not change it, because objects do so implicitly.
     fn last_status(&self) -> Status;
 
     /// Returns the backend's own object, inside all decorators.
     fn as_any(&self) -> &dyn Any;
 }
 
-/// What the library asks a [`Stream`] of itself: whether and how it may wait, and what keeps it valid.
+/// The properties of a [`Stream`] that the library relies on: how it may wait, and what keeps it valid.
 ///
-/// A backend implements what differs from the bodies here. Memory, events and captures ask; programs ask for
+/// A backend overrides the default methods where it differs. Memory, events and captures call them; programs call
 /// [`StreamState::options`].
-/// A stream tells the options that it was created with:
+///
+/// The options that a stream was created with:
 ///
 /// ```
 /// use gpuarray::StreamOptions;
@@ -258,14 +259,13 @@ pub trait StreamCore: Send + Sync + Debug {
 /// # }
 /// ```
 pub trait StreamState: StreamCore + StreamCapture {
-    /// Returns true if the driver's handle of the stream is `handle`. Unlike [`StreamCore::handle`]
-    /// this does not make the handle known outside.
+    /// Returns true if the driver's handle of the stream is `handle`. Unlike [`StreamCore::handle`], this does not
+    /// pass the handle to the program.
     fn has_handle(&self, handle: u64) -> bool {
         self.handle() == handle
     }
 
-    /// Returns what [`StreamCore::query`] does, but for a failure of the work that is reported once: it is left
-    /// to a call of the program.
+    /// Like [`StreamCore::query`], but does not consume a pending error: the next user-visible call reports it.
     ///
     /// # Errors
     /// As for [`StreamCore::query`].
@@ -273,18 +273,17 @@ pub trait StreamState: StreamCore + StreamCapture {
         self.query()
     }
 
-    /// Returns false on runtimes where [`StreamCore::query`] never returns true, however much time
-    /// passes. There only [`StreamCore::synchronize`] tells when work is done.
+    /// Returns false on runtimes where [`StreamCore::query`] never returns true, no matter how much time passes.
+    /// There, only [`StreamCore::synchronize`] shows that work is done.
     fn supports_queries(&self) -> bool {
         true
     }
 
-    /// Waits as [`StreamCore::synchronize`] does, for what the library itself orders or frees. A failure of the work
-    /// that is reported once is left to a call of the program. While the stream captures, all that can be
-    /// waited for has run.
+    /// Waits like [`StreamCore::synchronize`], before the library orders or frees something. A one-time failure of
+    /// the work stays pending: the next user-visible call reports it. Returns immediately while the stream captures.
     ///
     /// # Errors
-    /// The driver's, where it cannot wait.
+    /// The driver's, if it cannot wait.
     fn drain(&self) -> Result<()> {
         if self.is_capturing()? { Ok(()) } else { self.synchronize() }
     }
@@ -292,7 +291,7 @@ pub trait StreamState: StreamCore + StreamCapture {
     /// Checks that no reset of the device has destroyed the stream.
     ///
     /// # Errors
-    /// `InvalidHandle` if one has.
+    /// `InvalidHandle` if a reset has destroyed it.
     fn check_epoch(&self) -> Result<()> {
         Ok(())
     }
@@ -307,13 +306,12 @@ pub trait StreamState: StreamCore + StreamCapture {
         Ok(StreamOptions::default())
     }
 
-    /// Waits while so much work is queued that the queue should not grow. Returns at once if the
-    /// wait could be for the calling thread itself. Callers that queue work call this first, and
-    /// hold no lock meanwhile.
+    /// Waits while the queue is too full to grow. Returns immediately if the wait could be for the calling thread
+    /// itself. Callers that queue work call this first, without holding a lock.
     fn wait_for_room(&self) {}
 
-    /// Returns the object by which memory refers to the stream, if that is another one: one that
-    /// does not keep the stream's owner alive. It has the same id.
+    /// Returns the object by which memory should refer to the stream, if it is not this one: an object with the same
+    /// id that does not keep the stream's owner alive.
     fn for_memory(&self) -> Option<Arc<dyn Stream>> {
         None
     }

@@ -1,18 +1,17 @@
-//! Which stream each thread is queueing work on, for captures that are about to begin.
+//! Tracks the stream that each thread is queueing work on, for captures that are about to begin.
 //!
-//! An operation looks up whether its stream captures, and then queues its work. A capture that began
-//! in between would contain the work, and its graph would not keep the memory that the work uses. So
-//! a thread stores the stream in a cell of its own before it looks up captures, and a capture is
-//! announced before it looks into the cells: one of the two sees the other. A capture waits for the
-//! threads that are queueing on its stream. A thread that sees an announcement stores the stream
-//! under the lock that captures take to begin, so the capture has begun, or will wait for it.
+//! An operation first checks whether its stream captures, and then queues its work. If a capture began in between, it
+//! would contain the work, but its graph would not keep the memory that the work uses. So each thread stores the
+//! stream in its own cell before it checks for captures, and a capture is announced before it reads the cells: one of
+//! the two sees the other. A capture waits for the threads that are queueing on its stream. A thread that sees an
+//! announcement stores the stream under the lock that captures take to begin, so the capture has either begun or will
+//! wait for the thread.
 //!
-//! What a stream is asked to do, and what is noted of it, is one step so: its work is captured and kept,
-//! or neither; an event is marked as captured if it is. A capture begins on a stream, or a stream joins
-//! one, only when no cell names the stream, and when what was queued on it has run, which is asked under
-//! the same lock.
+//! This makes checking for a capture and acting on the result atomic: work is captured and its memory kept, or
+//! neither; an event is marked as captured exactly if it is. A capture begins on a stream, or a stream joins one,
+//! only if no cell names the stream and its queued work has finished. Both are checked under the same lock.
 //!
-//! This costs an operation two stores and a fence, and no lock of another thread.
+//! The cost per operation is two stores and a fence, and no lock that another thread may hold.
 
 use crate::error::{Error, Result};
 use crate::locks::{NoCaptureBegins, NothingOrdered};
@@ -22,11 +21,11 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence};
 use std::time::{Duration, Instant};
 
-/// The number of streams that may capture now: those that have captured, and those whose handle
-/// other libraries know. 0 in most programs, which then pay one load for an operation.
+/// The number of streams that may capture now: streams that have captured, and streams whose handle is known to other
+/// libraries. It is 0 in most programs, where the check costs one load per operation.
 static MAY_CAPTURE: AtomicUsize = AtomicUsize::new(0);
 
-/// True if a stream of this process may capture.
+/// Returns true if any stream of this process may capture.
 #[inline]
 pub fn some_may_capture() -> bool {
     MAY_CAPTURE.load(Ordering::Relaxed) > 0
@@ -37,7 +36,7 @@ pub fn some_may_capture() -> bool {
 pub struct MayCapture(());
 
 impl MayCapture {
-    /// Says so from now on.
+    /// Counts a stream that may capture from now on.
     pub fn begin() -> MayCapture {
         MAY_CAPTURE.fetch_add(1, Ordering::AcqRel);
         MayCapture(())
@@ -53,7 +52,7 @@ impl Drop for MayCapture {
 /// The number of [`Announcement`]s.
 static ANNOUNCED: AtomicUsize = AtomicUsize::new(0);
 
-/// Says that a stream captures, or is about to. A backend makes it before [`begin_when_settled`], and keeps it
+/// Announces that a stream captures or is about to. A backend creates it before [`begin_when_settled`], and keeps it
 /// until the capture has ended.
 #[derive(Debug)]
 pub struct Announcement {
@@ -75,32 +74,32 @@ impl Drop for Announcement {
     }
 }
 
-/// What one thread may be queueing on at once and have its place for each.
+/// The number of streams that a thread can store in its cell at the same time.
 const PLACES: usize = 4;
 
-/// The streams that one thread is queueing on: one, but for work that is queued while other work is. Cells are
-/// never freed: one that a thread has left is used by the next thread, so there are as many as threads were
-/// queueing at once. There is no lock that a forked child could find locked; what they hold there of threads of the
-/// parent, [`forget_threads_of_parent`] clears.
+/// The streams that one thread is queueing on: usually one, more only if work is queued while other work is being
+/// queued. Cells are never freed. The next new thread reuses the cell of a finished thread, so there are at most as
+/// many cells as there were concurrent threads. Cells use no lock, which could be held at a fork;
+/// [`forget_threads_of_parent`] clears the entries of the parent's threads.
 #[derive(Debug, Default)]
 struct Cell {
-    /// [`Stream::id`](crate::stream::StreamCore::id) each; 0 for none. Written by the cell's thread alone.
+    /// [`Stream::id`](crate::stream::StreamCore::id) of each; 0 for none. Only the cell's thread writes it.
     streams: [AtomicU64; PLACES],
-    /// How many more streams, which may be any. Written by the cell's thread alone.
+    /// The number of further streams, whose ids are not stored. Only the cell's thread writes it.
     others: AtomicU64,
     is_taken: AtomicBool,
     next: AtomicPtr<Cell>,
 }
 
 impl Cell {
-    /// True if the thread may be queueing on a stream that is `concerned`.
+    /// Returns true if the thread may be queueing on a stream for which `concerned` is true.
     fn holds(&self, concerned: impl Fn(u64) -> bool) -> bool {
         let stream = |place: &AtomicU64| place.load(Ordering::Acquire);
         self.others.load(Ordering::Acquire) > 0
             || self.streams.iter().map(stream).any(|it| it != 0 && concerned(it))
     }
 
-    /// Stores a stream where none is; returns the place, [`PLACES`] if all are taken.
+    /// Stores a stream in a free place; returns the place, or [`PLACES`] if all are taken.
     #[inline]
     fn enter(&self, stream: u64) -> u8 {
         let [first, ..] = &self.streams;
@@ -162,8 +161,8 @@ fn cells() -> impl Iterator<Item = &'static Cell> {
     })
 }
 
-/// Forgets what threads of a parent process were queueing, which do not exist in a forked child: called there, before
-/// anything else runs. Their cells stay taken.
+/// Forgets the entries of the parent's threads, which do not exist in a forked child. Called there before anything
+/// else runs. Their cells stay taken.
 pub(crate) fn forget_threads_of_parent() {
     cells().for_each(Cell::clear);
 }
@@ -195,7 +194,7 @@ impl Taken {
 
 impl Drop for Taken {
     fn drop(&mut self) {
-        // Of guards that were forgotten, too.
+        // This also clears the entries of leaked guards.
         self.0.clear();
         self.0.is_taken.store(false, Ordering::Release);
     }
@@ -205,13 +204,13 @@ thread_local! {
     static TAKEN: Taken = Taken::new();
 }
 
-/// Says that this thread is queueing work on a stream, until it is dropped.
+/// Marks that this thread is queueing work on a stream, until it is dropped.
 #[derive(Debug)]
 pub struct SubmissionGuard {
-    /// Where in the cell.
+    /// The place in the cell.
     place: u8,
-    /// The cell, where the thread ends and has none of its own any longer: in destructors of its values, which
-    /// begin no capture of the stream while they queue on it, since they would wait for themselves.
+    /// The cell, if the thread is ending and no longer has its own, in destructors of thread-local values. They must
+    /// not begin a capture of the stream while they queue on it, since that would wait for themselves.
     last: Option<Taken>,
     /// The cell belongs to the thread.
     _thread: PhantomData<*const ()>,
@@ -233,14 +232,14 @@ impl SubmissionGuard {
         SubmissionGuard { place: cell.0.enter(stream), last: Some(cell), _thread: PhantomData }
     }
 
-    /// Starts to queue on a stream. Captures of it that have not begun wait from now on.
+    /// Begins to queue on a stream. From now on, captures of it that have not begun wait.
     ///
     /// # Errors
-    /// Those of [`nonblocking::before_waiting`], if a capture is just beginning or ending.
+    /// As for [`nonblocking::before_waiting`], if a capture is just beginning or ending.
     #[inline]
     pub(crate) fn on(stream: u64) -> Result<SubmissionGuard> {
         let queueing = SubmissionGuard::store(stream);
-        // [`begin_alone`] has its fence between the announcement and the look into the cells.
+        // [`begin_alone`] has the matching fence between the announcement and the reads of the cells.
         fence(Ordering::SeqCst);
         if ANNOUNCED.load(Ordering::Relaxed) == 0 {
             Ok(queueing)
@@ -251,7 +250,7 @@ impl SubmissionGuard {
 
     #[cold]
     fn announced(self, stream: u64) -> Result<SubmissionGuard> {
-        // No thread waits for the lock with its stream in the cell: whoever has the lock looks there.
+        // Clear the cell before waiting for the lock, because the lock's holder waits for the cells.
         drop(self);
         let _lock = match NoCaptureBegins::try_lock() {
             Some(lock) => lock,
@@ -263,27 +262,27 @@ impl SubmissionGuard {
         Ok(SubmissionGuard::under_lock(stream))
     }
 
-    /// Starts to queue on a stream. The caller has [`NoCaptureBegins`].
+    /// Begins to queue on a stream. The caller holds [`NoCaptureBegins`].
     pub(crate) fn under_lock(stream: u64) -> SubmissionGuard {
         SubmissionGuard::store(stream)
     }
 }
 
-/// True while this thread queues an operation.
+/// Returns true while this thread queues an operation.
 pub fn is_inside() -> bool {
     TAKEN.try_with(|taken| taken.0.holds(|_| true)).unwrap_or(false)
 }
 
-/// True while no capture of a stream can begin for what this thread does: it queues an operation on the stream,
-/// or has the lock against captures.
+/// Returns true if no capture of the stream can begin because of this thread: it queues an operation on the stream,
+/// or holds the lock against captures.
 pub fn keeps_captures_from(stream: u64) -> bool {
     NoCaptureBegins::is_of_thread()
         || TAKEN.try_with(|taken| taken.0.holds(|it| it == stream)).unwrap_or(false)
 }
 
-/// Keeps captures of a stream from beginning while the thread looks whether it captures, and then records an
-/// event or queues a function on it. `None` where none can begin ([`keeps_captures_from`]). It waits for calls of
-/// the driver that are short.
+/// Prevents captures of a stream from beginning while the thread checks whether it captures, and then records an
+/// event or queues a function on it. `None` if none can begin already ([`keeps_captures_from`]). It waits only for
+/// short calls of the driver.
 pub fn beside_captures(stream: u64) -> Option<SubmissionGuard> {
     if keeps_captures_from(stream) {
         return None;
@@ -308,10 +307,10 @@ impl Drop for SubmissionGuard {
     }
 }
 
-/// The longest pause between two looks into the cells.
+/// The longest pause between two reads of the cells.
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 
-/// Asks until the answer is true; false if that takes longer.
+/// Polls until `is_done` returns true; returns false after `patience`.
 fn comes_within(patience: Duration, is_done: impl Fn() -> Result<bool>) -> Result<bool> {
     let begun = Instant::now();
     while !is_done()? {
@@ -323,11 +322,11 @@ fn comes_within(patience: Duration, is_done: impl Fn() -> Result<bool>) -> Resul
     Ok(true)
 }
 
-/// Refuses to begin or end a capture, and to wait for a lock of memory, on a thread that has an
-/// [`AccessGuard`](crate::memory::AccessGuard): it would wait for itself.
+/// Refuses to begin or end a capture, or to wait for a lock of memory, on a thread that holds an
+/// [`AccessGuard`](crate::memory::AccessGuard), because it would wait for itself.
 ///
 /// # Errors
-/// `InvalidArgument`.
+/// `InvalidArgument` on such a thread.
 #[inline]
 pub fn outside_guards(call: &'static str) -> Result<()> {
     if is_inside() || NoCaptureBegins::is_of_thread() { Err(inside_guard(call)) } else { Ok(()) }
@@ -339,12 +338,13 @@ fn inside_guard(call: &'static str) -> Error {
     Error::invalid(call, detail)
 }
 
-/// Returns the lock under which a stream begins to capture, joins a capture, or ends one, when no other thread
-/// is queueing on a stream that is `concerned`, which is asked under the lock: that one, with it the default
-/// stream if that waits for it, and all streams of a capture that ends. The caller has announced the capture, and
-/// has no lock.
+/// Waits until no other thread is queueing on a stream for which `concerned` is true, and returns the lock under
+/// which a capture begins, ends, or is joined. The streams concerned are the capturing stream, the default stream if
+/// it waits for that one, and all streams of a capture that ends. The caller has announced the capture, and holds no
+/// lock.
 ///
-/// Threads that go on queueing are held off for longer and longer: none begins to while this has the lock.
+/// If threads keep queueing, the lock is held for longer with each attempt: no thread can begin to queue while it is
+/// held.
 pub fn begin_alone(concerned: impl Fn(u64) -> bool) -> NothingOrdered {
     fence(Ordering::SeqCst);
     let own = TAKEN.try_with(|taken| ptr::from_ref(taken.0)).unwrap_or(ptr::null());
@@ -355,19 +355,19 @@ pub fn begin_alone(concerned: impl Fn(u64) -> bool) -> NothingOrdered {
         if let Ok(true) = comes_within(patience, || Ok(!cells().any(is_queueing))) {
             return lock;
         }
-        // Whoever is queueing may wait for its bytes, and for another thread that waits for the lock.
+        // A thread that is queueing may wait for its bytes, or for another thread that waits for the lock.
         drop(lock);
         std::thread::sleep(patience.min(LONGEST_PAUSE));
         patience = patience * 2 + Duration::from_micros(1);
     }
 }
 
-/// Returns the lock of [`begin_alone`] when what was queued on the streams `has_settled`, which is asked under the
-/// lock. Between two looks it is waited for without the lock by `wait`. Others may queue more meanwhile, and are
-/// held off for longer and longer.
+/// Returns the lock of [`begin_alone`] after the queued work of the streams has finished. `has_settled` checks this
+/// under the lock. Between two checks, `wait` waits for the work without the lock. If other threads keep queueing,
+/// the lock is held for longer with each attempt.
 ///
 /// # Errors
-/// Those of what is called.
+/// The errors of `has_settled` and `wait`.
 pub fn drain_alone(
     concerned: impl Fn(u64) -> bool,
     has_settled: impl Fn() -> Result<bool>,
@@ -380,18 +380,18 @@ pub fn drain_alone(
             return Ok(alone);
         }
         drop(alone);
-        // Whoever the work waits for goes on meanwhile.
+        // Other threads, which the work may wait for, continue meanwhile.
         wait()?;
         patience = patience * 2 + Duration::from_micros(50);
     }
 }
 
-/// Begins a capture of a stream, or lets one join: runs `begin` while no other thread is queueing on a stream that is
-/// `concerned`, and when `has_settled` says that what was queued there has run. `wait` waits for that. The
-/// caller has announced the capture. For backends.
+/// Begins a capture of a stream, or lets a stream join one. Runs `begin` when no other thread is queueing on a stream
+/// for which `concerned` is true, and `has_settled` returns true: all work queued there has finished. `wait` waits
+/// for that work. The caller has announced the capture. For backends.
 ///
 /// # Errors
-/// Those of what is called; `InvalidArgument` on a thread that has an
+/// The errors of the three functions; `InvalidArgument` on a thread that holds an
 /// [`AccessGuard`](crate::memory::AccessGuard).
 pub fn begin_when_settled<T>(
     call: &'static str,
@@ -409,7 +409,7 @@ pub fn begin_when_settled<T>(
 /// For backends.
 ///
 /// # Errors
-/// `InvalidArgument` on a thread that has an [`AccessGuard`](crate::memory::AccessGuard).
+/// `InvalidArgument` on a thread that holds an [`AccessGuard`](crate::memory::AccessGuard).
 pub fn end_unordered<T>(call: &'static str, end: impl FnOnce() -> T) -> Result<T> {
     outside_guards(call)?;
     let _ordering = NothingOrdered::lock();

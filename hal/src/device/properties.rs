@@ -1,5 +1,5 @@
-//! What a device is: its identity, properties, attributes and memory sizes, and the options and
-//! handles of its memory.
+//! The description of a device: identity, properties, attributes and memory sizes. Also the options and handles of
+//! its memory.
 
 use crate::enumeration::setters;
 use crate::error::{Error, Result};
@@ -24,22 +24,23 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub struct DeviceId {
     /// The name of its backend: `cuda`, `hip` or `host`.
     pub backend: &'static str,
-    /// The number of the device in its backend, from 0.
+    /// The number of the device in its backend, counted from 0.
     pub ordinal: usize,
-    /// Which opening of the backend it is of: those that were opened apart share no memory, streams or
-    /// events, though the hardware be one. See [`DeviceId::next_instance`].
+    /// The opening of the backend that the device belongs to. Two openings share no memory, streams or events, even
+    /// for the same hardware. See [`DeviceId::next_instance`].
     pub instance: u32,
 }
 
 impl DeviceId {
-    /// Returns a number that no opening of a backend in this process has had.
+    /// Returns a new number for an opening of a backend, unique in this process.
     #[must_use]
     pub fn next_instance() -> u32 {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         NEXT.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// How a sentence names the device beside another one: with its opening where the rest is the same.
+    /// Returns the device's name for a sentence that also names `other`; the opening is included if the names are
+    /// equal.
     #[must_use]
     pub fn beside(&self, other: &DeviceId) -> String {
         match self.backend == other.backend && self.ordinal == other.ordinal {
@@ -48,7 +49,7 @@ impl DeviceId {
         }
     }
 
-    /// Checks that `argument`, an object of the device `of`, is one of this device.
+    /// Checks that `argument`, an object of the device `of`, belongs to this device.
     ///
     /// # Errors
     /// `InvalidArgument` that names both devices.
@@ -57,8 +58,8 @@ impl DeviceId {
         if self == of { Ok(()) } else { Err(self.refused(call, argument, of)) }
     }
 
-    /// Checks that `argument`, an object of the device `of`, is one of this device or of another that was
-    /// opened with it.
+    /// Checks that `argument`, an object of the device `of`, belongs to this device or to another one of the same
+    /// opening.
     ///
     /// # Errors
     /// `InvalidArgument` that names both devices.
@@ -82,7 +83,7 @@ impl DeviceId {
 impl PartialEq for DeviceId {
     #[inline]
     fn eq(&self, other: &Self) -> bool {
-        // Every operation compares devices, and their names are nearly always the same text.
+        // Every operation compares devices, and equal names are nearly always the same text.
         self.ordinal == other.ordinal
             && self.instance == other.instance
             && (std::ptr::eq(self.backend, other.backend) || self.backend == other.backend)
@@ -129,7 +130,7 @@ pub struct DeviceProperties {
     pub total_memory: usize,
     /// The compilers' name of the device: `sm_90`, `gfx90a:sramecc+:xnack-`; empty for the host.
     pub architecture: String,
-    /// The UUID, 16 bytes that no other device has; `None` where the driver has none.
+    /// The UUID, 16 bytes unique to this device; `None` if the driver does not provide one.
     pub uuid: Option<[u8; 16]>,
 }
 
@@ -152,8 +153,8 @@ impl DeviceProperties {
         }
     }
 
-    /// Returns the UUID as `GPU-` and lower-case hexadecimal digits in groups of 8, 4, 4, 4 and 12;
-    /// `None` for a device without one.
+    /// Returns the UUID as `GPU-` and lower-case hexadecimal digits in groups of 8, 4, 4, 4 and 12; `None` if the
+    /// device lacks a UUID.
     pub fn uuid_text(&self) -> Option<String> {
         let digits: String = self.uuid?.iter().map(|byte| format!("{byte:02x}")).collect();
         let groups =
@@ -162,9 +163,8 @@ impl DeviceProperties {
     }
 }
 
-/// A numbered attribute of a device for [`Device::attribute`](super::Device::attribute). The
-/// numbers are those of `CUdevice_attribute` on every backend. Any other number of that enumeration
-/// may be used, too.
+/// A numbered attribute of a device for [`Device::attribute`](super::Device::attribute). Every backend uses the
+/// numbers of `CUdevice_attribute`, including those without a constant here.
 ///
 /// The largest block that a device runs, by name and by number:
 ///
@@ -183,27 +183,27 @@ impl DeviceProperties {
 pub struct DeviceAttribute(pub i32);
 
 impl DeviceAttribute {
-    /// Threads per block at most.
+    /// The maximum number of threads per block.
     pub const MAX_THREADS_PER_BLOCK: Self = Self(1);
-    /// Block extent along x at most.
+    /// The maximum block extent along x.
     pub const MAX_BLOCK_DIM_X: Self = Self(2);
-    /// Block extent along y at most.
+    /// The maximum block extent along y.
     pub const MAX_BLOCK_DIM_Y: Self = Self(3);
-    /// Block extent along z at most.
+    /// The maximum block extent along z.
     pub const MAX_BLOCK_DIM_Z: Self = Self(4);
-    /// Grid extent along x at most.
+    /// The maximum grid extent along x.
     pub const MAX_GRID_DIM_X: Self = Self(5);
-    /// Grid extent along y at most.
+    /// The maximum grid extent along y.
     pub const MAX_GRID_DIM_Y: Self = Self(6);
-    /// Grid extent along z at most.
+    /// The maximum grid extent along z.
     pub const MAX_GRID_DIM_Z: Self = Self(7);
     /// Shared memory per block in bytes.
     pub const MAX_SHARED_MEMORY_PER_BLOCK: Self = Self(8);
     /// Constant memory in bytes.
     pub const TOTAL_CONSTANT_MEMORY: Self = Self(9);
-    /// Threads of a warp or wavefront.
+    /// Threads per warp or wavefront.
     pub const WARP_SIZE: Self = Self(10);
-    /// Registers of one block at most, of 32 bits each.
+    /// The maximum number of 32-bit registers per block.
     pub const MAX_REGISTERS_PER_BLOCK: Self = Self(12);
     /// Clock rate in kHz.
     pub const CLOCK_RATE: Self = Self(13);
@@ -213,13 +213,13 @@ impl DeviceAttribute {
     pub const INTEGRATED: Self = Self(18);
     /// 1 if pinned host memory can be mapped into the device.
     pub const CAN_MAP_HOST_MEMORY: Self = Self(19);
-    /// 1 if several kernels can run at once.
+    /// 1 if several kernels can run concurrently.
     pub const CONCURRENT_KERNELS: Self = Self(31);
     /// PCI bus number.
     pub const PCI_BUS_ID: Self = Self(33);
     /// PCI device number.
     pub const PCI_DEVICE_ID: Self = Self(34);
-    /// Threads of one multiprocessor at most.
+    /// The maximum number of threads per multiprocessor.
     pub const MAX_THREADS_PER_MULTIPROCESSOR: Self = Self(39);
     /// Engines that copy while kernels run.
     pub const ASYNC_ENGINE_COUNT: Self = Self(40);
@@ -251,15 +251,15 @@ impl DeviceAttribute {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryInfo {
-    /// Bytes that can be allocated now.
+    /// The bytes that can be allocated now.
     pub free: usize,
-    /// Bytes in all.
+    /// The total number of bytes.
     pub total: usize,
 }
 
 /// Options of page-locked host memory.
 ///
-/// Memory of the host that kernels reach at an address of their own:
+/// Host memory that kernels access through a device address:
 ///
 /// ```
 /// use gpuarray::{PinnedOptions, memory::PinnedMemory};
@@ -282,8 +282,8 @@ pub struct PinnedOptions {
     /// [`Device::pinned_address`](super::Device::pinned_address) returns
     /// (`CU_MEMHOSTALLOC_DEVICEMAP`).
     pub mapped: bool,
-    /// True where write-combined memory would do (`CU_MEMHOSTALLOC_WRITECOMBINED`), which the host reads slowly. No
-    /// backend makes any: the memory is the process's, which a reset leaves.
+    /// Accepted for compatibility with `CU_MEMHOSTALLOC_WRITECOMBINED`, and ignored: the memory belongs to the
+    /// process and survives a reset, so no backend makes it write-combined.
     pub write_combined: bool,
 }
 
@@ -295,7 +295,7 @@ setters! {
 /// A handle with which another process opens memory or an event: 64 bytes that only the driver
 /// interprets (`CUipcMemHandle`, `CUipcEventHandle`).
 ///
-/// The bytes of a handle travel to the other process in a message:
+/// A handle is sent to the other process as bytes:
 ///
 /// ```
 /// use gpuarray::{IpcHandle, memory::DeviceMemory};

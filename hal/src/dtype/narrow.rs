@@ -1,6 +1,6 @@
-//! Floating-point types that are stored in few bits and calculated with in wider ones.
+//! Floating-point types that are stored in 16 bits and calculated with in wider types.
 //!
-//! What such a type is on the processor is said here alone: scalars, casts and the host's kernels
+//! This file has all that the processor needs for such a type: scalars, casts and the host's kernels
 //! follow from [`Narrow`] and from the type's row in the table of dtypes.
 
 use super::Element;
@@ -11,43 +11,42 @@ pub mod types {
     pub use half::{bf16, f16};
 }
 
-/// A floating-point type of at most 16 bits: a sign, an exponent and a fraction, in this order from
-/// the highest bit, so that the numbers of one sign are in the order of their bits.
+/// A floating-point type of at most 16 bits: a sign, an exponent and a fraction, in this order from the
+/// highest bit, so that numbers of one sign are ordered like their bits.
 ///
-/// Arithmetic is that of binary32, rounded once; functions whose values in binary32 would be rounded
-/// twice are computed in binary64.
+/// Arithmetic is computed in binary32 and rounded once. Functions whose binary32 results would be
+/// rounded twice are computed in binary64.
 pub trait Narrow: Element + PartialOrd {
-    /// The bit of the sign.
+    /// The sign bit.
     const SIGN: u16;
-    /// The bits of infinity, above which a magnitude is not a number.
+    /// The bits of infinity. A larger magnitude is a NaN.
     const INFINITE: u16;
-    /// `f64` if the values of elementary functions and powers are the nearest numbers, `f32` if they
-    /// are those of single precision, rounded.
+    /// The type in which elementary functions and powers are rounded to the narrow type: `f64` for the
+    /// nearest number, `f32` for single-precision results that are rounded again.
     type Functions: Copy;
 
     /// Returns the bits of the number.
     fn bits(self) -> u16;
-    /// Returns the number of some bits.
+    /// Returns the number with the given bits.
     fn of_bits(bits: u16) -> Self;
     /// Returns the value as binary32, exactly.
     fn widen(self) -> f32;
-    /// Returns the nearest number, of two that are as near the even one; what is too large becomes
-    /// infinite.
+    /// Returns the nearest number, ties to even. Values that are too large become infinite.
     fn narrow(value: f32) -> Self;
-    /// Returns the number that one of double precision becomes: the nearest one, or that of the nearest
-    /// number of single precision, as [`Narrow::Functions`] says.
+    /// Converts a double-precision value: to the nearest number, or by way of single precision, as
+    /// [`Narrow::Functions`] says.
     fn narrow_double(value: f64) -> Self;
 }
 
-/// The bit of the sign of a number of 16 bits, as binary32 has it in its upper half.
+/// The sign bit of a 16-bit number, as it appears in the upper half of a binary32.
 const SIGN: u32 = 0x8000;
 /// The exponent bits of binary32, which are also its infinity.
 const INFINITE: u32 = 0x7f80_0000;
-/// The difference between the exponent biases of binary32 and binary16, in place.
+/// The difference between the exponent biases of binary32 and binary16, shifted into place.
 const REBIAS: u32 = 112 << 23;
 
-/// Conversions without branches, so that loops over them become vector code on processors and builds
-/// that lack the instructions for it.
+/// The conversions have no branches, so that loops over them vectorise on processors and builds that
+/// lack the instructions for it.
 impl Narrow for f16 {
     const SIGN: u16 = 0x8000;
     const INFINITE: u16 = 0x7c00;
@@ -64,7 +63,7 @@ impl Narrow for f16 {
     #[inline(always)]
     fn widen(self) -> f32 {
         let bits = u32::from(self.to_bits());
-        // Shifted into place the number is 2^112 too small, subnormal ones included.
+        // Shifted into place, the number is too small by a factor of 2^112; this includes subnormals.
         let scale = f32::from_bits((127 + 112) << 23);
         let finite = (f32::from_bits((bits & 0x7fff) << 13) * scale).to_bits();
         let special = if bits & 0x7c00 == 0x7c00 { INFINITE } else { 0 };
@@ -76,8 +75,8 @@ impl Narrow for f16 {
         let magnitude = bits & 0x7fff_ffff;
         let odd = (magnitude >> 13) & 1;
         let normal = magnitude.wrapping_sub(REBIAS).wrapping_add(0xfff + odd) >> 13;
-        // The last bit of 0.5 has the weight of the last bit of a subnormal binary16, so the
-        // addition rounds at the right place.
+        // The last bit of 0.5 has the weight of the last bit of a subnormal binary16, so the addition
+        // rounds at the right place.
         let subnormal = (f32::from_bits(magnitude) + 0.5).to_bits().wrapping_sub(0.5f32.to_bits());
         let special = if magnitude > INFINITE { 0x7e00 } else { 0x7c00 };
         let small = magnitude < (113 << 23);
@@ -92,8 +91,8 @@ impl Narrow for f16 {
     }
 }
 
-/// Returns a number of single precision that rounds to the same binary16 as `value`: what single
-/// precision cannot hold is rounded to odd, so that the second rounding is the only one.
+/// Returns a single-precision number that rounds to the same binary16 as `value`. Inexact results are
+/// rounded to odd, so that the second rounding is the only one.
 ///
 /// S. Boldo and G. Melquiond, "Emulation of FMA and Correctly Rounded Sums: Proved Algorithms
 /// Using Rounding to Odd" (2008).
@@ -108,7 +107,7 @@ fn to_odd(value: f64) -> f32 {
 impl Narrow for bf16 {
     const SIGN: u16 = 0x8000;
     const INFINITE: u16 = 0x7f80;
-    // numpy converts by way of single precision, too, with the package `ml_dtypes`.
+    // numpy with `ml_dtypes` also converts by way of single precision.
     type Functions = f32;
 
     #[inline(always)]
@@ -144,7 +143,7 @@ mod tests {
     #[test]
     fn halves_are_rounded_once() {
         let (unit, last) = (1.0 / 1024.0, 1.0 / 16_777_216.0);
-        // Just above and just below the middle of two numbers: single precision holds the middle.
+        // Just above and just below the midpoint of two numbers, which single precision can represent.
         for (value, bits) in [
             (1.0 + 0.5 * unit, 0x3c00),
             (1.0 + 0.5 * unit + 1e-12, 0x3c01),

@@ -1,4 +1,4 @@
-//! The table of dtypes: one row for each, from which everything else about it follows.
+//! The table of dtypes: one row for each. Everything else about a dtype follows from its row.
 //!
 //! A row of `dtypes` reads
 //!
@@ -8,20 +8,19 @@
 //!     c("type in registers", "type in memory", "struct of its functions") Working Use;
 //! ```
 //!
-//! `Working` is the dtype in which sums and products are kept until they are stored, `Use` says
-//! how often programs calculate with the dtype: `Often`, `Sometimes` or `Seldom`. Types in CUDA C are those of
+//! `Working` is the dtype in which sums and products are kept until they are stored. `Use` says how often
+//! programs calculate with the dtype: `Often`, `Sometimes` or `Seldom`. The CUDA C types are defined in
 //! `codegen/src/source/cuda/types.cuh`.
 //!
-//! `EXTENSIONS` has what numpy lacks.
+//! `EXTENSIONS` lists the dtypes that numpy lacks.
 
 use super::{DType, Extension};
 
-/// The dtypes that another Python package than numpy has.
+/// The dtypes that a Python package outside numpy defines.
 pub(super) const EXTENSIONS: [(DType, Extension); 1] =
     [(DType::BFloat16, Extension { package: "ml_dtypes", dlpack_code: 4 })];
 
-/// Calls the macro `$callback` with the tokens after it and the rows of all dtypes that can be
-/// calculated with.
+/// Calls the macro `$callback` with the tokens after it, then the rows of all dtypes that support arithmetic.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! dtypes {

@@ -1,4 +1,4 @@
-//! What a row of the table of functions says: kinds of elements, types, cost.
+//! The parts of a row in the table of functions: kinds of elements, types, cost.
 
 use crate::dtype::{DType, Kind};
 
@@ -24,20 +24,20 @@ impl Kinds {
     pub const ORDERED: Kinds = Kinds::of(&[Kind::Unsigned, Kind::Signed, Kind::Float]);
     /// Floating-point numbers.
     pub const FLOAT: Kinds = Kinds::of(&[Kind::Float]);
-    /// All but complex numbers and records.
+    /// All except complex numbers and records.
     pub const REAL: Kinds = Kinds::WHOLE.with(Kinds::FLOAT);
-    /// All but truth values and records.
+    /// All except truth values and records.
     pub const ARITHMETIC: Kinds = Kinds::ORDERED.with(Kinds::of(&[Kind::Complex]));
-    /// All but records.
+    /// All except records.
     pub const NUMBERS: Kinds = Kinds::REAL.with(Kinds::ARITHMETIC);
-    /// All.
+    /// All kinds.
     pub const EVERY: Kinds = Kinds::NUMBERS.with(Kinds::of(&[Kind::Opaque]));
 
     const fn with(self, other: Kinds) -> Kinds {
         Kinds(self.0 | other.0)
     }
 
-    /// Returns true if `kind` is one of them.
+    /// Returns true if the set contains `kind`.
     #[inline]
     pub const fn contain(self, kind: Kind) -> bool {
         self.0 >> kind as u8 & 1 == 1
@@ -95,15 +95,15 @@ impl Value {
     }
 }
 
-/// The instructions of a function on a GPU.
+/// The number of instructions of a function on a GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Cost {
-    /// Few: memory limits the speed.
+    /// Few: memory bandwidth limits the speed.
     Light,
     /// Few for real numbers, many for complex ones.
     LightReal,
-    /// Many, in the inexact types that it computes in.
+    /// Many, in the inexact types that the function computes in.
     Heavy,
     /// Many in every type, integers included.
     Heaviest,
@@ -120,11 +120,12 @@ impl Cost {
     }
 }
 
-/// How programs write a function, which decides about the code that is compiled ahead of time.
+/// The way in which programs use a function. It decides which code is compiled ahead of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Usage {
-    /// One of the four operations, used most: on slices, broadcast rows and long arrays too.
+    /// One of the four arithmetic operations, the most frequent: also on slices, broadcast rows and
+    /// long arrays.
     Arithmetic,
     /// An operator whose first argument may be a number.
     Operator,
@@ -135,7 +136,7 @@ pub enum Usage {
 }
 
 impl Usage {
-    /// What a row of the table says, [`Usage::Call`] where it says nothing.
+    /// Returns the usage given in a row of the table; [`Usage::Call`] if it is omitted.
     pub(super) const fn of(given: &[Usage]) -> Usage {
         match given {
             [usage, ..] => *usage,
@@ -144,20 +145,20 @@ impl Usage {
     }
 }
 
-/// What a reduction combines elements with first.
+/// The start value of a reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
     /// Zero.
     Zero,
     /// One.
     One,
-    /// The least value of the type, which no element at all has not.
+    /// The least value of the type. The reduction of no elements does not have a value.
     Lowest,
-    /// The greatest value of the type, which no element at all has not.
+    /// The greatest value of the type. The reduction of no elements does not have a value.
     Highest,
 }
 
-/// The first of the names, if there is one.
+/// Returns the first of the names, if any.
 pub(super) const fn first(names: &[&'static str]) -> Option<&'static str> {
     match names {
         [name, ..] => Some(*name),

@@ -1,4 +1,4 @@
-//! The tables of functions: one row for each, from which everything else about it follows.
+//! The tables of functions: one row for each. Everything else about a function follows from its row.
 //!
 //! A row of `unary_functions` or `binary_functions` reads
 //!
@@ -7,15 +7,15 @@
 //! Variant "name" (kinds, computing type, value's type, cost) = "numpy's name" -> cumath(python_name);
 //! ```
 //!
-//! The first name is that in CUDA C, so that of a member of the `...Functions` structs in
-//! `source/cuda/*.cuh`. The words in parentheses are constants of
-//! [`Kinds`](super::Kinds) and variants of [`Compute`](super::Compute),
-//! [`Value`](super::Value), [`Cost`](super::Cost) and [`Usage`](super::Usage), which is `Call`
-//! where it is left out. What follows is optional: numpy's name of the function, and the name by which the Python module `cumath`
-//! (or `gpuarray`) has it, for a function of two elements with the names of its parameters.
+//! The first name is the function's name in CUDA C, a member of the `...Functions` structs in `source/cuda/*.cuh`. The
+//! words in parentheses are constants of [`Kinds`](super::Kinds) and variants of [`Compute`](super::Compute),
+//! [`Value`](super::Value), [`Cost`](super::Cost) and [`Usage`](super::Usage); an omitted `Usage` is `Call`.
 //!
-//! A function of one element is added as a row here, a member of the structs in CUDA C, and a
-//! line in the host backend's `kernels`.
+//! The rest is optional: numpy's name of the function, and its name in the Python module `cumath` (or `gpuarray`). For
+//! a function of two elements, the latter has the names of the parameters.
+//!
+//! To add a function of one element, add a row here, a member of the structs in CUDA C, and a line in the host
+//! backend's `kernels`.
 
 /// Calls the macro `$callback` with the rows of all functions of one element.
 #[doc(hidden)]
@@ -25,7 +25,7 @@ macro_rules! unary_functions {
         $callback! {
             /// The element itself: a copy, a cast, or a fill when the input is a scalar.
             Copy "copy" (EVERY, Own, Own, Light);
-            /// The element itself, as the operator `+` in front of it; not for bool.
+            /// The element itself, as the unary operator `+`; not for bool.
             Positive "positive" (ARITHMETIC, Own, Own, Light, Seldom) = "positive" -> cumath(positive);
             /// `-x`; integers wrap.
             Negative "negative" (ARITHMETIC, Own, Own, Light) = "negative";
@@ -33,7 +33,7 @@ macro_rules! unary_functions {
             Absolute "absolute" (NUMBERS, Own, Real, LightReal) = "absolute" -> cumath(fabs);
             /// -1, 0 or 1 (NaN for NaN); not for complex numbers.
             Sign "sign" (ORDERED, Own, Own, Light) = "sign" -> cumath(sign);
-            /// The complex conjugate; the number itself where it is real; of truth values an `Int8`.
+            /// The complex conjugate; a real number unchanged; an `Int8` for a truth value.
             Conjugate "conjugate" (NUMBERS, Integer, Own, Light) = "conjugate";
             /// The real part.
             Real "real" (NUMBERS, Own, Real, Light) = "real";
@@ -94,11 +94,11 @@ macro_rules! unary_functions {
             IsInfinite "infinite" (NUMBERS, Own, Bool, Light, Seldom) = "isinf" -> cumath(isinf);
             /// True where the element, or each part of it, is neither infinite nor NaN.
             IsFinite "finite" (NUMBERS, Own, Bool, Light, Seldom) = "isfinite" -> cumath(isfinite);
-            /// True where the sign is set, that of a zero or NaN included; real types only.
+            /// True where the sign bit is set, also for zero and NaN; real types only.
             SignBit "sign_bit" (REAL, Own, Bool, Light, Seldom) = "signbit" -> cumath(signbit);
             /// `x * x`; integers wrap.
             Square "square" (NUMBERS, Integer, Own, Light, Seldom) = "square" -> cumath(square);
-            /// `1 / x`, for integers rounded towards zero, and 0 for 0.
+            /// `1 / x`, for integers rounded towards zero; 0 for an integer 0.
             Reciprocal "reciprocal" (NUMBERS, Integer, Own, LightReal, Seldom) = "reciprocal" -> cumath(reciprocal);
             /// Radians of an angle in degrees; real types only.
             Radians "radians" (REAL, Inexact, Own, Light, Seldom) = "deg2rad" -> cumath(deg2rad);
@@ -108,9 +108,9 @@ macro_rules! unary_functions {
             Cbrt "cbrt" (REAL, Inexact, Own, Heavy, Seldom) = "cbrt" -> cumath(cbrt);
             /// 2 to the power of the element.
             Exp2 "exp2" (NUMBERS, Inexact, Own, Heavy, Seldom) = "exp2" -> cumath(exp2);
-            /// `e` to the power of the element, less one, precise near zero.
+            /// `e` to the power of the element, minus one, precise near zero.
             Expm1 "expm1" (NUMBERS, Inexact, Own, Heavy, Seldom) = "expm1" -> cumath(expm1);
-            /// Natural logarithm of one more than the element, precise near zero.
+            /// Natural logarithm of one plus the element, precise near zero.
             Log1p "log1p" (NUMBERS, Inexact, Own, Heavy, Seldom) = "log1p" -> cumath(log1p);
             /// Inverse hyperbolic sine.
             Asinh "asinh" (NUMBERS, Inexact, Own, Heavy, Seldom) = "arcsinh" -> cumath(arcsinh);
@@ -120,10 +120,10 @@ macro_rules! unary_functions {
             Atanh "atanh" (NUMBERS, Inexact, Own, Heavy, Seldom) = "arctanh" -> cumath(arctanh);
             /// The error function, in 64-bit floating point for integers; real types only.
             Erf "erf" (REAL, Double, Own, Heavy, Seldom) -> cumath(erf);
-            /// One less the error function, in 64-bit floating point for integers; real types only.
+            /// One minus the error function, in 64-bit floating point for integers; real types only.
             Erfc "erfc" (REAL, Double, Own, Heavy, Seldom) -> cumath(erfc);
-            /// The gamma function, in 64-bit floating point for integers: an infinity at the zeros, NaN at
-            /// negative whole numbers (C's `tgamma`); real types only.
+            /// The gamma function, in 64-bit floating point for integers: an infinity at zero, NaN at negative whole
+            /// numbers (C's `tgamma`); real types only.
             Gamma "gamma" (REAL, Double, Own, Heavy, Seldom) -> cumath(gamma);
             /// Natural logarithm of the gamma function's absolute value, in 64-bit floating point for integers
             /// (C's `lgamma`); real types only.
@@ -154,8 +154,8 @@ macro_rules! binary_functions {
             /// The remainder of the division rounded towards zero, with the sign of `x` (C's
             /// `fmod`); 0 for an integer modulo 0; real only.
             Fmod "fmod" (REAL, Integer, Own, Heaviest, Call) = "fmod" -> cumath(fmod(arg, r#mod));
-            /// `x` to the power of `y`; integers wrap; a negative integer exponent gives what the
-            /// exact quotient rounds to towards zero (1, -1 or 0; 0 for a base of 0).
+            /// `x` to the power of `y`; integers wrap. A negative integer exponent gives the exact quotient rounded
+            /// towards zero (1, -1 or 0; 0 for a base of 0).
             Power "power" (NUMBERS, Integer, Own, Heaviest, Operator) = "power";
             /// The smaller; NaN if either is (numpy's rule); complex numbers in lexicographic
             /// order.
@@ -167,8 +167,8 @@ macro_rules! binary_functions {
             /// The angle, in radians, of the point with the abscissa `y` and the ordinate `x`: C's
             /// `atan2(x, y)`; real only.
             Atan2 "atan2" (REAL, Inexact, Own, Heavy, Call) = "arctan2" -> cumath(arctan2(x1, x2));
-            /// The length of the vector of two components, without overflow on the way; infinite
-            /// if either is, even beside a NaN; real only.
+            /// The length of the vector with these two components, without intermediate overflow; infinite if either is
+            /// infinite, even if the other is NaN; real only.
             Hypot "hypot" (REAL, Inexact, Own, Heavy, Seldom) = "hypot" -> cumath(hypot(x1, x2));
             /// The magnitude of `x` with the sign of `y`; real only.
             CopySign "copysign" (REAL, Inexact, Own, Light, Seldom) = "copysign" -> cumath(copysign(x1, x2));
@@ -176,15 +176,15 @@ macro_rules! binary_functions {
             NextAfter "next_after" (REAL, Inexact, Own, Light, Seldom) = "nextafter" -> cumath(nextafter(x1, x2));
             /// 0 for `x` below zero, 1 above, `y` at zero, NaN for NaN; real only.
             Heaviside "heaviside" (REAL, Inexact, Own, Light, Seldom) = "heaviside" -> cumath(heaviside(x1, x2));
-            /// `log(e^x + e^y)` without overflow on the way; real only.
+            /// `log(e^x + e^y)` without intermediate overflow; real only.
             LogAddExp "log_add_exp" (REAL, Inexact, Own, Heavy, Seldom) = "logaddexp" -> cumath(logaddexp(x1, x2));
-            /// `log2(2^x + 2^y)` without overflow on the way; real only.
+            /// `log2(2^x + 2^y)` without intermediate overflow; real only.
             LogAddExp2 "log_add_exp2" (REAL, Inexact, Own, Heavy, Seldom) = "logaddexp2" -> cumath(logaddexp2(x1, x2));
             /// The smaller; the other if one is NaN; complex numbers in lexicographic order.
             Fmin "fmin" (NUMBERS, Own, Own, Light, Seldom) = "fmin" -> cumath(fmin(x1, x2));
             /// The larger; the other if one is NaN; complex numbers in lexicographic order.
             Fmax "fmax" (NUMBERS, Own, Own, Light, Seldom) = "fmax" -> cumath(fmax(x1, x2));
-            /// The greatest common divisor, not negative but where it wraps; integers only.
+            /// The greatest common divisor, never negative unless it wraps; integers only.
             Gcd "gcd" (INTEGERS, Own, Own, Heaviest, Seldom) = "gcd" -> cumath(gcd(x1, x2));
             /// The least common multiple, wrapping; 0 where either is 0; integers only.
             Lcm "lcm" (INTEGERS, Own, Own, Heaviest, Seldom) = "lcm" -> cumath(lcm(x1, x2));
@@ -200,12 +200,11 @@ macro_rules! binary_functions {
             BitwiseOr "bitwise_or" (WHOLE, Own, Own, Light, Call) = "bitwise_or";
             /// Bits of exactly one; integers and bool.
             BitwiseXor "bitwise_xor" (WHOLE, Own, Own, Light, Call) = "bitwise_xor";
-            /// The bits of `x` moved up by `y`, zeros moved in; 0 for `y` below 0 or not below the
-            /// number of bits (numpy's rule); integers and bool.
+            /// The bits of `x` shifted up by `y`, filled with zeros; 0 if `y` is negative or at least the number of
+            /// bits (numpy's rule); integers and bool.
             LeftShift "left_shift" (WHOLE, Integer, Own, Light, Call) = "left_shift" -> cumath(left_shift(x1, x2));
-            /// The bits of `x` moved down by `y`, copies of the sign moved in; -1 or 0, the sign
-            /// alone, for `y` below 0 or not below the number of bits (numpy's rule); integers and
-            /// bool.
+            /// The bits of `x` shifted down by `y`, filled with copies of the sign; -1 or 0 by the sign if `y` is
+            /// negative or at least the number of bits (numpy's rule); integers and bool.
             RightShift "right_shift" (WHOLE, Integer, Own, Light, Call) = "right_shift" -> cumath(right_shift(x1, x2));
             /// `x == y`.
             Equal "equal" (NUMBERS, Own, Bool, Light, Call) = "equal";
@@ -223,9 +222,9 @@ macro_rules! binary_functions {
     };
 }
 
-/// Calls the macro `$callback` with the rows of all reductions. The words in parentheses are
-/// variants of [`Value`](super::Value) and [`Start`](super::Start), and the
-/// [`BinaryFunction`](super::BinaryFunction) that combines two elements.
+/// Calls the macro `$callback` with the rows of all reductions. The words in parentheses are a variant of
+/// [`Value`](super::Value), a variant of [`Start`](super::Start), and the [`BinaryFunction`](super::BinaryFunction)
+/// that combines two elements.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! reductions {

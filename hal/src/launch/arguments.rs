@@ -1,4 +1,4 @@
-//! What can be an argument of a launch, and tuples of arguments.
+//! Values that can be arguments of a launch, and tuples of arguments.
 
 use super::ArgumentList;
 use crate::error::Result;
@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 /// A value that can be an argument of a launch.
 ///
-/// Numbers, [`Scalar`]s, records, arrays and memory implement it; programs implement it for types of their own that a
-/// kernel takes. Launches call it, once for each argument.
+/// Numbers, [`Scalar`]s, records, arrays and memory implement it. Programs implement it for their own types of kernel
+/// arguments. A launch calls it once for each argument.
 ///
-/// How an array is passed says what the kernel may do with its memory. The kernel only reads an array that is passed
-/// as `&`. It writes one that is passed as `&mut`, and shared [`DeviceMemory`].
+/// The reference decides what the kernel may do with an array's memory. The kernel only reads an array that is passed
+/// as `&`. It may write one that is passed as `&mut`, and shared [`DeviceMemory`].
 ///
-/// A type of the program's own that is passed as a number:
+/// A program's own type that is passed as a number:
 ///
 /// ```
 /// use gpuarray::launch::{ArgumentList, KernelArgument};
@@ -35,7 +35,7 @@ use std::sync::Arc;
 /// # }
 /// ```
 pub trait KernelArgument {
-    /// Adds itself to the list.
+    /// Adds this value to the list.
     ///
     /// # Errors
     /// `InvalidArgument` for a value that cannot be passed.
@@ -76,7 +76,7 @@ impl KernelArgument for Scalar {
     }
 }
 
-/// The address; the kernel may read and write the memory.
+/// Passes the address; the kernel may read and write the memory.
 impl KernelArgument for Arc<DeviceMemory> {
     fn add_to<'a>(&'a self, list: &mut ArgumentList<'a>) -> Result<()> {
         list.memory(self.address(), self, Access::Write);
@@ -86,10 +86,10 @@ impl KernelArgument for Arc<DeviceMemory> {
 
 /// The arguments of a launch: a tuple of up to 16 [`KernelArgument`]s.
 ///
-/// Tuples implement it, and the launch calls it. A function that passes arguments on has it as a bound. Where the number
-/// of arguments is known at run time only, use a [`Launcher`](super::Launcher).
+/// Tuples implement it, and the launch calls it. A function that forwards arguments uses it as a bound. If the number
+/// of arguments is known only at run time, use a [`Launcher`](super::Launcher).
 ///
-/// A function that launches any kernel on one block, and passes on what it was given:
+/// A function that launches any kernel on one block and forwards its arguments:
 ///
 /// ```
 /// use gpuarray::{DeviceArray, Kernel, LaunchConfig, LoadOptions, ModuleSource, Result, Stream};
@@ -153,8 +153,8 @@ macro_rules! tuples {
 
 tuples!(A B C D E F G H I J K L M N O P);
 
-/// Defines a struct that can be an element of arrays and an argument of kernels: `repr(C)`, of numbers, arrays of
-/// numbers and other records, without padding. It also derives `Clone`, `Copy`, `Debug` and `PartialEq`.
+/// Defines a struct that can be an element of arrays and an argument of kernels. It is `repr(C)`, without padding, and
+/// consists of numbers, arrays of numbers and other records. It also derives `Clone`, `Copy`, `Debug` and `PartialEq`.
 ///
 /// ```
 /// gpuarray::record! {
@@ -167,7 +167,7 @@ tuples!(A B C D E F G H I J K L M N O P);
 /// assert_eq!(<Particle as gpuarray::Element>::DTYPE, gpuarray::DType::Opaque(16));
 /// ```
 ///
-/// Where C would put padding, the struct needs a field of its own:
+/// Where C would insert padding, the struct needs an explicit field:
 ///
 /// ```compile_fail,E0080
 /// gpuarray::record! {
@@ -178,7 +178,7 @@ tuples!(A B C D E F G H I J K L M N O P);
 /// }
 /// ```
 ///
-/// `bool` is no field, because most bytes are no value of it:
+/// `bool` is not allowed as a field, because most bytes are not valid values of it:
 ///
 /// ```compile_fail,E0277
 /// gpuarray::record! {
@@ -207,13 +207,13 @@ macro_rules! record {
             "the record has padding; give it fields in its place"
         );
 
-        // SAFETY: the struct is its fields, one behind the other and without padding.
+        // SAFETY: the struct consists of its fields, one after the other and without padding.
         unsafe impl $crate::dtype::Field for $name {
             const ZERO: Self = $name { $($field: <$type as $crate::dtype::Field>::ZERO),+ };
             const ONE: Self = $name { $($field: <$type as $crate::dtype::Field>::ONE),+ };
         }
 
-        // SAFETY: as above; the dtype has the size.
+        // SAFETY: as above; the dtype has the struct's size.
         unsafe impl $crate::dtype::Element for $name {
             const DTYPE: $crate::dtype::DType =
                 $crate::dtype::DType::Opaque(::std::mem::size_of::<$name>() as u32);

@@ -1,4 +1,4 @@
-//! The list of a launch's arguments: their values, and the memories that they name.
+//! The list of a launch's arguments: their values, and the memory objects that they name.
 
 use super::packing::{self, Packed};
 use super::{Form, Place};
@@ -11,13 +11,13 @@ use smallvec::SmallVec;
 use std::ffi::c_void;
 use std::sync::Arc;
 
-/// Memories that a list keeps.
+/// Memory objects that a list owns.
 #[derive(Debug, Default)]
 struct Kept(Vec<(Arc<DeviceMemory>, Access)>);
 
-/// The arguments of one launch, packed as a driver takes them, and the memories they name.
+/// The arguments of one launch, packed as a driver expects them, and the memory objects that they name.
 ///
-/// A binding that has each argument's bytes, as a call from another language brings them:
+/// A binding that receives each argument as bytes, for example from another language:
 ///
 /// ```
 /// use gpuarray::{DeviceArray, LaunchConfig, LoadOptions, ModuleSource};
@@ -42,15 +42,15 @@ struct Kept(Vec<(Arc<DeviceMemory>, Access)>);
 /// ```
 #[derive(Debug, Default)]
 pub struct ArgumentList<'a> {
-    /// Values, each from a multiple of 16 bytes.
+    /// The values, each aligned to 16 bytes.
     pub(super) words: SmallVec<[u128; 16]>,
     pub(super) places: SmallVec<[Place; 16]>,
     uses: SmallVec<[Use<'a>; 8]>,
-    /// Memories that nobody but the list may keep; `None` for none, which is dropped at once.
+    /// Memory objects that only the list owns; `None` if there are none, so that dropping is cheap.
     kept: Option<Box<Kept>>,
 }
 
-/// The first of a list in parentheses: no message becomes a page.
+/// Formats the first items of a list in parentheses, so that messages stay short.
 fn listed<T>(all: &[T], text: impl Fn(&T) -> String) -> String {
     const MOST: usize = 8;
     if all.is_empty() {
@@ -61,12 +61,12 @@ fn listed<T>(all: &[T], text: impl Fn(&T) -> String) -> String {
     format!(" ({}{more})", shown.join(", "))
 }
 
-/// Returns at most 16 bytes with zeros behind them.
+/// Returns at most 16 bytes, padded with zeros.
 #[inline]
 fn word(bytes: &[u8]) -> u128 {
     let mut word = [0; 16];
     match bytes.len() {
-        // By moves of the processor in place of a call.
+        // Constant sizes compile to moves instead of a call.
         4 => word[..4].copy_from_slice(&bytes[..4]),
         8 => word[..8].copy_from_slice(&bytes[..8]),
         size => word[..size].copy_from_slice(bytes),
@@ -85,17 +85,18 @@ impl<'a> ArgumentList<'a> {
         self.places.len()
     }
 
-    /// Returns true if there are none.
+    /// Returns true if the list is empty.
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
 
-    /// Returns the bytes of the argument that was added last; `None` without one.
+    /// Returns the size in bytes of the last argument; `None` if the list is empty.
     pub fn last_size(&self) -> Option<usize> {
         self.places.last().map(|place| place.size.into())
     }
 
-    /// Returns true if the arguments are not one for each parameter of a kernel, but are packed into its parameters.
+    /// Returns true if the arguments do not correspond one to one to the kernel's parameters, and are packed into
+    /// them instead.
     ///
     /// # Errors
     /// As for [`ArgumentList::launch`].
@@ -103,15 +104,15 @@ impl<'a> ArgumentList<'a> {
         self.check(kernel).map(|packed| packed.is_some())
     }
 
-    /// Adds a value by its bytes: a structure, or several parameters with the padding between them.
+    /// Adds a value as bytes: a structure, or several parameters with the padding between them.
     ///
     /// # Errors
-    /// `InvalidArgument` for more than 32 KiB, which no device takes.
+    /// `InvalidArgument` for more than 32 KiB, which exceeds every device's limit.
     pub fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
         self.push(bytes, Form::Bytes, 1)
     }
 
-    /// Adds an array of numbers of `element` bytes by its bytes.
+    /// Adds an array of numbers as bytes. Each number has `element` bytes.
     ///
     /// # Errors
     /// As for [`ArgumentList::bytes`].
@@ -119,7 +120,7 @@ impl<'a> ArgumentList<'a> {
         self.push(bytes, Form::Bytes, u8::try_from(element).unwrap_or(1).max(1))
     }
 
-    /// Adds a number by its bytes, which is packed at a multiple of `alignment` bytes.
+    /// Adds a number as bytes. When arguments are packed, it is aligned to `alignment` bytes.
     ///
     /// # Errors
     /// As for [`ArgumentList::bytes`].
@@ -127,7 +128,7 @@ impl<'a> ArgumentList<'a> {
         self.push(bytes, Form::Number, u8::try_from(alignment).unwrap_or(1).max(1))
     }
 
-    /// Adds the value of at most 16 bytes that `word` begins with; zeros follow it.
+    /// Adds a value of at most 16 bytes: the first `size` bytes of `word`, followed by zeros.
     #[inline]
     fn push_word(&mut self, word: u128, size: usize, form: Form, element: u8) {
         let place = Place { word: self.words.len() as u32, size: size as u16, form, element };
@@ -160,9 +161,9 @@ impl<'a> ArgumentList<'a> {
         Ok(())
     }
 
-    /// Adds an integer of one to eight bytes. It may be of another size than the kernel's parameter where
-    /// arguments that are packed into one buffer, each at a multiple of its size, reach the kernel all the same:
-    /// the parameter begins there, and has room for the integer or more bytes, and its value is the same.
+    /// Adds an integer of one to eight bytes. Its size may differ from the parameter's if packing the arguments into
+    /// one buffer, each aligned to its size, still gives the parameter the same value: the parameter begins at the
+    /// integer and has room for it.
     ///
     /// # Errors
     /// `InvalidArgument` for another number of bytes.
@@ -181,21 +182,21 @@ impl<'a> ArgumentList<'a> {
         self.push(bytes, form, bytes.len() as u8)
     }
 
-    /// Adds an address that nothing is known of.
+    /// Adds an address in memory that the library does not track.
     #[inline]
     pub fn address(&mut self, address: u64) {
         self.scalar(Scalar::new(address));
     }
 
-    /// Adds an address inside `memory`, which the kernel uses as `access` says: with
-    /// [`Access::Read`] it must not write there.
+    /// Adds an address inside `memory`, which the kernel uses as `access` says. With [`Access::Read`], the kernel
+    /// must not write there.
     #[inline]
     pub fn memory(&mut self, address: u64, memory: &'a Arc<DeviceMemory>, access: Access) {
         self.address(address);
         self.uses.push((memory, access));
     }
 
-    /// As [`ArgumentList::memory`], with memory that the list keeps.
+    /// Like [`ArgumentList::memory`], with memory that the list owns.
     pub fn kept_memory(&mut self, address: u64, memory: Arc<DeviceMemory>, access: Access) {
         self.address(address);
         self.kept.get_or_insert_default().0.push((memory, access));
@@ -203,21 +204,21 @@ impl<'a> ArgumentList<'a> {
 
     /// Queues the launch.
     ///
-    /// There is an argument of its size for each parameter; or the arguments, each packed behind the one before
-    /// it at a multiple of its alignment, have all parameters' bytes where these lie, and nothing else. A structure
-    /// is so given by its components, and several parameters by one array.
+    /// The arguments correspond one to one to the parameters and have their sizes. Otherwise they are packed into
+    /// one buffer, each after the previous one at a multiple of its alignment, and must cover exactly the bytes of
+    /// all parameters. So a structure can be passed as its components, and several parameters as one array.
     ///
     /// # Errors
-    /// `InvalidArgument` if number or sizes of the arguments are not those of the kernel's
-    /// parameters, as far as the driver tells them; nothing is queued then.
+    /// `InvalidArgument` if the number or sizes of the arguments do not match the kernel's parameters, as far as the
+    /// driver reports them. Nothing is queued then.
     ///
     /// # Safety
-    /// - The arguments are of the types that the kernel declares.
-    /// - The kernel accesses no memory but that of [`ArgumentList::memory`], and what the caller
-    ///   keeps allocated and in order until it has run.
-    /// - It writes no memory that was added with [`Access::Read`]: other streams may read it at the
-    ///   same time.
-    /// - `stream` and `kernel` are of one device, which can access the memory.
+    /// - The arguments have the types that the kernel declares.
+    /// - The kernel accesses only memory added by [`ArgumentList::memory`], and memory that the caller keeps
+    ///   allocated and ordered until the kernel has run.
+    /// - It does not write to memory that was added with [`Access::Read`]: other streams may read it at the same
+    ///   time.
+    /// - `stream` and `kernel` belong to the same device, which can access the memory.
     pub unsafe fn launch(
         &self,
         kernel: &dyn Kernel,
@@ -258,7 +259,8 @@ impl<'a> ArgumentList<'a> {
         self.uses.iter().copied().chain(kept).collect()
     }
 
-    /// Checks number and sizes of the arguments; those that are not one for each parameter are returned as packed.
+    /// Checks the number and the sizes of the arguments. If they do not correspond one to one to the parameters,
+    /// returns them packed.
     #[inline]
     fn check(&self, kernel: &dyn Kernel) -> Result<Option<Packed>> {
         let Some(parameters) = kernel.parameters()? else { return Ok(None) };
@@ -286,8 +288,8 @@ impl<'a> ArgumentList<'a> {
         })
     }
 
-    /// Returns the position of the first argument whose size is not that of the parameter at its position, and
-    /// whose value the parameter cannot have either.
+    /// Returns the position of the first argument that has neither the size of the parameter at its position nor a
+    /// value that the parameter can hold.
     #[cold]
     pub fn misfit(&self, parameters: &[Parameter]) -> Option<usize> {
         let fits = |position: usize, place: &Place, parameter: &Parameter| {
@@ -304,7 +306,7 @@ impl<'a> ArgumentList<'a> {
             .map(|it| it.0)
     }
 
-    /// Says which arguments do not fit.
+    /// Returns the message that says which arguments do not fit.
     fn refusal(&self, kernel: &str, parameters: &[Parameter], misfit: Option<usize>) -> String {
         let (given, wanted) = (self.len(), parameters.len());
         match misfit.and_then(|position| Some((position, self.places.get(position)?.size))) {

@@ -1,10 +1,10 @@
-//! Arguments that are not one for each parameter: structures by their components, and several parameters in
-//! one array.
+//! Packing of arguments that do not correspond one to one to parameters: structures passed as components, and
+//! several parameters passed as one array.
 //!
 //! PyCUDA packs all arguments into one buffer, each at a multiple of its alignment, and the driver reads the
-//! parameters out of it. Such arguments are laid out by that rule here, and are taken where the buffer has
-//! every byte of every parameter and nothing else. What a plain mistake gives is not taken: a number that
-//! reaches over the end of a parameter, a parameter whose end is missing.
+//! parameters from it. This file lays out the arguments by that rule, and accepts them if they cover every
+//! byte of every parameter and nothing else. It refuses probable mistakes: a number that extends past the end
+//! of a parameter, or a parameter whose end is missing.
 
 use super::{Form, Place};
 use crate::module::Parameter;
@@ -13,7 +13,7 @@ use std::ffi::c_void;
 /// The bytes of a kernel's parameters.
 #[derive(Debug)]
 pub(super) struct Packed {
-    /// Zeros where nothing was given.
+    /// The bytes; zero where no argument covers them.
     words: Vec<u128>,
     offsets: Vec<usize>,
 }
@@ -42,7 +42,7 @@ struct Field {
     parameter: Parameter,
     start: usize,
     end: usize,
-    /// The bytes from its start to the next one.
+    /// The bytes from the parameter's start to the next parameter.
     room: usize,
 }
 
@@ -55,12 +55,13 @@ impl Field {
         self.start <= span.start && span.end <= self.end
     }
 
-    /// True for an integer of another size that has the parameter's value.
+    /// Returns true for an integer of another size that gives the parameter its value.
     fn has_value_of(&self, span: &Span) -> bool {
         self.start == span.start && span.place.stands_for(span.word, self.parameter, self.room)
     }
 
-    /// True if the arguments have all its bytes, but for padding between and behind components.
+    /// Returns true if the arguments cover all bytes of the parameter, except padding between and after
+    /// components.
     fn is_filled_by(&self, spans: &[Span]) -> bool {
         let inside: Vec<_> = spans.iter().filter(|span| self.meets(span)).collect();
         let (Some(first), Some(last)) = (inside.first(), inside.last()) else { return false };
@@ -69,7 +70,7 @@ impl Field {
         }
         let alignment = inside.iter().map(|span| span.place.alignment()).max().unwrap_or(1);
         let is_padded = inside.len() > 1 && last.end.next_multiple_of(alignment) == self.end;
-        // A structure has a multiple of what its components are aligned to: a double is no part of a float3.
+        // A structure's size is a multiple of its components' alignment: a double cannot be part of a float3.
         first.start <= self.start
             && self.parameter.size.is_multiple_of(alignment)
             && (last.end >= self.end || is_padded)
@@ -77,7 +78,7 @@ impl Field {
 }
 
 impl Span {
-    /// True if the argument lies in the parameters as it would on purpose.
+    /// Returns true if the argument covers parameters in a way that looks intended.
     fn fits(&self, fields: &[Field]) -> bool {
         let Some(last) = fields.last() else { return false };
         let met: Vec<_> = fields.iter().filter(|field| field.meets(self)).collect();
@@ -88,13 +89,14 @@ impl Span {
         }
         let element = usize::from(self.place.element);
         match (self.place.form, element) {
-            // Bytes may have padding, too: behind all parameters that of a structure that has several.
+            // Bytes may include padding. After the last parameter, this is the padding of a structure with
+            // several parameters.
             (Form::Bytes, 1) => {
                 let padded = last.end.checked_next_multiple_of(16);
                 let most = padded.filter(|_| self.start < last.start).unwrap_or(last.end);
                 self.start < last.end && self.end <= most
             }
-            // An array of numbers: one for each parameter.
+            // An array of numbers, one for each parameter.
             (Form::Bytes, _) => {
                 met.iter().all(|field| {
                     field.parameter.size == element
@@ -107,7 +109,7 @@ impl Span {
     }
 }
 
-/// Packs arguments whose values begin at `words`, by the rule above.
+/// Packs the arguments whose values begin at `words`, by the rule of this module.
 #[cold]
 pub(super) fn pack(words: &[u128], places: &[Place], parameters: &[Parameter]) -> Option<Packed> {
     let spans = lay_out(words, places)?;
@@ -117,7 +119,7 @@ pub(super) fn pack(words: &[u128], places: &[Place], parameters: &[Parameter]) -
     {
         return None;
     }
-    // Every field is met by an argument, so that its end is no further than 16 bytes from one.
+    // Every field overlaps an argument, so its end is at most 16 bytes after the end of one.
     let ends = spans.iter().map(|span| span.end).chain(fields.iter().map(|field| field.end));
     let mut bytes = vec![0; ends.max()?.next_multiple_of(16)];
     for span in &spans {
@@ -136,7 +138,7 @@ pub(super) fn pack(words: &[u128], places: &[Place], parameters: &[Parameter]) -
     })
 }
 
-/// Each argument behind the one before it.
+/// Places each argument after the previous one.
 fn lay_out(words: &[u128], places: &[Place]) -> Option<Vec<Span>> {
     let mut end = 0usize;
     let span = |place: &Place| {
@@ -148,7 +150,7 @@ fn lay_out(words: &[u128], places: &[Place]) -> Option<Vec<Span>> {
     places.iter().map(span).collect()
 }
 
-/// The parameters, if each lies behind the one before it.
+/// Returns the parameters, if each begins after the previous one.
 fn fields(parameters: &[Parameter]) -> Option<Vec<Field>> {
     let mut previous = 0;
     let mut fields = Vec::with_capacity(parameters.len());
@@ -170,8 +172,8 @@ mod tests {
     use super::*;
     use crate::launch::ArgumentList;
 
-    /// Arguments by the codes of `struct`: letters are numbers, `P` an address, `A` an array of two floats, a
-    /// number so many bytes.
+    /// Returns arguments by the codes of Python's `struct`: letters are numbers, `P` is an address, `A` an
+    /// array of two floats, and a number is a count of bytes.
     fn list(codes: &str) -> ArgumentList<'static> {
         let mut list = ArgumentList::new();
         for (number, code) in codes.split(' ').zip(1u8..) {
@@ -196,7 +198,7 @@ mod tests {
         list
     }
 
-    /// The bytes of the parameters, which are given by offset and size.
+    /// Returns the bytes of the parameters with the given offsets and sizes.
     fn packed(codes: &str, parameters: &[(usize, usize)]) -> Option<Vec<Vec<u8>>> {
         let wanted: Vec<_> = parameters
             .iter()
@@ -215,7 +217,7 @@ mod tests {
         assert_eq!(all[0], [1; 8]);
         assert_eq!(all[1], [[2; 4], [3; 4], [4; 4]].concat());
         assert_eq!(all[2], [5, 0, 0, 0]);
-        // With padding between components, and behind them.
+        // With padding between components and after them.
         let all = packed("b d h P", &[(0, 24), (24, 8)]).expect("it fits");
         assert_eq!(
             all[0],
@@ -226,7 +228,7 @@ mod tests {
             ("F f i", &[(0, 12), (12, 4)][..]),
             ("A f i", &[(0, 12), (12, 4)]),
             ("d i", &[(0, 16)]),
-            // An integer that has room for its bytes.
+            // An integer with enough room for its bytes.
             ("f f q P", &[(0, 8), (8, 4), (16, 8)]),
             ("f f i P", &[(0, 8), (8, 8), (16, 8)]),
         ] {
@@ -239,7 +241,7 @@ mod tests {
         let whole = &[(0, 4), (8, 8), (16, 1)];
         let all = packed("17", whole).expect("it fits");
         assert_eq!(all, [vec![1; 4], vec![1; 8], vec![1]]);
-        // With the padding of a structure, in other parts, and of padding alone.
+        // With the structure's padding, split in other ways, and as padding alone.
         for codes in ["24", "i 12 b", "8 P b", "i 4 P b", "2 2 12 1", "12 5", "i 4 4 4 b"] {
             assert!(packed(codes, whole).is_some(), "{codes}");
         }
@@ -260,15 +262,15 @@ mod tests {
             // A double for two floats, and floats for two addresses.
             ("d i", &[(0, 4), (4, 4), (8, 4)]),
             ("A A", &[(0, 8), (8, 8)][..1]),
-            // A float4 that does not begin where its components would.
+            // A float4 whose start differs from its components'.
             ("i f f f f", &[(0, 4), (16, 16)]),
-            // Bytes behind a structure, and too few of it.
+            // Bytes after a structure, and bytes missing from it.
             ("32", &[(0, 24)]),
             ("20", &[(0, 24)]),
             ("i 19", &[(0, 4), (8, 16)]),
             ("f 0 f", &[(0, 4), (4, 4)]),
             ("f", &[]),
-            // What no driver tells.
+            // Parameters that no driver reports.
             ("f f", &[(0, 4), (2, 4)]),
             ("f f", &[(0, 4), (4, usize::MAX)]),
             ("f f", &[(usize::MAX, 4)]),

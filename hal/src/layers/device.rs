@@ -18,7 +18,7 @@ use std::sync::Arc;
     clippy::missing_trait_methods,
     reason = "a method that is not passed on would be the trait's own"
 )]
-// SAFETY: every call that is made is that of the device inside, and what it returns is passed on.
+// SAFETY: every call goes to the inner device, and its results are passed on.
 unsafe impl Device for Decorated<dyn Device> {
     fn id(&self) -> DeviceId {
         self.inner.id()

@@ -1,4 +1,4 @@
-//! A stream over another one: the one place that passes every call of a stream on.
+//! A stream that wraps another: all forwarding of stream calls is in this file.
 
 #![deny(
     clippy::missing_trait_methods,
@@ -21,20 +21,20 @@ use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// What a stream over another one does at each call. [`Layered`] makes a [`Stream`] of it.
+/// The behaviour of a stream that wraps another one. [`Layered`] makes a [`Stream`] of it.
 ///
 /// # Safety
 /// Every call of [`StreamLayer::with`] and [`StreamLayer::call`] goes to the same stream, or to one
-/// that waits for all earlier work of those before; [`StreamLayer::id`] is that of no other stream
-/// with work of its own.
+/// that waits for all earlier work of the previous ones. No other stream with its own work has the
+/// same [`StreamLayer::id`].
 pub unsafe trait StreamLayer: Send + Sync + Debug {
-    /// Runs a call on the stream below.
+    /// Runs a call on the inner stream.
     fn with<R>(&self, inner: impl FnOnce(&(dyn Stream + 'static)) -> R) -> R;
 
-    /// Runs a call that can fail on the stream below, or returns an error in its place.
+    /// Runs a fallible call on the inner stream, or returns an error instead.
     ///
     /// # Errors
-    /// The call's own; whatever the layer refuses it with.
+    /// The call's own, or the layer's.
     fn call<R>(
         &self,
         call: Call,
@@ -54,12 +54,12 @@ pub unsafe trait StreamLayer: Send + Sync + Debug {
         self.with(|s| s.device_id())
     }
 
-    /// Returns the graph that a program gets for one that the stream below captured.
+    /// Returns the graph to pass to the program for a graph that the inner stream captured.
     fn layer_graph(&self, graph: Arc<dyn Graph>) -> Arc<dyn Graph> {
         graph
     }
 
-    /// Returns the event that a program gets for one that the stream below created.
+    /// Returns the event to pass to the program for an event that the inner stream created.
     fn layer_event(&self, event: Arc<dyn Event>) -> Arc<dyn Event> {
         event
     }
@@ -83,7 +83,7 @@ pub unsafe trait StreamLayer: Send + Sync + Debug {
     }
 }
 
-/// The stream that a [`StreamLayer`] makes of the one below it.
+/// A stream made of a [`StreamLayer`].
 #[derive(Debug)]
 pub struct Layered<L>(pub L);
 
@@ -266,5 +266,5 @@ impl<L: StreamLayer> StreamState for Layered<L> {
     }
 }
 
-// SAFETY: every call is that of the stream below, or an error; the layer promises the rest.
+// SAFETY: every call goes to the inner stream or returns an error; the layer promises the rest.
 unsafe impl<L: StreamLayer> Stream for Layered<L> {}

@@ -12,7 +12,7 @@ use std::any::Any;
 use std::ffi::c_void;
 use std::sync::Arc;
 
-/// Searches for devices are the trait's own, over the decorated devices.
+/// Searches for devices use the trait's default methods, over the decorated devices.
 impl Backend for Decorated<dyn Backend> {
     fn name(&self) -> &'static str {
         self.inner.name()
@@ -56,7 +56,7 @@ impl Backend for Decorated<dyn Backend> {
     clippy::missing_trait_methods,
     reason = "a method that is not passed on would be the trait's own"
 )]
-// SAFETY: every call that is made is that of the event inside.
+// SAFETY: every call goes to the inner event.
 unsafe impl Event for Decorated<dyn Event> {
     fn device_id(&self) -> DeviceId {
         self.inner.device_id()
@@ -189,7 +189,7 @@ impl Decorated<dyn Stream> {
     }
 }
 
-// SAFETY: every call goes to the one stream inside, whose number it has.
+// SAFETY: every call goes to the same inner stream, and `id` is that stream's.
 unsafe impl StreamLayer for Decorated<dyn Stream> {
     fn with<R>(&self, inner: impl FnOnce(&(dyn Stream + 'static)) -> R) -> R {
         inner(self.inner.as_ref())

@@ -1,26 +1,25 @@
-//! Guards that order the streams which use a memory.
+//! Guards that order the streams that use a memory object.
 //!
-//! **Fast path.** Most memory is only ever used by the stream that allocated it. Such a use costs
-//! two atomic additions: it enters the fast path, queues its work and leaves; the operation costs a
-//! fence. The first use by another stream marks the memory as shared and waits for the uses inside
-//! the fast path, which only queue work. From then on each use takes the memory's own lock. Under the
-//! lock, streams are made to wait for each other with events, by the rule of [`super::order`], and
-//! the work is queued.
+//! **Fast path.** Most memory is only ever used by the stream that allocated it. Such a use costs two atomic
+//! additions, to enter and to leave the fast path, and one fence per operation. The first use by another stream
+//! marks the memory as shared and waits for uses that are still inside the fast path, which only queue work.
+//! From then on, each use takes the memory's own lock. Under the lock, streams are made to wait for each other
+//! with events, by the rule of [`super::order`], and the work is queued.
 //!
-//! **Locks.** An operation on several memories first waits, without a lock, for the uses inside
-//! their fast paths. It then takes the locks in the order of the objects' addresses. So two
-//! operations wait for each other only if they share a memory, and never in a circle. If the host
-//! has to wait for something, it releases all locks, waits, and orders the operation anew.
-//! [`lock_order`] and [`AccessGuard::acquire_for`] are the protocol; the tests run it in every order
+//! **Locks.** An operation on several memory objects first waits, without a lock, for uses inside their fast
+//! paths. It then takes the locks in the order of the objects' addresses. Two operations therefore wait for each
+//! other only if they share memory, and never deadlock. If the host has to wait for something, it releases all
+//! locks, waits, and orders the operation again. [`lock_order`] and [`AccessGuard::acquire_for`] implement the
+//! protocol; the tests run it in every order of steps.
 //! of steps.
 //!
-//! **Captures.** No capture begins or ends while streams are made to wait for each other
-//! ([`NoCaptureBegins`]). Many threads can hold that lock at once. No capture of the guard's stream
-//! begins while the guard lives ([`SubmissionGuard`]): the work is queued as the guard found the stream, and
-//! the memory of captured work is kept for the graph.
+//! **Captures.** No capture begins or ends while streams are made to wait for each other ([`NoCaptureBegins`], a
+//! lock that many threads can share). No capture of the guard's stream begins while the guard lives
+//! ([`SubmissionGuard`]). So the stream's capture state does not change before the work is queued, and memory of
+//! captured work is kept for the graph.
 //!
-//! **Destructors.** Code of other libraries never runs under the locks: streams that are no longer
-//! needed are dropped after the locks are released, because an owner's destructor may do anything.
+//! **Destructors.** Code of other libraries never runs under the locks. Streams that are no longer needed are
+//! dropped after the locks are released, because an owner's destructor may do anything.
 
 use super::DeviceMemory;
 use super::order::Access;
@@ -35,19 +34,20 @@ use smallvec::SmallVec;
 use std::fmt;
 use std::sync::Arc;
 
-/// The number of times a copy waits for its stream; then it is made although the stream has new work.
+/// The maximum number of times that a copy waits for its stream. After that, it proceeds although the stream has
+/// new work.
 const MOST_WAITS: u32 = 4;
 
-/// Returns false if the stream has work that can be waited for. What a capture cannot contain is
-/// refused where it is queued. A failure of the stream's work is the caller's to report: only the
-/// first call that notices one says what it was.
+/// Returns false if the stream has unfinished work that can be waited for. A capturing stream counts as drained:
+/// calls refuse what a capture cannot contain. A failure of the stream's work is returned, because only the
+/// first call that notices a failure can report it.
 fn is_drained(stream: &dyn Stream) -> Result<bool> {
     Ok(stream.is_capturing()? || stream.has_run()?)
 }
 
-/// Waits for the work of a stream before a copy of pageable memory is queued on it. CUDA's driver
-/// makes such copies one at a time, whatever their streams: one that waited in the driver for its
-/// stream would hold up all others, and the making of streams.
+/// Waits for the work of a stream before a copy of pageable memory is queued on it. CUDA's driver makes such
+/// copies one at a time across all streams. A copy that waited in the driver for its stream would block all
+/// other copies and the creation of streams.
 ///
 /// # Errors
 /// A failure of the stream's work.
@@ -76,7 +76,7 @@ pub fn wait_before_copy(stream: &dyn Stream) -> Result<()> {
 /// ```
 pub type Use<'a> = (&'a Arc<DeviceMemory>, Access);
 
-/// The memories whose fast path an operation has entered; dropping this leaves it.
+/// The memory objects whose fast path an operation has entered. Dropping this leaves the fast paths.
 #[derive(Default)]
 struct FastPath<'a>(SmallVec<[&'a DeviceMemory; 4]>);
 
@@ -90,8 +90,8 @@ impl Drop for FastPath<'_> {
 }
 
 impl<'a> FastPath<'a> {
-    /// Enters the fast path of the memories, without a lock and a wait. Returns false if another stream uses
-    /// one of them.
+    /// Enters the fast path of the memory objects, without a lock and without waiting. Returns false if another
+    /// stream uses one of them.
     #[inline]
     fn enter(&mut self, stream: &Arc<dyn Stream>, uses: &[Use<'a>]) -> Result<bool> {
         let id = stream.id();
@@ -108,7 +108,7 @@ impl<'a> FastPath<'a> {
     }
 }
 
-/// Returns the order in which an operation takes the locks of what it uses: each once, by address.
+/// Returns the items in the order in which an operation takes their locks: by address, without duplicates.
 fn lock_order<T>(
     items: impl Iterator<Item = T>,
     address: impl Fn(&T) -> usize,
@@ -119,8 +119,7 @@ fn lock_order<T>(
     order
 }
 
-/// The locks of shared memories under which one operation is ordered and queued. Fields are dropped
-/// in this order.
+/// The locks of shared memory under which one operation is ordered and queued. Fields are dropped in this order.
 struct LockedUses<'a> {
     no_capture_begins: Option<NoCaptureBegins>,
     locks: SmallVec<[(&'a Usage, RankedGuard<'a, SharedUses>); 2]>,
@@ -128,7 +127,7 @@ struct LockedUses<'a> {
 }
 
 impl<'a> LockedUses<'a> {
-    /// Takes the locks of memories that are shared.
+    /// Takes the locks of the memory objects that are shared.
     fn lock(uses: &[Use<'a>]) -> LockedUses<'a> {
         let usages = uses
             .iter()
@@ -140,8 +139,8 @@ impl<'a> LockedUses<'a> {
         LockedUses { no_capture_begins, locks, released: ReleasedStreams::new() }
     }
 
-    /// Orders the uses behind those that they conflict with. Returns a stream that the host has to
-    /// wait for, without the locks, before the uses are ordered anew.
+    /// Orders the uses after those that they conflict with. If the host has to wait for a stream first, returns
+    /// that stream; the caller waits without the locks and orders the uses again.
     fn order(
         &mut self,
         stream: &Arc<dyn Stream>,
@@ -152,7 +151,7 @@ impl<'a> LockedUses<'a> {
         for &(memory, access) in uses {
             let usage = &memory.whole().usage;
             let lock = self.locks.iter_mut().find(|(locked, _)| std::ptr::eq(*locked, usage));
-            // Memory that a parent process allocated has no lock here.
+            // Memory that a parent process allocated does not have a lock here.
             let Some((_, shared_uses)) = lock else { continue };
             let notes = (&mut *waited, &mut self.released);
             let waits = usage.order(shared_uses, memory, stream, access, by_graph, notes)?;
@@ -164,16 +163,16 @@ impl<'a> LockedUses<'a> {
     }
 }
 
-/// How a guard excludes other uses. Locks lie in a box, for each operation moves its guard.
+/// The means by which a guard excludes other uses. Locks are boxed, because each operation moves its guard.
 enum GuardState<'a> {
     Fast(FastPath<'a>),
     Locked(Box<LockedUses<'a>>),
 }
 
-/// Holds the uses of several allocations by one operation while its work is queued. Dropping it lets
-/// other operations on them be ordered behind that work.
+/// Holds the uses of several allocations by one operation while its work is queued. When the guard is dropped,
+/// later operations on them are ordered after that work.
 ///
-/// A library that is given an address and a stream works in order with arrays:
+/// Work of another library on an array's address, ordered with the array's other uses:
 ///
 /// ```
 /// use gpuarray::{DeviceArray, memory::{Access, AccessGuard}};
@@ -192,7 +191,7 @@ enum GuardState<'a> {
 /// # }
 /// ```
 pub struct AccessGuard<'a> {
-    /// No capture of the stream begins.
+    /// Prevents a capture of the stream from beginning.
     _queueing: SubmissionGuard,
     state: GuardState<'a>,
 }
@@ -208,23 +207,23 @@ impl fmt::Debug for AccessGuard<'_> {
 }
 
 impl<'a> AccessGuard<'a> {
-    /// Orders an operation that is about to be queued on `stream` behind all earlier work
-    /// that it conflicts with. Queue it while the guard lives, and do nothing else meanwhile:
-    /// other threads may be waiting for the guard, as for a lock. The thread itself may acquire another
-    /// one of memory that a single stream uses; where it would wait for its own guard, an operation is an error.
+    /// Orders an operation on `stream` after all earlier work that it conflicts with. Queue the operation while
+    /// the guard lives, and do nothing else meanwhile: other threads may be waiting for the guard, as for a
+    /// lock. The same thread may acquire another guard for memory that a single stream uses. If an operation
+    /// would have to wait for the thread's own guard, it fails.
     ///
     /// # Errors
-    /// `InvalidHandle` if a memory has been freed; `InvalidArgument` for memory of another backend or opening
-    /// than the stream's, and for memory of several streams while this thread has another guard; the driver's
-    /// error if streams cannot be made to wait. Nothing has been queued then.
+    /// `InvalidHandle` if a memory object has been freed; `InvalidArgument` for memory of another backend or
+    /// opening than the stream's, and for memory of several streams while this thread has another guard; the
+    /// driver's error if streams cannot be made to wait. Nothing has been queued then.
     #[inline]
     pub fn acquire(stream: &Arc<dyn Stream>, uses: &[Use<'a>]) -> Result<AccessGuard<'a>> {
         Self::acquire_for(stream, uses, false, || false)
     }
 
-    /// Orders a copy as [`AccessGuard::acquire`] does. A copy between host and device that returns
-    /// only when the bytes have arrived first waits, without a lock, for the work that it is ordered
-    /// behind. While the guard lives it then waits for its own bytes only.
+    /// Like [`AccessGuard::acquire`], for a copy. A copy between host and device that returns only after its
+    /// bytes have arrived first waits, without a lock, for the earlier work. While the guard lives, it then
+    /// waits only for its own bytes.
     ///
     /// # Errors
     /// As for [`AccessGuard::acquire`], and a failure of the work that was waited for.
@@ -239,14 +238,14 @@ impl<'a> AccessGuard<'a> {
                 Direction::DeviceToHost => transfer.destination,
                 Direction::DeviceToDevice => return transfer.wait,
             };
-            // The call waits for a copy of pageable memory, whatever it is told.
+            // The driver waits for every copy of pageable memory, regardless of `wait`.
             let is_pinned = |memory: &DeviceMemory| memory.device.pinned_address(host as *mut u8);
             transfer.wait || !uses.iter().any(|(memory, _)| is_pinned(memory).is_ok())
         };
         Self::acquire_for(stream, uses, false, is_waited_for)
     }
 
-    /// Does what [`AccessGuard::acquire`] documents, for work that the call that queues it waits for.
+    /// Like [`AccessGuard::acquire`], for work that is waited for by the call that queues it.
     ///
     /// # Errors
     /// As for [`AccessGuard::acquire`].
@@ -254,16 +253,16 @@ impl<'a> AccessGuard<'a> {
         Self::acquire_for(stream, uses, false, || true)
     }
 
-    /// Does what [`AccessGuard::acquire`] documents. With `by_graph` the uses may include memory that
-    /// was freed after the capture, which stays allocated for the graph. `is_waited_for` is called
-    /// for shared memory; it returns whether the call that queues the work blocks until it is done.
+    /// Like [`AccessGuard::acquire`]. With `by_graph`, the uses may include memory that was freed after the
+    /// capture and stays allocated for the graph. `is_waited_for` is called for shared memory. It returns true
+    /// if the call that queues the work blocks until the work is done.
     pub(crate) fn acquire_for(
         stream: &Arc<dyn Stream>,
         uses: &[Use<'a>],
         by_graph: bool,
         is_waited_for: impl FnOnce() -> bool,
     ) -> Result<AccessGuard<'a>> {
-        // Not a guard yet: dropping a guard reports that work was queued.
+        // Not a guard yet, because dropping a guard reports that work was queued.
         let mut fast = FastPath::default();
         let guard = if fast.enter(stream, uses)? {
             AccessGuard {
@@ -271,22 +270,23 @@ impl<'a> AccessGuard<'a> {
                 state: GuardState::Fast(fast),
             }
         } else {
-            // It is left before this waits for a lock: the holder of that lock may wait for it.
+            // Leave the fast path before waiting for a lock, because the lock's holder may be waiting for this
+            // use.
             drop(fast);
             Self::acquire_ordered(stream, uses, by_graph, is_waited_for)?
         };
         if submission::some_may_capture() {
-            // A graph uses the memory of its captured work for as long as it lives.
+            // A graph uses the memory of its captured work while it lives.
             stream.keep_for_graph(uses)?;
         }
         Ok(guard)
     }
 
-    /// Adds memory that nobody else knows yet, and that the work writes, to what a graph of the work
-    /// uses. It needs no ordering now; launches of the graph will.
+    /// Adds new memory, which the work writes and nothing else refers to yet, to the uses of the work's graph.
+    /// It needs no ordering now; launches of the graph will order it.
     ///
     /// # Errors
-    /// The driver's, if it cannot tell whether the stream captures.
+    /// The driver's, if it cannot report whether the stream captures.
     #[inline]
     pub fn keep_new(&self, stream: &Arc<dyn Stream>, memory: &Arc<DeviceMemory>) -> Result<()> {
         if submission::some_may_capture() {
@@ -295,7 +295,7 @@ impl<'a> AccessGuard<'a> {
         Ok(())
     }
 
-    /// Returns a guard that holds the memories' locks.
+    /// Returns a guard that holds the locks of the memory objects.
     #[cold]
     fn acquire_ordered(
         stream: &Arc<dyn Stream>,
@@ -306,18 +306,18 @@ impl<'a> AccessGuard<'a> {
         nonblocking::before_waiting()?;
         interruption::before_waiting("memory")?;
         submission::outside_guards("memory")?;
-        // Before the memory refers to the stream: the next use of the memory would wait for it.
+        // Checked before the memory refers to the stream, because the next use would wait for it.
         stream.check_epoch()?;
         for &(memory, _) in uses {
-            // Of two openings no stream can be made to wait for the other's.
+            // Streams of different openings cannot wait for each other.
             stream.device_id().check_opening("memory", "memory", memory.device.id())?;
             if memory.is_gone() {
                 return Err(lost(memory));
             }
             if memory.is_inherited() {
                 memory.check_inherited()?;
-                // The state that the parent's threads left in the object means nothing in this
-                // process. Without a state of its own, each use waits for those before it.
+                // The state that the parent's threads left in the object is meaningless in this process. Each
+                // use waits for all earlier work instead.
                 memory.device.synchronize()?;
             } else {
                 memory.whole().usage.share();
@@ -328,7 +328,7 @@ impl<'a> AccessGuard<'a> {
         let mut waited = WaitedUses::default();
         loop {
             let mut locked = LockedUses::lock(uses);
-            // What orders the stream is part of its work, and its captures wait from here on.
+            // Waits for other streams are part of the stream's work, so its captures must wait from here on.
             let queueing = SubmissionGuard::under_lock(stream.id());
             let mut first = locked.order(stream, uses, by_graph, &mut waited)?;
             if first.is_none() && is_waited_for {
@@ -349,7 +349,7 @@ impl<'a> AccessGuard<'a> {
                 });
             };
             drop((queueing, locked));
-            // Of the operation's own stream the call reports a failure.
+            // The call reports a failure of the operation's own stream.
             if first.id() == stream.id() { first.synchronize()? } else { first.drain()? }
         }
     }

@@ -1,5 +1,5 @@
-//! Uses of memory by its address, which keep it allocated. Every export of memory to other libraries and
-//! processes takes such a hold.
+//! Uses of memory by its address, which keep it allocated. Every export of memory to other libraries and processes
+//! takes such a lease.
 
 use crate::error::{Error, Result};
 use crate::memory::{Access, DeviceMemory, Owner, usage};
@@ -7,11 +7,11 @@ use crate::{interruption, nonblocking, submission};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// No hold can be taken any longer.
+/// No further lease can be taken.
 const RELEASED: u32 = u32::MAX;
 
-/// Keeps memory for a use by its address, which no stream knows of. As long as it lives, the memory
-/// is neither freed nor handed out anew.
+/// Keeps memory allocated for a use by its address, which no stream tracks. While the lease lives, the memory is
+/// neither freed nor reused.
 ///
 /// Memory is not freed while another library uses its address:
 ///
@@ -39,11 +39,10 @@ impl Drop for AddressLease {
 }
 
 impl DeviceMemory {
-    /// Returns a hold that keeps the memory allocated for uses by its address, which no stream
-    /// knows of.
+    /// Returns a lease that keeps the memory allocated for uses by its address, which no stream tracks.
     ///
     /// # Errors
-    /// `InvalidHandle` if it was freed already, or is plain memory of a parent process.
+    /// `InvalidHandle` if the memory was already freed, or is plain memory of a parent process.
     pub fn hold(self: &Arc<Self>) -> Result<AddressLease> {
         if self.is_inherited() {
             self.check_inherited()?;
@@ -58,10 +57,10 @@ impl DeviceMemory {
         Ok(AddressLease(self.clone()))
     }
 
-    /// Lets no hold be taken from now on.
+    /// Prevents further leases.
     ///
     /// # Errors
-    /// `InvalidHandle` while one lives, or if this has been called.
+    /// `InvalidHandle` while a lease lives, or if this has been called before.
     pub(super) fn end_holds(&self) -> Result<()> {
         let exchanged =
             self.holds.compare_exchange(0, RELEASED, Ordering::AcqRel, Ordering::Acquire);
@@ -82,10 +81,10 @@ impl DeviceMemory {
 
 // Uses of memory by the host through its address, which exclude the work of streams.
 
-/// Keeps streams from using memory that the host reads or writes through its address: managed memory. While it
-/// lives, operations that it conflicts with are errors, and the memory is not freed.
+/// Keeps streams from using memory that the host reads or writes through its address, such as managed memory. While it
+/// lives, conflicting operations fail, and the memory is not freed.
 ///
-/// The host reads while streams may read, too:
+/// The host may read while streams read:
 ///
 /// ```
 /// use gpuarray::{ErrorKind, memory::{Access, AccessGuard, Managed}};
@@ -118,14 +117,14 @@ impl Drop for HostAccess {
 }
 
 impl DeviceMemory {
-    /// Begins a use of the memory by the host, and waits for the work that it conflicts with. From the call on,
-    /// operations that conflict with it are errors until the object is dropped: for [`Access::Write`] all, for
-    /// [`Access::Read`] those that write. This concerns the whole memory, also when called of a part.
+    /// Begins a use of the memory by the host, and waits for the work that conflicts with it. From then on,
+    /// conflicting operations fail until the object is dropped: all operations for [`Access::Write`], those that write
+    /// for [`Access::Read`]. This applies to the whole memory, even if called on a part.
     ///
     /// # Errors
-    /// `InvalidArgument` while the host has the memory already (several may read), inside a host function, and
-    /// while this thread has an [`AccessGuard`](super::AccessGuard) of it; `InvalidHandle` if the memory was freed, or
-    /// is a parent process's; a failure of the work that was waited for.
+    /// `InvalidArgument` while the host already uses the memory (except that several may read), inside a host
+    /// function, and while this thread has an [`AccessGuard`](super::AccessGuard) for it; `InvalidHandle` if the
+    /// memory was freed, or belongs to a parent process; a failure of the work that was waited for.
     pub fn access_from_host(self: &Arc<Self>, access: Access) -> Result<HostAccess> {
         nonblocking::before_waiting()?;
         interruption::before_waiting("memory")?;
@@ -139,7 +138,7 @@ impl DeviceMemory {
         let streams = self.whole().usage.enter_host(self, access)?;
         let begun = HostAccess { memory: self.clone(), access, _lease: lease };
         for stream in streams {
-            // What is captured does not run.
+            // Captured work does not run, so it cannot be waited for.
             match stream.is_capturing()? {
                 true => stream.check_before_capture()?,
                 false => stream.synchronize()?,

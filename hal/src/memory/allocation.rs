@@ -1,5 +1,5 @@
-//! Device memory that has an end of its own: rows with a pitch, memory that host and device share,
-//! memory of another process.
+//! Device memory that the program can free explicitly: pitched rows, managed memory, and memory of another
+//! process.
 
 use super::{AccessGuard, DeviceMemory};
 use crate::device::{Device, IpcHandle};
@@ -12,27 +12,27 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Waits for the work of a device before what the work may use ends. The inner result is of a device that
-/// is lost, and does no work any longer.
+/// Waits for a device's work before memory that the work may use is freed. The inner error is from a lost device,
+/// which does not work any longer.
 ///
 /// # Errors
-/// The device's refusal to wait: as inside a kernel, whose work may go on. What the work uses has to stay.
+/// The device's refusal to wait, for example inside a kernel. Its work may continue, so the memory has to stay.
 pub(crate) fn drain_for_end(device: &dyn Device) -> Result<Result<()>> {
-    // A failure of the work is reported once; then the device waits, or is lost.
+    // The first call may report a failure of the work. After that, the device either waits or is lost.
     match device.drain().or_else(|_| device.drain()) {
         Err(error) if error.kind() != ErrorKind::DeviceLost => Err(error),
         waited => Ok(waited),
     }
 }
 
-/// How a range ends.
+/// The way in which a range is freed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Origin {
     /// Plain memory, allocated here, to be freed.
     Plain,
     /// Memory that host and device share, allocated here, to be freed.
     Managed,
-    /// Opened from another process's handle, to be closed.
+    /// Memory opened from another process's handle, to be closed.
     Imported,
 }
 
@@ -43,7 +43,7 @@ struct Range {
     bytes: usize,
     origin: Origin,
     generation: u32,
-    /// The device's when the range was made: a reset takes what is in its memory.
+    /// The device's epoch when the range was made. A reset destroys all memory of earlier epochs.
     epoch: u64,
     open: AtomicBool,
 }
@@ -58,21 +58,21 @@ impl Range {
         }
         if self.epoch != self.device.epoch() {
             if self.origin == Origin::Managed {
-                // SAFETY: the range ends once.
+                // SAFETY: the range is freed only once.
                 unsafe { self.device.free_detached(self.address) };
             }
             return Ok(());
         }
         match self.origin {
-            // SAFETY: address and size are those of one allocation, which ends once; the
-            // device waits for the work that uses it.
+            // SAFETY: address and size belong to one allocation, which is freed only once; the device waits for
+            // the work that uses it.
             Origin::Plain | Origin::Managed => unsafe {
                 self.device.free(self.address, self.bytes)
             },
             Origin::Imported => {
                 let waited = drain_for_end(self.device.as_ref())
                     .inspect_err(|_| self.open.store(true, Ordering::Release))?;
-                // SAFETY: the address is that of one import, which ends once; no work is left.
+                // SAFETY: the address belongs to one import, which is closed only once; no work is left.
                 let closed = unsafe { self.device.close_imported(self.address) };
                 waited.and(closed)
             }
@@ -89,16 +89,17 @@ impl Drop for Range {
     }
 }
 
-/// True if what keeps a memory is a range of plain memory.
+/// Returns true if the owner of a memory is a range of plain memory.
 pub(super) fn is_plain(owner: &(dyn Any + Send + Sync)) -> bool {
     owner.downcast_ref::<Arc<Range>>().is_some_and(|range| range.origin == Origin::Plain)
 }
 
-/// Device memory whose end waits for the device: when it is told to, or with its last user.
+/// Device memory that can be freed explicitly, or else is freed with its last user. Freeing it waits for the
+/// device.
 ///
-/// [`Pitched`], [`Managed`] and [`Imported`] are made of one.
+/// [`Pitched`], [`Managed`] and [`Imported`] contain one.
 ///
-/// Memory that ends when the program says so, although an array still refers to it:
+/// Memory that the program frees although an array still refers to it:
 ///
 /// ```
 /// use gpuarray::{ErrorKind, memory::{Allocation, Managed}};
@@ -113,7 +114,7 @@ pub(super) fn is_plain(owner: &(dyn Any + Send + Sync)) -> bool {
 /// # }
 /// ```
 pub struct Allocation {
-    /// In front of the range, which it keeps.
+    /// Declared before the range, which it keeps alive.
     memory: Arc<DeviceMemory>,
     range: Arc<Range>,
 }
@@ -125,7 +126,7 @@ impl fmt::Debug for Allocation {
 }
 
 impl Allocation {
-    /// Takes over a range that the device has just returned.
+    /// Takes ownership of a range that the device has just returned.
     fn adopt(device: &Arc<dyn Device>, address: u64, bytes: usize, origin: Origin) -> Allocation {
         let range = Arc::new(Range {
             device: device.clone(),
@@ -136,7 +137,7 @@ impl Allocation {
             epoch: device.epoch(),
             open: AtomicBool::new(true),
         });
-        // SAFETY: the range is allocated until its value goes, which the memory keeps.
+        // SAFETY: the range stays allocated until its value is dropped, and the memory keeps that value.
         let memory = unsafe {
             DeviceMemory::from_raw_parts(device, address, bytes, Box::new(range.clone()))
         };
@@ -148,8 +149,8 @@ impl Allocation {
         &self.memory
     }
 
-    /// Ends the device's use of the memory; the addresses stay allocated until [`Allocation::end`] or
-    /// until the object is dropped. Later uses return `InvalidHandle`.
+    /// Ends the device's use of the memory. The addresses stay allocated until [`Allocation::end`] is called or
+    /// the object is dropped. Later uses return `InvalidHandle`.
     ///
     /// # Errors
     /// `InvalidHandle` if it was retired already, or while an
@@ -158,11 +159,11 @@ impl Allocation {
         self.memory.release()
     }
 
-    /// Frees the addresses of memory that was retired, once the device's work has run; waits for
-    /// that. While a graph uses the memory, the last of graph and object frees it instead.
+    /// Waits for the device's work, and then frees the addresses of retired memory. If a graph uses the memory, it
+    /// is freed when both the graph and this object are gone.
     ///
     /// # Errors
-    /// `InvalidHandle` if they were freed already or the memory is not retired; the driver's error.
+    /// `InvalidHandle` if the addresses were already freed or the memory is not retired; the driver's error.
     pub fn end(&self) -> Result<()> {
         if self.memory.is_allocated() {
             return Err(Error::handle("free", "the memory is still in use"));
@@ -173,10 +174,10 @@ impl Allocation {
         self.range.end()
     }
 
-    /// Frees the memory now, behind the work that uses it; waits for that.
+    /// Frees the memory now, and waits for the work that uses it.
     ///
     /// # Errors
-    /// As for [`Allocation::retire`] and [`Allocation::end`]. After an error of the latter it can be called again.
+    /// As for [`Allocation::retire`] and [`Allocation::end`]. After an error of `end`, it can be called again.
     pub fn free(&self) -> Result<()> {
         if !self.is_ending() {
             self.retire()?;
@@ -184,7 +185,7 @@ impl Allocation {
         self.end()
     }
 
-    /// True if the memory was retired, and its addresses are still to be freed.
+    /// Returns true if the memory was retired but its addresses are not freed yet.
     pub fn is_ending(&self) -> bool {
         !self.memory.is_allocated() && self.range.open.load(Ordering::Acquire)
     }
@@ -192,7 +193,7 @@ impl Allocation {
 
 /// Rows of device memory, each aligned for fast access: `cuMemAllocPitch`, `hipMemAllocPitch`.
 ///
-/// An image of rows that each begin at an aligned address, as a strided array:
+/// An image whose rows each begin at an aligned address, as a strided array:
 ///
 /// ```
 /// use gpuarray::{Array, DType, Layout, memory::Pitched};
@@ -218,7 +219,7 @@ impl Pitched {
     /// Allocates `height` rows of `width` bytes for elements of `element` bytes (4, 8 or 16).
     ///
     /// # Errors
-    /// `InvalidArgument` for an extent of zero or another element; `OutOfMemory`.
+    /// `InvalidArgument` for an extent of zero or another element size; `OutOfMemory`.
     pub fn new(
         device: &Arc<dyn Device>,
         width: usize,
@@ -233,7 +234,7 @@ impl Pitched {
         Ok(Pitched { allocation: Allocation::adopt(device, address, bytes, Origin::Plain), pitch })
     }
 
-    /// Returns the row pitch: bytes from the start of a row to that of the next.
+    /// Returns the row pitch: the number of bytes from the start of one row to the start of the next.
     pub fn pitch(&self) -> usize {
         self.pitch
     }
@@ -249,11 +250,11 @@ impl Pitched {
     }
 }
 
-/// Memory that host and device share, and that moves to whoever touches it:
-/// `cuMemAllocManaged`, `hipMallocManaged`. After [`Device::reset`] its addresses hold the same bytes, in ordinary
-/// memory, for the host alone (on Linux).
+/// Managed memory, which host and device share and which migrates to the side that accesses it:
+/// `cuMemAllocManaged`, `hipMallocManaged`. After [`Device::reset`], its addresses hold the same bytes as ordinary
+/// memory, for the host only (on Linux).
 ///
-/// The host reads what a stream has filled, without a copy:
+/// The host reads a stream's results without a copy:
 ///
 /// ```
 /// use gpuarray::memory::{Access, AccessGuard, Managed};
@@ -282,7 +283,7 @@ impl Managed {
     /// Allocates `bytes` bytes.
     ///
     /// # Errors
-    /// `InvalidArgument` for zero bytes; `Unsupported` where the device has no managed memory;
+    /// `InvalidArgument` for zero bytes; `Unsupported` if the device does not support managed memory;
     /// `OutOfMemory`.
     pub fn new(device: &Arc<dyn Device>, bytes: usize) -> Result<Managed> {
         positive("allocate_managed", "bytes", bytes)?;
@@ -290,22 +291,22 @@ impl Managed {
         Ok(Managed { allocation: Allocation::adopt(device, address, bytes, Origin::Managed) })
     }
 
-    /// Returns the base address on the host, which is that on the device, too. Whoever reads or
-    /// writes through it waits first for the work that uses the memory.
+    /// Returns the base address, which is the same on host and device. Before reading or writing through it, wait
+    /// for the work that uses the memory.
     pub fn pointer(&self) -> *mut u8 {
         self.allocation.memory.address() as *mut u8
     }
 
-    /// Queues the move of all bytes to the stream's device or to the host, behind the work that
-    /// uses them: `cuMemPrefetchAsync`, `hipMemPrefetchAsync`.
+    /// Queues the migration of all bytes to the stream's device or to the host, after the work that uses them:
+    /// `cuMemPrefetchAsync`, `hipMemPrefetchAsync`.
     ///
     /// # Errors
-    /// `InvalidHandle` if the memory was freed; `Unsupported` where the driver cannot move it.
+    /// `InvalidHandle` if the memory was freed; `Unsupported` if the driver cannot migrate it.
     pub fn prefetch(&self, stream: &Arc<dyn Stream>, to: PrefetchTarget) -> Result<()> {
         let memory = &self.allocation.memory;
         super::same_device(memory.device(), stream.as_ref())?;
         let _guard = AccessGuard::acquire(stream, &[(memory, Access::Read)])?;
-        // SAFETY: the range is managed memory, which is freed behind this use.
+        // SAFETY: the range is managed memory, which is freed after this use.
         unsafe { stream.prefetch(memory.address(), memory.bytes(), to) }
     }
 
@@ -320,10 +321,10 @@ impl Managed {
     }
 }
 
-/// Memory that another process exported with [`Device::export_memory`]; closed at the end:
+/// Memory that another process exported with [`Device::export_memory`]. It is closed when it is freed or dropped:
 /// `cuIpcOpenMemHandle`, `hipIpcOpenMemHandle`.
 ///
-/// Opening is `unsafe`, since other processes use the memory:
+/// Opening is `unsafe`, because other processes use the memory:
 ///
 /// ```compile_fail,E0133
 /// # use gpuarray::{Device, IpcHandle, Result, memory::Imported};
@@ -333,7 +334,7 @@ impl Managed {
 /// }
 /// ```
 ///
-/// A process opens what another one has sent, and is refused its own memory:
+/// A process can open another process's memory, but not its own:
 ///
 /// ```
 /// use gpuarray::memory::{DeviceMemory, Imported};
@@ -356,18 +357,18 @@ pub struct Imported {
 }
 
 impl Imported {
-    /// Opens the memory of a handle. Where the driver does not tell its size, that is 0, and the
-    /// memory serves by its address alone.
+    /// Opens the memory of a handle. If the driver cannot report its size, the size is 0 and the memory can only
+    /// be used through its address.
     ///
     /// # Errors
-    /// `Unsupported` where the device shares none; the driver's error for a handle that is none.
+    /// `Unsupported` if the device cannot share memory; the driver's error for an invalid handle.
     ///
     /// # Safety
-    /// Until the memory is closed, nobody writes a byte of it while this object's work uses the byte, and nobody
-    /// uses a byte while this object's work writes it. This concerns the exporting process, other processes
-    /// that opened the handle, and other objects of this process that did: each opening orders its own uses only.
-    /// Order the others by interprocess events, or by messages after the work has run.
-    /// The exporter keeps the memory allocated until then.
+    /// Until the memory is closed, no byte is written elsewhere while this object's work uses it, and no byte is
+    /// used elsewhere while this object's work writes it. This applies to the exporting process, to other
+    /// processes that opened the handle, and to other objects of this process that did, because each opening
+    /// orders only its own uses. Order the others with interprocess events, or with messages after the work has
+    /// run. The exporter keeps the memory allocated until then.
     pub unsafe fn open(device: &Arc<dyn Device>, handle: &IpcHandle) -> Result<Imported> {
         let address = device.import_memory(handle)?;
         let bytes = device

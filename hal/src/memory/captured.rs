@@ -1,8 +1,8 @@
-//! What captured work uses, kept until every graph that is made of it is gone.
+//! Objects that captured work uses, kept until every graph made of the capture is gone.
 //!
-//! A graph replays with the addresses of its capture. So what captured work uses, and what is
-//! allocated or freed on a capturing stream, stays until the graph is gone. A backend keeps a
-//! [`CapturedMemory`] for each capture under way, and a [`GraphUses`] in each graph.
+//! A graph replays with the addresses of its capture. So memory that captured work uses, or that is allocated or freed
+//! on a capturing stream, must stay allocated until the graph is gone. A backend keeps a [`CapturedMemory`] for each
+//! capture in progress, and a [`GraphUses`] in each graph.
 
 use crate::error::Result;
 use crate::locks::{KEPT, LAUNCHING, LEAF, Ranked};
@@ -17,25 +17,25 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What frees the blocks of captures and graphs: the allocator of a device.
+/// A device's allocator, which frees the blocks of captures and graphs.
 pub trait BlockOwner: Send + Sync + Debug {
-    /// Returns a number that changes when all blocks are lost at once: by a reset or a fork.
+    /// Returns a number that changes when a reset or a fork invalidates all blocks.
     fn epoch(&self) -> u64;
 
-    /// Returns true if blocks of the epoch are still there to be freed.
+    /// Returns true if blocks of the epoch still exist and can be freed.
     fn is_alive(&self, epoch: u64) -> bool;
 
-    /// Frees a block behind all work that may use it.
+    /// Frees a block after all work that may use it.
     ///
     /// # Errors
     /// The driver's.
     ///
     /// # Safety
-    /// Address and bytes are those of one allocation, which nobody holds any longer.
+    /// Address and bytes belong to one allocation without other holders.
     unsafe fn free_block(&self, address: u64, bytes: usize) -> Result<()>;
 }
 
-/// A block, and how many hold it: graphs, and the object that stands for it.
+/// A block, and its number of holders: graphs, and the object for the block.
 #[derive(Debug)]
 struct HeldBlock {
     bytes: usize,
@@ -47,18 +47,18 @@ struct HeldBlock {
 pub struct GraphBlocks {
     owner: Arc<dyn BlockOwner>,
     held: ProcessMutex<HashMap<u64, HeldBlock>>,
-    /// The number of blocks in `held`: 0 nearly always.
+    /// The number of blocks in `held`: usually 0.
     count: AtomicUsize,
 }
 
 impl GraphBlocks {
-    /// Returns the list of a device that has no captures.
+    /// Returns the empty list of a device.
     pub fn new(owner: Arc<dyn BlockOwner>) -> GraphBlocks {
         GraphBlocks { owner, held: ProcessMutex::default(), count: AtomicUsize::new(0) }
     }
 
-    /// Ends one holder of a block, and frees it with the last one; `None` if the block belongs to no
-    /// capture or graph.
+    /// Removes one holder of a block, and frees the block with its last holder. Returns `None` if the block belongs to
+    /// neither a capture nor a graph.
     #[inline]
     pub fn release(&self, address: u64) -> Option<Result<()>> {
         if self.count.load(Ordering::Acquire) == 0 {
@@ -78,7 +78,7 @@ impl GraphBlocks {
         all.remove(&address);
         self.count.store(all.len(), Ordering::Release);
         drop(all);
-        // SAFETY: nobody holds the block, and whoever gave it said that it is an allocation.
+        // SAFETY: the block has no holders left, and the caller that added it promised that it is an allocation.
         Some(unsafe { self.owner.free_block(address, bytes) })
     }
 
@@ -88,14 +88,14 @@ impl GraphBlocks {
         self.count.store(all.len(), Ordering::Release);
     }
 
-    /// Forgets every block, since the device is being reset.
+    /// Forgets every block, because the device is being reset.
     pub fn forget(&self) {
         self.held.lock().clear();
         self.count.store(0, Ordering::Release);
     }
 }
 
-/// Something that captured work needs besides memory of the device: code, or memory of the host.
+/// An object that captured work needs in addition to device memory: code, or host memory.
 ///
 /// A table that captured work reads lives as long as the graph:
 ///
@@ -118,7 +118,7 @@ impl GraphBlocks {
 /// ```
 pub type GraphObject = Arc<dyn Any + Send + Sync>;
 
-/// Objects, each once.
+/// A set of objects, without duplicates.
 #[derive(Default)]
 struct Objects(HashMap<usize, GraphObject>);
 
@@ -128,24 +128,24 @@ impl fmt::Debug for Objects {
     }
 }
 
-/// The uses of one memory: of all of it, or of parts.
+/// The uses of one memory, as a whole or by parts.
 type Leases = SmallVec<[GraphLease; 1]>;
 
-/// What one capture uses.
+/// The memory and other objects that one capture uses.
 #[derive(Debug)]
 pub struct CapturedMemory {
     device: Arc<GraphBlocks>,
     epoch: u64,
-    /// Blocks that were allocated or freed while it went on.
+    /// Blocks that were allocated or freed during the capture.
     blocks: Ranked<Vec<u64>, LEAF>,
-    /// What its operations use, by the address of the whole memory's object; `None` once the capture is over. A thread that has
-    /// looked before then adds nothing: it has locks, under which nothing may be dropped again.
+    /// The uses of its operations, by the address of the whole memory's object; `None` after the capture has ended. A
+    /// thread that looked up the capture earlier then adds nothing: it holds locks, so it must not drop anything.
     uses: Ranked<Option<HashMap<usize, Leases>>, KEPT>,
     objects: Ranked<Option<Objects>, LEAF>,
 }
 
 impl CapturedMemory {
-    /// Returns that of a capture that begins on a device.
+    /// Returns the empty list for a capture that begins on a device.
     pub fn new(device: &Arc<GraphBlocks>) -> CapturedMemory {
         CapturedMemory {
             device: device.clone(),
@@ -156,19 +156,19 @@ impl CapturedMemory {
         }
     }
 
-    /// Keeps a block that the stream has just allocated, and that an object stands for besides: the
-    /// later one of its free and the graph's end frees it.
+    /// Keeps a block that the stream has just allocated and that an object represents. The block is freed when both the
+    /// object and the graph are gone.
     ///
     /// # Safety
-    /// The block is an allocation of the device, which nothing else frees.
+    /// The block is an allocation of the device that is freed only through this list.
     pub unsafe fn keep_allocated(&self, address: u64, bytes: usize) {
         self.keep(address, HeldBlock { bytes, holders: 2 });
     }
 
-    /// Keeps a block that its object frees while the capture goes on.
+    /// Keeps a block whose object is freed during the capture.
     ///
     /// # Safety
-    /// As for [`CapturedMemory::keep_allocated`], and its object no longer uses it.
+    /// As for [`CapturedMemory::keep_allocated`], and the object no longer uses the block.
     pub unsafe fn keep_freed(&self, address: u64, bytes: usize) {
         self.keep(address, HeldBlock { bytes, holders: 1 });
     }
@@ -178,7 +178,7 @@ impl CapturedMemory {
         self.device.hold(address, block);
     }
 
-    /// Keeps what an operation uses, whose [`AccessGuard`] the caller has, unless the capture is over.
+    /// Keeps the memory of an operation whose [`AccessGuard`] the caller holds, unless the capture has ended.
     pub fn add_uses(&self, uses: &[Use<'_>]) {
         let mut all = self.uses.lock();
         let Some(all) = &mut *all else { return };
@@ -191,7 +191,7 @@ impl CapturedMemory {
         }
     }
 
-    /// Returns true if a use that was captured so far has to come before, or after, one of this access.
+    /// Returns true if a captured use conflicts with a use of `memory` with this access.
     pub fn conflicts(&self, memory: &DeviceMemory, access: Access) -> bool {
         let all = self.uses.lock();
         let whole = std::ptr::from_ref(memory.whole()).addr();
@@ -201,7 +201,7 @@ impl CapturedMemory {
         })
     }
 
-    /// Keeps an object, unless the capture is over.
+    /// Keeps an object, unless the capture has ended.
     pub fn add_object(&self, object: &GraphObject) {
         let address = Arc::as_ptr(object).addr();
         if let Some(all) = &mut *self.objects.lock() {
@@ -209,8 +209,7 @@ impl CapturedMemory {
         }
     }
 
-    /// Returns true if nothing but this keeps the stream of this number, on which the capture
-    /// began: its program has dropped it.
+    /// Returns true if the program has dropped the stream on which the capture began, so that only this list keeps it.
     pub fn is_abandoned(&self, stream: u64) -> bool {
         let all = self.uses.lock();
         let Some(all) = &*all else { return false };
@@ -227,7 +226,7 @@ impl Drop for CapturedMemory {
             return;
         }
         for address in std::mem::take(self.blocks.get_mut()) {
-            // One that cannot be freed keeps none of the others.
+            // If one block cannot be freed, the others still are.
             if let Some(Err(error)) = self.device.release_one(address) {
                 log::warn!("freeing the memory of a capture failed: {error}");
             }
@@ -235,11 +234,11 @@ impl Drop for CapturedMemory {
     }
 }
 
-/// What a graph uses, and the order of its launches. Dropping it frees memory that was only kept for
-/// the graph, behind its launches.
+/// The memory and objects that a graph uses, and the order of its launches. When it is dropped, memory kept only for
+/// the graph is freed after the graph's launches.
 #[derive(Debug)]
 pub struct GraphUses {
-    /// Held while the graph is launched, which drivers do not allow on two threads at once.
+    /// Held while the graph is launched, because drivers do not allow concurrent launches of one graph.
     launching: Ranked<(), LAUNCHING>,
     holds: Vec<GraphLease>,
     #[allow(dead_code, reason = "held for the captured work")]
@@ -247,8 +246,8 @@ pub struct GraphUses {
 }
 
 impl GraphUses {
-    /// Returns everything else that captured work uses, once the capture has ended. The blocks stay those
-    /// of `memory`.
+    /// Takes everything that captured work uses, except blocks, after the capture has ended. The blocks remain with
+    /// `memory`.
     pub fn take(memory: Option<&CapturedMemory>) -> GraphUses {
         let holds = memory.and_then(|it| it.uses.lock().take()).unwrap_or_default();
         let holds = holds.into_values().flatten().collect();
@@ -256,11 +255,10 @@ impl GraphUses {
         GraphUses { launching: Ranked::new(()), holds, objects: objects.unwrap_or_default() }
     }
 
-    /// Orders a launch on `stream` behind all work that it conflicts with, and calls `queue`, which
-    /// queues it.
+    /// Orders a launch on `stream` after all work that it conflicts with, and calls `queue`, which queues it.
     ///
     /// # Errors
-    /// Those of [`AccessGuard::acquire`] and of `queue`.
+    /// As for [`AccessGuard::acquire`], and the errors of `queue`.
     pub fn launch(
         &self,
         stream: &Arc<dyn Stream>,
@@ -273,10 +271,10 @@ impl GraphUses {
     }
 }
 
-// What graphs hold of the memory that their captured work uses.
+// The leases by which graphs keep the memory of their captured work.
 
-/// A use of memory by captured work: as long as it lives, the memory stays allocated at its
-/// address, whatever becomes of the arrays over it.
+/// A use of memory by captured work. While it lives, the memory stays allocated at its address, even if all arrays over
+/// it are dropped.
 pub struct GraphLease {
     memory: Arc<DeviceMemory>,
     access: Access,
@@ -289,25 +287,25 @@ impl fmt::Debug for GraphLease {
 }
 
 impl GraphLease {
-    /// Holds memory whose [`AccessGuard`] the caller has, so that nobody frees it meanwhile.
+    /// Leases memory whose [`AccessGuard`] the caller holds, so that it cannot be freed meanwhile.
     pub(crate) fn new(memory: &Arc<DeviceMemory>, access: Access) -> GraphLease {
         memory.whole().usage.enter_graph();
         GraphLease { memory: memory.clone(), access }
     }
 
-    /// Remembers a further use.
+    /// Records a further use.
     pub(crate) fn add(&mut self, access: Access) {
         if access == Access::Write {
             self.access = access;
         }
     }
 
-    /// How many references there are to a stream that the memory refers to, in all.
+    /// Returns the total number of references to a stream that the memory refers to.
     pub(crate) fn strong_count(&self, stream: u64) -> Option<usize> {
         self.memory.whole().usage.strong_count(stream)
     }
 
-    /// How many references to a stream there are through these holds alone.
+    /// Returns the number of references to a stream that exist only because of these leases.
     pub(crate) fn sole_references<'a>(
         holds: impl Iterator<Item = &'a GraphLease>,
         stream: u64,
@@ -320,7 +318,7 @@ impl GraphLease {
             if Arc::ptr_eq(memory, whole) {
                 *held += 1;
             } else if Arc::strong_count(memory) == 1 {
-                // Only its hold keeps the part, which keeps the whole and its stream.
+                // Only its lease keeps the part, which in turn keeps the whole and its stream.
                 *held += 1;
                 of_parts += usize::from(memory.stream().id() == stream);
             }
@@ -330,7 +328,7 @@ impl GraphLease {
         of_parts + references.sum::<usize>()
     }
 
-    /// The memory, and how the captured work uses it.
+    /// Returns the memory, and the captured work's access to it.
     pub(crate) fn as_use(&self) -> (&Arc<DeviceMemory>, Access) {
         (&self.memory, self.access)
     }
@@ -338,7 +336,7 @@ impl GraphLease {
 
 impl Drop for GraphLease {
     fn drop(&mut self) {
-        // In a forked child a thread of the parent may have had the lock.
+        // In a forked child, a thread of the parent may have held the lock.
         if self.memory.is_out_of_reach() {
             return;
         }

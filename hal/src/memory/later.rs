@@ -1,5 +1,5 @@
-//! What is dropped in a function that a stream runs, and whose end may wait for that stream: a thread of its
-//! device drops it.
+//! Values that are dropped in a host function, and whose destruction may wait for the function's stream. A thread per
+//! device drops them instead.
 
 use crate::device::DeviceId;
 use crate::interruption::is_in_function;
@@ -10,11 +10,11 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-/// What is left of one device.
+/// The values that wait to be dropped for one device.
 #[derive(Default)]
 struct Left {
     values: Vec<Box<dyn Send>>,
-    /// How many there have been, and how many of them have been dropped.
+    /// The number of values that were ever added; `dropped` counts those already dropped.
     added: u64,
     dropped: u64,
     has_thread: bool,
@@ -29,8 +29,8 @@ thread_local! {
     static DROPS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Leaves a value of a device to a thread that may wait, if this one may not: in
-/// [`call_in_stream`](crate::interruption::call_in_stream). Elsewhere it returns false, and makes no value.
+/// If the calling thread is inside [`call_in_stream`](crate::interruption::call_in_stream), passes a value to the
+/// thread that drops values of the device. Elsewhere returns false, without calling `value`.
 #[inline]
 pub fn is_left<T: Send + 'static>(device: DeviceId, value: impl FnOnce() -> T) -> bool {
     let is_left = is_in_function();
@@ -40,7 +40,7 @@ pub fn is_left<T: Send + 'static>(device: DeviceId, value: impl FnOnce() -> T) -
     is_left
 }
 
-/// Leaves a value of a device to a thread that may wait.
+/// Passes a value to the thread that drops values of the device.
 #[cold]
 pub(crate) fn leave(device: DeviceId, value: impl Send + 'static) {
     let value = Box::new(value);
@@ -79,9 +79,9 @@ fn drop_all(device: DeviceId) {
     }
 }
 
-/// Waits until what functions of streams have dropped until now has been freed: for backends, when they wait for
-/// the device's work, after that. Returns true if there may have been something: its end may be queued, after work of
-/// any stream.
+/// Waits until all values dropped so far in host functions have been freed. Backends call it after they have waited
+/// for the device's work. Returns true if there may have been any: freeing them may have queued more work, on any
+/// stream.
 pub fn drain_dropped(device: DeviceId) -> bool {
     if !EXISTS.load(Ordering::Acquire) || DROPS.get() || is_in_function() {
         return false;

@@ -6,18 +6,18 @@
 //! - a write runs after the last write queued before it, and after all reads since;
 //! - freeing the memory counts as a write.
 //!
-//! [`Uses`] is what has to be remembered for that, and [`Regions`] are the bytes that were used alike:
-//! parts of one memory that share no byte are not ordered with each other. Neither calls a device, so
-//! the tests can check every sequence of uses.
+//! [`Uses`] holds the state needed for that, and [`Regions`] group the bytes that were used in the same way:
+//! disjoint parts of one memory are not ordered with each other. Neither calls a device, so the tests can check
+//! every sequence of uses.
 
 use crate::stream::Stream;
 use smallvec::SmallVec;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// How an operation uses a memory.
+/// The way in which an operation uses memory.
 ///
-/// A read waits for writes alone, so that two streams may read at the same time:
+/// A read waits only for writes, so that two streams may read at the same time:
 ///
 /// ```
 /// use gpuarray::{StreamOptions, memory::{Access, AccessGuard, DeviceMemory}};
@@ -38,18 +38,18 @@ use std::sync::Arc;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// The bytes stay as they are.
+    /// The bytes are only read.
     Read,
-    /// Some of the bytes change.
+    /// Some of the bytes are written.
     Write,
 }
 
-/// A few streams.
+/// A short list of streams.
 pub(super) type Streams<S> = SmallVec<[S; 2]>;
 
-/// A queue that can be told from others.
+/// A queue with an identity.
 pub(super) trait Queue: Clone {
-    /// A number that no other queue has.
+    /// Returns a number unique to this queue.
     fn id(&self) -> u64;
 }
 
@@ -60,23 +60,23 @@ impl Queue for Arc<dyn Stream> {
     }
 }
 
-/// The uses of one memory that later uses have to be ordered behind.
+/// The uses of one memory after which later uses have to be ordered.
 ///
-/// Every stream in `readers`, apart from the writer itself, has waited for the writer since
-/// the last write. The writer is among them if it has read after another stream came: that
-/// stream's wait does not cover the read.
+/// Every stream in `readers`, except the writer itself, has waited for the writer since the last write. The writer
+/// is among them if it has read after another stream used the memory, because that stream's wait does not cover
+/// the read.
 #[derive(Clone, Debug)]
 pub(super) struct Uses<S> {
     /// The stream of the last write.
     writer: S,
     /// Streams that have read since.
     readers: Streams<S>,
-    /// Streams that have used the memory in a capture, before a write beside it.
+    /// Streams that used the memory in a capture, before a write outside of it.
     captured: Streams<S>,
 }
 
 impl<S: Queue> Uses<S> {
-    /// Memory that so far only one stream has used, in any way.
+    /// Returns the state of memory that only one stream has used so far.
     fn of(stream: S) -> Uses<S> {
         Uses { writer: stream, readers: SmallVec::new(), captured: SmallVec::new() }
     }
@@ -85,11 +85,11 @@ impl<S: Queue> Uses<S> {
         self.readers.iter().any(|reader| reader.id() == stream)
     }
 
-    /// The streams whose work so far a use on `stream` has to wait for.
+    /// Returns the streams that a use on `stream` has to wait for.
     fn behind(&self, stream: &S, access: Access) -> Streams<S> {
         let (user, writer) = (stream.id(), self.writer.id());
         let mut behind = Streams::new();
-        // A reader has waited for the writer already.
+        // A reader has already waited for the writer.
         let waits_for_writer = user != writer && !self.has_read(user);
         if waits_for_writer {
             behind.push(self.writer.clone());
@@ -103,8 +103,8 @@ impl<S: Queue> Uses<S> {
         behind
     }
 
-    /// Remembers a use on `stream`, which has been ordered behind [`Uses::behind`]. What is
-    /// forgotten for it goes into `forgotten`.
+    /// Records a use on `stream`, which has been ordered after [`Uses::behind`]. Streams that no longer matter are
+    /// moved to `forgotten`.
     fn add(&mut self, stream: &S, access: Access, forgotten: &mut Streams<S>) {
         let user = stream.id();
         match access {
@@ -114,7 +114,7 @@ impl<S: Queue> Uses<S> {
                 }
                 forgotten.extend(self.readers.drain(..));
             }
-            // Whoever comes later waits for all that the writer has queued until then.
+            // A later stream waits for everything that the writer has queued until then.
             Access::Read if user == self.writer.id() && self.readers.is_empty() => {}
             Access::Read => {
                 if !self.has_read(user) {
@@ -124,8 +124,8 @@ impl<S: Queue> Uses<S> {
         }
     }
 
-    /// Remembers streams that were forgotten for a write beside their capture: what is captured later
-    /// comes behind them.
+    /// Keeps streams that were forgotten because of a write outside their capture: later captured work is ordered
+    /// after them.
     fn keep_captured(&mut self, forgotten: &[S], is_capturing: impl Fn(&S) -> bool) {
         for stream in forgotten.iter().filter(|it| is_capturing(it)) {
             if self.captured.iter().all(|it| it.id() != stream.id()) {
@@ -134,8 +134,8 @@ impl<S: Queue> Uses<S> {
         }
     }
 
-    /// Forgets streams that captured uses come behind: their captures have ended, or a captured write has
-    /// come behind them.
+    /// Forgets streams that captured uses are ordered after: their captures have ended, or a captured write has
+    /// been ordered after them.
     fn forget_captured(&mut self, goes_on: impl Fn(&S) -> bool, forgotten: &mut Streams<S>) {
         if self.captured.is_empty() {
             return;
@@ -145,7 +145,7 @@ impl<S: Queue> Uses<S> {
         forgotten.extend::<Streams<S>>(gone);
     }
 
-    /// Forgets readers that need not be waited for.
+    /// Forgets readers that do not need to be waited for.
     fn forget_readers(&mut self, is_done: impl Fn(&S) -> bool, forgotten: &mut Streams<S>) {
         let mut position = 0;
         while position < self.readers.len() {
@@ -161,13 +161,13 @@ impl<S: Queue> Uses<S> {
         std::iter::once(&self.writer).chain(&self.readers).chain(&self.captured)
     }
 
-    /// True if whatever comes next is ordered behind the same streams.
+    /// Returns true if later uses are ordered after the same streams as for `other`.
     fn is_like(&self, other: &Uses<S>) -> bool {
         self.readers.len() == other.readers.len()
             && self.all().map(S::id).eq(other.all().map(S::id))
     }
 
-    /// The stream of the last write, and those that have used the memory since or in a capture.
+    /// Returns the stream of the last write, and the streams that have used the memory since or in a capture.
     fn into_parts(mut self) -> (S, Streams<S>) {
         self.readers.append(&mut self.captured);
         (self.writer, self.readers)
@@ -177,24 +177,25 @@ impl<S: Queue> Uses<S> {
 /// The bytes of a memory that a use concerns.
 pub(super) type Bytes = Range<usize>;
 
-/// All bytes, also of memory whose size is not known.
+/// All bytes, also of memory of unknown size.
 pub(super) const ALL: Bytes = 0..usize::MAX;
 
-/// The uses of one memory, by its bytes. Most memory has one region; the uses of a part make more, and
-/// neighbours whose uses have become alike are one again.
+/// The uses of one memory, by regions of its bytes. Most memory has one region. The uses of a part create more
+/// regions, and neighbours with equal uses are joined again.
 #[derive(Clone, Debug)]
 pub(super) struct Regions<S> {
-    /// Where each ends, the last one at `usize::MAX`, and its uses.
+    /// The end and the uses of each region; the last region ends at `usize::MAX`.
     all: SmallVec<[(usize, Uses<S>); 1]>,
 }
 
 impl<S: Queue> Regions<S> {
-    /// Memory that so far only one stream has used, in any way.
+    /// Returns the state of memory that only one stream has used so far.
     pub(super) fn of(stream: S) -> Regions<S> {
         Regions { all: smallvec::smallvec![(ALL.end, Uses::of(stream))] }
     }
 
-    /// Begins a region at a byte. Returns its number, which for the end of the memory no region has.
+    /// Splits the regions at a byte. Returns the number of the region that begins there; at the end of the memory,
+    /// the number is one past the last region.
     fn cut(&mut self, at: usize) -> usize {
         let number = self.all.partition_point(|(end, _)| *end <= at);
         let start = number.checked_sub(1).map_or(0, |before| self.all[before].0);
@@ -206,7 +207,7 @@ impl<S: Queue> Regions<S> {
         number + 1
     }
 
-    /// The regions of a use; none of one without bytes.
+    /// Returns the regions of a use; none if the use is empty.
     fn cut_out(&mut self, bytes: &Bytes) -> Range<usize> {
         if bytes.is_empty() {
             return 0..0;
@@ -220,16 +221,16 @@ impl<S: Queue> Regions<S> {
         self.all[regions].iter_mut().map(|(_, uses)| uses)
     }
 
-    /// The streams whose work so far a use on `stream` has to wait for.
+    /// Returns the streams that a use on `stream` has to wait for.
     pub(super) fn behind(&mut self, bytes: &Bytes, stream: &S, access: Access) -> Streams<S> {
         let mut behind = Streams::new();
         self.within(bytes).for_each(|uses| add_new(&mut behind, uses.behind(stream, access)));
         behind
     }
 
-    /// Remembers a use on `stream`, which has been ordered behind [`Regions::behind`]. What is
-    /// forgotten for it goes into `forgotten`. Streams of which `is_capturing` is true are remembered as those
-    /// that captures come behind.
+    /// Records a use on `stream`, which has been ordered after [`Regions::behind`]. Streams that no longer matter
+    /// are moved to `forgotten`. Those for which `is_capturing` is true are also kept, because later captured uses
+    /// are ordered after them.
     pub(super) fn add(
         &mut self,
         bytes: &Bytes,
@@ -246,7 +247,7 @@ impl<S: Queue> Regions<S> {
         self.join(bytes, forgotten);
     }
 
-    /// Makes one region of neighbours that are alike, in a range and at its ends.
+    /// Joins neighbours with equal uses, inside a range and at its ends.
     fn join(&mut self, bytes: &Bytes, forgotten: &mut Streams<S>) {
         let first = self.all.partition_point(|(end, _)| *end < bytes.start);
         let mut last =
@@ -260,14 +261,14 @@ impl<S: Queue> Regions<S> {
         }
     }
 
-    /// Streams that a captured use comes behind, too.
+    /// Returns the additional streams that a captured use is ordered after.
     pub(super) fn captured(&mut self, bytes: &Bytes) -> Streams<S> {
         let mut captured = Streams::new();
         self.within(bytes).for_each(|uses| add_new(&mut captured, uses.captured.clone()));
         captured
     }
 
-    /// Forgets them: their captures have ended, or a captured write has come behind them.
+    /// Forgets those streams: their captures have ended, or a captured write has been ordered after them.
     pub(super) fn forget_captured(
         &mut self,
         bytes: &Bytes,
@@ -277,7 +278,8 @@ impl<S: Queue> Regions<S> {
         self.within(bytes).for_each(|uses| uses.forget_captured(&goes_on, forgotten));
     }
 
-    /// Forgets readers that need not be waited for. `is_done` has a reader, and how often the memory refers to it.
+    /// Forgets readers that do not need to be waited for. `is_done` receives a reader and the number of the
+    /// memory's references to it.
     pub(super) fn forget_readers(
         &mut self,
         bytes: &Bytes,
@@ -294,7 +296,7 @@ impl<S: Queue> Regions<S> {
         }
     }
 
-    /// The streams that a use on no stream has to wait for.
+    /// Returns the streams that a use outside any stream has to wait for.
     pub(super) fn last(&self, access: Access) -> Streams<S> {
         let mut last = Streams::new();
         for (_, uses) in &self.all {
@@ -306,17 +308,17 @@ impl<S: Queue> Regions<S> {
         last
     }
 
-    /// The stream of a last write.
+    /// Returns the stream of a last write.
     pub(super) fn writer(&self) -> &S {
         &self.all[0].1.writer
     }
 
-    /// How often a stream is remembered.
+    /// Returns the number of references to a stream.
     pub(super) fn references(&self, stream: u64) -> usize {
         self.streams().filter(|it| it.id() == stream).count()
     }
 
-    /// The stream of a number, if it is remembered.
+    /// Returns the stream with this number, if the memory refers to it.
     pub(super) fn find(&self, stream: u64) -> Option<&S> {
         self.streams().find(|it| it.id() == stream)
     }
@@ -325,8 +327,8 @@ impl<S: Queue> Regions<S> {
         self.all.iter().flat_map(|(_, uses)| uses.all())
     }
 
-    /// The stream of a last write, and all others that have used the memory since or in a capture, some of them
-    /// more than once.
+    /// Returns the stream of a last write, and all other streams that have used the memory since or in a capture,
+    /// possibly with duplicates.
     pub(super) fn into_parts(self) -> (S, Streams<S>) {
         let writer = self.writer().clone();
         let mut others = Streams::new();
@@ -339,7 +341,7 @@ impl<S: Queue> Regions<S> {
     }
 }
 
-/// Adds the streams that a list does not have.
+/// Adds the streams that are not in the list yet.
 fn add_new<S: Queue>(list: &mut Streams<S>, streams: impl IntoIterator<Item = S>) {
     for stream in streams {
         if list.iter().all(|it| it.id() != stream.id()) {

@@ -1,4 +1,4 @@
-//! Host memory that devices copy from and to at full speed.
+//! Host memory that devices copy to and from at full speed.
 
 use super::{is_left, note_failed_free};
 use crate::device::{Device, PinnedOptions};
@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-/// Page-locked host memory, zeroed when it is allocated. After a reset of the device it is ordinary memory, with
+/// Page-locked host memory, zeroed when it is allocated. After a reset of the device, it is ordinary memory with
 /// the same bytes.
 ///
 /// Bytes that devices copy at full speed, read and written as a slice:
@@ -41,7 +41,7 @@ impl PinnedMemory {
     /// Allocates `bytes` bytes.
     ///
     /// # Errors
-    /// `OutOfMemory` if there are not so many.
+    /// `OutOfMemory` if not enough memory is available.
     pub fn new(device: &Arc<dyn Device>, bytes: usize) -> Result<PinnedMemory> {
         Self::with_options(device, bytes, PinnedOptions { portable: true, ..Default::default() })
     }
@@ -49,7 +49,7 @@ impl PinnedMemory {
     /// Allocates `bytes` bytes with the given options.
     ///
     /// # Errors
-    /// `OutOfMemory` if there are not so many.
+    /// `OutOfMemory` if not enough memory is available.
     pub fn with_options(
         device: &Arc<dyn Device>,
         bytes: usize,
@@ -60,7 +60,7 @@ impl PinnedMemory {
             std::ptr::dangling_mut()
         } else {
             let pointer = device.allocate_pinned(bytes, options)?;
-            // SAFETY: the allocation has this size, and nobody else knows it yet.
+            // SAFETY: the allocation has this size, and nothing else refers to it yet.
             unsafe { pointer.write_bytes(0, bytes) };
             pointer
         };
@@ -82,14 +82,14 @@ impl Deref for PinnedMemory {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: the object owns so many initialised bytes.
+        // SAFETY: the object owns this many initialised bytes.
         unsafe { std::slice::from_raw_parts(self.pointer, self.bytes) }
     }
 }
 
 impl DerefMut for PinnedMemory {
     fn deref_mut(&mut self) -> &mut [u8] {
-        // SAFETY: the object owns so many initialised bytes, and is borrowed alone.
+        // SAFETY: the object owns this many initialised bytes, and is borrowed exclusively.
         unsafe { std::slice::from_raw_parts_mut(self.pointer, self.bytes) }
     }
 }
@@ -109,8 +109,8 @@ impl Drop for PinnedMemory {
         {
             return;
         }
-        // SAFETY: pointer and size are those of the allocation, which ends here; transfers
-        // that outlive a borrow are only made by unsafe calls.
+        // SAFETY: pointer and size belong to the allocation, which ends here; only unsafe calls make transfers
+        // that outlive a borrow.
         note_failed_free("pinned memory", unsafe {
             self.device.free_pinned(self.pointer, self.bytes)
         });
@@ -119,7 +119,7 @@ impl Drop for PinnedMemory {
 
 /// Host memory of the program, page-locked while this object lives.
 ///
-/// A buffer of the program's own is page-locked while many copies use it:
+/// A program's own buffer, page-locked for many copies:
 ///
 /// ```
 /// use gpuarray::memory::RegisteredMemory;
@@ -144,7 +144,7 @@ pub struct RegisteredMemory<'a> {
     borrowed: PhantomData<&'a mut [u8]>,
 }
 
-// SAFETY: the object stands for an exclusive borrow of plain bytes.
+// SAFETY: the object represents an exclusive borrow of plain bytes.
 unsafe impl Send for RegisteredMemory<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for RegisteredMemory<'_> {}
@@ -163,7 +163,7 @@ impl<'a> RegisteredMemory<'a> {
         device: &Arc<dyn Device>,
         memory: &'a mut [u8],
     ) -> Result<RegisteredMemory<'a>> {
-        // SAFETY: the slice is borrowed for as long as the object lives, which the caller drops.
+        // SAFETY: the slice is borrowed while the object lives, and the caller promises to drop the object.
         unsafe {
             Self::from_raw(device, memory.as_mut_ptr(), memory.len(), PinnedOptions::default())
         }
@@ -175,7 +175,7 @@ impl<'a> RegisteredMemory<'a> {
     /// As for [`RegisteredMemory::new`].
     ///
     /// # Safety
-    /// The range is allocated for as long as the object lives.
+    /// The range stays allocated while the object lives.
     pub unsafe fn from_raw(
         device: &Arc<dyn Device>,
         pointer: *mut u8,
@@ -222,8 +222,7 @@ impl Drop for RegisteredMemory<'_> {
         {
             return;
         }
-        // SAFETY: the range was registered by this object; transfers that outlive a borrow
-        // are only made by unsafe calls.
+        // SAFETY: this object registered the range; only unsafe calls make transfers that outlive a borrow.
         note_failed_free("registered memory", unsafe { self.device.unregister_host(self.pointer) });
     }
 }

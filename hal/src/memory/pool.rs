@@ -1,4 +1,4 @@
-//! Memory pools: blocks that are kept for the next request of their size, in PyCUDA's bins.
+//! Memory pools: blocks that are kept for later requests of their size, in PyCUDA's bins.
 
 mod bins;
 mod device;

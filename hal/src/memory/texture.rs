@@ -9,7 +9,7 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-/// A handle of a device, ended once: behind the device's work.
+/// A device's handle, destroyed once, after the device's work.
 struct Handle {
     device: Arc<dyn Device>,
     kind: TextureHandle,
@@ -24,7 +24,7 @@ impl Handle {
         Handle { device: device.clone(), kind, value, generation, epoch }
     }
 
-    /// Checks that neither a reset nor a fork has taken what it stands for.
+    /// Checks that neither a reset nor a fork has invalidated the handle.
     fn check(&self, call: &'static str) -> Result<u64> {
         if self.epoch != self.device.epoch() || self.generation != process::generation() {
             let detail = "the array or object is from before a reset of the device, or a fork; create it again";
@@ -41,7 +41,7 @@ impl Drop for Handle {
             return;
         }
         let ended = drain_for_end(self.device.as_ref()).and_then(|waited| {
-            // SAFETY: the handle is live, nobody has it any longer, and no work is left.
+            // SAFETY: the handle is live and not used elsewhere, and no work is left.
             waited.and(unsafe { self.device.destroy_texture(self.kind, self.value) })
         });
         if let Err(error) = ended {
@@ -50,8 +50,8 @@ impl Drop for Handle {
     }
 }
 
-/// An array of texels. It is freed when it and all objects over it have been dropped, behind all work
-/// of the device.
+/// An array of texels. After it and all objects over it have been dropped, it is freed, after all
+/// work of the device.
 ///
 /// An array outlives its last handle in the program while a texture reads it:
 ///
@@ -75,10 +75,10 @@ pub struct TextureArray {
 }
 
 impl TextureArray {
-    /// Allocates an array; its texels are undefined.
+    /// Allocates an array with undefined texels.
     ///
     /// # Errors
-    /// Those of [`ArrayShape::bytes`] and [`Device::create_array`].
+    /// As for [`ArrayShape::bytes`] and [`Device::create_array`].
     pub fn new(device: &Arc<dyn Device>, shape: ArrayShape) -> Result<Arc<TextureArray>> {
         shape.bytes()?;
         let value = device.create_array(&shape)?;
@@ -113,9 +113,9 @@ impl fmt::Debug for TextureArray {
     }
 }
 
-/// A texture object, which keeps what it reads.
+/// A texture object, which keeps its array or memory alive.
 ///
-/// A kernel is given the object's number, and reads between two texels:
+/// A kernel receives the object's number, and reads between two texels:
 ///
 /// ```
 /// use gpuarray::texture::{ArrayCopy, ArrayShape, ChannelFormat, CopySide, Sampling};
@@ -155,10 +155,10 @@ pub struct TextureObject {
 }
 
 impl TextureObject {
-    /// Makes a texture object over an array.
+    /// Creates a texture object over an array.
     ///
     /// # Errors
-    /// Those of [`TextureResource::check`] and [`Device::create_texture`].
+    /// As for [`TextureResource::check`] and [`Device::create_texture`].
     pub fn of_array(array: &Arc<TextureArray>, sampling: &Sampling) -> Result<TextureObject> {
         let shape = array.shape();
         let (array_handle, axes) = (array.handle()?, shape.axes());
@@ -167,13 +167,13 @@ impl TextureObject {
         unsafe { TextureObject::new(array.device(), &resource, sampling, Box::new(array.clone())) }
     }
 
-    /// Makes a texture object; `kept` lives as long as it.
+    /// Creates a texture object, which keeps `kept` alive.
     ///
     /// # Errors
-    /// Those of [`TextureResource::check`] and [`Device::create_texture`].
+    /// As for [`TextureResource::check`] and [`Device::create_texture`].
     ///
     /// # Safety
-    /// What the resource names stays allocated while `kept` lives.
+    /// The memory or array that the resource names stays allocated while `kept` lives.
     pub unsafe fn new(
         device: &Arc<dyn Device>,
         resource: &TextureResource,
@@ -189,7 +189,7 @@ impl TextureObject {
         })
     }
 
-    /// Returns the number that kernels know the object by (`cudaTextureObject_t`).
+    /// Returns the number that kernels use for the object (`cudaTextureObject_t`).
     pub fn value(&self) -> u64 {
         self.handle.value
     }
@@ -201,9 +201,9 @@ impl fmt::Debug for TextureObject {
     }
 }
 
-/// A surface object, which keeps its array.
+/// A surface object, which keeps its array alive.
 ///
-/// A surface needs an array whose shape asks for surfaces:
+/// A surface needs an array that was created for surfaces:
 ///
 /// ```
 /// use gpuarray::texture::{ArrayShape, ChannelFormat, SurfaceObject, TexelFormat, TextureArray};
@@ -224,10 +224,10 @@ pub struct SurfaceObject {
 }
 
 impl SurfaceObject {
-    /// Makes a surface object over an array.
+    /// Creates a surface object over an array.
     ///
     /// # Errors
-    /// `InvalidArgument` for an array that was not made for surfaces; those of
+    /// `InvalidArgument` for an array that was not created for surfaces; else as for
     /// [`Device::create_surface`].
     pub fn new(array: &Arc<TextureArray>) -> Result<SurfaceObject> {
         if !array.shape().surface {
@@ -241,7 +241,7 @@ impl SurfaceObject {
         Ok(SurfaceObject { handle, _array: array.clone() })
     }
 
-    /// Returns the number that kernels know the object by (`cudaSurfaceObject_t`).
+    /// Returns the number that kernels use for the object (`cudaSurfaceObject_t`).
     pub fn value(&self) -> u64 {
         self.handle.value
     }

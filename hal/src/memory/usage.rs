@@ -1,6 +1,5 @@
-//! The streams that use one memory: the uses inside its fast path, and what later uses are ordered
-//! behind. Operations come here through [`AccessGuard`](super::AccessGuard), which has the
-//! protocol of the locks.
+//! The streams that use one memory: uses inside its fast path, and the uses after which later ones are ordered.
+//! Operations use this through [`AccessGuard`](super::AccessGuard), which implements the lock protocol.
 
 use super::DeviceMemory;
 use super::order::{Access, Regions, Streams};
@@ -15,39 +14,39 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// Set once the memory is used by more than one stream, or freed.
+/// Set when more than one stream uses the memory, or when it is freed.
 const SHARED: u32 = 1 << 31;
-/// Set once the memory is freed.
+/// Set when the memory is freed.
 const FREED: u32 = 1 << 30;
 /// Set while memory that was freed stays allocated because a graph uses it.
 const DEFERRED: u32 = 1 << 29;
-/// The number of uses inside the fast path.
+/// The bits of the number of uses inside the fast path.
 const INSIDE: u32 = DEFERRED - 1;
-/// Set in it once there are so many that guards must have been forgotten. No use enters the fast path any
-/// longer, so the number does not reach the flags.
+/// A bit of that number which is set only if guards were leaked. No use then enters the fast path any longer, so the
+/// number never reaches the flags.
 const MANY: u32 = DEFERRED >> 1;
 
-/// Signalled when the last use leaves the fast path of a memory that has become shared.
+/// Signalled when the last use leaves the fast path of memory that has become shared.
 static LEFT: ProcessCondition = ProcessCondition::new();
 
 /// Streams that a memory no longer refers to; dropped after the locks are released.
 pub(super) type ReleasedStreams = Streams<Arc<dyn Stream>>;
-/// The uses of one memory since it became shared; `None` while all are those of the stream that allocated it.
-/// They lie in a box, for most memory has none, and each allocation moves its object.
+/// The uses of one memory since it became shared; `None` while only the allocating stream uses it. Boxed, because
+/// most memory has none and each allocation moves its object.
 pub(super) type SharedUses = Option<Box<Regions<Arc<dyn Stream>>>>;
 
-/// The stream of the last write of a memory, and those that have read it since.
+/// The stream of the last write of a memory, and the streams that have read it since.
 type LastUses = (Arc<dyn Stream>, ReleasedStreams);
 
-/// What the host has waited for while one operation is being ordered: all uses of a memory on a stream, of which
-/// others may go on for ever.
+/// The waits of the host while one operation is being ordered. Each covers all uses of a memory on a stream so far.
+/// Without this, other threads' new uses could make the host wait forever.
 #[derive(Default)]
 pub(super) struct WaitedUses(SmallVec<[WaitedUse; 2]>);
 
 struct WaitedUse {
     usage: *const Usage,
     stream: u64,
-    /// The memory's number of uses at that time, and since then by this operation.
+    /// The memory's number of uses at that time, plus this operation's uses since then.
     count: u64,
 }
 
@@ -60,7 +59,7 @@ impl WaitedUses {
             .any(|it| std::ptr::eq(it.usage, usage) && it.stream == stream && it.count == count)
     }
 
-    /// Notes that the host will wait for a stream, before anything waits and when the lock is released.
+    /// Records that the host will wait for a stream. Called under the lock, before the wait.
     fn add(&mut self, usage: &Usage, stream: u64) {
         self.0.retain(|it| !(std::ptr::eq(it.usage, usage) && it.stream == stream));
         self.0.push(WaitedUse { usage, stream, count: usage.count.load(Ordering::Relaxed) });
@@ -85,16 +84,16 @@ pub(super) struct Usage {
     allocation_stream_id: u64,
     /// Locked while a use of shared memory is ordered and queued.
     uses: Ranked<SharedUses, ORDERING>,
-    /// How many have been added to `uses`; changed under its lock.
+    /// The number of uses ever added to `uses`; changed under its lock.
     count: AtomicU64,
     /// The number of [`GraphLease`](super::GraphLease)s.
     graphs: AtomicU32,
-    /// The number of [`HostAccess`](super::HostAccess)es that read, or [`HOST_WRITES`]. It rises under the lock of
-    /// `uses`.
+    /// The number of reading [`HostAccess`](super::HostAccess)es, or [`HOST_WRITES`]. It increases only under the
+    /// lock of `uses`.
     host: AtomicU32,
 }
 
-/// The host writes the memory.
+/// The value while the host writes the memory.
 const HOST_WRITES: u32 = u32::MAX;
 
 impl Usage {
@@ -134,14 +133,13 @@ impl Usage {
         }
     }
 
-    /// Locks the uses. A thread that locks those of several memories does so in the order of their
-    /// addresses.
+    /// Locks the uses. A thread that locks several memory objects does so in the order of their addresses.
     pub(super) fn lock(&self) -> RankedGuard<'_, SharedUses> {
         self.uses.lock_at(std::ptr::from_ref(self).addr())
     }
 
-    /// Ends the fast path: after this every use takes the lock. Waits for uses on the fast path, so
-    /// the caller has no lock that one of them may need.
+    /// Ends the fast path: from now on, every use takes the lock. Waits for uses on the fast path, so the caller must
+    /// not hold a lock that one of them may need.
     pub(super) fn share(&self) {
         let before = self.state.fetch_or(SHARED, Ordering::AcqRel);
         if before & INSIDE != 0 {
@@ -149,8 +147,8 @@ impl Usage {
         }
     }
 
-    /// Orders a use on `stream` behind the uses that it conflicts with, whose lock the caller has.
-    /// Returns a stream that the host has to wait for first, if there is one that it has not `waited` for.
+    /// Orders a use on `stream` after the uses that it conflicts with. The caller holds their lock. If the host has
+    /// to wait for a stream that is not in `waited`, returns that stream.
     pub(super) fn order(
         &self,
         shared_uses: &mut SharedUses,
@@ -184,8 +182,8 @@ impl Usage {
         let is_kept = |it: &_| goes_on(it) && !(captures && access == Access::Write);
         uses.forget_captured(bytes, is_kept, released);
         if access == Access::Read {
-            // Memory that is read for long would keep all the streams there ever were:
-            // those that only this list holds, and that are done, need not be waited for.
+            // Without this, memory that is only read for a long time would keep every stream ever used. Streams that
+            // only this list refers to, and that are done, need not be waited for.
             let is_done = |reader: &Arc<dyn Stream>, references| {
                 Arc::strong_count(reader) == references && matches!(reader.has_run(), Ok(true))
             };
@@ -198,8 +196,10 @@ impl Usage {
         Ok(None)
     }
 
+    /// Checks that the host does not use the memory in a conflicting way.
+    ///
     /// # Errors
-    /// `InvalidArgument` if the host has the memory, and a use conflicts with that.
+    /// `InvalidArgument` if it does.
     fn check_host(&self, memory: &DeviceMemory, access: Access) -> Result<()> {
         let how = match self.host.load(Ordering::Acquire) {
             0 => return Ok(()),
@@ -216,8 +216,7 @@ impl Usage {
         ))
     }
 
-    /// Begins a use by the host, which this neither waits for nor is waited for by others. Returns the streams whose
-    /// work so far it has to wait for.
+    /// Begins a use by the host, which later uses do not wait for. Returns the streams that the host has to wait for.
     pub(super) fn enter_host(
         &self,
         memory: &DeviceMemory,
@@ -231,7 +230,7 @@ impl Usage {
         self.check_host(memory, access)?;
         let more = |host: u32| match access {
             Access::Write => (host == 0).then_some(HOST_WRITES),
-            // However many are forgotten, they do not become a writer.
+            // Even if many are leaked, the count never becomes `HOST_WRITES`.
             Access::Read => host.checked_add(1).filter(|&it| it < HOST_WRITES),
         };
         self.host
@@ -249,10 +248,11 @@ impl Usage {
         }
     }
 
-    /// The stream of the last write, or that of the allocation if the last write was on a stream of another device.
+    /// Returns the stream of the last write, or the stream of the allocation if the last write was on another
+    /// device's stream.
     ///
     /// # Errors
-    /// Those of [`interruption::before_waiting`], if several streams use the memory.
+    /// As for [`interruption::before_waiting`], if several streams use the memory.
     pub(super) fn writer(&self) -> Result<Arc<dyn Stream>> {
         if self.state.load(Ordering::Acquire) & SHARED == 0 {
             return Ok(self.allocation_stream.clone());
@@ -264,15 +264,15 @@ impl Usage {
         Ok(writer.unwrap_or(&self.allocation_stream).clone())
     }
 
-    /// How often the memory refers to a stream; `None` while it is being used.
+    /// Returns the number of the memory's references to a stream; `None` while the memory is locked.
     pub(super) fn references(&self, stream: u64) -> Option<usize> {
-        // Somebody who has the lock uses the stream.
+        // If the lock is held, its holder uses the stream.
         let uses = self.uses.try_lock()?;
         let used = uses.as_ref().map_or(0, |uses| uses.references(stream));
         Some(used + usize::from(self.allocation_stream_id == stream))
     }
 
-    /// How many references there are to a stream that the memory refers to, in all.
+    /// Returns the total number of references to a stream that the memory refers to.
     pub(super) fn strong_count(&self, stream: u64) -> Option<usize> {
         if self.allocation_stream_id == stream {
             return Some(Arc::strong_count(&self.allocation_stream));
@@ -280,7 +280,8 @@ impl Usage {
         self.uses.try_lock()?.as_ref()?.find(stream).map(Arc::strong_count)
     }
 
-    /// The stream of memory that no other has used; nobody else can reach it.
+    /// Returns the allocating stream if no other stream has used the memory, which must be unreachable from other
+    /// threads.
     pub(super) fn sole_stream(&self) -> Option<&dyn Stream> {
         (self.state.load(Ordering::Acquire) & SHARED == 0)
             .then_some(self.allocation_stream.as_ref())
@@ -290,16 +291,16 @@ impl Usage {
         self.state.load(Ordering::Acquire) & FREED != 0
     }
 
-    /// Ends all use without a lock; false if it was ended already. For memory that a driver
-    /// cannot reach any longer.
+    /// Ends all use without a lock; returns false if use has already ended. For memory that a driver can no longer
+    /// reach.
     pub(super) fn abandon(&self) -> bool {
         self.state.fetch_or(SHARED | FREED, Ordering::AcqRel) & FREED == 0
     }
 
-    /// Called before [`Usage::retire`], where an error leaves the memory as it is.
+    /// Called before [`Usage::retire`]. An error leaves the memory unchanged.
     ///
     /// # Errors
-    /// Those of [`interruption::before_waiting`], if somebody uses the memory.
+    /// As for [`interruption::before_waiting`], if the memory is in use.
     pub(super) fn before_retiring(&self) -> Result<()> {
         let is_used =
             || self.state.load(Ordering::Acquire) & INSIDE != 0 || self.uses.try_lock().is_none();
@@ -309,15 +310,15 @@ impl Usage {
         Ok(())
     }
 
-    /// Ends all use, and returns the stream behind whose work the memory may be freed; `None` if
-    /// a graph uses it, whose end frees it.
+    /// Ends all use, and returns the stream after whose work the memory may be freed; `None` if a graph uses the
+    /// memory and will free it.
     ///
     /// # Errors
-    /// `InvalidHandle` if the memory was freed already; the driver's error if neither events
-    /// nor the host could wait for another stream's work.
+    /// `InvalidHandle` if the memory was already freed; the driver's error if neither events nor the host could wait
+    /// for another stream's work.
     pub(super) fn retire(&self, memory: &DeviceMemory) -> Result<Option<Arc<dyn Stream>>> {
         let retired = if !may_wait_for_uses() {
-            // Whoever uses the memory may wait for what this thread is in.
+            // A user of the memory may be waiting for the kernel, function or guard that this thread is in.
             let is_used = self.state.fetch_or(SHARED, Ordering::AcqRel) & INSIDE != 0;
             match self.uses.try_lock() {
                 Some(mut shared_uses) if !is_used => self.retire_under(&mut shared_uses)?,
@@ -337,14 +338,14 @@ impl Usage {
             return Err(Error::handle("free", "the memory was freed already"));
         }
         if self.graphs.load(Ordering::Acquire) > 0 {
-            // Launches are ordered behind the uses so far, and the free behind the launches.
+            // Launches are ordered after the uses so far, and the free after the launches.
             self.state.fetch_or(DEFERRED, Ordering::AcqRel);
             return Ok(None);
         }
         Ok(Some(self.take(shared_uses)))
     }
 
-    /// The stream behind whose work memory may be freed that was freed while a graph used it.
+    /// Returns the stream after whose work memory may be freed that was released while a graph used it.
     pub(super) fn retire_deferred(&self, memory: &DeviceMemory) -> Result<Arc<dyn Stream>> {
         let (writer, readers) = self.take(&mut self.lock());
         wait_for_all(memory, &writer, &readers)?;
@@ -362,13 +363,13 @@ impl Usage {
         (own(), earlier)
     }
 
-    /// False for a stream of another device, from or to which a copy was made. Memory that is freed on it would be
-    /// handed out for that device.
+    /// Returns false for a stream of another device, to or from which the memory was copied. Memory freed on that
+    /// stream would be reused for the wrong device.
     fn is_of_device(&self, stream: &dyn Stream) -> bool {
         stream.device_id() == self.allocation_stream.device_id()
     }
 
-    /// True while a graph uses the memory.
+    /// Returns true while a graph uses the memory.
     pub(super) fn is_held_by_graph(&self) -> bool {
         self.graphs.load(Ordering::Acquire) > 0
     }
@@ -378,8 +379,8 @@ impl Usage {
         self.graphs.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Ends one graph's use. True if this leaves a deferred free to the caller, who retires the
-    /// memory again.
+    /// Ends one graph's use. Returns true if the free was deferred until now; the caller then retires the memory
+    /// again.
     pub(super) fn leave_graph(&self) -> bool {
         if self.graphs.fetch_sub(1, Ordering::AcqRel) > 1 {
             return false;
@@ -390,8 +391,8 @@ impl Usage {
     }
 }
 
-/// False where uses of the memory may wait for this thread: for a kernel that it interrupts, for the stream that runs
-/// its function, or for its own guard.
+/// Returns false if uses of the memory may be waiting for this thread: for a kernel that it interrupts, for the
+/// stream that runs its function, or for its own guard.
 pub(super) fn may_wait_for_uses() -> bool {
     interruption::may_wait() && !is_inside()
 }
@@ -414,7 +415,7 @@ pub(super) fn lost(memory: &DeviceMemory) -> Error {
     Error::handle("memory", detail)
 }
 
-/// Makes `later` wait for several streams before memory is freed on it. The caller has no lock.
+/// Makes `later` wait for several streams before memory is freed on it. The caller holds no lock.
 fn wait_for_all(
     memory: &DeviceMemory,
     later: &Arc<dyn Stream>,
@@ -429,7 +430,7 @@ fn wait_for_all(
             Ok(true) => {}
             Ok(false) => stream.drain()?,
             Err(error) => {
-                // Without an event the host has to wait: freeing early would be worse.
+                // Without an event, the host has to wait, because freeing too early is worse.
                 log::warn!("ordering a free behind a stream failed, waiting for it: {error}");
                 stream.drain()?;
             }
@@ -438,8 +439,8 @@ fn wait_for_all(
     Ok(())
 }
 
-/// Makes `later`, which uses the memory, wait for the work queued on `earlier` so far. False if only the
-/// host can wait for it. The caller has [`NoCaptureBegins`], and its [`SubmissionGuard`].
+/// Makes `later`, which uses the memory, wait for the work queued on `earlier` so far. Returns false if only the host
+/// can wait for it. The caller holds [`NoCaptureBegins`] and the [`SubmissionGuard`] of `later`.
 fn queue_wait(
     memory: &DeviceMemory,
     access: Access,
@@ -452,14 +453,14 @@ fn queue_wait(
     match (later.is_capturing()?, earlier.is_capturing()?) {
         // Captured work cannot wait for work outside the capture.
         (true, false) => return Ok(false),
-        // What is captured does not run, so there is nothing to wait for in it; an event would make
-        // the later stream part of the capture.
+        // Captured work does not run, so nothing has to be waited for. An event would make the later stream part of
+        // the capture.
         (false, true) => return earlier.check_before_capture().map(|()| true),
-        // What came before a capture has run. An event would make two captures one, which ends both.
+        // All work before a capture has run. An event would join two captures, which ends both.
         (true, true) if !earlier.has_captured(memory, access)? => return Ok(true),
         _ => {}
     }
-    // The earlier stream may be of another device than the memory.
+    // The earlier stream may belong to another device than the memory.
     let event = earlier.create_event(EventOptions::ORDERING)?;
     earlier.record(event.as_ref())?;
     later.wait_event(event.as_ref())?;

@@ -1,4 +1,4 @@
-//! The checks of operations: everything that a description shows.
+//! Checks of operations, as far as a description shows their properties.
 
 use super::{
     Description, Elementwise, Epilogue, Gather, Indexed, Input, Mapped, MatrixProduct, Nonzero,
@@ -32,7 +32,7 @@ const fn is_record(dtype: DType) -> bool {
     matches!(dtype.kind(), Kind::Opaque)
 }
 
-/// Refuses operands with another number of strides than the shape has axes.
+/// Refuses operands whose number of strides differs from the shape's number of axes.
 #[inline]
 pub(super) fn check_strides<'a>(
     call: &'static str,
@@ -106,7 +106,7 @@ fn undefined(function: Function, compute: DType) -> Error {
     )
 }
 
-/// Returns true if a number as the condition of a selection selects the second argument.
+/// Returns true if a number used as the condition of a selection selects the second argument.
 fn selects(function: Function, value: &Scalar) -> bool {
     if function != Function::SelectPositive || value.dtype() == DType::Bool {
         return value.is_true();
@@ -241,7 +241,7 @@ impl Indexed {
         Err(Error::invalid_type(call, detail))
     }
 
-    /// Refuses elements that do not convert to or from those of another type.
+    /// Refuses indexed elements that do not convert to or from type `other`.
     fn check_with(&self, other: DType, call: &'static str) -> Result<()> {
         self.check(call)?;
         let own = self.base.dtype;

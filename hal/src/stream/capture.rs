@@ -1,4 +1,4 @@
-//! Captures of a stream's work: how they begin and end, what they refuse, and the graph that they make.
+//! Captures of a stream's work: how they begin and end, what they refuse, and the resulting graph.
 
 use super::Stream;
 use crate::error::{Error, Result};
@@ -7,10 +7,10 @@ use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// Says which calls the driver refuses while a stream captures: those that a capture cannot
-/// contain, such as plain allocations. The values are those of `CUstreamCaptureMode`.
+/// Determines which calls the driver refuses while a stream captures, such as plain allocations, which a capture cannot
+/// contain. The values are the ones of `CUstreamCaptureMode`.
 ///
-/// A capture that leaves other threads alone; the work runs only when the graph is launched:
+/// A capture that does not affect other threads. The work runs only when the graph is launched:
 ///
 /// ```
 /// use gpuarray::{CaptureMode, DeviceArray, StreamOptions};
@@ -29,21 +29,22 @@ use std::sync::Arc;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CaptureMode {
-    /// The calls of every thread are refused.
+    /// Such calls are refused on every thread.
     Global,
-    /// This thread may not; others are free.
+    /// Such calls are refused on the capturing thread.
     #[default]
     ThreadLocal,
     /// No call is refused.
     Relaxed,
 }
 
-/// Captures of a [`Stream`]'s work into a [`Graph`], for devices with
-/// [`Feature::Graphs`](crate::Feature::Graphs). By the bodies here a stream never captures.
+/// Captures of a [`Stream`]'s work into a [`Graph`], for devices with [`Feature::Graphs`](crate::Feature::Graphs). With
+/// the default methods, a stream never captures.
 ///
-/// A backend with graphs implements it. Programs begin and end captures; memory and kernels ask, and keep
-/// what captured work needs.
-/// A program that queues work asks whether that work runs or is recorded:
+/// A backend with graphs implements it. Programs begin and end captures. Memory and kernels check for a capture, and
+/// keep the objects that captured work needs.
+///
+/// A check whether queued work runs or is recorded:
 ///
 /// ```
 /// use gpuarray::StreamOptions;
@@ -60,14 +61,13 @@ pub enum CaptureMode {
 /// # }
 /// ```
 pub trait StreamCapture {
-    /// Begins a capture: from now on the stream records work instead of running it
-    /// (`cuStreamBeginCapture`, `hipStreamBeginCapture`). Until [`StreamCapture::end_capture`] nothing may
-    /// wait for this stream. Memory that is allocated or freed on it meanwhile lives as long as the
-    /// graph.
+    /// Begins a capture: from now on, the stream records work instead of running it (`cuStreamBeginCapture`,
+    /// `hipStreamBeginCapture`). Do not wait for this stream until [`StreamCapture::end_capture`]. Memory that is
+    /// allocated or freed on it meanwhile lives as long as the graph.
     ///
     /// # Errors
-    /// `Unsupported` where the driver has no graphs; `InvalidArgument` for the default stream; the
-    /// driver's, for a stream that captures already.
+    /// `Unsupported` if the driver does not support graphs; `InvalidArgument` for the default stream; the driver's, for
+    /// a stream that already captures.
     fn begin_capture(&self, mode: CaptureMode) -> Result<()> {
         let _ = mode;
         Err(Error::unsupported("begin_capture", "the backend has no graphs"))
@@ -82,11 +82,11 @@ pub trait StreamCapture {
         Err(Error::unsupported("end_capture", "the backend has no graphs"))
     }
 
-    /// Ends a capture that nobody will end, and drops what it has recorded. Where the backend can, from any
-    /// thread.
+    /// Ends a capture that the program will not end, and drops the recorded work. On backends that support it, this
+    /// works from any thread.
     ///
     /// # Errors
-    /// Those of [`StreamCapture::end_capture`].
+    /// As for [`StreamCapture::end_capture`].
     fn abandon_capture(&self) -> Result<()> {
         self.end_capture().map(drop)
     }
@@ -101,42 +101,40 @@ pub trait StreamCapture {
         Ok(false)
     }
 
-    /// Keeps an object until every graph that is made of the capture under way is gone: what captured work
-    /// needs besides memory of the device. Does nothing on a stream that does not capture. The caller
-    /// holds an [`AccessGuard`](crate::memory::AccessGuard) of the work, so that no capture begins or ends.
+    /// Keeps an object that captured work needs in addition to device memory, until every graph made of the current
+    /// capture is gone. Does nothing on a stream that does not capture. The caller holds an
+    /// [`AccessGuard`](crate::memory::AccessGuard) for the work, so that no capture begins or ends.
     ///
     /// # Errors
-    /// The driver's, if it cannot tell whether the stream captures.
+    /// The driver's, if it cannot report whether the stream captures.
     fn keep_object(&self, object: &GraphObject) -> Result<()> {
         let _ = object;
         Ok(())
     }
 
-    /// Keeps memory until every graph that is made of the capture under way is gone. Does nothing
-    /// on a stream that does not capture. The caller holds an
-    /// [`AccessGuard`](crate::memory::AccessGuard) for the uses.
+    /// Keeps memory until every graph made of the current capture is gone. Does nothing on a stream that does not
+    /// capture. The caller holds an [`AccessGuard`](crate::memory::AccessGuard) for the uses.
     ///
     /// # Errors
-    /// The driver's, if it cannot tell whether the stream captures.
+    /// The driver's, if it cannot report whether the stream captures.
     fn keep_for_graph(&self, uses: &[Use<'_>]) -> Result<()> {
         let _ = uses;
         Ok(())
     }
 
-    /// Returns true if the capture under way may have recorded a use of the memory that one of this access
-    /// has to be ordered with.
+    /// Returns true if the current capture may have recorded a use of the memory that conflicts with this access.
     ///
     /// # Errors
-    /// The driver's, if it cannot tell whether the stream captures.
+    /// The driver's, if it cannot report whether the stream captures.
     fn has_captured(&self, memory: &DeviceMemory, access: Access) -> Result<bool> {
         let _ = (memory, access);
         self.is_capturing()
     }
 
-    /// Checks that all work queued before the capture under way has run.
+    /// Checks that all work queued before the current capture has finished.
     ///
     /// # Errors
-    /// `InvalidArgument` if that is not known, because another library began the capture.
+    /// `InvalidArgument` if that is unknown, because another library began the capture.
     fn check_before_capture(&self) -> Result<()> {
         Ok(())
     }
@@ -144,8 +142,8 @@ pub trait StreamCapture {
 
 /// Captured work that can be launched any number of times.
 ///
-/// Programs get a graph from [`StreamCapture::end_capture`], launch it in place of the calls that they captured, and drop it.
-/// Backends with graphs implement the trait, and keep with the graph all memory that its work uses.
+/// Programs get a graph from [`StreamCapture::end_capture`] and launch it instead of the captured calls. Backends with
+/// graphs implement the trait, and keep with the graph all memory that its work uses.
 ///
 /// One step of a loop, captured once and run three times:
 ///
@@ -171,18 +169,17 @@ pub trait Graph: Send + Sync + Debug {
     /// Returns the number of nodes in the graph (`cuGraphGetNodes`, `hipGraphGetNodes`).
     fn node_count(&self) -> usize;
 
-    /// Queues all of the captured work on `stream`, behind other streams' work on the memory that
-    /// it uses (`cuGraphLaunch`, `hipGraphLaunch`). The graph keeps that memory. Launches from
-    /// several threads run one after another.
+    /// Queues all of the captured work on `stream`, after other streams' work on the memory that it uses
+    /// (`cuGraphLaunch`, `hipGraphLaunch`). The graph keeps that memory. Launches from several threads run one after
+    /// another.
     ///
     /// # Errors
     /// The driver's; `InvalidArgument` for a stream of another device.
     ///
     /// # Safety
-    /// Memory that the captured work uses by its address alone stays allocated until the work has
-    /// run, and nothing else accesses it meanwhile. The same holds for memory of work that another
-    /// thread queued on the stream while the capture began: it is not known whether the graph keeps
-    /// that.
+    /// Memory that the captured work uses only through its address stays allocated until the work has run, and nothing
+    /// else accesses it meanwhile. The same holds for memory of work that another thread queued on the stream while the
+    /// capture began, because the graph may not have recorded and kept it.
     unsafe fn launch(&self, stream: &Arc<dyn Stream>) -> Result<()>;
 
     /// Returns the backend's own object, inside all decorators.

@@ -1,4 +1,4 @@
-//! Functions of the program that streams run.
+//! Host functions: functions of the program that streams run.
 
 use super::Stream;
 use crate::error::{Error, ErrorKind, Result};
@@ -6,12 +6,12 @@ use crate::interruption::call_in_stream;
 use crate::poison::caught;
 use crate::status::Status;
 
-/// What a host function returns: nothing, or a [`Result`] whose error is reported as a failure of queued work.
+/// The return value of a host function: nothing, or a [`Result`] whose error is reported as a failure of queued work.
 pub trait Outcome {
-    /// Returns the result of the work.
+    /// Converts the value to a result of the work.
     ///
     /// # Errors
-    /// What the function has failed with.
+    /// The function's own error.
     fn into_result(self) -> Result<()>;
 }
 
@@ -27,7 +27,7 @@ impl Outcome for Result<()> {
     }
 }
 
-/// The type of a function that does not return, by the only name that it has in stable Rust.
+/// A way to name the type `!` in stable Rust, for functions that never return.
 #[allow(missing_docs, reason = "nobody can name it")]
 pub trait Returned {
     type Type;
@@ -44,15 +44,14 @@ impl Outcome for <fn() -> ! as Returned>::Type {
 }
 
 impl dyn Stream + '_ {
-    /// Queues a function that runs on a host thread when all work queued so far has run
-    /// (`cuLaunchHostFunc`, `hipLaunchHostFunc`). It returns nothing, or a [`Result`]: an error, and a panic, is
-    /// a failure of the stream's work, which the next call that waits for it reports once. The work
-    /// behind it runs.
+    /// Queues a function that runs on a host thread after all work queued so far (`cuLaunchHostFunc`,
+    /// `hipLaunchHostFunc`). It returns nothing, or a [`Result`]. An error or a panic is a failure of the stream's
+    /// work, which the next call that waits for the work reports once. Later work still runs.
     ///
-    /// The function is a part of the device's work. What would wait for that, such as
-    /// [`Stream::synchronize`](crate::stream::StreamCore::synchronize) and copies from and to pageable memory, is an error in it; on CUDA and HIP so is
-    /// every call of the device. Memory, pinned memory and copies under way that are dropped in it
-    /// are freed by another thread, once the device's work has run.
+    /// The function is part of the device's work. Calls in it that would wait for the device fail, such as
+    /// [`Stream::synchronize`](crate::stream::StreamCore::synchronize) and copies from and to pageable memory. On CUDA
+    /// and HIP, every call of the device fails in it. Memory, pinned memory and copies in progress that are dropped in
+    /// it are freed by another thread, after the device's work.
     ///
     /// ```
     /// use gpuarray::{Error, Result, Stream};
@@ -67,7 +66,7 @@ impl dyn Stream + '_ {
     /// ```
     ///
     /// # Errors
-    /// The driver's; the function is dropped without being called then.
+    /// The driver's. The function is then dropped without being called.
     pub fn host_function<F, R>(&self, function: F) -> Result<()>
     where
         F: FnOnce() -> R + Send + 'static,
@@ -77,7 +76,7 @@ impl dyn Stream + '_ {
     }
 }
 
-/// Runs a function of the program as a part of a stream's work: for backends.
+/// Runs a host function as part of a stream's work: for backends.
 ///
 /// # Errors
 /// The function's own; `LaunchFailed` if it panics.

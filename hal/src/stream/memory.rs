@@ -1,14 +1,13 @@
-//! Copies and allocations that not every device has, or has in a faster way.
+//! Copies and allocations that only some devices support, or support in a faster way.
 
 use super::{Direction, HostRange, StreamCore, Transfer};
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::texture::ArrayCopy;
 
-/// Ranges with fewer bytes are collected in host memory first: a call of the driver takes longer than a copy
-/// of them.
+/// Smaller ranges are collected in host memory first, because copying them takes less time than a driver call.
 const SMALL: usize = 64 << 10;
-/// Bytes that are collected at most.
+/// The maximum number of bytes that are collected.
 const COLLECTED: usize = 1 << 20;
 
 /// Names the side that managed memory migrates to.
@@ -38,11 +37,12 @@ pub enum PrefetchTarget {
     Host,
 }
 
-/// Copies and allocations of a [`Stream`](super::Stream) that a device may lack, or do faster than by the calls of
-/// [`StreamCore`].
+/// Copies and allocations of a [`Stream`](super::Stream) that a device may lack, or may do faster than with the calls
+/// of [`StreamCore`].
 ///
-/// A backend implements those that its device has. Arrays, textures and managed memory call it.
-/// Memory that is zero in the order of a stream, where the stream has a way of its own; else a fill makes it so:
+/// A backend implements those that its device supports. Arrays, textures and managed memory call them.
+///
+/// Stream-ordered zeroed memory, with a fill if the stream does not provide it:
 ///
 /// ```
 /// use gpuarray::StreamOptions;
@@ -60,51 +60,51 @@ pub enum PrefetchTarget {
 /// # }
 /// ```
 pub trait StreamMemory: StreamCore {
-    /// Allocates memory whose bytes are zero, if that costs less than filling it; returns `None`
-    /// otherwise. The memory is freed like that of [`StreamCore::allocate`].
+    /// Allocates zeroed memory, if that costs less than filling it; returns `None` otherwise. Free the memory like
+    /// memory from [`StreamCore::allocate`].
     ///
     /// # Errors
-    /// Those of [`StreamCore::allocate`].
+    /// As for [`StreamCore::allocate`].
     fn allocate_zeroed(&self, bytes: usize) -> Result<Option<u64>> {
         let _ = bytes;
         Ok(None)
     }
 
-    /// Copies ranges of host memory to the device, where they lie one behind the other from
-    /// `destination` on. They have arrived when the call returns.
+    /// Copies ranges of host memory to the device, one after the other, starting at `destination`. They have arrived
+    /// when the call returns.
     ///
     /// # Errors
     /// As for [`StreamCore::transfer`]; some ranges may have been copied then.
     ///
     /// # Safety
-    /// The ranges can be read, as many bytes are allocated at `destination`, and nothing else accesses
-    /// them until the call returns.
+    /// The ranges can be read, the same number of bytes is allocated at `destination`, and nothing else accesses them
+    /// until the call returns.
     unsafe fn gather(&self, destination: u64, ranges: &[HostRange]) -> Result<()> {
         // SAFETY: the caller's promise.
         unsafe { gather_by_transfers(self, destination, ranges) }
     }
 
-    /// Queues a copy from or to an array for textures (`cuMemcpy3DAsync`). A copy from or to
-    /// pageable host memory has arrived when the call returns. Texels that are both read and written
-    /// are read first ([`copy_array_overlapping`](super::copy_array_overlapping)).
+    /// Queues a copy from or to an array for textures (`cuMemcpy3DAsync`). A copy from or to pageable host memory has
+    /// finished when the call returns. Overlapping texels are read before they are written
+    /// ([`copy_array_overlapping`](super::copy_array_overlapping)).
     ///
     /// # Errors
-    /// `Unsupported` where the device has no textures; else as for [`StreamCore::transfer`].
+    /// `Unsupported` if the device does not support textures; else as for [`StreamCore::transfer`].
     ///
     /// # Safety
-    /// As for [`StreamCore::transfer`]; the copy has passed [`ArrayCopy::check`] for each array, which is
-    /// one of this device.
+    /// As for [`StreamCore::transfer`]; the copy has passed [`ArrayCopy::check`] for each array, and each array
+    /// belongs to this device.
     unsafe fn copy_array(&self, copy: &ArrayCopy) -> Result<()> {
         let _ = copy;
         Err(Error::unsupported("copy_array", "the backend has no textures"))
     }
 
     /// Queues a copy of `bytes` bytes from one device's memory to another's (`cuMemcpyPeerAsync`,
-    /// `hipMemcpyPeerAsync`). The stream belongs to one of the two devices. Bytes that are both read and
-    /// written are read first.
+    /// `hipMemcpyPeerAsync`). The stream belongs to one of the two devices. Overlapping bytes are read before they are
+    /// written.
     ///
     /// # Errors
-    /// `Unsupported` where the backend has one device only.
+    /// `Unsupported` if the backend has only one device.
     ///
     /// # Safety
     /// As for [`StreamCore::transfer`]; `destination` is memory of `destination_device` and `source` of
@@ -125,7 +125,7 @@ pub trait StreamMemory: StreamCore {
     /// (`cuMemPrefetchAsync`, `hipMemPrefetchAsync`).
     ///
     /// # Errors
-    /// `Unsupported` where the backend has no managed memory to migrate.
+    /// `Unsupported` if the backend cannot migrate managed memory.
     ///
     /// # Safety
     /// The range is managed memory and stays allocated until the migration is done.
@@ -135,8 +135,7 @@ pub trait StreamMemory: StreamCore {
     }
 }
 
-/// Does what [`StreamMemory::gather`] documents by [`StreamCore::transfer`], each large range by itself and small ones
-/// together.
+/// Implements [`StreamMemory::gather`] with [`StreamCore::transfer`]: large ranges separately, small ones together.
 ///
 /// # Errors
 /// As for [`StreamMemory::gather`].
@@ -153,7 +152,7 @@ pub unsafe fn gather_by_transfers<S: StreamCore + ?Sized>(
             return Ok(());
         }
         let transfer = Transfer::linear(Direction::HostToDevice, to, from, bytes, true);
-        // SAFETY: the caller's promise; collected bytes stay until the call has waited for them.
+        // SAFETY: the caller's promise; collected bytes stay allocated until the call has waited for them.
         unsafe { stream.transfer(&transfer) }
     };
     let mut collected = Vec::new();

@@ -1,12 +1,12 @@
-//! Copies between memories of host and device, as a stream queues them.
+//! Copies between host and device memory, as a stream queues them.
 
 use crate::error::Result;
 use crate::stream::Stream;
 use crate::texture::{ArrayCopy, CopySide};
 
-/// Names the memories between which a transfer copies.
+/// The memory that a transfer copies from and to.
 ///
-/// Bytes travel to the device and back:
+/// Bytes that are copied to the device and back:
 ///
 /// ```
 /// use gpuarray::{Direction, Transfer, memory::DeviceMemory};
@@ -46,9 +46,9 @@ pub struct HostRange {
     pub bytes: usize,
 }
 
-/// Describes a copy of `depth * height` rows of `width` bytes. A plain copy is one row.
+/// A copy of `depth * height` rows of `width` bytes. A plain copy is one row.
 ///
-/// The right half of a table of two rows, without the left one:
+/// The right half of a table of two rows:
 ///
 /// ```
 /// use gpuarray::{DeviceArray, Direction, Transfer};
@@ -68,7 +68,7 @@ pub struct HostRange {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
-    /// The memories between which it copies.
+    /// The memory that the transfer copies from and to.
     pub direction: Direction,
     /// The address of the first byte that is written.
     pub destination: u64,
@@ -80,16 +80,16 @@ pub struct Transfer {
     pub height: usize,
     /// The number of slices.
     pub depth: usize,
-    /// The row pitch of the destination: bytes from one row to the next.
+    /// The row pitch of the destination, in bytes.
     pub destination_pitch: usize,
-    /// The row pitch of the source: bytes from one row to the next.
+    /// The row pitch of the source, in bytes.
     pub source_pitch: usize,
     /// The bytes from one slice of the destination to the next.
     pub destination_slice: usize,
     /// The bytes from one slice of the source to the next.
     pub source_slice: usize,
-    /// True if the call returns only when the bytes have arrived. Once such a call has returned,
-    /// nothing reads or writes the host's bytes any longer, even if it failed.
+    /// True if the call returns only after the bytes have arrived. After such a call, nothing accesses the host's bytes
+    /// any longer, even if the call failed.
     pub wait: bool,
 }
 
@@ -117,9 +117,8 @@ impl Transfer {
         }
     }
 
-    /// Returns the rows from one slice to the next, of the destination and of the source: the
-    /// heights that a driver's description of a copy has. Rows and slices of one memory have whole
-    /// rows between them.
+    /// Returns the number of rows from one slice to the next, of the destination and of the source, as drivers' copy
+    /// descriptions need it. The slice distance must be a multiple of the row pitch.
     pub const fn slice_heights(&self) -> (usize, usize) {
         if self.depth == 1 {
             return (self.height, self.height);
@@ -127,8 +126,8 @@ impl Transfer {
         (self.destination_slice / self.destination_pitch, self.source_slice / self.source_pitch)
     }
 
-    /// Returns why a graph could not repeat the copy, if it could not. `is_page_locked` tells of an
-    /// address of the host whether it lies in page-locked memory.
+    /// Returns the reason why a graph could not repeat the copy; `None` if it could. `is_page_locked` returns true for
+    /// a host address in page-locked memory.
     pub fn unrepeatable(&self, is_page_locked: impl FnOnce(u64) -> bool) -> Option<&'static str> {
         let host = match self.direction {
             Direction::HostToDevice => Some(self.source),
@@ -140,15 +139,15 @@ impl Transfer {
 }
 
 impl ArrayCopy {
-    /// Returns why a graph could not repeat the copy, if it could not. `is_page_locked` tells of an
-    /// address of the host whether it lies in page-locked memory.
+    /// Returns the reason why a graph could not repeat the copy; `None` if it could. `is_page_locked` returns true for
+    /// a host address in page-locked memory.
     pub fn unrepeatable(&self, is_page_locked: impl FnOnce(u64) -> bool) -> Option<&'static str> {
         let host = [&self.source, &self.destination].into_iter().find_map(CopySide::host);
         unrepeatable(self.wait, host, is_page_locked)
     }
 }
 
-/// As [`Transfer::unrepeatable`], for a copy whose side of the host, if it has one, is at `host`.
+/// Implements [`Transfer::unrepeatable`] for a copy whose host side, if any, is at `host`.
 fn unrepeatable(
     wait: bool,
     host: Option<u64>,
@@ -163,18 +162,19 @@ fn unrepeatable(
         .then_some("the host's side of a copy must be page-locked memory, which stays where it is")
 }
 
-// Copies whose source and destination share bytes.
+// Copies whose source and destination overlap.
 //
-// A driver copies such bytes in any order. Here they arrive as if all had been read before the first
-// was written, as with `memmove`: each backend asks [`Transfer::overlaps`] and
-// [`ArrayCopy::overlaps`] first, and passes such copies through memory of their own. That memory is
-// allocated and freed in the stream's order, so the copies neither wait nor leave a capture.
+// A driver copies such bytes in any order. This library promises the result of `memmove`, as if all bytes were read
+// before the first is written. Each backend first checks [`Transfer::overlaps`] and [`ArrayCopy::overlaps`], and stages
+// such copies in extra memory. That memory is allocated and freed in the stream's order, so the copies neither wait nor
+// leave a capture.
 
-/// Bytes that a plain copy reads before it writes them. Rows and slices are all read first.
+/// The number of bytes that an overlapping plain copy stages at a time. Copies with rows or slices are staged as a
+/// whole.
 const PIECE: usize = 16 << 20;
 
 impl Transfer {
-    /// Returns true if the copy may write bytes that it reads.
+    /// Returns true if the copy may write bytes that it also reads.
     pub fn overlaps(&self) -> bool {
         if self.width == 0 || self.height == 0 || self.depth == 0 {
             return false;
@@ -191,7 +191,7 @@ impl Transfer {
             && !self.are_columns_apart()
     }
 
-    /// Returns true if both sides have the same rows, and other columns of them.
+    /// Returns true if both sides are in the same rows, in disjoint columns.
     fn are_columns_apart(&self) -> bool {
         let pitch = self.source_pitch;
         let has_same_rows = pitch == self.destination_pitch
@@ -208,7 +208,7 @@ impl Transfer {
 }
 
 impl ArrayCopy {
-    /// Returns true if the copy writes texels that it reads.
+    /// Returns true if the copy writes texels that it also reads.
     pub fn overlaps(&self) -> bool {
         let (
             CopySide::Array { array: from, origin: source, .. },
@@ -222,7 +222,7 @@ impl ArrayCopy {
     }
 }
 
-/// Allocates memory in the stream's order for what `copy` queues.
+/// Allocates stream-ordered memory for the work that `copy` queues, and frees it afterwards.
 fn staged<S: Stream + ?Sized>(
     stream: &S,
     bytes: usize,
@@ -230,19 +230,19 @@ fn staged<S: Stream + ?Sized>(
 ) -> Result<()> {
     let memory = stream.allocate(bytes)?;
     let copied = copy(memory);
-    // SAFETY: allocated on this stream, on which all that uses it is queued.
+    // SAFETY: allocated on this stream, on which all its uses are queued.
     let freed = unsafe { stream.free(memory, bytes) };
     copied.and(freed)
 }
 
-/// Queues a copy that [`Transfer::overlaps`].
+/// Queues a copy for which [`Transfer::overlaps`] is true.
 ///
 /// # Errors
-/// As for [`Stream::transfer`](crate::stream::StreamCore::transfer); `OutOfMemory` if the device lacks as much memory again as the rows
-/// have bytes (16 MiB for a plain copy at most).
+/// As for [`Stream::transfer`](crate::stream::StreamCore::transfer); `OutOfMemory` if the device cannot allocate
+/// staging memory of the size of the rows (at most 16 MiB for a plain copy).
 ///
 /// # Safety
-/// As for [`Stream::transfer`](crate::stream::StreamCore::transfer), except that the call itself reads and writes the bytes.
+/// As for [`Stream::transfer`](crate::stream::StreamCore::transfer), except that source and destination may overlap.
 pub unsafe fn transfer_overlapping<S: Stream + ?Sized>(
     stream: &S,
     transfer: &Transfer,
@@ -254,7 +254,7 @@ pub unsafe fn transfer_overlapping<S: Stream + ?Sized>(
     staged(stream, bytes, |memory| {
         let pieces = rows.div_ceil(bytes);
         for count in 0..pieces {
-            // What a later piece reads has not been written.
+            // Later pieces only read bytes that have not been written yet.
             let piece = if is_upwards { pieces - 1 - count } else { count };
             let start = piece * bytes;
             let width = if is_plain { bytes.min(rows - start) } else { transfer.width };
@@ -286,8 +286,7 @@ pub unsafe fn transfer_overlapping<S: Stream + ?Sized>(
                 wait: transfer.wait && count + 1 == pieces,
                 ..part
             };
-            // SAFETY: the caller's promise; the memory has room for the piece, and no byte of its own is
-            // the caller's.
+            // SAFETY: the caller's promise; the memory has room for the piece, and does not overlap the caller's bytes.
             unsafe {
                 stream.transfer(&read)?;
                 stream.transfer(&write)?;
@@ -297,14 +296,15 @@ pub unsafe fn transfer_overlapping<S: Stream + ?Sized>(
     })
 }
 
-/// Queues a copy that [`ArrayCopy::overlaps`].
+/// Queues a copy for which [`ArrayCopy::overlaps`] is true.
 ///
 /// # Errors
-/// As for [`Stream::copy_array`](crate::stream::StreamMemory::copy_array); `OutOfMemory` if the device has not as much memory again as is
-/// copied.
+/// As for [`Stream::copy_array`](crate::stream::StreamMemory::copy_array); `OutOfMemory` if the device cannot allocate
+/// staging memory of the size of the copy.
 ///
 /// # Safety
-/// As for [`Stream::copy_array`](crate::stream::StreamMemory::copy_array), except that the call itself reads and writes the texels.
+/// As for [`Stream::copy_array`](crate::stream::StreamMemory::copy_array), except that source and destination may
+/// overlap.
 pub unsafe fn copy_array_overlapping<S: Stream + ?Sized>(
     stream: &S,
     copy: &ArrayCopy,

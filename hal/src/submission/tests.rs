@@ -3,13 +3,14 @@ use crate::stream::unique_id;
 use std::sync::mpsc::channel;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// One test at a time: a thread that is queueing on more than it has places for is seen on every stream.
+/// One test at a time, because a thread that queues on more streams than it has places for appears on every
+/// stream.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// True if a capture of the stream would have to wait.
+/// Returns true if a capture of the stream would have to wait.
 fn is_queueing(stream: u64) -> bool {
     cells().any(|cell| cell.holds(|it| it == stream))
 }
@@ -24,7 +25,7 @@ fn a_thread_has_one_cell_and_leaves_it_to_the_next() {
     assert!(is_queueing(first) && !is_queueing(second));
     drop(outer);
     assert!(!is_queueing(first));
-    // One after the other: a thread's destructors have run when it has been joined.
+    // Sequentially: after a join, the thread's destructors have run.
     let cell = || TAKEN.with(|taken| ptr::from_ref(taken.0).addr());
     let used: std::collections::HashSet<_> =
         (0..64).map(|_| std::thread::spawn(cell).join().expect("a cell")).collect();
@@ -61,7 +62,7 @@ fn a_thread_that_ends_is_seen_too() {
     }
     let (told, tells) = channel();
     let ends = std::thread::spawn(move || {
-        // Made before the cell, so dropped after it.
+        // Created before the cell, so dropped after it.
         LATE.with_borrow_mut(|late| *late = Some(Late(told, unique_id())));
         drop(SubmissionGuard::on(unique_id()).expect("a cell"));
     });
@@ -72,8 +73,8 @@ fn a_thread_that_ends_is_seen_too() {
 #[test]
 fn guards_end_in_any_order() {
     let _alone = alone();
-    // Every order of beginning and ending: a thread is queueing on exactly the streams that have a guard, and
-    // maybe on all where there are more than it has places for.
+    // For every order of beginning and ending, the thread is queueing on exactly the streams that have a
+    // guard. If there are more guards than places, it may appear on all streams.
     fn end_all(guards: &mut Vec<(u64, SubmissionGuard)>, streams: &[u64]) {
         let any = guards.iter().any(|guard| usize::from(guard.1.place) == PLACES);
         for &stream in streams {

@@ -1,4 +1,4 @@
-//! What a texel is, and the shapes of arrays.
+//! The formats of texels, and the shapes of arrays.
 
 use super::Sampling;
 use crate::enumeration::{enumeration, setters};
@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 enumeration! {
 /// The type of a channel of a texel.
 ///
-/// The format of an image file's samples, by their number of bits:
+/// The format of an image file's samples, by their bit depth:
 ///
 /// ```
 /// use gpuarray::texture::ChannelFormat;
@@ -22,21 +22,21 @@ enumeration! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ChannelFormat {
-    /// 8 bits without a sign.
+    /// Unsigned 8-bit integers.
     UInt8,
-    /// 16 bits without a sign.
+    /// Unsigned 16-bit integers.
     UInt16,
-    /// 32 bits without a sign.
+    /// Unsigned 32-bit integers.
     UInt32,
-    /// 8 bits with a sign.
+    /// Signed 8-bit integers.
     Int8,
-    /// 16 bits with a sign.
+    /// Signed 16-bit integers.
     Int16,
-    /// 32 bits with a sign.
+    /// Signed 32-bit integers.
     Int32,
-    /// A float of 16 bits, read as one of 32.
+    /// 16-bit floats, which kernels read as 32-bit floats.
     Half,
-    /// A float of 32 bits.
+    /// 32-bit floats.
     Float,
 }
 }
@@ -56,7 +56,7 @@ impl ChannelFormat {
         }
     }
 
-    /// Returns the format with such a number.
+    /// Returns the format with this number in `CUarray_format`.
     pub fn from_number(number: u32) -> Option<ChannelFormat> {
         ChannelFormat::ALL.into_iter().find(|format| format.number() == number)
     }
@@ -73,7 +73,7 @@ impl ChannelFormat {
 
 /// The type of a texel.
 ///
-/// Texels of four bytes, as `uchar4` has them; no texel has three channels:
+/// Texels of four bytes, like `uchar4`; texels with three channels do not exist:
 ///
 /// ```
 /// use gpuarray::texture::{ChannelFormat, TexelFormat};
@@ -117,7 +117,7 @@ impl TexelFormat {
         self.channel.bytes() * self.channels as usize
     }
 
-    /// Returns true if a kernel gets floats: those of the array, or fractions.
+    /// Returns true if a kernel reads floats: the array's own, or fractions.
     pub const fn reads_as_float(self, sampling: &Sampling) -> bool {
         match self.channel {
             ChannelFormat::Half | ChannelFormat::Float => true,
@@ -127,7 +127,7 @@ impl TexelFormat {
     }
 }
 
-/// The shape of an array, and what it is for.
+/// The shape of an array, and its uses.
 ///
 /// Eight layers of 64 times 32 floats, which surfaces write:
 ///
@@ -145,20 +145,20 @@ impl TexelFormat {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ArrayShape {
-    /// Texels of a row.
+    /// The number of texels per row.
     pub width: usize,
-    /// Rows; 0 for an array with one axis.
+    /// The number of rows; 0 for an array with one axis.
     pub height: usize,
-    /// Slices, or layers; 0 for an array with one or two axes.
+    /// The number of slices or layers; 0 for an array with one or two axes.
     pub depth: usize,
-    /// True if the slices are layers, between which nothing is interpolated.
+    /// True if the slices are layers, which are not interpolated.
     pub layered: bool,
-    /// True if the slices are the six faces of a cube, or of one after another with `layered`: +x, -x,
-    /// +y, -y, +z, -z.
+    /// True if the slices are the six faces of a cube, in the order +x, -x, +y, -y, +z, -z; with
+    /// `layered`, of one cube after another.
     pub cubemap: bool,
-    /// True if surfaces can read and write it.
+    /// True if surfaces can read and write the array.
     pub surface: bool,
-    /// True if `tex2Dgather` can read it.
+    /// True if `tex2Dgather` can read the array.
     pub gather: bool,
     /// The type of the texels.
     pub format: TexelFormat,
@@ -170,7 +170,7 @@ setters! {
 }
 
 impl ArrayShape {
-    /// Returns a shape without layers, faces and surfaces. Axes that there are not have an extent of 0.
+    /// Returns a shape without layers, faces and surfaces. Missing axes have the extent 0.
     pub const fn new(width: usize, height: usize, depth: usize, format: TexelFormat) -> ArrayShape {
         let (layered, cubemap, surface, gather) = (false, false, false, false);
         ArrayShape { width, height, depth, layered, cubemap, surface, gather, format }
@@ -185,7 +185,7 @@ impl ArrayShape {
     /// `CUDA_ARRAY3D_TEXTURE_GATHER` and `hipArrayTextureGather`.
     pub const GATHER: u32 = 8;
 
-    /// Returns what the array is for in the drivers' flags.
+    /// Returns the drivers' flags for the array's uses.
     pub const fn flags(&self) -> u32 {
         let layered = if self.layered { Self::LAYERED } else { 0 };
         let surface = if self.surface { Self::SURFACE } else { 0 };
@@ -194,8 +194,8 @@ impl ArrayShape {
         layered | surface | cubemap | gather
     }
 
-    /// Returns the number of axes along which a texture over the array is read: 1 to 3. Layers, and
-    /// the faces of a cube, are none.
+    /// Returns the number of axes along which a texture over the array is read: 1 to 3. Layers and cube
+    /// faces do not count.
     pub const fn axes(&self) -> usize {
         let is_deep = self.depth > 0 && !self.layered && !self.cubemap;
         1 + (self.height > 0) as usize + is_deep as usize
@@ -209,8 +209,8 @@ impl ArrayShape {
     /// Returns the bytes of all texels.
     ///
     /// # Errors
-    /// `InvalidArgument` for an array without texels, with slices but no rows, or without layers or
-    /// square faces where they are asked for; `Overflow` for more bytes than there can be.
+    /// `InvalidArgument` for an array without texels, with slices but no rows, or without the layers or
+    /// square faces that it declares; `Overflow` if the size exceeds the address range.
     pub fn bytes(&self) -> Result<usize> {
         let extents = (self.width, self.height, self.depth);
         let refused = |what: &str| {

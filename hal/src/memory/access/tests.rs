@@ -1,67 +1,66 @@
-//! The protocol of locks as a model: a few threads, each with an operation on some memories, in every
-//! order of their steps. The steps are those of `AccessGuard::acquire_for`, `SubmissionGuard`,
-//! `Usage::retire` and of a capture's beginning, the order of the locks is that of [`lock_order`].
+//! A model of the lock protocol: a few threads, each with an operation on some memory objects, in
+//! every order of their steps. The steps follow `AccessGuard::acquire_for`, `SubmissionGuard`,
+//! `Usage::retire` and the beginning of a capture; locks are taken in the order of [`lock_order`].
 
 use super::lock_order;
 use std::collections::HashSet;
 
 const MEMORIES: usize = 3;
 
-/// What a thread does next.
+/// The next step of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Step {
-    /// Enters the fast path of a memory; goes on at the step given if the memory is shared.
+    /// Enters the fast path of a memory; jumps to the given step if the memory is shared.
     Enter(usize, usize),
     /// Leaves the fast path of all memories that it has entered.
     LeaveAll,
     /// Marks a memory as shared.
     Share(usize),
-    /// Goes on when nobody is inside the fast path of a memory.
+    /// Waits until no thread is inside the fast path of a memory.
     WaitForInside(usize),
-    /// Goes on when it has the memory's lock.
+    /// Waits for the memory's lock.
     Lock(usize),
-    /// Goes on unless a capture begins or ends.
+    /// Waits while a capture begins or ends.
     BeginOrdering,
-    /// Is ordered behind the earlier uses of a memory.
+    /// Orders the operation after the earlier uses of a memory.
     Order(usize),
-    /// Lets captures begin.
+    /// Allows captures to begin.
     EndOrdering,
     /// Stores the stream that the thread is queueing on.
     StoreCell(usize),
     ClearCell,
-    /// Goes to the step given if no capture is announced.
+    /// Jumps to the given step if no capture is announced.
     IfNotAnnounced(usize),
-    /// Looks up whether the stream captures: then the graph keeps what the work uses.
+    /// Checks whether the stream captures; if so, the graph keeps the memory.
     Keep(usize),
     /// Queues the work.
     Queue,
-    /// Gives up the locks.
+    /// Releases the locks.
     Unlock,
     Announce,
-    /// Goes on when nobody is ordering.
+    /// Waits until no thread is ordering.
     LockCaptures,
-    /// Lets others go on, and goes to the step given, if a thread is queueing on the stream.
+    /// If a thread is queueing on the stream, lets other threads run and jumps to the given step.
     RetryWhileQueueing(usize, usize),
     /// The stream captures from now on.
     BeginCapture(usize),
-    /// Lets others go on.
+    /// Lets other threads run.
     CaptureHasBegun,
-    /// Goes to the step given, as a fast path that ends.
+    /// Jumps to the given step, like the end of a fast path.
     Go(usize),
 }
 use Step::*;
 
-/// How an operation uses memories.
+/// The kind of an operation.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
-    /// On stream 0, which all memories are at home on.
+    /// On stream 0, on which all memory objects were allocated.
     AtHome,
     /// On stream 1.
     Elsewhere,
-    /// A copy on stream 1, which the host waits for: it waits for its stream without locks
-    /// first.
+    /// A copy on stream 1 that the host waits for. It first waits for its stream without locks.
     Copy,
-    /// Frees each memory, one after the other.
+    /// Frees the memory objects one after the other.
     Free,
     /// A capture of a stream begins.
     Capture(usize),
@@ -106,7 +105,7 @@ fn steps(kind: Kind, uses: &[usize]) -> Vec<Step> {
                 steps.extend([BeginOrdering, StoreCell(stream)]);
                 steps.extend(uses.iter().map(|&memory| Order(memory)));
                 if round + 1 < rounds {
-                    // Waits for its stream.
+                    // Waits for the stream.
                     steps.extend([ClearCell, EndOrdering, Unlock]);
                 }
             }
@@ -123,14 +122,14 @@ fn steps(kind: Kind, uses: &[usize]) -> Vec<Step> {
 struct State {
     /// The next step of each thread.
     at: Vec<usize>,
-    /// The memories whose fast path each thread is inside.
+    /// The memory objects whose fast path each thread is inside.
     inside: Vec<Vec<usize>>,
     shared: [bool; MEMORIES],
-    /// The thread that has each memory's lock.
+    /// The thread that holds each memory's lock.
     locked: [Option<usize>; MEMORIES],
-    /// The thread that was ordered last on each memory, and has not queued its work.
+    /// The last thread that was ordered on each memory and has not queued its work yet.
     ordered: [Option<usize>; MEMORIES],
-    /// The threads that order, and the one that begins a capture.
+    /// The threads that order, and the thread that begins a capture.
     ordering: Vec<usize>,
     capturing: Option<usize>,
     is_announced: bool,
@@ -138,7 +137,7 @@ struct State {
     captured: [bool; 2],
     /// The stream that each thread is queueing on.
     cells: Vec<Option<usize>>,
-    /// The stream that each thread looked up, and whether it captured.
+    /// The stream whose capture state each thread has checked, and the result.
     kept: Vec<Option<(usize, bool)>>,
 }
 
@@ -249,7 +248,7 @@ fn no_two_operations_wait_for_each_other() {
             states += explore(&[first.clone(), second.clone()]);
         }
     }
-    // Three at once, where circles of three could be.
+    // Three threads, for which cyclic waits are possible.
     for kinds in [
         [Kind::AtHome, Kind::Elsewhere, Kind::Copy],
         [Kind::AtHome, Kind::AtHome, Kind::Elsewhere],
@@ -271,15 +270,16 @@ fn the_model_finds_a_circle_and_a_slip() {
     };
     let circle = [vec![Lock(0), Lock(1), Unlock], vec![Lock(1), Lock(0), Unlock]];
     assert!(!explored(&circle));
-    // Waits for the fast path with a lock that whoever is inside does not need: nobody is stuck.
+    // Waiting for the fast path while holding a lock that the thread inside does not need cannot
+    // deadlock.
     let inside = vec![Enter(0, 3), Queue, LeaveAll];
     assert!(explored(&[vec![Lock(1), Share(0), WaitForInside(0), Unlock], inside.clone()]));
-    // Without waiting for it.
+    // Without the wait.
     assert!(!explored(&[vec![Share(0), Lock(0), Order(0), Queue, Unlock], inside]));
     assert!(!explored(&[vec![Order(0), Queue], vec![Lock(0), Unlock]]), "without the lock");
-    // A capture begins between the look and the queueing: of work that no cell shows; of work whose
-    // thread does not look for announcements; and of work whose thread sees one, and stores the
-    // stream without the lock.
+    // A capture begins between the check and the queueing. In turn: the work is not announced in a
+    // cell; its thread does not look for announcements; its thread sees an announcement, but stores
+    // the stream without the lock.
     let capture = steps(Kind::Capture(0), &[]);
     let hidden = vec![IfNotAnnounced(1), Keep(0), Queue];
     assert!(!explored(&[hidden, capture.clone()]));

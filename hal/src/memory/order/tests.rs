@@ -1,7 +1,7 @@
-//! Every sequence of uses of two memories on three streams, against what program order asks.
+//! Checks every sequence of uses of two memory objects on three streams against program order.
 //!
-//! The reference knows nothing of writers and readers: it keeps every use, and for every
-//! stream how much of each other stream's work its own next work is known to come after.
+//! The reference does not track writers and readers. It keeps every use and, for each stream, how much of
+//! each other stream's work its next work is known to run after.
 
 use super::{ALL, Access, Bytes, Queue, Regions, Streams, Uses};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ impl Queue for Arc<u8> {
     }
 }
 
-/// Work queued on a stream: its place there, and how it uses a memory.
+/// Work queued on a stream: its position there, and its use of a memory.
 #[derive(Clone, Copy)]
 struct Use {
     memory: usize,
@@ -30,12 +30,12 @@ struct Use {
     access: Access,
 }
 
-/// Streams that do nothing but wait for each other.
+/// Streams that only wait for each other.
 #[derive(Clone)]
 struct Machine {
-    /// The number of pieces of work queued on each stream.
+    /// The number of operations queued on each stream.
     queued: [usize; STREAMS],
-    /// How many pieces of each stream's work the next work of a stream comes after.
+    /// For each stream, the number of operations of every other stream that its next operation runs after.
     after: [[usize; STREAMS]; STREAMS],
     uses: Vec<Use>,
 }
@@ -45,7 +45,7 @@ impl Machine {
         Machine { queued: [0; STREAMS], after: [[0; STREAMS]; STREAMS], uses: Vec::new() }
     }
 
-    /// Makes `later` wait for all that is queued on `earlier`.
+    /// Makes `later` wait for everything queued on `earlier`.
     fn wait(&mut self, later: usize, earlier: usize) {
         let mut known = self.after[earlier];
         known[earlier] = self.queued[earlier];
@@ -65,7 +65,7 @@ impl Machine {
         self.uses.iter().filter(either_writes)
     }
 
-    /// Checks that all work that the use conflicts with runs before it, and queues it.
+    /// Checks that all conflicting work runs before the use, and queues it.
     fn queue(&mut self, stream: usize, used: &[(usize, Access)]) {
         for &(memory, access) in used {
             let missed =
@@ -122,7 +122,7 @@ impl State {
         self.machine.queue(stream, used);
     }
 
-    /// What frees a memory comes after all its uses.
+    /// Checks that a free of the memory is ordered after all its uses.
     fn check_free(&self, memory: usize) {
         let (writer, readers) = self.uses[memory].clone().into_parts();
         let mut machine = self.machine.clone();
@@ -134,7 +134,7 @@ impl State {
         machine.queue(usize::from(writer), &[(memory, Access::Write)]);
     }
 
-    /// All sequences of `steps` more steps.
+    /// Runs all sequences of `steps` more steps.
     fn explore(&self, choices: &[Vec<(usize, Access)>], steps: usize) -> usize {
         (0..MEMORIES).for_each(|memory| self.check_free(memory));
         if steps == 0 {
@@ -159,7 +159,7 @@ fn every_short_sequence_of_uses_keeps_program_order() {
     let single: Vec<_> = (0..MEMORIES)
         .flat_map(|memory| [vec![(memory, Access::Read)], vec![(memory, Access::Write)]])
         .collect();
-    // A sequence without the last steps is checked on the way to it.
+    // Shorter sequences are checked on the way.
     let steps = match std::env::var_os("PYGPU_TEST_ALL") {
         _ if cfg!(miri) => 2,
         None => 5,
@@ -215,7 +215,7 @@ fn what_is_forgotten_is_handed_over() {
     assert_eq!(forgotten.as_slice(), [1, 0, 2]);
 }
 
-/// A memory of a few bytes in two forms: as regions, and with uses of its own for each byte.
+/// A memory of a few bytes in two forms: as regions, and with separate uses for each byte.
 #[derive(Clone)]
 struct Parts {
     regions: Regions<u8>,
@@ -227,7 +227,8 @@ impl Parts {
         Parts { regions: Regions::of(0), bytes: vec![Uses::of(0); bytes] }
     }
 
-    /// Uses a range on a stream: it has to wait for what its bytes have to wait for, and for nothing else.
+    /// Uses a range on a stream, and checks that it waits for exactly the streams that its bytes have to
+    /// wait for.
     fn step(&mut self, range: &Bytes, stream: u8, access: Access, is_capturing: bool) {
         let regions = sorted(self.regions.behind(range, &stream, access));
         let uses = &mut self.bytes[range.clone()];

@@ -1,14 +1,14 @@
 //! Blocks of memory kept by size, in PyCUDA's bins.
 //!
-//! A bin's number is the position of the size's highest bit and the four bits behind it; a
-//! block is as large as the largest size of its bin, at most one sixteenth more than asked for.
+//! A bin's number is the position of the size's highest bit, followed by the next four bits. A
+//! block has the largest size of its bin, at most one sixteenth more than requested.
 
 use std::fmt;
 
 const LEADING_BITS: u32 = 4;
 const MANTISSA: u32 = (1 << LEADING_BITS) - 1;
 
-/// Shifts to the left; to the right if negative.
+/// Shifts to the left, or to the right if `by` is negative.
 fn shift(value: usize, by: i32) -> usize {
     if by < 0 { value >> -by } else { value << by }
 }
@@ -20,7 +20,7 @@ pub fn bin_number(size: usize) -> u32 {
     exponent << LEADING_BITS | leading & MANTISSA
 }
 
-/// Returns the bytes of a bin's blocks; `None` for a bin that no size has.
+/// Returns the size in bytes of a bin's blocks; `None` for an invalid bin.
 pub fn block_size(bin: u32) -> Option<usize> {
     let exponent = bin >> LEADING_BITS;
     if exponent >= usize::BITS {
@@ -31,17 +31,17 @@ pub fn block_size(bin: u32) -> Option<usize> {
     Some(head | shift(1, by).saturating_sub(1))
 }
 
-/// How many blocks and bytes a pool has.
+/// The number of blocks and bytes in a pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PoolCounts {
-    /// Blocks that are kept for later.
+    /// The blocks that are kept for later requests.
     pub held_blocks: usize,
-    /// Blocks in use.
+    /// The blocks in use.
     pub active_blocks: usize,
-    /// Bytes of all blocks, in use or kept.
+    /// The bytes of all blocks, in use or kept.
     pub managed_bytes: usize,
-    /// Bytes that were asked for and are in use.
+    /// The requested bytes that are in use.
     pub active_bytes: usize,
 }
 
@@ -55,11 +55,11 @@ impl fmt::Display for PoolCounts {
     }
 }
 
-/// Blocks that are held for the next request, and counts of those in use.
+/// Blocks that are held for later requests, and counts of the blocks in use.
 pub(super) struct Bins<B> {
     held: Vec<Vec<B>>,
     counts: PoolCounts,
-    /// False once blocks that come back are to be freed.
+    /// False if returned blocks are to be freed.
     is_holding: bool,
 }
 
@@ -72,14 +72,15 @@ impl<B> Bins<B> {
         self.counts
     }
 
-    /// The held blocks, to be freed, as those are from now on that come back.
+    /// Takes all held blocks, for the caller to free; blocks that are returned from now on are also
+    /// freed.
     #[must_use]
     pub(super) fn stop_holding(&mut self) -> Vec<B> {
         self.is_holding = false;
         self.take_held()
     }
 
-    /// A held block for `size` bytes, in use from now on.
+    /// Takes a held block for `size` bytes, which is then in use.
     pub(super) fn take(&mut self, size: usize) -> Option<B> {
         let block = self.held.get_mut(bin_number(size) as usize)?.pop()?;
         self.counts.held_blocks -= 1;
@@ -88,7 +89,7 @@ impl<B> Bins<B> {
         Some(block)
     }
 
-    /// Counts a new block, in use from now on.
+    /// Counts a new block, which is then in use.
     pub(super) fn add(&mut self, size: usize, block_bytes: usize) {
         self.counts.active_blocks += 1;
         self.counts.active_bytes += size;
@@ -113,14 +114,14 @@ impl<B> Bins<B> {
         None
     }
 
-    /// Counts a block no longer that was used for `size` bytes and does not come back.
+    /// Stops counting a block that was used for `size` bytes and will not be returned.
     pub(super) fn give_up(&mut self, size: usize) {
         self.counts.active_blocks -= 1;
         self.counts.active_bytes -= size;
         self.counts.managed_bytes -= block_size(bin_number(size)).unwrap_or(0);
     }
 
-    /// The held blocks, to be freed.
+    /// Takes all held blocks, for the caller to free.
     #[must_use]
     pub(super) fn take_held(&mut self) -> Vec<B> {
         let mut all = Vec::with_capacity(self.counts.held_blocks);
@@ -130,7 +131,7 @@ impl<B> Bins<B> {
         all
     }
 
-    /// One of the largest held blocks, to be freed.
+    /// Takes one of the largest held blocks, for the caller to free.
     pub(super) fn take_largest(&mut self) -> Option<B> {
         let (bin, blocks) =
             self.held.iter_mut().enumerate().rev().find(|(_, blocks)| !blocks.is_empty())?;

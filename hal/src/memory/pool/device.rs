@@ -1,8 +1,8 @@
 //! A pool of device memory.
 //!
-//! A block stays the same `DeviceMemory` for all its users, so it remembers which streams have
-//! used it: whoever gets it next is ordered behind them without anybody waiting. It is free as
-//! soon as the pool alone refers to it.
+//! A block stays the same `DeviceMemory` for all its users, so it remembers which streams have used it.
+//! The next user's work is ordered after theirs, without any wait on the host. A block is free as soon as
+//! only the pool refers to it.
 
 use super::bins::{Bins, PoolCounts, bin_number, block_size};
 use crate::device::{Device, DeviceId};
@@ -16,7 +16,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::ptr;
 use std::sync::{Arc, MutexGuard};
 
-/// Spreads addresses over a table: they are multiples of large powers of two.
+/// Hashes addresses, which are multiples of large powers of two.
 #[derive(Default)]
 struct AddressHasher(u64);
 
@@ -46,17 +46,17 @@ struct State {
     bins: Bins<Arc<DeviceMemory>>,
     active: HashMap<u64, Active, BuildHasherDefault<AddressHasher>>,
     device: Option<DeviceId>,
-    /// Requests since the active blocks were looked through that no held block could serve.
+    /// The requests that no held block could serve since the active blocks were last checked.
     misses: usize,
 }
 
 /// Blocks of one device's memory.
 ///
-/// A block that nobody refers to any longer serves the next request of its size, on any stream:
-/// that is ordered behind its earlier uses, and nobody waits. A pool has memory of one device,
-/// that of its first request.
+/// A block without other references serves the next request of its size, on any stream. That request's
+/// work is ordered after the block's earlier uses, and the host does not wait. All blocks belong to one
+/// device, the device of the first request.
 ///
-/// A block serves the next request at once, although work on it is still queued:
+/// A block serves the next request immediately, even if work on it is still queued:
 ///
 /// ```
 /// use gpuarray::memory::DevicePool;
@@ -73,7 +73,7 @@ struct State {
 /// # }
 /// ```
 pub struct DevicePool {
-    /// A forked child starts with a pool of no blocks: its parent's are out of its reach.
+    /// A forked child starts with an empty pool, because it cannot reach its parent's blocks.
     state: ProcessMutex<State>,
     drop_blocks: fn(Vec<Arc<DeviceMemory>>),
 }
@@ -99,23 +99,23 @@ impl State {
     fn give_out(&mut self, memory: &Arc<DeviceMemory>, size: usize) {
         let active = Active { memory: memory.clone(), size };
         if let Some(before) = self.active.insert(memory.address(), active) {
-            // Its user released the memory, which the device has allocated anew.
+            // The user released the memory, and the device has allocated the address again.
             self.bins.give_up(before.size);
         }
     }
 
-    /// Takes back a block that nobody refers to any longer; returns it if it is to be freed.
+    /// Takes back a block without other references; returns it if it is to be freed.
     #[must_use]
     fn take_back(&mut self, active: Active) -> Option<Arc<DeviceMemory>> {
         if active.memory.is_allocated() {
             return self.bins.give_back(active.memory, active.size);
         }
-        // Its last user released the memory instead of dropping it.
+        // The last user released the memory instead of dropping it.
         self.bins.give_up(active.size);
         Some(active.memory)
     }
 
-    /// Takes back the blocks that nobody refers to any longer; returns those to be freed.
+    /// Takes back all blocks without other references; returns those to be freed.
     #[must_use]
     fn collect(&mut self) -> Vec<Arc<DeviceMemory>> {
         self.misses = 0;
@@ -126,13 +126,13 @@ impl State {
 }
 
 impl DevicePool {
-    /// Returns a pool without blocks.
+    /// Returns an empty pool.
     pub const fn new() -> DevicePool {
         DevicePool::dropping_with(drop)
     }
 
-    /// Returns a pool that hands blocks to be freed to `drop_blocks`: freeing them may wait for the
-    /// device, which a caller may want to do on another thread or without a lock of its own.
+    /// Returns a pool that passes blocks that are to be freed to `drop_blocks`. Freeing them may wait for
+    /// the device, so a caller may want to do it on another thread or without a lock of its own.
     pub const fn dropping_with(drop_blocks: fn(Vec<Arc<DeviceMemory>>)) -> DevicePool {
         DevicePool { state: ProcessMutex::new(State::new), drop_blocks }
     }
@@ -147,24 +147,24 @@ impl DevicePool {
         }
     }
 
-    /// Counts of the pool once every unused block is back.
+    /// Returns the counts of the pool, after all unused blocks are taken back.
     pub fn counts(&self) -> PoolCounts {
         self.change(|bins| bins.counts())
     }
 
-    /// Frees the blocks that are kept for later; may wait for the device.
+    /// Frees the blocks that are kept for later requests; may wait for the device.
     pub fn free_held(&self) {
         let held = self.change(Bins::take_held);
         self.free_unwanted(held);
     }
 
-    /// Frees the blocks that are kept, and from now on those that come back.
+    /// Frees the kept blocks; from now on, frees returned blocks immediately.
     pub fn stop_holding(&self) {
         let held = self.change(Bins::stop_holding);
         self.free_unwanted(held);
     }
 
-    /// A change of the bins once every unused block is back.
+    /// Changes the bins, after all unused blocks are taken back.
     fn change<T>(&self, change: impl FnOnce(&mut Bins<Arc<DeviceMemory>>) -> T) -> T {
         let mut state = self.lock();
         let unused = state.collect();
@@ -174,10 +174,10 @@ impl DevicePool {
         result
     }
 
-    /// Returns a kept block of at least `size` bytes, if there is one; waits for nothing.
+    /// Returns a kept block of at least `size` bytes, if one is free, without waiting.
     ///
     /// # Errors
-    /// `InvalidArgument` if the pool has memory of another device.
+    /// `InvalidArgument` if the pool's memory belongs to another device.
     pub fn find(&self, device: &Arc<dyn Device>, size: usize) -> Result<Option<Arc<DeviceMemory>>> {
         let mut state = self.lock();
         match state.device {
@@ -199,7 +199,7 @@ impl DevicePool {
             return Ok(Some(memory));
         }
         state.misses += 1;
-        // Looking costs a step for each active block, so it is done once for as many requests.
+        // The search visits each active block, so it is done once per many requests.
         if state.misses < state.active.len() / 4 {
             return Ok(None);
         }
@@ -213,11 +213,11 @@ impl DevicePool {
         Ok(found)
     }
 
-    /// Allocates a new block of at least `size` bytes. When memory is short, kept blocks are freed,
-    /// the largest first, which may wait for the device.
+    /// Allocates a new block of at least `size` bytes. If memory is short, kept blocks are freed, the
+    /// largest first, which may wait for the device.
     ///
     /// # Errors
-    /// `OutOfMemory`; `Overflow` for a size that no block has.
+    /// `OutOfMemory`; `Overflow` for a size larger than any block.
     pub fn make(&self, device: &Arc<dyn Device>, size: usize) -> Result<Arc<DeviceMemory>> {
         let too_large =
             || Error::overflow("allocate", format!("size is {size}; no block is that large"));
@@ -248,8 +248,8 @@ impl DevicePool {
         Ok(memory)
     }
 
-    /// Takes the block at a base address back if nobody refers to it any longer. A block that is
-    /// not taken back so is found when a later request looks for one.
+    /// Takes the block at a base address back if it has no other references. Otherwise, a later request
+    /// finds the block when it is free.
     pub fn drain(&self, address: u64) {
         let mut state = self.lock();
         let unused = state
@@ -270,14 +270,15 @@ impl DevicePool {
         self.free_unwanted(unwanted.into_iter().collect());
     }
 
-    /// Takes a block back although somebody may still have its memory's object, whose use is an
-    /// error from now on.
+    /// Takes a block back even if the program still has an object for its memory; later uses of that
+    /// object fail.
     ///
     /// # Errors
-    /// Those of [`DeviceMemory::reissue`].
+    /// As for [`DeviceMemory::reissue`].
     pub fn recall(&self, memory: &DeviceMemory) -> Result<()> {
         let is_lent = |active: &Active| ptr::eq(Arc::as_ptr(&active.memory), memory);
-        // Memory that is not the pool's may have come to the address of a block that was freed beside it.
+        // After a block was freed elsewhere, memory outside the pool may have been allocated at its
+        // address.
         let is_own = self.lock().active.get(&memory.address()).is_some_and(is_lent);
         if !is_own && memory.is_allocated() {
             return Ok(());
@@ -291,7 +292,7 @@ impl DevicePool {
             return Ok(());
         };
         let Some(renewed) = renewed else {
-            // A graph uses the block, and its end frees it.
+            // A graph uses the block, and will free it.
             state.bins.give_up(active.size);
             return Ok(());
         };
@@ -309,8 +310,8 @@ impl Drop for DevicePool {
     }
 }
 
-// SAFETY: the pool makes its memory as allocations of its own, of the device asked for and at least
-// as large; `find` returns a block that no object refers to any longer, as a new object.
+// SAFETY: the pool's blocks are allocations on the requested device with at least the requested size;
+// `find` returns a block without other references, as a new object.
 unsafe impl Allocator for DevicePool {
     fn allocate(
         &self,

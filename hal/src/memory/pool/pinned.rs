@@ -10,16 +10,17 @@ use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, OnceLock};
 
 struct State {
-    /// A forked child starts with a pool of no blocks: its parent's are out of its reach.
+    /// A forked child starts with an empty pool, because it cannot reach its parent's blocks.
     bins: ProcessMutex<Bins<PinnedMemory>>,
     options: PinnedOptions,
-    /// That of the first request.
+    /// The device of the first request.
     device: OnceLock<DeviceId>,
     drop_blocks: fn(Vec<PinnedMemory>),
 }
 
 impl State {
-    /// Checks that devices of one opening alone use the pool: to others its memory would not be page-locked.
+    /// Checks that all devices that use the pool belong to one opening. For others, its memory would not be
+    /// page-locked.
     fn check(&self, device: &Arc<dyn Device>) -> Result<()> {
         let first = *self.device.get_or_init(|| device.id());
         device.id().check_opening("allocate", "the pool", first)
@@ -39,9 +40,9 @@ impl Drop for State {
     }
 }
 
-/// Keeps page-locked memory that came back for the next request of its size.
+/// A pool that keeps returned page-locked memory for later requests of its size.
 ///
-/// Buffers of a loop without an allocation in each round:
+/// Buffers in a loop that does not allocate in each iteration:
 ///
 /// ```
 /// use gpuarray::{PinnedOptions, memory::PinnedPool};
@@ -67,24 +68,24 @@ impl fmt::Debug for PinnedPool {
 }
 
 impl PinnedPool {
-    /// Returns a pool without blocks, which are made with `options`.
+    /// Returns an empty pool, which allocates blocks with `options`.
     pub fn new(options: PinnedOptions) -> PinnedPool {
         PinnedPool::dropping_with(options, drop)
     }
 
-    /// Returns a pool that hands blocks to be freed to `drop_blocks`: freeing them waits for the
-    /// device, which a caller may want to do on another thread or without a lock of its own.
+    /// Returns a pool that passes blocks that are to be freed to `drop_blocks`. Freeing them waits for the
+    /// device, so a caller may want to do it on another thread or without a lock of its own.
     pub fn dropping_with(options: PinnedOptions, drop_blocks: fn(Vec<PinnedMemory>)) -> PinnedPool {
         let (bins, device) = (ProcessMutex::new(Bins::new), OnceLock::new());
         PinnedPool(Arc::new(State { bins, options, device, drop_blocks }))
     }
 
-    /// Returns a block of at least `size` bytes, kept or new. What it holds is what its last user
-    /// left there. When memory is short, kept blocks are freed, the largest first.
+    /// Returns a block of at least `size` bytes, kept or new. Its bytes are whatever the last user left. If
+    /// memory is short, kept blocks are freed, the largest first.
     ///
     /// # Errors
-    /// `OutOfMemory`; `Overflow` for a size that no block has; `InvalidArgument` if the pool has memory of
-    /// another backend or opening.
+    /// `OutOfMemory`; `Overflow` for a size larger than any block; `InvalidArgument` if the pool's memory
+    /// belongs to another backend or opening.
     pub fn allocate(&self, device: &Arc<dyn Device>, size: usize) -> Result<PooledPinned> {
         self.0.check(device)?;
         if let Some(block) = self.take(size) {
@@ -98,7 +99,7 @@ impl PinnedPool {
         }
     }
 
-    /// Returns a kept block of at least `size` bytes, if there is one.
+    /// Returns a kept block of at least `size` bytes, if one is free.
     pub fn take(&self, size: usize) -> Option<PooledPinned> {
         let block = self.0.bins.lock().take(size)?;
         Some(self.block(block, size))
@@ -107,7 +108,7 @@ impl PinnedPool {
     /// Returns a new block of at least `size` bytes.
     ///
     /// # Errors
-    /// Those of [`PinnedPool::allocate`].
+    /// As for [`PinnedPool::allocate`].
     pub fn make(&self, device: &Arc<dyn Device>, size: usize) -> Result<PooledPinned> {
         self.0.check(device)?;
         let too_large =
@@ -118,7 +119,7 @@ impl PinnedPool {
         Ok(self.block(memory, size))
     }
 
-    /// Frees one of the largest kept blocks; false if there is none.
+    /// Frees one of the largest kept blocks; returns false if none is kept.
     pub fn free_largest(&self) -> bool {
         let largest = self.0.bins.lock().take_largest();
         let found = largest.is_some();
@@ -126,18 +127,18 @@ impl PinnedPool {
         found
     }
 
-    /// Returns how many blocks of the pool are in use and how many are kept, with their bytes.
+    /// Returns the numbers of used and kept blocks, and their bytes.
     pub fn counts(&self) -> PoolCounts {
         self.0.bins.lock().counts()
     }
 
-    /// Frees the blocks that are kept for later.
+    /// Frees the blocks that are kept for later requests.
     pub fn free_held(&self) {
         let held = self.0.bins.lock().take_held();
         self.0.free(held);
     }
 
-    /// Frees the blocks that are kept, and from now on those that come back.
+    /// Frees the kept blocks; from now on, frees returned blocks immediately.
     pub fn stop_holding(&self) {
         let held = self.0.bins.lock().stop_holding();
         self.0.free(held);
@@ -149,9 +150,9 @@ impl PinnedPool {
     }
 }
 
-/// Page-locked memory of a pool, which goes back there when it is dropped.
+/// Page-locked memory of a pool. It returns to the pool when it is dropped.
 ///
-/// A block is a slice of as many bytes as were asked for:
+/// A block is a slice with the requested number of bytes:
 ///
 /// ```
 /// use gpuarray::{PinnedOptions, memory::{PinnedPool, PooledPinned}};
@@ -168,7 +169,7 @@ impl PinnedPool {
 /// # }
 /// ```
 pub struct PooledPinned {
-    /// `None` once it is being dropped.
+    /// `None` while it is being dropped.
     memory: Option<PinnedMemory>,
     size: usize,
     pool: Arc<State>,
@@ -182,7 +183,7 @@ impl fmt::Debug for PooledPinned {
 }
 
 impl PooledPinned {
-    /// Returns the memory that was allocated, at least as large as what was asked for.
+    /// Returns the whole block, at least as large as requested.
     pub fn memory(&self) -> &PinnedMemory {
         self.memory.as_ref().expect("it is there until the drop")
     }
@@ -191,7 +192,7 @@ impl PooledPinned {
 impl Deref for PooledPinned {
     type Target = [u8];
 
-    /// As many bytes as were asked for.
+    /// Returns the requested number of bytes.
     fn deref(&self) -> &[u8] {
         &self.memory()[..self.size]
     }
