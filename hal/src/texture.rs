@@ -1,13 +1,13 @@
-//! Arrays that textures and surfaces read, and the objects by which kernels do so.
+//! Arrays for textures and surfaces, and the objects through which kernels access them.
 //!
-//! A [`TextureArray`] holds texels in an order of the device's own; only copies ([`ArrayCopy`]) and
-//! kernels reach them. A [`TextureObject`] is a number that a kernel passes to `tex2D` and its like: it
-//! stands for an array or for device memory, and for how that is read ([`Sampling`]). A
-//! [`SurfaceObject`] is such a number for reading and writing an array without sampling.
+//! A [`TextureArray`] holds texels in a device-specific order; only copies ([`ArrayCopy`]) and kernels can
+//! access them. A [`TextureObject`] is a number that a kernel passes to functions such as `tex2D`. It represents
+//! an array or device memory, and the way in which it is read ([`Sampling`]). A [`SurfaceObject`] is such a
+//! number for reading and writing an array without sampling.
 //!
-//! These owning types are in [`crate::memory`]. They end what they own when they are dropped, behind all work of
-//! the device. Kernels get a number, which does not tell what memory it stands for: nothing orders their reads
-//! behind work of other streams, and a graph keeps no texture.
+//! These owning types are in [`crate::memory`]. When they are dropped, they free what they own after all work of
+//! the device. Kernels only get a number, from which the memory cannot be determined. So their reads are not
+//! ordered after other streams' work, and a graph does not keep a texture alive.
 //!
 //! [`TextureArray`]: crate::memory::TextureArray
 //! [`TextureObject`]: crate::memory::TextureObject
@@ -19,9 +19,9 @@ use crate::enumeration::setters;
 use crate::error::{Error, Result};
 pub use format::{ArrayShape, ChannelFormat, TexelFormat};
 
-/// What a texture reads outside of its bounds. The numbers are those of `CUaddress_mode`.
+/// The value that a texture read returns out of bounds. The numbers are the ones of `CUaddress_mode`.
 ///
-/// Along x the texture repeats, along y it ends with zeros:
+/// A texture that repeats along x and ends with zeros along y:
 ///
 /// ```
 /// use gpuarray::texture::{AddressMode, Sampling};
@@ -43,8 +43,8 @@ pub enum AddressMode {
     /// The texel at the edge.
     #[default]
     Clamp = 1,
-    /// The array is repeated, every second time the other way round. Only for normalised
-    /// coordinates; otherwise it means `Clamp`.
+    /// The array is repeated, every second time in reverse. Only for normalised coordinates; otherwise it means
+    /// `Clamp`.
     Mirror = 2,
     /// Zero.
     Border = 3,
@@ -58,9 +58,9 @@ impl AddressMode {
     }
 }
 
-/// How a texture reads.
+/// The way in which a texture is read.
 ///
-/// Bytes of an image, read as fractions between texels and with coordinates from 0 to 1:
+/// Bytes of an image, interpolated and read as fractions, with coordinates from 0 to 1:
 ///
 /// ```
 /// use gpuarray::texture::{ChannelFormat, Sampling, TexelFormat};
@@ -76,14 +76,14 @@ impl AddressMode {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Sampling {
-    /// What is read outside of the bounds, along x, y and z.
+    /// The mode for reads out of bounds, along x, y and z.
     pub address: [AddressMode; 3],
-    /// True for linear interpolation between texels, false for the texel that the coordinates are in.
+    /// True for linear interpolation between texels, false for the texel that contains the coordinates.
     pub linear: bool,
-    /// True if coordinates run from 0 to 1, whatever the extents.
+    /// True if coordinates range from 0 to 1, regardless of the extents.
     pub normalized: bool,
-    /// True to read integers as they are; false to read those of 8 and 16 bits as fractions, from
-    /// 0 to 1 if they have no sign and from -1 to 1 if they have.
+    /// True to read integers unchanged; false to read 8-bit and 16-bit integers as fractions, from 0 to 1 if
+    /// unsigned and from -1 to 1 if signed.
     pub as_integer: bool,
 }
 
@@ -98,8 +98,7 @@ impl Sampling {
     /// `CU_TRSF_NORMALIZED_COORDINATES` and `HIP_TRSF_NORMALIZED_COORDINATES`.
     pub const NORMALIZED: u32 = 2;
 
-    /// Returns the modes that take effect: `Wrap` and `Mirror` mean `Clamp` where coordinates are not
-    /// normalised.
+    /// Returns the modes that take effect: `Wrap` and `Mirror` mean `Clamp` if coordinates are not normalised.
     pub fn effective_modes(&self) -> [AddressMode; 3] {
         self.address.map(|mode| match mode {
             AddressMode::Border => mode,
@@ -108,7 +107,7 @@ impl Sampling {
         })
     }
 
-    /// Returns what the drivers have in flags.
+    /// Returns the drivers' flags for these options.
     pub const fn flags(&self) -> u32 {
         let as_integer = if self.as_integer { Self::READ_AS_INTEGER } else { 0 };
         let normalized = if self.normalized { Self::NORMALIZED } else { 0 };
@@ -116,9 +115,9 @@ impl Sampling {
     }
 }
 
-/// What a texture reads.
+/// The array or memory that a texture reads.
 ///
-/// Elements of an array, as `tex1Dfetch` reads them; the texture keeps the array's memory:
+/// Elements of an array, read by `tex1Dfetch`; the texture keeps the array's memory alive:
 ///
 /// ```
 /// use gpuarray::DeviceArray;
@@ -141,14 +140,14 @@ impl Sampling {
 pub enum TextureResource {
     /// An array, by its handle.
     Array {
-        /// What [`Device::create_array`](crate::Device::create_array) returned.
+        /// The return value of [`Device::create_array`](crate::Device::create_array).
         array: u64,
-        /// The number of coordinates that it is read by: 1 to 3, layers not counted.
+        /// The number of coordinates for reading it: 1 to 3, not counting layers.
         axes: usize,
         /// The type of its texels.
         format: TexelFormat,
     },
-    /// Device memory, which `tex1Dfetch` reads by the number of a texel.
+    /// Device memory, which `tex1Dfetch` reads by texel number.
     Linear {
         /// The address of the first texel.
         address: u64,
@@ -161,11 +160,11 @@ pub enum TextureResource {
     Pitched {
         /// The address of the first texel.
         address: u64,
-        /// The texels of a row.
+        /// The number of texels per row.
         width: usize,
-        /// The rows.
+        /// The number of rows.
         height: usize,
-        /// The bytes from one row to the next.
+        /// The row pitch in bytes.
         pitch: usize,
         /// The type of the texels.
         format: TexelFormat,
@@ -182,8 +181,8 @@ impl TextureResource {
         }
     }
 
-    /// Returns the number of coordinates between which a texture samples; 0 for memory whose texels
-    /// are read by their numbers.
+    /// Returns the number of coordinates in which a texture samples; 0 for memory whose texels are read by
+    /// number.
     pub const fn axes(&self) -> usize {
         match *self {
             TextureResource::Array { axes, .. } => axes,
@@ -192,7 +191,7 @@ impl TextureResource {
         }
     }
 
-    /// Returns the range of device memory that is read, unless it is an array's.
+    /// Returns the range of device memory that is read; `None` for an array.
     pub const fn range(&self) -> Option<(u64, usize)> {
         match *self {
             TextureResource::Array { .. } => None,
@@ -206,11 +205,11 @@ impl TextureResource {
         }
     }
 
-    /// Checks what no device can do, before one is asked.
+    /// Checks for requests that no device supports.
     ///
     /// # Errors
-    /// `InvalidArgument` for an interpolation of integers, memory without texels, an address between
-    /// texels, and a pitch that is shorter than a row.
+    /// `InvalidArgument` for an interpolation of integers, memory without texels, an address that is not a
+    /// multiple of the texel size, and a pitch shorter than a row.
     pub fn check(&self, sampling: &Sampling) -> Result<()> {
         let format = self.format();
         let refused = |what: String| Err(Error::invalid("create_texture", what));
@@ -243,7 +242,7 @@ impl TextureResource {
     }
 }
 
-/// What a handle of a device stands for.
+/// The kind of object that a device's handle represents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextureHandle {
     /// An array.
@@ -258,7 +257,7 @@ pub enum TextureHandle {
 
 /// One side of a copy.
 ///
-/// Rows of a larger image in memory, and the place in an array that they are copied to:
+/// Rows of a larger image in memory, and their destination in an array:
 ///
 /// ```
 /// use gpuarray::texture::{ArrayShape, ChannelFormat, CopySide, TexelFormat, TextureArray};
@@ -283,24 +282,24 @@ pub enum CopySide {
         array: u64,
         /// The type of its texels.
         format: TexelFormat,
-        /// Where the copied bytes begin: bytes in a row, rows, slices.
+        /// The start of the copied bytes: bytes in a row, rows, slices.
         origin: [usize; 3],
     },
-    /// Memory of the host or the device.
+    /// Host or device memory.
     Memory {
         /// The address of the first byte that is copied.
         address: u64,
-        /// The bytes from one row to the next.
+        /// The row pitch in bytes.
         pitch: usize,
         /// The bytes from one slice to the next, a multiple of the pitch.
         slice: usize,
-        /// True for memory of the host.
+        /// True for host memory.
         is_host: bool,
     },
 }
 
 impl CopySide {
-    /// Returns the address, if the side is memory of the host.
+    /// Returns the address if the side is host memory.
     pub fn host(&self) -> Option<u64> {
         match *self {
             CopySide::Memory { address, is_host: true, .. } => Some(address),
@@ -309,10 +308,10 @@ impl CopySide {
     }
 }
 
-/// A copy of `depth` slices of `height` rows of `width` bytes, of which at least one side is an array
+/// A copy of `depth` slices of `height` rows of `width` bytes, where at least one side is an array
 /// (`cuMemcpy3DAsync`, `hipMemcpy3DAsync`).
 ///
-/// Two rows of three texels go to an array and come back:
+/// Two rows of three texels, copied to an array and back:
 ///
 /// ```
 /// use gpuarray::texture::{ArrayCopy, ArrayShape, ChannelFormat, CopySide, TexelFormat, TextureArray};
@@ -338,9 +337,9 @@ impl CopySide {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArrayCopy {
-    /// What is written.
+    /// The destination.
     pub destination: CopySide,
-    /// What is read.
+    /// The source.
     pub source: CopySide,
     /// The number of bytes in a row.
     pub width: usize,
@@ -348,16 +347,16 @@ pub struct ArrayCopy {
     pub height: usize,
     /// The number of slices.
     pub depth: usize,
-    /// True if the call returns only when the bytes have arrived.
+    /// True if the call returns only after the bytes have arrived.
     pub wait: bool,
 }
 
 impl ArrayCopy {
-    /// Checks that the copy stays inside an array, and copies whole texels of it. `name` is what the
-    /// caller calls the array.
+    /// Checks that the copy stays inside an array, and copies whole texels of it. Messages call the array
+    /// `name`.
     ///
     /// # Errors
-    /// `InvalidArgument` that says what the array holds.
+    /// `InvalidArgument` that names the array's extents.
     pub fn check(&self, name: &str, shape: &ArrayShape, origin: [usize; 3]) -> Result<()> {
         let [width, height, depth] = shape.extents();
         let texel = shape.format.bytes();
@@ -390,7 +389,7 @@ impl ArrayCopy {
     /// Checks that texels of both sides have the same size, if both are arrays.
     ///
     /// # Errors
-    /// `InvalidArgument` that says both sizes.
+    /// `InvalidArgument` that names both sizes.
     pub fn check_sides(&self) -> Result<()> {
         match (self.source, self.destination) {
             (CopySide::Array { format: from, .. }, CopySide::Array { format: to, .. })

@@ -7,10 +7,10 @@ use hal::error::{Error, Result};
 use hal::launch::{ArgumentList, KernelArgument};
 use hal::memory::Access;
 
-/// An array of any strides as an argument of a launch, for a kernel that is told where its elements lie. What
-/// [`DeviceArray`] and [`Array`] are as arguments, this is, too: `Strided(&x)`, `Strided(&mut y)`.
+/// Passes an array of any strides as an argument of a launch, for a kernel that knows the strides. `Strided(&x)`
+/// is passed like `&x`, and `Strided(&mut y)` like `&mut y`.
 ///
-/// A kernel that knows the stride fills every second element:
+/// A kernel that receives the stride and fills every second element:
 ///
 /// ```
 /// use gpuarray::{DeviceArray, LaunchConfig, LoadOptions, ModuleSource, Strided, s};
@@ -33,7 +33,7 @@ use hal::memory::Access;
 #[derive(Clone, Copy, Debug)]
 pub struct Strided<A>(pub A);
 
-/// Adds the address of the first element, if the kernel finds the others behind it.
+/// Adds the address of the first element, if the array is contiguous.
 fn add<'a>(array: &'a Array, access: Access, list: &mut ArgumentList<'a>) -> Result<()> {
     let layout = array.layout();
     if !layout.is_c_contiguous() && !layout.is_f_contiguous() {
@@ -52,8 +52,9 @@ fn add<'a>(array: &'a Array, access: Access, list: &mut ArgumentList<'a>) -> Res
     Ok(())
 }
 
-/// The address of the first element of an array without gaps, in C or Fortran order. The kernel must not write the
-/// array: other streams may read it at the same time, and launches with the same argument are not ordered.
+/// Passes the address of the first element of an array that is contiguous in C or Fortran order. The kernel must
+/// not write to the array: other streams may read it at the same time, and launches with the same argument are not
+/// ordered.
 impl<T: Element> KernelArgument for &DeviceArray<T> {
     fn add_to<'a>(&'a self, list: &mut ArgumentList<'a>) -> Result<()> {
         add(self.untyped(), Access::Read, list)
@@ -67,14 +68,14 @@ impl<T: Element> KernelArgument for DeviceArray<T> {
     }
 }
 
-/// The address of the first element of an array without gaps; the kernel reads and writes the array.
+/// Passes the address of the first element of a contiguous array. The kernel may read and write the array.
 impl<T: Element> KernelArgument for &mut DeviceArray<T> {
     fn add_to<'a>(&'a self, list: &mut ArgumentList<'a>) -> Result<()> {
         add(self.untyped(), Access::Write, list)
     }
 }
 
-/// The address of the first element of an array without gaps; the kernel may read and write the array.
+/// Passes the address of the first element of a contiguous array. The kernel may read and write the array.
 impl KernelArgument for Array {
     fn add_to<'a>(&'a self, list: &mut ArgumentList<'a>) -> Result<()> {
         add(self, Access::Write, list)

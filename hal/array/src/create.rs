@@ -1,4 +1,4 @@
-//! New arrays.
+//! Creation of arrays.
 
 use super::Array;
 use crate::layout::{Layout, Order};
@@ -14,11 +14,11 @@ use hal::scalar::Scalar;
 use hal::stream::Stream;
 use std::sync::{Arc, OnceLock};
 
-/// The memory of arrays that no allocator was named for: `stream`, which is faster, or `plain`, which
-/// other processes can open by its address.
+/// The environment variable for the memory of arrays without an allocator: `stream`, which is faster, or
+/// `plain`, which other processes can open by its address.
 const ARRAY_MEMORY: &str = "PYGPU_ARRAY_MEMORY";
 
-/// Whether arrays get plain memory. Captures allocate from the stream all the same.
+/// Returns true if arrays use plain memory. Captures allocate from the stream regardless.
 fn is_plain_asked() -> Result<bool> {
     static ASKED: OnceLock<bool> = OnceLock::new();
     if let Some(&asked) = ASKED.get() {
@@ -34,11 +34,11 @@ fn is_plain_asked() -> Result<bool> {
 }
 
 impl Array {
-    /// Returns a new array with the layout given, its elements undefined, on `stream`.
+    /// Returns a new array with the given layout and undefined elements, on `stream`.
     ///
     /// # Errors
-    /// `OutOfMemory`; `InvalidArgument` if the layout does not fit the dtype, or if the stream is
-    /// of another device.
+    /// `OutOfMemory`; `InvalidArgument` if the layout does not fit the dtype, or if the stream belongs
+    /// to another device.
     pub fn with_new_memory(
         device: &Arc<dyn Device>,
         stream: &Arc<dyn Stream>,
@@ -50,7 +50,7 @@ impl Array {
         Self::on_own_stream(device, stream, layout, dtype)
     }
 
-    /// Those of [`Array::with_new_memory`], for a layout that fits the dtype and a stream of the device.
+    /// Like [`Array::with_new_memory`], for a layout that fits the dtype and a stream of the device.
     #[inline]
     fn on_own_stream(
         device: &Arc<dyn Device>,
@@ -67,19 +67,19 @@ impl Array {
             let memory = Arc::new(DeviceMemory::plain(device, bytes)?);
             return Ok(Self::from_memory(memory, layout, dtype, stream.clone())?.noted());
         }
-        // SAFETY: the callers have checked the stream, or have it from an array of the device.
+        // SAFETY: the callers have checked the stream, or took it from an array of the device.
         let memory = unsafe { DeviceMemory::on_own_stream(device, stream, bytes)? };
         Ok(Self::assemble(Arc::new(memory), layout, dtype, None).noted())
     }
 
-    /// The array, of which reports of checks know what it is.
+    /// Returns the array, after describing it for the reports of checks.
     #[inline]
     fn noted(self) -> Array {
         self.note_for_checks();
         self
     }
 
-    /// Tells the reports of checks, while something is looked for, what the array's memory holds.
+    /// Describes the contents of the array's memory for the reports of checks, if any checks are on.
     #[inline]
     pub fn note_for_checks(&self) {
         if !checking::current().is_none() {
@@ -89,7 +89,7 @@ impl Array {
         }
     }
 
-    /// Returns a new array, its elements undefined, on the device's default stream.
+    /// Returns a new array with undefined elements, on the device's default stream.
     ///
     /// # Errors
     /// `OutOfMemory`; `Overflow` if the shape is larger than the address space.
@@ -103,10 +103,10 @@ impl Array {
         Self::with_new_memory(device, &device.default_stream(), layout, dtype)
     }
 
-    /// Returns a new array, every element `value`.
+    /// Returns a new array with every element equal to `value`.
     ///
     /// # Errors
-    /// Those of [`Array::empty`].
+    /// As for [`Array::empty`].
     pub fn full(
         device: &Arc<dyn Device>,
         shape: &[usize],
@@ -118,10 +118,10 @@ impl Array {
         Ok(array)
     }
 
-    /// Returns a new array with the layout given, its elements zero, on `stream`.
+    /// Returns a new array of zeros with the given layout, on `stream`.
     ///
     /// # Errors
-    /// Those of [`Array::with_new_memory`]; `InvalidType` for a record.
+    /// As for [`Array::with_new_memory`]; `InvalidType` for a record.
     pub fn zeros(
         device: &Arc<dyn Device>,
         stream: &Arc<dyn Stream>,
@@ -144,11 +144,11 @@ impl Array {
         Ok(array)
     }
 
-    /// Returns a new array with the layout given, its elements undefined, on this array's stream
-    /// and from its allocator.
+    /// Returns a new array with the given layout and undefined elements, on this array's stream and from
+    /// its allocator.
     ///
     /// # Errors
-    /// Those of [`Array::with_new_memory`], or what the allocator fails with.
+    /// As for [`Array::with_new_memory`], or the allocator's error.
     pub fn new_array(&self, layout: Layout, dtype: DType) -> Result<Array> {
         self.during(|| {
             layout.check_dtype(dtype)?;
@@ -161,8 +161,8 @@ impl Array {
         })
     }
 
-    /// Returns a new array without gaps, its axes in the memory order of this one, on its stream.
-    ///
+    /// Returns a new contiguous array with undefined elements, with its axes in this array's memory
+    /// order, on this array's stream.
     /// # Errors
     /// `OutOfMemory`.
     pub fn empty_like(&self, dtype: DType) -> Result<Array> {
@@ -183,7 +183,7 @@ impl Array {
         })
     }
 
-    /// Makes an array of `start + i * step` for `i` below `length`, in the type of `start`, on the
+    /// Returns an array of `start + i * step` for `i` below `length`, in the type of `start`, on the
     /// device's default stream.
     ///
     /// # Errors
@@ -197,10 +197,10 @@ impl Array {
         Self::sequence_on(device, &device.default_stream(), start, step, length)
     }
 
-    /// Returns evenly spaced values as [`Array::sequence`] does, on a stream of the device.
+    /// Like [`Array::sequence`], on a stream of the device.
     ///
     /// # Errors
-    /// Those of [`Array::sequence`]; `InvalidArgument` if the stream is of another device.
+    /// As for [`Array::sequence`]; `InvalidArgument` if the stream belongs to another device.
     pub fn sequence_on(
         device: &Arc<dyn Device>,
         stream: &Arc<dyn Stream>,
@@ -223,13 +223,13 @@ impl Array {
             let operation = Operation::new(Sequence { length, start, step, output })?;
             array.stream().wait_for_room();
             let _guard = AccessGuard::acquire(stream, &[(&array.memory, Access::Write)])?;
-            // SAFETY: the output is a new array of `length` elements, whose use has been ordered.
+            // SAFETY: the output is a new array of `length` elements, whose use is ordered.
             unsafe { array.stream().execute(&operation)? };
         }
         Ok(array)
     }
 
-    /// Returns a copy without gaps, its axes in the memory order of this one.
+    /// Returns a contiguous copy, with its axes in this array's memory order.
     ///
     /// # Errors
     /// `OutOfMemory`.
@@ -241,7 +241,7 @@ impl Array {
         })
     }
 
-    /// Returns a copy without gaps in the order given.
+    /// Returns a contiguous copy in the given order.
     ///
     /// # Errors
     /// `OutOfMemory`.
@@ -254,13 +254,13 @@ impl Array {
         })
     }
 
-    /// Returns this array, or a copy of it, without gaps in C order.
+    /// Returns this array if it is contiguous in C order, else such a copy.
     pub(super) fn in_c_order(&self) -> Result<Array> {
         if self.layout.is_c_contiguous() { Ok(self.clone()) } else { self.contiguous(Order::C) }
     }
 
-    /// Returns a copy with every element converted to `dtype`, its axes in the memory order of this
-    /// array.
+    /// Returns a copy with every element converted to `dtype`, with its axes in this array's memory
+    /// order.
     ///
     /// # Errors
     /// `InvalidType` between a record and anything else; `OutOfMemory`.
@@ -273,13 +273,13 @@ impl Array {
         })
     }
 
-    /// Sets the elements of a new array to those of an array of the same shape.
+    /// Sets the elements of this new array from an array of the same shape.
     fn set_first(&self, source: &Array) -> Result<()> {
         self.apply_first(Function::Unary(UnaryFunction::Copy), self.dtype, &[source.into()])
     }
 
-    /// Sets the elements to those of `source`, broadcast and converted. Leading axes of
-    /// extent 1 that this array does not have are passed over, as in numpy's assignment.
+    /// Sets the elements from `source`, broadcast and converted. As in numpy's assignment, extra leading
+    /// axes of extent 1 in `source` are ignored.
     ///
     /// # Errors
     /// `InvalidArgument` if the shapes do not fit; `InvalidType` between a record and

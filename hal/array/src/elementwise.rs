@@ -14,10 +14,10 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 
 impl Array {
-    /// Returns a function of each element, in a new array.
+    /// Applies a function to each element, and returns the values in a new array.
     ///
     /// # Errors
-    /// `InvalidType` where the function is not defined for the dtype; `OutOfMemory`.
+    /// `InvalidType` if the function is not defined for the dtype; `OutOfMemory`.
     pub fn unary(&self, function: UnaryFunction) -> Result<Array> {
         self.during(|| {
             let compute = function.signature(self.dtype)?.compute;
@@ -25,11 +25,11 @@ impl Array {
         })
     }
 
-    /// Returns a function of each element of `input`, broadcast, stored in this array.
+    /// Applies a function to each element of `input`, broadcast, and stores the values in this array.
     ///
     /// # Errors
-    /// Those of [`Array::unary`]; `InvalidArgument` if the shapes do not fit; `InvalidType` if the
-    /// result's type does not fit this array's within its kind.
+    /// As for [`Array::unary`]; `InvalidArgument` if the shapes do not fit; `InvalidType` if the result's type
+    /// does not convert to this array's within its kind.
     pub fn set_unary(&self, function: UnaryFunction, input: &Array) -> Result<()> {
         self.during(|| {
             let compute = function.signature(input.dtype)?.compute;
@@ -39,13 +39,12 @@ impl Array {
         })
     }
 
-    /// Returns a function of corresponding elements of `left` and `right`, broadcast, in a new
-    /// array on the stream of the first array.
+    /// Applies a function to corresponding elements of `left` and `right`, broadcast, and returns the values in a
+    /// new array on the first array's stream.
     ///
     /// # Errors
-    /// `InvalidArgument` for shapes that do not fit or arrays of different devices;
-    /// `InvalidType` where the function is not defined; `Overflow` for a number outside the
-    /// type that it takes; `OutOfMemory`.
+    /// `InvalidArgument` for shapes that do not fit or arrays of different devices; `InvalidType` if the function
+    /// is not defined; `Overflow` for a number outside the type that it is converted to; `OutOfMemory`.
     pub fn binary(
         function: BinaryFunction,
         left: Argument<'_>,
@@ -59,12 +58,12 @@ impl Array {
         })
     }
 
-    /// Returns a function of corresponding elements of `left` and `right`, broadcast, stored in
+    /// Applies a function to corresponding elements of `left` and `right`, broadcast, and stores the values in
     /// this array.
     ///
     /// # Errors
-    /// Those of [`Array::binary`], and `InvalidType` if the result's type does not fit this
-    /// array's within its kind.
+    /// As for [`Array::binary`], and `InvalidType` if the result's type does not convert to this array's within
+    /// its kind.
     pub fn set_binary(
         &self,
         function: BinaryFunction,
@@ -78,11 +77,11 @@ impl Array {
         })
     }
 
-    /// Returns `criterion ? then : otherwise`, element by element, in a new array. The criterion
-    /// holds where it is not zero, or greater than zero if `positive`. The shapes are broadcast.
+    /// Returns `criterion ? then : otherwise`, element by element, in a new array. The criterion is true where it
+    /// is not zero, or greater than zero if `positive`. The shapes are broadcast.
     ///
     /// # Errors
-    /// Those of [`Array::binary`].
+    /// As for [`Array::binary`].
     pub fn select(
         criterion: &Array,
         then: Argument<'_>,
@@ -102,10 +101,10 @@ impl Array {
         })
     }
 
-    /// Stores in this array what [`Array::select`] computes.
+    /// Like [`Array::select`], but stores the values in this array.
     ///
     /// # Errors
-    /// Those of [`Array::set_binary`].
+    /// As for [`Array::set_binary`].
     pub fn set_select(
         &self,
         criterion: &Array,
@@ -119,7 +118,7 @@ impl Array {
             if let (Argument::Array(then), Argument::Array(otherwise), DType::Opaque(_)) =
                 (then, otherwise, compute)
             {
-                // A record is chosen byte by byte, all by the same truth value.
+                // A record is selected byte by byte, with the same truth value for each byte.
                 let (then, otherwise) = (then.bytes()?, otherwise.bytes()?);
                 let criterion = criterion.with_axis_behind(1, 0, criterion.dtype)?;
                 let bytes = [(&criterion).into(), (&then).into(), (&otherwise).into()];
@@ -129,12 +128,12 @@ impl Array {
         })
     }
 
-    /// Returns the view of each element's bytes, along an axis of their own.
+    /// Returns a view of each element's bytes, along a new last axis.
     fn bytes(&self) -> Result<Array> {
         self.with_axis_behind(self.dtype.size(), 1, DType::UInt8)
     }
 
-    /// Returns the view with one more axis, behind the others.
+    /// Returns a view with one more axis, after the others.
     fn with_axis_behind(&self, extent: usize, stride: isize, dtype: DType) -> Result<Array> {
         let shape: Shape = self.shape().iter().copied().chain([extent]).collect();
         let strides: Strides = self.strides().iter().copied().chain([stride]).collect();
@@ -142,11 +141,10 @@ impl Array {
         Array::from_memory(self.memory.clone(), layout, dtype, self.stream().clone())
     }
 
-    /// Returns `a * x + b * y`, element by element, in `output` or in a new array. The shapes are
-    /// broadcast.
+    /// Returns `a * x + b * y`, element by element, in `output` or in a new array. The shapes are broadcast.
     ///
     /// # Errors
-    /// Those of [`Array::binary`].
+    /// As for [`Array::binary`].
     pub fn linear_combination(
         a: Argument<'_>,
         x: &Array,
@@ -169,8 +167,8 @@ impl Array {
         })
     }
 
-    /// Applies a function to broadcast arguments; the result is a new array on this array's
-    /// device and stream, its axes in the arguments' memory order.
+    /// Applies a function to broadcast arguments. The result is a new array on this array's device and stream,
+    /// with its axes in the arguments' memory order.
     pub(super) fn apply_new(
         &self,
         function: Function,
@@ -201,14 +199,14 @@ impl Array {
             }
         }
         self.check_writable()?;
-        // An argument that partly overlaps the output would be read after it was written.
+        // An argument that partly overlaps the output would be read after it has been overwritten.
         let conflicts =
             |array: &Array| array.overlaps(self) && !(array.is_same_view(self) || self.size() == 0);
         if arrays(arguments).any(conflicts) {
             let mut copies: SmallVec<[Array; 4]> = SmallVec::new();
             for array in arrays(arguments).filter(|array| conflicts(array)) {
-                // From the stream: an array's own allocator may return the memory that the
-                // output has, and the copy would need a copy in turn, without end.
+                // Allocated from the stream: an array's own allocator may return the output's memory, and the
+                // copy would then need a copy in turn, without end.
                 copies.push(array.on(self.stream())?.with_allocator(None).copy()?);
             }
             let mut next = copies.iter();
@@ -226,7 +224,7 @@ impl Array {
         self.launch(function, compute, arguments, false)
     }
 
-    /// Refuses an array that names an element twice.
+    /// Refuses an array in which two indices name the same element.
     pub(super) fn check_writable(&self) -> Result<()> {
         if !self.layout.may_repeat() {
             return Ok(());
@@ -254,7 +252,7 @@ impl Array {
         )
     }
 
-    /// True if each element of the one is the element of the other with the same indices.
+    /// Returns true if equal indices name the same element in both arrays.
     fn is_same_view(&self, other: &Array) -> bool {
         let mut axes = self.shape().iter().zip(self.strides()).zip(other.strides());
         self.address() == other.address()
@@ -281,16 +279,16 @@ impl Array {
         ))
     }
 
-    /// Applies a function to arguments of this array's shape, or that broadcast to it, and stores
-    /// the values in this array, which is new: it overlaps nothing and repeats no element.
+    /// Applies a function to arguments of this array's shape, or that broadcast to it, and stores the values in
+    /// this array. The array is new: it does not overlap anything or repeat elements.
     pub(super) fn apply_first(
         &self,
         function: Function,
         compute: DType,
         arguments: &[Argument<'_>],
     ) -> Result<()> {
-        // Nobody else knows memory that is not an allocator's. Its first use needs no ordering on the stream that
-        // it counts as allocated on, which that of plain memory is not.
+        // Unless it came from an allocator, new memory is not referenced elsewhere. Its first use needs ordering
+        // only if it is plain memory, which was not allocated on this stream.
         let is_own = self.allocator.is_none();
         let is_new = is_own && self.memory.stream().id() == self.stream().id();
         if !is_own {
@@ -299,7 +297,7 @@ impl Array {
         self.launch(function, compute, arguments, is_new)
     }
 
-    /// Checks that memory of an allocator is not that of an operand, too.
+    /// Checks that memory from an allocator does not also belong to an operand.
     pub(super) fn check_new<'a>(&self, operands: impl Iterator<Item = &'a Array>) -> Result<()> {
         if self.allocator.is_none() || self.size() == 0 {
             return Ok(());
@@ -319,8 +317,8 @@ impl Array {
         Ok(())
     }
 
-    /// Queues the operation; everything has been checked. `is_new` if only this array knows
-    /// its memory, so that its use needs no ordering.
+    /// Queues the operation after all checks. `is_new` is true if only this array refers to its memory, so that
+    /// its use needs no ordering.
     fn launch(
         &self,
         function: Function,
@@ -329,7 +327,7 @@ impl Array {
         is_new: bool,
     ) -> Result<()> {
         if self.size() == 0 {
-            // Without elements, too, a number has to fit.
+            // A number must fit even if there are no elements.
             for argument in arguments {
                 if let Argument::Number(number) = argument {
                     number.to_scalar(compute)?;
@@ -341,7 +339,7 @@ impl Array {
         if !is_new {
             uses.push((&self.memory, Access::Write));
         }
-        // What is written may be read, too.
+        // The output's memory may also be read.
         let is_other = |array: &&Array| !Arc::ptr_eq(&array.memory, &self.memory);
         uses.extend(arrays(arguments).filter(is_other).map(|array| (&array.memory, Access::Read)));
 
@@ -386,15 +384,15 @@ impl Array {
         if is_new {
             guard.keep_new(self.stream(), &self.memory)?;
         }
-        // SAFETY: layouts lie inside their memories, shapes agree after broadcasting, the
-        // output repeats no element and overlaps no input except as the same view, and the
-        // guard has ordered this work behind all that conflicts with it.
+        // SAFETY: layouts are inside their memory, shapes agree after broadcasting, the output does not repeat
+        // elements and overlaps an input only as the same view, and the guard has ordered this work after all
+        // conflicting work.
         unsafe { self.stream().execute(operation) }
     }
 }
 
-/// The inputs of an operation: arrays as `operand` describes them in turn, numbers without a type in
-/// the one that the function takes.
+/// Returns the inputs of an operation. Arrays are described by `operand`, in turn; untyped numbers get the type
+/// that the function takes.
 #[inline]
 fn inputs(
     function: Function,
@@ -423,7 +421,7 @@ fn arrays<'a>(arguments: &'a [Argument<'a>]) -> impl Iterator<Item = &'a Array> 
     })
 }
 
-/// Makes a call of a function of arrays; each of them remembers its status.
+/// Calls `call`, and stores its status in each of the arrays.
 #[inline]
 fn during<T>(arguments: &[Argument<'_>], call: impl FnOnce() -> Result<T>) -> Result<T> {
     let result = call();

@@ -1,4 +1,4 @@
-//! Gather and scatter by arrays of indices; arrays joined along an axis.
+//! Gather and scatter by arrays of indices; concatenation of arrays.
 
 use crate::Array;
 use crate::layout::{IndexItem, Layout, Order, SliceBounds, shape_text};
@@ -12,15 +12,15 @@ use hal::scalar::Scalar;
 use smallvec::SmallVec;
 
 impl Array {
-    /// Returns the elements that `indices` names along `axis`, in a new array: this array's shape
-    /// with that axis replaced by the shape of `indices`.
+    /// Returns the elements at `indices` along `axis`, in a new array. Its shape is this array's shape with that
+    /// axis replaced by the shape of `indices`.
     ///
-    /// A negative index counts from the end; one outside the axis reads zero, because a
-    /// device cannot refuse it.
+    /// A negative index counts from the end. An index outside the axis reads zero, because a device cannot
+    /// report an error.
     ///
     /// # Errors
-    /// `IndexOutOfRange` for an axis that does not exist; `InvalidType` unless the indices
-    /// are integers; `OutOfMemory`.
+    /// `IndexOutOfRange` for an axis that does not exist; `InvalidType` unless the indices are integers;
+    /// `OutOfMemory`.
     pub fn take(&self, indices: &Array, axis: isize) -> Result<Array> {
         self.during(|| {
             let axis = self.layout.normalize_axis(axis)?;
@@ -30,12 +30,11 @@ impl Array {
         })
     }
 
-    /// Stores the elements that [`Array::take`] picks in `output`, converted to its dtype.
+    /// Like [`Array::take`], but stores the elements in `output`, converted to its dtype.
     ///
     /// # Errors
-    /// Those of [`Array::take`]; `InvalidArgument` for an output of another shape or one that
-    /// overlaps an input; `InvalidType` if the elements do not fit the output's type within
-    /// its kind.
+    /// As for [`Array::take`]; `InvalidArgument` for an output of another shape or one that overlaps an input;
+    /// `InvalidType` if the elements do not convert to the output's type within its kind.
     pub fn take_into(&self, indices: &Array, axis: isize, output: &Array) -> Result<()> {
         self.during(|| {
             let axis = self.layout.normalize_axis(axis)?;
@@ -75,13 +74,12 @@ impl Array {
         output.queue(&operation, &[self, indices])
     }
 
-    /// Stores the elements of `values`, broadcast, at the places that `indices` names along
-    /// `axis`. An index outside the axis is passed over; where a place is named more than
-    /// once, one of the values wins.
+    /// Stores the elements of `values`, broadcast, at `indices` along `axis`. An index outside the axis is
+    /// ignored. If an index occurs more than once, one of the values wins.
     ///
     /// # Errors
-    /// Those of [`Array::take`]; `InvalidArgument` if the values' shape does not fit or they overlap
-    /// this array; `InvalidType` if they do not fit this array's type within its kind.
+    /// As for [`Array::take`]; `InvalidArgument` if the values' shape does not fit or they overlap this array;
+    /// `InvalidType` if they do not convert to this array's type within its kind.
     pub fn put(&self, indices: &Array, values: &Array, axis: isize) -> Result<()> {
         self.during(|| {
             let axis = self.layout.normalize_axis(axis)?;
@@ -106,21 +104,21 @@ impl Array {
             ]);
             self.stream().wait_for_room();
             let _guard = AccessGuard::acquire(self.stream(), &uses)?;
-            // SAFETY: layouts lie inside their memories and overlap not, shapes agree, indices
-            // are checked by the operation, and the guard orders the work.
+            // SAFETY: layouts are inside their memory and do not overlap, shapes agree, the operation checks the
+            // indices, and the guard orders the work.
             unsafe { self.stream().execute(&operation) }
         })
     }
 
-    /// Returns the indices of the elements that are not zero, of the array read as one-dimensional
-    /// in C order, in ascending order and as `dtype`: int32 or int64.
+    /// Returns the indices of the nonzero elements, in ascending order, as `dtype`: int32 or int64. The array is
+    /// read as one-dimensional in C order.
     ///
-    /// The elements are counted first, and the call waits for their number. If another thread writes the array
-    /// meanwhile, the result may have places for which no index was found; what is in them is undefined.
+    /// The elements are counted first, and the call waits for the count. If another thread writes to the array
+    /// meanwhile, fewer indices may be found; the remaining elements of the result are then undefined.
     ///
     /// # Errors
-    /// `InvalidType` for records, for another dtype, and for int32 where an index may not fit;
-    /// `OutOfMemory`; a failure of queued work.
+    /// `InvalidType` for records, for another dtype, and for int32 if an index may not fit; `OutOfMemory`; a
+    /// failure of queued work.
     pub fn nonzero(&self, dtype: DType) -> Result<Array> {
         self.during(|| {
             let mask = match self.dtype {
@@ -137,12 +135,11 @@ impl Array {
 
     /// Returns the elements at which `mask` is true, in C order, along one axis.
     ///
-    /// The true elements are counted first, and the call waits for their number. If another thread writes the
-    /// mask meanwhile, the result may have places for which no element was found; what is in them is
-    /// undefined.
+    /// The true elements are counted first, and the call waits for the count. If another thread writes to the
+    /// mask meanwhile, fewer elements may be found; the remaining elements of the result are then undefined.
     ///
     /// # Errors
-    /// `InvalidArgument` for a mask of another shape; `InvalidType` for one of another dtype than bool;
+    /// `InvalidArgument` for a mask of another shape; `InvalidType` for a mask of a dtype other than bool;
     /// `OutOfMemory`; a failure of queued work.
     pub fn compress(&self, mask: &Array) -> Result<Array> {
         self.during(|| {
@@ -169,8 +166,8 @@ impl Array {
         })
     }
 
-    /// Returns the indices of the true elements of a mask, or the values at them, all in C order without
-    /// gaps, as a result of this array's.
+    /// Returns the indices of the true elements of a mask, or `values` at them, as a new result of this array.
+    /// Everything is contiguous in C order.
     fn found(&self, mask: &Array, values: Option<&Array>, dtype: DType) -> Result<Array> {
         let most = mask.count()?;
         let output = self.new_result(&[most], dtype)?;
@@ -190,13 +187,13 @@ impl Array {
         Ok(output)
     }
 
-    /// Returns the number of true elements, for which the call waits.
+    /// Returns the number of true elements, and waits for it.
     fn count(&self) -> Result<usize> {
         let total = self.reduce(Reduction::Sum, DType::Int64, None, false)?;
         wait_before_copy(total.stream().as_ref())?;
         let mut count = 0_i64;
-        // SAFETY: the variable has the size of the array's one element, and the call waits until
-        // the number is there.
+        // SAFETY: the variable has the size of the array's one element, and the call waits until the number has
+        // arrived.
         unsafe { total.download((&raw mut count).cast(), true)? };
         Ok(count as usize)
     }
@@ -224,14 +221,15 @@ impl Array {
     }
 }
 
-// Arrays joined to one.
+// Concatenation.
 
 impl Array {
-    /// Joins arrays along an axis that they have, in a new array on the first one's stream and of its dtype.
+    /// Joins arrays along an existing axis, in a new array on the first one's stream and with its dtype.
     ///
     /// # Errors
-    /// `InvalidArgument` for no arrays, and for one whose shape differs from the first one's in another axis;
-    /// `InvalidType` for one of another dtype; `IndexOutOfRange` for an axis that does not exist; `OutOfMemory`.
+    /// `InvalidArgument` if `arrays` is empty, or if another axis of an array differs from the first array's;
+    /// `InvalidType` for an array of another dtype; `IndexOutOfRange` for an axis that does not exist;
+    /// `OutOfMemory`.
     pub fn concatenate(arrays: &[&Array], axis: isize) -> Result<Array> {
         let Some((first, rest)) = arrays.split_first() else {
             let detail = "arrays is empty; at least one array is needed";

@@ -1,7 +1,8 @@
-//! Where the elements of an array lie: shape, signed strides in bytes, offset.
+//! Layouts: the positions of an array's elements in memory, as shape, signed strides in bytes, and
+//! offset.
 //!
-//! All arithmetic is checked: a layout that exists has extents whose product, and addresses
-//! whose distance, fit in `isize`.
+//! All arithmetic is checked: in every layout, the product of the extents and the distances between
+//! addresses fit in `isize`.
 
 mod index;
 mod reshape;
@@ -19,10 +20,10 @@ use smallvec::SmallVec;
 use std::fmt;
 use std::ops::Range;
 
-/// The largest number of axes, that of numpy.
+/// The maximum number of axes, the same as numpy's.
 pub const MAX_AXES: usize = 64;
 
-/// In which order axes follow each other in memory.
+/// The order of axes in memory.
 ///
 /// The distance in bytes from one element to the next along each axis:
 ///
@@ -45,7 +46,7 @@ pub enum Order {
 
 /// Shape, strides and offset of an array's elements in its memory.
 ///
-/// A view of every second column begins where the table does, and needs no copy:
+/// A view of every second column, which starts where the table starts and does not copy:
 ///
 /// ```
 /// use gpuarray::{Layout, Order, s};
@@ -80,7 +81,7 @@ impl fmt::Debug for Layout {
     }
 }
 
-/// The number of elements of a shape.
+/// Returns the number of elements of a shape.
 ///
 /// # Errors
 /// `Overflow` if the number of bytes exceeds `isize::MAX`, `InvalidArgument` for more than
@@ -103,7 +104,7 @@ pub fn checked_size(shape: &[usize], itemsize: usize) -> Result<usize> {
         )
     };
     let fits = |bytes: &usize| isize::try_from(*bytes).is_ok();
-    // numpy refuses a product that overflows even where another extent is zero.
+    // numpy refuses a product that overflows even if another extent is zero.
     let mut bytes = Some(itemsize.max(1)).filter(fits).ok_or_else(too_large)?;
     for &extent in shape {
         bytes = bytes.checked_mul(extent.max(1)).filter(fits).ok_or_else(too_large)?;
@@ -112,10 +113,10 @@ pub fn checked_size(shape: &[usize], itemsize: usize) -> Result<usize> {
 }
 
 impl Layout {
-    /// A layout without gaps.
+    /// Returns a contiguous layout.
     ///
     /// # Errors
-    /// As [`checked_size`].
+    /// As for [`checked_size`].
     #[inline]
     pub fn contiguous(shape: &[usize], itemsize: usize, order: Order) -> Result<Layout> {
         checked_size(shape, itemsize)?;
@@ -137,11 +138,11 @@ impl Layout {
         Layout { shape, strides, offset: 0, itemsize }
     }
 
-    /// A layout with the strides (in bytes) and the offset given.
+    /// Returns a layout with the given strides (in bytes) and offset.
     ///
     /// # Errors
-    /// `InvalidArgument` if there are not as many strides as axes or if the elements reach
-    /// below address zero of the memory; `Overflow` if a distance does not fit.
+    /// `InvalidArgument` if the number of strides differs from the number of axes, or if elements
+    /// have negative offsets; `Overflow` if a distance does not fit.
     pub fn with_strides(
         shape: &[usize],
         strides: &[isize],
@@ -165,58 +166,58 @@ impl Layout {
         Ok(layout)
     }
 
-    /// The layout of an array with one element and no axes, for the elements of a dtype.
+    /// Returns the layout of an array with one element and no axes.
     pub(crate) fn scalar(itemsize: usize) -> Layout {
         Self::contiguous_unchecked(Shape::new(), itemsize, Order::C)
     }
 
-    /// A layout without gaps whose axes follow each other in memory as those of `self` do
-    /// (numpy's order "K"), for elements of `itemsize` bytes.
+    /// Returns a contiguous layout for elements of `itemsize` bytes, with its axes in the memory
+    /// order of this layout (numpy's order "K").
     ///
     /// # Errors
     /// `Overflow` if the larger elements do not fit the address space.
     pub fn dense_like(&self, itemsize: usize) -> Result<Layout> {
-        // Strides of an array without elements say nothing to the test of contiguity.
+        // The strides of an array without elements must not affect the test for contiguity.
         if self.ndim() == 1 || (self.size() > 0 && self.is_c_contiguous()) {
             return Self::contiguous(&self.shape, itemsize, Order::C);
         }
         dense_layout(&self.shape, &[&self.strides], itemsize)
     }
 
-    /// Extents.
+    /// Returns the shape: the extent of each axis.
     #[inline]
     pub fn shape(&self) -> &[usize] {
         &self.shape
     }
 
-    /// Strides in bytes.
+    /// Returns the strides in bytes.
     #[inline]
     pub fn strides(&self) -> &[isize] {
         &self.strides
     }
 
-    /// Bytes from the start of the memory to the element whose indices are all zero.
+    /// Returns the offset in bytes of the element whose indices are all zero.
     pub fn offset(&self) -> usize {
         self.offset
     }
 
-    /// Bytes per element.
+    /// Returns the number of bytes per element.
     pub fn itemsize(&self) -> usize {
         self.itemsize
     }
 
-    /// Number of axes.
+    /// Returns the number of axes.
     pub fn ndim(&self) -> usize {
         self.shape.len()
     }
 
-    /// Number of elements.
+    /// Returns the number of elements.
     #[inline]
     pub fn size(&self) -> usize {
         self.shape.iter().product()
     }
 
-    /// Bytes of all elements, gaps not counted.
+    /// Returns the total bytes of all elements, without gaps.
     pub fn nbytes(&self) -> usize {
         self.size() * self.itemsize
     }
@@ -260,12 +261,13 @@ impl Layout {
         Ok(low as usize..high as usize)
     }
 
-    /// The bytes of the memory that the elements reach: empty if there are none.
+    /// Returns the range of bytes in the memory that the elements span; empty if there are no
+    /// elements.
     pub fn extent(&self) -> Range<usize> {
         if self.shape.contains(&0) {
             return self.offset..self.offset;
         }
-        // A layout is only made with an extent that fits; so does each part of it.
+        // A layout is only created if its extent fits, and so does each part of it.
         let (mut low, mut high) = (self.offset, self.offset.wrapping_add(self.itemsize));
         for (&extent, &stride) in self.shape.iter().zip(&self.strides) {
             let reach = (extent as isize).wrapping_sub(1).wrapping_mul(stride);
@@ -275,10 +277,10 @@ impl Layout {
         low..high
     }
 
-    /// Checks that every element lies inside a memory of `bytes` bytes.
+    /// Checks that every element is inside a memory of `bytes` bytes.
     ///
     /// # Errors
-    /// `InvalidArgument` that names strides, shape and size if one does not.
+    /// `InvalidArgument` that names strides, shape and size if an element is outside.
     pub fn check_within(&self, bytes: usize) -> Result<()> {
         let extent = self.checked_extent()?;
         if extent.end > bytes && !extent.is_empty() {
@@ -296,7 +298,7 @@ impl Layout {
         Ok(())
     }
 
-    /// Checks that elements of `dtype` have this layout's item size, and that each is aligned.
+    /// Checks that this layout has the item size of `dtype`, and that each element is aligned.
     ///
     /// # Errors
     /// `InvalidArgument` that names the item size, or the stride or offset that is not a multiple of
@@ -336,22 +338,22 @@ impl Layout {
         Ok(())
     }
 
-    /// True if the elements follow each other without gaps, the last axis fastest.
+    /// Returns true if the elements are contiguous with the last axis fastest.
     #[inline]
     pub fn is_c_contiguous(&self) -> bool {
-        // Every operation asks this of every operand, most of which have one axis.
+        // Every operation checks every operand, and most operands have one axis.
         match (&self.shape[..], &self.strides[..]) {
             (&[extent], &[stride]) => extent <= 1 || stride == self.itemsize as isize,
             _ => self.is_dense((0..self.ndim()).rev()),
         }
     }
 
-    /// True if the elements follow each other without gaps, the first axis fastest.
+    /// Returns true if the elements are contiguous with the first axis fastest.
     pub fn is_f_contiguous(&self) -> bool {
         self.is_dense(0..self.ndim())
     }
 
-    /// True if the elements follow each other without gaps in the order asked for.
+    /// Returns true if the elements are contiguous in the given order.
     pub fn is_contiguous(&self, order: Order) -> bool {
         match order {
             Order::C => self.is_c_contiguous(),
@@ -375,8 +377,8 @@ impl Layout {
         dense
     }
 
-    /// True if the elements fill one block of memory without gaps or repeats, in any order
-    /// of axes, with the lowest address first.
+    /// Returns true if the elements fill one block of memory without gaps or repeats, with any order
+    /// of axes and the lowest address first.
     #[inline]
     pub fn is_packed(&self) -> bool {
         if self.is_c_contiguous() {
@@ -388,7 +390,7 @@ impl Layout {
         self.is_dense(axes.into_iter())
     }
 
-    /// True if two different indices name the same element.
+    /// Returns true if two different indices may name the same element.
     pub fn may_repeat(&self) -> bool {
         if self.is_c_contiguous() || self.shape.contains(&0) {
             return false;
@@ -407,8 +409,8 @@ impl Layout {
         false
     }
 
-    /// True if elements of both layouts, in the same memory, may share bytes. Decided on the
-    /// ranges that they span, so interleaved layouts count as overlapping.
+    /// Returns true if elements of both layouts, in the same memory, may share bytes. Only the
+    /// ranges that they span are compared, so interleaved layouts count as overlapping.
     pub fn overlaps(&self, other: &Layout) -> bool {
         let (a, b) = (self.extent(), other.extent());
         !a.is_empty() && !b.is_empty() && a.start < b.end && b.start < a.end

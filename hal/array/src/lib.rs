@@ -1,8 +1,7 @@
 //! Arrays: typed, shaped views of device memory, and the operations on them.
 //!
-//! [`Array`] knows its element type at run time; [`DeviceArray`] is the
-//! safe, statically typed form over it. Arguments are checked here, before anything is
-//! allocated or queued; backends rely on that.
+//! An [`Array`] has an element type known at run time; a [`DeviceArray`] is the safe, statically typed form of it.
+//! Arguments are checked here, before anything is allocated or queued; backends rely on these checks.
 
 mod argument;
 mod create;
@@ -41,10 +40,10 @@ use std::sync::Arc;
 
 /// An array in device memory whose element type is known at run time.
 ///
-/// A clone and every view share the memory; it lives as long as the last of them. Each array
-/// has a stream on which its operations are queued; [`Array::on`] returns a view with another.
+/// Clones and views share the memory, which lives until the last of them is dropped. Each array has a stream on which
+/// its operations are queued; [`Array::on`] returns a view with another stream.
 ///
-/// The dtype comes from a file, here its name, and the program adds without knowing it:
+/// A program that reads the name of a dtype from a file, and adds arrays of any dtype:
 ///
 /// ```
 /// use gpuarray::{Array, DType, DeviceArray, Number, Order, function::BinaryFunction};
@@ -63,7 +62,7 @@ pub struct Array {
     memory: Arc<DeviceMemory>,
     layout: Layout,
     dtype: DType,
-    /// Where operations are queued, if not on the memory's own stream.
+    /// The stream for operations, unless it is the memory's own stream.
     stream: Option<Arc<dyn Stream>>,
     allocator: Option<Arc<dyn Allocator>>,
     status: AtomicStatus,
@@ -85,8 +84,8 @@ impl Array {
     /// Returns the array that `layout` describes in `memory`.
     ///
     /// # Errors
-    /// `InvalidArgument` if an element lies outside the memory or is not aligned, if the
-    /// item sizes differ, or if the stream is of another device.
+    /// `InvalidArgument` if an element is outside the memory or misaligned, if the item sizes differ, or if the stream
+    /// belongs to another device.
     pub fn from_memory(
         memory: Arc<DeviceMemory>,
         layout: Layout,
@@ -115,7 +114,7 @@ impl Array {
         Array { memory, layout, dtype, stream, allocator: None, status: AtomicStatus::new() }
     }
 
-    /// A view with a layout that names elements of this array only.
+    /// Returns a view with a layout that contains only elements of this array.
     fn with_layout(&self, layout: Layout) -> Array {
         self.same_memory(layout, self.dtype)
     }
@@ -126,8 +125,8 @@ impl Array {
         view
     }
 
-    /// Returns the same elements; results of operations on the new object, and of operations on
-    /// those, get their memory from `allocator`.
+    /// Returns the same elements with another allocator. Results of operations on the new object, and on those
+    /// results, get their memory from `allocator`.
     #[inline]
     pub fn with_allocator(mut self, allocator: Option<Arc<dyn Allocator>>) -> Array {
         self.allocator = allocator;
@@ -144,12 +143,12 @@ impl Array {
         self.memory.device()
     }
 
-    /// Returns the stream that operations of this array are queued on.
+    /// Returns the stream on which operations of this array are queued.
     pub fn stream(&self) -> &Arc<dyn Stream> {
         self.stream.as_ref().unwrap_or(self.memory.stream())
     }
 
-    /// Returns the memory that the elements lie in.
+    /// Returns the memory that contains the elements.
     pub fn memory(&self) -> &Arc<DeviceMemory> {
         &self.memory
     }
@@ -188,22 +187,22 @@ impl Array {
         self.layout.size()
     }
 
-    /// Returns the address of the element whose indices are all zero; 0 if the array has no memory.
+    /// Returns the address of the element whose indices are all zero; 0 for an array without memory.
     pub fn address(&self) -> u64 {
         match self.memory.address() {
             0 => 0,
-            // Only an array without elements can have an offset so large that this matters.
+            // The addition can only wrap for an array without elements.
             start => start.wrapping_add(self.layout.offset() as u64),
         }
     }
 
-    /// Returns the status of the last method of this object that may fail, or of the last function, as
-    /// [`Array::binary`], that it was an operand of.
+    /// Returns the status of the last fallible method of this object, or of the last function, such as
+    /// [`Array::binary`], with it as an operand.
     pub fn last_status(&self) -> Status {
         self.status.load()
     }
 
-    /// Makes a call of a method, and remembers its status: in every one that may fail, which a test looks for.
+    /// Calls `call`, and stores its status. Every fallible method does this, which a test checks.
     #[inline]
     fn during<T>(&self, call: impl FnOnce() -> Result<T>) -> Result<T> {
         self.status.during(call)
@@ -212,7 +211,7 @@ impl Array {
     /// Returns an array over the same elements whose operations are queued on another stream.
     ///
     /// # Errors
-    /// `InvalidArgument` if the stream is of another device.
+    /// `InvalidArgument` if the stream belongs to another device.
     pub fn on(&self, stream: &Arc<dyn Stream>) -> Result<Array> {
         self.during(|| {
             same_device(self.device(), stream.as_ref())?;
@@ -222,18 +221,18 @@ impl Array {
         })
     }
 
-    /// Returns the view that an index expression names.
+    /// Returns the view that an index expression selects.
     ///
     /// # Errors
-    /// As [`Layout::index`].
+    /// As for [`Layout::index`].
     pub fn index(&self, items: &[IndexItem]) -> Result<Array> {
         self.during(|| Ok(self.with_layout(self.layout.index(items)?)))
     }
 
-    /// Returns the elements before an index of the first axis, and those from it on, as views whose work is not
-    /// ordered with each other's: two streams use them at the same time, if no byte between the first and the last
-    /// element of one lies between those of the other. Work on this array and its other views is ordered with that on
-    /// both, and the memory is freed behind it.
+    /// Splits the array along its first axis into the elements before `index` and the others. Work on the two views is
+    /// not ordered with each other: two streams may use them concurrently, unless the byte ranges of the two views
+    /// overlap. Work on this array and its other views is ordered with work on both, and the memory is freed after all
+    /// of it.
     ///
     /// # Errors
     /// `InvalidArgument` for an array without axes; `IndexOutOfRange` if there are fewer elements along the axis.
@@ -264,7 +263,7 @@ impl Array {
         })
     }
 
-    /// Returns the view with its axes in the order given; reversed without one.
+    /// Returns the view with its axes in the given order; reversed if `None`.
     ///
     /// # Errors
     /// `InvalidArgument` unless `axes` names every axis once.
@@ -278,7 +277,7 @@ impl Array {
         })
     }
 
-    /// Returns the elements under another shape: a view where the strides allow it, else a copy.
+    /// Returns the elements with another shape: a view if the strides allow it, else a copy.
     /// One extent may be -1.
     ///
     /// # Errors
@@ -308,12 +307,12 @@ impl Array {
         self.during(|| Ok(self.with_layout(self.layout.broadcast_to(shape)?)))
     }
 
-    /// Returns the same bytes as elements of another type. A bool of any byte but 0 is true; operations that only move
-    /// elements keep its byte, and copies to the host of [`DeviceArray`] make it 1.
+    /// Returns the same bytes as elements of another type. A bool with any byte except 0 is true. Operations that only
+    /// move elements keep its byte; copies of a [`DeviceArray`] to the host make it 1.
     ///
     /// # Errors
-    /// `InvalidArgument` if the bytes of the fastest axis are no whole number of the new
-    /// elements, or not aligned for them.
+    /// `InvalidArgument` if the bytes of the fastest axis are not a multiple of the new element size, or are
+    /// misaligned for the new type.
     pub fn view(&self, dtype: DType) -> Result<Array> {
         self.during(|| {
             let layout = self.layout.with_itemsize(dtype.size())?;
@@ -323,10 +322,10 @@ impl Array {
         })
     }
 
-    /// Returns the view of a part of each element: `dtype`, from byte `offset` of the element.
+    /// Returns the view of a part of each element: a `dtype` that starts at byte `offset` of the element.
     ///
     /// # Errors
-    /// `InvalidArgument` if the part does not lie inside the element, or is not aligned.
+    /// `InvalidArgument` if the part is not inside the element, or is misaligned.
     pub fn field(&self, offset: usize, dtype: DType) -> Result<Array> {
         self.during(|| {
             let layout = self.layout.part(offset, dtype.size())?;
@@ -336,7 +335,7 @@ impl Array {
         })
     }
 
-    /// Returns the real parts of a complex array as a view; the array itself where it is real.
+    /// Returns the real parts of a complex array as a view; the array itself if it is real.
     pub fn real_view(&self) -> Array {
         self.component(0)
     }
@@ -361,7 +360,7 @@ impl Array {
         let dtype = self.dtype.real();
         match self.layout.part(index * dtype.size(), dtype.size()) {
             Ok(layout) => self.same_memory(layout, dtype),
-            // A component always lies inside its element.
+            // A component is always inside its element.
             Err(_) => self.clone(),
         }
     }

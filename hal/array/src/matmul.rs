@@ -1,4 +1,4 @@
-//! Products of matrices.
+//! Matrix products.
 
 use super::Array;
 use super::promote::check_same_kind;
@@ -11,14 +11,13 @@ use hal::operation::{MatrixProduct, Operation, Shape, Strides};
 use smallvec::SmallVec;
 
 impl Array {
-    /// Returns the product of matrices, computed in `compute`: the sums of the products of rows of
-    /// this array and columns of the other, by numpy's rules. The last two axes are those of the
-    /// matrices; the axes before them are broadcast. An array of one axis is a row on the left, a
-    /// column on the right, and the result lacks that axis.
+    /// Returns the matrix product of this array and `other` by numpy's rules, computed in `compute`.
+    /// The last two axes are the axes of the matrices; the axes before them are broadcast. A
+    /// one-dimensional array is a row on the left or a column on the right, and the result lacks that
+    /// axis.
     ///
-    /// Products of a row or a column are reductions, with the precision of reductions. Of others the
-    /// terms of a sum are added one after the other within blocks of them, as the libraries of linear
-    /// algebra do.
+    /// Products with a row or a column are reductions, and as precise. In all others, the terms of a
+    /// sum are added sequentially within blocks, as linear algebra libraries do.
     ///
     /// # Errors
     /// `InvalidArgument` for an array without axes, rows and columns of different lengths, axes that
@@ -32,12 +31,12 @@ impl Array {
         })
     }
 
-    /// Stores in `output`, on its stream, what [`Array::matmul`] returns.
+    /// Like [`Array::matmul`], but stores the product in `output`, on its stream.
     ///
     /// # Errors
-    /// Those of [`Array::matmul`]; `InvalidArgument` unless `output` has the shape of the result, is
-    /// on this array's device and names each of its elements once; `InvalidType` if `compute` does
-    /// not fit its type within their kind.
+    /// As for [`Array::matmul`]; `InvalidArgument` unless `output` has the shape of the result, is on
+    /// this array's device and does not repeat elements; `InvalidType` if `compute` does not convert
+    /// to its type within its kind.
     pub fn matmul_into(&self, other: &Array, compute: DType, output: &Array) -> Result<()> {
         self.during(|| {
             let factors = Factors::new(self, other, compute)?;
@@ -52,7 +51,7 @@ impl Array {
     }
 }
 
-/// The factors of a product, as views over the axes of the result and, last, of the terms.
+/// The factors of a product, as views over the axes of the result followed by the axis of the terms.
 struct Factors {
     left: Array,
     right: Array,
@@ -96,11 +95,11 @@ impl Factors {
         Ok(Factors { left, right, result, are_matrices })
     }
 
-    /// Queues the product; all has been checked.
+    /// Queues the product after all checks.
     fn queue(&self, compute: DType, output: &Array) -> Result<()> {
         let Factors { left, right, .. } = self;
         match left.shape() {
-            // Each element of a matrix is in as many products as the other has rows or columns.
+            // Each element of a matrix is used as often as the other matrix has rows or columns.
             [batch @ .., rows @ (2..), columns @ (2..), terms @ (1..)] if self.are_matrices => {
                 if output.size() == 0 {
                     return Ok(());
@@ -126,7 +125,8 @@ impl Factors {
     }
 }
 
-/// The strides of the axes before the last three, then those of two axes counted from the end.
+/// Returns the strides of the axes before the last three, then the strides of two axes counted from
+/// the end.
 fn picked(array: &Array, axes: [usize; 2]) -> Strides {
     let strides = array.strides();
     let count = strides.len();

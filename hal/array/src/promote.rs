@@ -1,4 +1,4 @@
-//! The types that an operation works in, decided from its arguments.
+//! Types of operations, determined from their arguments.
 
 use super::Array;
 use hal::dtype::{DType, Kind};
@@ -7,10 +7,10 @@ use hal::scalar::Scalar;
 use hal::{Complex, ErrorKind, Status};
 use std::fmt;
 
-/// A number without a size, as programs write it: it takes the size of the array that it
-/// meets (numpy's rule since 2.0).
+/// A number without a size, as programs write it. It takes the type of the array that it is combined with (numpy's
+/// rule since 2.0).
 ///
-/// A number takes the array's type, unless only another kind holds it:
+/// A number takes the array's type, unless the number needs another kind:
 ///
 /// ```
 /// use gpuarray::{Array, DType, DeviceArray, Number, function::BinaryFunction};
@@ -32,8 +32,8 @@ pub enum Number {
     Bool(bool),
     /// A whole number.
     Integer(i128),
-    /// A whole number beyond those, as the nearest float: an infinity stands for one beyond
-    /// all finite floats.
+    /// A whole number outside the range of `i128`, as the nearest float. Infinity represents a number larger than all
+    /// finite floats.
     Huge(f64),
     /// A number with a fraction.
     Float(f64),
@@ -68,8 +68,7 @@ impl Number {
     /// Returns the number as an element of `dtype`.
     ///
     /// # Errors
-    /// `Overflow` for a whole number outside an integer type, and for one beyond all finite
-    /// floats; `InvalidType` for a record,
+    /// `Overflow` for a whole number outside an integer type, or beyond all finite floats; `InvalidType` for a record,
     /// for a complex number and a real type, and for a fraction and an integer type.
     pub fn to_scalar(self, dtype: DType) -> Result<Scalar> {
         let refused = || {
@@ -114,7 +113,7 @@ impl Number {
         }
     }
 
-    /// Returns the type that the number has on its own, as in numpy.
+    /// Returns the type of the number on its own, as in numpy.
     pub fn default_dtype(self) -> DType {
         match self {
             Number::Bool(_) => DType::Bool,
@@ -126,7 +125,7 @@ impl Number {
     }
 }
 
-/// An argument of an operation: an array or a number, from Python's operators to the operation that a stream is given.
+/// An argument of an operation: an array, a typed scalar or an untyped number.
 ///
 /// A scalar keeps its type in an operation with an array; a number takes the array's:
 ///
@@ -146,9 +145,9 @@ impl Number {
 pub enum Argument<'a> {
     /// Elements of an array.
     Array(&'a Array),
-    /// A value with a type of its own.
+    /// A value with its own type.
     Scalar(Scalar),
-    /// A number that takes the type of the arrays that it meets.
+    /// A number that takes the type of the arrays that it is combined with.
     Number(Number),
 }
 
@@ -171,7 +170,7 @@ impl From<Number> for Argument<'_> {
 }
 
 impl Argument<'_> {
-    /// The type that the argument has of its own.
+    /// Returns the type of the argument; `None` for a number.
     pub(super) fn dtype(&self) -> Option<DType> {
         match self {
             Argument::Array(array) => Some(array.dtype()),
@@ -181,10 +180,10 @@ impl Argument<'_> {
     }
 }
 
-/// The common type of arguments, by numpy's rules.
+/// Returns the common type of arguments, by numpy's rules.
 ///
 /// # Errors
-/// `InvalidType` if they have none.
+/// `InvalidType` if no common type exists.
 pub(super) fn common_dtype(arguments: &[Argument<'_>]) -> Result<DType> {
     let mut common: Option<DType> = None;
     for dtype in arguments.iter().filter_map(Argument::dtype) {
@@ -206,8 +205,8 @@ pub(super) fn common_dtype(arguments: &[Argument<'_>]) -> Result<DType> {
     })
 }
 
-/// Refuses to store values of type `from` in an array of `to` where that loses more than
-/// precision (numpy's casting rule `same_kind`).
+/// Checks that storing values of type `from` in an array of `to` loses at most precision (numpy's casting rule
+/// `same_kind`).
 ///
 /// # Errors
 /// `InvalidType` that names both types.

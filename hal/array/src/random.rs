@@ -9,18 +9,18 @@ use hal::random::{Distribution, Generator};
 use smallvec::SmallVec;
 
 impl Array {
-    /// Sets the elements to random numbers that the states of a generator draw, and advances the
-    /// states. Element `e` in memory order is draw `e / count` of state `e % count`, where
-    /// `count` is [`Generator::count`]; see [`Random`] for the numbers of a draw. The work is
-    /// queued on this array's stream.
+    /// Sets the elements to random numbers drawn from the states of a generator, and advances the
+    /// states. Element `e` in memory order is draw `e / count` of state `e % count`, where `count` is
+    /// [`Generator::count`]; see [`Random`] for the numbers of a draw. The work is queued on this
+    /// array's stream.
     ///
-    /// `states` are 32-bit unsigned integers without gaps, [`Generator::state_words`] for each
-    /// state.
+    /// `states` is a contiguous array of 32-bit unsigned integers with [`Generator::state_words`]
+    /// elements per state.
     ///
     /// # Errors
-    /// `InvalidArgument` for other states, an array that names some elements twice, states that overlap
-    /// it, and parameters that no distribution has; `InvalidType` for an array of a dtype that the
-    /// distribution does not make.
+    /// `InvalidArgument` for other states, an array that repeats elements, states that overlap the
+    /// array, and invalid parameters of a distribution; `InvalidType` for a dtype that the distribution
+    /// does not support.
     pub fn fill_random(
         &self,
         generator: Generator,
@@ -53,11 +53,11 @@ impl Array {
     }
 
     /// Sets the elements to the random numbers of a seed, from the beginning of its sequence:
-    /// [`Distribution::HalfOpen`] in floating point, [`Distribution::Bits`] in 32-bit integers.
-    /// The work is queued on this array's stream.
+    /// [`Distribution::HalfOpen`] in floating point, [`Distribution::Bits`] in 32-bit integers. The work
+    /// is queued on this array's stream.
     ///
     /// # Errors
-    /// `InvalidArgument` for an array that names some elements twice, `InvalidType` for another dtype or
+    /// `InvalidArgument` for an array that repeats elements; `InvalidType` for another dtype or
     /// distribution.
     pub fn fill_from_seed(&self, seed: u64, distribution: Distribution) -> Result<()> {
         self.during(|| self.draw(RandomSource::Seed(seed), distribution, None))
@@ -89,8 +89,8 @@ impl Array {
         }
         self.stream().wait_for_room();
         let _guard = AccessGuard::acquire(self.stream(), &uses)?;
-        // SAFETY: the output has no gaps, the states are as many as the generator's, both lie in
-        // their memories and are disjoint, and the guard has ordered this work.
+        // SAFETY: the output is contiguous, the number of states is the generator's, both are inside
+        // their memory and are disjoint, and the guard has ordered this work.
         unsafe { self.stream().execute(&operation) }
     }
 }

@@ -11,26 +11,26 @@ use hal::memory::{Access, AccessGuard, Use};
 use hal::operation::{Description, Epilogue, Indexed, Mapped, Operation, Reduce, Shape, Strides};
 use smallvec::{SmallVec, smallvec};
 
-/// What a reduction combines: the array's elements, or what is made of them and of another array.
+/// The values that a reduction combines, made from the array's elements and possibly another array.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Combined<'a> {
     Elements,
     /// Products with the elements of an array of the same shape.
     Products(&'a Array),
-    /// Squares of the distances from the mean.
+    /// Squared distances from the mean.
     SquaredDeviations,
-    /// Indices along the one reduced axis of the first elements that the reduction returns.
+    /// Indices, along the one reduced axis, of the first elements equal to the reduction.
     Positions,
 }
 
 impl Array {
-    /// Combines the elements along `axes` (all axes without it) in the type `compute`, into
-    /// a new array without those axes, or with extent 1 there if `keep_axes`.
+    /// Combines the elements along `axes` (all axes if `None`) in the type `compute`. Returns a new array
+    /// without those axes, or with extent 1 there if `keep_axes`.
     ///
     /// # Errors
-    /// `IndexOutOfRange` or `InvalidArgument` for axes that do not exist or repeat;
-    /// `InvalidArgument` for the minimum or maximum of no elements; `InvalidType` where the
-    /// reduction is not defined for `compute`; `OutOfMemory`.
+    /// `IndexOutOfRange` or `InvalidArgument` for axes that do not exist or repeat; `InvalidArgument` for the
+    /// minimum or maximum of no elements; `InvalidType` if the reduction is not defined for `compute`;
+    /// `OutOfMemory`.
     pub fn reduce(
         &self,
         reduction: Reduction,
@@ -49,9 +49,8 @@ impl Array {
         })
     }
 
-    /// Returns the indices along `axis` of the first elements that `reduction` returns, the minimum or the
-    /// maximum along that axis, in a new array of `Int64` without the axis, or with extent 1
-    /// there if `keep_axes`. Of elements among which some are no numbers it is the first of these.
+    /// Returns the indices along `axis` of the first minimum or maximum, or of the first NaN, if any. The
+    /// result is a new array of `Int64` without the axis, or with extent 1 there if `keep_axes`.
     ///
     /// # Errors
     /// `IndexOutOfRange` for an axis that does not exist; `InvalidArgument` for another reduction, and for an
@@ -75,12 +74,12 @@ impl Array {
         })
     }
 
-    /// Stores in `output`, on its stream, what [`Array::reduce`] returns.
+    /// Like [`Array::reduce`], but stores the values in `output`, on its stream.
     ///
     /// # Errors
-    /// Those of [`Array::reduce`]; `InvalidArgument` unless `output` has the shape of the result, is
-    /// on this array's device and names each of its elements once; `InvalidType` if the result's
-    /// type does not fit that of `output` within its kind.
+    /// As for [`Array::reduce`]; `InvalidArgument` unless `output` has the shape of the result, is on this
+    /// array's device and does not repeat elements; `InvalidType` if the result's type does not convert to
+    /// the type of `output` within its kind.
     pub fn reduce_into(
         &self,
         reduction: Reduction,
@@ -104,8 +103,7 @@ impl Array {
         })
     }
 
-    /// Queues a reduction of this array's elements, or of what is made of them. The axes of `output` are the
-    /// ones that are kept, or all. All has been checked.
+    /// Queues a reduction after all checks. The axes of `output` are either the kept axes or all axes.
     pub(super) fn queue_reduction(
         &self,
         how: (Reduction, DType),
@@ -116,7 +114,7 @@ impl Array {
         self.queue_reduction_with(Epilogue::Identity, how, reduced, combined, output)
     }
 
-    /// As [`Array::queue_reduction`], and stores what the epilogue makes of the values.
+    /// Like [`Array::queue_reduction`], and applies an epilogue to the values before they are stored.
     pub(super) fn queue_reduction_with(
         &self,
         epilogue: Epilogue,
@@ -159,8 +157,8 @@ impl Array {
         output.queue(Operation::seal(&mut Description::Reduce(reduce))?, &inputs)
     }
 
-    /// Returns the extents of a reduction, and the strides and the move of the output and of each
-    /// input, simplified.
+    /// Returns the simplified extents of a reduction, and the strides and offsets of the output and of each
+    /// input.
     fn reduction_axes(
         &self,
         reduced: &[bool],
@@ -179,18 +177,18 @@ impl Array {
         strides.push(reduced.iter().map(|&is_reduced| stride(is_reduced)).collect());
         strides.extend(inputs.iter().map(|array| Strides::from_slice(array.strides())));
         if let Combined::Positions = combined {
-            // Positions count from the first element: the axis is not walked backwards.
+            // Positions count from the first element, so the axis must not be reversed.
             strides.push(reduced.iter().map(|&is_reduced| isize::from(is_reduced)).collect());
         }
         let (shape, moved) = simplify(self.shape(), &mut strides);
         (shape, strides, moved)
     }
 
-    /// Stores the elements in `output`, on its stream.
+    /// Copies the elements to `output`, on its stream.
     ///
     /// # Errors
-    /// `InvalidArgument` unless `output` has the same shape, is on the same device and names each of
-    /// its elements once; `InvalidType` if the elements do not fit its type within their kind.
+    /// `InvalidArgument` unless `output` has the same shape, is on the same device and does not repeat
+    /// elements; `InvalidType` if the elements do not convert to its type within its kind.
     pub fn copy_into(&self, output: &Array) -> Result<()> {
         self.during(|| {
             check_same_kind(self.dtype, output.dtype)?;
@@ -199,7 +197,7 @@ impl Array {
         })
     }
 
-    /// Refuses to receive a result of `shape` that is computed from `input`.
+    /// Checks that this array can receive a result of `shape` that is computed from `input`.
     pub(super) fn check_receives(&self, shape: &[usize], input: &Array) -> Result<()> {
         self.check_same_device(input)?;
         if self.shape() != shape {
@@ -219,7 +217,7 @@ impl Array {
     /// array without axes.
     ///
     /// # Errors
-    /// `InvalidArgument` unless the shapes are the same and the device too; `OutOfMemory`.
+    /// `InvalidArgument` unless both arrays have the same shape and device; `OutOfMemory`.
     pub fn dot(&self, other: &Array, compute: DType) -> Result<Array> {
         self.during(|| {
             check_numeric(self.dtype, compute)?;
@@ -243,12 +241,11 @@ impl Array {
         })
     }
 
-    /// Combines the elements that `subset`, a one-dimensional array of integers, names in
-    /// this array read as one-dimensional, into an array without axes. An index outside the
-    /// array names zero.
+    /// Combines the elements at `subset`, a one-dimensional array of integer indices, into an array without
+    /// axes. This array is read as one-dimensional. An index outside the array reads zero.
     ///
     /// # Errors
-    /// Those of [`Array::reduce`] and [`Array::take`].
+    /// As for [`Array::reduce`] and [`Array::take`].
     pub fn reduce_subset(
         &self,
         reduction: Reduction,
@@ -294,7 +291,7 @@ impl Array {
         Ok(reduced)
     }
 
-    /// The shape without the reduced axes, or with extent 1 there.
+    /// Returns the shape without the reduced axes, or with extent 1 there.
     pub(super) fn shape_without(&self, reduced: &[bool], keep_axes: bool) -> Shape {
         let axes = reduced.iter().zip(self.shape());
         axes.filter(|(is_reduced, _)| keep_axes || !**is_reduced)
@@ -302,7 +299,7 @@ impl Array {
             .collect()
     }
 
-    /// The number of elements that are combined into one.
+    /// Returns the number of elements that are combined into one.
     pub(super) fn combined(&self, axes: Option<&[isize]>) -> Result<usize> {
         let reduced = self.reduced_axes(axes)?;
         Ok(reduced
@@ -336,7 +333,7 @@ impl Array {
         self.new_array(layout, dtype)
     }
 
-    /// Queues an operation that reads `inputs` and writes this array; all has been checked.
+    /// Queues an operation that reads `inputs` and writes this array, after all checks.
     pub(super) fn queue(&self, operation: &Operation, inputs: &[&Array]) -> Result<()> {
         self.check_new(inputs.iter().copied())?;
         let mut uses: SmallVec<[Use<'_>; 5]> = SmallVec::new();
@@ -344,8 +341,8 @@ impl Array {
         uses.extend(inputs.iter().map(|array| (&array.memory, Access::Read)));
         self.stream().wait_for_room();
         let _guard = AccessGuard::acquire(self.stream(), &uses)?;
-        // SAFETY: the callers in this module build operations from layouts that lie inside
-        // their memories, with outputs apart from the inputs; the guard orders the work.
+        // SAFETY: the callers in this module build operations from layouts that are inside their memory, with
+        // outputs that do not overlap the inputs; the guard orders the work.
         unsafe { self.stream().execute(operation) }
     }
 }
@@ -363,8 +360,8 @@ pub(super) fn check_numeric(dtype: DType, compute: DType) -> Result<()> {
 }
 
 impl Array {
-    /// This array seen through an array of indices along `axis`: the iteration has this
-    /// array's axes, with `axis` replaced by those of `indices`.
+    /// Describes this array indexed along `axis`. The iteration has this array's axes, with `axis` replaced
+    /// by the axes of `indices`.
     pub(super) fn indexed(&self, indices: &Array, axis: usize) -> Result<Indexed> {
         self.check_same_device(indices)?;
         if !indices.dtype.is_integer() {

@@ -1,4 +1,4 @@
-//! Which function with which arguments carries out what a program asked for.
+//! Selection of the function, arguments and computing type for a requested operation.
 
 use super::promote::{Argument, Number, common_dtype};
 use hal::dtype::{DType, Kind};
@@ -7,7 +7,7 @@ use hal::function::{BinaryFunction, Compute, Function, UnaryFunction};
 use hal::scalar::Scalar;
 use smallvec::SmallVec;
 
-/// The function and the computing type of a selection.
+/// Returns the function and the computing type of a selection.
 pub(super) fn selection(
     then: Argument<'_>,
     otherwise: Argument<'_>,
@@ -17,8 +17,8 @@ pub(super) fn selection(
     Ok((if positive { Function::SelectPositive } else { Function::Select }, compute))
 }
 
-/// True if integers are computed in a floating-point type that holds them, and not in one that holds their
-/// common type: by numpy's rule this may be narrower.
+/// Returns true if integer arguments are computed in the promotion of their floating-point types. By
+/// numpy's rule, this may be narrower than the floating-point type of their common type.
 const fn has_fractions(function: BinaryFunction) -> bool {
     matches!(function.properties().compute, Compute::Inexact)
 }
@@ -26,15 +26,15 @@ const fn has_fractions(function: BinaryFunction) -> bool {
 /// A function, its arguments and the type that it computes in.
 pub(super) type Resolved<'a> = (Function, SmallVec<[Argument<'a>; 2]>, DType);
 
-/// The function, its arguments and the computing type of a binary operation; common powers
-/// become the cheaper function that has the same value.
+/// Returns the function, the arguments and the computing type of a binary operation. Common powers become
+/// a cheaper function with the same value.
 pub(super) fn resolve<'a>(
     function: BinaryFunction,
     left: Argument<'a>,
     right: Argument<'a>,
 ) -> Result<Resolved<'a>> {
     let common = match function {
-        // A whole exponent has no say in the type of the value, as in numpy.
+        // As in numpy, a whole exponent does not affect the type of the value.
         BinaryFunction::Ldexp if is_whole(right) => common_dtype(&[left])?,
         _ => {
             let common = common_dtype(&[left, right])?;
@@ -54,7 +54,7 @@ pub(super) fn resolve<'a>(
             return Ok(resolved);
         }
     }
-    // Of truth values they are the same, and these make 1 of each byte but 0.
+    // The functions are equal for truth values, and these normalise each nonzero byte to 1.
     let function = match function {
         BinaryFunction::Fmin if common == DType::Bool => BinaryFunction::Minimum,
         BinaryFunction::Fmax if common == DType::Bool => BinaryFunction::Maximum,
@@ -75,7 +75,7 @@ pub(super) fn resolve<'a>(
     Ok((Function::Binary(function), SmallVec::from_slice(&[left, right]), compute))
 }
 
-/// True for an argument of whole numbers or truth values.
+/// Returns true for an argument of whole numbers or truth values.
 fn is_whole(argument: Argument<'_>) -> bool {
     match argument {
         Argument::Number(number) => matches!(number, Number::Bool(_) | Number::Integer(_)),
@@ -96,7 +96,7 @@ fn resolve_power<'a>(left: Argument<'a>, exponent: Scalar, compute: DType) -> Re
     let is_bool = matches!(left, Argument::Array(array) if array.dtype == DType::Bool);
     match value {
         1.0 if is_real => unary(UnaryFunction::Copy),
-        // 0 and 1 are their own powers.
+        // 0 and 1 equal their own powers.
         1.0.. if is_real && is_bool => unary(UnaryFunction::Copy),
         0.5 if is_real && compute.is_inexact() => unary(UnaryFunction::Sqrt),
         2.0 if is_real => Ok((
@@ -112,8 +112,8 @@ fn resolve_power<'a>(left: Argument<'a>, exponent: Scalar, compute: DType) -> Re
     }
 }
 
-/// A comparison of whole numbers of a signed type with those of `UInt64`: their common type,
-/// `Float64`, would take neighbours above 2^53 for equal.
+/// Resolves a comparison of signed integers with `UInt64`. Their common type, `Float64`, cannot
+/// distinguish neighbours above 2^53.
 fn resolve_mixed<'a>(
     function: BinaryFunction,
     left: Argument<'a>,
@@ -131,15 +131,15 @@ fn resolve_mixed<'a>(
     Some((Function::CompareMixed(function), SmallVec::from_slice(&arguments), DType::Int64))
 }
 
-/// A comparison of integers. A whole number that the array's type cannot hold has an answer, though
-/// arithmetic with it has none: that of an infinity of the same sign.
+/// Resolves a comparison of integers. A whole number outside the array's type is an error in arithmetic,
+/// but has a well-defined order: it compares like an infinity of the same sign.
 fn resolve_whole<'a>(
     function: BinaryFunction,
     left: Argument<'a>,
     right: Argument<'a>,
     common: DType,
 ) -> Option<Resolved<'a>> {
-    // With truth values the common type is the number's own, and it has to fit (numpy's rule).
+    // With truth values, the common type is the number's own, and the number has to fit (numpy's rule).
     let is_typed = |argument: &Argument<'a>| argument.dtype().is_none_or(DType::is_integer);
     if !common.is_integer() || ![left, right].iter().all(is_typed) {
         return None;

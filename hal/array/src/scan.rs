@@ -13,8 +13,8 @@ impl Array {
     /// Returns running values along an axis, in a new array of type `compute`.
     ///
     /// # Errors
-    /// `IndexOutOfRange` for an axis that does not exist; `InvalidType` where the reduction
-    /// has no running form or is not defined for the type; `InvalidArgument` for an exclusive
+    /// `IndexOutOfRange` for an axis that does not exist; `InvalidType` if the reduction does not
+    /// have a running form or is not defined for the type; `InvalidArgument` for an exclusive
     /// minimum or maximum without `initial`; `OutOfMemory`.
     pub fn scan(
         &self,
@@ -33,11 +33,11 @@ impl Array {
         })
     }
 
-    /// Stores in `output`, on its stream, what [`Array::scan`] returns; this array may be the
-    /// output.
+    /// Like [`Array::scan`], but stores the values in `output`, on its stream. This array may be
+    /// the output.
     ///
     /// # Errors
-    /// Those of [`Array::scan`] and [`Array::copy_into`].
+    /// As for [`Array::scan`] and [`Array::copy_into`].
     pub fn scan_into(
         &self,
         reduction: Reduction,
@@ -73,7 +73,7 @@ impl Array {
         self.layout.normalize_axis(axis)
     }
 
-    /// Queues a scan; all has been checked.
+    /// Queues a scan after all checks.
     fn queue_scan(
         &self,
         (reduction, compute): (Reduction, DType),
@@ -99,7 +99,7 @@ impl Array {
     }
 }
 
-/// What a scan starts with.
+/// Returns the start value of a scan.
 fn initial_value(
     reduction: Reduction,
     compute: DType,

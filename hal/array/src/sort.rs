@@ -9,11 +9,11 @@ use hal::operation::{Operation, Shape, Sort, Strides};
 use smallvec::SmallVec;
 
 impl Array {
-    /// Returns the elements in ascending order along an axis, in a new array. Equal elements keep
-    /// their order; NaN is last.
+    /// Returns the elements in ascending order along an axis, in a new array. The sort is stable;
+    /// NaN is last.
     ///
-    /// Complex numbers are ordered by their real parts, then by their imaginary ones; of those with
-    /// NaN the ones whose real part is a number come first.
+    /// Complex numbers are ordered by their real parts, then by their imaginary parts. Among those
+    /// with a NaN, the ones whose real part is a number come first.
     ///
     /// # Errors
     /// `IndexOutOfRange` for an axis that does not exist; `InvalidType` for records; `OutOfMemory`.
@@ -21,11 +21,11 @@ impl Array {
         self.sorted(axis, false)
     }
 
-    /// Returns the indices along an axis that sort it as [`Array::sort`] does, in a new array of
+    /// Returns the indices that sort an axis, in the order of [`Array::sort`], in a new array of
     /// dtype int64.
     ///
     /// # Errors
-    /// Those of [`Array::sort`].
+    /// As for [`Array::sort`].
     pub fn argsort(&self, axis: isize) -> Result<Array> {
         self.sorted(axis, true)
     }
@@ -37,12 +37,12 @@ impl Array {
             let mut order: SmallVec<[usize; 4]> =
                 (0..self.ndim()).filter(|&it| it != axis).collect();
             order.push(axis);
-            // What is moved to the end comes back from there.
+            // The inverse of the permutation that moves the axis to the end.
             let mut back: SmallVec<[usize; 4]> = (0..last).collect();
             back.insert(axis, last);
             let mut input = self.transpose(Some(&order))?.in_c_order()?;
             if self.dtype == DType::Bool && !indices {
-                // Truth values are sorted by their bytes, which may be others than 0 and 1.
+                // Truth values are sorted by their bytes, which may differ from 0 and 1.
                 let zero = Number::Bool(false).into();
                 input = Array::binary(BinaryFunction::NotEqual, (&input).into(), zero)?;
             }

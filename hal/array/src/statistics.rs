@@ -9,8 +9,8 @@ use hal::error::{Error, Result};
 use hal::function::{BinaryFunction, Reduction, UnaryFunction};
 use hal::operation::Epilogue;
 
-/// The type that a mean of elements of `input` is computed in, and that of the result, by numpy's
-/// rule: integers and truth values in `Float64`, numbers of 16 bits in `Float32`.
+/// Returns the types in which a mean of elements of `input` is computed and returned. By numpy's rule, integers and
+/// truth values use `Float64`; 16-bit floats are computed in `Float32`.
 fn mean_types(input: DType, dtype: Option<DType>) -> (DType, DType) {
     match (dtype, input.is_inexact()) {
         (Some(dtype), _) => (dtype.working(), dtype),
@@ -20,12 +20,12 @@ fn mean_types(input: DType, dtype: Option<DType>) -> (DType, DType) {
 }
 
 impl Array {
-    /// Returns the mean of the elements along `axes` (all axes without it), in a new array without
-    /// those axes, or with extent 1 there if `keep_axes`. The result has the type `dtype`; without
-    /// one, that of the array if it is inexact, else `Float64`. The mean of no elements is NaN.
+    /// Returns the mean of the elements along `axes` (all axes if `None`), in a new array without those axes, or with
+    /// extent 1 there if `keep_axes`. The result has the type `dtype`. If `dtype` is `None`, it is the array's type if
+    /// inexact, else `Float64`. The mean of no elements is NaN.
     ///
     /// # Errors
-    /// Those of [`Array::reduce`] for a sum.
+    /// As for [`Array::reduce`] with a sum.
     pub fn mean(
         &self,
         dtype: Option<DType>,
@@ -43,12 +43,12 @@ impl Array {
         self.during(|| self.sum_with(quotient, compute, along, Combined::Elements, result))
     }
 
-    /// Returns the variance of the elements along `axes` (all axes without it): the sum of the
-    /// squared distances from their mean, divided by their number less `degrees`. Axes and types
-    /// are those of [`Array::mean`]; of complex numbers the variance is real. Without more than `degrees` elements the result is NaN or infinite.
+    /// Returns the variance of the elements along `axes` (all axes if `None`): the sum of the squared distances from
+    /// their mean, divided by their number minus `degrees`. Axes and types are handled as in [`Array::mean`]; the
+    /// variance of complex numbers is real. With at most `degrees` elements, the result is NaN or infinite.
     ///
     /// # Errors
-    /// Those of [`Array::mean`]; `InvalidType` if `dtype` is no inexact type.
+    /// As for [`Array::mean`]; `InvalidType` if `dtype` is not an inexact type.
     pub fn variance(
         &self,
         dtype: Option<DType>,
@@ -62,7 +62,7 @@ impl Array {
     /// Returns the square root of [`Array::variance`].
     ///
     /// # Errors
-    /// Those of [`Array::variance`].
+    /// As for [`Array::variance`].
     pub fn standard_deviation(
         &self,
         dtype: Option<DType>,
@@ -73,12 +73,11 @@ impl Array {
         self.deviation(Epilogue::RootOfQuotient, dtype, (axes, keep_axes), degrees)
     }
 
-    /// Returns the number of elements along `axes` (all axes without it) that are not zero, in a new
-    /// array of `Int64`. Elements that are no truth values are compared first, which needs a byte
-    /// each.
+    /// Returns the number of nonzero elements along `axes` (all axes if `None`), in a new array of `Int64`. Elements
+    /// other than truth values are first compared with zero, which needs one byte of memory per element.
     ///
     /// # Errors
-    /// Those of [`Array::reduce`] for a sum.
+    /// As for [`Array::reduce`] with a sum.
     pub fn count_nonzero(&self, axes: Option<&[isize]>, keep_axes: bool) -> Result<Array> {
         self.during(|| {
             if self.dtype == DType::Bool {
@@ -90,8 +89,8 @@ impl Array {
         })
     }
 
-    /// What an epilogue makes of the sum of the squares of the elements' deviations from their mean, and of
-    /// their number less `degrees`.
+    /// Returns an epilogue of the sum of squared deviations from the mean. The epilogue receives the number of elements
+    /// minus `degrees`.
     fn deviation(
         &self,
         epilogue: fn(f64) -> Epilogue,
@@ -126,7 +125,7 @@ impl Array {
         })
     }
 
-    /// What an epilogue makes of sums in `compute`, in a new array of `result`.
+    /// Returns sums in `compute` after an epilogue, in a new array of type `result`.
     fn sum_with(
         &self,
         epilogue: Epilogue,

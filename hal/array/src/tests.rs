@@ -1,8 +1,8 @@
-//! Tests of all methods of arrays, as their sources have them.
+//! Tests over all methods of arrays, found in their sources.
 
 use std::path::Path;
 
-/// A method, or a function of arrays, that may fail.
+/// A fallible method, or a fallible function of arrays.
 struct Method {
     /// Its file and name.
     place: String,
@@ -18,7 +18,7 @@ fn fallible_methods() -> Vec<Method> {
         .flat_map(|folder| std::fs::read_dir(folder).expect("a folder"))
         .map(|entry| entry.expect("a file").path())
         .filter(|path| path.extension().is_some_and(|it| it == "rs"))
-        // Layouts are no arrays.
+        // Layouts are not arrays.
         .filter(|path| !path.ends_with("tests.rs") && !path.ends_with("layout.rs"))
         .collect();
     files.sort();
@@ -49,11 +49,11 @@ fn fallible_methods() -> Vec<Method> {
     found
 }
 
-/// Methods of other types than arrays, whose failure no array is told of.
+/// Methods of types other than arrays, whose failures no array stores.
 const OTHERS: [&str; 2] = ["transfer.rs: is_done", "promote.rs: to_scalar"];
 
-/// The methods whose results the body returns, if it does nothing else that may fail: it converts them by what
-/// cannot.
+/// Returns the methods whose results the body returns, if nothing else in it may fail: conversions of the
+/// result are infallible.
 fn delegates<'a>(body: &'a str, all: &[Method]) -> Option<Vec<&'a str>> {
     let conversions = ["::from_untyped(", "::wrap("].map(|it| body.matches(it).count());
     if body.contains("Err(") || body.matches('?').count() > conversions.iter().sum() {
@@ -79,7 +79,7 @@ fn every_method_that_may_fail_notes_its_status() {
         ["self.during(|| ", "self.array.during(|| ", "self.array.array.during(|| ", "during(&"];
     let mut noting: Vec<&Method> =
         methods.iter().filter(|it| notes.iter().any(|note| it.body.contains(note))).collect();
-    // What returns the result of one that notes its status does so, too.
+    // A method that returns the result of a method that stores its status also stores it.
     loop {
         let is_noted = |name: &&str| noting.iter().any(|it| it.name == **name);
         let more = methods.iter().find(|method| {

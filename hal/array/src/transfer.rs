@@ -7,21 +7,21 @@ use hal::memory::{Access, AccessGuard, GraphObject};
 use hal::stream::{Direction, Transfer};
 
 impl Array {
-    /// Copies as many bytes as the array has elements for from host memory, in the memory
-    /// order of this array. With `wait` the call returns when they have arrived, else when
-    /// the copy is queued on the array's stream.
+    /// Copies bytes from host memory to all elements of the array, in this array's memory order.
+    /// With `wait`, the call returns after the bytes have arrived, else after the copy is queued on
+    /// the array's stream.
     ///
     /// # Errors
-    /// `InvalidArgument` if the array has gaps.
+    /// `InvalidArgument` if the array is not contiguous.
     ///
     /// # Safety
-    /// The bytes can be read, and stay so and unchanged until the copy has run.
+    /// The bytes can be read, and remain readable and unchanged until the copy has run.
     pub unsafe fn upload(&self, source: *const u8, wait: bool) -> Result<()> {
         // SAFETY: the caller's promise.
         unsafe { self.upload_from(source, wait, None) }
     }
 
-    /// Does what [`Array::upload`] documents. Where the copy is captured, its graphs keep `owner`.
+    /// Like [`Array::upload`]. If the copy is captured, its graphs keep `owner`.
     ///
     /// # Errors
     /// As for [`Array::upload`].
@@ -40,20 +40,20 @@ impl Array {
         })
     }
 
-    /// Copies the array's bytes to host memory, in the memory order of this array.
+    /// Copies the array's bytes to host memory, in this array's memory order.
     ///
     /// # Errors
-    /// `InvalidArgument` if the array has gaps.
+    /// `InvalidArgument` if the array is not contiguous.
     ///
     /// # Safety
-    /// The bytes can be written, stay so until the copy has run, and nobody else accesses
-    /// them until then.
+    /// The bytes can be written, and remain writable and are not accessed elsewhere until the copy
+    /// has run.
     pub unsafe fn download(&self, destination: *mut u8, wait: bool) -> Result<()> {
         // SAFETY: the caller's promise.
         unsafe { self.download_to(destination, wait, None) }
     }
 
-    /// Does what [`Array::download`] documents. Where the copy is captured, its graphs keep `owner`.
+    /// Like [`Array::download`]. If the copy is captured, its graphs keep `owner`.
     ///
     /// # Errors
     /// As for [`Array::download`].
@@ -103,8 +103,8 @@ impl Array {
         let _guard =
             AccessGuard::acquire_for_transfer(self.stream(), &[(&self.memory, access)], &transfer)?;
         owner.map_or(Ok(()), |owner| self.stream().keep_object(owner))?;
-        // SAFETY: the array's bytes are one block inside its memory, the guard orders the
-        // work, and the caller vouches for the host's bytes.
+        // SAFETY: the array's bytes are one block inside its memory, the guard orders the work, and
+        // the caller guarantees the validity of the host's bytes.
         unsafe { self.stream().transfer(&transfer) }
     }
 }

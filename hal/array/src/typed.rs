@@ -28,12 +28,11 @@ use std::sync::Arc;
 
 /// An array of `T` in device memory.
 ///
-/// Operations are queued on the array's stream and ordered with those of other arrays that
-/// share its memory, on whatever stream; only transfers to the host wait. Operations that
-/// write take `&mut self`. Views share the memory: what is written through one is seen
-/// through the others.
+/// Operations are queued on the array's stream. They are ordered with operations of other arrays that share its memory,
+/// on any stream; only transfers to the host wait. Operations that write take `&mut self`. Views share the memory:
+/// writes through one are visible through the others.
 ///
-/// Operators queue work, views share memory, and what returns numbers to the host waits:
+/// Operators queue work, views share memory, and methods that return numbers to the host wait:
 ///
 /// ```
 /// use gpuarray::{DeviceArray, s};
@@ -55,7 +54,7 @@ pub struct DeviceArray<T: Element> {
     element: PhantomData<T>,
 }
 
-/// A clone shares the memory, as an `Arc` does: what is written through one is seen through the other.
+/// A clone shares the memory, like a clone of an `Arc`: writes through one are visible through the other.
 /// [`DeviceArray::copy`] returns new memory.
 impl<T: Element> Clone for DeviceArray<T> {
     fn clone(&self) -> Self {
@@ -78,7 +77,7 @@ impl<T: Element> DeviceArray<T> {
     /// Returns the typed form of an array.
     ///
     /// # Errors
-    /// `InvalidType` if its dtype is another.
+    /// `InvalidType` if it has another dtype.
     pub fn from_untyped(array: Array) -> Result<Self> {
         if array.dtype() != T::DTYPE {
             return Err(Error::invalid_type(
@@ -119,13 +118,13 @@ impl<T: Element> DeviceArray<T> {
         self.array.device()
     }
 
-    /// Returns the stream that operations of this array are queued on.
+    /// Returns the stream on which operations of this array are queued.
     pub fn stream(&self) -> &Arc<dyn Stream> {
         self.array.stream()
     }
 
-    /// Returns the address of the first element, for kernels of other libraries. Work that uses it
-    /// must be ordered with this array's stream by the caller.
+    /// Returns the address of the first element, for kernels of other libraries. The caller must order such work with
+    /// this array's stream.
     pub fn as_device_pointer(&self) -> u64 {
         self.array.address()
     }
@@ -133,23 +132,23 @@ impl<T: Element> DeviceArray<T> {
     /// Returns an array over the same elements whose operations are queued on another stream.
     ///
     /// # Errors
-    /// `InvalidArgument` if the stream is of another device.
+    /// `InvalidArgument` if the stream belongs to another device.
     pub fn on(&self, stream: &Arc<dyn Stream>) -> Result<Self> {
         Ok(Self::wrap(self.array.on(stream)?))
     }
 
-    /// Returns the view that an index expression names: `a.index(&[(1..5).into(), 0.into()])`.
+    /// Returns the view that an index expression selects: `a.index(&[(1..5).into(), 0.into()])`.
     ///
     /// # Errors
-    /// As [`Layout::index`].
+    /// As for [`Layout::index`].
     pub fn index(&self, items: &[IndexItem]) -> Result<Self> {
         Ok(Self::wrap(self.array.index(items)?))
     }
 
-    /// Returns the elements before an index of the first axis, and those from it on, as views that two streams use
-    /// at the same time. Work on this array and its other views, and freeing the memory, is ordered with that on
-    /// both. Views of parts whose bytes lie between each other's, as those of a transposed array, are ordered with each
-    /// other, too.
+    /// Splits the array along its first axis into the elements before `index` and the others, as views that two streams
+    /// can use concurrently. Work on this array and its other views, and freeing the memory, is ordered with work on
+    /// both. If the byte ranges of the two views overlap, as for a transposed array, work on them is also ordered with
+    /// each other.
     ///
     /// ```
     /// use gpuarray::{DeviceArray, StreamOptions};
@@ -169,13 +168,13 @@ impl<T: Element> DeviceArray<T> {
     /// ```
     ///
     /// # Errors
-    /// Those of [`Array::split_at`].
+    /// As for [`Array::split_at`].
     pub fn split_at_mut(&mut self, index: usize) -> Result<(Self, Self)> {
         let (head, tail) = self.array.split_at(index)?;
         Ok((Self::wrap(head), Self::wrap(tail)))
     }
 
-    /// Returns the view with its axes in the order given; reversed without one.
+    /// Returns the view with its axes in the given order; reversed if `None`.
     ///
     /// # Errors
     /// `InvalidArgument` unless `axes` names every axis once.
@@ -183,7 +182,7 @@ impl<T: Element> DeviceArray<T> {
         Ok(Self::wrap(self.array.transpose(axes)?))
     }
 
-    /// Returns the elements under another shape: a view where the strides allow it, else a copy.
+    /// Returns the elements with another shape: a view if the strides allow it, else a copy.
     ///
     /// # Errors
     /// `InvalidArgument` if the number of elements differs.
@@ -199,7 +198,7 @@ impl<T: Element> DeviceArray<T> {
         Ok(Self::wrap(self.array.broadcast_to(shape)?))
     }
 
-    /// Returns a copy without gaps.
+    /// Returns a contiguous copy.
     ///
     /// # Errors
     /// `OutOfMemory`.
@@ -221,12 +220,12 @@ impl<T: Element> DeviceArray<T> {
     /// Sets every element to `value`.
     ///
     /// # Errors
-    /// A failure of the driver.
+    /// The driver's.
     pub fn fill(&mut self, value: T) -> Result<()> {
         self.array.fill(Scalar::new(value))
     }
 
-    /// Sets the elements to those of `source`, broadcast.
+    /// Sets the elements from `source`, broadcast.
     ///
     /// # Errors
     /// `InvalidArgument` if the shapes do not fit.
@@ -255,7 +254,7 @@ impl<T: Element> DeviceArray<T> {
     /// Stores `self[i] = function(self[i], other[i])`, with `other` broadcast.
     ///
     /// # Errors
-    /// Those of [`DeviceArray::zip`].
+    /// As for [`DeviceArray::zip`].
     pub fn update<F: BinaryOf<T, Value = T>>(&mut self, _: F, other: &Self) -> Result<()> {
         self.array.set_binary(F::FUNCTION, (&self.array).into(), (&other.array).into())
     }
@@ -263,7 +262,7 @@ impl<T: Element> DeviceArray<T> {
     /// Stores `self[i] = function(self[i], value)`.
     ///
     /// # Errors
-    /// Those of [`DeviceArray::zip`].
+    /// As for [`DeviceArray::zip`].
     pub fn update_scalar<F: BinaryOf<T, Value = T>>(&mut self, _: F, value: T) -> Result<()> {
         self.array.set_binary(F::FUNCTION, (&self.array).into(), Scalar::new(value).into())
     }
@@ -285,7 +284,7 @@ impl<T: Element> DeviceArray<T> {
     /// those axes: `a.reduce(Sum, Some(&[0]))`.
     ///
     /// # Errors
-    /// Those of [`Array::reduce`].
+    /// As for [`Array::reduce`].
     pub fn reduce<F: ReductionOf<T>>(
         &self,
         _: F,
@@ -294,7 +293,7 @@ impl<T: Element> DeviceArray<T> {
         DeviceArray::from_untyped(self.array.reduce(F::REDUCTION, T::DTYPE, axes, false)?)
     }
 
-    /// Returns the sum of the products of corresponding elements. Waits for it.
+    /// Returns the sum of the products of corresponding elements, and waits for it.
     ///
     /// # Errors
     /// `InvalidArgument` unless the shapes are the same; a failure of queued work.
@@ -308,20 +307,20 @@ impl<T: Element> DeviceArray<T> {
     /// Computes the running values of a reduction along an axis, in a new array: `a.scan(Sum, 0)`.
     ///
     /// # Errors
-    /// Those of [`Array::scan`].
+    /// As for [`Array::scan`].
     pub fn scan<F: RunningOf<T>>(&self, _: F, axis: isize) -> Result<Self> {
         Self::from_untyped(self.array.scan(F::REDUCTION, T::DTYPE, axis, false, None)?)
     }
 
-    /// Returns the elements that `indices` names along an axis.
+    /// Returns the elements at `indices` along an axis.
     ///
     /// # Errors
-    /// Those of [`Array::take`].
+    /// As for [`Array::take`].
     pub fn take<I: Integer>(&self, indices: &DeviceArray<I>, axis: isize) -> Result<Self> {
         Self::from_untyped(self.array.take(&indices.array, axis)?)
     }
 
-    /// Returns the only element. Waits for it.
+    /// Returns the only element, and waits for it.
     ///
     /// # Errors
     /// `InvalidArgument` unless there is exactly one; a failure of queued work.
@@ -333,7 +332,7 @@ impl<T: Element> DeviceArray<T> {
         })
     }
 
-    /// Returns the status as [`Array::last_status`] does.
+    /// Returns the status of the last operation; see [`Array::last_status`].
     pub fn last_status(&self) -> Status {
         self.array.last_status()
     }

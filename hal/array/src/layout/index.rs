@@ -5,7 +5,7 @@ use hal::error::{Error, Result};
 use hal::operation::{Shape, Strides};
 use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 
-/// `start:stop:step` as Python writes it; `None` is what is left out.
+/// A slice `start:stop:step` as in Python; `None` is an omitted part.
 ///
 /// A slice that another language has parsed, here `[::-1]`:
 ///
@@ -24,9 +24,9 @@ use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToIncl
 pub struct SliceBounds {
     /// The first index; counts from the end if negative.
     pub start: Option<isize>,
-    /// The index behind the last; counts from the end if negative.
+    /// The index after the last one; counts from the end if negative.
     pub stop: Option<isize>,
-    /// The distance; 1 if left out, not zero.
+    /// The step; 1 if omitted, and never zero.
     pub step: Option<isize>,
 }
 
@@ -55,7 +55,7 @@ pub enum IndexItem {
     Slice(SliceBounds),
     /// A new axis of extent 1.
     NewAxis,
-    /// All axes that the other entries leave; at most once.
+    /// All axes without another entry; at most once.
     Ellipsis,
 }
 
@@ -77,12 +77,13 @@ impl From<RangeFull> for IndexItem {
     }
 }
 
-/// An index as the layout has it. One that does not fit lies outside every axis, and so does the largest `isize`.
+/// Conversion of an index to `isize`. A value that does not fit becomes the largest or smallest `isize`, which is
+/// outside every axis.
 trait Place: Copy {
     fn place(self) -> isize;
 }
 
-/// Indices and ranges of integer types. Those of `i32` are what literals without a type are.
+/// Indices and ranges of integer types, including `i32`, the type of untyped literals.
 macro_rules! indices {
     ($($index:ty),*) => {$(
         impl Place for $index {
@@ -120,12 +121,12 @@ macro_rules! indices {
 }
 indices!(i32, isize, usize);
 
-/// The index behind an inclusive end; none behind the last element, which is -1.
+/// Returns the index after an inclusive end; `None` for -1, the last element.
 fn behind(end: impl Place) -> Option<isize> {
     Some(end.place()).filter(|it| *it != -1).map(|it| it.saturating_add(1))
 }
 
-/// Returns the entries of an index expression: indices, ranges with a step behind `;` where it is not 1, and
+/// Returns the entries of an index expression: indices, ranges with an optional step after `;`, and
 /// [`IndexItem`]s.
 ///
 /// ```
@@ -136,7 +137,7 @@ fn behind(end: impl Place) -> Option<isize> {
 /// assert_eq!(s![2..8;3], [SliceBounds { start: Some(2), stop: Some(8), step: Some(3) }.into()]);
 /// ```
 ///
-/// One index has no step:
+/// A single index does not take a step:
 ///
 /// ```compile_fail,E0277
 /// let items = gpuarray::s![3;2];
@@ -151,7 +152,7 @@ macro_rules! s {
 }
 
 impl SliceBounds {
-    /// Returns these with another step.
+    /// Returns the slice with another step.
     #[must_use]
     pub const fn step_by(self, step: isize) -> SliceBounds {
         SliceBounds { step: Some(step), ..self }
@@ -160,13 +161,13 @@ impl SliceBounds {
     /// Returns the first index, the number of indices and the step on an axis of `extent` elements.
     ///
     /// # Errors
-    /// `InvalidArgument` for a step of zero, `Overflow` for an extent that no array has.
+    /// `InvalidArgument` for a step of zero; `Overflow` for an extent larger than any array's.
     pub fn resolve(self, extent: usize) -> Result<(usize, usize, isize)> {
         let step = self.step.unwrap_or(1);
         if step == 0 {
             return Err(Error::invalid("slice", "slice step cannot be zero"));
         }
-        // Extents of arrays fit in isize, so the sums below do too, except for bounds far outside.
+        // Extents of arrays fit in isize, so the sums below fit, except for bounds far outside.
         let n = isize::try_from(extent).map_err(|_| {
             let what = format!("an axis of {extent} elements is larger than the address space");
             Error::overflow("slice", what)
@@ -191,7 +192,7 @@ impl SliceBounds {
 }
 
 impl Layout {
-    /// Returns the view that an index expression names; axes that it leaves out stay whole.
+    /// Returns the view that an index expression selects; omitted axes stay whole.
     ///
     /// # Errors
     /// `IndexOutOfRange` for too many entries, a second ellipsis, an index outside its axis or
@@ -211,7 +212,7 @@ impl Layout {
         let whole = self.ndim() - consumed;
         let mut shape = Shape::new();
         let mut strides = Strides::new();
-        // Strides of an empty array may be anything; then the sum is not used.
+        // Strides of an empty array may have any value, in which case the sum is not used.
         let mut offset = self.offset as isize;
         let mut axis = 0;
         let mut seen_ellipsis = false;
@@ -223,7 +224,7 @@ impl Layout {
                 }
                 IndexItem::Slice(bounds) => {
                     let (start, count, step) = bounds.resolve(self.shape[axis])?;
-                    // With one element or none the stride is never walked.
+                    // With at most one element, the stride is never walked.
                     let stride = self.strides[axis].saturating_mul(step);
                     let moved = self.strides[axis].wrapping_mul(start as isize);
                     offset = offset.wrapping_add(moved);
@@ -275,10 +276,10 @@ impl Layout {
         Ok(wrapped.wrapping_mul(self.strides[axis]))
     }
 
-    /// Returns the axis that `axis` names, which counts from the end if negative.
+    /// Returns the number of an axis, which counts from the end if `axis` is negative.
     ///
     /// # Errors
-    /// `IndexOutOfRange` if there is no such axis.
+    /// `IndexOutOfRange` if the axis does not exist.
     pub fn normalize_axis(&self, axis: isize) -> Result<usize> {
         normalize_axis(axis, self.ndim())
     }
@@ -320,10 +321,10 @@ impl Layout {
     }
 }
 
-/// Returns the axis that `axis` names among `ndim`, which counts from the end if negative.
+/// Returns the number of an axis among `ndim`, which counts from the end if `axis` is negative.
 ///
 /// # Errors
-/// `IndexOutOfRange` if there is no such axis.
+/// `IndexOutOfRange` if the axis does not exist.
 pub fn normalize_axis(axis: isize, ndim: usize) -> Result<usize> {
     let wrapped = if axis < 0 { axis.saturating_add(ndim as isize) } else { axis };
     usize::try_from(wrapped).ok().filter(|&a| a < ndim).ok_or_else(|| {

@@ -1,4 +1,4 @@
-//! Views of the same elements under another shape or element size.
+//! Views of the same elements with another shape or element size.
 
 use crate::layout::{Layout, Order, checked_size, shape_text};
 use hal::error::{Error, Result};
@@ -52,7 +52,7 @@ impl Layout {
         Ok(resolved)
     }
 
-    /// Returns the view under another shape of the same number of elements, read and laid out in
+    /// Returns the view with another shape of the same number of elements, read and laid out in
     /// `order`; `None` if only a copy can have that shape.
     ///
     /// # Errors
@@ -121,8 +121,8 @@ impl Layout {
         }
     }
 
-    /// Returns the view of the same bytes as elements of another size: the extent of the axis with
-    /// the smallest stride (the last such one) changes.
+    /// Returns a view of the same bytes as elements of another size. The extent of the axis with
+    /// the smallest stride (the last such axis) changes.
     ///
     /// # Errors
     /// `InvalidArgument` if the elements along that axis are not adjacent or do not fill
@@ -163,7 +163,7 @@ impl Layout {
         layout.shape[axis] = bytes / itemsize;
         layout.strides[axis] = itemsize as isize;
         layout.itemsize = itemsize;
-        // Axes of extent one never move, but numpy shows a stride that fits the new elements.
+        // Axes of extent one are never walked, but numpy shows a stride that fits the new elements.
         for other in 0..self.ndim() {
             if self.shape[other] == 1
                 && other != axis
@@ -175,11 +175,11 @@ impl Layout {
         Ok(layout)
     }
 
-    /// Returns the view of the parts at `offset` bytes inside each element, `itemsize` bytes large
-    /// (the real or imaginary parts of complex numbers, a field of a record).
+    /// Returns a view of a part of each element, `itemsize` bytes from `offset` bytes into the
+    /// element (the real or imaginary parts of complex numbers, a field of a record).
     ///
     /// # Errors
-    /// `InvalidArgument` if the part does not lie inside the element.
+    /// `InvalidArgument` if the part is not inside the element.
     pub fn part(&self, offset: usize, itemsize: usize) -> Result<Layout> {
         if offset.checked_add(itemsize).is_none_or(|end| end > self.itemsize) {
             return Err(Error::invalid(
@@ -190,21 +190,21 @@ impl Layout {
                 ),
             ));
         }
-        // Only the offset of an array without elements can be so large that this matters.
+        // The sum can only saturate for an array without elements.
         Ok(Layout { offset: self.offset.saturating_add(offset), itemsize, ..self.clone() })
     }
 }
 
 type Axes = SmallVec<[(usize, isize); 4]>;
 
-/// Splits and merges axes, given from the slowest to the fastest, so that the same elements
-/// follow in the same order; `None` where merging would need elements to move.
+/// Splits and merges axes, given from the slowest to the fastest, so that the same elements follow
+/// in the same order. Returns `None` if the elements would have to move.
 fn split(old: &[(usize, isize)], new: impl Iterator<Item = usize>) -> Option<SmallVec<[isize; 4]>> {
     let new: Shape = new.collect();
     let mut strides: SmallVec<[isize; 4]> = SmallVec::from_elem(0, new.len());
     let (mut i, mut j) = (0, 0);
     while i < old.len() {
-        // One group: the fewest old axes and new axes with the same number of elements.
+        // One group: the smallest sets of old and new axes with the same number of elements.
         let (old_start, new_start) = (i, j);
         let (mut from, mut to) = (old[i].0, *new.get(j)?);
         i += 1;
@@ -230,7 +230,7 @@ fn split(old: &[(usize, isize)], new: impl Iterator<Item = usize>) -> Option<Sma
             step = step.wrapping_mul(new[axis] as isize);
         }
     }
-    // What is left are axes of extent one.
+    // Only axes of extent one remain.
     let last = old.last().map_or(0, |axis| axis.1);
     strides[j..].fill(last);
     Some(strides)
@@ -302,9 +302,9 @@ pub fn broadcast_shapes(a: &[usize], b: &[usize]) -> Result<Shape> {
     Ok(shape)
 }
 
-/// Returns the layout of a result without gaps, its axes ordered in memory as those of the operands
-/// are (numpy's order "K"): an axis lies outside another unless every operand that moves along both
-/// has the smaller stride there; the C order wins where operands disagree.
+/// Returns the layout of a contiguous result, with its axes in the memory order of the operands
+/// (numpy's order "K"). Of two axes, the outer one has the larger stride in every operand that
+/// moves along both; where operands disagree, the C order is kept.
 ///
 /// # Errors
 /// `Overflow` if the result does not fit the address space.

@@ -1,4 +1,4 @@
-//! Layouts against a model that lists the address of every element.
+//! Checks layouts against a model that lists the address of every element.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -8,7 +8,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use std::collections::HashSet;
 
-/// The address of every element, the last axis fastest.
+/// Returns the address of every element, the last axis fastest.
 fn addresses(layout: &Layout) -> Vec<isize> {
     let mut all = vec![layout.offset() as isize];
     for (&extent, &stride) in layout.shape().iter().zip(layout.strides()) {
@@ -20,13 +20,13 @@ fn addresses(layout: &Layout) -> Vec<isize> {
     all
 }
 
-/// Every byte of every element.
+/// Returns every byte of every element.
 fn bytes(layout: &Layout) -> Vec<isize> {
     let size = layout.itemsize() as isize;
     addresses(layout).into_iter().flat_map(|address| address..address + size).collect()
 }
 
-/// Any small layout: negative strides, zero strides, overlapping elements, no elements.
+/// Generates small layouts: with negative strides, zero strides, overlapping elements, no elements.
 fn any_layout() -> impl Strategy<Value = Layout> {
     let axis = (prop_oneof![4 => 1usize..5, 1 => Just(0)], prop_oneof![-24isize..25, Just(0)]);
     (vec(axis, 0..4), 0usize..32, 1usize..9).prop_map(|(axes, extra, itemsize)| {
@@ -38,7 +38,7 @@ fn any_layout() -> impl Strategy<Value = Layout> {
     })
 }
 
-/// A layout as views make them: a dense one, sliced and with its axes in any order.
+/// Generates layouts like those of views: a contiguous one, sliced and with its axes in any order.
 fn view_layout() -> impl Strategy<Value = Layout> {
     (vec(1usize..6, 0..4), vec(any_slice(), 4), any::<bool>(), 1usize..9).prop_flat_map(
         |(shape, slices, fortran, itemsize)| {
@@ -63,7 +63,7 @@ fn any_slice() -> impl Strategy<Value = SliceBounds> {
     (bound(), bound(), step).prop_map(|(start, stop, step)| SliceBounds { start, stop, step })
 }
 
-/// The indices that Python's slice picks, by walking.
+/// Returns the indices that Python's slice selects, by walking.
 fn picked(bounds: SliceBounds, extent: usize) -> Vec<i128> {
     let (n, step) = (extent as i128, bounds.step.unwrap_or(1) as i128);
     let (low, high) = if step > 0 { (0, n) } else { (-1, n - 1) };
@@ -183,7 +183,7 @@ proptest! {
         shape.extend(layout.shape().iter().map(|&n| if n == 1 { to } else { n }));
         let wide = layout.broadcast_to(&shape).unwrap();
         prop_assert_eq!(wide.shape(), &shape[..]);
-        // Every copy along a repeated axis is the whole.
+        // Each copy along a repeated axis equals the whole.
         let mut narrow = wide.clone();
         for (axis, (&n, &old)) in
             shape.iter().zip(std::iter::repeat_n(&1, before.len()).chain(layout.shape())).enumerate()
@@ -223,7 +223,7 @@ proptest! {
                     prop_assert_eq!(in_order(&view), expected);
                 }
                 None => {
-                    // A view would have these strides, read off the addresses.
+                    // The strides that a view would have, derived from the addresses.
                     let dense = Layout::contiguous(&shape, 1, order).unwrap();
                     let strides: Vec<isize> = shape
                         .iter()
@@ -401,7 +401,7 @@ fn leading_axes_of_extent_1_are_trimmed_as_far_as_asked_for() {
     assert_eq!(trimmed(&[1, 3], 5), [1, 3]);
 }
 
-/// Calls everything that a layout has; only a panic is wrong.
+/// Calls every method of a layout; only a panic is an error.
 fn use_everything(layout: &Layout, slices: &[SliceBounds], index: isize, other: &[usize]) {
     let items: Vec<_> = slices.iter().take(layout.ndim()).copied().map(IndexItem::Slice).collect();
     let views = [
@@ -415,7 +415,7 @@ fn use_everything(layout: &Layout, slices: &[SliceBounds], index: isize, other: 
         layout.part(other.first().copied().unwrap_or(3), 1),
     ];
     for view in views.into_iter().flatten() {
-        // The same by arithmetic that cannot overflow.
+        // The same result by arithmetic that cannot overflow.
         assert_eq!(Some(view.extent()), view.checked_extent().ok(), "{view:?}");
         let _ = (view.is_c_contiguous(), view.is_f_contiguous(), view.is_packed());
         let _ = (view.size(), view.nbytes(), view.may_repeat(), view.overlaps(layout));

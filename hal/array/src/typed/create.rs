@@ -1,4 +1,4 @@
-//! New typed arrays.
+//! Creation of typed arrays.
 
 use super::{Arithmetic, DeviceArray};
 use crate::Array;
@@ -22,7 +22,7 @@ impl<T: Element> DeviceArray<T> {
     /// Copies a slice to a one-dimensional array on a stream of the device.
     ///
     /// # Errors
-    /// `OutOfMemory`; `InvalidArgument` if the stream is of another device.
+    /// `OutOfMemory`; `InvalidArgument` if the stream belongs to another device.
     pub fn from_slice_on(
         device: &Arc<dyn Device>,
         stream: &Arc<dyn Stream>,
@@ -34,15 +34,16 @@ impl<T: Element> DeviceArray<T> {
     /// Copies a slice to an array of `shape`, the last axis fastest, on the device's default stream.
     ///
     /// # Errors
-    /// `InvalidArgument` if the slice has not as many elements as the shape; `OutOfMemory`.
+    /// `InvalidArgument` if the number of elements differs from the shape's; `OutOfMemory`.
     pub fn from_shaped(device: &Arc<dyn Device>, shape: &[usize], values: &[T]) -> Result<Self> {
         Self::from_shaped_on(device, &device.default_stream(), shape, values)
     }
 
-    /// Copies values to the device as [`DeviceArray::from_shaped`] does, on a stream of the device.
+    /// Like [`DeviceArray::from_shaped`], on a stream of the device.
     ///
     /// # Errors
-    /// Those of [`DeviceArray::from_shaped`]; `InvalidArgument` if the stream is of another device.
+    /// As for [`DeviceArray::from_shaped`]; `InvalidArgument` if the stream belongs to another
+    /// device.
     pub fn from_shaped_on(
         device: &Arc<dyn Device>,
         stream: &Arc<dyn Stream>,
@@ -62,7 +63,7 @@ impl<T: Element> DeviceArray<T> {
         Ok(array)
     }
 
-    /// Makes an array of zeros on the device's default stream.
+    /// Returns an array of zeros on the device's default stream.
     ///
     /// # Errors
     /// `OutOfMemory`; `Overflow` for a shape larger than the address space.
@@ -70,10 +71,10 @@ impl<T: Element> DeviceArray<T> {
         Self::full(device, shape, T::ZERO)
     }
 
-    /// Makes an array of zeros on a stream of the device.
+    /// Returns an array of zeros on a stream of the device.
     ///
     /// # Errors
-    /// Those of [`DeviceArray::full_on`].
+    /// As for [`DeviceArray::full_on`].
     pub fn zeros_on(
         device: &Arc<dyn Device>,
         stream: &Arc<dyn Stream>,
@@ -82,18 +83,18 @@ impl<T: Element> DeviceArray<T> {
         Self::full_on(device, stream, shape, T::ZERO)
     }
 
-    /// Makes an array of ones on the device's default stream.
+    /// Returns an array of ones on the device's default stream.
     ///
     /// # Errors
-    /// Those of [`DeviceArray::zeros`].
+    /// As for [`DeviceArray::zeros`].
     pub fn ones(device: &Arc<dyn Device>, shape: &[usize]) -> Result<Self> {
         Self::full(device, shape, T::ONE)
     }
 
-    /// Makes an array of ones on a stream of the device.
+    /// Returns an array of ones on a stream of the device.
     ///
     /// # Errors
-    /// Those of [`DeviceArray::full_on`].
+    /// As for [`DeviceArray::full_on`].
     pub fn ones_on(
         device: &Arc<dyn Device>,
         stream: &Arc<dyn Stream>,
@@ -102,18 +103,18 @@ impl<T: Element> DeviceArray<T> {
         Self::full_on(device, stream, shape, T::ONE)
     }
 
-    /// Makes an array of one value on the device's default stream.
+    /// Returns an array filled with one value, on the device's default stream.
     ///
     /// # Errors
-    /// Those of [`DeviceArray::zeros`].
+    /// As for [`DeviceArray::zeros`].
     pub fn full(device: &Arc<dyn Device>, shape: &[usize], value: T) -> Result<Self> {
         Self::full_on(device, &device.default_stream(), shape, value)
     }
 
-    /// Makes an array of one value on a stream of the device.
+    /// Returns an array filled with one value, on a stream of the device.
     ///
     /// # Errors
-    /// Those of [`DeviceArray::zeros`]; `InvalidArgument` if the stream is of another device.
+    /// As for [`DeviceArray::zeros`]; `InvalidArgument` if the stream belongs to another device.
     pub fn full_on(
         device: &Arc<dyn Device>,
         stream: &Arc<dyn Stream>,
@@ -128,7 +129,8 @@ impl<T: Element> DeviceArray<T> {
 }
 
 impl<T: Arithmetic> DeviceArray<T> {
-    /// Makes an array of `start + i * step` for `i` below `length` on the device's default stream.
+    /// Returns an array of `start + i * step` for `i` below `length`, on the device's default
+    /// stream.
     ///
     /// # Errors
     /// `OutOfMemory`.
@@ -136,10 +138,10 @@ impl<T: Arithmetic> DeviceArray<T> {
         Self::sequence_on(device, &device.default_stream(), start, step, length)
     }
 
-    /// Makes an array of `start + i * step` for `i` below `length` on a stream of the device.
+    /// Returns an array of `start + i * step` for `i` below `length`, on a stream of the device.
     ///
     /// # Errors
-    /// `OutOfMemory`; `InvalidArgument` if the stream is of another device.
+    /// `OutOfMemory`; `InvalidArgument` if the stream belongs to another device.
     pub fn sequence_on(
         device: &Arc<dyn Device>,
         stream: &Arc<dyn Stream>,

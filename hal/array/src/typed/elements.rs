@@ -1,4 +1,4 @@
-//! Which element types have which functions.
+//! Traits of element types, which determine the functions that they support.
 
 use hal::dtype::Element;
 use hal::{Complex, dtypes};
@@ -17,11 +17,11 @@ use sealed::{Known, Parts};
 
 /// Truth values and numbers: every element type except records.
 ///
-/// The library implements this trait and those derived from it, for the types that each function is defined for;
-/// programs cannot. They are bounds of the methods of [`DeviceArray`](crate::DeviceArray), and of functions that programs
-/// write over arrays of several types. Nobody calls them.
+/// The library implements this trait, and the traits derived from it, for the types that support each function;
+/// programs cannot implement them. They are bounds of the methods of [`DeviceArray`](crate::DeviceArray), and of
+/// programs' functions over arrays of several types. Programs do not call them.
 ///
-/// Means of any array, in a type with fractions:
+/// The mean of any array, in a type with fractions:
 ///
 /// ```
 /// use gpuarray::{DeviceArray, Result, array::Arithmetic};
@@ -37,15 +37,15 @@ use sealed::{Known, Parts};
 /// # }
 /// ```
 pub trait Arithmetic: Element + Known {
-    /// The type of the real parts; of a real type the type itself.
+    /// The type of the real parts; for a real type, the type itself.
     type Real: Arithmetic;
-    /// The type of means: of an inexact type the type itself, else `f64`.
+    /// The type of means: for an inexact type, the type itself, else `f64`.
     type Mean: Inexact;
 }
 
-/// Numbers: every element type except truth values and records. Implemented and used as [`Arithmetic`] is.
+/// Numbers: every element type except truth values and records. Implemented and used like [`Arithmetic`].
 ///
-/// Differences of neighbours, which truth values do not have:
+/// Differences of neighbours, which are not defined for truth values:
 ///
 /// ```
 /// use gpuarray::{DeviceArray, Result, array::Numeric, s};
@@ -62,7 +62,7 @@ pub trait Arithmetic: Element + Known {
 /// ```
 pub trait Numeric: Arithmetic {}
 
-/// Integers and floating-point numbers, which have an order. Implemented and used as [`Arithmetic`] is.
+/// Integers and floating-point numbers, which have an order. Implemented and used like [`Arithmetic`].
 ///
 /// The range of the values of an array:
 ///
@@ -80,7 +80,7 @@ pub trait Numeric: Arithmetic {}
 /// ```
 pub trait Real: Numeric {}
 
-/// Integers. Implemented and used as [`Arithmetic`] is.
+/// Integers. Implemented and used like [`Arithmetic`].
 ///
 /// Indices may be of any integer type:
 ///
@@ -99,7 +99,7 @@ pub trait Real: Numeric {}
 /// ```
 pub trait Integer: Real + Bits {}
 
-/// Truth values and integers, which have single bits. Implemented and used as [`Arithmetic`] is.
+/// Truth values and integers, which have single bits. Implemented and used like [`Arithmetic`].
 ///
 /// Masks and sets of flags by the same function:
 ///
@@ -118,7 +118,7 @@ pub trait Integer: Real + Bits {}
 /// ```
 pub trait Bits: Arithmetic {}
 
-/// Floating-point and complex numbers. Implemented and used as [`Arithmetic`] is.
+/// Floating-point and complex numbers. Implemented and used like [`Arithmetic`].
 ///
 /// A quotient with a fraction, of real or complex numbers:
 ///
@@ -138,9 +138,9 @@ pub trait Bits: Arithmetic {}
 /// ```
 pub trait Inexact: Numeric {}
 
-/// Floating-point numbers. Implemented and used as [`Arithmetic`] is.
+/// Floating-point numbers. Implemented and used like [`Arithmetic`].
 ///
-/// Rounding to whole numbers, which neither integers nor complex numbers have:
+/// Rounding to whole numbers, which is not defined for integers and complex numbers:
 ///
 /// ```
 /// use gpuarray::{DeviceArray, Result, array::Float};

@@ -18,7 +18,7 @@
 //! # }
 //! ```
 //!
-//! What an element type does not have does not compile:
+//! A function does not compile for an element type that lacks it:
 //!
 //! ```compile_fail,E0277
 //! # use gpuarray::{DeviceArray, Result, array::functions::Invert};
@@ -35,7 +35,7 @@
 //! }
 //! ```
 //!
-//! nor does a value of another type than the function's:
+//! A value of another type than the function's does not compile either:
 //!
 //! ```compile_fail,E0308
 //! # use gpuarray::{DeviceArray, Result, array::functions::Less};
@@ -201,7 +201,7 @@ macro_rules! binary {
                 )]
                 ///
                 /// # Errors
-                /// Those of [`DeviceArray::zip`].
+                /// As for [`DeviceArray::zip`].
                 pub fn $method(&self, other: &Self) -> Result<DeviceArray<$value>>
                 where
                     T: $bound,
@@ -278,7 +278,7 @@ macro_rules! reductions {
                 )]
                 ///
                 /// # Errors
-                /// Those of [`Array::reduce`](crate::Array::reduce).
+                /// As for [`Array::reduce`](crate::Array::reduce).
                 pub fn $along(&self, axes: &[isize]) -> Result<DeviceArray<$value>> {
                     self.reduce($reduction, Some(axes))
                 }
@@ -311,7 +311,7 @@ macro_rules! reduction_types {
     )*};
 }
 
-// The smallest and the largest are functions of two elements, too.
+// `Minimum` and `Maximum` are also functions of two elements.
 reduction_types! { Sum Product Any All }
 
 impl<T: Arithmetic> RunningOf<T> for Sum {}
@@ -324,7 +324,7 @@ mod tests {
     use super::*;
     use hal::dtype::{DType, Kind};
 
-    /// The element types that a bound allows.
+    /// Returns the element types that a bound allows.
     fn allowed(bound: &str) -> impl Iterator<Item = DType> {
         let kinds: &[Kind] = match bound {
             "Arithmetic" => &[Kind::Bool, Kind::Unsigned, Kind::Signed, Kind::Float, Kind::Complex],

@@ -1,4 +1,4 @@
-//! Typed arrays in memory that host and device share.
+//! Typed arrays in managed memory, which host and device share.
 
 use super::DeviceArray;
 use super::transfer::normalize;
@@ -15,14 +15,13 @@ use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// An array of `T` in managed memory, which host and device share: on the device a [`DeviceArray`], on the host a
-/// slice, at the same addresses and without a copy.
+/// An array of `T` in managed memory, which host and device share. It is a [`DeviceArray`] on the device and a slice on
+/// the host, at the same addresses and without a copy.
 ///
-/// A slice waits for the work that it conflicts with. As long as it lives, operations that conflict with it are
-/// errors: with [`ManagedArray::as_slice`] those that write, with [`ManagedArray::as_mut_slice`] all, on whatever view
-/// or thread.
+/// A slice waits for conflicting work. While it lives, conflicting operations fail on every view and thread: all writes
+/// for [`ManagedArray::as_slice`], all operations for [`ManagedArray::as_mut_slice`].
 ///
-/// The host fills what the device calculates with, and reads the result in place:
+/// The host writes the input of a calculation, and reads the result in place:
 ///
 /// ```
 /// use gpuarray::{ErrorKind, ManagedArray};
@@ -44,19 +43,19 @@ use std::sync::Arc;
 pub struct ManagedArray<T: Element> {
     /// None for an array without elements.
     managed: Option<Managed>,
-    /// That of the array that was made, whatever the program puts in its place.
+    /// The memory of the original array, even if the program replaces `array`.
     memory: Arc<DeviceMemory>,
     length: usize,
     array: DeviceArray<T>,
 }
 
 impl<T: Element> ManagedArray<T> {
-    /// Returns a new array, all of its elements [`Element::ZERO`], in C order. Its operations are queued on the device's
+    /// Returns a new array in C order, with all elements [`Element::ZERO`]. Its operations are queued on the device's
     /// default stream.
     ///
     /// # Errors
-    /// `Unsupported` where the device has no managed memory, or none that the host may use while the device works;
-    /// `OutOfMemory`; `Overflow` if the shape is larger than the address space.
+    /// `Unsupported` if the device does not support managed memory, or does not allow the host to use it while the
+    /// device works; `OutOfMemory`; `Overflow` if the shape is larger than the address space.
     pub fn zeros(device: &Arc<dyn Device>, shape: &[usize]) -> Result<Self> {
         const { assert!(align_of::<T>() <= 256, "an element aligned to more than an allocation") };
         let layout = Layout::contiguous(shape, size_of::<T>(), Order::C)?;
@@ -77,49 +76,49 @@ impl<T: Element> ManagedArray<T> {
         Ok(managed)
     }
 
-    /// Returns a new array of one axis with the elements of a slice, as [`ManagedArray::zeros`] makes it.
+    /// Like [`ManagedArray::zeros`], with one axis and the elements of a slice.
     ///
     /// # Errors
-    /// Those of [`ManagedArray::zeros`].
+    /// As for [`ManagedArray::zeros`].
     pub fn from_slice(device: &Arc<dyn Device>, values: &[T]) -> Result<Self> {
         let mut managed = Self::zeros(device, &[values.len()])?;
         managed.as_mut_slice()?.copy_from_slice(values);
         Ok(managed)
     }
 
-    /// Waits for the work that writes the memory, and returns the elements, the last axis fastest. Until the slice is
-    /// dropped, operations that write the memory are errors. Slices of truth values exclude each other, and all
+    /// Waits for work that writes the memory, and returns the elements, the last axis fastest. Until the slice is
+    /// dropped, operations that write the memory fail. A slice of truth values excludes other slices and all
     /// operations.
     ///
     /// # Errors
-    /// `InvalidArgument` while a mutable slice that was forgotten has the memory, or in a host function; a failure of
-    /// queued work.
+    /// `InvalidArgument` while a leaked mutable slice holds the memory, or inside a host function; a failure of queued
+    /// work.
     pub fn as_slice(&self) -> Result<ManagedSlice<'_, T>> {
-        // Bytes other than 0 and 1 are replaced, which nobody reads meanwhile.
+        // Bytes other than 0 and 1 are replaced, so nothing else may read them meanwhile.
         let access = if T::DTYPE == DType::Bool { Access::Write } else { Access::Read };
         Ok(ManagedSlice(self.array.array.during(|| Elements::of(self, access))?))
     }
 
-    /// Waits for the work that uses the memory, and returns the elements, the last axis fastest. Until the slice is
-    /// dropped, operations on the memory are errors.
+    /// Waits for work that uses the memory, and returns the elements, the last axis fastest. Until the slice is
+    /// dropped, operations on the memory fail.
     ///
     /// # Errors
-    /// Those of [`ManagedArray::as_slice`].
+    /// As for [`ManagedArray::as_slice`].
     pub fn as_mut_slice(&mut self) -> Result<ManagedSliceMut<'_, T>> {
         Ok(ManagedSliceMut(self.array.array.during(|| Elements::of(self, Access::Write))?))
     }
 
-    /// Queues the move of the elements to the stream's device or to the host, before they are used there: see
+    /// Queues the migration of the elements to the stream's device or to the host, before they are used there: see
     /// [`Managed::prefetch`].
     ///
     /// # Errors
-    /// Those of [`Managed::prefetch`].
+    /// As for [`Managed::prefetch`].
     pub fn prefetch(&self, stream: &Arc<dyn Stream>, to: PrefetchTarget) -> Result<()> {
         let prefetch = |managed: &Managed| managed.prefetch(stream, to);
         self.array.array.during(|| self.managed.as_ref().map_or(Ok(()), prefetch))
     }
 
-    /// Returns the array of the device.
+    /// Returns the device array.
     pub fn into_array(self) -> DeviceArray<T> {
         self.array
     }
@@ -145,8 +144,8 @@ impl<T: Element> DerefMut for ManagedArray<T> {
     }
 }
 
-/// The elements of managed memory, while the host has it. A pointer rather than a reference, which would have to
-/// stay valid until the object is gone, and not only until it lets streams use the memory.
+/// The elements of managed memory during a use by the host. This is a pointer because a reference would have to stay
+/// valid until the object is gone, and the memory is only valid until the access ends.
 struct Elements<'a, T> {
     start: NonNull<T>,
     length: usize,
@@ -165,7 +164,7 @@ impl<'a, T: Element> Elements<'a, T> {
         let begun = memory.access_from_host(access)?;
         let start = NonNull::new(memory.address() as *mut T).unwrap_or(NonNull::dangling());
         if access == Access::Write {
-            // SAFETY: managed memory has its addresses on the host, too. It has so many elements, which nobody else
+            // SAFETY: managed memory has the same addresses on the host. It has `length` elements, which nothing else
             // uses.
             unsafe { normalize(start.as_ptr(), length) };
         }
@@ -173,8 +172,8 @@ impl<'a, T: Element> Elements<'a, T> {
     }
 
     fn get(&self) -> &[T] {
-        // SAFETY: the memory has so many aligned elements, which nobody writes while the access lives, and is not
-        // freed. All bytes are elements, but of truth values, which have been made 0 or 1.
+        // SAFETY: the memory has `length` aligned elements, which are neither written nor freed while the access lives.
+        // All byte patterns are valid elements, except for truth values, which have been normalised to 0 or 1.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.length) }
     }
 }
@@ -201,7 +200,7 @@ macro_rules! slices {
 }
 
 slices! {
-    /// The elements of a [`ManagedArray`], which the host reads.
+    /// The elements of a [`ManagedArray`], for reading on the host.
     ///
     /// ```
     /// use gpuarray::{ManagedArray, ManagedSlice};
@@ -215,7 +214,7 @@ slices! {
     /// # }
     /// ```
     ManagedSlice
-    /// The elements of a [`ManagedArray`], which the host writes.
+    /// The elements of a [`ManagedArray`], for writing on the host.
     ///
     /// ```
     /// use gpuarray::{ManagedArray, ManagedSliceMut};
@@ -235,7 +234,7 @@ slices! {
 
 impl<T: Element> DerefMut for ManagedSliceMut<'_, T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: as for reading, and streams and other slices are kept off.
+        // SAFETY: as for reading; the access excludes streams and other slices.
         unsafe { std::slice::from_raw_parts_mut(self.0.start.as_ptr(), self.0.length) }
     }
 }

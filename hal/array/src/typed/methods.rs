@@ -1,4 +1,4 @@
-//! What typed arrays have beside functions of elements: statistics, orders, selections, products and random
+//! Methods of typed arrays in addition to functions of elements: statistics, sorting, selections, products and random
 //! numbers.
 
 use super::{Arithmetic, DeviceArray, Float, Integer, Real};
@@ -10,8 +10,8 @@ use hal::random::{Distribution, Generator};
 use std::sync::Arc;
 
 impl<T: Arithmetic> DeviceArray<T> {
-    /// Returns the mean of all elements: of floating-point and complex numbers in their own type, else as `f64`.
-    /// Waits for it. The mean of no elements is NaN.
+    /// Returns the mean of all elements: in their own type for floating-point and complex numbers, else as `f64`. Waits
+    /// for the result. The mean of no elements is NaN.
     ///
     /// # Errors
     /// `OutOfMemory`; a failure of queued work.
@@ -27,39 +27,39 @@ impl<T: Arithmetic> DeviceArray<T> {
         DeviceArray::from_untyped(self.array.mean(None, Some(axes), false)?)
     }
 
-    /// Returns the product of matrices, as [`Array::matmul`] documents it, in this array's type.
+    /// Returns the matrix product in this array's type; see [`Array::matmul`].
     ///
     /// # Errors
-    /// Those of [`Array::matmul`].
+    /// As for [`Array::matmul`].
     pub fn matmul(&self, other: &Self) -> Result<Self> {
         Self::from_untyped(self.array.matmul(&other.array, T::DTYPE)?)
     }
 
-    /// Returns the elements in ascending order along an axis, as [`Array::sort`] documents it.
+    /// Returns the elements in ascending order along an axis; see [`Array::sort`].
     ///
     /// # Errors
-    /// Those of [`Array::sort`].
+    /// As for [`Array::sort`].
     pub fn sort(&self, axis: isize) -> Result<Self> {
         Self::from_untyped(self.array.sort(axis)?)
     }
 
-    /// Returns the indices along an axis that sort it.
+    /// Returns the indices that sort an axis.
     ///
     /// # Errors
-    /// Those of [`Array::sort`].
+    /// As for [`Array::sort`].
     pub fn argsort(&self, axis: isize) -> Result<DeviceArray<i64>> {
         DeviceArray::from_untyped(self.array.argsort(axis)?)
     }
 
-    /// Returns the indices of the elements that are not zero, of the array read in C order. Waits for their number.
+    /// Returns the indices of the nonzero elements, with the array read in C order. Waits for their number.
     ///
     /// # Errors
-    /// Those of [`Array::nonzero`].
+    /// As for [`Array::nonzero`].
     pub fn nonzero(&self) -> Result<DeviceArray<i64>> {
         DeviceArray::from_untyped(self.array.nonzero(hal::DType::Int64)?)
     }
 
-    /// Returns the number of elements that are not zero. Waits for it.
+    /// Returns the number of nonzero elements, and waits for it.
     ///
     /// # Errors
     /// `OutOfMemory`; a failure of queued work.
@@ -74,7 +74,7 @@ impl<T: Arithmetic> DeviceArray<T> {
 
 impl<T: Real> DeviceArray<T> {
     /// Returns the variance of all elements: the sum of their squared distances from their mean, divided by their
-    /// number less `degrees` (0 for the variance of a population, 1 for that of a sample). Waits for it.
+    /// number minus `degrees` (0 for the variance of a population, 1 for a sample). Waits for the result.
     ///
     /// # Errors
     /// `OutOfMemory`; a failure of queued work.
@@ -87,7 +87,7 @@ impl<T: Real> DeviceArray<T> {
     /// Returns the square root of [`DeviceArray::variance`].
     ///
     /// # Errors
-    /// Those of [`DeviceArray::variance`].
+    /// As for [`DeviceArray::variance`].
     pub fn standard_deviation(&self, degrees: f64) -> Result<T::Mean> {
         let deviation = || self.array.standard_deviation(None, None, false, degrees);
         self.array.during(|| DeviceArray::from_untyped(deviation()?)?.item())
@@ -98,15 +98,15 @@ impl<T: Element> DeviceArray<T> {
     /// Returns the elements at which `mask` is true, in C order, along one axis. Waits for their number.
     ///
     /// # Errors
-    /// Those of [`Array::compress`].
+    /// As for [`Array::compress`].
     pub fn compress(&self, mask: &DeviceArray<bool>) -> Result<Self> {
         Self::from_untyped(self.array.compress(&mask.array)?)
     }
 
-    /// Stores values at the places that `indices` names along an axis; see [`Array::put`].
+    /// Stores values at `indices` along an axis; see [`Array::put`].
     ///
     /// # Errors
-    /// Those of [`Array::put`].
+    /// As for [`Array::put`].
     pub fn put<I: Integer>(
         &mut self,
         indices: &DeviceArray<I>,
@@ -116,16 +116,16 @@ impl<T: Element> DeviceArray<T> {
         self.array.put(&indices.array, &values.array, axis)
     }
 
-    /// Joins arrays along an axis that they have, in a new array on the first one's stream.
+    /// Joins arrays along an existing axis, in a new array on the first one's stream.
     ///
     /// # Errors
-    /// Those of [`Array::concatenate`].
+    /// As for [`Array::concatenate`].
     pub fn concatenate(arrays: &[&Self], axis: isize) -> Result<Self> {
         let arrays: Vec<&Array> = arrays.iter().map(|it| &it.array).collect();
         Self::from_untyped(Array::concatenate(&arrays, axis)?)
     }
 
-    /// Returns a copy in the memory of another device, of any backend, on its default stream. The elements pass
+    /// Returns a copy in the memory of another device, of any backend, on its default stream. The elements are copied
     /// through the host, and the call waits for them.
     ///
     /// # Errors
@@ -136,22 +136,22 @@ impl<T: Element> DeviceArray<T> {
 }
 
 impl<T: Float> DeviceArray<T> {
-    /// Sets the elements to numbers from 0, included, to 1, excluded, all equally likely: those of a seed, the same on every
-    /// backend.
+    /// Sets the elements to uniform random numbers in `[0, 1)`, generated from a seed. The same seed gives the same
+    /// numbers on every backend.
     ///
     /// # Errors
-    /// Those of [`Array::fill_from_seed`].
+    /// As for [`Array::fill_from_seed`].
     pub fn fill_uniform(&mut self, seed: u64) -> Result<()> {
         self.array.fill_from_seed(seed, Distribution::HalfOpen)
     }
 }
 
 impl<T: Real> DeviceArray<T> {
-    /// Sets the elements to numbers that the states of a generator draw, and advances the states; see
-    /// [`Array::fill_random`]. States are made by [`Generator::seeded`].
+    /// Sets the elements to random numbers drawn from the states of a generator, and advances the states; see
+    /// [`Array::fill_random`]. [`Generator::seeded`] creates states.
     ///
     /// # Errors
-    /// Those of [`Array::fill_random`].
+    /// As for [`Array::fill_random`].
     pub fn fill_random(
         &mut self,
         generator: Generator,

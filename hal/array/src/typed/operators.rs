@@ -1,8 +1,8 @@
 //! Operators of typed arrays. They return a `Result`, because memory can run out and shapes can
 //! disagree: `let c = (&a + &b)?;`.
 //!
-//! Operands are arrays or references to them, and numbers on either side. Rust's `a += b` has no
-//! place for a failure, so [`DeviceArray::add_assign`] and its family are methods.
+//! Operands are arrays or references to them, and numbers on either side. Rust's `a += b` cannot return an
+//! error, so [`DeviceArray::add_assign`] and the similar updates are methods.
 //!
 //! ```
 //! # use gpuarray::{DeviceArray, Result};
@@ -46,9 +46,10 @@ use hal::error::Result;
 use hal::scalar::Scalar;
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Rem, Shl, Shr, Sub};
 
-/// The right operand of an update of an array of `T`: a reference to another, which is broadcast, or a number.
+/// The right operand of an update of an array of `T`: a reference to another array, which is broadcast, or a
+/// number.
 ///
-/// A function of a program that takes both, as `add_assign` does:
+/// A program's function that accepts both, like `add_assign`:
 ///
 /// ```
 /// use gpuarray::{DeviceArray, Result, array::Operand};
@@ -68,7 +69,7 @@ use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Rem, Shl, Shr, Su
 /// # }
 /// ```
 pub trait Operand<'a, T: Element> {
-    /// Returns the operand as functions of untyped arrays take it.
+    /// Returns the operand as an argument for functions of untyped arrays.
     fn argument(self) -> Argument<'a>;
 }
 
@@ -84,7 +85,7 @@ impl<'a, T: Element> Operand<'a, T> for T {
     }
 }
 
-/// `left` and `right` combined, in a new array.
+/// Returns `left` and `right` combined, in a new array.
 fn combine<T: Element, F: BinaryOf<T>>(
     _: F,
     left: Argument<'_>,

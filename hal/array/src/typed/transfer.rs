@@ -1,8 +1,8 @@
 //! Copies between typed arrays and the host.
 //!
-//! A copy from or to ordinary memory waits, so a slice is enough. One that does not wait needs
-//! memory that nobody frees or uses meanwhile, whatever the program forgets: the copy owns a
-//! [`PinnedBuffer`] until it is done.
+//! A copy from or to ordinary memory waits, so a slice is sufficient. A copy that does not wait needs memory
+//! that is not freed or used meanwhile, even if the program leaks the copy: it owns a [`PinnedBuffer`] until it
+//! is done.
 
 use super::DeviceArray;
 use crate::layout::shape_text;
@@ -17,10 +17,10 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-/// A Rust bool must be 0 or 1; foreign writers may store any byte.
+/// Replaces the bytes of bools by 0 or 1. A Rust bool must be 0 or 1, but foreign writers may store any byte.
 ///
 /// # Safety
-/// So many elements of `T` can be written at `values`.
+/// `length` elements of `T` can be written at `values`.
 pub(super) unsafe fn normalize<T: Element>(values: *mut T, length: usize) {
     if T::DTYPE == DType::Bool {
         // SAFETY: the caller's promise, and any byte is a valid u8.
@@ -30,7 +30,7 @@ pub(super) unsafe fn normalize<T: Element>(values: *mut T, length: usize) {
 }
 
 impl<T: Element> DeviceArray<T> {
-    /// Returns the elements, the last axis fastest. Waits for the work that produces them.
+    /// Returns the elements, the last axis fastest. Waits for the work that computes them.
     ///
     /// # Errors
     /// `OutOfMemory`; a failure of queued work.
@@ -42,7 +42,7 @@ impl<T: Element> DeviceArray<T> {
                 let what = format!("no host memory for {} elements of {}", self.size(), T::DTYPE);
                 Error::new(ErrorKind::OutOfMemory, status, "to_vec", what)
             })?;
-            // SAFETY: there is room for the elements, which are there once the copy has returned.
+            // SAFETY: the buffer has room for the elements, which have arrived when the copy returns.
             unsafe {
                 self.copy_to(values.as_mut_ptr())?;
                 normalize(values.as_mut_ptr(), self.size());
@@ -52,21 +52,20 @@ impl<T: Element> DeviceArray<T> {
         })
     }
 
-    /// Copies the elements to host memory, the last axis fastest, and waits for that.
+    /// Copies the elements to host memory, the last axis fastest, and waits for the copy.
     ///
     /// # Safety
-    /// So many elements can be written at `values`.
+    /// All elements can be written at `values`.
     unsafe fn copy_to(&self, values: *mut T) -> Result<()> {
         let packed = self.array.in_c_order()?;
         if self.size() > 0 {
             wait_before_copy(packed.stream().as_ref())?;
         }
-        // SAFETY: the caller's promise, and the call waits until the elements are there.
+        // SAFETY: the caller's promise, and the call waits until the elements have arrived.
         unsafe { packed.download(values.cast(), true) }
     }
 
-    /// Copies the elements into a slice, the last axis fastest. Waits for the work that
-    /// produces them.
+    /// Copies the elements into a slice, the last axis fastest. Waits for the work that computes them.
     ///
     /// # Errors
     /// `InvalidArgument` if the slice has another length; a failure of queued work.
@@ -75,8 +74,8 @@ impl<T: Element> DeviceArray<T> {
             self.check_length(values.len())?;
             // SAFETY: the slice has room for the elements.
             let copied = unsafe { self.copy_to(values.as_mut_ptr()) };
-            // Also behind a copy that failed, which may have copied a part.
-            // SAFETY: the slice has so many elements.
+            // Also after a failed copy, which may have copied a part.
+            // SAFETY: the slice has this many elements.
             unsafe { normalize(values.as_mut_ptr(), values.len()) };
             copied
         })
@@ -93,7 +92,8 @@ impl<T: Element> DeviceArray<T> {
                 wait_before_copy(self.stream().as_ref())?;
             }
             if self.layout().is_c_contiguous() {
-                // SAFETY: the slice has as many elements, and the call waits until they are read.
+                // SAFETY: the slice has the right number of elements, and the call waits until they have been
+                // read.
                 return unsafe { self.array.upload(values.as_ptr().cast(), true) };
             }
             let staged = self.array.new_result(self.shape(), T::DTYPE)?;
@@ -162,9 +162,9 @@ impl<T: Element> DeviceArray<T> {
     }
 }
 
-/// Elements in page-locked host memory, which devices copy from and to without the host.
+/// Elements in page-locked host memory, which devices copy to and from directly.
 ///
-/// A buffer is a slice on the host, and the copy owns it until its elements have left:
+/// A buffer is a slice on the host. A copy owns it until the copy is done:
 ///
 /// ```
 /// use gpuarray::{DeviceArray, PinnedBuffer};
@@ -227,22 +227,21 @@ impl<T: Element> Deref for PinnedBuffer<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: the buffer owns so many aligned, valid elements.
+        // SAFETY: the buffer owns this many aligned, valid elements.
         unsafe { std::slice::from_raw_parts(self.start(), self.length) }
     }
 }
 
 impl<T: Element> DerefMut for PinnedBuffer<T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: as above, and the buffer is borrowed alone.
+        // SAFETY: as above, and the buffer is borrowed exclusively.
         unsafe { std::slice::from_raw_parts_mut(self.start(), self.length) }
     }
 }
 
-/// A copy under way, with the buffer that it uses. Dropping it waits for the copy; forgetting it
-/// leaks the buffer.
+/// A copy in progress, with its buffer. Dropping it waits for the copy; leaking it leaks the buffer.
 ///
-/// The host does something else while a result arrives:
+/// A copy during which the host does other work:
 ///
 /// ```
 /// use gpuarray::{DeviceArray, PinnedBuffer};
@@ -264,7 +263,7 @@ impl<T: Element> DerefMut for PinnedBuffer<T> {
 pub struct PendingCopy<T: Element> {
     /// None once it has been returned.
     buffer: Option<PinnedBuffer<T>>,
-    /// Behind the copy, once it is queued.
+    /// Recorded after the copy, once that is queued.
     event: Arc<dyn Event>,
     is_marked: bool,
     array: DeviceArray<T>,
@@ -273,7 +272,7 @@ pub struct PendingCopy<T: Element> {
 impl<T: Element> PendingCopy<T> {
     fn new(array: &DeviceArray<T>, buffer: PinnedBuffer<T>) -> Result<Self> {
         if array.stream().is_capturing()? {
-            // Each launch of the graph would use a buffer that the copy has returned.
+            // Each launch of the graph would use a buffer that has already been returned.
             return Err(Error::invalid(
                 "stream",
                 "the array's stream captures; a copy that owns its buffer runs once",
@@ -292,7 +291,7 @@ impl<T: Element> PendingCopy<T> {
     /// Returns true once the copy has run.
     ///
     /// # Errors
-    /// A failure of queued work, but for that of a host function, which is left to a call that waits.
+    /// A failure of queued work, except a host function's failure, which a waiting call reports.
     pub fn is_done(&self) -> Result<bool> {
         self.event.query()
     }
@@ -300,8 +299,8 @@ impl<T: Element> PendingCopy<T> {
     /// Waits for the copy, and returns the buffer.
     ///
     /// # Errors
-    /// A failure of queued work, that of a host function before the copy among them. The buffer is freed then if
-    /// the copy has run, and never if the device may still use it.
+    /// A failure of queued work, including a host function before the copy. The buffer is then freed if the copy
+    /// has run, and leaked if the device may still use it.
     pub fn wait(mut self) -> Result<PinnedBuffer<T>> {
         self.drain()?;
         let buffer = self.buffer.take();
@@ -317,11 +316,11 @@ impl<T: Element> PendingCopy<T> {
     fn drain(&self) -> Result<()> {
         match self.is_marked {
             true => self.event.synchronize()?,
-            // Recording the event failed, or the copy: a part may be queued.
+            // Recording the event or the copy failed: a part may be queued.
             false => self.array.stream().synchronize()?,
         }
         if let Some(buffer) = &self.buffer {
-            // SAFETY: the buffer has so many elements, and the copy has run.
+            // SAFETY: the buffer has this many elements, and the copy has run.
             unsafe { normalize(buffer.start(), buffer.length) };
         }
         Ok(())
@@ -346,7 +345,7 @@ impl<T: Element> Drop for PendingCopy<T> {
             false => self.array.stream().drain(),
         };
         if let Err(error) = settled {
-            // The device may still write it.
+            // The device may still write to the buffer.
             log::warn!("waiting for a copy failed, its buffer is kept: {error}");
             std::mem::forget(buffer);
         }
