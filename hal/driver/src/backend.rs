@@ -1,4 +1,4 @@
-//! A vendor's backend: its driver, initialised, and its devices.
+//! A vendor's backend: its initialised driver, and its devices.
 
 use super::calls::Calls;
 use super::context::{Context, lock};
@@ -23,20 +23,21 @@ struct DriverBackend {
     devices: Mutex<BTreeMap<usize, Arc<DriverDevice>>>,
 }
 
-/// Initialises a driver and returns its backend. Makes no context and touches no device.
+/// Initialises a driver and returns its backend. Does not create a context or use a device.
 ///
 /// # Errors
-/// `BackendUnavailable` with the driver's status if it cannot be initialised or has no device.
+/// `BackendUnavailable` with the driver's status if it cannot be initialised or does not have a
+/// device.
 ///
 /// # Safety
-/// The functions of the table do what the vendor documents of those that bear their names, with
-/// the parameters of [`Calls`]; the vendor's part returns what the driver returned. Everything else
-/// of this crate trusts their answers: addresses, sizes, handles.
+/// The functions of the table behave as the vendor documents for their names, with the parameters
+/// of [`Calls`]; the vendor's part returns what the driver returned. All other code of this crate
+/// trusts their results: addresses, sizes, handles.
 pub(super) unsafe fn open(vendor: Box<dyn Vendor>, calls: Calls) -> Result<Arc<dyn Backend>> {
     process::watch();
     let driver = Arc::new(Driver::new(vendor, calls));
     let unavailable = |code: c_int, what: &str| {
-        // A driver without devices says so in its first call with either number.
+        // A driver without devices returns either number from its first call.
         let none = matches!(code, Status::NO_DEVICE | Status::INVALID_DEVICE);
         let error = match none {
             true => driver.error_with("open", code, "there is no device that it can use"),
@@ -65,7 +66,7 @@ pub(super) unsafe fn open(vendor: Box<dyn Vendor>, calls: Calls) -> Result<Arc<d
     Ok(Arc::new(DriverBackend { driver, count: count as usize, devices }))
 }
 
-/// Text that a driver writes to a buffer.
+/// Returns a text that a driver writes to a buffer, and the driver's status.
 fn text(write: impl FnOnce(*mut c_char, c_int) -> c_int) -> (c_int, String) {
     let mut buffer = [0_u8; 256];
     let code = write(buffer.as_mut_ptr().cast(), buffer.len() as c_int - 1);
@@ -78,10 +79,10 @@ impl DriverBackend {
         let calls = &self.driver.calls;
         let check = |call, code| self.driver.check(call, code);
         let mut device = 0;
-        // SAFETY: here and below, results are written before a call returns, and the device
-        // is one that the driver returned.
+        // SAFETY: here and below, results are written before a call returns, and the driver
+        // returned the device.
         check("device", unsafe { (calls.device_get)(&mut device, ordinal as c_int) })?;
-        // SAFETY: the buffer has so many bytes.
+        // SAFETY: the buffer has this many bytes.
         let name = |buffer, bytes| unsafe { (calls.device_name)(buffer, bytes, device) };
         let (code, name) = text(name);
         check("device_name", code)?;
@@ -158,13 +159,13 @@ impl Backend for DriverBackend {
 
     fn profiler_start(&self) -> Result<()> {
         let start = optional!(self.driver, profiler_start, "profiler_start")?;
-        // SAFETY: no argument.
+        // SAFETY: the call does not take arguments.
         self.driver.check("profiler_start", unsafe { start() })
     }
 
     fn profiler_stop(&self) -> Result<()> {
         let stop = optional!(self.driver, profiler_stop, "profiler_stop")?;
-        // SAFETY: no argument.
+        // SAFETY: the call does not take arguments.
         self.driver.check("profiler_stop", unsafe { stop() })
     }
 

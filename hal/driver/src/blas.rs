@@ -1,7 +1,7 @@
-//! Products of matrices by the vendor's library of linear algebra, where there is one: cuBLAS, rocBLAS.
+//! Matrix products by the vendor's linear algebra library, if it is available: cuBLAS, rocBLAS.
 //!
-//! The library is never required. What it does not take, and everything where it is missing, is
-//! computed by kernels of [`codegen::source`].
+//! The library is always optional. Kernels of [`codegen::source`] compute the products that it does not support,
+//! and all products if it is missing.
 
 mod gemm;
 
@@ -24,30 +24,30 @@ use std::path::PathBuf;
 use std::ptr::from_ref;
 use std::sync::{Arc, OnceLock};
 
-/// Products of fewer multiplications are not worth the library's own work on the host.
+/// The number of multiplications below which the library's overhead on the host is too large.
 const WORTHWHILE: usize = 1 << 20;
 
-/// The workspace of a product, which NVIDIA recommends for its largest devices ("cublasSetWorkspace()"
+/// The workspace of a product, of the size that NVIDIA recommends for its largest devices ("cublasSetWorkspace()"
 /// in the documentation of cuBLAS).
 const WORKSPACE_BYTES: usize = 32 << 20;
 
-/// What the library has made for a context.
+/// The result of creating a handle for a context.
 #[derive(Clone, Copy, Debug)]
 enum Made {
     Handle(Handle),
-    /// It failed, and is not asked again.
+    /// The creation failed, and is not tried again.
     Nothing,
 }
 
-/// The handle of a device's context. Products are queued under its lock, because a handle has one stream
-/// and one workspace at a time. It is not destroyed: what it holds ends with the context, and one of
-/// an earlier epoch is not used.
+/// The handle of a device's context. Products are queued while its lock is held, because a handle has one stream
+/// and one workspace at a time. It is never destroyed: its resources end with the context, and a handle of an
+/// earlier epoch is not used.
 #[derive(Debug, Default)]
 pub(super) struct BlasHandle {
     made: Ranked<Option<(u64, Made)>, LOADING>,
 }
 
-/// Returns the handle of a context, which is entered; made if need be.
+/// Returns the handle of the current context, and creates it on first use.
 fn handle(
     context: &Context,
     blas: &dyn Blas,
@@ -73,7 +73,7 @@ fn handle(
     })
 }
 
-/// Queues products of matrices; false if the library does not take them, and nothing is queued.
+/// Queues matrix products; returns false, with nothing queued, if the library does not support them.
 ///
 /// # Safety
 /// As for [`Stream::execute`](hal::stream::StreamCore::execute).
@@ -97,14 +97,14 @@ pub(super) unsafe fn multiply(stream: &DriverStream, product: &MatrixProduct) ->
     };
     // SAFETY: the caller's promise, and the workspace lives until it is freed in the stream's order.
     let queued = unsafe { queue(stream, &*blas, &gemm, workspace) };
-    // SAFETY: it was allocated above, and only the product before this uses it.
+    // SAFETY: the workspace was allocated above, and only the product before this uses it.
     let freed = unsafe { stream.free(workspace, WORKSPACE_BYTES) };
     let queued = queued?;
     freed.map(|()| queued)
 }
 
 /// # Safety
-/// As for [`multiply`]; the workspace has [`WORKSPACE_BYTES`].
+/// As for [`multiply`]; the workspace has [`WORKSPACE_BYTES`] bytes.
 unsafe fn queue(
     stream: &DriverStream,
     blas: &dyn Blas,
@@ -123,8 +123,8 @@ unsafe fn queue(
             Err(Error::new(ErrorKind::Driver, status, "matmul", format!("{call} returned {code}")))
         }
     };
-    // SAFETY: the handle is live; the stream is of the current context. A new stream takes the
-    // workspace from the handle, so that comes second.
+    // SAFETY: the handle is live, and the stream belongs to the current context. Setting the stream resets the
+    // workspace of the handle, so the workspace is set second.
     unsafe {
         check(names.set_stream, (calls.set_stream)(handle, stream.raw()))?;
         check(names.set_workspace, (calls.set_workspace)(handle, workspace, WORKSPACE_BYTES))?;
@@ -140,12 +140,12 @@ unsafe fn queue(
     Ok(true)
 }
 
-// A vendor's library of linear algebra: its functions, numbers and types, found at run time.
+// A vendor's linear algebra library: its functions, numbers and types, found at run time.
 
-/// The functions of a library of linear algebra that have the same signature at both vendors.
+/// The functions of a linear algebra library that have the same signature for both vendors.
 #[derive(Clone, Copy, Debug)]
 pub struct BlasCalls {
-    /// Makes a handle for the current context: `cublasCreate_v2`, `rocblas_create_handle`.
+    /// Creates a handle for the current context: `cublasCreate_v2`, `rocblas_create_handle`.
     pub create: unsafe extern "C" fn(*mut Handle) -> c_int,
     /// Sets the stream of later products: `cublasSetStream_v2`, `rocblas_set_stream`. Arguments: handle,
     /// stream.
@@ -155,7 +155,7 @@ pub struct BlasCalls {
     pub set_workspace: unsafe extern "C" fn(Handle, u64, usize) -> c_int,
 }
 
-/// The symbols of the functions of [`BlasCalls`], and of the vendor's product.
+/// The symbols of the functions of [`BlasCalls`], and of the vendor's function for products.
 #[derive(Clone, Copy, Debug)]
 pub struct BlasNames {
     /// The symbol of [`BlasCalls::create`].
@@ -164,43 +164,44 @@ pub struct BlasNames {
     pub set_stream: &'static str,
     /// The symbol of [`BlasCalls::set_workspace`].
     pub set_workspace: &'static str,
-    /// The symbol of the function that multiplies matrices, whose type is the vendor's own.
+    /// The symbol of the function that multiplies matrices, whose type is vendor-specific.
     pub multiply: &'static str,
 }
 
-/// What a vendor's library of linear algebra is called and calls things. `F` is the type of the function
-/// that multiplies matrices.
+/// The names, symbols and numbers of a vendor's linear algebra library. `F` is the type of the function that
+/// multiplies matrices.
 #[derive(Debug)]
 pub struct BlasAbi<F> {
     /// The library's name, for messages.
     pub name: &'static str,
-    /// The environment variable that names its file; `off` for none.
+    /// The environment variable that names its file; the value `off` disables it.
     pub variable: &'static str,
-    /// The environment variable that names the driver's file. Where that is set, only a named library is
-    /// opened, because libraries of linear algebra open a driver themselves.
+    /// The environment variable that names the driver's file. If it is set, the library is opened only if the
+    /// user names its file, because linear algebra libraries open a driver themselves.
     pub driver_variable: &'static str,
     /// The symbols of its functions.
     pub names: BlasNames,
-    /// The statuses of products that it does not have for a device.
+    /// The statuses of products that the library does not support on a device.
     pub unsupported: &'static [c_int],
-    /// The numbers of a matrix as it is, and of its transpose.
+    /// The library's numbers for an unchanged matrix and for its transpose.
     pub operations: [c_int; 2],
-    /// The dtypes that it multiplies, each with its number and that of the computation with it.
+    /// The dtypes that the library multiplies, each with its number and the number of its computing type.
     pub types: &'static [(DType, c_int, c_int)],
     /// Calls the function: [`blas_multiply!`](crate::blas_multiply) declares both.
     ///
     /// # Safety
-    /// The function is the library's; the rest is as for [`Blas::multiply`].
+    /// The function comes from the library; the rest is as for [`Blas::multiply`].
     pub multiply: unsafe fn(F, &BlasProduct<'_>) -> c_int,
 }
 
-/// The address of a matrix, by its place in [`Gemm::addresses`].
+/// The address of a matrix, by its position in [`Gemm::addresses`].
 pub type MatrixAddress<const PLACE: usize> = u64;
 
-/// Declares the type of a vendor's function that multiplies matrices, and `multiply`, which calls it. Arguments
-/// are the handle, the operations on A and B, m, n, k, alpha; then address, type, leading dimension and stride of
-/// A and of B; beta; the same of the matrices at the given places; the count, and the type of the computation.
-/// Those that follow are the vendor's own, each with its value.
+/// Declares the type of a vendor's function that multiplies matrices, and `multiply`, which calls it.
+///
+/// The arguments are: the handle, the operations on A and B, m, n, k, and alpha; the address, type, leading
+/// dimension and stride of A and of B; beta; the same four of the matrices at the given positions; the count, and
+/// the computing type. The remaining arguments are vendor-specific, each with its value.
 #[macro_export]
 macro_rules! blas_multiply {
     ($(#[$doc:meta])* $type:ident, [$($place:literal),+], $($value:expr => $own:ty),+) => {
@@ -230,7 +231,7 @@ macro_rules! blas_multiply {
     };
 }
 
-/// Products in the library's numbers.
+/// Products in the library's own numbers.
 #[derive(Debug)]
 pub struct BlasProduct<'a> {
     /// The handle.
@@ -239,7 +240,7 @@ pub struct BlasProduct<'a> {
     pub operations: [c_int; 2],
     /// The address of the number 1 in the type of the computation.
     pub one: *const c_void,
-    /// That of the number 0.
+    /// The address of the number 0 in the type of the computation.
     pub zero: *const c_void,
     /// The type of the elements.
     pub dtype: c_int,
@@ -249,25 +250,25 @@ pub struct BlasProduct<'a> {
     pub gemm: &'a Gemm,
 }
 
-/// A library of linear algebra that has been opened.
+/// An opened linear algebra library.
 pub trait Blas: Send + Sync + fmt::Debug {
-    /// Returns the functions that both vendors have.
+    /// Returns the functions that both vendors share.
     fn calls(&self) -> &BlasCalls;
 
     /// Returns the symbols of the functions.
     fn names(&self) -> &'static BlasNames;
 
-    /// Returns true if the library multiplies matrices of a dtype.
+    /// Returns true if the library can multiply matrices of a dtype.
     fn takes(&self, dtype: DType) -> bool;
 
     /// Queues products on the handle's stream; returns the library's status.
     ///
     /// # Safety
-    /// The handle is live and of the current context, and the matrices stay allocated until the stream
-    /// is done with them.
+    /// The handle is live and belongs to the current context, and the matrices stay allocated until the stream
+    /// has used them.
     unsafe fn multiply(&self, handle: Handle, gemm: &Gemm) -> c_int;
 
-    /// Returns true for the status of a product that the library does not have for this device.
+    /// Returns true for the status of a product that the library does not support on this device.
     fn is_unsupported(&self, code: c_int) -> bool;
 }
 
@@ -284,16 +285,16 @@ impl<F> fmt::Debug for Opened<F> {
 }
 
 impl<F: Copy> Opened<F> {
-    /// Returns the numbers of a dtype and of the computation with it.
+    /// Returns the numbers of a dtype and of its computing type.
     fn types(&self, dtype: DType) -> Option<(c_int, c_int)> {
         let row = self.abi.types.iter().find(|(own, ..)| *own == dtype);
         row.map(|&(_, number, compute)| (number, compute))
     }
 
-    /// Finds the functions.
+    /// Looks up the functions.
     ///
     /// # Errors
-    /// `BackendUnavailable` that names the functions that are missing.
+    /// `BackendUnavailable` that names the missing functions.
     ///
     /// # Safety
     /// The library's functions of these names have the types that the tables declare.
@@ -337,7 +338,7 @@ impl<F: Copy + Send + Sync> Blas for Opened<F> {
         let Some((dtype, compute)) = self.types(gemm.dtype) else {
             return self.abi.unsupported.first().copied().unwrap_or(Status::UNKNOWN);
         };
-        // A real factor is the beginning of a complex one. Half precision is computed in single.
+        // A real factor is the first part of a complex one. Half precision is computed in single precision.
         let factors = [0.0, 1.0].map(|it| (Complex::new(it as f32, 0.0), Complex::new(it, 0.0)));
         let is_double = matches!(gemm.dtype, DType::Float64 | DType::Complex128);
         let [zero, one]: [*const c_void; 2] = factors.each_ref().map(|(single, double)| {
@@ -354,22 +355,22 @@ impl<F: Copy + Send + Sync> Blas for Opened<F> {
     }
 }
 
-/// A vendor's library, opened when matrices are first multiplied.
+/// A vendor's library, opened at the first matrix product.
 #[derive(Debug, Default)]
 pub struct BlasLibrary {
     found: OnceLock<Result<Option<Arc<dyn Blas>>>>,
 }
 
 impl BlasLibrary {
-    /// Returns the library; `None` where there is none. `files` is asked once: for the file that the user
-    /// has named, and for those to try otherwise.
+    /// Returns the library; `None` if it is not available. `files` is called once. It returns the file that the
+    /// user has named, if any, and the files to try otherwise.
     ///
     /// # Errors
     /// The search's, if the user named a file.
     ///
     /// # Safety
-    /// The files are the vendor's library, or behave like it, and its functions have the types that the
-    /// tables declare.
+    /// The files are the vendor's library, or behave like it, and their functions have the types that the tables
+    /// declare.
     pub unsafe fn get<F: Copy + Send + Sync>(
         &self,
         abi: &'static BlasAbi<F>,

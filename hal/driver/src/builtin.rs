@@ -1,5 +1,5 @@
-//! Builtin operations: code from the program itself, from the on-disk cache or compiled from
-//! generated source, loaded once per device and kept.
+//! Builtin operations: code embedded in the program, from the on-disk cache or compiled from
+//! generated source. It is loaded once per device and kept.
 
 use super::calls::Handle;
 use super::context::Context;
@@ -24,28 +24,28 @@ pub(super) type Kernels = SmallVec<[Handle; 3]>;
 pub(super) struct Builtins {
     context: Arc<Context>,
     loaded: RwLock<LoadedKernels>,
-    /// Held while one is compiled or loaded, so that no two threads do the same.
+    /// Held while a kernel is compiled or loaded, so that no two threads do the same.
     loading: Ranked<(), LOADING>,
 }
 
 #[derive(Debug, Default)]
 struct LoadedKernels {
-    /// The context's when they were loaded: another epoch has none of them.
+    /// The context's epoch when the kernels were loaded. They do not exist in another epoch.
     epoch: u64,
     kernels: FxHashMap<KernelSpec, Kernels>,
     /// The modules of embedded objects, each with kernels of many specifications; `None` for
-    /// those that the driver refused.
+    /// objects that the driver refused.
     embedded: FxHashMap<ObjectId, Option<Handle>>,
 }
 
 impl Builtins {
-    /// No kernels yet.
+    /// Returns an empty collection of kernels.
     pub(super) fn new(context: &Arc<Context>) -> Builtins {
         let (loaded, loading) = (RwLock::default(), Ranked::new(()));
         Builtins { context: context.clone(), loaded, loading }
     }
 
-    /// The kernels of a specification, compiled if need be.
+    /// Returns the kernels of a specification, and compiles them if necessary.
     #[inline]
     pub(super) fn get(&self, spec: KernelSpec) -> Result<Kernels> {
         match self.known(|loaded| loaded.kernels.get(&spec).cloned()) {
@@ -54,7 +54,7 @@ impl Builtins {
         }
     }
 
-    /// What is found among the kernels of this epoch.
+    /// Returns the result of `find` among the kernels of this epoch.
     #[inline]
     fn known<T>(&self, find: impl FnOnce(&LoadedKernels) -> Option<T>) -> Option<T> {
         let loaded = self.loaded.read().unwrap_or_else(PoisonError::into_inner);
@@ -80,8 +80,8 @@ impl Builtins {
         Ok(kernels)
     }
 
-    /// The module with the kernels of a source that is part of the program, if there is one
-    /// that the driver takes.
+    /// Returns the module with the kernels of a source that is embedded in the program, if the
+    /// driver accepts one.
     fn embedded_module(&self, source: &str) -> Result<Option<Handle>> {
         let context = &self.context;
         let Some(found) = EmbeddedObject::best(context.target()?, source) else {
@@ -94,8 +94,8 @@ impl Builtins {
         let module = match found.code().map(|code| load_module(context, &code)) {
             Some(Ok(module)) => Some(module),
             Some(Err(error)) if would_fail_again(&error) => return Err(error),
-            // Made by a compiler that is too new for this driver, for example. Drivers have
-            // many statuses for it.
+            // For example, code from a compiler that is too new for this driver. Drivers have many
+            // statuses for it.
             Some(Err(error)) => {
                 log::warn!("embedded code for {name} is not used: {error}");
                 None
@@ -109,7 +109,7 @@ impl Builtins {
         Ok(module)
     }
 
-    /// Enters what was loaded, unless a reset has taken it since `epoch`.
+    /// Stores loaded code with `enter`, unless a reset has destroyed it since `epoch`.
     fn keep<T>(&self, epoch: u64, enter: impl FnOnce(&mut LoadedKernels) -> T) -> Result<()> {
         let mut loaded = self.loaded.write().unwrap_or_else(PoisonError::into_inner);
         self.context.check_epoch(epoch)?;
@@ -121,7 +121,7 @@ impl Builtins {
     }
 }
 
-/// The module with the kernels of a source from the on-disk cache, else compiled.
+/// Returns the module with the kernels of a source from the on-disk cache, or compiles it.
 fn compiled_module(context: &Context, source: &str, names: &[String]) -> Result<Handle> {
     let driver = &context.driver;
     let compilation = Compilation {
@@ -140,7 +140,7 @@ fn load_module(context: &Context, code: &[u8]) -> Result<Handle> {
     examine(code)?;
     let _scope = context.enter()?;
     let mut module = 0;
-    // SAFETY: the code was examined, and a compiler ends its text with a zero; the handle is
+    // SAFETY: the code was examined, and a compiler ends text with a zero byte; the handle is
     // written before the call returns.
     let status = context.outside_captures(|| unsafe {
         let load = context.driver.calls.module_load;

@@ -1,9 +1,8 @@
-//! The table of driver calls: one field per function, typed as both vendors declare it.
+//! The table of driver calls: one field per function, with the type that both vendors declare.
 //!
-//! The two vendors' functions of one row have the same signature in the C ABI of 64-bit
-//! systems: handles and device addresses are pointers or integers of 64 bits, enumerations and
-//! statuses are ints. Where they differ, the call is a method of
-//! [`Vendor`](super::vendor::Vendor) instead.
+//! The two vendors' functions of one row have the same signature in the C ABI of 64-bit systems:
+//! handles and device addresses are pointers or 64-bit integers, enumerations and statuses are
+//! ints. If they differ, the call is a method of [`Vendor`](super::vendor::Vendor) instead.
 
 use super::texture::{ArrayDescription, ResourceDescription, TextureDescription, ViewDescription};
 use hal::device::IpcHandle;
@@ -11,54 +10,54 @@ use hal::error::Result;
 use hal::library::Library;
 use std::ffi::{c_char, c_int, c_uint, c_ulonglong, c_void};
 
-/// An opaque pointer that only the driver looks into.
+/// An opaque pointer that only the driver dereferences.
 pub type Handle = usize;
 
 /// `CU_STREAM_NON_BLOCKING`; HIP's is the same.
 pub(super) const NON_BLOCKING: u32 = 1;
 /// `CU_EVENT_DISABLE_TIMING`; HIP's is the same.
 pub(super) const NO_TIMING: u32 = 2;
-/// The legacy default stream by an explicit handle, which HIP has only since 6.2 and which
-/// means what 0 does.
+/// An explicit handle of the legacy default stream, with the same meaning as 0. HIP supports it
+/// only since 6.2.
 pub(super) const LEGACY: Handle = 1;
-/// The default stream of the calling thread: another one on each thread.
+/// The per-thread default stream: a different stream on each thread.
 pub(super) const PER_THREAD: Handle = 2;
 
-/// What `cuLaunchHostFunc` calls.
+/// A function that `cuLaunchHostFunc` calls.
 pub type HostFunction = unsafe extern "C" fn(*mut c_void);
 
-/// What `cuStreamAddCallback` calls: stream, status, data.
+/// A function that `cuStreamAddCallback` calls with the stream, a status and the data.
 pub type StreamCallback = unsafe extern "C" fn(Handle, c_int, *mut c_void);
 
-/// What memory a pool has: `CUmemPoolProps` and `hipMemPoolProps`.
+/// The properties of a pool: `CUmemPoolProps` and `hipMemPoolProps`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct PoolProperties {
-    /// 1: pinned, the only kind.
+    /// 1: pinned, the only supported kind.
     pub allocation_type: c_int,
     /// 0: no handles for other processes.
     pub handle_types: c_int,
     /// 1: a device.
     pub location_type: c_int,
-    /// Its number.
+    /// The number of the device.
     pub location_id: c_int,
-    /// For another operating system.
+    /// Used on another operating system.
     pub win32_security: *mut c_void,
-    /// 0: as much as there is.
+    /// 0: unlimited.
     pub max_size: usize,
     /// Zeros.
     pub reserved: [u8; 56],
 }
 
-/// Who may use a pool's memory: `CUmemAccessDesc` and `hipMemAccessDesc`.
+/// The access rights to a pool's memory: `CUmemAccessDesc` and `hipMemAccessDesc`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct PoolAccess {
     /// 1: a device.
     pub location_type: c_int,
-    /// Its number.
+    /// The number of the device.
     pub location_id: c_int,
-    /// 0: nothing, 3: reading and writing.
+    /// 0: none, 3: reading and writing.
     pub flags: c_int,
 }
 
@@ -70,7 +69,7 @@ macro_rules! calls {
         /// The driver's functions, found by [`Names`].
         #[derive(Clone, Copy, Debug)]
         pub struct Calls {
-            /// The symbols that the functions were looked for under.
+            /// The symbols under which the functions were looked up.
             pub names: &'static Names,
             $($(#[$doc])* pub $name: unsafe extern "C" fn($($argument),*) -> c_int,)*
             $(
@@ -79,8 +78,8 @@ macro_rules! calls {
             )*
         }
 
-        /// The symbols of a vendor's functions, under the names of [`Calls`]. An empty name is
-        /// a function that the vendor does not have.
+        /// The symbols of a vendor's functions, under the names of [`Calls`]. The name is empty for
+        /// a function that the vendor lacks.
         #[derive(Clone, Copy, Debug)]
         pub struct Names {
             $($(#[$doc])* pub $name: &'static str,)*
@@ -100,7 +99,7 @@ macro_rules! calls {
         }
 
         impl Calls {
-            /// Finds all functions. An optional one that is missing stays empty.
+            /// Looks up all functions. A missing optional function is `None`.
             ///
             /// # Errors
             /// `BackendUnavailable` that names the required functions that are missing.
@@ -210,7 +209,7 @@ calls! {
         stream_create(*mut Handle, c_uint, c_int);
         /// Destroys a stream: `cuStreamDestroy`, `hipStreamDestroy`. Arguments: stream.
         stream_destroy(Handle);
-        /// Returns 0 if all work of a stream has run, 600 if not: `cuStreamQuery`,
+        /// Returns 0 if all work of a stream has finished, 600 if not: `cuStreamQuery`,
         /// `hipStreamQuery`. Arguments: stream.
         stream_query(Handle);
         /// Waits for all work of a stream: `cuStreamSynchronize`, `hipStreamSynchronize`.
@@ -227,11 +226,11 @@ calls! {
         /// Records an event on a stream: `cuEventRecord`, `hipEventRecord`. Arguments: event,
         /// stream.
         event_record(Handle, Handle);
-        /// Returns 0 if the work that an event was recorded behind has run, 600 if not:
-        /// `cuEventQuery`, `hipEventQuery`. Arguments: event.
+        /// Returns 0 if the work before an event has finished, 600 if not: `cuEventQuery`,
+        /// `hipEventQuery`. Arguments: event.
         event_query(Handle);
-        /// Waits for the work that an event was recorded behind: `cuEventSynchronize`,
-        /// `hipEventSynchronize`. Arguments: event.
+        /// Waits for the work before an event: `cuEventSynchronize`, `hipEventSynchronize`.
+        /// Arguments: event.
         event_synchronize(Handle);
         /// Stores the milliseconds between two events: `cuEventElapsedTime`, `hipEventElapsedTime`.
         /// Arguments: milliseconds, start, end.
@@ -346,8 +345,8 @@ calls! {
         capture_graph(Handle, *mut c_int, *mut c_ulonglong, *mut Handle, *mut *const Handle,
             *mut usize);
         /// Creates a user object that graphs can retain: `cuUserObjectCreate`,
-        /// `hipUserObjectCreate`. Arguments: object, data, the function called with it at the end,
-        /// references, flags (1: nobody waits for the end).
+        /// `hipUserObjectCreate`. Arguments: object, data, the function that is called with the
+        /// data at the end, references, flags (1: no one waits for the end).
         user_object_create(*mut Handle, *mut c_void, HostFunction, c_uint, c_uint);
         /// Makes a graph retain a user object: `cuGraphRetainUserObject`,
         /// `hipGraphRetainUserObject`. Arguments: graph, object, references, flags (1: the caller's
@@ -370,8 +369,8 @@ calls! {
         /// Stores the nodes of a graph: `cuGraphGetNodes`, `hipGraphGetNodes`. Arguments: graph,
         /// array or null, number.
         graph_nodes(Handle, *mut Handle, *mut usize);
-        /// Launches a kernel with all blocks resident at once: `cuLaunchCooperativeKernel`,
-        /// `hipModuleLaunchCooperativeKernel`. Arguments: those of `launch`, without extra.
+        /// Launches a kernel with all blocks resident concurrently: `cuLaunchCooperativeKernel`,
+        /// `hipModuleLaunchCooperativeKernel`. Arguments: as for `launch`, without extra.
         launch_cooperative(Handle, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint,
             Handle, *mut *mut c_void);
         /// Sets an attribute of a kernel: `cuFuncSetAttribute`. Arguments: function, attribute,
@@ -380,7 +379,7 @@ calls! {
         /// Stores the offset and the bytes of a kernel's parameter; returns 1 past the last:
         /// `cuFuncGetParamInfo`. Arguments: function, number, offset, bytes.
         function_parameter(Handle, usize, *mut usize, *mut usize);
-        /// Stores how many blocks one multiprocessor runs at once:
+        /// Stores the number of blocks that one multiprocessor runs concurrently:
         /// `cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags`,
         /// `hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags`. Arguments: blocks,
         /// function, threads, bytes of shared memory, flags.
@@ -391,7 +390,7 @@ calls! {
         /// Frees an array: `cuArrayDestroy`, `hipArrayDestroy`. Arguments: array.
         array_destroy(Handle);
         /// Creates a texture object: `cuTexObjectCreate`, `hipTexObjectCreate`. Arguments: object,
-        /// what it reads, how, a view or null.
+        /// descriptions of the resource and of the sampling, a view or null.
         texture_create(*mut u64, *const ResourceDescription, *const TextureDescription,
             *const ViewDescription);
         /// Destroys a texture object: `cuTexObjectDestroy`, `hipTexObjectDestroy`. Arguments:
@@ -410,9 +409,9 @@ calls! {
     }
 }
 
-/// Checks that the fields of [`PoolProperties`] and
-/// [`PoolAccess`] lie where a vendor's header has them, whose
-/// structs are the arguments: a pool's properties, a location, and an access.
+/// Checks that the fields of [`PoolProperties`] and [`PoolAccess`] are at the same offsets as in a
+/// vendor's header. The arguments are the vendor's structs: a pool's properties, a location, and an
+/// access.
 #[macro_export]
 macro_rules! check_pool_layouts {
     ($properties:ty, $location:ty, $access:ty) => {

@@ -1,5 +1,5 @@
-//! The primary context of a device: retained at first use, made current for each call, and
-//! the thread's own put back.
+//! The primary context of a device: retained at first use, and made current for each call, which then restores the
+//! thread's own context.
 
 use super::calls::Handle;
 use super::errors::Driver;
@@ -22,8 +22,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 /// `CUDA_ERROR_INVALID_CONTEXT` and `_CONTEXT_IS_DESTROYED`.
 const GONE: [c_int; 2] = [201, 709];
 
-/// Locks; what the locks protect is valid after every step, so a panic elsewhere spoils
-/// nothing.
+/// Locks a mutex. The protected value is valid after every step, so a panic elsewhere does not poison it.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -35,36 +34,36 @@ pub(super) struct Context {
     pub(super) ordinal: usize,
     /// The driver's number of the device.
     pub(super) device: c_int,
-    /// What the driver calls the device's architecture, which may be any text.
+    /// The driver's name of the device's architecture, which may be any text.
     pub(super) architecture: String,
-    /// The context once it is retained, else 0.
+    /// The handle of the context after it has been retained, else 0.
     handle: AtomicUsize,
-    /// Its number; 0 if it is not retained, or the driver has no numbers. A context that somebody has reset, and that
-    /// was retained again, has the same handle and another number.
+    /// The context's unique number; 0 if it is not retained, or if the driver does not provide numbers. A context
+    /// that is retained again after a reset has the same handle but another number.
     number: AtomicU64,
-    /// What forgets memory when another library has reset the device.
+    /// The allocator, which must forget its memory if another library resets the device.
     memory: OnceLock<Weak<DeviceAllocator>>,
     opening: Ranked<(), OPENING>,
-    /// Raised by a reset when it begins and when it ends: what is made meanwhile is of neither time.
+    /// Incremented when a reset begins and when it ends. Objects made during a reset belong to neither epoch.
     epoch: AtomicU64,
-    /// The epoch, and in the lower half the status after which the context cannot be used; 0
-    /// without one.
+    /// The epoch in the upper half and, in the lower half, the status of the failure after which the context cannot
+    /// be used; 0 if it is usable.
     lost: AtomicU64,
-    /// Which streams capture: asked in front of calls that would end a capture.
+    /// The streams that capture, checked before calls that would end a capture.
     pub(super) capture_state: CaptureState,
-    /// What queries are good for, once tried.
+    /// The result of testing whether queries work, after the first test.
     query_support: OnceLock<QuerySupport>,
-    /// What host functions have failed with, until somebody waits.
+    /// The failures of host functions, until a call reports them.
     pub(super) failures: Arc<Failures>,
 }
 
 thread_local! {
-    /// The context that this thread has entered last, and its epoch then: a call may fail since a
-    /// reset came in between, which says nothing about the context of today.
+    /// The context that this thread has entered last, and its epoch at that time. If a reset came in between, a
+    /// call's failure says nothing about the context's current epoch.
     static ENTERED: Cell<(usize, u64)> = const { Cell::new((0, 0)) };
 }
 
-/// The thread's context, put back when dropped.
+/// Restores the thread's own context when dropped.
 #[must_use]
 #[derive(Debug)]
 pub(super) struct Scope<'a> {
@@ -118,23 +117,23 @@ impl Context {
         self.epoch.load(Ordering::Acquire)
     }
 
-    /// False in a forked child, where the parent's threads may have had every lock.
+    /// Returns false in a forked child, where every lock may be held by a thread of the parent.
     pub(super) fn is_of_this_process(&self) -> bool {
         process::generation() == self.driver.generation
     }
 
-    /// True if objects of an epoch may still be handed to the driver: for drops.
+    /// Returns true if objects of an epoch may still be passed to the driver, for destructors.
     pub(super) fn is_alive(&self, epoch: u64) -> bool {
         !process::is_exiting() && self.is_of_this_process() && self.epoch() == epoch
     }
 
-    /// Makes the context the thread's for the calls that follow.
+    /// Makes the context current on this thread until the scope is dropped.
     #[inline]
     pub(super) fn enter(&self) -> Result<Scope<'_>> {
         if process::generation() != self.driver.generation {
             return Err(self.forked());
         }
-        // Drivers allow no call in a function that a stream runs, and do not all refuse it.
+        // Drivers do not allow any call inside a host function, but do not refuse all of them.
         outside_functions("device")?;
         ENTERED.set((std::ptr::from_ref(self) as usize, self.epoch()));
         let number = self.number.load(Ordering::Acquire);
@@ -156,7 +155,7 @@ impl Context {
         self.switch(code, current, handle)
     }
 
-    /// Makes the context current where that of the thread has another number, or none.
+    /// Makes the context current if the thread's current context has another number, or if the number cannot be read.
     #[cold]
     fn switch_from_another(&self) -> Result<Scope<'_>> {
         let vendor = &self.driver.vendor;
@@ -168,16 +167,17 @@ impl Context {
         let known = self.number.load(Ordering::Acquire);
         let is_another = match vendor.number_of(0) {
             (Status::SUCCESS, number) => number != known,
-            // Any other failure is one of work, which the call behind this one reports.
+            // Any other failure belongs to earlier work, and the next call will report it.
             (code, _) => GONE.contains(&code),
         };
         if known != 0 && is_another { Err(self.taken(known)) } else { Ok(scope) }
     }
 
-    /// Another library has reset the device, or released its context: what was made before is of an earlier epoch.
+    /// Handles a reset or release of the context by another library: everything made before belongs to an earlier
+    /// epoch.
     #[cold]
     fn taken(&self, number: u64) -> Error {
-        // Whoever else opens or resets the context finds the same.
+        // Any other thread that is opening or resetting the context detects the same.
         if let Some(_opening) = self.opening.try_lock()
             && self.number.load(Ordering::Acquire) == number
         {
@@ -185,7 +185,8 @@ impl Context {
             self.lost.store(0, Ordering::Release);
             self.number.store(0, Ordering::Release);
             self.handle.store(0, Ordering::Release);
-            // The use that was counted stays so: where somebody has released it, another use would be ended.
+            // The retained use is not released: if another library has released it, a second release would end its
+            // own use.
             self.capture_state.forget();
             if let Some(memory) = self.memory.get().and_then(Weak::upgrade) {
                 memory.forget();
@@ -202,19 +203,19 @@ impl Context {
         )
     }
 
-    /// Sets what forgets memory when another library has reset the device.
+    /// Sets the allocator that forgets its memory when another library resets the device.
     pub(super) fn on_loss(&self, memory: Weak<DeviceAllocator>) {
         let _ = self.memory.set(memory);
     }
 
-    /// As [`Context::enter`], for an object made in `epoch`.
+    /// Like [`Context::enter`], for an object made in `epoch`.
     #[inline]
     pub(super) fn enter_for(&self, epoch: u64) -> Result<Scope<'_>> {
         self.check_epoch(epoch)?;
         self.enter()
     }
 
-    /// Refuses an object that a reset took.
+    /// Refuses an object that a reset destroyed.
     #[inline]
     pub(super) fn check_epoch(&self, epoch: u64) -> Result<()> {
         if self.epoch() == epoch { Ok(()) } else { Err(self.stale()) }
@@ -224,25 +225,25 @@ impl Context {
     fn switch(&self, code: c_int, current: Handle, handle: Handle) -> Result<Scope<'_>> {
         self.check("current", code)?;
         self.check("set_current", self.driver.vendor.set_current(handle))?;
-        // A thread without any context keeps that of device 0, as the vendors' runtime
-        // libraries do; every other thread's own is restored.
+        // As with the vendors' runtime libraries, a thread without a context keeps that of device 0. Any other
+        // context is restored.
         let previous = (current != 0 || self.ordinal != 0).then_some(current);
         Ok(Scope { driver: &self.driver, previous })
     }
 
-    /// Makes the context the thread's, for other libraries' calls.
+    /// Makes the context current on this thread permanently, for other libraries' calls.
     pub(super) fn make_current(&self) -> Result<()> {
         let mut scope = self.enter()?;
         scope.previous = None;
         Ok(())
     }
 
-    /// True once the context has been used.
+    /// Returns true after the context's first use.
     pub(super) fn is_open(&self) -> bool {
         self.handle.load(Ordering::Acquire) != 0
     }
 
-    /// The context's handle.
+    /// Returns the context's handle, and opens the context if necessary.
     pub(super) fn handle(&self) -> Result<Handle> {
         match self.handle.load(Ordering::Acquire) {
             0 => self.open(),
@@ -271,7 +272,7 @@ impl Context {
         Ok(handle)
     }
 
-    /// The result of a call that returned `code`; remembers a failure that lasts.
+    /// Returns the result of a call that returned `code`, and records a lasting failure.
     #[inline]
     pub(super) fn check(&self, call: &'static str, code: c_int) -> Result<()> {
         if code == Status::SUCCESS { Ok(()) } else { Err(self.failed(call, code)) }
@@ -281,7 +282,7 @@ impl Context {
     pub(super) fn failed(&self, call: &'static str, code: c_int) -> Error {
         let driver = &self.driver;
         let lasts = match driver.vendor.lasting(code) {
-            // A context that a reset did not bring back answers with any number.
+            // After a reset that did not restore it, a context returns arbitrary numbers.
             Lasting::No => self.is_lost() && !self.driver.is_out_of_memory(code),
             Lasting::Yes => true,
             Lasting::Unclear => self.fails_again(),
@@ -307,26 +308,26 @@ impl Context {
         Error::new(kind, error.status(), call, detail)
     }
 
-    /// Runs a call that a capture on this or another thread would make the driver refuse.
+    /// Runs a call that the driver would refuse during a capture on this or another thread.
     #[inline]
     pub(super) fn outside_captures<R>(&self, call: impl FnOnce() -> R) -> R {
         self.capture_state.outside(&self.driver, call)
     }
 
-    /// Runs a call that begins or ends a capture, while the driver is asked about none and adds to none.
+    /// Runs a call that begins or ends a capture, while no other thread queries or extends a capture.
     pub(super) fn asking<R>(&self, call: impl FnOnce() -> R) -> R {
         let _adding = self.capture_state.adding();
         let _asking = self.capture_state.ask();
         call()
     }
 
-    /// True if the default stream must be left alone, since it waits for a stream that
-    /// captures: a call on it would end that capture. The context is current.
+    /// Returns true if the default stream must not be used, because it waits for a stream that captures: a call on it
+    /// would end that capture. The context is current.
     pub(super) fn default_is_barred(&self) -> bool {
         self.capture_state.bars_default(&self.driver)
     }
 
-    /// True if some stream captures, whoever began that.
+    /// Returns true if any stream captures, including captures that other libraries began.
     pub(super) fn has_captures(&self) -> bool {
         if self.capture_state.any() || !self.capture_state.any_exposed() {
             return self.capture_state.any();
@@ -335,14 +336,14 @@ impl Context {
         self.capture_state.any_exposed_captures(&self.driver, self.epoch())
     }
 
-    /// The number of the capture that a stream, not the default one, is part of, whoever began
-    /// it; `None` if the driver cannot tell. The context is current.
+    /// Returns the number of the capture that a stream other than the default stream is part of, including captures
+    /// of other libraries; `None` if the driver cannot report it. The context is current.
     pub(super) fn capture_of(&self, stream: Handle) -> Result<Option<u64>> {
         let _asking = self.capture_state.ask();
         capture_of(&self.driver, stream).map_err(|code| self.failed("capture_info", code))
     }
 
-    /// What queries say where there is nothing to wait for; tried once.
+    /// Returns the results of queries on idle objects, which are tested once.
     pub(super) fn query_support(&self) -> QuerySupport {
         *self.query_support.get_or_init(|| {
             let Ok(_scope) = self.enter() else { return QuerySupport::UNKNOWN };
@@ -350,11 +351,11 @@ impl Context {
         })
     }
 
-    /// True if the driver reports a failure once more: a lost context fails every call. The
-    /// context is current.
+    /// Returns true if the driver reports a failure again, because a lost context fails every call. The context is
+    /// current.
     fn fails_again(&self) -> bool {
         if self.default_is_barred() {
-            // The question would end the capture. Work that is queued later fails anyhow.
+            // The query would end the capture. Work that is queued later fails anyway.
             return false;
         }
         let code =
@@ -363,18 +364,18 @@ impl Context {
         self.driver.vendor.lasting(code) != Lasting::No
     }
 
-    /// True once a failure has made the context useless.
+    /// Returns true after a failure has made the context unusable.
     pub(super) fn is_lost(&self) -> bool {
         let lost = self.lost.load(Ordering::Acquire);
         lost != 0 && self.failure_in(lost) != Status::SUCCESS
     }
 
-    /// The status in a value of `lost`, if it is of this epoch.
+    /// Returns the status in a value of `lost`, if it belongs to this epoch.
     fn failure_in(&self, lost: u64) -> c_int {
         if lost >> 32 == self.epoch() & u64::from(u32::MAX) { lost as c_int } else { 0 }
     }
 
-    /// Remembers a failure that lasts, and returns the one that was known.
+    /// Records a lasting failure, and returns the previous one.
     fn set_lost(&self, epoch: u64, code: c_int) -> c_int {
         let lost = epoch << 32 | u64::from(code as u32);
         self.failure_in(self.lost.swap(lost, Ordering::AcqRel))
@@ -405,22 +406,22 @@ impl Context {
         )
     }
 
-    /// Destroys everything in the context; the next call opens a new one. Before that, `end` lets
-    /// go of what lies in it; what `end` returns is called once the driver has reset the context.
+    /// Destroys everything in the context; the next call opens a new one. `end` is called first, to release or forget
+    /// everything in it. The function that it returns is called after the driver has reset the context.
     pub(super) fn reset<F: FnOnce()>(&self, end: impl FnOnce() -> F) -> Result<()> {
         if process::generation() != self.driver.generation {
             return Err(self.forked());
         }
         let (code, failure) = {
             let _opening = self.opening.lock();
-            // From here on nothing made before is handed to the driver again.
+            // From here on, older objects are not passed to the driver again.
             self.epoch.fetch_add(1, Ordering::AcqRel);
             let afterwards = end();
             self.number.store(0, Ordering::Release);
             let retained = self.handle.swap(0, Ordering::AcqRel) != 0;
             let code = self.driver.vendor.reset_context(self.device);
             if retained {
-                // The reset keeps the uses counted; the next call counts a new one.
+                // The reset leaves the number of retained uses unchanged; the next call retains another one.
                 self.driver.vendor.release_context(self.device);
             }
             afterwards();
@@ -430,7 +431,7 @@ impl Context {
                 self.epoch.fetch_add(1, Ordering::AcqRel);
                 return Err(error);
             }
-            // The failure is of the epoch before.
+            // The failure belongs to the previous epoch.
             let failure = self.lost.swap(0, Ordering::AcqRel) as c_int;
             self.epoch.fetch_add(1, Ordering::AcqRel);
             (code, failure)
@@ -438,8 +439,8 @@ impl Context {
         if failure == Status::SUCCESS && code == Status::SUCCESS {
             return Ok(());
         }
-        // Some drivers do not get over a kernel's failure in the same process, and say so
-        // at once or when the context is opened again.
+        // Some drivers cannot recover from a kernel's failure in the same process. They report this immediately or
+        // when the context is opened again.
         let opened = self.driver.check("reset", code).and_then(|()| self.open().map(drop));
         opened.map_err(|error| {
             let failure = if failure == Status::SUCCESS { code } else { failure };

@@ -49,7 +49,7 @@ impl fmt::Debug for DriverDevice {
     }
 }
 
-/// The device of this layer behind a trait object, if it is of the same driver.
+/// Returns the device of this layer inside a trait object, if it belongs to the same driver.
 pub(super) fn own<'a>(device: &'a dyn Device, context: &Context) -> Result<&'a DriverDevice> {
     match device.as_any().downcast_ref::<DriverDevice>() {
         Some(own) if Arc::ptr_eq(&own.context.driver, &context.driver) => Ok(own),
@@ -73,7 +73,7 @@ impl DriverDevice {
         &self.state
     }
 
-    /// The result of an allocation, with a second try after unused memory was given back.
+    /// Returns the result of an allocation, which is tried again after unused memory was released.
     fn allocate_with(
         &self,
         name: &'static str,
@@ -96,11 +96,11 @@ impl DriverDevice {
         }
     }
 
-    /// Frees a block that nobody uses any longer.
+    /// Unlocks and frees a block that is no longer used.
     fn unlock(&self, block: Block) -> Result<()> {
         let context = &self.context;
         let entered = context.enter();
-        // Asked after that: another library may have reset the device.
+        // Checked after entering, because another library may have reset the device.
         if block.epoch == context.epoch() {
             let _scope = entered?;
             let start = std::ptr::with_exposed_provenance_mut(block.start);
@@ -108,11 +108,11 @@ impl DriverDevice {
             let unregister = || unsafe { (context.driver.calls.unregister_host)(start) };
             match context.outside_captures(unregister) {
                 Status::HOST_MEMORY_NOT_REGISTERED => {}
-                // After a failure that lasts the driver goes on using it.
+                // After a lasting failure, the driver continues to use the block.
                 code => context.check("free_pinned", code)?,
             }
         }
-        // SAFETY: the driver, or a reset, has ended the page-locking, and nobody uses the block.
+        // SAFETY: the driver or a reset has ended the page-locking, and the block is no longer used.
         unsafe { block.free() };
         Ok(())
     }
@@ -123,7 +123,7 @@ impl DriverDevice {
     }
 }
 
-// SAFETY: allocations are the driver's, of the sizes asked for or larger; a reset raises the epoch.
+// SAFETY: allocations come from the driver and have at least the requested size; a reset raises the epoch.
 unsafe impl Device for DriverDevice {
     fn id(&self) -> DeviceId {
         self.context.device_id()
@@ -192,7 +192,7 @@ unsafe impl Device for DriverDevice {
         if let Ok((start, size)) = self.context.address_range(address) {
             return address.checked_add(bytes as u64).is_some_and(|end| end - start <= size as u64);
         }
-        // Host memory that the device sees has no range that the driver would tell.
+        // Host memory that is mapped into the device does not have a range that the driver reports.
         self.context.driver.vendor.knows(address)
     }
 
@@ -207,13 +207,13 @@ unsafe impl Device for DriverDevice {
                 return Status::OUT_OF_MEMORY;
             };
             let start = std::ptr::with_exposed_provenance_mut(block.start);
-            // SAFETY: the block stays allocated until it is unregistered, or a reset has done that.
+            // SAFETY: the block stays allocated until it is unregistered, by this layer or by a reset.
             let code = unsafe {
                 (self.context.driver.calls.register_host)(start, block.bytes, PORTABLE | MAPPED)
             };
             match code {
                 Status::SUCCESS => made = Some(block),
-                // SAFETY: the driver did not take it, and nobody else knows it.
+                // SAFETY: the driver did not accept the block, and nothing else refers to it.
                 _ => unsafe { block.free() },
             }
             code
@@ -227,7 +227,8 @@ unsafe impl Device for DriverDevice {
         let context = &self.context;
         let is_locked = |block: Block| block.epoch == context.epoch();
         if self.pages.block_of(pointer).is_some_and(is_locked) {
-            // Queued copies may still use the memory; a device that is lost, or was reset by others, has none.
+            // Queued copies may still use the memory. After a loss of the device, or a reset by another
+            // library, no copies are left.
             match context.enter().and_then(|_scope| self.state.memory.pool.drain()) {
                 Err(error)
                     if error.kind() != ErrorKind::DeviceLost
@@ -305,7 +306,7 @@ unsafe impl Device for DriverDevice {
         {
             let _scope = self.context.enter()?;
             self.state.open_captures.collect();
-            // SAFETY: no argument.
+            // SAFETY: the call does not take arguments.
             let code = unsafe { (self.context.driver.calls.synchronize)() };
             self.context.check("synchronize", code)?;
         }
@@ -487,7 +488,7 @@ unsafe impl Device for DriverDevice {
     }
 
     fn epoch(&self) -> u64 {
-        // Two steps for each reset.
+        // Each reset increments the epoch twice.
         self.context.epoch().div_ceil(2)
     }
 

@@ -26,11 +26,12 @@ pub(super) struct DriverEvent {
     owned: bool,
     timing: bool,
     recorded: AtomicBool,
-    /// True if it was recorded last on a stream that captured.
+    /// True if it was last recorded on a capturing stream.
     captured: AtomicBool,
-    /// Held while the driver records the event or makes a stream wait for it, and what is known of it changes.
+    /// Held while the driver records the event or makes a stream wait for it, and while the fields that describe it
+    /// change.
     marking: Ranked<(), MARKING>,
-    /// The number of the stream that recorded it, and how many host functions had been queued there.
+    /// The stream that recorded it, by number, and the number of host functions that had been queued there.
     behind: (AtomicU64, AtomicU64),
     status: AtomicStatus,
 }
@@ -62,7 +63,7 @@ impl DriverEvent {
         Ok(Self::over(context, epoch, handle, options.timing, false))
     }
 
-    /// The event of a handle, which it owns from now on.
+    /// Returns the event of a handle, and takes ownership of the handle.
     pub(super) fn over(
         context: &Arc<Context>,
         epoch: u64,
@@ -87,17 +88,17 @@ impl DriverEvent {
         }
     }
 
-    /// The event of a handle that another library owns, which has recorded it.
+    /// Returns the event of a handle that another library owns and has recorded.
     pub(super) fn external(context: &Arc<Context>, handle: Handle) -> DriverEvent {
         let mut event = Self::over(context, context.epoch(), handle, false, true);
         event.owned = false;
         event
     }
 
-    /// The handle, for a call on `context`'s driver.
+    /// Returns the handle, for a call on `context`'s driver.
     ///
     /// # Errors
-    /// `InvalidHandle` if the event is of a time before a reset.
+    /// `InvalidHandle` if the event was made before a reset.
     pub(super) fn handle_for(&self, context: &Context) -> Result<Handle> {
         // The callers have compared the devices.
         debug_assert!(Arc::ptr_eq(&self.context.driver, &context.driver));
@@ -105,15 +106,15 @@ impl DriverEvent {
         Ok(self.handle)
     }
 
-    /// The lock under which captures change, if the call's stream captures, or the event is a mark in captured work.
-    /// NVIDIA's driver has a list of such events, which it changes when one is recorded, recorded elsewhere or
-    /// destroyed, and when the capture ends: it crashes where two threads do so at once.
+    /// Returns the lock under which captures change, if the call's stream captures, or if the event marks captured
+    /// work. NVIDIA's driver keeps a list of such events. It changes the list when an event is recorded, recorded
+    /// elsewhere or destroyed, and when the capture ends, and it crashes if two threads do so concurrently.
     fn listed(&self, captured: bool) -> Option<RankedGuard<'_, ()>> {
         let listed = captured || self.captured.load(Ordering::Acquire);
         listed.then(|| self.context.capture_state.adding())
     }
 
-    /// Queues the mark.
+    /// Records the event on a stream.
     pub(super) fn record_on(
         &self,
         context: &Context,
@@ -135,8 +136,8 @@ impl DriverEvent {
         context.check("record", code)
     }
 
-    /// Makes a stream, which `captures`, wait for the mark. `None`, with nothing done, if it is a mark in captured work and the
-    /// stream may not become part of the capture.
+    /// Makes a stream wait for the event. Returns `None`, with nothing done, if the event marks captured work and the
+    /// stream may not join the capture.
     pub(super) fn wait_on(
         &self,
         context: &Context,
@@ -156,7 +157,7 @@ impl DriverEvent {
         context.check("wait_event", code).map(Some)
     }
 
-    /// Notes what the event has been recorded behind.
+    /// Stores the stream that has recorded the event, and its number of host functions.
     pub(super) fn set_behind(&self, stream: u64, functions: u64) {
         self.behind.0.store(stream, Ordering::Release);
         self.behind.1.store(functions, Ordering::Release);
@@ -169,13 +170,13 @@ impl DriverEvent {
         self.context.check("synchronize", self.context.outside_captures(wait))
     }
 
-    /// True once it has been recorded.
+    /// Returns true after the event was first recorded.
     pub(super) fn is_recorded(&self) -> bool {
         self.recorded.load(Ordering::Acquire)
     }
 }
 
-/// The event of this layer behind a trait object.
+/// Returns the event of this layer inside a trait object.
 pub(super) fn own(event: &dyn Event) -> Result<&DriverEvent> {
     event
         .as_any()
@@ -188,7 +189,7 @@ impl Drop for DriverEvent {
         if !self.owned || !self.context.is_alive(self.epoch) {
             return;
         }
-        // The driver refuses to destroy it in a function that a stream runs.
+        // The driver refuses to destroy an event inside a host function.
         let same = || DriverEvent {
             context: self.context.clone(),
             recorded: AtomicBool::new(false),
@@ -204,8 +205,8 @@ impl Drop for DriverEvent {
         let destroy = || {
             let _scope = self.context.enter()?;
             let _listed = self.listed(false);
-            // SAFETY: the handle is a live event, which nobody can reach any longer; the
-            // driver keeps what queued work needs of it.
+            // SAFETY: the handle is a live event without other references; the driver keeps what queued work needs of
+            // it.
             let code = unsafe { (self.context.driver.calls.event_destroy)(self.handle) };
             self.context.check("destroy_event", code)
         };
@@ -215,7 +216,7 @@ impl Drop for DriverEvent {
     }
 }
 
-// SAFETY: the driver tells when the work before the mark is done.
+// SAFETY: the driver reports completion only after the work before the event is done.
 unsafe impl Event for DriverEvent {
     fn device_id(&self) -> DeviceId {
         self.context.device_id()

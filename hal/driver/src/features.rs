@@ -1,5 +1,5 @@
-//! What a device of a driver supports, by the functions that the driver has and the attributes that
-//! the device tells.
+//! The features of a driver's device, determined from the driver's functions and the device's
+//! attributes.
 
 use crate::context::Context;
 use crate::errors::optional;
@@ -11,10 +11,10 @@ use hal::error::{Error, ErrorKind, Result};
 use hal::features::{Feature, Features};
 use hal::status::Status;
 
-/// `CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH`; the backends translate it.
+/// `CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH`; the backends translate the number.
 pub(super) const COOPERATIVE_LAUNCH: DeviceAttribute = DeviceAttribute(95);
 
-/// The features of a device. Makes no context.
+/// Returns the features of a device, without creating a context.
 pub(super) fn features(state: &DeviceState) -> Features {
     let (context, driver) = (&state.context, &state.context.driver);
     let calls = &driver.calls;
@@ -59,15 +59,15 @@ pub(super) fn features(state: &DeviceState) -> Features {
     shared.chain(driver.vendor.features().iter().copied()).collect()
 }
 
-// Questions about a device and its addresses.
+// Queries about a device and its addresses.
 
 impl Context {
-    /// A numbered property; needs no context.
+    /// Returns a numbered attribute, without creating a context.
     pub(super) fn attribute(&self, attribute: DeviceAttribute) -> Result<i32> {
         let mut value = 0;
         let code = match self.driver.vendor.device_attribute(attribute.0) {
-            // SAFETY: the device is one that the driver returned; the result is written before
-            // the call returns.
+            // SAFETY: the driver returned the device; the result is written before the call
+            // returns.
             Some(number) => unsafe {
                 (self.driver.calls.device_attribute)(&mut value, number, self.device)
             },
@@ -83,7 +83,8 @@ impl Context {
         }
     }
 
-    /// Start and bytes of the allocation that an address lies in. The context is current.
+    /// Returns the start and the bytes of the allocation that contains an address. The context is
+    /// current.
     pub(super) fn address_range(&self, address: u64) -> Result<(u64, usize)> {
         let read = optional!(self.driver, address_range, "address_range")?;
         let (mut start, mut bytes) = (0, 0);
@@ -97,10 +98,10 @@ impl Context {
         Ok((start, bytes))
     }
 
-    /// What compilers call the device, for code that is to run on it.
+    /// Returns the compilers' name of the device, for code that is to run on it.
     ///
     /// # Errors
-    /// `Unsupported` if the driver answers with what is no such name.
+    /// `Unsupported` if the driver reports a text that is not such a name.
     pub(super) fn target(&self) -> Result<&str> {
         let name = self.architecture.as_str();
         if self.driver.vendor.is_architecture(name) {

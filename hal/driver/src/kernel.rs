@@ -20,11 +20,11 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-/// The attributes of a kernel that can be set: shared memory, its share of the on-chip
-/// memory, and the extents of clusters.
+/// The attributes of a kernel that can be set: shared memory, its share of the on-chip memory, and
+/// the extents of clusters.
 const SETTABLE: std::ops::RangeInclusive<i32> = 8..=15;
 
-/// Dynamic shared memory that a kernel has without being asked.
+/// The dynamic shared memory that a kernel may use by default.
 const DEFAULT_SHARED: u32 = 48 << 10;
 
 /// A function that the device runs.
@@ -34,13 +34,13 @@ pub(super) struct DriverKernel {
     handle: Handle,
     name: String,
     parameters: OnceLock<Option<Vec<Parameter>>>,
-    /// Dynamic shared memory that the kernel may have.
+    /// The current limit of the kernel's dynamic shared memory.
     shared_limit: AtomicU32,
     raising: Mutex<()>,
 }
 
 impl DriverKernel {
-    /// The kernel of a function in loaded code.
+    /// Returns the kernel of a function in loaded code.
     pub(super) fn new(module: Arc<LoadedCode>, handle: Handle, name: &str) -> DriverKernel {
         DriverKernel {
             module,
@@ -56,7 +56,7 @@ impl DriverKernel {
         &self.module.context
     }
 
-    /// Lets the kernel have more dynamic shared memory than it has without being asked.
+    /// Raises the kernel's limit of dynamic shared memory.
     #[cold]
     fn raise_shared_limit(&self, bytes: u32) -> Result<()> {
         let context = self.context();
@@ -90,7 +90,7 @@ impl DriverKernel {
         )
     }
 
-    /// Has the graph of a capture that the stream is part of keep the code.
+    /// Makes the graph of the stream's capture, if any, keep the code.
     #[inline]
     fn keep_code(&self, stream: &DriverStream) -> Result<()> {
         if !some_may_capture() {
@@ -100,7 +100,8 @@ impl DriverKernel {
         stream.keep_object(&code)
     }
 
-    /// The error of a launch, with what is too large if that is the reason.
+    /// Returns the error of a failed launch, and names the value that is too large if that is the
+    /// reason.
     #[cold]
     fn launch_error(&self, code: c_int, config: &LaunchConfig) -> Error {
         let context = self.context();
@@ -110,7 +111,7 @@ impl DriverKernel {
         }
         match self.excess(config) {
             Some(detail) => {
-                // Drivers have several numbers for a launch that no device could run.
+                // Drivers have several numbers for a launch that no device supports.
                 let kind = match context.driver.kind(code) {
                     ErrorKind::Driver => ErrorKind::InvalidArgument,
                     _ if lasting == Lasting::Unclear => ErrorKind::InvalidArgument,
@@ -137,7 +138,7 @@ impl DriverKernel {
         }
     }
 
-    /// The error of a cooperative launch, which some devices cannot do at all.
+    /// Returns the error of a failed cooperative launch, which some devices do not support at all.
     #[cold]
     fn cooperative_launch_error(&self, code: c_int, config: &LaunchConfig) -> Error {
         let context = self.context();
@@ -156,7 +157,8 @@ impl DriverKernel {
         self.launch_error(code, config)
     }
 
-    /// What of a launch is more than the device or the kernel allows.
+    /// Returns a sentence about the first value of a launch that exceeds the limits of the device or
+    /// the kernel.
     fn excess(&self, config: &LaunchConfig) -> Option<String> {
         let limit = |attribute| self.context().attribute(attribute).ok().map(|it| it.max(0) as u64);
         let axes = |DeviceAttribute(first)| {
@@ -186,7 +188,7 @@ impl DriverKernel {
             match unsafe { read(self.handle, all.len(), &mut offset, &mut size) } {
                 Status::SUCCESS => all.push(Parameter { offset, size, is_pointer: None }),
                 Status::INVALID_VALUE => return Some(all),
-                // Old code does not tell.
+                // Old code does not describe its parameters.
                 _ => return None,
             }
         }
@@ -282,7 +284,7 @@ impl Kernel for DriverKernel {
 
     fn set_attribute(&self, attribute: KernelAttribute, value: i32) -> Result<()> {
         let context = self.context();
-        // A driver was seen to read past its table for a number that it does not know.
+        // A driver was seen to read past its table for an unknown number.
         if !SETTABLE.contains(&attribute.0) {
             return Err(Error::invalid(
                 "set_attribute",
@@ -297,7 +299,7 @@ impl Kernel for DriverKernel {
         let _scope = context.enter_for(self.module.epoch)?;
         let is_permission = attribute == KernelAttribute::MAX_DYNAMIC_SHARED_SIZE_BYTES;
         if is_permission && context.driver.calls.function_set_attribute.is_none() {
-            // Without a call that sets the limit, none needs setting.
+            // If the driver lacks a call that sets the limit, the limit does not have to be set.
             let granted = self.attribute(attribute)?;
             return match (0..=granted).contains(&value) {
                 true => Ok(()),
@@ -311,7 +313,7 @@ impl Kernel for DriverKernel {
             };
         }
         let set = optional!(context.driver, function_set_attribute, "set_attribute")?;
-        // SAFETY: the function is live, and the attribute one that the driver knows.
+        // SAFETY: the function is live, and the driver knows the attribute.
         context.check("set_attribute", unsafe { set(self.handle, attribute.0, value) })?;
         if is_permission {
             self.shared_limit.store(value.max(0) as u32, Ordering::Release);
@@ -335,13 +337,14 @@ impl Kernel for DriverKernel {
     }
 }
 
-// The driver's calls that launch a kernel.
+// The driver call that launches a kernel.
 
-/// Queues a kernel; returns the driver's number.
+/// Queues a kernel; returns the driver's status.
 ///
 /// # Safety
-/// Function and stream are live and of the current context; the arguments are those of the function,
-/// and what they name lives until the kernel has run. The driver reads them before it returns.
+/// Function and stream are live and belong to the current context. The arguments match the function,
+/// and the memory that they name lives until the kernel has run. The driver reads the arguments
+/// before it returns.
 #[inline]
 pub(super) unsafe fn launch(
     calls: &Calls,

@@ -1,10 +1,10 @@
-//! The one implementation of devices, streams, events, modules and kernels that CUDA and HIP
-//! share, over a table of driver calls.
+//! The shared implementation of devices, streams, events, modules and kernels for CUDA and HIP, over a
+//! table of driver calls.
 //!
 //! A vendor's crate has three parts: the symbols of the functions of [`calls::Calls`]
-//! ([`driver_names!`](crate::driver_names)); the functions that the vendor alone has
-//! ([`driver_calls!`](crate::driver_calls)); and a type that implements [`vendor::Vendor`] for what
-//! the drivers do differently, and [`DriverLibrary`] for how the library is opened. [`fn@open`] returns
+//! ([`driver_names!`](crate::driver_names)); the vendor-specific functions
+//! ([`driver_calls!`](crate::driver_calls)); and a type that implements [`vendor::Vendor`] for the
+//! differences between the drivers, and [`DriverLibrary`] for opening the library. [`fn@open`] returns
 //! the [`hal::Backend`] over them.
 
 mod backend;

@@ -1,5 +1,4 @@
-//! The allocator of a device: the driver's pool, and in front of it the streams' lists of freed
-//! blocks.
+//! The allocator of a device: the streams' lists of freed blocks, backed by the driver's pool.
 
 pub(super) mod pool;
 
@@ -27,7 +26,7 @@ impl DeviceAllocator {
         DeviceAllocator { pool: Pool::new(context), lists: Ranked::default() }
     }
 
-    /// The list of a new stream.
+    /// Creates the list of a new stream.
     pub(super) fn new_list(&self, stream: Handle) -> Arc<FreeList> {
         let list = Arc::new(FreeList::new(stream));
         let mut lists = self.lists.lock();
@@ -41,7 +40,7 @@ impl DeviceAllocator {
         self.lists.lock().iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// Memory for work that is queued on the list's stream from now on.
+    /// Allocates memory for work that is queued on the list's stream from now on.
     #[inline]
     pub(super) fn allocate(&self, list: &FreeList, bytes: usize) -> Result<u64> {
         match list.pop(bytes) {
@@ -67,7 +66,7 @@ impl DeviceAllocator {
         }
         drop(scope);
         if let Err(error) = self.give_all_back() {
-            // The request tells what there is now.
+            // The retried allocation reports how much memory is available now.
             log::warn!("giving unused memory back failed: {error}");
         }
         let _scope = context.enter()?;
@@ -81,9 +80,9 @@ impl DeviceAllocator {
         }
     }
 
-    /// Memory from the driver, with its status: on the list's stream, unless that captures or a capture bars
-    /// it. The request would become part of the capture, and NVIDIA's driver crashes where one begins or ends
-    /// meanwhile on another thread. The context is current.
+    /// Allocates memory from the driver; also returns the driver's status. The pool is used on the list's stream,
+    /// unless that stream captures or a capture bars it. Then the request would become part of the capture, and
+    /// NVIDIA's driver crashes if another thread begins or ends one meanwhile. The context is current.
     fn take(&self, list: &FreeList, size: usize) -> Result<(u64, c_int)> {
         let state = &self.pool.context().capture_state;
         let _none_changes = state.beginning.lock();
@@ -93,9 +92,9 @@ impl DeviceAllocator {
         }
     }
 
-    /// Gives every unused byte back to the driver. Waits for the device's work.
+    /// Returns all unused memory to the driver, after waiting for the device's work.
     pub(super) fn give_all_back(&self) -> Result<()> {
-        // A failure on one stream does not keep the blocks of the others.
+        // A failure on one stream does not prevent the release of the others' blocks.
         let mut result = Ok(());
         for list in self.lists() {
             result = result.and(list.give_back(&self.pool));
@@ -104,20 +103,21 @@ impl DeviceAllocator {
         self.pool.give_unused_back()
     }
 
-    /// Freed bytes in the streams' lists and in the driver's pool. The context is current.
+    /// Returns the freed bytes in the streams' lists and in the driver's pool. The context is current.
     pub(super) fn kept(&self) -> usize {
         let lists: usize = self.lists().iter().map(|list| list.bytes()).sum();
         lists + self.pool.unused()
     }
 
-    /// Forgets what there was before another library has reset the device. Called under any locks but the last ones.
+    /// Forgets all memory after another library has reset the device. The caller may hold any locks except the
+    /// lowest-ranked ones.
     pub(super) fn forget(&self) {
         self.lists().iter().for_each(|list| list.forget());
         self.pool.leave();
     }
 
-    /// Forgets everything, since the device is about to be reset. Returns what the driver may
-    /// still hold afterwards, for [`Pool::free_left`].
+    /// Forgets everything, because the device is about to be reset. Returns the addresses that the driver may still
+    /// hold afterwards, for [`Pool::free_left`].
     pub(super) fn end(&self) -> Vec<u64> {
         let left = self.pool.end();
         for list in self.lists() {
@@ -127,24 +127,24 @@ impl DeviceAllocator {
     }
 }
 
-// In front of the pool, a list of freed blocks for each stream, because a call of the driver
-// costs more than most of the work on small arrays.
+// A list of freed blocks per stream, in front of the pool, because a driver call costs more than most work on small
+// arrays.
 //
-// A block that is freed on a stream may be used again by later work of the same stream at
-// once. Blocks up to [`LARGEST_KEPT`] are kept so, up to [`MOST_KEPT`] bytes a stream; larger
-// ones go back to the driver's pool. A driver without pools gets plain allocation behind the
-// same lists, which then keep blocks of every size.
+// A block that is freed on a stream may be reused immediately by later work of the same stream. Blocks up to
+// [`LARGEST_KEPT`] are kept in this way, up to [`MOST_KEPT`] bytes per stream; larger ones return to the driver's
+// pool. For a driver without pools, plain allocation takes the pool's place, and the lists keep blocks of every
+// size.
 
-/// The largest block that a stream keeps when the driver has a pool.
+/// The size of the largest block that a stream keeps if the driver has a pool.
 const LARGEST_KEPT: usize = 1 << 20;
-/// The most bytes that a stream keeps.
+/// The maximum number of bytes that a stream keeps.
 const MOST_KEPT: usize = 64 << 20;
-/// The same without a pool, where giving memory back waits for the device.
+/// The same without a pool, where freeing memory waits for the device.
 const MOST_KEPT_PLAIN: usize = 512 << 20;
-/// Classes of sizes up to [`LARGEST_KEPT`], four for each doubling.
+/// The number of size classes up to [`LARGEST_KEPT`], four per power of two.
 const CLASSES: usize = 4 * (LARGEST_KEPT / GRANULE).ilog2() as usize + 1;
 
-/// The class of a size and the bytes of its blocks; sizes above [`LARGEST_KEPT`] have none.
+/// Returns the class of a size and the bytes of its blocks; `None` for sizes above [`LARGEST_KEPT`].
 #[inline]
 fn class(bytes: usize) -> Option<(usize, usize)> {
     let granules = bytes.div_ceil(GRANULE).max(1);
@@ -152,24 +152,24 @@ fn class(bytes: usize) -> Option<(usize, usize)> {
         return None;
     }
     if granules <= 4 {
-        // 1, 2, 3, 4 granules: classes 0, 4, 6, 8 would leave holes; they are counted alike.
+        // The numbers by the scheme of the larger classes; the numbers between them are unused.
         let index = [0, 4, 6, 8][granules - 1];
         return Some((index, granules * GRANULE));
     }
     let doubling = (granules - 1).ilog2() as usize;
     let step = 1 << (doubling - 2);
     let quarters = granules.div_ceil(step);
-    // Quarters 5 to 8 of the doubling.
+    // Quarters 5 to 8 of the power of two.
     Some((4 * doubling + quarters - 4, quarters * step * GRANULE))
 }
 
-/// The bytes of a class's blocks.
+/// Returns the bytes of a class's blocks.
 fn class_size(index: usize) -> usize {
     let granules = index.checked_sub(1).map_or(1, |index| ((index % 4 + 5) << (index / 4)) >> 2);
     granules * GRANULE
 }
 
-/// The bytes that an allocation really gets.
+/// Returns the number of bytes that an allocation actually gets.
 fn rounded(bytes: usize) -> usize {
     match class(bytes) {
         Some((_, bytes)) => bytes,
@@ -190,7 +190,7 @@ impl Lists {
         Lists { small: [const { Vec::new() }; CLASSES], large: BTreeMap::new(), bytes: 0 }
     }
 
-    /// Every block, with its size; the lists are empty then.
+    /// Takes every block, with its size, and leaves the lists empty.
     fn take_all(&mut self) -> Vec<(u64, usize)> {
         let Lists { small, large, .. } = std::mem::replace(self, Lists::new());
         let small = small.into_iter().enumerate().flat_map(|(index, blocks)| {
@@ -213,29 +213,29 @@ impl Lists {
     }
 }
 
-/// The blocks that were freed on one stream and not given back.
+/// The blocks that were freed on one stream and not returned to the driver.
 #[derive(Debug)]
 pub(crate) struct FreeList {
     stream: Handle,
-    /// False once the stream is gone. Held while blocks are given back behind its work, so
-    /// that it does not go meanwhile.
+    /// False after the stream is gone. Locked while blocks are returned after its work, so that the stream exists
+    /// meanwhile.
     is_open: Ranked<bool, GIVING_BACK>,
     lists: Ranked<Lists, LEAF>,
 }
 
 impl FreeList {
-    /// The list of a stream.
+    /// Creates the list of a stream.
     fn new(stream: Handle) -> FreeList {
         let lists = Ranked::new(Lists::new());
         FreeList { stream, is_open: Ranked::new(true), lists }
     }
 
-    /// The stream, as the driver names it.
+    /// Returns the driver's handle of the stream.
     fn stream(&self) -> Handle {
         self.stream
     }
 
-    /// A block of a class that the list keeps, for work that is queued on the stream from now on.
+    /// Takes a kept block of the size's class, for work that is queued on the stream from now on.
     #[inline]
     fn pop(&self, bytes: usize) -> Option<u64> {
         let (class, size) = class(bytes)?;
@@ -245,7 +245,7 @@ impl FreeList {
         Some(address)
     }
 
-    /// The same of a size of [`rounded`], above the classes.
+    /// Takes a kept block of a size of [`rounded`], above the classes.
     fn pop_large(&self, size: usize) -> Option<u64> {
         let mut lists = self.lists.lock();
         let address = lists.large.get_mut(&size).and_then(Vec::pop)?;
@@ -253,11 +253,11 @@ impl FreeList {
         Some(address)
     }
 
-    /// Frees memory behind the work queued so far.
+    /// Frees memory after the work queued so far.
     ///
     /// # Safety
-    /// Address and bytes are those of one allocation of this device's pool, not freed since,
-    /// and work of other streams that uses the memory is ordered before this.
+    /// Address and bytes belong to one allocation of this device's pool, not freed since, and work of other streams
+    /// that uses the memory is ordered before this.
     #[inline]
     pub(crate) unsafe fn free(&self, pool: &Pool, address: u64, bytes: usize) -> Result<()> {
         let (size, most) = match class(bytes) {
@@ -274,8 +274,8 @@ impl FreeList {
         }
         let context = pool.context();
         let _scope = context.enter()?;
-        // Another thread may begin a capture on the stream, which the call would become part of; on
-        // the default stream it would end one that the default stream waits for.
+        // Another thread may begin a capture on the stream, and the call would become part of it. On the default
+        // stream, the call would end a capture that the default stream waits for.
         let _none_begins = context.capture_state.beginning.lock();
         if context.capture_state.are_possible() && self.may_capture(context) {
             self.lists.lock().keep(address, rounded(bytes));
@@ -285,21 +285,21 @@ impl FreeList {
         unsafe { pool.put(self.stream, address) }
     }
 
-    /// Bytes of the kept blocks.
+    /// Returns the bytes of the kept blocks.
     pub(crate) fn bytes(&self) -> usize {
         self.lists.lock().bytes
     }
 
-    /// Gives all kept blocks back to the driver. While the stream captures, they stay: given
-    /// back they would become part of the graph.
+    /// Returns all kept blocks to the driver, unless the stream captures: the frees would then become part of the
+    /// graph.
     pub(crate) fn give_back(&self, pool: &Pool) -> Result<()> {
         if self.bytes() == 0 {
-            // Nothing is asked of the driver either: the handle may be one that a reset took.
+            // The driver is not called either, because a reset may have destroyed the handle.
             return Ok(());
         }
         let context = pool.context();
         let is_open = self.is_open.lock();
-        // Nor may it begin to capture before the last block is back.
+        // The stream must not begin to capture before the last block has been returned.
         let _none_begins = context.capture_state.beginning.lock();
         if !*is_open || (context.capture_state.are_possible() && self.may_capture(context)) {
             return Ok(());
@@ -307,8 +307,8 @@ impl FreeList {
         self.give_back_held(pool)
     }
 
-    /// False if the driver says that the stream is part of no capture, and waits for none. One that
-    /// cannot be asked is left alone: another library may have destroyed it.
+    /// Returns false if the driver reports that the stream is not part of a capture and does not wait for one. If
+    /// the stream cannot be queried, it is not used, because another library may have destroyed it.
     fn may_capture(&self, context: &Context) -> bool {
         let Ok(_scope) = context.enter() else { return true };
         if self.stream == 0 {
@@ -318,21 +318,20 @@ impl FreeList {
         !can_tell || !matches!(context.capture_of(self.stream), Ok(None))
     }
 
-    /// Every kept block with its bytes, for another to free; nothing is done on the stream
-    /// afterwards.
+    /// Takes every kept block, for the caller to free. The list does not use the stream afterwards.
     pub(crate) fn take(&self) -> Vec<(u64, usize)> {
         *self.is_open.lock() = false;
         self.lists.lock().take_all()
     }
 
-    /// Gives all kept blocks back before the stream goes: nothing is done on it afterwards.
+    /// Returns all kept blocks to the driver before the stream is destroyed, which the list does not use afterwards.
     pub(crate) fn close(&self, pool: &Pool) -> Result<()> {
         let mut is_open = self.is_open.lock();
         *is_open = false;
         self.give_back_held(pool)
     }
 
-    /// The part of both, with `is_open` locked.
+    /// The shared part of `give_back` and `close`, with `is_open` locked.
     fn give_back_held(&self, pool: &Pool) -> Result<()> {
         let _scope = pool.context().enter()?;
         let blocks = self.lists.lock().take_all();
@@ -347,7 +346,7 @@ impl FreeList {
         result
     }
 
-    /// Forgets all blocks: the device was reset.
+    /// Forgets all blocks, because the device was reset.
     pub(crate) fn forget(&self) {
         *self.lists.lock() = Lists::new();
     }

@@ -16,12 +16,12 @@ use std::borrow::Cow;
 use std::ffi::CString;
 use std::sync::Arc;
 
-/// LoadedCode code.
+/// Loaded code.
 #[derive(Debug)]
 pub(super) struct LoadedCode {
     pub(super) context: Arc<Context>,
     pub(super) epoch: u64,
-    /// Of its kernels, where the code tells them and not the driver.
+    /// The parameters of its kernels, if the code describes them and the driver does not.
     pub(super) parameters: Option<KernelParameters>,
     handle: Handle,
     log: String,
@@ -104,7 +104,7 @@ impl Drop for LoadedCode {
         if !context.is_alive(self.epoch) || context.is_lost() {
             return;
         }
-        // The driver refuses to unload it in a function that a stream runs.
+        // The driver refuses to unload code inside a host function.
         let same = || LoadedCode {
             context: context.clone(),
             parameters: None,
@@ -116,7 +116,7 @@ impl Drop for LoadedCode {
         }
         let unload = || {
             let _scope = context.enter()?;
-            // SAFETY: the handle is live and nobody can reach it any longer.
+            // SAFETY: the handle is live and has no other references.
             let code = context
                 .outside_captures(|| unsafe { (context.driver.calls.module_unload)(self.handle) });
             context.check("unload_module", code)
@@ -127,7 +127,7 @@ impl Drop for LoadedCode {
     }
 }
 
-/// A symbol's name as the driver takes it.
+/// Converts a symbol's name to a C string.
 fn symbol(name: &str) -> Result<CString> {
     CString::new(name)
         .map_err(|_| Error::invalid("module", format!("name is {name:?}, with a zero in it")))

@@ -1,4 +1,5 @@
-//! Opening a vendor's driver: its functions found in a library, and the backend over them.
+//! Opening a vendor's driver: looking up its functions in a library, and creating the backend over
+//! them.
 
 use super::backend;
 use super::calls::{Calls, Names};
@@ -9,15 +10,15 @@ use hal::library::{Library, Search};
 use std::path::Path;
 use std::sync::Arc;
 
-/// The functions that only one vendor has, or whose types differ from the other vendor's: the
-/// struct that [`driver_calls!`](crate::driver_calls) makes.
+/// The vendor-specific functions, and those whose types differ between the vendors: the struct that
+/// [`driver_calls!`](crate::driver_calls) defines.
 pub trait VendorCalls: Sized {
     /// The symbols without which the driver cannot be used.
     const REQUIRED: &'static [&'static str];
     /// The symbols without which one call is `Unsupported`.
     const OPTIONAL: &'static [&'static str];
 
-    /// Finds the functions. An optional one that is missing stays empty.
+    /// Looks up the functions. A missing optional function is `None`.
     ///
     /// # Errors
     /// `BackendUnavailable` that names the required functions that are missing.
@@ -29,33 +30,33 @@ pub trait VendorCalls: Sized {
 
 /// A vendor's driver as a library that may be present.
 pub trait DriverLibrary: Vendor + Sized + 'static {
-    /// What messages call the library: "the CUDA driver".
+    /// The name of the library in messages: "the CUDA driver".
     const LIBRARY: &'static str;
     /// The symbols of the table's functions.
     const NAMES: &'static Names;
-    /// The vendor's own functions.
+    /// The vendor-specific functions.
     type Own: VendorCalls;
 
-    /// Returns the vendor's part over the functions that were found in `library`. The driver is not
-    /// initialised yet.
+    /// Returns the vendor's part, over the functions found in `library`. The driver is not initialised
+    /// yet.
     fn new(own: Self::Own, calls: &Calls, library: Library) -> Self;
 }
 
-/// Returns a search for the library of the driver `D`, without any file to try.
+/// Returns a search for the library of the driver `D`, without candidates.
 pub fn search<D: DriverLibrary>() -> Search {
     Search::new(D::LIBRARY)
 }
 
-/// Opens the first library of a search that is the driver `D`, initialises it (`cuInit`,
-/// `hipInit`) and returns its backend. Makes no context.
+/// Opens the first library of a search that is the driver `D`, initialises it (`cuInit`, `hipInit`)
+/// and returns its backend. Does not create a context.
 ///
 /// # Errors
-/// `BackendUnavailable` with every path and symbol tried, or with the driver's status if it
-/// cannot be initialised or has no device.
+/// `BackendUnavailable` with every path and symbol tried, or with the driver's status if it cannot be
+/// initialised or does not have a device.
 ///
 /// # Safety
 /// The files of the search are the vendor's driver, or libraries that behave like it; the types of
-/// `D`'s tables are those that the vendor declares.
+/// `D`'s tables match the vendor's declarations.
 pub unsafe fn open<D: DriverLibrary>(search: &Search) -> Result<Arc<dyn Backend>> {
     let accept = |library: Library| {
         // SAFETY: the caller's promise, here and below.
@@ -68,20 +69,20 @@ pub unsafe fn open<D: DriverLibrary>(search: &Search) -> Result<Arc<dyn Backend>
     unsafe { search.open(accept) }
 }
 
-/// Opens the driver `D` in a file.
+/// Opens the driver `D` from a file.
 ///
 /// # Errors
 /// As for [`open`].
 ///
 /// # Safety
-/// As for [`open`], of this file.
+/// As for [`open`], for this file.
 pub unsafe fn open_file<D: DriverLibrary>(path: &Path) -> Result<Arc<dyn Backend>> {
     // SAFETY: the caller's promise.
     unsafe { open::<D>(&search::<D>().candidates([path])) }
 }
 
-/// Returns the symbols that are looked for in the library of the driver `D`: those that are
-/// needed, and those without which one call is `Unsupported`.
+/// Returns the symbols that are looked up in the library of the driver `D`: the required ones, and the
+/// ones without which a single call is `Unsupported`.
 pub fn symbols<D: DriverLibrary>() -> (Vec<&'static str>, Vec<&'static str>) {
     let mut required = D::NAMES.required();
     required.extend(D::Own::REQUIRED);
@@ -90,14 +91,14 @@ pub fn symbols<D: DriverLibrary>() -> (Vec<&'static str>, Vec<&'static str>) {
     (required, optional)
 }
 
-/// Defines `NAMES`, the symbols of a vendor's functions under the names of
-/// [`Calls`], and checks each function's type against the vendor's declaration.
+/// Defines `NAMES`, the symbols of a vendor's functions under the names of [`Calls`], and checks each
+/// function's type against the vendor's declaration.
 ///
-/// The head has the vendor's marker type, the module of its declarations, and their calling
-/// convention: `"C"`, or `"Rust"` where the bindings load a function when it is first called. A row of
-/// `checked` has the field, the symbol and a `_` for each argument; a row of `unchecked` has a symbol
+/// The first line has the vendor's marker type, the module of its declarations, and their calling
+/// convention: `"C"`, or `"Rust"` if the bindings load a function when it is first called. A row of
+/// `checked` has the field, the symbol and a `_` for each argument. A row of `unchecked` has a symbol
 /// that the bindings do not declare in this form, or an empty one for a function that the vendor
-/// does not have.
+/// lacks.
 #[macro_export]
 macro_rules! driver_names {
     (
@@ -111,7 +112,7 @@ macro_rules! driver_names {
             $($other: $other_symbol,)*
         };
 
-        // Does not compile if a field has another type than the function.
+        // Compiles only if each field has the type of its function.
         const _: () = {
             use $crate::{abi::check_field, calls::Calls};
             $(
@@ -122,11 +123,11 @@ macro_rules! driver_names {
     };
 }
 
-/// Defines `OwnCalls`, the functions that only one vendor has or whose types differ from the other
-/// vendor's, and checks each function's type against the vendor's declaration.
+/// Defines `OwnCalls`, the vendor-specific functions and those whose types differ between the vendors,
+/// and checks each function's type against the vendor's declaration.
 ///
-/// The head is that of [`driver_names!`]. A row has the field, the symbol, the types of the
-/// arguments with a `_:` before each, and the type of the result.
+/// The first line is the same as for [`driver_names!`]. A row has the field, the symbol, the types of
+/// the arguments with a `_:` before each, and the type of the result.
 #[macro_export]
 macro_rules! driver_calls {
     (
@@ -137,7 +138,7 @@ macro_rules! driver_calls {
                 -> $other_result:ty;)*
         }
     ) => {
-        /// The functions that this vendor alone has, or whose types differ from the other's.
+        /// The vendor-specific functions, and those whose types differ between the vendors.
         #[derive(Clone, Copy, Debug)]
         pub(crate) struct OwnCalls {
             $(pub(crate) $name: unsafe extern "C" fn($($raw),*) -> $result,)*

@@ -1,8 +1,7 @@
-//! Page-locked memory: pages of the process's own, which the driver page-locks. A reset of the device, by whomever,
-//! ends the page-locking and leaves the pages, so that whoever reads or writes them goes on.
+//! Page-locked memory: pages of the process that the driver page-locks. A reset of the device, also by another
+//! library, ends the page-locking but keeps the pages, so that code that reads or writes them can continue.
 //!
-//! Page-locking costs far more than it does to hand out memory that is page-locked already: small requests share
-//! a block.
+//! Page-locking costs far more than reusing page-locked memory, so small requests share a block.
 
 use crate::context::Context;
 use hal::locks::{LEAF, Ranked};
@@ -11,13 +10,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 const PAGE: usize = 4096;
-/// A block that is shared has 128 parts.
+/// The size of a part; a shared block has 128 parts.
 const PART: usize = 4 * PAGE;
 const SHARED: usize = 128 * PART;
-/// The most parts of a request that shares a block.
+/// The maximum number of parts of a request that shares a block.
 const MOST_PARTS: u32 = 64;
 
-/// The parts of a block that a request takes; `None` for one that has a block alone.
+/// Returns the number of parts that a request takes; `None` for a request that gets a block of its own.
 fn parts_of(bytes: usize) -> Option<u32> {
     u32::try_from(bytes.max(1).div_ceil(PART)).ok().filter(|parts| *parts <= MOST_PARTS)
 }
@@ -27,16 +26,17 @@ fn parts_of(bytes: usize) -> Option<u32> {
 pub(super) struct Block {
     pub(super) start: usize,
     pub(super) bytes: usize,
-    /// In which it was page-locked: another epoch's is page-locked no longer.
+    /// The epoch in which it was page-locked. In another epoch, it no longer is.
     pub(super) epoch: u64,
-    /// False if a request has it alone.
+    /// False if the block serves a single request.
     is_shared: bool,
-    /// The parts in use.
+    /// A bit for each part in use.
     used: u128,
 }
 
 impl Block {
-    /// New memory for a request of so many bytes, and for others if there is room; `None` if there is not so much.
+    /// Allocates a block for a request of this many bytes, and for others if there is room; `None` if not enough
+    /// memory is available.
     pub(super) fn allocate(bytes: usize, context: &Context) -> Option<Block> {
         let is_shared = parts_of(bytes).is_some();
         let layout = Self::layout(if is_shared { SHARED } else { bytes })?;
@@ -53,7 +53,7 @@ impl Block {
     }
 
     /// # Safety
-    /// The block is page-locked by no driver, and nobody uses it any longer.
+    /// The block is not page-locked by a driver, and is no longer used.
     pub(super) unsafe fn free(self) {
         if let Some(layout) = Self::layout(self.bytes) {
             // SAFETY: the block was allocated with this layout; the caller's promise.
@@ -61,7 +61,7 @@ impl Block {
         }
     }
 
-    /// The bits of so many parts from the first place that has them free.
+    /// Returns the bits of the first free range of parts of this length.
     fn find(&self, parts: u32) -> Option<u128> {
         let bits = (1_u128 << parts) - 1;
         (0..=u128::BITS - parts).map(|at| bits << at).find(|bits| self.used & bits == 0)
@@ -72,7 +72,7 @@ impl Block {
 #[derive(Debug)]
 pub(super) struct Pages {
     context: Arc<Context>,
-    /// By address.
+    /// The blocks by address.
     blocks: Ranked<BTreeMap<usize, Block>, LEAF>,
 }
 
@@ -81,7 +81,7 @@ impl Pages {
         Pages { context: context.clone(), blocks: Ranked::default() }
     }
 
-    /// A part of a block that is there; `None` if there is none.
+    /// Takes a free part of an existing block; `None` if there is none.
     pub(super) fn take(&self, bytes: usize) -> Option<*mut u8> {
         let parts = parts_of(bytes)?;
         let epoch = self.context.epoch();
@@ -93,22 +93,22 @@ impl Pages {
         })
     }
 
-    /// Takes over a block that has been page-locked, and returns the first `bytes` of it.
+    /// Adds a block that has been page-locked, and returns its first `bytes` bytes.
     pub(super) fn add(&self, mut block: Block, bytes: usize) -> *mut u8 {
         block.used = parts_of(bytes).map_or(1, |parts| (1 << parts) - 1);
         self.blocks.lock().insert(block.start, block);
         std::ptr::with_exposed_provenance_mut(block.start)
     }
 
-    /// The block in which an address lies.
+    /// Returns the block that contains an address.
     pub(super) fn block_of(&self, pointer: *mut u8) -> Option<Block> {
         let blocks = self.blocks.lock();
         let (start, block) = blocks.range(..=pointer.addr()).next_back()?;
         (pointer.addr() - start < block.bytes).then_some(*block)
     }
 
-    /// Gives back what a request got, which no work uses any longer. Returns the block if that was its last user, and
-    /// it is not kept for the next.
+    /// Returns the memory of a request, which no work uses any longer. If that was the block's last use, and the
+    /// block is not kept for later requests, returns the block.
     pub(super) fn give_back(&self, pointer: *mut u8, bytes: usize) -> Option<Block> {
         let (mut blocks, epoch) = (self.blocks.lock(), self.context.epoch());
         let is_kept = |block: &Block| block.is_shared && block.epoch == epoch;
@@ -123,7 +123,7 @@ impl Pages {
         blocks.remove(&start)
     }
 
-    /// The blocks that are kept without a user, which are forgotten.
+    /// Removes and returns the kept blocks that are not in use.
     pub(super) fn take_empty(&self) -> Vec<Block> {
         let mut blocks = self.blocks.lock();
         let empty = blocks.values().filter(|block| block.used == 0).copied().collect::<Vec<_>>();
@@ -132,18 +132,18 @@ impl Pages {
     }
 }
 
-// Managed memory over a reset of the device. The driver takes the addresses away, which numpy's arrays still have:
-// ordinary memory with the same bytes takes their place.
+// Managed memory across a reset of the device. The driver unmaps the addresses, but numpy's arrays may still refer to
+// them, so ordinary memory with the same bytes replaces it.
 
-/// The managed memory of a device, and what resets have left of earlier one.
+/// The managed memory of a device, and the ordinary memory that replaced it at resets.
 #[derive(Debug, Default)]
 pub(super) struct ManagedRanges {
-    /// Bytes by address.
+    /// The sizes in bytes, by address.
     live: Ranked<BTreeMap<u64, usize>, LEAF>,
     detached: Ranked<Vec<Detached>, LEAF>,
 }
 
-/// Ordinary pages in the place of managed memory, and the ranges in them that are not freed.
+/// Ordinary pages in place of managed memory, and the ranges in them that are not freed yet.
 #[derive(Debug)]
 struct Detached {
     start: u64,
@@ -151,7 +151,7 @@ struct Detached {
     ranges: Vec<u64>,
 }
 
-/// What the pages held before the reset.
+/// A copy of the pages before the reset.
 #[derive(Debug)]
 pub(super) struct Saved {
     pages: Detached,
@@ -164,12 +164,12 @@ impl ManagedRanges {
         self.live.lock().insert(address, bytes);
     }
 
-    /// Forgets a range that is about to be freed.
+    /// Removes a range that is about to be freed.
     pub(super) fn remove(&self, address: u64) {
         self.live.lock().remove(&address);
     }
 
-    /// Copies all bytes, for [`ManagedRanges::restore`] behind the reset.
+    /// Copies all bytes, for [`ManagedRanges::restore`] after the reset.
     pub(super) fn save(&self) -> Vec<Saved> {
         let live = std::mem::take(&mut *self.live.lock());
         let mut all: Vec<Detached> = Vec::new();
@@ -192,14 +192,14 @@ impl ManagedRanges {
         all.into_iter().map(Saved::of).collect()
     }
 
-    /// Puts ordinary memory in the place of what the driver has taken away.
+    /// Maps ordinary memory in place of the memory that the driver has unmapped.
     pub(super) fn restore(&self, saved: Vec<Saved>) {
         let back = saved.into_iter().filter_map(Saved::put_back);
         let mut back = back.collect::<Vec<_>>();
         self.detached.lock().append(&mut back);
     }
 
-    /// Frees what a reset has left of a range, which nobody uses any longer.
+    /// Frees a range in ordinary memory that replaced managed memory. It is no longer used.
     pub(super) fn free_detached(&self, address: u64) {
         let mut detached = self.detached.lock();
         for pages in detached.iter_mut() {
@@ -214,13 +214,13 @@ impl ManagedRanges {
 
 #[cfg(target_os = "linux")]
 impl Saved {
-    /// The system reads the pages, for an access to memory of a device that has failed may be a fault. What it cannot
-    /// read is zeros.
+    /// Copies the pages with a system call, because accessing memory of a failed device directly may fault.
+    /// Unreadable bytes become zeros.
     fn of(pages: Detached) -> Saved {
         use std::os::fd::{AsRawFd, FromRawFd};
-        // SAFETY: the name ends with a zero.
+        // SAFETY: the name ends with a zero byte.
         let file = unsafe { libc::memfd_create(c"pygpu-managed".as_ptr(), libc::MFD_CLOEXEC) };
-        // SAFETY: the descriptor was made above, and nobody else has it.
+        // SAFETY: the descriptor was created above and is not shared.
         let file = (file >= 0).then(|| unsafe { std::fs::File::from_raw_fd(file) });
         let copy = file.filter(|file| file.set_len(pages.bytes as u64).is_ok());
         if let Some(file) = &copy {
@@ -228,7 +228,7 @@ impl Saved {
             while done < pages.bytes {
                 let from = std::ptr::with_exposed_provenance((pages.start as usize) + done);
                 let left = pages.bytes - done;
-                // SAFETY: the system checks the range, which lies in managed memory.
+                // SAFETY: the system checks the range, which is inside managed memory.
                 let wrote = unsafe { libc::pwrite(descriptor, from, left, done as libc::off_t) };
                 let Some(wrote) = usize::try_from(wrote).ok().filter(|wrote| *wrote > 0) else {
                     log::warn!(
@@ -253,13 +253,13 @@ impl Saved {
         };
         let (access, flags) =
             (libc::PROT_READ | libc::PROT_WRITE, flags | libc::MAP_FIXED_NOREPLACE);
-        // SAFETY: nothing that is mapped is replaced; the addresses are those of memory that is gone.
+        // SAFETY: no existing mapping is replaced; the addresses belong to memory that no longer exists.
         let mapped = unsafe { libc::mmap(place, pages.bytes, access, flags, file, 0) };
         if mapped == place {
             return Some(pages);
         }
         if mapped != libc::MAP_FAILED {
-            // SAFETY: an old system has mapped it elsewhere, just now.
+            // SAFETY: an old system has just mapped it elsewhere.
             unsafe { libc::munmap(mapped, pages.bytes) };
         }
         log::warn!("managed memory at {:#x} could not be kept over a reset", pages.start);
@@ -271,7 +271,7 @@ impl Saved {
 impl Detached {
     fn unmap(&self) {
         let place = std::ptr::with_exposed_provenance_mut(self.start as usize);
-        // SAFETY: the pages were mapped in the place of ranges that all are freed by now.
+        // SAFETY: the pages replaced ranges that have all been freed by now.
         unsafe { libc::munmap(place, self.bytes) };
     }
 }

@@ -1,17 +1,17 @@
-//! Whether queries of streams and events ever report completion: some runtimes return "not ready"
-//! for ever.
+//! Tests whether queries of streams and events ever report completion: on some runtimes they return
+//! "not ready" forever.
 
 use super::calls::{Handle, NO_TIMING, NON_BLOCKING};
 use super::errors::Driver;
 use hal::status::Status;
 use std::ffi::c_int;
 
-/// The objects of a context whose queries report completion once their work has run.
+/// The kinds of objects whose queries report completion after their work has finished.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct QuerySupport {
     pub(super) streams: bool,
     pub(super) events: bool,
-    /// Events that were never recorded, which count as complete.
+    /// True if this holds for events that were never recorded, which count as complete.
     pub(super) unrecorded: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Memory of other devices, which kernels reach by peer access; memory and events that processes share.
+//! Memory of other devices, through peer access; memory and events shared between processes.
 
 use crate::context::Context;
 use crate::errors::optional;
@@ -15,13 +15,13 @@ use std::sync::Arc;
 const ALREADY_ENABLED: i32 = 704;
 const NOT_ENABLED: i32 = 705;
 
-/// True if kernels of `context`'s device can be given the other device's memory.
+/// Returns true if kernels of `context`'s device can access the other device's memory.
 pub(super) fn can_access_peer(context: &Context, peer: &Context) -> Result<bool> {
     if peer.device == context.device {
         return Ok(false);
     }
     let mut answer = 0;
-    // SAFETY: both devices are the driver's; the result is written before the call returns.
+    // SAFETY: both devices belong to the driver; the result is written before the call returns.
     let code = unsafe {
         (context.driver.calls.device_can_access_peer)(&mut answer, context.device, peer.device)
     };
@@ -29,7 +29,7 @@ pub(super) fn can_access_peer(context: &Context, peer: &Context) -> Result<bool>
     Ok(answer != 0)
 }
 
-/// Allows kernels of `context`'s device the other device's memory, or ends that.
+/// Allows kernels of `context`'s device to access the other device's memory, or forbids it.
 pub(super) fn set_peer_access(
     context: &Arc<Context>,
     peer: &DeviceState,
@@ -60,7 +60,7 @@ pub(super) fn set_peer_access(
         NOT_ENABLED if !allowed => return Ok(()),
         code => context.check(call, code)?,
     }
-    // Memory of the stream-ordered pool has permissions of its own.
+    // Memory of the stream-ordered pool has separate permissions.
     state.memory.pool.set_access(context.device, allowed)
 }
 

@@ -1,12 +1,12 @@
 //! Large copies between the device and pageable host memory, through page-locked chunks.
 //!
-//! The driver copies pageable memory on one thread, at a fraction of what the bus carries.
-//! Here several threads fill or empty chunks while the device copies from or to others. A
-//! device's threads and chunks are made when they are first needed, and shared by all callers.
+//! The driver copies pageable memory on one thread, at a fraction of the bus bandwidth. Here,
+//! several threads fill or empty chunks while the device copies to or from others. A device's
+//! threads and chunks are created at first use, and shared by all callers.
 //!
-//! Before anything is copied the caller waits for the work that was queued on its stream, as
-//! the drivers do for such copies, and it returns when the last byte has arrived. So no
-//! thread or chunk ever waits for a caller's work, which may itself wait for another copy.
+//! Before anything is copied, the caller waits for the work queued on its stream, as the drivers do
+//! for such copies. It returns after the last byte has arrived. So no thread or chunk ever waits
+//! for a caller's work, which may itself wait for another copy.
 
 mod buffers;
 #[cfg(test)]
@@ -25,11 +25,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use workers::Workers;
 
-/// The least copies for which threads are worth waking; the driver is slower to write pages
-/// than to read them.
+/// The minimum sizes for which waking the threads is worthwhile. The driver is slower to write
+/// pages than to read them.
 const LEAST_UP: usize = 4 << 20;
 const LEAST_DOWN: usize = 1 << 20;
-/// So many bytes are copied by the driver first: by then the threads are worth making.
+/// The driver copies this many bytes before threads are created.
 const WORTH: usize = 16 << 20;
 const HUGE_PAGE: usize = 2 << 20;
 
@@ -38,13 +38,13 @@ const HUGE_PAGE: usize = 2 << 20;
 pub(crate) struct Staging {
     context: Arc<Context>,
     sizes: OnceLock<Result<Sizes>>,
-    /// Bytes that the driver copied for want of threads.
+    /// The number of bytes that the driver copied while there were no threads.
     unstaged: AtomicUsize,
     workers: Mutex<Option<Arc<Workers>>>,
 }
 
 impl Staging {
-    /// The staging of a device, without threads yet.
+    /// Returns the staging of a device, without threads.
     pub(crate) fn new(context: &Arc<Context>) -> Staging {
         Staging {
             context: context.clone(),
@@ -58,11 +58,11 @@ impl Staging {
         self.sizes.get_or_init(|| Sizes::from_variables(|name| std::env::var_os(name))).clone()
     }
 
-    /// The threads of the context's epoch, for a copy of `bytes` bytes; none if they are not
-    /// worth making yet. The context is current.
+    /// Returns the threads of the context's epoch, for a copy of `bytes` bytes; `None` if creating
+    /// them is not worthwhile yet. The context is current.
     fn workers(&self, sizes: Sizes, bytes: usize) -> Result<Option<Arc<Workers>>> {
         let context = &self.context;
-        // Before the lock: a reset has these in the other order.
+        // Before taking the lock, because a reset takes these locks in the other order.
         let (handle, epoch) = (context.handle()?, context.epoch());
         let mut workers = lock(&self.workers);
         if let Some(workers) = workers.as_ref().filter(|workers| workers.epoch == epoch) {
@@ -72,26 +72,26 @@ impl Staging {
             return Ok(None);
         }
         if let Some(former) = workers.take() {
-            // Another library has reset the device: what they made is gone.
+            // Another library has reset the device, which destroyed the threads' objects.
             former.close(false);
         }
         Ok(Some(workers.insert(Workers::start(&context.driver, handle, epoch, sizes)).clone()))
     }
 
-    /// Forgets threads that are of no use.
+    /// Forgets threads that cannot work.
     fn discard(&self, useless: &Arc<Workers>) {
         lock(&self.workers).take_if(|workers| Arc::ptr_eq(workers, useless));
     }
 
-    /// Ends the threads and frees the chunks, after the copies under way; a later copy makes
-    /// new ones. While a stream captures, all stays as it is.
+    /// Ends the threads and frees the chunks, after the copies in progress; a later copy creates
+    /// new ones. Does nothing while a stream captures.
     pub(crate) fn release(&self) {
         if !self.context.capture_state.any() {
             self.close();
         }
     }
 
-    /// As [`Staging::release`], at the end of the context: it is still there.
+    /// Like [`Staging::release`], before the context is destroyed.
     pub(crate) fn close(&self) {
         let context = &self.context;
         if !context.is_alive(context.epoch()) {
@@ -99,15 +99,16 @@ impl Staging {
         }
         let mut workers = lock(&self.workers);
         if let Some(workers) = workers.take() {
-            // While the device is being reset here they still have what they made, one epoch later.
+            // During a reset by this process, their objects still exist, although the epoch was
+            // already incremented once.
             let is_there = context.epoch() - workers.epoch < 2;
             workers.close(is_there && !context.is_lost());
         }
     }
 
-    /// Copies one row through the device's chunks if that is the better way, behind the work of
-    /// the stream. The bytes have arrived then; else the result is false, and nothing was copied.
-    /// The context is current.
+    /// Copies one row through the device's chunks, after the work of the stream, if that is faster.
+    /// Returns true after the bytes have arrived; false if nothing was copied. The context is
+    /// current.
     ///
     /// # Safety
     /// As for [`hal::stream::StreamCore::transfer`].
@@ -130,7 +131,7 @@ impl Staging {
         unsafe { self.run(stream, part) }
     }
 
-    /// Copies ranges of host memory to the device as [`Staging::copy`] does one row.
+    /// Like [`Staging::copy`], for ranges of host memory to the device.
     ///
     /// # Safety
     /// As for [`hal::stream::StreamMemory::gather`].
@@ -160,17 +161,18 @@ impl Staging {
         if sizes.threads == 0 || context.capture_state.any() {
             return Ok(false);
         }
-        // A library that shares the stream may capture it.
+        // Another library that shares the stream may be capturing it.
         if stream != 0 && !matches!(context.capture_of(stream), Ok(None)) {
             return Ok(false);
         }
         let Some(workers) = self.workers(sizes, part.bytes)? else { return Ok(false) };
-        // An event is queued work, which waits for what the stream waits for; to wait for the
-        // stream itself is not.
+        // Waiting for an event here, instead of the stream: recording is queued work, so on the
+        // default stream it includes the work of the streams that it waits for; synchronizing the
+        // stream does not.
         let before = DriverEvent::new(context, EventOptions::ORDERING)?;
         before.record_on(context, stream, false)?;
         before.synchronize()?;
-        // SAFETY: the caller's promise; the work before has run.
+        // SAFETY: the caller's promise; the work before has finished.
         match unsafe { workers.run(part) } {
             Ok(()) => Ok(true),
             Err(Failure::Code(code)) => Err(context.failed("transfer", code)),
@@ -194,12 +196,12 @@ impl Drop for Staging {
     }
 }
 
-/// True if so many bytes may be worth [`Staging::gather`].
+/// Returns true if this many bytes may be worth [`Staging::gather`].
 pub(crate) fn is_large_gather(bytes: usize) -> bool {
     bytes >= LEAST_UP
 }
 
-/// True if a copy of one row may be one for [`Staging::copy`].
+/// Returns true if a copy of one row may be worth [`Staging::copy`].
 #[inline]
 pub(crate) fn is_large(transfer: &Transfer) -> bool {
     match transfer.direction {
@@ -209,16 +211,16 @@ pub(crate) fn is_large(transfer: &Transfer) -> bool {
     }
 }
 
-/// Asks for pages of 2 MiB inside the range, because most of the time of a copy to fresh
-/// memory goes to its page faults. Advice changes no byte and no page that is there, only how
-/// pages are made that are touched for the first time, and all of these will be; a system
-/// that does not have such pages, or not for this memory, refuses it.
+/// Requests 2 MiB pages inside the range, because most of the time of a copy to fresh memory is
+/// spent on page faults. The advice does not change bytes or existing pages. It only affects pages
+/// that are touched for the first time, which this copy does for all of them. Systems without such
+/// pages, or without them for this memory, refuse the advice.
 fn advise_huge_pages(address: usize, bytes: usize) {
     let start = address.next_multiple_of(HUGE_PAGE);
     let end = (address + bytes) / HUGE_PAGE * HUGE_PAGE;
     #[cfg(target_os = "linux")]
     if start < end {
-        // SAFETY: the caller's range is allocated; the advice leaves what it holds alone.
+        // SAFETY: the caller's range is allocated; the advice does not change its contents.
         unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_HUGEPAGE) };
     }
     #[cfg(not(target_os = "linux"))]

@@ -1,4 +1,4 @@
-//! What a device owns besides its context, and how all of it ends with a reset.
+//! The objects that a device owns in addition to its context, and their end in a reset.
 
 use crate::blas::BlasHandle;
 use crate::builtin::Builtins;
@@ -19,8 +19,8 @@ use std::ffi::c_int;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The memory, the loaded builtin kernels, the staging threads and the captures of one device.
-/// Each knows the context, which is released when the last of them has gone.
+/// The memory, the loaded builtin kernels, the staging threads and the captures of one device. Each refers to the
+/// context, which is released with the last of them.
 #[derive(Debug)]
 pub(super) struct DeviceState {
     pub(super) context: Arc<Context>,
@@ -35,7 +35,7 @@ pub(super) struct DeviceState {
 }
 
 impl DeviceState {
-    /// The state of a device on which nothing has run.
+    /// Returns the state of an unused device.
     pub(super) fn new(context: Context) -> Arc<DeviceState> {
         let context = Arc::new(context);
         let memory = Arc::new(DeviceAllocator::new(&context));
@@ -52,8 +52,8 @@ impl DeviceState {
         })
     }
 
-    /// Gives unused memory back until the driver's pool holds at most `keep` bytes; with 0 that of
-    /// the streams' lists and of staging, too.
+    /// Releases unused memory until the driver's pool holds at most `keep` bytes. If `keep` is 0, also releases
+    /// the memory of the streams' lists and of staging.
     pub(super) fn trim(&self, keep: usize) -> Result<()> {
         if keep > 0 {
             return self.memory.pool.trim(keep);
@@ -72,7 +72,7 @@ impl DeviceState {
             forgotten = Some(self.open_captures.forget());
             let managed = self.managed.save();
             move || {
-                // At once, before something else is mapped there.
+                // Immediately, before anything else is mapped at these addresses.
                 self.managed.restore(managed);
                 self.memory.pool.free_left(&left);
             }
@@ -80,40 +80,41 @@ impl DeviceState {
     }
 }
 
-// Which streams of a device capture, or may capture: read before calls that are refused during a
-// capture, or that would end it.
+// The streams of a device that capture or may capture. Checked before calls that are refused during a capture, or
+// that would end it.
 
-/// `CUDA_ERROR_STREAM_CAPTURE_IMPLICIT`: the default stream waits for one that captures.
+/// `CUDA_ERROR_STREAM_CAPTURE_IMPLICIT`: the default stream waits for a stream that captures.
 const IMPLICIT: c_int = 906;
 
 /// The streams of one device that capture or may capture.
 #[derive(Debug, Default)]
 pub(super) struct CaptureState {
-    /// The streams on which a capture was begun. Changed under `beginning` with the driver's own state, but
-    /// for a stream that nobody has any longer.
+    /// The streams on which a capture was begun. Changed under `beginning` together with the driver's own state,
+    /// except for a stream without other references.
     streams: Ranked<HashMap<u64, Announced>, LEAF>,
     counts: Arc<Counts>,
-    /// Held while a capture begins, and by what waits for the whole device, which would end it.
+    /// Held while a capture begins, and by calls that wait for the whole device, which would end a capture.
     pub(super) beginning: Ranked<(), BEGINNING>,
     adding: Ranked<(), ADDING>,
     asking: Ranked<(), ASKING>,
-    /// Streams that others can reach, with handle and epoch: they may capture at any time.
+    /// Streams that others can reach and therefore capture at any time, with handle and epoch.
     exposed: Ranked<HashMap<u64, (Handle, u64)>, LEAF>,
     /// The number of `exposed`.
     exposed_count: AtomicUsize,
 }
 
-/// 0 nearly always.
+/// Counts of captures, usually 0.
 #[derive(Debug, Default)]
 struct Counts {
-    /// Captures that are announced or go on.
+    /// Captures that are announced or in progress.
     announced: AtomicUsize,
-    /// Those that the default stream waits for.
+    /// Captures that the default stream waits for.
     barring: AtomicUsize,
 }
 
-/// Says that a stream captures, or is about to, until it is dropped. Each thread that tries to begin a capture
-/// has its own: one that fails takes nothing from another one's capture of the same stream.
+/// Announces, until it is dropped, that a stream captures or is about to. Each thread that tries to begin a
+/// capture has its own announcement, so that a failed attempt does not affect another thread's capture of the
+/// same stream.
 #[derive(Debug)]
 pub(super) struct Announced {
     counts: Arc<Counts>,
@@ -122,8 +123,9 @@ pub(super) struct Announced {
 }
 
 impl Announced {
-    /// Bars the default stream, which waits for the one that is about to capture. It has no work, and the
-    /// caller has the lock under which nothing is queued on it: what asks for its work is told that all has run.
+    /// Bars the default stream, which waits for the stream that is about to capture. The default stream has no
+    /// work, and the caller holds the lock under which nothing is queued on it. From now on, queries of it report
+    /// that all work has finished.
     pub(super) fn bar_default(&mut self) {
         self.counts.barring.fetch_add(1, Ordering::AcqRel);
         self.bars_default = true;
@@ -139,8 +141,8 @@ impl Drop for Announced {
     }
 }
 
-/// Restores the thread's capture mode when dropped. In the relaxed mode no call is refused because
-/// another stream captures.
+/// Restores the thread's capture mode when dropped. In the relaxed mode, calls are not refused because another
+/// stream captures.
 struct Relaxed<'a> {
     driver: &'a Driver,
     mode: c_int,
@@ -149,17 +151,18 @@ struct Relaxed<'a> {
 impl Drop for Relaxed<'_> {
     fn drop(&mut self) {
         if let Some(exchange) = self.driver.calls.capture_exchange_mode {
-            // SAFETY: the mode is one that the driver returned.
+            // SAFETY: the driver returned this mode.
             unsafe { exchange(&mut self.mode) };
         }
     }
 }
 
-/// The number of the capture that a stream, not the default one, is part of, whoever began it;
-/// `None` if the driver cannot tell. The context is current, and the caller has [`CaptureState::ask`].
+/// Returns the number of the capture that a stream other than the default stream is part of, including captures
+/// of other libraries; `None` if the driver cannot report it. The context is current, and the caller holds
+/// [`CaptureState::ask`].
 ///
 /// # Errors
-/// The driver's number.
+/// The driver's status.
 pub(super) fn capture_of(driver: &Driver, stream: Handle) -> Result<Option<u64>, c_int> {
     let Some(info) = driver.calls.capture_info else { return Ok(None) };
     let (mut state, mut number) = (0, 0);
@@ -171,19 +174,19 @@ pub(super) fn capture_of(driver: &Driver, stream: Handle) -> Result<Option<u64>,
 }
 
 impl CaptureState {
-    /// Returns the lock under which the driver is asked about captures, and begins and ends them: no driver
-    /// says that one thread may ask while another one ends a capture. Nothing waits under it.
+    /// Returns the lock under which captures are queried, begun and ended in the driver. Drivers do not promise
+    /// that one thread may query a capture while another ends it. Nothing waits while this lock is held.
     pub(super) fn ask(&self) -> RankedGuard<'_, ()> {
         self.asking.lock()
     }
 
-    /// Returns the lock under which the driver adds to the graph of a capture. Drivers do not let two threads use
-    /// one graph at once, and the streams of a capture have one.
+    /// Returns the lock under which the driver adds to the graph of a capture. Drivers do not allow two threads
+    /// to use one graph concurrently, and all streams of a capture share a graph.
     pub(super) fn adding(&self) -> RankedGuard<'_, ()> {
         self.adding.lock()
     }
 
-    /// Runs a call that a capture on this or another thread would make the driver refuse.
+    /// Runs a call that the driver would refuse during a capture on this or another thread.
     #[inline]
     pub(super) fn outside<R>(&self, driver: &Driver, call: impl FnOnce() -> R) -> R {
         let exchange = driver.calls.capture_exchange_mode;
@@ -191,7 +194,7 @@ impl CaptureState {
             return call();
         };
         let mut mode = 2;
-        // SAFETY: 2 is the relaxed mode; the former one is written in its place.
+        // SAFETY: 2 is the relaxed mode; the previous mode is written to the same place.
         if unsafe { exchange(&mut mode) } != Status::SUCCESS {
             return call();
         }
@@ -199,24 +202,24 @@ impl CaptureState {
         call()
     }
 
-    /// True if the default stream must be left alone, since it waits for a stream that
-    /// captures: a call on it would end that capture. The context is current.
+    /// Returns true if the default stream must not be used, because it waits for a stream that captures: a call
+    /// on it would end that capture. The context is current.
     pub(super) fn bars_default(&self, driver: &Driver) -> bool {
         if self.counts.barring.load(Ordering::Acquire) > 0 {
             return true;
         }
-        // A stream that the default stream waits for may have joined a capture by an event.
+        // A stream that the default stream waits for may have joined a capture through an event.
         let Some(info) = driver.calls.capture_info.filter(|_| self.are_possible()) else {
             return false;
         };
         let _asking = self.ask();
         let (mut state, mut number) = (0, 0);
-        // SAFETY: 0 is the default stream; both results are written before the call returns. This
-        // question is one that a capture does not mind.
+        // SAFETY: 0 is the default stream; both results are written before the call returns. This query does not
+        // affect a capture.
         unsafe { info(0, &mut state, &mut number) == IMPLICIT }
     }
 
-    /// True if a stream of this epoch that others can reach captures. The context is current.
+    /// Returns true if an exposed stream of this epoch captures. The context is current.
     pub(super) fn any_exposed_captures(&self, driver: &Driver, epoch: u64) -> bool {
         let _asking = self.ask();
         // Locked meanwhile, so that no stream is destroyed.
@@ -225,13 +228,13 @@ impl CaptureState {
         live.any(|(handle, _)| matches!(capture_of(driver, *handle), Ok(Some(_))))
     }
 
-    /// Returns true during a capture that was begun here, and just before.
+    /// Returns true while a capture begun here is announced or in progress.
     #[inline]
     pub(super) fn any(&self) -> bool {
         self.counts.announced.load(Ordering::Acquire) > 0
     }
 
-    /// True if another library can reach a stream, and may capture on it.
+    /// Returns true if another library can reach a stream, and may capture on it.
     #[inline]
     pub(super) fn any_exposed(&self) -> bool {
         self.exposed_count.load(Ordering::Acquire) > 0
@@ -243,22 +246,22 @@ impl CaptureState {
         self.any() || self.any_exposed()
     }
 
-    /// Remembers that others can reach a stream.
+    /// Records that others can reach a stream.
     pub(super) fn expose(&self, stream: u64, handle: Handle, epoch: u64) {
         let mut exposed = self.exposed.lock();
         exposed.insert(stream, (handle, epoch));
         self.exposed_count.store(exposed.len(), Ordering::Release);
     }
 
-    /// Forgets a stream before its handle goes.
+    /// Removes a stream before its handle is destroyed.
     pub(super) fn conceal(&self, stream: u64) {
         let mut exposed = self.exposed.lock();
         exposed.remove(&stream);
         self.exposed_count.store(exposed.len(), Ordering::Release);
     }
 
-    /// Says that a stream is about to capture. The caller does so before the capture begins, since a query by
-    /// another thread in between would end it.
+    /// Announces that a stream is about to capture. The caller does so before the capture begins, because a query
+    /// by another thread in between would end it.
     pub(super) fn announce(&self) -> Announced {
         self.counts.announced.fetch_add(1, Ordering::AcqRel);
         let announcement = Announcement::new();
@@ -270,20 +273,20 @@ impl CaptureState {
         self.streams.lock().insert(stream, announced);
     }
 
-    /// Records that a stream no longer captures. Does nothing if no capture of it was recorded: a
-    /// reset ends all.
+    /// Records that a stream no longer captures. Does nothing if no capture of it was recorded, because a reset
+    /// ends all captures.
     pub(super) fn withdraw(&self, stream: u64) {
         if self.any() {
             self.streams.lock().remove(&stream);
         }
     }
 
-    /// True between [`CaptureState::add`] and [`CaptureState::withdraw`].
+    /// Returns true between [`CaptureState::add`] and [`CaptureState::withdraw`].
     pub(super) fn has_begun(&self, stream: u64) -> bool {
         self.any() && self.streams.lock().contains_key(&stream)
     }
 
-    /// Forgets the captures that were begun here, since the device is being reset.
+    /// Forgets the captures that were begun here, because the device is being reset.
     pub(super) fn forget(&self) {
         self.streams.lock().clear();
     }

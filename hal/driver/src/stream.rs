@@ -1,4 +1,4 @@
-//! Streams of a driver: whose they are, and how they go. What they do is in `queue`.
+//! Streams of a driver: their ownership and lifetime. Their operations are in `queue`.
 
 mod capture;
 mod execute;
@@ -25,14 +25,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::{self, ThreadId};
 
-/// Whose a handle is.
+/// The owner of a handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ownership {
-    /// The default stream: it survives resets and is never destroyed.
+    /// The default stream, which survives resets and is never destroyed.
     Default,
-    /// Made here, and destroyed with the object.
+    /// Created here, and destroyed with the object.
     Own(StreamOptions),
-    /// Another library's.
+    /// Owned by another library.
     External,
 }
 
@@ -40,20 +40,20 @@ enum Ownership {
 #[derive(Debug)]
 pub(crate) struct DriverStream {
     device: Arc<DeviceState>,
-    /// The device's, one step nearer.
+    /// The device's context, for faster access.
     context: Arc<Context>,
     pub(crate) epoch: u64,
     id: u64,
     handle: Handle,
     ownership: Ownership,
-    /// Whose default stream it is, if the handle means another one on each thread.
+    /// The thread that the stream belongs to, if the handle means the per-thread default stream.
     thread: Option<ThreadId>,
     blocks: Arc<FreeList>,
-    /// Set once others know the handle, or work of theirs was waited for: they may capture on the
-    /// stream, so from then on the driver is asked.
+    /// Set when others know the handle, or when the stream has waited for other libraries' work. They may then
+    /// capture on the stream, so the driver is asked from then on.
     exposed: OnceLock<MayCapture>,
     unattached: Unattached,
-    /// How many host functions have been queued.
+    /// The number of host functions that were queued.
     functions: AtomicU64,
     status: AtomicStatus,
 }
@@ -76,14 +76,14 @@ impl DriverStream {
         }
     }
 
-    /// The default stream. Makes no context.
+    /// Returns the default stream, without creating a context.
     pub(crate) fn default_of(device: &Arc<DeviceState>) -> DriverStream {
         let mut stream = Self::over(device, 0, Ownership::Default);
         stream.id = device.default_stream_id;
         stream
     }
 
-    /// A new stream.
+    /// Creates a stream.
     pub(crate) fn create(
         device: &Arc<DeviceState>,
         options: StreamOptions,
@@ -100,10 +100,10 @@ impl DriverStream {
         Ok(Self::over(device, handle, Ownership::Own(options)))
     }
 
-    /// The stream of another library's handle.
+    /// Returns the stream of another library's handle.
     pub(crate) fn external(device: &Arc<DeviceState>, handle: u64) -> Result<DriverStream> {
         drop(device.context.enter()?);
-        // Drivers follow a handle before they refuse it.
+        // Drivers dereference a handle before they refuse it.
         if handle as Handle != PER_THREAD && !process::may_be_read(handle) {
             let detail = format!("handle is {handle:#x}, where no stream can be");
             return Err(Error::handle("stream_from_handle", detail));
@@ -111,13 +111,13 @@ impl DriverStream {
         let stream = Self::over(device, handle as Handle, Ownership::External);
         stream.expose();
         if stream.handle != PER_THREAD {
-            // The driver refuses most handles that are none.
+            // The driver refuses most invalid handles.
             stream.options()?;
         }
         Ok(stream)
     }
 
-    /// The stream of this layer behind a trait object, if it is of the context's device.
+    /// Returns the stream of this layer inside a trait object, if it belongs to the context's device.
     #[inline]
     pub(crate) fn own<'a>(stream: &'a dyn Stream, context: &Arc<Context>) -> Result<&'a Self> {
         match stream.as_any().downcast_ref::<DriverStream>() {
@@ -126,7 +126,7 @@ impl DriverStream {
         }
     }
 
-    /// The driver's handle.
+    /// Returns the driver's handle.
     #[inline]
     pub(crate) fn raw(&self) -> Handle {
         self.handle
@@ -142,7 +142,7 @@ impl DriverStream {
         &self.device
     }
 
-    /// Makes the context current, if the stream is not of a time before a reset.
+    /// Makes the context current, unless the stream was made before a reset.
     #[inline]
     pub(crate) fn enter(&self) -> Result<crate::context::Scope<'_>> {
         if self.is_elsewhere() {
@@ -159,22 +159,22 @@ impl DriverStream {
         }
     }
 
-    /// True if the handle means another stream on this thread: what orders work behind this one
-    /// waits on the host then, and nothing is queued.
+    /// Returns true if the handle means another stream on this thread. Then work that must come after this stream
+    /// waits on the host, and nothing is queued.
     #[inline]
     pub(crate) fn is_elsewhere(&self) -> bool {
         self.handle == PER_THREAD && self.thread != Some(thread::current().id())
     }
 
-    /// Waits for the device, and with it for a stream that only another thread can name.
+    /// Waits for the device, and so for a stream that only another thread can name.
     fn synchronize_device(&self) -> Result<()> {
         let _scope = self.context.enter_for(self.epoch)?;
-        // SAFETY: no argument.
+        // SAFETY: the call does not take arguments.
         let code = unsafe { (self.context.driver.calls.synchronize)() };
         self.context.check("synchronize", code)
     }
 
-    /// Waits for the work of the stream; while it captures, that is an error, which ends the capture.
+    /// Waits for the work of the stream. While it captures, that is an error, which ends the capture.
     fn wait(&self, captures: bool) -> Result<()> {
         if self.is_elsewhere() {
             return self.synchronize_device();
@@ -204,12 +204,12 @@ impl DriverStream {
         context.check("synchronize", code)
     }
 
-    /// True if the handle is one of the default streams, which cannot capture.
+    /// Returns true if the handle is one of the default streams, which cannot capture.
     pub(crate) fn is_default(&self) -> bool {
         self.handle == 0
     }
 
-    /// True for the default stream while a stream that it waits for captures.
+    /// Returns true for the default stream while a stream that it waits for captures.
     fn is_barred(&self) -> Result<bool> {
         if !self.is_default() {
             return Ok(false);
@@ -218,7 +218,7 @@ impl DriverStream {
         Ok(self.context.default_is_barred())
     }
 
-    /// Others can reach the stream from now on, and may capture on it. The default stream cannot
+    /// Records that others can reach the stream from now on, and may capture on it. The default stream cannot
     /// capture.
     pub(crate) fn expose(&self) {
         if !self.is_default() && self.context.is_of_this_process() {
@@ -229,25 +229,26 @@ impl DriverStream {
         }
     }
 
-    /// True for a stream that was made here and that the default stream does not wait for. Of others only the driver
-    /// knows, and to ask it about a stream that captures ends the capture.
+    /// Returns true for a stream created here for which the default stream does not wait. Other streams would have
+    /// to be queried, which would end a capture on them.
     fn is_surely_non_blocking(&self) -> bool {
         matches!(self.ownership, Ownership::Own(options) if options.non_blocking)
     }
 
-    /// True if others can reach the stream.
+    /// Returns true if others can reach the stream.
     fn is_exposed(&self) -> bool {
         self.exposed.get().is_some()
     }
 
-    /// False if the stream cannot capture now, which is known without the driver.
+    /// Returns false if the stream is known not to capture now, without asking the driver.
     #[inline]
     pub(crate) fn may_capture(&self) -> bool {
         !self.is_default() && (self.exposed.get().is_some() || self.context.capture_state.any())
     }
 
-    /// The lock under which captures change, while the stream captures: for each call that queues, which adds to the
-    /// capture. So too for the default stream while a capture bars it, which the driver then ends.
+    /// Returns the lock under which captures change, while the stream captures. Each call that queues holds it,
+    /// because the call adds to the capture. This includes the default stream while a capture bars it, in which case
+    /// the driver ends the capture.
     #[inline]
     pub(crate) fn adding(&self) -> Result<Option<RankedGuard<'_, ()>>> {
         // No stream captures in most programs.
@@ -304,7 +305,7 @@ impl Drop for DriverStream {
             context.capture_state.withdraw(self.id);
             return;
         }
-        // The driver refuses to destroy it in a function that a stream runs.
+        // The driver refuses to destroy a stream inside a host function.
         let (exposed, unattached) = (&mut self.exposed, &mut self.unattached);
         let same = || DriverStream {
             device: self.device.clone(),
@@ -326,11 +327,11 @@ impl Drop for DriverStream {
         let destroy = || {
             self.drop_capture()?;
             match self.capture_number()? {
-                // The blocks' last uses may be under way, and the stream cannot be waited for.
+                // The blocks may still be in use by captured work, and the stream cannot be waited for.
                 Some(capture) => {
                     let captures = &self.device.open_captures;
                     for (address, bytes) in self.blocks.take() {
-                        // SAFETY: the blocks are allocations that only the stream had, to use again.
+                        // SAFETY: the blocks are allocations that only this stream held, for reuse.
                         let is_kept = unsafe {
                             captures.keep(self.handle, &self.unattached, capture, address, bytes)?
                         };
@@ -345,8 +346,8 @@ impl Drop for DriverStream {
             if let Ownership::Own(_) = self.ownership {
                 let _scope = context.enter()?;
                 let _adding = self.adding()?;
-                // SAFETY: the handle is live and nobody can reach it any longer; the driver
-                // lets queued work finish first, without a wait here.
+                // SAFETY: the handle is live and has no other references; the driver finishes queued work first,
+                // without a wait here.
                 let code = unsafe { (context.driver.calls.stream_destroy)(self.handle) };
                 return context.check("destroy_stream", code);
             }

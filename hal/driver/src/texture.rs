@@ -1,5 +1,5 @@
-//! Arrays for textures, texture objects and surface objects: the descriptions that both vendors'
-//! drivers take, and what a driver and a device need for them.
+//! Arrays for textures, texture objects and surface objects: the descriptions for both vendors'
+//! drivers, and the required functions and device features.
 
 use super::calls::Handle;
 use super::context::Context;
@@ -13,35 +13,36 @@ use std::ffi::{c_int, c_uint};
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct ArrayDescription {
-    /// Texels of a row.
+    /// The number of texels per row.
     pub width: usize,
-    /// Rows; 0 for an array with one axis.
+    /// The number of rows; 0 for an array with one axis.
     pub height: usize,
-    /// Slices or layers; 0 for an array without.
+    /// The number of slices or layers; 0 for an array without them.
     pub depth: usize,
     /// The type of a channel.
     pub format: c_uint,
-    /// Channels of a texel.
+    /// The number of channels per texel.
     pub channels: c_uint,
-    /// What the array is for.
+    /// The uses of the array.
     pub flags: c_uint,
 }
 
-/// What an object reads: `CUDA_RESOURCE_DESC` and `HIP_RESOURCE_DESC`, whose unions have common
-/// beginnings; and the beginning of `hipResourceDesc`, if it is an array.
+/// The resource of an object: the common first fields of `CUDA_RESOURCE_DESC` and
+/// `HIP_RESOURCE_DESC`, which contain unions. For an array, also the first fields of
+/// `hipResourceDesc`.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct ResourceDescription {
-    /// 0: an array, 2: memory without rows, 3: rows of memory.
+    /// 0: an array, 2: linear memory, 3: pitched memory.
     pub kind: c_uint,
     /// The array's handle, or the memory's address.
     pub object: u64,
-    /// The type of a channel, of memory.
+    /// The type of a channel, for memory.
     pub format: c_uint,
-    /// Channels of a texel, of memory.
+    /// The number of channels per texel, for memory.
     pub channels: c_uint,
-    /// Of memory without rows its bytes; of rows the texels of one, the rows, and the bytes from
-    /// one row to the next.
+    /// For linear memory, its bytes; for pitched memory, the texels per row, the rows, and the row
+    /// pitch in bytes.
     pub extent: [usize; 3],
     /// Zeros.
     pub reserved: [u64; 11],
@@ -49,28 +50,28 @@ pub struct ResourceDescription {
     pub flags: c_uint,
 }
 
-/// How a texture reads: `CUDA_TEXTURE_DESC` and `HIP_TEXTURE_DESC`.
+/// The sampling of a texture: `CUDA_TEXTURE_DESC` and `HIP_TEXTURE_DESC`.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct TextureDescription {
-    /// What is read outside of the bounds, along x, y and z.
+    /// The modes for reads out of bounds, along x, y and z.
     pub address: [c_uint; 3],
     /// 1 for interpolation.
     pub filter: c_uint,
-    /// Those of [`Sampling::flags`].
+    /// The flags of [`Sampling::flags`].
     pub flags: c_uint,
     /// 0.
     pub anisotropy: c_uint,
-    /// Zeros: there are no mipmaps.
+    /// Zeros: mipmaps are not supported.
     pub mipmaps: [u32; 4],
-    /// What is read outside of the bounds, with `AddressMode::Border`.
+    /// The value of reads out of bounds with `AddressMode::Border`.
     pub border: [f32; 4],
     /// Zeros.
     pub reserved: [c_int; 12],
 }
 
-/// Another view of an array's texels: `CUDA_RESOURCE_VIEW_DESC` and `HIP_RESOURCE_VIEW_DESC`. None is
-/// made: a null pointer is passed.
+/// Another view of an array's texels: `CUDA_RESOURCE_VIEW_DESC` and `HIP_RESOURCE_VIEW_DESC`. It is
+/// not used: a null pointer is passed.
 #[derive(Debug)]
 #[repr(C)]
 pub struct ViewDescription([u64; 14]);
@@ -124,7 +125,7 @@ impl TextureDescription {
     }
 }
 
-/// The functions of a driver for textures, on a device that has them.
+/// A driver's functions for textures, on a device that supports them.
 pub(super) struct TextureCalls<'a> {
     context: &'a Context,
     pub(super) array_create: unsafe extern "C" fn(*mut Handle, *const ArrayDescription) -> c_int,
@@ -139,11 +140,11 @@ pub(super) struct TextureCalls<'a> {
 }
 
 impl<'a> TextureCalls<'a> {
-    /// The functions, for `call`. Makes no context.
+    /// Returns the functions, for `call`, without creating a context.
     ///
     /// # Errors
-    /// `Unsupported` that names a function that the driver lacks, or says that the device has no
-    /// hardware for textures.
+    /// `Unsupported` that names a missing function, or says that the device does not have texture
+    /// hardware.
     pub(super) fn of(context: &'a Context, call: &'static str) -> Result<TextureCalls<'a>> {
         let driver = &*context.driver;
         macro_rules! all {
@@ -170,13 +171,13 @@ impl<'a> TextureCalls<'a> {
         }
     }
 
-    /// True if there are surface objects, too.
+    /// Returns true if surface objects are also supported.
     pub(super) fn has_surfaces(&self) -> bool {
         let calls = &self.context.driver.calls;
         calls.surface_create.is_some() && calls.surface_destroy.is_some()
     }
 
-    /// Makes a texture object. The context is current.
+    /// Creates a texture object. The context is current.
     ///
     /// # Errors
     /// The driver's.
@@ -195,10 +196,10 @@ impl<'a> TextureCalls<'a> {
         Ok(object)
     }
 
-    /// Makes a surface object over an array. The context is current.
+    /// Creates a surface object over an array. The context is current.
     ///
     /// # Errors
-    /// `Unsupported` where the driver has no surfaces; the driver's.
+    /// `Unsupported` if the driver does not support surfaces; the driver's.
     pub(super) fn create_surface(&self, array: u64) -> Result<u64> {
         let driver = &self.context.driver;
         let create = optional!(driver, surface_create, "create_surface")?;
@@ -210,7 +211,7 @@ impl<'a> TextureCalls<'a> {
         Ok(object)
     }
 
-    /// Ends an array or an object. The context is current.
+    /// Destroys an array or an object. The context is current.
     ///
     /// # Safety
     /// As for [`Device::destroy_texture`](hal::Device::destroy_texture).

@@ -1,4 +1,4 @@
-//! What the two vendors do differently: everything that the table of calls cannot hold.
+//! The differences between the two vendors, as far as the table of calls cannot express them.
 
 use super::blas::Blas;
 use super::calls::{Calls, Handle};
@@ -15,16 +15,16 @@ use std::ffi::{c_int, c_uint};
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// The parameters of kernels by the kernels' names.
+/// The parameters of kernels, by the kernels' names.
 pub type KernelParameters = HashMap<String, Vec<Parameter>>;
 
-/// What a method of [`Vendor`] returns in place of a call whose symbol is missing.
+/// The status that a method of [`Vendor`] returns if the symbol of its call is missing.
 pub const NO_SYMBOL: c_int = Status::NOT_SUPPORTED;
 
-/// A vendor's quirks. Codes are the driver's status numbers; every method may be called from
-/// any thread.
+/// The vendor-specific part of a driver. Codes are the driver's status numbers; every method may be called from any
+/// thread.
 pub trait Vendor: Send + Sync + Debug {
-    /// Returns the backend's name: `cuda`, `hip`.
+    /// Returns the backend's name: `cuda` or `hip`.
     fn name(&self) -> &'static str;
 
     /// Returns the vendor whose status numbers the calls return.
@@ -33,13 +33,13 @@ pub trait Vendor: Send + Sync + Debug {
     /// Returns the vendor's name of a status number.
     fn status_name(&self, code: i32) -> Option<&'static str>;
 
-    /// Returns the vendor's sentence about a status number.
+    /// Returns the vendor's description of a status number.
     fn status_message(&self, code: i32) -> Option<&'static str>;
 
-    /// Features that the table of calls does not show.
+    /// Returns the features that cannot be derived from the table of calls.
     fn features(&self) -> &'static [Feature];
 
-    /// Returns the kind of error that a status number stands for.
+    /// Returns the kind of error for a status number.
     fn kind(&self, code: i32) -> ErrorKind {
         common_kind(code)
     }
@@ -49,15 +49,15 @@ pub trait Vendor: Send + Sync + Debug {
         common_lasting(code)
     }
 
-    /// Returns what a status number means for the program, where this vendor means something else
-    /// by it than the other.
+    /// Returns the meaning of a status number, if this vendor uses the number differently from the other.
     fn explain(&self, code: i32) -> Option<&'static str> {
         let _ = code;
         None
     }
 
-    /// Returns the error for a status number that `call` returned: `detail`, or the driver's words
-    /// without one, and the vendor's name of the number. The driver forgets the failure.
+    /// Returns the error for a status number that `call` returned. The message is `detail`, or the driver's
+    /// description if `detail` is empty, and the vendor's name of the number. The driver is made to forget the
+    /// failure.
     #[cold]
     fn error(&self, call: &'static str, code: c_int, detail: &str) -> Error {
         self.forget_failure();
@@ -69,8 +69,8 @@ pub trait Vendor: Send + Sync + Debug {
         Error::new(self.kind(code), Status::new(self.api(), code), call, detail)
     }
 
-    /// Makes the driver forget a failed call of this thread, where it keeps the failure for
-    /// whoever asks next: another library may ask, and would take it for its own.
+    /// Makes the driver forget a failed call of this thread, if it stores the failure for the next query. Otherwise,
+    /// another library could take the failure for its own.
     fn forget_failure(&self) {}
 
     /// Returns a version of the driver as `1000 * major + 10 * minor`.
@@ -78,18 +78,18 @@ pub trait Vendor: Send + Sync + Debug {
         driver_version
     }
 
-    /// Returns the driver's number of a [`DeviceAttribute`], which are
-    /// numbered as CUDA's; `None` if it has no such attribute.
+    /// Returns the driver's number of a [`DeviceAttribute`], which uses CUDA's numbers; `None` if the driver lacks
+    /// the attribute.
     fn device_attribute(&self, number: i32) -> Option<c_int> {
         Some(number)
     }
 
-    /// Returns the flags with which another process's memory is opened: peer access as needed.
+    /// Returns the flags for opening another process's memory: peer access as needed.
     fn ipc_open_flags(&self) -> c_uint {
         1
     }
 
-    /// Returns the context of a device, retained: what [`Vendor::set_current`] takes.
+    /// Retains a device's context, and returns it for [`Vendor::set_current`].
     fn retain_context(&self, device: c_int) -> (c_int, Handle);
 
     /// Releases the retained context of a device.
@@ -98,17 +98,17 @@ pub trait Vendor: Send + Sync + Debug {
     /// Destroys everything in it. A use counted by [`Vendor::retain_context`] stays counted.
     fn reset_context(&self, device: c_int) -> c_int;
 
-    /// Returns the calling thread's context; 0 for none.
+    /// Returns the calling thread's context; 0 if it has none.
     fn current(&self) -> (c_int, Handle);
 
-    /// Returns the number of a context, which no other one has or had, unlike its handle; with 0 that of the calling
-    /// thread's. Without such numbers the status is [`NO_SYMBOL`].
+    /// Returns the number of a context; with 0, of the calling thread's context. Unlike a handle, the number is
+    /// never reused. If the driver does not provide such numbers, the status is [`NO_SYMBOL`].
     fn number_of(&self, context: Handle) -> (c_int, u64) {
         let _ = context;
         (NO_SYMBOL, 0)
     }
 
-    /// Makes a context the calling thread's current one; 0 for none.
+    /// Makes a context current on the calling thread; 0 for none.
     fn set_current(&self, context: Handle) -> c_int;
 
     /// Returns the compilers' name of the device, as the driver reports it.
@@ -117,7 +117,7 @@ pub trait Vendor: Send + Sync + Debug {
     /// The driver's.
     fn architecture(&self, calls: &Calls, device: c_int) -> Result<String>;
 
-    /// Returns true if a text is such a name: there are drivers that answer with another.
+    /// Returns true if the text is such a name; some drivers report other texts.
     fn is_architecture(&self, text: &str) -> bool;
 
     /// Queues a copy of rows. Every slice's stride is a multiple of its rows' pitch.
@@ -126,7 +126,7 @@ pub trait Vendor: Send + Sync + Debug {
     /// As for [`hal::stream::StreamCore::transfer`].
     unsafe fn copy_rows(&self, transfer: &Transfer, stream: Handle) -> c_int;
 
-    /// Returns true if a copy of rows, or to an array, has read pageable memory when the call that
+    /// Returns true if a copy of rows, or to an array, has finished reading pageable memory when the call that
     /// queues it returns.
     fn reads_rows_at_once(&self) -> bool {
         true
@@ -144,25 +144,25 @@ pub trait Vendor: Send + Sync + Debug {
         stream: Handle,
     ) -> c_int;
 
-    /// Returns the attribute, and the vendor's name of it, that is 0 on devices without hardware
-    /// for textures; `None` where all devices have it.
+    /// Returns the attribute that is 0 on devices without texture hardware, with the vendor's name of it; `None` if
+    /// all devices support textures.
     fn texture_attribute(&self) -> Option<(DeviceAttribute, &'static str)> {
         None
     }
 
-    /// Checks that the driver has such arrays.
+    /// Checks that the driver supports such arrays.
     ///
     /// # Errors
-    /// `Unsupported` by name.
+    /// `Unsupported` that names the missing feature.
     fn check_array(&self, shape: &ArrayShape) -> Result<()> {
         let _ = shape;
         Ok(())
     }
 
-    /// Checks that the driver reads a texture as it is to be read.
+    /// Checks that the driver can read a texture with this sampling.
     ///
     /// # Errors
-    /// `Unsupported` that says what the driver would do instead.
+    /// `Unsupported` that describes what the driver would do instead.
     fn check_texture(&self, resource: &TextureResource, sampling: &Sampling) -> Result<()> {
         let _ = (resource, sampling);
         Ok(())
@@ -180,9 +180,9 @@ pub trait Vendor: Send + Sync + Debug {
     /// Ends the access to a peer's memory that [`Vendor::enable_peer`] enabled.
     fn disable_peer(&self, device: c_int, context: Handle) -> c_int;
 
-    /// Returns true if the driver knows the address (`cuPointerGetAttribute`,
-    /// `hipPointerGetAttributes`): memory of a device, page-locked or managed memory. The driver
-    /// copies from and to such memory of the host without waiting.
+    /// Returns true if the address is known to the driver (`cuPointerGetAttribute`, `hipPointerGetAttributes`):
+    /// memory of a device, page-locked or managed memory. The driver copies to and from such host memory without
+    /// waiting.
     fn knows(&self, address: u64) -> bool;
 
     /// Returns the run-time compiler.
@@ -191,20 +191,19 @@ pub trait Vendor: Send + Sync + Debug {
     /// `Unsupported` that says what to install.
     fn compiler(&self) -> Result<Arc<dyn Compiler>>;
 
-    /// Options that the compiler needs for builtin operations.
+    /// Returns the options that the compiler needs for builtin operations.
     fn builtin_options(&self) -> &'static [&'static str];
 
-    /// Returns the library of linear algebra; `None` where there is none.
+    /// Returns the linear algebra library; `None` if it is not available.
     ///
     /// # Errors
-    /// Those of a library that the user named and that cannot be opened.
+    /// The search's, if the user named a library that cannot be opened.
     fn blas(&self) -> Result<Option<Arc<dyn Blas>>> {
         Ok(None)
     }
 
-    /// Returns the parameters of all kernels in an image for a device of architecture `target`, as
-    /// far as the image tells them: for drivers without a call that does. The image may be any
-    /// bytes.
+    /// Returns the parameters of all kernels in an image for a device of architecture `target`, as far as the image
+    /// describes them. For drivers without a call that returns them. The image may be any bytes.
     fn parameters(&self, image: &[u8], target: &str) -> Option<KernelParameters> {
         let _ = (image, target);
         None
@@ -213,20 +212,19 @@ pub trait Vendor: Send + Sync + Debug {
     /// Links code to one image.
     ///
     /// # Errors
-    /// `CompileFailed` with the linker's log; `Unsupported` without a linker.
+    /// `CompileFailed` with the linker's log; `Unsupported` if no linker is available.
     fn link(&self, inputs: &[LinkInput<'_>], options: &LoadOptions) -> Result<Compiled>;
 }
 
-/// What a failed call says of its context.
+/// The effect of a failed call on its context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Lasting {
-    /// The context is as it was.
+    /// The context is unaffected.
     No,
     /// The context cannot be used any longer.
     Yes,
-    /// Calls that are refused and contexts that are lost have the same number: another call
-    /// tells which it is.
+    /// The same number is used for refused calls and for lost contexts; another call distinguishes them.
     Unclear,
 }
 

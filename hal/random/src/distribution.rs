@@ -1,13 +1,13 @@
-//! What words become: uniform and normal numbers, and those of Poisson's distribution.
+//! Conversion of random words to uniform, normal and Poisson-distributed numbers.
 
 use crate::math::{exp64, inverse_normal, ln64, sine_cosine32, sine_cosine64, square_radius32};
 
 const TWO_32: f64 = 4_294_967_296.0;
 const TWO_53: f64 = 9_007_199_254_740_992.0;
 
-/// What a fill draws.
+/// The distribution of random numbers.
 ///
-/// Dice from a seed, the same on every backend:
+/// Dice from a seed, with the same values on every backend:
 ///
 /// ```
 /// use gpuarray::{DeviceArray, random::Distribution};
@@ -24,13 +24,13 @@ const TWO_53: f64 = 9_007_199_254_740_992.0;
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Distribution {
-    /// The words themselves, all values alike.
+    /// Uniformly distributed words, unchanged.
     Bits,
-    /// Uniform in (0, 1]: zero excluded, one included, as cuRAND has it.
+    /// Uniform in (0, 1]: zero excluded, one included, as in cuRAND.
     Uniform,
     /// Uniform in [0, 1).
     HalfOpen,
-    /// Normal, of mean 0 and standard deviation 1.
+    /// Normal with mean 0 and standard deviation 1.
     Normal,
     /// The exponential of a normal number.
     LogNormal {
@@ -39,12 +39,12 @@ pub enum Distribution {
         /// The standard deviation of the logarithm.
         deviation: f64,
     },
-    /// Whole numbers with this mean.
+    /// Poisson-distributed whole numbers with this mean.
     Poisson {
         /// The mean.
         mean: f64,
     },
-    /// Whole numbers, each with the mean that the element has before.
+    /// Poisson-distributed whole numbers, each with the previous value of the element as its mean.
     PoissonOfElement,
 }
 
@@ -60,7 +60,7 @@ pub fn unit64_of_word(x: u32) -> f64 {
     f64::from(x) * (1.0 / TWO_32) + 0.5 / TWO_32
 }
 
-/// Returns the 53 bits of two words.
+/// Returns 53 bits from two words.
 #[inline(always)]
 pub fn join(x: u32, y: u32) -> u64 {
     u64::from(x) ^ u64::from(y) << 21
@@ -90,7 +90,7 @@ pub fn half_open64(x: u64) -> f64 {
     x as f64 * (1.0 / TWO_53)
 }
 
-/// Returns two independent normal numbers of two words: G. Box and M. Muller, "A note on the
+/// Returns two independent normal numbers from two words: G. Box and M. Muller, "A note on the
 /// generation of random normal deviates" (1958).
 #[inline(always)]
 pub fn normal_pair32(x: u32, y: u32) -> [f32; 2] {
@@ -98,36 +98,37 @@ pub fn normal_pair32(x: u32, y: u32) -> [f32; 2] {
     sine_cosine32(y).map(|value| value * radius)
 }
 
-/// Returns two independent normal numbers of twice 53 bits.
+/// Returns two independent normal numbers from two 53-bit numbers.
 #[inline(always)]
 pub fn normal_pair64(x: u64, y: u64) -> [f64; 2] {
     let radius = (-2.0 * ln64(unit64(x))).sqrt();
     sine_cosine64(y).map(|value| value * radius)
 }
 
-/// Returns the normal number whose cumulated probability is that of a point in (0, 1).
+/// Returns the quantile of the normal distribution for a point in (0, 1).
 #[inline(always)]
 pub fn normal_of_point(point: f64) -> f64 {
     inverse_normal(point)
 }
 
-/// Returns the exponential of a normal number with a mean and a standard deviation.
+/// Returns the exponential of a normal number after scaling to a mean and a standard deviation.
 #[inline(always)]
 pub fn log_normal(normal: f64, mean: f64, deviation: f64) -> f64 {
     exp64(normal.mul_add(deviation, mean))
 }
 
-// Poisson's distribution, by inversion: one point in (0, 1) makes one number.
+// Poisson's distribution, by inversion: one point in (0, 1) gives one number.
 
-/// The mean from which the quantile is an expansion; below it is searched for.
+/// The mean from which the quantile is computed by an expansion; below it, the quantile is searched
+/// for.
 const EXPANDED_FROM: f64 = 64.0;
 
-/// Returns the quantile of Poisson's distribution for a probability inside (0, 1). A mean that is
-/// not positive makes 0, an infinite one infinity.
+/// Returns the quantile of Poisson's distribution for a probability inside (0, 1). A mean that is not
+/// positive gives 0, an infinite one infinity.
 ///
-/// From a mean of 64 it is the whole part of the expansion by M. Giles, "Algorithm 955: approximation
-/// of the inverse Poisson cumulative distribution function" (2016), equation Q_N2, which is wrong by
-/// one for a share of the points below 1e-4.
+/// From a mean of 64, it is the whole part of the expansion by M. Giles, "Algorithm 955:
+/// approximation of the inverse Poisson cumulative distribution function" (2016), equation Q_N2. For
+/// a fraction of the points below 1e-4, the result is off by one.
 #[inline(always)]
 pub fn poisson_quantile(point: f64, mean: f64) -> f64 {
     if mean.is_nan() || mean <= 0.0 {

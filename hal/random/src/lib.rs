@@ -1,13 +1,13 @@
-//! Generators of random numbers: states, seeds, jumps, and what words become.
+//! Generators of random numbers: states, seeds, jumps, and the conversion of words to numbers.
 //!
 //! A generator on a device is an array of [`Generator::count`] states. Draw `e` of a fill belongs
-//! to state `e % count`, so the numbers depend on neither the device nor its threads. This crate
-//! makes and advances states on the host, and has
-//! the arithmetic that the host's kernels and the generated kernels share: each operation of it is
-//! exact or rounded once, so that every backend returns the same bits.
+//! to state `e % count`, so the numbers depend neither on the device nor on its threads. This crate
+//! creates and advances states on the host. It also contains the arithmetic that the host's kernels
+//! share with the generated kernels: each operation is exact or rounded once, so that every backend
+//! returns the same bits.
 //!
-//! Words are states' unit of 32 bits; their layout is that of cuRAND's structures, so that
-//! programs may hand states to kernels of their own.
+//! States consist of 32-bit words in the layout of cuRAND's structures, so that programs may pass
+//! states to their own kernels.
 
 pub mod distribution;
 pub mod math;
@@ -21,7 +21,7 @@ pub use tables::definitions;
 
 use std::collections::TryReserveError;
 
-/// Returns a vector with room for so many elements.
+/// Returns a vector with capacity for `count` elements.
 fn with_room<T>(count: usize) -> Result<Vec<T>, TryReserveError> {
     let mut vector = Vec::new();
     vector.try_reserve_exact(count)?;
@@ -30,7 +30,7 @@ fn with_room<T>(count: usize) -> Result<Vec<T>, TryReserveError> {
 
 /// The kind of a generator.
 ///
-/// Normal numbers of cuRAND's XORWOW, and the same ones again from the same seeds:
+/// Normal numbers of cuRAND's XORWOW, repeated from the same seeds:
 ///
 /// ```
 /// use gpuarray::{DeviceArray, random::{Distribution, Generator}};
@@ -58,11 +58,11 @@ pub enum Generator {
     /// P. L'Ecuyer, "Good parameters and implementations for combined multiple recursive random
     /// number generators" (1999).
     Mrg32k3a,
-    /// Sobol's sequence of 32 bits, a dimension for each state.
+    /// The 32-bit Sobol sequence, one dimension per state.
     Sobol32,
     /// [`Generator::Sobol32`] with scrambled direction vectors and a digital shift.
     ScrambledSobol32,
-    /// Sobol's sequence of 64 bits, a dimension for each state.
+    /// The 64-bit Sobol sequence, one dimension per state.
     Sobol64,
     /// [`Generator::Sobol64`] with scrambled direction vectors and a digital shift.
     ScrambledSobol64,
@@ -79,8 +79,8 @@ impl Generator {
         Generator::ScrambledSobol64,
     ];
 
-    /// Returns the number of states: as many as keep a large device busy for a pseudo-random
-    /// generator, fewer than there are dimensions for a quasi-random one.
+    /// Returns the number of states: enough to keep a large device busy for a pseudo-random
+    /// generator, and less than the number of dimensions for a quasi-random one.
     pub const fn count(self) -> usize {
         match self {
             Generator::Xorwow | Generator::Mrg32k3a => 1 << 16,
@@ -88,7 +88,7 @@ impl Generator {
         }
     }
 
-    /// Returns the number of words of a state.
+    /// Returns the number of words per state.
     pub const fn state_words(self) -> usize {
         match self {
             Generator::Xorwow => xorwow::WORDS,
@@ -98,7 +98,7 @@ impl Generator {
         }
     }
 
-    /// Returns the bits of a draw.
+    /// Returns the number of bits per draw.
     pub const fn bits(self) -> usize {
         match self {
             Generator::Sobol64 | Generator::ScrambledSobol64 => 64,
@@ -106,15 +106,15 @@ impl Generator {
         }
     }
 
-    /// Returns true for a generator of points that fill space evenly.
+    /// Returns true for a quasi-random generator, whose points fill space evenly.
     pub const fn is_quasi(self) -> bool {
         !matches!(self, Generator::Xorwow | Generator::Mrg32k3a)
     }
 }
 
-/// How far a state jumps ahead.
+/// The unit by which a state jumps ahead.
 ///
-/// Each state passes over the draws that another run has used:
+/// Each state skips the draws that another run has used:
 ///
 /// ```
 /// use gpuarray::random::{Generator, Jump};
@@ -140,7 +140,7 @@ pub enum Jump {
 }
 
 impl Generator {
-    /// Returns true if the states of this generator can jump so.
+    /// Returns true if the states of this generator support the jump.
     pub const fn has(self, jump: Jump) -> bool {
         match jump {
             Jump::Draws => true,
@@ -149,11 +149,12 @@ impl Generator {
         }
     }
 
-    /// Returns the states of a pseudo-random generator: state `i` is sequence `i` (a subsequence,
-    /// for MRG32k3a) of the seed `seeds[i]`, `offset` draws ahead. None for a quasi-random one.
+    /// Returns the states of a pseudo-random generator: state `i` is sequence `i` (for MRG32k3a, a
+    /// subsequence) of the seed `seeds[i]`, `offset` draws ahead. Returns `None` for a quasi-random
+    /// generator.
     ///
     /// # Errors
-    /// That there is no memory for them.
+    /// If memory for the states cannot be allocated.
     pub fn seeded(self, seeds: &[u32], offset: u64) -> Result<Option<Vec<u32>>, TryReserveError> {
         Ok(match self {
             Generator::Xorwow => Some(xorwow::seeded(seeds, offset)?),
@@ -162,8 +163,8 @@ impl Generator {
         })
     }
 
-    /// Advances each state by the number of draws or sequences that `amount` returns for its
-    /// index. Nothing happens if [`Generator::has`] returns false.
+    /// Advances each state by the number of draws or sequences that `amount` returns for its index.
+    /// Does nothing if [`Generator::has`] returns false.
     pub fn skip(self, states: &mut [u32], jump: Jump, amount: impl Fn(usize) -> u64) {
         if !self.has(jump) {
             return;

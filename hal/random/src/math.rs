@@ -1,8 +1,8 @@
-//! Elementary functions in arithmetic that rounds alike everywhere: additions, products, quotients,
+//! Elementary functions that give the same bits on every backend: they only use additions, products, quotients,
 //! square roots and fused multiply-adds, in a fixed order.
 //!
-//! The source of the GPUs' kernels (`random_math.cuh` in `gpuarray-codegen`) has the same steps, with the numbers of
-//! `tables.rs`. The conformance suite compares what both return.
+//! The source of the GPU kernels (`random_math.cuh` in `gpuarray-codegen`) has the same steps, with the numbers of
+//! `tables.rs`. The conformance suite compares the results of both.
 
 use crate::tables::*;
 use std::f64::consts::{LN_2, LOG2_E};
@@ -23,16 +23,16 @@ macro_rules! horner {
 horner!(horner f64);
 horner!(horner32 f32);
 
-/// Returns `-2 ln x` for a normal positive number, within 1.1e-7 of its magnitude: the square of the
-/// radius at which Box and Muller put a point.
+/// Returns `-2 ln x` for a normal positive number, with a relative error of at most 1.1e-7. This is the squared
+/// radius in the method of Box and Muller.
 #[inline(always)]
 pub fn square_radius32(x: f32) -> f32 {
-    // The mantissa is brought between 0.75 and 1.5; the polynomial is of g = -2 (mantissa - 1).
+    // The mantissa is scaled to between 0.75 and 1.5; the polynomial is in g = -2 (mantissa - 1).
     let bits = x.to_bits();
     let exponent = bits.wrapping_sub(0x3f40_0000) & 0xff80_0000;
     let g = f32::from_bits(bits.wrapping_sub(exponent)).mul_add(-2.0, 2.0);
     let p = horner32(g, SQUARE_RADIUS);
-    // The exponent, which is a multiple of 2^23.
+    // The exponent, multiplied by 2^23.
     let exponent = exponent as i32 as f32;
     exponent.mul_add(std::f32::consts::LN_2 / -4_194_304.0, (g * g).mul_add(p, g))
 }
@@ -52,14 +52,14 @@ pub fn ln64(x: f64) -> f64 {
 /// Returns the sine and the cosine of `(y + 1/2) / 2^32` of a turn, within 2e-7.
 #[inline(always)]
 pub fn sine_cosine32(y: u32) -> [f32; 2] {
-    // Four times what exceeds the nearest quarter.
+    // Four times the distance to the nearest quarter turn.
     let rest = (y << 2) as i32;
     let x = (rest as f32).mul_add(TURN_32 * 0.25, TURN_32 * 0.5);
     let z = x * x;
     let s = horner32(z, SINE_32);
     let c = horner32(z, COSINE_32);
     let s = (x * z).mul_add(s, x);
-    // The quarter is in the upper bits.
+    // The number of the quarter is in the upper bits.
     let quarter = y.wrapping_add(0x2000_0000);
     let [sine, cosine] = if quarter & 0x4000_0000 == 0 { [s, c] } else { [c, s] };
     let negated = |value: f32, sign: u32| f32::from_bits(value.to_bits() ^ (sign & 0x8000_0000));
@@ -81,8 +81,8 @@ pub fn sine_cosine64(y: u64) -> [f64; 2] {
     [negated(sine, quarter), negated(cosine, quarter + 1)]
 }
 
-/// Returns `e` to the power of `x`, within a few units in the last place; 0 and infinity where that
-/// is out of range.
+/// Returns `e` to the power of `x`, within a few units in the last place; 0 or infinity if the result is out of
+/// range.
 #[inline(always)]
 pub fn exp64(x: f64) -> f64 {
     if x.is_nan() {

@@ -8,10 +8,11 @@ use crate::{Jump, with_room};
 use std::collections::TryReserveError;
 use std::sync::OnceLock;
 
-/// Words of a state: three of each recurrence, and six that only cuRAND's own kernels use.
+/// The number of words per state: three for each recurrence, and six that only cuRAND's own kernels
+/// use.
 pub const WORDS: usize = 12;
 
-/// Draws of a subsequence and of a sequence, as powers of two.
+/// The number of draws of a subsequence and of a sequence, as powers of two.
 const SUBSEQUENCE: usize = 76;
 const SEQUENCE: usize = 127;
 
@@ -30,7 +31,7 @@ fn reduce(x: u64, rest: u64) -> u64 {
 #[inline(always)]
 pub fn step(s: &mut [u32; 6]) -> u32 {
     let [s0, s1, s2, t0, t1, t2] = s.map(u64::from);
-    // A state that a program has made up may exceed its modulus.
+    // A program's own state may exceed its modulus.
     let product =
         |a: u64, x: u64, b: u64, y: u64| a.wrapping_mul(x).wrapping_add(b.wrapping_mul(y));
     let p = reduce(product(A12, s1, A13, M1.wrapping_sub(s0)), (1 << 32) - M1);
@@ -88,8 +89,8 @@ pub(crate) fn skip(states: &mut [u32], jump: Jump, amount: impl Fn(usize) -> u64
 pub(crate) fn seeded(seeds: &[u32], offset: u64) -> Result<Vec<u32>, TryReserveError> {
     let mut states = with_room(seeds.len().saturating_mul(WORDS))?;
     for &seed in seeds {
-        // Seed 0 is the state of the publication; others are mixed as cuRAND mixes seeds of 64 bits
-        // whose upper half is zero.
+        // Seed 0 gives the state of the publication. Other seeds are mixed as cuRAND mixes 64-bit
+        // seeds with a zero upper half.
         let [x, y] = if seed == 0 { [1, 1] } else { [seed ^ 0x5555_5555, 0xaaaa_aaaa] };
         let times = |factor: u32, modulus: u64| (u64::from(factor) * 12345 % modulus) as u32;
         states.extend([times(x, M1), times(y, M1), times(x, M1)]);
@@ -101,13 +102,13 @@ pub(crate) fn seeded(seeds: &[u32], offset: u64) -> Result<Vec<u32>, TryReserveE
     Ok(states)
 }
 
-/// Returns the word of 32 bits that a draw becomes.
+/// Returns the 32-bit word for a draw.
 #[inline(always)]
 pub fn word(draw: u32) -> u32 {
     (f64::from(draw) * MRG_WORD) as u32
 }
 
-/// Returns the number in (0, 1) that a draw becomes: its quotient by 2^32 - 208.
+/// Returns the number in (0, 1) for a draw: the draw divided by 2^32 - 208.
 #[inline(always)]
 pub fn unit(draw: u32) -> f64 {
     f64::from(draw) * MRG_UNIT

@@ -3,7 +3,7 @@
 
 use crate::tables::{PHILOX_FIRST, PHILOX_FIRST_STEP, PHILOX_SECOND, PHILOX_SECOND_STEP};
 
-/// Returns the words of a counter of 128 bits under a key of 64.
+/// Returns the words for a 128-bit counter and a 64-bit key.
 #[inline(always)]
 pub fn block(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
     let [mut a, mut b, mut c, mut d] = counter;
@@ -28,7 +28,7 @@ pub fn nth(index: u64, seed: u64) -> [u32; 4] {
 mod tests {
     use super::block;
 
-    /// The vectors that the authors' library Random123 is tested with.
+    /// The test vectors of the authors' library Random123.
     #[test]
     fn published_values() {
         let zeros = block([0; 4], [0; 2]);

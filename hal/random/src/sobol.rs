@@ -1,22 +1,22 @@
-//! Sobol's sequence: direction vectors, scrambles, states.
+//! Sobol's sequence: direction vectors, scrambling, states.
 //!
 //! A state has the words of cuRAND's structures: the index of the next point, its value, the
-//! constant of the digital shift, and the direction vectors. A generator of 64 bits has pairs of
-//! words, the lower half first.
+//! constant of the digital shift, and the direction vectors. A 64-bit generator has pairs of words,
+//! the lower half first.
 
 use crate::with_room;
 use std::collections::TryReserveError;
 use std::sync::OnceLock;
 
-/// The number of dimensions that direction vectors are known for.
+/// The number of dimensions with known direction vectors.
 pub const DIMENSIONS: usize = 21_201;
 
 /// Degrees, polynomials and initial numbers; `joe_kuo.py` describes the format.
 static TABLE: &[u8] = include_bytes!("joe_kuo.bin");
 
-/// Reads fields of bits.
+/// A reader of bit fields.
 struct Fields {
-    /// In bits.
+    /// The position in bits.
     position: usize,
 }
 
@@ -55,8 +55,7 @@ const fn mix(x: u64) -> u64 {
 }
 
 /// Multiplies digits by a random lower triangular matrix with ones on its diagonal (J. Matoušek,
-/// "On the L2-discrepancy for anchored boxes", 1998): each digit is added to random ones of those
-/// behind it.
+/// "On the L2-discrepancy for anchored boxes", 1998): each digit is added to random later digits.
 fn scramble(index: usize, vectors: &mut [u64; 64]) {
     let columns: [u64; 64] = std::array::from_fn(|digit| {
         let own = 1 << (63 - digit);
@@ -72,11 +71,11 @@ fn scramble(index: usize, vectors: &mut [u64; 64]) {
     }
 }
 
-/// Returns the direction vectors of the first `count` dimensions, 64 for each, as fractions of 64
-/// bits; those of 32 bits are their upper halves, of the first 32. None above [`DIMENSIONS`].
+/// Returns the direction vectors of the first `count` dimensions, 64 for each, as 64-bit fractions.
+/// The 32-bit vectors are the upper halves of the first 32. Returns `None` above [`DIMENSIONS`].
 ///
 /// # Errors
-/// That there is no memory for them.
+/// If memory for the vectors cannot be allocated.
 pub fn direction_vectors(
     count: usize,
     scrambled: bool,
@@ -101,18 +100,18 @@ pub fn direction_vectors(
     Ok(Some(vectors))
 }
 
-/// Returns the constants of the digital shifts of the first `count` dimensions; those of 32 bits
-/// are their upper halves.
+/// Returns the constants of the digital shifts of the first `count` dimensions. The 32-bit
+/// constants are their upper halves.
 ///
 /// # Errors
-/// That there is no memory for them.
+/// If memory for the constants cannot be allocated.
 pub fn scramble_constants(count: usize) -> Result<Vec<u64>, TryReserveError> {
     let mut constants = with_room(count)?;
     constants.extend((0..count as u64).map(|index| mix(index << 8 | 0xff)));
     Ok(constants)
 }
 
-/// Returns a number of `bits` bits in its words.
+/// Reads a number of `bits` bits from its words.
 #[inline]
 fn get(words: &[u32], bits: usize, position: usize) -> u64 {
     if bits == 32 {
@@ -131,12 +130,12 @@ fn set(words: &mut [u32], bits: usize, position: usize, value: u64) {
     words[2 * position + 1] = (value >> 32) as u32;
 }
 
-/// Returns the states of dimensions of `bits` bits at point `offset`, from the words of their
-/// direction vectors and of their shifts; those that are not given are zero. There are no states of
-/// a number of bits other than 32 and 64.
+/// Returns the states of `bits`-bit dimensions at point `offset`, from the words of their direction
+/// vectors and shifts; omitted shifts are zero. Returns an empty vector if `bits` is neither 32 nor
+/// 64.
 ///
 /// # Errors
-/// That there is no memory for them.
+/// If memory for the states cannot be allocated.
 pub fn states(
     bits: usize,
     vectors: &[u32],

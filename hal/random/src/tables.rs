@@ -1,5 +1,5 @@
-//! The numbers of the generators and of the functions of [`crate::math`], each once: [`definitions`] has them for
-//! the code of devices.
+//! The numbers of the generators and of the functions of [`crate::math`]. [`definitions`] returns them for device
+//! code.
 
 #![allow(clippy::excessive_precision, reason = "digits are those of the publications")]
 
@@ -19,7 +19,7 @@ macro_rules! tables {
     ($($(#[$doc:meta])* $name:ident: $type:ident = $value:tt;)+) => {
         $(tables!(@ $(#[$doc])* $name $type $value);)+
 
-        /// Returns a definition in C for each table here, `RANDOM_` and its name: its numbers between commas.
+        /// Returns a C definition for each table: `RANDOM_` with its name, and its numbers separated by commas.
         pub fn definitions() -> String {
             let mut text = String::new();
             $(define(&mut text, stringify!($name), tables!(* $name $value), tables!(suffix $type));)+
@@ -42,7 +42,7 @@ macro_rules! tables {
     (suffix u64) => { "ull" };
 }
 
-// Coefficients are in the order of Horner's rule, the highest first.
+// Coefficients are in the order of Horner's rule, the highest degree first.
 tables! {
     /// The step of XORWOW's Weyl sequence.
     XORWOW_WEYL: u32 = (362_437);
@@ -53,7 +53,7 @@ tables! {
     MRG_A13: u64 = (810_728);
     MRG_A21: u64 = (527_612);
     MRG_A23: u64 = (1_370_589);
-    /// What makes a word of a draw of MRG32k3a, and a number in (0, 1).
+    /// The factors that convert a draw of MRG32k3a to a word, and to a number in (0, 1).
     MRG_WORD: f64 = (1.000_000_048_662);
     MRG_UNIT: f64 = (2.328_306_549_295_728e-10);
     /// The factors of a round of Philox, and the steps of its key.

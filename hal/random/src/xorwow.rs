@@ -1,21 +1,21 @@
 //! XORWOW: a linear recurrence of 160 bits over GF(2), plus a Weyl sequence.
 //!
-//! A jump of the linear part is a power of its matrix. The matrices of the powers of two are made
-//! when they are first needed.
+//! A jump of the linear part is a power of its matrix. The matrices for powers of two are computed
+//! at first use.
 
 use crate::tables::XORWOW_WEYL;
 use crate::{Jump, with_room};
 use std::collections::TryReserveError;
 use std::sync::OnceLock;
 
-/// Words of a state: the Weyl sequence, five words of the recurrence, and six that only cuRAND's
-/// own kernels use.
+/// The number of words per state: the Weyl sequence, five words of the recurrence, and six that
+/// only cuRAND's own kernels use.
 pub const WORDS: usize = 12;
 
 /// The step of the Weyl sequence.
 pub const WEYL: u32 = XORWOW_WEYL;
 
-/// Draws of a sequence, as a power of two.
+/// The number of draws of a sequence, as a power of two.
 const SEQUENCE: usize = 67;
 
 type Vector = [u32; 5];
@@ -85,7 +85,7 @@ fn powers() -> &'static [Map] {
 fn advance(state: &mut [u32], jump: Jump, amount: u64) {
     let Some((weyl, rest)) = state.split_first_mut() else { return };
     let Some(v) = rest.first_chunk_mut::<5>() else { return };
-    // A sequence is a multiple of 2^32 draws: the Weyl sequence is where it was.
+    // A sequence is a multiple of 2^32 draws, so the Weyl sequence is unchanged.
     let first = if jump == Jump::Draws { 0 } else { SEQUENCE };
     if jump == Jump::Draws {
         *weyl = weyl.wrapping_add(WEYL.wrapping_mul(amount as u32));
@@ -106,7 +106,7 @@ pub(crate) fn skip(states: &mut [u32], jump: Jump, amount: impl Fn(usize) -> u64
 pub(crate) fn seeded(seeds: &[u32], offset: u64) -> Result<Vec<u32>, TryReserveError> {
     let mut states = with_room(seeds.len().saturating_mul(WORDS))?;
     for &seed in seeds {
-        // As cuRAND mixes a seed of 64 bits whose upper half is zero.
+        // The same mixing as in cuRAND, for a 64-bit seed with a zero upper half.
         let low = (seed ^ 0xaad2_6b49).wrapping_mul(1_099_087_573);
         let high = 0xf7dc_efdd_u32.wrapping_mul(2_591_861_531);
         states.extend([

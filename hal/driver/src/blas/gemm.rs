@@ -1,4 +1,4 @@
-//! Products of matrices in the terms of BLAS, whose matrices are stored column after column.
+//! Matrix products in terms of BLAS, which stores matrices in column-major order.
 
 use hal::dtype::DType;
 use hal::iteration::simplify;
@@ -6,9 +6,9 @@ use hal::operation::{MatrixProduct, Operand, Strides};
 use smallvec::SmallVec;
 use std::ffi::c_int;
 
-/// Products `C = op(A) op(B)` of matrices in column-major order, one after the other: `C` has `m` rows
-/// and `n` columns, and each sum has `k` terms. A matrix that is stored row after row is the transpose of
-/// one in column-major order, so `A` may be the right factor.
+/// A batch of products `C = op(A) op(B)` of column-major matrices: `C` has `m` rows and `n` columns, and
+/// each sum has `k` terms. A row-major matrix is the transpose of a column-major one, so `A` may be the
+/// right factor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gemm {
     /// The type of all elements.
@@ -19,31 +19,31 @@ pub struct Gemm {
     pub n: c_int,
     /// Terms of each sum.
     pub k: c_int,
-    /// Whether `A`, and `B`, are transposed.
+    /// True if `A`, and `B`, are transposed.
     pub transposed: [bool; 2],
     /// The addresses of the first `A`, `B` and `C`.
     pub addresses: [u64; 3],
-    /// Elements between the columns of `A`, `B` and `C`.
+    /// The number of elements between the columns of `A`, `B` and `C`.
     pub leading: [c_int; 3],
-    /// Elements between one matrix and the next.
+    /// The number of elements between one matrix and the next.
     pub strides: [i64; 3],
-    /// How many products there are.
+    /// The number of products.
     pub batch: c_int,
 }
 
-/// A factor: the addresses of its lines (rows of the left matrix, columns of the right one) and of their
-/// terms.
+/// A factor: the addresses of its lines (rows of the left matrix, columns of the right one) and of the
+/// terms in them.
 struct Factor<'a> {
     operand: &'a Operand,
     lines: usize,
-    /// Bytes from a line to the next, and from a term to the next.
+    /// The bytes from a line to the next, and from a term to the next.
     line: isize,
     term: isize,
 }
 
 impl Gemm {
-    /// Returns a product in these terms; `None` if it has none: matrices without neighbours along either
-    /// axis, several types, or a batch that is not evenly spaced.
+    /// Returns a product in these terms. Returns `None` if BLAS cannot express it: matrices that are not
+    /// contiguous along either axis, several types, or a batch that is not evenly spaced.
     pub(super) fn of(product: &MatrixProduct) -> Option<Gemm> {
         let MatrixProduct { compute, batch, rows, terms, columns, left, right, output } = product;
         let operands = [output, left, right];
@@ -81,12 +81,13 @@ impl Gemm {
             std::mem::swap(&mut first, &mut second);
             (a, b, across) = (2, 1, row);
         }
-        // Elements from one column to the next, of which each has `length` elements.
+        // The number of elements from one column, of `length` elements, to the next.
         let leading = |bytes: isize, length: usize| {
             let count = elements(bytes)?;
             (count >= length.max(1) as isize).then(|| c_int::try_from(count).ok()).flatten()
         };
-        // A factor is stored along its lines or along its terms; a single term has no next one.
+        // A factor is contiguous along its lines or along its terms; with a single term, the distance to
+        // the next term is irrelevant.
         let stored = |factor: &Factor<'_>| {
             if factor.line == size {
                 let next = if *terms == 1 { factor.lines as isize * size } else { factor.term };
@@ -144,7 +145,7 @@ mod tests {
         })
     }
 
-    /// The terms of a product with at most one axis before those of the matrices.
+    /// Returns the terms of a product with at most one batch axis.
     fn described(product: &MatrixProduct) -> Terms {
         let count = product.batch.first().copied().unwrap_or(1);
         let mut terms = Terms::new();
@@ -161,7 +162,7 @@ mod tests {
         terms
     }
 
-    /// The terms that BLAS adds, by its definition of column-major matrices.
+    /// Returns the terms that BLAS adds, by its definition of column-major matrices.
     fn multiplied(gemm: &Gemm) -> Terms {
         let [m, n, k, batch] = [gemm.m, gemm.n, gemm.k, gemm.batch].map(|it| it as usize);
         let mut terms = Terms::new();
@@ -173,14 +174,14 @@ mod tests {
                 at(gemm.addresses[which], &[(b, batch), (row, SIZE), (column, next)])
             };
             let mut factors = [of(0, i, t, gemm.transposed[0]), of(1, t, j, gemm.transposed[1])];
-            // Left factors lie below right ones in these tests.
+            // In these tests, left factors have lower addresses than right ones.
             factors.sort_unstable();
             terms.entry(of(2, i, j, false)).or_default().insert(factors);
         }
         terms
     }
 
-    /// A matrix at an address: in which order, and how many elements longer its lines are.
+    /// Returns a matrix at an address, with its order and the number of padding elements per line.
     fn operand(
         address: u64,
         shape: [usize; 2],

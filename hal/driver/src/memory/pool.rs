@@ -1,4 +1,4 @@
-//! The driver's pool of stream-ordered memory, or plain allocation where there is none.
+//! The driver's pool of stream-ordered memory, or plain allocation if it does not have one.
 
 use crate::calls::{Handle, PER_THREAD, PoolAccess, PoolProperties};
 use crate::context::Context;
@@ -17,21 +17,22 @@ const RELEASE_THRESHOLD: c_int = 4;
 const RESERVED: c_int = 5;
 const USED: c_int = 7;
 
-/// The least block, which the drivers' alignment makes sensible.
+/// The minimum block size, which suits the drivers' alignment.
 pub(super) const GRANULE: usize = 512;
 
 /// A device's pool.
 #[derive(Debug)]
 pub(crate) struct Pool {
     context: Arc<Context>,
-    /// The driver's pool, made at first use; none if the driver has none.
+    /// The driver's pool, created at first use; the inner `None` means that the driver does not support
+    /// one.
     handle: Ranked<Option<Option<Handle>>, POOL>,
-    /// The same once known, for the warm path: 0 unknown, 1 none.
+    /// A lock-free copy of `handle`: 0 unknown, 1 none, else the handle.
     known: AtomicU64,
-    /// What the driver's pool has given and not got back. CUDA keeps a pool and its memory over a
-    /// reset of the context.
+    /// The addresses that the driver's pool has allocated and that are not freed. CUDA keeps a pool and
+    /// its memory when the context is reset.
     taken: Ranked<FxHashSet<u64>, LEAF>,
-    /// The same from before a reset by another library, to be freed with the next request.
+    /// Such addresses from before a reset by another library; the next request frees them.
     left: Ranked<Vec<u64>, LEAF>,
     has_left: AtomicBool,
     /// The release threshold of the next driver's pool.
@@ -39,7 +40,7 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// The pool of a device, not made yet.
+    /// Returns the pool of a device, which is created at first use.
     pub(super) fn new(context: &Arc<Context>) -> Pool {
         Pool {
             context: context.clone(),
@@ -52,7 +53,7 @@ impl Pool {
         }
     }
 
-    /// True if the driver has a pool, as far as is known.
+    /// Returns true if the driver is known to have a pool.
     pub(crate) fn is_pooled(&self) -> bool {
         self.known.load(Ordering::Acquire) > 1
     }
@@ -61,7 +62,8 @@ impl Pool {
         &self.context
     }
 
-    /// False if the driver has no pool, as far as is known before the first use.
+    /// Returns false if the driver is known to lack a usable pool. This can be called before the first
+    /// use.
     pub(crate) fn may_be_pooled(&self) -> bool {
         let calls = &self.context.driver.calls;
         self.known.load(Ordering::Acquire) != 1
@@ -70,7 +72,7 @@ impl Pool {
             && calls.free_async.is_some()
     }
 
-    /// The driver's pool; `None` if it has none.
+    /// Returns the driver's pool; `None` if it does not have one.
     fn handle(&self) -> Result<Option<Handle>> {
         match self.known.load(Ordering::Acquire) {
             0 => self.open(),
@@ -111,7 +113,7 @@ impl Pool {
         // SAFETY: the description is of the driver's layout and outlives the call.
         let code = unsafe { create(&mut handle, &properties) };
         if code != Status::SUCCESS {
-            // A device without pools says so here, with one of several numbers.
+            // A device without pools reports it here, with one of several numbers.
             let error = self.context.failed("pool_create", code);
             if self.context.is_lost() {
                 return Err(error);
@@ -128,7 +130,7 @@ impl Pool {
         let mut value = bytes;
         // SAFETY: this attribute is a u64.
         let code = unsafe { set(handle, RELEASE_THRESHOLD, (&raw mut value).cast::<c_void>()) };
-        // A pool without the attribute keeps what it likes.
+        // A pool without the attribute decides by itself how much it keeps.
         if self.context.driver.is_unsupported(code) {
             return Ok(());
         }
@@ -148,7 +150,7 @@ impl Pool {
         (address, code)
     }
 
-    /// Memory from the driver, with its status. The context is current.
+    /// Allocates memory from the driver; also returns its status. The context is current.
     pub(crate) fn take(&self, stream: Handle, bytes: usize) -> Result<(u64, c_int)> {
         if self.has_left.load(Ordering::Acquire) && !self.context.capture_state.are_possible() {
             self.free_behind(&self.take_left());
@@ -166,7 +168,7 @@ impl Pool {
         Ok(self.take_plain(bytes))
     }
 
-    /// Leaves what the driver's pool has given to the next request, which frees it.
+    /// Leaves the pool's addresses for the next request, which frees them.
     pub(super) fn leave(&self) {
         let taken = std::mem::take(&mut *self.taken.lock());
         self.left.lock().extend(taken);
@@ -178,19 +180,19 @@ impl Pool {
         std::mem::take(&mut *self.left.lock())
     }
 
-    /// Does without a pool: some runtimes have the calls and refuse the work.
+    /// Stops using a pool: some runtimes have the calls but cannot execute them.
     #[cold]
     fn give_up(&self, pool: Handle) {
         let mut slot = self.handle.lock();
-        // Another thread may have been faster. The pool, which has no memory, is not destroyed: one may be
-        // using its handle.
+        // Another thread may have done so already. The pool, which has no memory, is not destroyed,
+        // because a thread may still be using its handle.
         if *slot == Some(Some(pool)) {
             *slot = Some(None);
             self.known.store(1, Ordering::Release);
         }
     }
 
-    /// Memory of no pool, with the driver's status. The context is current.
+    /// Allocates memory without a pool; also returns the driver's status. The context is current.
     pub(super) fn take_plain(&self, bytes: usize) -> (u64, c_int) {
         let mut address = 0;
         // SAFETY: the address is written before the call returns.
@@ -200,7 +202,7 @@ impl Pool {
         (address, code)
     }
 
-    /// Gives memory back to the driver behind the stream's work. The context is current.
+    /// Frees memory in the driver after the stream's work. The context is current.
     ///
     /// # Safety
     /// As for `FreeList::free`.
@@ -208,11 +210,11 @@ impl Pool {
         let calls = &self.context.driver.calls;
         let pool = self.handle()?;
         if stream == PER_THREAD {
-            // This may be another thread than the one whose stream the block was used on.
-            // SAFETY: no argument.
+            // The block may have been used on the default stream of another thread.
+            // SAFETY: the call does not take arguments.
             self.context.check("free", unsafe { (calls.synchronize)() })?;
         }
-        // Before the driver may hand the address out again.
+        // Before the driver can allocate the address again.
         let was_taken = self.taken.lock().remove(&address);
         let code = self.context.outside_captures(|| match (pool, calls.free_async) {
             // SAFETY: the caller's promise.
@@ -226,16 +228,16 @@ impl Pool {
         self.context.check("free", code)
     }
 
-    /// Waits for the work of the device, while captures go on. The context is current.
+    /// Waits for the work of the device without ending captures. The context is current.
     pub(crate) fn drain(&self) -> Result<()> {
         let context = &self.context;
         let none_begins = context.capture_state.beginning.lock();
         if !context.has_captures() {
-            // SAFETY: no argument.
+            // SAFETY: the call does not take arguments.
             return context.check("synchronize", unsafe { (context.driver.calls.synchronize)() });
         }
         drop(none_begins);
-        // To ask for the device would end them. A free of plain memory waits for it, too.
+        // A device-wide wait would end the captures. Freeing plain memory also waits for the device.
         let (address, code) = self.take_plain(1);
         context.check("synchronize", code)?;
         // SAFETY: the memory has just been allocated.
@@ -243,15 +245,14 @@ impl Pool {
         context.check("synchronize", context.outside_captures(free))
     }
 
-    /// Gives memory back to the driver behind all work of the device, on whichever stream. The
-    /// context is current.
+    /// Frees memory in the driver after all work of the device, on every stream. The context is current.
     ///
     /// # Safety
-    /// The address is that of an allocation, which nobody uses any longer.
+    /// The address belongs to an allocation that is no longer used.
     pub(crate) unsafe fn put_behind_all(&self, address: u64) -> Result<()> {
         let calls = &self.context.driver.calls;
         if self.taken.lock().remove(&address) {
-            // Freeing a pool's memory waits for nothing, unlike freeing plain memory.
+            // Unlike freeing plain memory, freeing a pool's memory does not wait.
             self.drain()?;
         }
         // SAFETY: the caller's promise.
@@ -259,7 +260,7 @@ impl Pool {
         self.context.check("free", code)
     }
 
-    /// Gives the driver what its pool does not use. Waits for the device's work, and does nothing
+    /// Releases the pool's unused memory to the driver, after waiting for the device's work. Does nothing
     /// while a stream captures.
     pub(super) fn give_unused_back(&self) -> Result<()> {
         let _scope = self.context.enter()?;
@@ -269,7 +270,7 @@ impl Pool {
                 return Ok(());
             }
             let synchronize = self.context.driver.calls.synchronize;
-            // SAFETY: no argument.
+            // SAFETY: the call does not take arguments.
             self.context.check("synchronize", unsafe { synchronize() })?;
         }
         self.trim_driver(0)
@@ -283,13 +284,13 @@ impl Pool {
         }
     }
 
-    /// Gives unused memory back until the pool holds at most `keep` bytes.
+    /// Releases unused memory until the pool holds at most `keep` bytes.
     pub(crate) fn trim(&self, keep: usize) -> Result<()> {
         let _scope = self.context.enter()?;
         self.trim_driver(keep)
     }
 
-    /// Bytes that the driver's pool keeps when work is waited for.
+    /// Sets the number of bytes that the driver's pool keeps at a synchronization.
     pub(crate) fn set_threshold(&self, bytes: u64) -> Result<()> {
         let _scope = self.context.enter()?;
         match self.handle()? {
@@ -302,7 +303,7 @@ impl Pool {
         }
     }
 
-    /// Lets kernels of another device use the pool's memory.
+    /// Allows or forbids kernels of another device to use the pool's memory.
     pub(crate) fn set_access(&self, device: c_int, allowed: bool) -> Result<()> {
         let _scope = self.context.enter()?;
         let (Some(pool), Some(set)) = (self.handle()?, self.context.driver.calls.pool_set_access)
@@ -318,7 +319,7 @@ impl Pool {
         self.context.check("pool_set_access", unsafe { set(pool, &access, 1) })
     }
 
-    /// Bytes that the driver's pool holds but nobody uses. The context is current.
+    /// Returns the bytes that the driver's pool holds without using them. The context is current.
     pub(crate) fn unused(&self) -> usize {
         let pool = self.known.load(Ordering::Acquire);
         let Some(read) = self.context.driver.calls.pool_attribute.filter(|_| pool > 1) else {
@@ -337,8 +338,8 @@ impl Pool {
         }
     }
 
-    /// Destroys the pool and forgets everything, since the device is about to be reset. Returns
-    /// what the driver may still hold afterwards: a pool goes with the last of its memory.
+    /// Destroys the pool and forgets everything, because the device is about to be reset. Returns the
+    /// addresses that the driver may still hold afterwards: a pool lives until all of its memory is freed.
     pub(crate) fn end(&self) -> Vec<u64> {
         let scope = if self.context.is_open() { self.context.enter().ok() } else { None };
         self.known.store(0, Ordering::Release);
@@ -351,8 +352,8 @@ impl Pool {
         left
     }
 
-    /// Frees what a reset has left of a pool, as CUDA's driver does. The context is not open, and
-    /// nobody can open it: no address is anybody else's.
+    /// Frees the addresses that a pool still holds after a reset, as CUDA's does. The context is not open
+    /// and cannot be opened meanwhile, so no address belongs to a new allocation.
     pub(crate) fn free_left(&self, addresses: &[u64]) {
         let (calls, vendor) = (&self.context.driver.calls, &self.context.driver.vendor);
         if calls.free_async.is_none() || addresses.is_empty() {
@@ -361,21 +362,21 @@ impl Pool {
         let ((_, previous), (code, handle)) =
             (vendor.current(), vendor.retain_context(self.context.device));
         if code != Status::SUCCESS || vendor.set_current(handle) != Status::SUCCESS {
-            // Whoever uses the device next is told.
+            // The next user of the device gets the error.
             return;
         }
         self.free_behind(addresses);
-        // SAFETY: no argument.
+        // SAFETY: the call does not take arguments.
         unsafe { (calls.synchronize)() };
         vendor.set_current(previous);
         vendor.release_context(self.context.device);
     }
 
-    /// Frees what a reset has left. The context is current.
+    /// Frees addresses that are left after a reset. The context is current.
     fn free_behind(&self, addresses: &[u64]) {
         let Driver { calls, vendor, .. } = &*self.context.driver;
         for &address in addresses {
-            // SAFETY: the driver refuses an address that the reset took.
+            // SAFETY: the driver refuses an address that the reset destroyed.
             let code = calls.free_async.map_or(Status::SUCCESS, |free| unsafe { free(address, 0) });
             if code != Status::SUCCESS {
                 vendor.forget_failure();
@@ -386,7 +387,7 @@ impl Pool {
 
     fn destroy(&self, pool: Handle) {
         let Some(destroy) = self.context.driver.calls.pool_destroy else { return };
-        // SAFETY: the pool was made here; memory of it that is still used stays valid.
+        // SAFETY: the pool was created here; memory of it that is in use stays valid.
         let code = unsafe { destroy(pool) };
         if code != Status::SUCCESS {
             log::warn!("destroying a memory pool failed: status {code}");
@@ -409,7 +410,7 @@ impl Drop for Pool {
     }
 }
 
-/// The error for memory that there is not, with what is known.
+/// Returns the error for an allocation that is too large, with the known sizes.
 #[cold]
 pub(crate) fn out_of_memory(context: &Context, bytes: usize, code: c_int) -> Error {
     let (mut free, mut total) = (0, 0);

@@ -1,5 +1,5 @@
-//! The staging buffers of one copying thread: a stream, and page-locked chunks. The device copies
-//! from or to one chunk while the thread fills or empties another.
+//! The staging buffers of one copying thread: a stream, and page-locked chunks. The device copies to or from one
+//! chunk while the thread fills or empties another.
 
 use crate::calls::{Handle, NO_TIMING, NON_BLOCKING};
 use crate::errors::Driver;
@@ -11,16 +11,16 @@ use std::ffi::{OsString, c_int, c_void};
 use std::ptr::{copy_nonoverlapping, null_mut};
 use std::thread::available_parallelism;
 
-/// A chunk, and the part of a copy that is under way in it.
+/// A chunk, and the part of a copy that is in progress in it.
 #[derive(Debug)]
 struct Slot {
     memory: *mut u8,
-    /// Recorded behind the device's copy; 0 until it is made.
+    /// Recorded after the device's copy; 0 before it is created.
     event: Handle,
     part: Option<Part>,
 }
 
-/// A stream and its chunks. Handles are those of the context that is current in every call.
+/// A stream and its chunks. The handles belong to the context that is current in every call.
 #[derive(Debug)]
 pub(super) struct StagingBuffers {
     stream: Handle,
@@ -63,7 +63,7 @@ impl StagingBuffers {
         Ok(())
     }
 
-    /// Gives back what it has. Nothing is under way.
+    /// Frees everything. No copies are in progress.
     pub(super) fn free(self, driver: &Driver) {
         let calls = &driver.calls;
         let note = |what: &str, code: c_int| {
@@ -72,7 +72,7 @@ impl StagingBuffers {
             }
         };
         for event in self.slots.iter().map(|slot| slot.event).filter(|event| *event != 0) {
-            // SAFETY: here and below, the buffers made the object and nobody else has it.
+            // SAFETY: here and below, these buffers created the object and own it exclusively.
             note("an event", unsafe { (calls.event_destroy)(event) });
         }
         if self.stream != 0 {
@@ -85,21 +85,21 @@ impl StagingBuffers {
         }
     }
 
-    /// True if nothing is under way.
+    /// Returns true if no copies are in progress.
     pub(super) fn is_idle(&self) -> bool {
         self.slots.iter().all(|slot| slot.part.is_none())
     }
 
-    /// What is under way in a slot, which counts as free from now on.
+    /// Takes the part in progress from a slot, which then counts as free.
     pub(super) fn take(&mut self, slot: usize) -> Option<Part> {
         self.slots[slot].part.take()
     }
 
-    /// Begins to copy a part through a free slot. After a failure, [`StagingBuffers::wait`] comes next.
+    /// Begins to copy a part through a free slot. After a failure, call [`StagingBuffers::wait`] next.
     ///
     /// # Safety
-    /// The part's bytes are allocated, and nothing else accesses them until it is finished or
-    /// has failed; they are no more than a chunk.
+    /// The part's bytes are allocated and fit in a chunk, and nothing else accesses them until the part is finished
+    /// or has failed.
     pub(super) unsafe fn start(
         &mut self,
         driver: &Driver,
@@ -110,13 +110,13 @@ impl StagingBuffers {
         let Slot { memory, event, .. } = self.slots[slot];
         let code = match part.direction {
             Direction::HostToDevice => {
-                // SAFETY: the caller's promise; the chunk is the buffers's, and free.
+                // SAFETY: the caller's promise; the chunk belongs to these buffers and is free.
                 unsafe {
                     part.host.blocks(part.bytes, |address, bytes, offset| {
                         copy_nonoverlapping(address as *const u8, memory.add(offset), bytes);
                     });
                 }
-                // SAFETY: as above; the chunk stays as it is until the event is reached.
+                // SAFETY: as above; the chunk does not change until the event is reached.
                 unsafe {
                     (calls.copy_to_device_async)(
                         part.device,
@@ -132,14 +132,14 @@ impl StagingBuffers {
             },
         };
         done(code)?;
-        // SAFETY: both are live objects of the buffers.
+        // SAFETY: both are live objects of these buffers.
         done(unsafe { (calls.event_record)(event, self.stream) })?;
         self.slots[slot].part = Some(part);
         Ok(())
     }
 
-    /// Ends the copying of a part that was begun in a slot and taken from it. After a failure,
-    /// [`StagingBuffers::wait`] comes next.
+    /// Finishes the copy of a part that was begun in a slot and taken from it. After a failure, call
+    /// [`StagingBuffers::wait`] next.
     ///
     /// # Safety
     /// As for [`StagingBuffers::start`], of the same part.
@@ -153,7 +153,7 @@ impl StagingBuffers {
         // SAFETY: the event is live.
         done(unsafe { (driver.calls.event_synchronize)(event) })?;
         if part.direction == Direction::DeviceToHost {
-            // SAFETY: the caller's promise; the device has written so many bytes of the chunk.
+            // SAFETY: the caller's promise; the device has written this many bytes of the chunk.
             unsafe {
                 part.host.blocks(part.bytes, |address, bytes, offset| {
                     copy_nonoverlapping(memory.add(offset), address as *mut u8, bytes);
@@ -163,28 +163,28 @@ impl StagingBuffers {
         Ok(())
     }
 
-    /// Keeps the device from using a chunk, or the caller's memory, after a failure. What the
-    /// wait itself returns says nothing new.
+    /// Makes sure after a failure that the device no longer uses a chunk or the caller's memory. The result of the
+    /// wait is ignored, because it repeats the failure.
     pub(super) fn wait(&self, driver: &Driver) {
         // SAFETY: the stream is live.
         unsafe { (driver.calls.stream_synchronize)(self.stream) };
     }
 }
 
-// Parts of copies, which threads take in turns, and why one may fail.
+// Parts of copies, which the threads take in turn, and reasons for a failure.
 
-/// Why a copy was not done.
+/// The reason why a copy was not done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Failure {
-    /// What a call of the driver returned.
+    /// A driver call failed with this status.
     Code(c_int),
     /// A thread panicked.
     Panicked,
-    /// There is no thread, or none could get what it needs. Nothing was copied.
+    /// No thread exists, or none could get the resources that it needs. Nothing was copied.
     NoThreads,
 }
 
-/// A range of host memory among others, and where it begins if they lie one behind the other.
+/// A range of host memory in a list of ranges, and its start when they are placed one after the other.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PlacedRange {
     start: usize,
@@ -192,7 +192,7 @@ pub(super) struct PlacedRange {
 }
 
 impl PlacedRange {
-    /// The ranges that have bytes, one behind the other.
+    /// Returns the ranges that are not empty, placed one after the other.
     pub(super) fn all(ranges: &[HostRange]) -> Vec<PlacedRange> {
         let mut start = 0;
         ranges
@@ -207,16 +207,16 @@ impl PlacedRange {
     }
 }
 
-/// The side of the host: where the bytes of a part begin.
+/// The host side of a part: the position of its first byte.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum HostSide {
     /// At an address.
     Row(u64),
-    /// At an offset into ranges that lie one behind the other.
+    /// At an offset into ranges that are placed one after the other.
     Ranges(*const [PlacedRange], usize),
 }
 
-// SAFETY: the ranges are plain data, which whoever makes a copy of them keeps until it is done.
+// SAFETY: the ranges are plain data, which the caller of a copy keeps until the copy is done.
 unsafe impl Send for HostSide {}
 
 impl HostSide {
@@ -227,10 +227,11 @@ impl HostSide {
         }
     }
 
-    /// Calls `copy` with the address and the length of each block of `bytes` bytes, and with its offset among them.
+    /// Calls `copy` with the address and the length of each block of `bytes` bytes, and its offset from the first
+    /// block.
     ///
     /// # Safety
-    /// The ranges are there, and have so many bytes.
+    /// The ranges are live, and contain this many bytes.
     pub(super) unsafe fn blocks(self, bytes: usize, mut copy: impl FnMut(u64, usize, usize)) {
         let (ranges, mut offset) = match self {
             HostSide::Row(address) => return copy(address, bytes, 0),
@@ -251,19 +252,19 @@ impl HostSide {
     }
 }
 
-/// Bytes in a row on the device, and where they are on the host.
+/// Contiguous bytes on the device, and their position on the host.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Part {
     pub(super) direction: Direction,
     pub(super) device: u64,
     pub(super) host: HostSide,
     pub(super) bytes: usize,
-    /// The number of the copy that it is of.
+    /// The number of the copy that the part belongs to.
     pub(super) job: u64,
 }
 
 impl Part {
-    /// Takes the first bytes, up to the next multiple of `unit` of the host's address, or of the offset into
+    /// Splits off the first bytes, up to the next multiple of `unit` of the host's address, or of the offset into
     /// its ranges.
     pub(super) fn split(&mut self, unit: usize) -> Part {
         let place = match self.host {
@@ -279,32 +280,31 @@ impl Part {
     }
 }
 
-// How many threads copy, and how they share a copy.
+// The number of threads, and the division of a copy among them.
 
-/// Chunks of a thread: one for the device, one for the thread.
+/// Chunks per thread: one for the device, one for the thread.
 pub(super) const SLOTS: usize = 2;
-/// Bytes of a chunk, at least and at most. Every page of 2 MiB of fresh memory is best touched
-/// by one thread alone.
+/// The minimum and maximum size of a chunk. Each 2 MiB page of fresh memory is best touched by one thread only.
 pub(super) const LEAST_CHUNK: usize = 64 << 10;
 pub(super) const MOST_CHUNK: usize = 2 << 20;
-/// What a thread takes of a copy at least, if its chunks hold as much.
+/// The minimum size of a part, unless the chunks are smaller.
 pub(super) const LEAST_PART: usize = 128 << 10;
 
 pub(super) const THREADS: &str = "PYGPU_STAGING_THREADS";
 pub(super) const BYTES: &str = "PYGPU_STAGING_BYTES";
 const MOST_THREADS: usize = 256;
 
-/// How many threads, and how they share a copy.
+/// The number of threads, and the sizes that divide a copy among them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sizes {
-    /// 0: nothing is staged.
+    /// The number of threads; if 0, nothing is staged.
     pub(super) threads: usize,
-    /// Bytes of a chunk, of which every thread has [`SLOTS`].
+    /// The bytes per chunk; every thread has [`SLOTS`] chunks.
     pub(super) chunk: usize,
 }
 
 impl Sizes {
-    /// For at most `threads` threads and `bytes` bytes of page-locked memory.
+    /// Returns the sizes for at most `threads` threads and `bytes` bytes of page-locked memory.
     pub(super) fn new(threads: usize, bytes: usize) -> Sizes {
         let threads = threads.min(bytes / (SLOTS * LEAST_CHUNK));
         if threads == 0 {
@@ -314,12 +314,12 @@ impl Sizes {
         Sizes { threads, chunk: (1 << share.ilog2()).min(MOST_CHUNK) }
     }
 
-    /// The sizes of the environment: `PYGPU_STAGING_THREADS` (0: nothing is staged; default:
-    /// half of the cores that the process may use, 2 to 8) and `PYGPU_STAGING_BYTES` (of
-    /// page-locked memory for each device at most; K, M, G or T may follow; default: 64 MiB).
+    /// Returns the sizes from the environment. `PYGPU_STAGING_THREADS` is the number of threads (0: nothing is
+    /// staged; default: half of the cores that the process may use, 2 to 8). `PYGPU_STAGING_BYTES` is the maximum
+    /// page-locked memory per device (K, M, G or T may follow; default: 64 MiB).
     ///
     /// # Errors
-    /// `InvalidArgument` that names the variable and its value if one cannot be read.
+    /// `InvalidArgument` that names the variable and its value if a value cannot be parsed.
     pub(super) fn from_variables(variable: impl Fn(&str) -> Option<OsString>) -> Result<Sizes> {
         let allowed = "whole numbers from 0 to 256";
         let threads = environment::parse(THREADS, variable(THREADS), allowed, |text| {
@@ -333,7 +333,8 @@ impl Sizes {
         Ok(Sizes::new(threads.unwrap_or_else(half), bytes.unwrap_or(64 << 20)))
     }
 
-    /// What a thread takes of a copy at once: there are enough parts for all to end together.
+    /// Returns the size of the parts that threads take, small enough for all threads to finish at about the same
+    /// time.
     pub(super) fn part(&self, bytes: usize) -> usize {
         let share = bytes / (2 * self.threads.max(1));
         (1 << share.max(1).ilog2()).clamp(LEAST_PART.min(self.chunk), self.chunk)

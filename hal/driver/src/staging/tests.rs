@@ -13,7 +13,7 @@ use std::ffi::OsString;
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
-/// Large in both directions.
+/// A size that counts as large in both directions.
 const LEAST: usize = LEAST_UP;
 
 /// Two threads with chunks of 256 KiB, so that a copy goes round the chunks several times.
@@ -37,7 +37,8 @@ impl Device {
         Device::with(SIZES)
     }
 
-    /// Waits until all threads have their chunks: one that is not needed may be late.
+    /// Waits until all threads have their chunks, because a thread that is not needed may start
+    /// late.
     fn drain(&self) {
         let start = Instant::now();
         while self.fake.pinned_bytes() < PINNED {
@@ -47,7 +48,7 @@ impl Device {
         assert_eq!(self.fake.pinned_bytes(), PINNED);
     }
 
-    /// The same, with the threads made by a copy.
+    /// The same, after a copy that starts the threads.
     fn drain_after(&self, stream: &DriverStream) {
         round(stream, HostToDevice, LEAST);
         self.drain();
@@ -62,7 +63,7 @@ impl Device {
     }
 }
 
-/// Bytes that have no period of a power of two.
+/// Returns bytes whose period is not a power of two.
 fn noise(bytes: usize, seed: u8) -> Vec<u8> {
     const PERIOD: usize = 8191;
     let period: Vec<u8> = (0..PERIOD).map(|i| (i * 167 + (i >> 5) * 13) as u8 ^ seed).collect();
@@ -74,11 +75,11 @@ fn noise(bytes: usize, seed: u8) -> Vec<u8> {
 fn copy(stream: &DriverStream, direction: Direction, to: &mut [u8], from: &[u8]) -> Result<()> {
     assert_eq!(to.len(), from.len());
     let (to, from, bytes) = (to.as_mut_ptr() as u64, from.as_ptr() as u64, to.len());
-    // SAFETY: the slices outlive the call, after which nothing is under way.
+    // SAFETY: the slices outlive the call, after which no copy is in progress.
     unsafe { stream.transfer(&Transfer::linear(direction, to, from, bytes, false)) }
 }
 
-/// Copies bytes to a new buffer, which must be like them when the call returns.
+/// Copies bytes to a new buffer, and checks that it equals them when the call returns.
 fn round(stream: &DriverStream, direction: Direction, bytes: usize) {
     let from = noise(bytes, 1);
     let mut to = vec![0; bytes];
@@ -186,17 +187,17 @@ fn every_byte_arrives_and_none_beside() {
 fn work_queued_before_runs_before() {
     let device = Device::new();
     for stream in [device.default_stream(), device.stream()] {
-        // A fill that nobody has waited for must not come after the copy over it.
+        // A queued fill must not run after the later copy to the same memory.
         let mut there = vec![0; LEAST];
         let address = there.as_mut_ptr() as u64;
-        // SAFETY: the buffer lives until the stream was waited for.
+        // SAFETY: the buffer lives until the stream has been waited for.
         unsafe { stream.fill(address, 9, 1, LEAST) }.expect("a fill");
         let from = noise(LEAST, 3);
         copy(&stream, HostToDevice, &mut there, &from).expect("a copy");
         assert!(there == from);
         stream.synchronize().expect("nothing fails");
         assert!(there == from);
-        // And one that the copy reads must not come too late.
+        // And a queued fill must run before the copy that reads it.
         // SAFETY: as above.
         unsafe { stream.fill(address, 7, 1, LEAST) }.expect("a fill");
         let mut back = vec![0; LEAST];
@@ -291,7 +292,7 @@ fn a_failure_in_the_middle_ends_the_copy_and_no_more() {
         (DeviceToHost, "event_synchronize"),
     ] {
         for later in [1, 2, 5, 9] {
-            // The caller itself has an event before the threads begin.
+            // The caller itself uses an event before the threads begin.
             let later = later + usize::from(call.starts_with("event"));
             device.fake.fail(call, device.fake.count(call) + later, 304);
             let before = device.fake.count(call);
@@ -299,7 +300,7 @@ fn a_failure_in_the_middle_ends_the_copy_and_no_more() {
                 copy(&stream, direction, &mut vec![0; bytes], &noise(bytes, 5)).expect_err(call);
             assert_eq!((error.status().code, error.call()), (304, "transfer"), "{call}: {error}");
             assert!(device.fake.is_idle(), "{call}");
-            // Every thread may find out for itself, and has two parts under way.
+            // Each thread may find the failure by itself, with two parts in progress.
             let made = device.fake.count(call) - before;
             assert!(made < later + SIZES.threads * (SLOTS + 1), "{call}: {made} more calls");
             device.fake.mend();
@@ -350,7 +351,7 @@ fn without_page_locked_memory_the_driver_copies() {
     round(&stream, HostToDevice, LEAST);
     round(&stream, DeviceToHost, LEAST);
     assert_eq!((device.fake.count("direct"), device.fake.live()), (2, [1, 0, 0]));
-    // With some of it, there are fewer threads.
+    // With some page-locked memory, there are fewer threads.
     let some = device.fake.count("allocate_pinned") + 2;
     device.fake.mend();
     device.fake.fail("allocate_pinned", some, Status::OUT_OF_MEMORY);
@@ -458,16 +459,17 @@ fn a_forked_child_leaves_the_ring_alone() {
     let stream = DriverStream::default_of(&state);
     round(&stream, HostToDevice, LEAST);
     let (mut to, from) = (vec![0; LEAST], noise(LEAST, 6));
-    // SAFETY: the child waits for no lock that another thread may hold, and ends at once.
+    // SAFETY: the child does not wait for a lock that another thread may hold, and exits
+    // immediately.
     let child = unsafe { libc::fork() };
     if child == 0 {
-        // SAFETY: a signal ends the child should it hang.
+        // SAFETY: a signal ends the child if it hangs.
         unsafe { libc::alarm(20) };
         let refused = copy(&stream, HostToDevice, &mut to, &from)
             .is_err_and(|error| error.kind() == ErrorKind::InvalidHandle);
         let refused = refused && state.trim(0).is_err();
         drop((stream, state));
-        // SAFETY: ends the child without anything of the parent's.
+        // SAFETY: exits the child without running the parent's exit handlers.
         unsafe { libc::_exit(if refused { 0 } else { 1 }) };
     }
     let mut status = -1;

@@ -1,8 +1,8 @@
-//! The threads that make the copies of all callers.
+//! The threads that perform the copies of all callers.
 //!
-//! A copy is cut into parts of at most a chunk; a thread that is free takes the next part of
-//! the copy whose turn it is. Nobody holds a chunk while waiting for anything but the device's
-//! copy from or to it, so copies cannot block each other.
+//! A copy is divided into parts of at most a chunk. A free thread takes the next part of the copy
+//! whose turn it is. A thread holds a chunk only while the device copies to or from it, so copies
+//! cannot block each other.
 
 use super::buffers::{Failure, Part, SLOTS, Sizes, StagingBuffers};
 use crate::calls::Handle;
@@ -17,11 +17,11 @@ use std::thread;
 /// A caller's copy.
 #[derive(Debug)]
 struct Job {
-    /// What no thread has taken.
+    /// The part that no thread has taken yet.
     rest: Part,
-    /// Bytes of a part at most.
+    /// The maximum number of bytes of a part.
     part: usize,
-    /// Bytes that threads have taken and not finished.
+    /// The bytes that threads have taken and not finished.
     busy: usize,
     failure: Option<Failure>,
 }
@@ -34,12 +34,12 @@ impl Job {
 
 #[derive(Debug, Default)]
 struct State {
-    /// In the order of their turns.
+    /// The copies in the order of their turns.
     jobs: VecDeque<Job>,
     last_number: u64,
-    /// Threads that have not ended.
+    /// The number of threads that have not ended.
     threads: usize,
-    /// Once the threads are to end: whether they free what they have.
+    /// Set when the threads must end: true if they free their objects.
     closing: Option<bool>,
 }
 
@@ -54,7 +54,7 @@ impl State {
     }
 }
 
-/// What a thread that asks for a part is told.
+/// The next action of a thread that asks for a part.
 enum Next {
     Part(Part),
     Nothing,
@@ -69,14 +69,14 @@ pub(super) struct Workers {
     pub(super) epoch: u64,
     sizes: Sizes,
     state: Mutex<State>,
-    /// There is something to take, or the threads are to end.
+    /// Signalled when a part is available, or when the threads must end.
     work: Condvar,
-    /// A copy is done, or a thread has ended.
+    /// Signalled when a copy is done, or when a thread has ended.
     done: Condvar,
 }
 
 impl Workers {
-    /// Starts the threads, which make what they need themselves.
+    /// Starts the threads, which create their own objects.
     pub(super) fn start(
         driver: &Arc<Driver>,
         context: Handle,
@@ -96,7 +96,8 @@ impl Workers {
             let own = workers.clone();
             lock(&workers.state).threads += 1;
             let thread = thread::Builder::new().name("pygpu-staging".to_owned());
-            // The handle is not kept: a forked child must not touch it, and `close` counts.
+            // The thread's handle is not kept: a forked child must not use it, and `close` counts
+            // the threads instead.
             if let Err(error) = thread.spawn(move || own.serve()) {
                 log::debug!("a staging thread could not be started: {error}");
                 lock(&workers.state).threads -= 1;
@@ -105,10 +106,10 @@ impl Workers {
         workers
     }
 
-    /// Copies and waits. The number in `copy` means nothing.
+    /// Performs a copy and waits for it. The number in `copy` is ignored.
     ///
     /// # Safety
-    /// The bytes are allocated on both sides, work that uses them has run, and nothing else
+    /// The bytes are allocated on both sides, work that uses them has finished, and nothing else
     /// accesses them until the call returns.
     pub(super) unsafe fn run(&self, copy: Part) -> Result<(), Failure> {
         let mut state = lock(&self.state);
@@ -132,8 +133,8 @@ impl Workers {
         }
     }
 
-    /// Ends the threads once they have done the copies under way, and waits for that. They
-    /// free what they have, unless `free` is false.
+    /// Ends the threads after the copies in progress, and waits for that. They free their objects
+    /// if `free` is true.
     pub(super) fn close(&self, free: bool) {
         let mut state = lock(&self.state);
         state.closing = Some(free);
@@ -143,12 +144,12 @@ impl Workers {
         }
     }
 
-    /// What a thread does.
+    /// The main function of a thread.
     fn serve(&self) {
         if let Some(exchange) = self.driver.calls.capture_exchange_mode {
-            // A capture elsewhere has nothing to do with this thread: 2 is relaxed.
+            // Captures elsewhere do not concern this thread: 2 is the relaxed mode.
             let mut mode = 2;
-            // SAFETY: the former mode is written in its place.
+            // SAFETY: the previous mode is written to the same place.
             unsafe { exchange(&mut mode) };
         }
         let made = guarded(|| {
@@ -167,7 +168,7 @@ impl Workers {
         self.leave();
     }
 
-    /// Copies until the workers are closed; returns whether the buffers are to be freed.
+    /// Copies until the workers are closed; returns true if the buffers are to be freed.
     fn copy_parts(&self, buffers: &mut StagingBuffers) -> bool {
         for slot in (0..SLOTS).cycle() {
             if let Some(part) = buffers.take(slot) {
@@ -199,7 +200,7 @@ impl Workers {
         lock(&self.state).closing != Some(false)
     }
 
-    /// Makes the context the thread's.
+    /// Makes the context current on this thread.
     fn enter(&self) -> Result<(), Failure> {
         let vendor = &self.driver.vendor;
         if vendor.current() == (Status::SUCCESS, self.context) {
@@ -211,7 +212,7 @@ impl Workers {
         }
     }
 
-    /// The next part; waits for one if `may_wait`.
+    /// Returns the next part; waits for one if `may_wait`.
     fn next(&self, may_wait: bool) -> Next {
         let mut state = lock(&self.state);
         loop {
@@ -228,7 +229,7 @@ impl Workers {
         }
     }
 
-    /// Counts a part as finished. A failure ends its copy for every thread.
+    /// Counts a part as finished. A failure ends its copy on every thread.
     fn report(&self, part: Part, result: Result<(), Failure>) {
         let mut state = lock(&self.state);
         if let Some(job) = state.jobs.iter_mut().find(|job| job.rest.job == part.job) {
@@ -243,7 +244,7 @@ impl Workers {
         }
     }
 
-    /// Counts the thread as ended. After the last, copies that nobody began have failed.
+    /// Counts the thread as ended. After the last one, copies that have not begun fail.
     fn leave(&self) {
         let mut state = lock(&self.state);
         state.threads -= 1;
@@ -257,7 +258,7 @@ impl Workers {
     }
 }
 
-/// The result of a call, or that it panicked.
+/// Runs a call, and converts a panic to a failure.
 fn guarded<T>(call: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     caught(call).unwrap_or(Err(Failure::Panicked))
 }

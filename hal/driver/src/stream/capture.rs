@@ -22,13 +22,13 @@ use std::time::{Duration, Instant};
 const UNMATCHED: c_int = 903;
 const WRONG_THREAD: c_int = 908;
 
-/// Shorter waits beside captures poll without sleeping.
+/// While captures are possible, shorter waits poll without sleeping.
 const SPIN: Duration = Duration::from_micros(200);
 /// The longest sleep between two polls.
 const LONGEST_SLEEP: Duration = Duration::from_millis(1);
 
 impl DriverStream {
-    /// The number of the capture that the stream is part of.
+    /// Returns the number of the capture that the stream is part of.
     pub(crate) fn capture_number(&self) -> Result<Option<u64>> {
         if !self.may_capture() || self.is_elsewhere() {
             return Ok(None);
@@ -40,14 +40,14 @@ impl DriverStream {
             let _scope = self.enter()?;
             self.context().capture_of(self.raw())?
         };
-        // Drivers have no number for a capture that has become invalid.
+        // Drivers do not report the number of an invalidated capture.
         Ok(match number {
             Some(0) => Some(self.device().open_captures.number_of(self.id()).unwrap_or(0)),
             number => number,
         })
     }
 
-    /// What keeps things for the graph of the capture that the stream is part of.
+    /// Returns the list of objects kept for the graph of the stream's capture.
     pub(super) fn captured_memory(&self) -> Result<Option<Arc<CapturedMemory>>> {
         let Some(capture) = self.capture_number()? else { return Ok(None) };
         let _scope = self.enter()?;
@@ -77,7 +77,7 @@ impl DriverStream {
         let mut announced = context.capture_state.announce();
         let alone = self.drain_alone("begin_capture")?;
         let beginning = context.capture_state.beginning.lock();
-        // Another thread may have been faster.
+        // Another thread may have begun a capture first.
         refuse()?;
         if blocking {
             announced.bar_default();
@@ -91,7 +91,8 @@ impl DriverStream {
         context.capture_state.add(self.id(), announced);
         match self.capture_number() {
             Ok(number) => {
-                // One that is spoilt already, or of a driver that does not say, has a number here alone.
+                // An invalidated capture, or a driver that does not report numbers, gets a number for use here
+                // only.
                 let number = number.filter(|it| *it != 0).unwrap_or(u64::MAX - self.id());
                 self.device().open_captures.begin(self.id(), number);
                 Ok(())
@@ -104,10 +105,10 @@ impl DriverStream {
         }
     }
 
-    /// Waits for the work of the stream before it captures or joins a capture, and for that of the default stream
-    /// if that waits for it: captured work cannot wait for work outside, nor can the default stream meanwhile.
-    /// Returns the lock under which nobody queues more on them. The caller has announced the capture, and looks
-    /// under the lock whether the stream captures by now: then nothing was waited for.
+    /// Waits for the work of the stream before it begins or joins a capture, and for the default stream's work if
+    /// that waits for it: neither captured work nor, meanwhile, the default stream can wait for work outside the
+    /// capture. Returns the lock under which nothing is queued on them. The caller has announced the capture.
+    /// Under the lock, it checks whether the stream captures by now, in which case nothing was waited for.
     fn drain_alone(&self, call: &'static str) -> Result<NothingOrdered> {
         let (_scope, concerned) = (self.enter()?, self.and_those_that_wait());
         let wait = || self.wait_for(&concerned, call);
@@ -115,7 +116,7 @@ impl DriverStream {
             if self.capture_number()?.is_some() {
                 return Ok(true);
             }
-            // Where queries never tell, this waits.
+            // If queries never report completion, this waits instead.
             match self.supports_queries() {
                 true => self.has_settled(&concerned, call),
                 false => wait().map(|()| true),
@@ -124,8 +125,8 @@ impl DriverStream {
         drain_alone(|stream| concerned.contains(&stream), has_settled, wait)
     }
 
-    /// The driver's handles of this stream and the default stream, as far as they may have work: while another
-    /// capture bars it, the default stream has none.
+    /// Returns the driver's handles of this stream and the default stream, as far as they may have work. The
+    /// default stream has none while another capture bars it.
     fn handles(&self, concerned: &[u64]) -> impl Iterator<Item = Handle> {
         let default = concerned.len() > 1 && !self.context().default_is_barred();
         default.then_some(0).into_iter().chain([self.raw()])
@@ -147,7 +148,7 @@ impl DriverStream {
     fn wait_for(&self, concerned: &[u64], call: &'static str) -> Result<()> {
         if self.supports_queries() {
             return self.poll(|| {
-                // Another thread has begun a capture, which the caller finds under the lock.
+                // Another thread may have begun a capture, which the caller finds under the lock.
                 Ok(self.capture_number()?.is_some() || self.has_settled(concerned, call)?)
             });
         }
@@ -160,9 +161,9 @@ impl DriverStream {
         Ok(())
     }
 
-    /// Asks until the answer is true, each time while no capture of the stream begins or ends: drivers crash where
-    /// a call finds that a stream captures, and another thread ends the capture meanwhile. A call that waits
-    /// would keep captures from ending for as long.
+    /// Polls `is_done` until it returns true. Captures of the stream neither begin nor end during a call, because
+    /// drivers crash if a capture ends on another thread while a call checks for it. A call that waited would
+    /// prevent captures from ending for as long.
     pub(super) fn poll(&self, is_done: impl Fn() -> Result<bool>) -> Result<()> {
         let begun = Instant::now();
         loop {
@@ -179,7 +180,7 @@ impl DriverStream {
     }
 
     /// Returns the lock under which the capture of this stream ends: no other thread is queueing on a stream that
-    /// may be part of it, nor on the default stream if that waits for one. The caller has no lock.
+    /// may be part of it, or on the default stream if that waits for such a stream. The caller holds no lock.
     fn end_alone(&self) -> NothingOrdered {
         let own = self.and_those_that_wait();
         begin_alone(|stream| {
@@ -187,22 +188,22 @@ impl DriverStream {
         })
     }
 
-    /// This stream's number, and that of the default stream if that waits for it.
+    /// Returns this stream's number, and the default stream's if it waits for this stream.
     fn and_those_that_wait(&self) -> SmallVec<[u64; 2]> {
         let default = (!self.is_surely_non_blocking()).then_some(self.device().default_stream_id);
         [self.id()].into_iter().chain(default).collect()
     }
 
-    /// Waits for a mark in captured work: the stream becomes part of the capture, if it is not yet. That is to
-    /// begin one.
+    /// Waits for an event that marks captured work. The stream thereby joins the capture if it is not part of it
+    /// yet, which is like beginning one.
     pub(super) fn join(&self, event: &DriverEvent) -> Result<()> {
         let context = self.context();
         if is_inside() {
-            // What orders streams finds none that captures beside one that does not.
+            // Inside a guard, a wait for an event must not make a stream join a capture.
             self.check_in_capture()?;
             return event.wait_on(context, self.raw(), (true, true)).map(drop);
         }
-        // The default stream cannot join, which the driver says.
+        // The default stream cannot join; the driver reports the error.
         let joins = !self.is_default();
         let _announced = joins.then(Announcement::new);
         let alone = joins.then(|| self.drain_alone("wait_event")).transpose()?;
@@ -210,7 +211,7 @@ impl DriverStream {
         event.wait_on(context, self.raw(), (true, true))?;
         self.device().open_captures.join(&self.and_those_that_wait());
         drop(beginning);
-        // Before other threads look.
+        // Before other threads check the stream.
         self.expose_if_captured()?;
         drop(alone);
         Ok(())
@@ -226,7 +227,7 @@ impl DriverStream {
         }
     }
 
-    /// An event may be of a capture of another library, which the stream is part of then.
+    /// An event may belong to another library's capture, which the stream is then part of.
     pub(super) fn expose_if_captured(&self) -> Result<()> {
         let context = self.context();
         if context.capture_state.any_exposed()
@@ -249,7 +250,7 @@ impl DriverStream {
         };
         number()?;
         outside_guards("end_capture")?;
-        // Drivers do not expect that one thread ends a capture to which another one adds work, and crash.
+        // Drivers crash if one thread ends a capture while another adds work to it.
         let _announcement = Announcement::new();
         let ordering = self.end_alone();
         let ending = self.context().capture_state.beginning.lock();
@@ -260,7 +261,7 @@ impl DriverStream {
         // SAFETY: the stream is live; the handle is written before the call returns.
         let code = self.context().asking(|| unsafe { end(self.raw(), &mut graph) });
         let result = self.context().check("end_capture", code);
-        // The capture's origin is another stream or thread. Drivers need not let it go on then.
+        // The capture began on another stream or thread. Drivers may let it continue.
         let may_go_on = matches!(code, WRONG_THREAD | UNMATCHED);
         if may_go_on && self.capture_number().is_ok_and(|number| number.is_some()) {
             return Err(self.context().failed("end_capture", code));
@@ -269,17 +270,17 @@ impl DriverStream {
         self.context().capture_state.withdraw(self.id());
         let kept = self.device().open_captures.end(number);
         drop(ending);
-        // What is dropped with a graph that cannot be made may be ordered.
+        // If the graph cannot be created, objects that are dropped with it may need to order streams.
         drop(ordering);
-        // Made before the result is looked at: its end frees the memory of a failed capture.
+        // Created before the result is checked: dropping it frees the memory of a failed capture.
         let made = DriverGraph::new(self.context(), self.epoch, graph, kept);
         result?;
         made
     }
 
-    /// Ends a capture of which nothing is wanted.
+    /// Ends a capture and discards its result.
     fn abandon(&self) {
-        // No other thread ends it between its look and its call.
+        // No other thread may end the capture between the check and the call.
         let _ending = self.context().capture_state.beginning.lock();
         self.context().capture_state.withdraw(self.id());
         let calls = &self.context().driver.calls;
@@ -289,7 +290,7 @@ impl DriverStream {
             // SAFETY: the stream is live; the handle is written before the call returns.
             let code = self.context().asking(|| unsafe { end(self.raw(), &mut graph) });
             if let (Status::SUCCESS, Some(destroy)) = (code, calls.graph_destroy) {
-                // SAFETY: nobody else has the graph.
+                // SAFETY: the graph has no other references.
                 unsafe { destroy(graph) };
             }
         }
@@ -302,7 +303,7 @@ impl DriverStream {
         Ok(())
     }
 
-    /// Refuses a copy that a graph could not repeat, for whatever reason.
+    /// Refuses a copy that a graph could not repeat, with the given reason.
     pub(crate) fn check_captured_copy(
         &self,
         call: &'static str,
@@ -311,7 +312,7 @@ impl DriverStream {
         reason.map_or(Ok(()), |reason| self.refuse_in_capture(call, reason))
     }
 
-    /// Ends a capture that its stream does not outlive.
+    /// Ends a capture because its stream is being dropped.
     pub(crate) fn drop_capture(&self) -> Result<()> {
         let context = self.context();
         if !context.capture_state.has_begun(self.id()) {

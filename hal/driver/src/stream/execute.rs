@@ -34,13 +34,13 @@ pub(super) unsafe fn execute(stream: &DriverStream, operation: &Operation) -> Re
     plan.set_workspace(workspace);
     // SAFETY: the caller's promise, and the workspace is large enough.
     let launched = unsafe { launch_all(stream, &plan, &kernels) };
-    // SAFETY: it was allocated above, and only the launches before this use it.
+    // SAFETY: the workspace was allocated above, and only the launches before this use it.
     launched.and(unsafe { stream.free(workspace, workspace_bytes) })
 }
 
 /// # Safety
-/// The plan's arguments are those of its kernels, and its addresses stay allocated until the
-/// launches have run.
+/// The plan's arguments match its kernels, and its addresses stay allocated until the launches have
+/// run.
 unsafe fn launch_all(stream: &DriverStream, plan: &Plan, kernels: &[Handle]) -> Result<()> {
     let context = stream.context();
     let _scope = stream.enter()?;

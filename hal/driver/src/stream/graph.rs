@@ -1,4 +1,4 @@
-//! Graphs: captured work that is ready to be launched.
+//! Graphs: captured work that can be launched.
 
 use crate::calls::Handle;
 use crate::context::Context;
@@ -15,7 +15,7 @@ use std::ffi::{c_int, c_uint, c_ulonglong, c_void};
 use std::ptr::null_mut;
 use std::sync::Arc;
 
-/// Work that was captured, ready to be launched.
+/// Captured work that can be launched.
 #[derive(Debug)]
 pub(crate) struct DriverGraph {
     context: Arc<Context>,
@@ -23,14 +23,14 @@ pub(crate) struct DriverGraph {
     graph: Handle,
     executable: Handle,
     nodes: usize,
-    /// The memory that it uses.
+    /// The memory and objects that the work uses.
     uses: GraphUses,
     #[allow(dead_code, reason = "held for the blocks that were allocated during the capture")]
     kept: Option<Arc<CapturedMemory>>,
 }
 
 impl DriverGraph {
-    /// Makes captured work ready, and takes over what the capture keeps.
+    /// Instantiates captured work, and takes ownership of the objects that the capture keeps.
     pub(crate) fn new(
         context: &Arc<Context>,
         epoch: u64,
@@ -50,7 +50,7 @@ impl DriverGraph {
         let _scope = context.enter()?;
         let instantiate = optional!(driver, graph_instantiate, "end_capture")?;
         if let Some(nodes) = driver.calls.graph_nodes {
-            // SAFETY: without an array the call returns the number only.
+            // SAFETY: without an array, the call only returns the number.
             let count = || unsafe { nodes(graph, null_mut(), &mut made.nodes) };
             context.check("end_capture", context.outside_captures(count))?;
         }
@@ -67,7 +67,7 @@ impl Drop for DriverGraph {
         if !context.is_alive(self.epoch) {
             return;
         }
-        // The driver refuses to destroy it in a function that a stream runs.
+        // The driver refuses to destroy a graph inside a host function.
         let (uses, kept) = (&mut self.uses, &mut self.kept);
         let (graph, executable, nodes) = (self.graph, self.executable, self.nodes);
         let same = || DriverGraph {
@@ -90,8 +90,8 @@ impl Drop for DriverGraph {
                 [(calls.graph_exec_destroy, self.executable), (calls.graph_destroy, self.graph)]
             {
                 if let Some(destroy) = destroy.filter(|_| handle != 0) {
-                    // SAFETY: the handle is live and nobody can reach it any longer; the
-                    // driver keeps what a launch under way needs.
+                    // SAFETY: the handle is live and has no other references; the driver keeps what
+                    // a launch in progress needs.
                     let destroy = || unsafe { destroy(handle) };
                     let code = context.outside_captures(destroy);
                     result = result.and(context.check("destroy_graph", code));
@@ -115,11 +115,11 @@ impl Graph for DriverGraph {
         let launch = optional!(self.context.driver, graph_launch, "launch_graph")?;
         self.context.check_epoch(self.epoch)?;
         self.uses.launch(stream, || {
-            // What the graph keeps would not be kept for the one that contains it.
+            // A graph that contained this launch would not keep the objects of this graph.
             own.refuse_in_capture("launch_graph", "a launch of a graph cannot be captured")?;
             let _scope = own.enter()?;
-            // SAFETY: both handles are live, and no other thread launches the graph now; the work is
-            // ordered, and the caller's promise covers what is not known of it.
+            // SAFETY: both handles are live, and no other thread launches the graph now. The work is
+            // ordered; the caller's promise covers the rest.
             let code = unsafe { launch(self.executable, own.raw()) };
             self.context.check("launch_graph", code)
         })
@@ -130,8 +130,8 @@ impl Graph for DriverGraph {
     }
 }
 
-// How a driver's graph keeps the memory of a capture that another library began: by a user object,
-// which the driver hands on to every executable graph, and ends with the last of them.
+// Keeping the memory of another library's capture: its graph retains a user object, which the driver
+// passes on to every executable graph, and destroys with the last of them.
 
 /// `CU_USER_OBJECT_NO_DESTRUCTOR_SYNC` and `CU_GRAPH_USER_OBJECT_MOVE`; HIP's are the same.
 const NO_DESTRUCTOR_SYNC: c_uint = 1;
@@ -153,18 +153,18 @@ impl BlockOwner for DeviceAllocator {
     }
 }
 
-/// The state of the capture that a stream is part of, its number and its graph.
+/// Returns the graph of the capture that a stream is part of.
 fn graph_of(context: &Context, stream: Handle) -> Option<Handle> {
     let info = context.driver.calls.capture_graph?;
     let (mut state, mut number, mut graph): (c_int, c_ulonglong, Handle) = (0, 0, 0);
-    // SAFETY: the handle is a live stream; the results are written before the call returns, those
-    // without a place not at all.
+    // SAFETY: the handle is a live stream; the results are written before the call returns, except
+    // for the null pointers.
     let code = unsafe { info(stream, &mut state, &mut number, &mut graph, null_mut(), null_mut()) };
     (code == Status::SUCCESS && graph != 0).then_some(graph)
 }
 
-/// Has the graph of the capture that a stream is part of keep `kept`. False if the driver cannot
-/// do that. The context is current.
+/// Makes the graph of the stream's capture keep `kept`. Returns false if the driver does not support
+/// that. The context is current.
 pub(super) fn attach(
     context: &Context,
     stream: Handle,
@@ -177,7 +177,7 @@ pub(super) fn attach(
     let Some(graph) = graph_of(context, stream) else { return Ok(false) };
     let data = Box::into_raw(Box::new(kept.clone())).cast::<c_void>();
     let mut object = 0;
-    // SAFETY: the function takes the box when the last graph goes, once.
+    // SAFETY: the function takes the box once, when the last graph is destroyed.
     let code = unsafe { create(&mut object, data, let_go, 1, NO_DESTRUCTOR_SYNC) };
     if code != Status::SUCCESS {
         // SAFETY: the driver did not take the box.
@@ -185,27 +185,28 @@ pub(super) fn attach(
         return Ok(false);
     }
     let _adding = context.capture_state.adding();
-    // SAFETY: both handles are live; the graph takes over the only reference.
+    // SAFETY: both handles are live; the graph takes the only reference.
     let code = unsafe { retain(graph, object, 1, MOVE) };
     if code != Status::SUCCESS {
-        // The object, which nobody ends, keeps the memory for ever: better than too short.
+        // The object, which is never destroyed, keeps the memory forever, which is better than too
+        // short.
         log::warn!("a graph does not take what it must keep: status {code}");
     }
     Ok(true)
 }
 
-/// Called by the driver when the last graph has gone, on a thread that must not call the driver:
-/// another one lets the memory go.
+/// Releases the memory on another thread. The driver calls this when the last graph has been
+/// destroyed, on a thread that must not call the driver.
 unsafe extern "C" fn let_go(data: *mut c_void) {
     if process::is_exiting() {
         return;
     }
     let address = data as usize;
     let thread = std::thread::Builder::new().name("gpuarray graph".into());
-    // SAFETY: the box was handed over when the object was made, once.
+    // SAFETY: the box was passed on once, when the object was created.
     let drop_kept = move || drop(unsafe { Box::from_raw(address as *mut Arc<CapturedMemory>) });
     if let Err(error) = thread.spawn(drop_kept) {
-        // Nothing is freed then, since the closure has only the address.
+        // Nothing is freed then, because the closure only contains the address.
         log::warn!("no thread to free the memory of a graph: {error}");
     }
 }

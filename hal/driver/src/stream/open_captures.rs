@@ -1,6 +1,5 @@
-//! The captures under way on one device: the memory that they use, allocate and free.
-//!
-//! They stay until the graph is gone ([`CapturedMemory`]).
+//! The captures in progress on one device, and the memory that they use, allocate and free. That memory stays
+//! allocated until the graph is gone ([`CapturedMemory`]).
 
 use super::graph::attach;
 use crate::calls::Handle;
@@ -12,32 +11,31 @@ use hal::memory::{Access, CapturedMemory, DeviceMemory, GraphBlocks};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, Weak};
 
-/// What captures of other libraries use, where the driver's graphs cannot keep it: the stream's
-/// object does.
+/// Memory of other libraries' captures, which the stream's object keeps if the driver's graphs cannot.
 pub(super) type Unattached = Mutex<Vec<Arc<CapturedMemory>>>;
 
-/// The captures under way on one device.
+/// The captures in progress on one device.
 #[derive(Debug)]
 pub(crate) struct OpenCaptures {
     context: Arc<Context>,
     blocks: Arc<GraphBlocks>,
-    /// What each capture under way uses, by the capture's number.
+    /// The captures, by number.
     open: Ranked<HashMap<u64, OpenCapture>, CAPTURES>,
-    /// What [`OpenCaptures::join`] has noted while captures were under way.
+    /// The streams that [`OpenCaptures::join`] recorded while captures were in progress.
     joined: Ranked<HashSet<u64>, LEAF>,
 }
 
-/// A capture under way.
+/// A capture in progress.
 #[derive(Debug)]
 enum OpenCapture {
-    /// Begun here, on the stream of this number.
+    /// Begun here, on the stream with this number.
     Own(u64, Arc<CapturedMemory>),
-    /// Begun by another library, whose graph keeps the memory; its end is not seen here.
+    /// Begun by another library, whose graph keeps the memory. Its end is not visible here.
     External(Weak<CapturedMemory>),
 }
 
 impl OpenCaptures {
-    /// No captures.
+    /// Returns an empty list of captures.
     pub(crate) fn new(context: &Arc<Context>, memory: &Arc<DeviceAllocator>) -> OpenCaptures {
         OpenCaptures {
             context: context.clone(),
@@ -51,40 +49,40 @@ impl OpenCaptures {
         Arc::new(CapturedMemory::new(&self.blocks))
     }
 
-    /// Notes a capture that was begun on the stream of this number.
+    /// Records a capture that was begun on the stream with this number.
     pub(super) fn begin(&self, stream: u64, capture: u64) {
         let own = OpenCapture::Own(stream, self.new_memory());
         self.open.lock().insert(capture, own);
     }
 
-    /// Notes the numbers of a stream that has joined a capture, and of the default stream if that waits for it.
+    /// Records a stream that has joined a capture, and the default stream if that waits for it.
     pub(super) fn join(&self, streams: &[u64]) {
         self.joined.lock().extend(streams);
     }
 
-    /// True if [`OpenCaptures::join`] has noted the stream of this number, and a capture may be under way.
+    /// Returns true if [`OpenCaptures::join`] recorded the stream, and a capture may be in progress.
     pub(super) fn has_joined(&self, stream: u64) -> bool {
         self.joined.lock().contains(&stream)
     }
 
-    /// The number of the capture that was begun here on the stream of this number.
+    /// Returns the number of the capture that was begun here on the stream with this number.
     pub(super) fn number_of(&self, stream: u64) -> Option<u64> {
         let is_own =
             |open: &OpenCapture| matches!(open, OpenCapture::Own(own, _) if *own == stream);
         self.open.lock().iter().find_map(|(number, open)| is_own(open).then_some(*number))
     }
 
-    /// True if a capture was begun here.
+    /// Returns true if the capture was begun here.
     pub(super) fn is_own(&self, capture: u64) -> bool {
         matches!(self.open.lock().get(&capture), Some(OpenCapture::Own(..)))
     }
 
-    /// Ends captures whose stream nobody has any longer but the memory that they keep.
+    /// Ends captures whose stream is only referenced by the memory that they keep.
     pub(crate) fn collect(&self) {
         if !self.context.capture_state.any() {
             return;
         }
-        // Dropped behind the lock, and with it the stream, which ends the capture.
+        // Dropped after the lock is released; dropping the stream ends the capture.
         let mut abandoned = Vec::new();
         for open in self.open.lock().values_mut() {
             if let OpenCapture::Own(stream, kept) = open
@@ -95,8 +93,8 @@ impl OpenCaptures {
         }
     }
 
-    /// True if the capture may have recorded a use that one of this access has to be ordered with. What
-    /// another library has captured is not known.
+    /// Returns true if the capture may have recorded a use that conflicts with this access. The uses in another
+    /// library's capture are unknown.
     pub(super) fn may_conflict(&self, capture: u64, memory: &DeviceMemory, access: Access) -> bool {
         match self.open.lock().get(&capture) {
             Some(OpenCapture::Own(_, kept)) => kept.conflicts(memory, access),
@@ -111,8 +109,8 @@ impl OpenCaptures {
         }
     }
 
-    /// What keeps the memory of the capture that a stream is part of; `None` if another thread has ended it
-    /// meanwhile. The context is current.
+    /// Returns the memory list of the capture that a stream is part of; `None` if another thread has ended the
+    /// capture meanwhile. The context is current.
     pub(super) fn memory_of(
         &self,
         stream: Handle,
@@ -122,8 +120,8 @@ impl OpenCaptures {
         if let Some(known) = self.known(capture) {
             return Ok(Some(known));
         }
-        // A capture that is just beginning or ending here is known, or has ended, when this lock is had.
-        // Drivers do not expect that a capture ends to which something is attached.
+        // After taking this lock, a capture that was just beginning or ending here is either known or has
+        // ended. Drivers do not support attaching an object to a capture that is ending.
         let _none_changes = self.context.capture_state.beginning.lock();
         if let Some(known) = self.known(capture) {
             return Ok(Some(known));
@@ -133,7 +131,7 @@ impl OpenCaptures {
         }
         let kept = self.new_memory();
         if !attach(&self.context, stream, &kept)? {
-            // Nothing tells when the graph goes: with the stream's object at the earliest.
+            // The graph's end is not visible; the memory is freed with the stream's object at the earliest.
             lock(unattached).push(kept.clone());
         }
         let mut open = self.open.lock();
@@ -142,7 +140,7 @@ impl OpenCaptures {
         Ok(Some(kept))
     }
 
-    /// Memory that belongs to a capture and to the object that is made of it; `None` if the capture has
+    /// Allocates memory that belongs to both a capture and the object made of it; `None` if the capture has
     /// ended.
     pub(super) fn allocate(
         &self,
@@ -155,7 +153,7 @@ impl OpenCaptures {
         let _scope = context.enter()?;
         let Some(kept) = self.memory_of(stream, unattached, capture)? else { return Ok(None) };
         let mut address = 0;
-        // As the driver's pool is asked: not beside the beginning or end of a capture.
+        // As for the driver's pool, not while a capture begins or ends.
         let none_changes = context.capture_state.beginning.lock();
         // SAFETY: the address is written before the call returns.
         let code = context
@@ -167,7 +165,7 @@ impl OpenCaptures {
         Ok(Some(address))
     }
 
-    /// Hands a capture a block that its object frees while it goes on; false if it has ended.
+    /// Passes a block that is freed during a capture to the capture; returns false if the capture has ended.
     ///
     /// # Safety
     /// As for [`hal::stream::StreamCore::free`].
@@ -186,13 +184,13 @@ impl OpenCaptures {
         Ok(kept.map(keep).is_some())
     }
 
-    /// True if the block belongs to a capture or graph: then this ends one of its holders.
+    /// Removes one holder of the block; `None` if the block does not belong to a capture or graph.
     #[inline]
     pub(super) fn release(&self, address: u64) -> Option<Result<()>> {
         self.blocks.release(address)
     }
 
-    /// Ends a capture that was begun here, and returns what it uses.
+    /// Ends a capture that was begun here, and returns the memory and objects that it uses.
     pub(super) fn end(&self, capture: u64) -> Option<Arc<CapturedMemory>> {
         if !self.context.has_captures() {
             self.joined.lock().clear();
@@ -203,8 +201,8 @@ impl OpenCaptures {
         }
     }
 
-    /// Forgets everything, since the device is being reset. What is returned is dropped outside
-    /// of locks: owners of foreign memory may do anything.
+    /// Forgets everything, because the device is being reset. The result is dropped outside of locks, because
+    /// destructors of foreign memory may do anything.
     #[must_use]
     pub(crate) fn forget(&self) -> impl Drop + use<> {
         self.context.capture_state.forget();

@@ -1,4 +1,4 @@
-//! What a stream of a driver does: [`Stream`] over the driver's calls.
+//! The operations of a driver's stream: [`Stream`] over the driver's calls.
 
 use super::{DriverStream, Ownership};
 use super::{execute, transfer};
@@ -25,16 +25,16 @@ use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// What a host function needs when it runs.
+/// A host function, and where to report its failure.
 struct HostCall {
     function: Box<dyn FnOnce() -> Result<()> + Send>,
     failures: Arc<Failures>,
-    /// Of the stream, and of the function among those of the stream.
+    /// The number of the stream, and of the function among the stream's functions.
     numbers: (u64, u64),
 }
 
 unsafe extern "C" fn run_host_call(data: *mut c_void) {
-    // SAFETY: the data is a boxed call that was handed over when it was queued, once.
+    // SAFETY: the data is a boxed call that was passed on once, when it was queued.
     let call = unsafe { Box::from_raw(data.cast::<HostCall>()) };
     let HostCall { function, failures, numbers: (stream, number) } = *call;
     if let Err(error) = call_function(function) {
@@ -43,7 +43,7 @@ unsafe extern "C" fn run_host_call(data: *mut c_void) {
 }
 
 unsafe extern "C" fn run_callback(_stream: Handle, _status: c_int, data: *mut c_void) {
-    // SAFETY: as the caller's promise.
+    // SAFETY: the caller's promise.
     unsafe { run_host_call(data) }
 }
 
@@ -74,8 +74,7 @@ impl StreamCore for DriverStream {
             let context = &self.context;
             let _scope = self.enter()?;
             if self.is_barred()? {
-                // A question would end the capture. What was queued before has run, and nothing
-                // can be queued meanwhile.
+                // A query would end the capture. Earlier work has finished, and nothing can be queued meanwhile.
                 return Ok(true);
             }
             // SAFETY: the handle is a live stream.
@@ -103,10 +102,10 @@ impl StreamCore for DriverStream {
         self.status.during(|| {
             event.check_record(self)?;
             if self.is_elsewhere() {
-                // The mark is behind all that the other thread has queued until now.
+                // The event is recorded after all work that the other thread has queued until now.
                 self.synchronize_device()?;
             }
-            // What is noted of the event is what it is.
+            // Keeps the stream's capture state and the event's record consistent.
             let _queueing = beside_captures(self.id);
             let captured = self.capture_number()?.is_some();
             let _scope = self.enter_anywhere()?;
@@ -152,10 +151,10 @@ impl StreamCore for DriverStream {
             let failures = self.context.failures.clone();
             let call = Box::new(HostCall { function, failures, numbers });
             let data = Box::into_raw(call).cast::<c_void>();
-            // A runtime may have the newer symbol and not the function.
+            // A runtime may have the newer symbol but not the function.
             let mut code = Status::NOT_SUPPORTED;
             if let Some(launch) = calls.host_function {
-                // SAFETY: the function takes the box when it runs, once.
+                // SAFETY: the function takes the box once, when it runs.
                 code = unsafe { launch(self.handle, run_host_call, data) };
             }
             if let (Some(add), true) =
@@ -174,8 +173,8 @@ impl StreamCore for DriverStream {
 
     #[inline]
     fn allocate(&self, bytes: usize) -> Result<u64> {
-        // Another thread may begin or end a capture meanwhile: what is handed to one that has ended, or kept for
-        // work outside of one that has begun, is good for both.
+        // Another thread may begin or end a capture meanwhile. Memory for a capture that has ended, or for work
+        // outside a capture that has just begun, is valid in both cases.
         if self.may_capture()
             && let Some(capture) = self.capture_number()?
         {
@@ -410,6 +409,6 @@ impl StreamState for DriverStream {
     }
 }
 
-// SAFETY: the driver keeps the order of a stream; what it allocates is freed once, and kept blocks
-// are used again behind the work before.
+// SAFETY: the driver keeps the order of a stream; its allocations are freed once, and kept blocks are reused
+// after the previous work.
 unsafe impl Stream for DriverStream {}

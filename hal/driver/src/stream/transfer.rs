@@ -9,7 +9,7 @@ use hal::stream::{Direction, HostRange, StreamCore, Transfer};
 use hal::texture::ArrayCopy;
 use std::ffi::{c_int, c_void};
 
-/// Queues a copy; waits where the transfer says so, or the memory demands it.
+/// Queues a copy; waits if the transfer requests it or the memory requires it.
 ///
 /// # Safety
 /// As for [`Stream::transfer`](hal::stream::StreamCore::transfer).
@@ -30,7 +30,7 @@ pub(crate) unsafe fn copy(stream: &DriverStream, transfer: &Transfer) -> Result<
         drop(adding);
         stream.context().check("transfer", code)?;
         let vendor = &stream.context().driver.vendor;
-        // What a capture takes is pinned.
+        // Memory in a captured copy is pinned.
         is_unread = transfer.direction == Direction::HostToDevice
             && !vendor.reads_rows_at_once()
             && !vendor.knows(transfer.source);
@@ -38,7 +38,7 @@ pub(crate) unsafe fn copy(stream: &DriverStream, transfer: &Transfer) -> Result<
     if transfer.wait || is_unread { stream.synchronize() } else { Ok(()) }
 }
 
-/// Queues a copy from or to an array; waits where the copy says so, or the memory demands it.
+/// Queues a copy from or to an array; waits if the copy requests it or the memory requires it.
 ///
 /// # Safety
 /// As for [`Stream::copy_array`](hal::stream::StreamMemory::copy_array).
@@ -62,7 +62,7 @@ pub(crate) unsafe fn copy_array(stream: &DriverStream, copy: &ArrayCopy) -> Resu
     if copy.wait || is_unread { stream.synchronize() } else { Ok(()) }
 }
 
-/// One row.
+/// Queues a copy of one row.
 ///
 /// # Safety
 /// As for [`Stream::transfer`](hal::stream::StreamCore::transfer).
@@ -74,14 +74,14 @@ unsafe fn linear(stream: &DriverStream, transfer: &Transfer) -> Result<()> {
         // SAFETY: the caller's promise.
         unsafe { stream.device().staging.copy(stream.raw(), transfer)? }
     } {
-        // The bytes have arrived, behind all that was queued before: to wait for the stream
-        // again would be a walk over all streams if it is the default one.
+        // The bytes have arrived, after all earlier work. Waiting for the stream again would be slow on the
+        // default stream, which walks over all streams.
         return if wait { stream.take_failure() } else { Ok(()) };
     }
     let scope = stream.enter()?;
     let calls = &context.driver.calls;
     let handle = stream.raw();
-    // On the legacy default stream the waiting call is cheaper than a queued copy and a wait.
+    // On the legacy default stream, the synchronous call is cheaper than a queued copy and a wait.
     let at_once = wait && handle == 0;
     let (to_host, from_host) = (destination as *mut c_void, source as *const c_void);
     let adding = stream.adding()?;
@@ -110,8 +110,8 @@ unsafe fn linear(stream: &DriverStream, transfer: &Transfer) -> Result<()> {
     if wait { stream.take_failure() } else { Ok(()) }
 }
 
-/// Copies ranges of host memory through the device's chunks if that is the better way. The bytes have arrived
-/// then; else the result is false, and nothing was copied.
+/// Copies ranges of host memory through the device's chunks, if that is faster. Returns true after the bytes
+/// have arrived; false if nothing was copied.
 ///
 /// # Safety
 /// As for [`Stream::gather`](hal::stream::StreamMemory::gather).
@@ -134,8 +134,8 @@ pub(crate) unsafe fn gather(
     Ok(is_copied)
 }
 
-/// Several rows, in as few calls as the driver's description allows: a slice's stride must be
-/// a multiple of its rows' pitch.
+/// Queues several rows in as few driver calls as possible: the driver's description requires slice strides
+/// that are multiples of the row pitch.
 ///
 /// # Safety
 /// As for [`Stream::transfer`](hal::stream::StreamCore::transfer). The context is current.

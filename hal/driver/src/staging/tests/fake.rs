@@ -1,6 +1,5 @@
-//! A driver of functions that do nothing until they must: what is queued on a stream runs
-//! when somebody waits for it, or for what must come after it, and no sooner. Device memory is
-//! memory of the test.
+//! A fake driver that runs queued work as late as possible: only when a caller waits for it, or for work that
+//! must come after it. Device memory is memory of the test.
 
 use crate::calls::{Calls, Handle, Names};
 use crate::context::{Context, lock};
@@ -24,7 +23,7 @@ use std::thread;
 use std::time::Duration;
 
 thread_local! {
-    /// The number of the thread's driver: it is the context, too.
+    /// The number of the thread's driver, which is also its context.
     static CURRENT: Cell<Handle> = const { Cell::new(0) };
 }
 
@@ -42,14 +41,14 @@ struct State {
     streams: BTreeMap<Handle, VecDeque<Work>>,
     /// Streams that do not wait for the default stream, nor it for them.
     non_blocking: BTreeSet<Handle>,
-    /// The stream and the number of the last mark.
+    /// The stream and the number of the last mark of each event.
     events: BTreeMap<Handle, (Handle, usize)>,
     pinned: BTreeMap<usize, Vec<u8>>,
-    /// How often each call was made.
+    /// The number of times each call was made.
     counts: BTreeMap<&'static str, usize>,
-    /// Calls that fail: the call, from which time on, and with what.
+    /// Calls that fail: the call, the count from which it fails, and the status.
     failures: Vec<(&'static str, usize, c_int)>,
-    /// Streams whose work cannot go on.
+    /// Streams whose work is blocked.
     shut: BTreeSet<Handle>,
 }
 
@@ -64,7 +63,7 @@ impl State {
         below.is_some_and(|(start, bytes)| address as usize - start < bytes.len())
     }
 
-    /// Runs a stream's work, up to a mark of this number.
+    /// Runs a stream's work, up to the mark with this number.
     fn run(&mut self, stream: Handle, until: Option<usize>) -> c_int {
         loop {
             match self.step(stream) {
@@ -78,7 +77,7 @@ impl State {
         }
     }
 
-    /// Runs what a stream has queued first.
+    /// Runs the first queued work of a stream.
     fn step(&mut self, stream: Handle) -> std::result::Result<Option<Work>, c_int> {
         let queue = self.streams.get_mut(&stream).ok_or(Status::INVALID_HANDLE)?;
         let work = queue.pop_front();
@@ -98,7 +97,7 @@ impl State {
         Ok(work)
     }
 
-    /// True if this mark of an event has not run.
+    /// Returns true if this mark of an event has not run yet.
     fn is_queued(&self, stream: Handle, event: Handle, number: usize) -> bool {
         self.streams.get(&stream).into_iter().flatten().any(|work| {
             matches!(work, Work::Mark { event: e, number: n } if (*e, *n) == (event, number))
@@ -106,7 +105,7 @@ impl State {
     }
 }
 
-/// What a test asks its driver.
+/// A test's access to its driver.
 pub(super) struct Fake {
     state: Mutex<State>,
     /// Calls of staging threads to [`Vendor::current`] before one panics.
@@ -114,7 +113,7 @@ pub(super) struct Fake {
 }
 
 impl Fake {
-    /// A device of a new driver.
+    /// Returns a device of a new driver.
     pub(super) fn device() -> (Arc<Fake>, Arc<DeviceState>) {
         let mut state = State::default();
         state.streams.insert(0, VecDeque::new());
@@ -127,12 +126,12 @@ impl Fake {
         (fake, DeviceState::new(Context::new(Arc::new(driver), 0, 0, String::new())))
     }
 
-    /// From its `time`th time on, `call` returns `code`.
+    /// Makes `call` return `code` from its `time`th call on.
     pub(super) fn fail(&self, call: &'static str, time: usize, code: c_int) {
         lock(&self.state).failures.push((call, time, code));
     }
 
-    /// Keeps a stream's work from going on, or lets it.
+    /// Blocks or unblocks a stream's work.
     pub(super) fn shut(&self, stream: u64, shut: bool) {
         let streams = &mut lock(&self.state).shut;
         if shut {
@@ -142,34 +141,34 @@ impl Fake {
         };
     }
 
-    /// No call fails any longer.
+    /// Makes all calls succeed again.
     pub(super) fn mend(&self) {
         lock(&self.state).failures.clear();
     }
 
-    /// How often a call was made.
+    /// Returns the number of times a call was made.
     pub(super) fn count(&self, call: &str) -> usize {
         lock(&self.state).counts.get(call).copied().unwrap_or(0)
     }
 
-    /// Bytes of page-locked memory.
+    /// Returns the bytes of page-locked memory.
     pub(super) fn pinned_bytes(&self) -> usize {
         lock(&self.state).pinned.values().map(Vec::len).sum()
     }
 
-    /// Objects that are not destroyed: streams but the default one, events, pinned blocks.
+    /// Returns the number of live objects: streams except the default one, events, pinned blocks.
     pub(super) fn live(&self) -> [usize; 3] {
         let state = lock(&self.state);
         [state.streams.len() - 1, state.events.len(), state.pinned.len()]
     }
 
-    /// True if no copy is queued that might still run.
+    /// Returns true if no queued copy might still run.
     pub(super) fn is_idle(&self) -> bool {
         let state = lock(&self.state);
         !state.streams.values().flatten().any(|work| matches!(work, Work::Copy { .. }))
     }
 
-    /// Counts the range as page-locked.
+    /// Registers the range as page-locked.
     pub(super) fn pin(&self, memory: Vec<u8>) -> u64 {
         let address = memory.as_ptr() as usize;
         lock(&self.state).pinned.insert(address, memory);
@@ -177,7 +176,7 @@ impl Fake {
     }
 }
 
-/// Runs a call on the current driver, unless it is to fail.
+/// Runs a call on the current driver, unless the test makes it fail.
 fn call(name: &'static str, run: impl FnOnce(&mut State) -> c_int) -> c_int {
     let Some(fake) = lock(&DRIVERS).get(&CURRENT.get()).cloned() else { return 201 };
     let mut state = lock(&fake.state);
@@ -191,8 +190,8 @@ fn call(name: &'static str, run: impl FnOnce(&mut State) -> c_int) -> c_int {
     }
 }
 
-/// Queues work, before which that of the streams that wait for each other runs. To wait for a
-/// stream is no work: CUDA does not wait for the other streams then.
+/// Queues work, after running the work of the streams that the stream waits for. Waiting for a stream is not
+/// queued work: CUDA does not wait for the other streams then.
 fn queue(state: &mut State, stream: Handle, work: Work) -> c_int {
     let others: Vec<_> = state.streams.keys().copied().collect();
     for other in others.into_iter().filter(|other| *other != stream) {
@@ -213,7 +212,7 @@ fn copy(name: &'static str, host: u64, work: Work, stream: Handle) -> c_int {
     let code = call(name, |state| {
         direct = !state.pins(host);
         let code = queue(state, stream, work);
-        // What is pageable is read and written while the call lasts.
+        // Pageable memory is read and written during the call.
         if direct { state.run(stream, None).max(code) } else { code }
     });
     if direct { call("direct", |_| code) } else { code }
@@ -228,12 +227,12 @@ unsafe extern "C" fn to_host(to: *mut c_void, from: u64, bytes: usize, on: Handl
 }
 
 unsafe extern "C" fn to_device_now(to: u64, from: *const c_void, bytes: usize) -> c_int {
-    // SAFETY: the caller's.
+    // SAFETY: the caller's promise.
     unsafe { to_device(to, from, bytes, 0) }
 }
 
 unsafe extern "C" fn to_host_now(to: *mut c_void, from: u64, bytes: usize) -> c_int {
-    // SAFETY: the caller's.
+    // SAFETY: the caller's promise.
     unsafe { to_host(to, from, bytes, 0) }
 }
 
@@ -295,7 +294,7 @@ unsafe extern "C" fn stream_synchronize(stream: Handle) -> c_int {
     call("stream_synchronize", |state| state.run(stream, None))
 }
 
-/// Each question finds that one piece of work more has run: waits that poll get there, and see what is not ready.
+/// Each query runs one more piece of work, so that polling makes progress and also sees "not ready".
 unsafe extern "C" fn stream_query(stream: Handle) -> c_int {
     call("stream_query", |state| match state.step(stream) {
         Ok(None) => Status::SUCCESS,
@@ -371,7 +370,7 @@ unsafe extern "C" fn synchronize() -> c_int {
     })
 }
 
-/// Calls that no test here makes, by the number of their arguments.
+/// Calls that these tests do not make, by their number of arguments.
 unsafe extern "C" fn none1<A>(_: A) -> c_int {
     Status::NOT_SUPPORTED
 }
@@ -403,10 +402,10 @@ unsafe extern "C" fn launch(
     Status::NOT_SUPPORTED
 }
 
-/// Fills in the optional functions that are not given.
+/// Fills in the optional functions that are omitted.
 macro_rules! calls {
     ($($given:ident: $function:expr,)*; without $($missing:ident)*) => {
-        /// The symbols are those of the fields.
+        /// The symbols equal the names of the fields.
         static NAMES: Names =
             Names { $($given: stringify!($given),)* $($missing: stringify!($missing),)* };
 

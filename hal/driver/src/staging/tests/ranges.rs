@@ -6,11 +6,11 @@ use crate::stream::DriverStream;
 use hal::error::Result;
 use hal::stream::{HostRange, StreamMemory as _};
 
-/// Where ranges are no longer collected.
+/// The size from which ranges are not collected.
 const SMALL_RANGE: usize = 64 << 10;
 
-/// Gathers pieces of the given lengths, which must lie one behind the other when the call returns, with nothing
-/// changed beside them.
+/// Gathers pieces of the given lengths, and checks that they follow each other when the call returns and that
+/// the bytes around them are unchanged.
 fn gather(stream: &DriverStream, lengths: &[usize]) -> Result<()> {
     let pieces: Vec<_> = lengths.iter().map(|&bytes| noise(bytes, bytes as u8)).collect();
     let ranges: Vec<_> = pieces
@@ -19,7 +19,7 @@ fn gather(stream: &DriverStream, lengths: &[usize]) -> Result<()> {
         .collect();
     let expected = [&[7; 5][..], &pieces.concat(), &[7; 5]].concat();
     let mut to = vec![7; expected.len()];
-    // SAFETY: the pieces and the target outlive the call, after which nothing is under way.
+    // SAFETY: the pieces and the target outlive the call, after which no copy is in progress.
     unsafe { stream.gather(to[5..].as_mut_ptr() as u64, &ranges)? };
     assert!(to == expected, "{lengths:?}");
     Ok(())
@@ -30,10 +30,10 @@ fn ranges_arrive_one_behind_the_other() {
     let device = Device::new();
     let streams = [device.stream(), device.default_stream()];
     for stream in &streams {
-        // Small ones alone, and together too small to be staged.
+        // Small ranges alone, and together still too small to be staged.
         gather(stream, &[]).expect("nothing");
         gather(stream, &[0, 3, 0, 0, 70_000, 1]).expect("few bytes");
-        // Staged: pieces of every size, empty ones, and ends that are those of chunks.
+        // Staged: pieces of every size, empty ones, and ends that coincide with the ends of chunks.
         gather(stream, &[SIZES.chunk; 20]).expect("chunks");
         gather(stream, &[0, LEAST, 0, 1, 1, SIZES.chunk - 2, 0])
             .expect("a large one and small ones");

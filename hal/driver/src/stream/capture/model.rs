@@ -1,62 +1,63 @@
-//! How streams begin, join and end captures, as a model: a few threads with a call each on the same streams, in
-//! every order of their steps. The steps are those of `DriverStream::{begin, join, end}`, `record` and `wait_event`,
-//! and of an operation as `AccessGuard` and `SubmissionGuard` have them; the driver is a few rules.
+//! A model of how streams begin, join and end captures: a few threads, each with a call on the same streams, in
+//! every order of their steps. The steps follow `DriverStream::{begin, join, end}`, `record` and `wait_event`, and
+//! operations with `AccessGuard` and `SubmissionGuard`. The driver is modelled by a few rules.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 const STREAMS: usize = 2;
 
-/// What a thread does next.
+/// The next step of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Step {
     /// Stores the stream that the thread is queueing on.
     StoreCell(usize),
     ClearCell,
-    /// Goes to the step given if no capture is announced.
+    /// Jumps to the given step if no capture is announced.
     IfNotAnnounced(usize),
-    /// The lock under which no capture changes, with others.
+    /// Takes the shared lock under which no capture changes.
     LockShared,
     UnlockShared,
-    /// The same lock, alone.
+    /// Takes the same lock exclusively.
     LockAlone,
     Unlock,
-    /// Gives up the lock, and goes to the step given, if another thread is queueing on the stream.
+    /// Releases the lock and jumps to the given step if another thread is queueing on the stream.
     RetryWhileQueueing(usize, usize),
-    /// Gives up the lock, and goes to the step given, if another thread is queueing on a stream of its capture.
+    /// Releases the lock and jumps to the given step if another thread is queueing on a stream of its capture.
     RetryWhileAdding(usize, usize),
-    /// Gives up the lock, waits for the stream, and goes to the step given, if it has work and does not capture.
+    /// Releases the lock, waits for the stream and jumps to the given step if the stream has work and does not
+    /// capture.
     RetryWhileBusy(usize, usize),
-    /// Notes the capture that the stream is part of; without an announcement none is looked for.
+    /// Looks up the capture that the stream is part of; skipped if no capture is announced.
     Look(usize),
-    /// The capture that was looked up keeps what the work uses.
+    /// Makes the capture that was found keep the memory of the work.
     Keep,
     /// Queues work.
     Queue(usize),
     Announce,
-    /// The thread's own announcement goes, if it has not become that of a capture.
+    /// Withdraws the thread's announcement, unless it became the announcement of a capture.
     Withdraw,
-    /// Begins a capture, and notes it under its number; goes to the step given if the stream captures already.
+    /// Begins a capture and records its number; jumps to the given step if the stream already captures.
     Begin(usize, usize),
-    /// Ends the capture of the stream, with what is noted under the number that was looked up.
+    /// Ends the capture of the stream, with the records under the number that was found.
     End(usize),
-    /// Goes to the step given if no capture was found.
+    /// Jumps to the given step if no capture was found.
     IfNone(usize),
     LockEvent,
     UnlockEvent,
-    /// The driver records the event; what was looked up is noted of it.
+    /// Records the event in the driver, and stores the capture that was found with it.
     Record(usize),
-    /// Goes to the step given if the event is noted as captured.
+    /// Jumps to the given step if the event is marked as captured.
     IfMarked(usize),
-    /// The driver makes the stream wait for the event.
+    /// Makes the stream wait for the event in the driver.
     Wait(usize),
     Go(usize),
 }
 use Step::*;
 
-/// Past the end of every program.
+/// A position past the end of every program.
 const END: usize = usize::MAX;
 
-/// What a thread calls.
+/// A call of a thread.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Call {
     Work(usize),
@@ -66,7 +67,7 @@ pub(super) enum Call {
     Wait(usize),
 }
 
-/// Starts to queue on a stream.
+/// Returns the steps that begin to queue on a stream.
 fn enter(stream: usize) -> Vec<Step> {
     vec![
         StoreCell(stream),
@@ -119,9 +120,9 @@ fn steps(call: Call) -> Vec<Step> {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Thread {
     at: usize,
-    /// The stream that it is queueing on.
+    /// The stream that the thread is queueing on.
     cell: Option<usize>,
-    /// What it has looked up.
+    /// The capture that the thread has found.
     found: Option<u8>,
     has_announced: bool,
 }
@@ -132,13 +133,13 @@ struct State {
     shared: BTreeSet<usize>,
     alone: Option<usize>,
     event_lock: Option<usize>,
-    /// What is noted: the streams whose captures are announced, and of each capture the threads whose work's
+    /// The library's records: the streams whose captures are announced and, for each capture, the threads whose
     /// memory it keeps.
     begun: BTreeSet<usize>,
     open: BTreeMap<u8, BTreeSet<usize>>,
     is_marked: bool,
-    /// The driver: the capture of each stream, where it began, the threads whose work is in it, and whether the
-    /// stream has other work; the capture that the event was recorded in.
+    /// The driver's state: the capture of each stream, the stream where each capture began, the threads whose work
+    /// it contains, and whether a stream has other work. Also the capture that the event was recorded in.
     captures: [Option<u8>; STREAMS],
     origins: BTreeMap<u8, usize>,
     contents: BTreeMap<u8, BTreeSet<usize>>,
@@ -152,7 +153,7 @@ impl State {
         self.begun.len() + self.threads.iter().filter(|it| it.has_announced).count()
     }
 
-    /// A stream becomes part of a capture.
+    /// Makes a stream part of a capture.
     fn enter_capture(&mut self, thread: usize, stream: usize, capture: u8) {
         assert_eq!(
             self.alone,
@@ -163,7 +164,7 @@ impl State {
         self.captures[stream] = Some(capture);
     }
 
-    /// The state after a thread's next step; `None` if the thread has to wait.
+    /// Returns the state after a thread's next step; `None` if the thread has to wait.
     fn after(&self, programs: &[Vec<Step>], thread: usize) -> Option<State> {
         let mut next = self.clone();
         let own = self.threads[thread].clone();
@@ -225,7 +226,7 @@ impl State {
                 next.begun.insert(stream);
                 next.open.insert(capture, BTreeSet::new());
             }
-            // A driver ends a capture where it began only.
+            // A driver ends a capture only on the stream where it began.
             End(stream) => {
                 let capture = self.captures[stream];
                 if let Some(capture) = capture.filter(|it| self.origins[it] == stream) {
@@ -257,7 +258,7 @@ impl State {
                 next.is_marked = own.found.is_some();
             }
             IfMarked(step) if self.is_marked => go = step,
-            // An event of a capture that has ended is an error, as are two captures that would be one.
+            // Waiting for an event of an ended capture is an error, as is joining two captures.
             Wait(stream) => {
                 let live = self.event.filter(|it| self.origins.contains_key(it));
                 if let (Some(capture), None) = (live, self.captures[stream]) {
@@ -309,7 +310,7 @@ pub(super) fn explore(programs: &[Vec<Step>]) -> usize {
     seen.len()
 }
 
-/// Calls of one thread, one after the other.
+/// Returns the steps of one thread's calls, one after the other.
 pub(super) fn program(calls: &[Call]) -> Vec<Step> {
     let mut all = Vec::new();
     for &call in calls {
