@@ -1,16 +1,15 @@
 //! Code for devices: from text to code objects, without a driver.
 //!
-//! It turns text, options and a [`Target`] into bytes
-//! that a driver loads, and a build script uses it where there is no driver. A driver's device loads
-//! the bytes and says whether it takes them.
+//! Converts text, options and a [`Target`] to bytes that a driver loads. A build script can use it
+//! without a driver. Whether a device accepts the bytes is only known when it loads them.
 //!
-//! | part | holds |
+//! | part | contents |
 //! |---|---|
 //! | [`Compiler`], [`Compilation`], [`Compiled`] | a compiler that is present at run time |
 //! | [`program`] | NVRTC and hipRTC, one C interface under two prefixes |
 //! | [`CodeCache`], [`compile_cached`] | compiled code on disk |
-//! | [`embedded`] | code compiled ahead of time, part of the program |
-//! | [`mod@format`] | whether bytes are whole ELF files, fat binaries or PTX |
+//! | [`embedded`] | code compiled ahead of time and embedded in the program |
+//! | [`mod@format`] | checks that bytes are complete ELF files, fat binaries or PTX |
 //! | [`JitOptions`] | options and logs of the drivers' loaders and linkers |
 
 mod cache;
@@ -32,36 +31,36 @@ use std::fmt::Debug;
 use std::sync::Arc;
 pub use target::{TARGETS, Target};
 
-// Compilers of CUDA C that are present at run time.
+// Compilers of CUDA C that are available at run time.
 
-/// What is to be compiled, and for what.
+/// The input of a compilation.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Compilation<'a> {
     /// The text.
     pub text: &'a str,
-    /// The name that messages show in place of a file's.
+    /// The name that messages show as the file name.
     pub name: &'a str,
     /// The device's architecture: `sm_90`, `gfx90a:xnack-`.
     pub target: &'a str,
-    /// Options of the compiler; one that names the architecture wins over the target.
+    /// The compiler's options. An option that names the architecture overrides `target`.
     pub options: &'a [&'a str],
-    /// Expressions that name kernels and variables, `scale<float>` for example, for which
-    /// templates are made and the names in the code are given back.
+    /// Expressions that name kernels and variables, for example `scale<float>`. Templates are
+    /// instantiated for them, and their names in the code are returned.
     pub names: &'a [&'a str],
-    /// True if the vendor's headers are to be found, as far as they are installed.
+    /// True if the compiler should search for the vendor's headers, as far as they are installed.
     pub headers: bool,
 }
 
-/// A compiler that is present at run time.
+/// A compiler that is available at run time.
 pub trait Compiler: Send + Sync + Debug {
     /// Returns the name and the version of the compiler for `target`, which are part of the cache's key.
     ///
     /// # Errors
-    /// `Unsupported` that says what to install if there is none.
+    /// `Unsupported` that says what to install if no compiler is available.
     fn identity(&self, target: &str) -> Result<String>;
 
-    /// Variables of the environment that change what it makes of the same compilation: their values
-    /// are part of the key, too.
+    /// Returns the environment variables that affect the result of a compilation. Their values are also
+    /// part of the key.
     fn variables(&self) -> &'static [&'static str] {
         &[]
     }
@@ -69,17 +68,17 @@ pub trait Compiler: Send + Sync + Debug {
     /// Compiles CUDA C.
     ///
     /// # Errors
-    /// `CompileFailed` with the compiler's log as the detail; `InvalidArgument` for a text
-    /// with a zero byte or a target of another vendor; those of [`Compiler::identity`].
+    /// `CompileFailed` with the compiler's log as the detail; `InvalidArgument` for a text with a zero
+    /// byte or a target of another vendor; the errors of [`Compiler::identity`].
     fn compile(&self, compilation: &Compilation<'_>) -> Result<Compiled>;
 }
 
 // Options of the drivers' loaders and linkers, and their logs.
 
-/// Bytes of each of the logs.
+/// The size of each log in bytes.
 const LOG_BYTES: usize = 64 << 10;
 
-/// `CU_JIT_*`; `hipJitOption` is numbered alike.
+/// `CU_JIT_*`; `hipJitOption` has the same numbers.
 const MAX_REGISTERS: c_int = 0;
 const INFO_LOG: c_int = 3;
 const INFO_LOG_SIZE: c_int = 4;
@@ -100,7 +99,7 @@ pub struct JitOptions {
 }
 
 impl JitOptions {
-    /// Returns the options, and room for the logs.
+    /// Returns the options, with buffers for the logs.
     pub fn new(options: &LoadOptions) -> JitOptions {
         let mut all = JitOptions {
             keys: Vec::new(),
@@ -108,7 +107,7 @@ impl JitOptions {
             info: vec![0; LOG_BYTES],
             error: vec![0; LOG_BYTES],
         };
-        // A value is a number of the size of a pointer, or a pointer.
+        // A value is either a number with the size of a pointer, or a pointer.
         let size = LOG_BYTES as *mut c_void;
         let logs = [
             (INFO_LOG, all.info.as_mut_ptr().cast()),
@@ -131,7 +130,7 @@ impl JitOptions {
         all
     }
 
-    /// Returns number, keys and values, as the driver takes them.
+    /// Returns number, keys and values, as the driver's call takes them.
     pub fn as_arguments(&mut self) -> (u32, *mut c_int, *mut *mut c_void) {
         (self.keys.len() as u32, self.keys.as_mut_ptr(), self.values.as_mut_ptr())
     }
@@ -152,14 +151,14 @@ impl JitOptions {
     }
 }
 
-// Code for a builtin operation: the on-disk cache's, else a run-time compiler's. Embedded code,
-// which comes first, is `embedded::EmbeddedObject`.
+// Code for a builtin operation: from the on-disk cache, or from a run-time compiler. Embedded code,
+// which is preferred, is in `embedded::EmbeddedObject`.
 
-/// Finds code for a compilation of a builtin source, whichever compiler made it, and returns what
-/// `load` makes of it. Code of the cache that `load` refuses is compiled anew.
+/// Finds code for a compilation of a builtin source, made by any compiler, passes it to `load`, and
+/// returns the result. Code from the cache that `load` refuses is compiled again.
 ///
 /// # Errors
-/// Those of `load` and of the compiler; `Unsupported` that names every place without code.
+/// The errors of `load` and of the compiler; `Unsupported` that names every place that was searched.
 pub fn find_code<T>(
     compilation: &Compilation<'_>,
     cache: &CodeCache,
@@ -168,7 +167,7 @@ pub fn find_code<T>(
 ) -> Result<T> {
     let settings = match &compiler {
         Ok(compiler) => settings(compiler.as_ref(), |name| std::env::var_os(name)),
-        // Code that some compiler made before.
+        // Code that any compiler has made before.
         Err(_) => String::new(),
     };
     let key = CodeKey::new(compilation, &format!("any compiler{settings}"));
@@ -187,14 +186,14 @@ pub fn find_code<T>(
     Ok(loaded)
 }
 
-/// True for a failure to load code that says nothing of the code.
+/// Returns true for a failure to load code that is not the code's fault.
 pub fn would_fail_again(error: &Error) -> bool {
     use ErrorKind::{DeviceLost, InvalidHandle, LaunchFailed, OutOfMemory};
     matches!(error.kind(), DeviceLost | InvalidHandle | LaunchFailed | OutOfMemory)
 }
 
-/// The error where nothing has code and nothing compiles it; another failure of the compiler
-/// stays as it is.
+/// Returns the error for missing code without a compiler. Another failure of the compiler is returned
+/// unchanged.
 fn no_code(cache: &CodeCache, compilation: &Compilation<'_>, error: Error) -> Error {
     if error.kind() != ErrorKind::Unsupported {
         return error;

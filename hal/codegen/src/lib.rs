@@ -1,7 +1,7 @@
-//! Code for the builtin operations of gpuarray: [`source`] writes CUDA C for an operation and says what to launch,
-//! [`compile`] makes code objects of text, keeps them on disk and reads those that are part of the program.
+//! Code for the builtin operations of gpuarray: [`source`] generates CUDA C and the launches for an operation,
+//! [`compile`] compiles text to code objects, caches them on disk and reads embedded ones.
 //!
-//! Neither needs a driver, so that a build script uses both.
+//! Neither needs a driver, so a build script can use both.
 
 pub mod compile;
 pub mod source;

@@ -1,27 +1,25 @@
 //! Builtin operations as CUDA C source, for NVRTC, hipRTC and `clang -x hip`.
 //!
-//! [`KernelSpec`] is what of an operation changes the compiled code, and so the key of a kernel
-//! cache. [`KernelSpec::source`] is the translation unit of one, [`unit()`] that of several, for code
-//! compiled ahead of time. [`Plan`] is what to launch for one operation: kernels, extents of
-//! the grid, packed arguments.
+//! A [`KernelSpec`] contains those properties of an operation that affect the compiled code, and is the key of a kernel
+//! cache. [`KernelSpec::source`] returns its translation unit, and [`unit()`] one for several specifications, for
+//! ahead-of-time compilation. A [`Plan`] contains the launches for one operation: kernels, grid extents and packed
+//! arguments.
 //!
-//! Each family of operations (element-wise, reductions, scans, true elements, gather and scatter,
-//! sequences, random numbers, sorts, products of matrices) has a key, a plan that adds launches, and a source. `plan` and `kernel_spec` dispatch to the
-//! families; what these share lies below them: launches, iteration spaces, machine words, types
-//! and names in C, the prelude.
+//! Each family of operations (element-wise, reductions, scans, true elements, gather and scatter, sequences, random
+//! numbers, sorts, matrix products) has a key, a plan that adds launches, and a source. `plan` and `kernel_spec`
+//! dispatch to the families. The shared modules below them are launches, iteration spaces, machine words, types and
+//! names in C, and the prelude.
 //!
-//! Memory is read and written 16 bytes at a time where elements are neighbours and aligned,
-//! else several elements of a thread are on their way at once. Kernels for one run in each
-//! array see for themselves whether it is aligned. What is combined is combined in an order
-//! that neither the device nor, in a run, the address has a part in.
+//! Aligned neighbouring elements are read and written 16 bytes at a time. Otherwise, a thread has several accesses in
+//! flight at the same time. Kernels for contiguous arrays check the alignment themselves. The order in which values are
+//! combined depends neither on the device nor, for contiguous arrays, on the address.
 //!
-//! The source needs no header, no fast-math option and no wavefront size: blocks have 256
-//! threads that meet in shared memory only. Blocks of one launch are independent of each other
-//! but for those of a scan, of a search for true elements and of a sort of long rows, which wait for blocks that have begun before
-//! them. Products and sums must not be contracted into
-//! fused multiply-adds, or [`Function::LinearCombination`](hal::function::Function) and
-//! complex products would round once instead of twice: compile with [`NVRTC_OPTIONS`],
-//! [`HIPRTC_OPTIONS`] or [`CLANG_OPTIONS`].
+//! The source needs no headers, fast-math options or wavefront size: blocks have 256 threads that synchronize only
+//! through shared memory. The blocks of a launch are independent of each other, except in a scan, a search for true
+//! elements and a sort of long rows, where blocks wait for blocks that began earlier. Products and sums must not be
+//! contracted into fused multiply-adds, because [`Function::LinearCombination`](hal::function::Function) and complex
+//! products would then be rounded once instead of twice. Compile with [`NVRTC_OPTIONS`], [`HIPRTC_OPTIONS`] or
+//! [`CLANG_OPTIONS`].
 
 pub mod catalogue;
 mod ctype;
@@ -44,14 +42,13 @@ pub use kernel_spec::{KernelSpec, Plan, unit};
 pub use launches::Launch;
 pub use scan::scan_functions;
 
-/// Options that NVRTC needs for this source, besides the architecture.
+/// Options that NVRTC needs for this source, in addition to the architecture.
 pub const NVRTC_OPTIONS: &[&str] = &["--std=c++14", "-fmad=false"];
 
-/// Options that hipRTC needs for this source, besides the architecture.
+/// Options that hipRTC needs for this source, in addition to the architecture.
 pub const HIPRTC_OPTIONS: &[&str] = &["-std=c++14", "-O3", "-ffp-contract=off"];
 
-/// Options that `clang -x hip` needs for this source, besides the architecture; without
-/// ROCm's headers also `-nogpuinc`, and `-nogpulib` where no bitcode of the device library
-/// is needed.
+/// Options that `clang -x hip` needs for this source, in addition to the architecture. Without ROCm's headers, add
+/// `-nogpuinc`, and `-nogpulib` if the bitcode of the device library is not needed.
 pub const CLANG_OPTIONS: &[&str] =
     &["-x", "hip", "--cuda-device-only", "-std=c++14", "-O3", "-ffp-contract=off"];

@@ -1,8 +1,9 @@
-//! Damaged code of every form: what is accepted has everything that it names inside.
+//! Tests with damaged code of every form: in accepted code, everything that it refers to is inside
+//! the bytes.
 //!
-//! The bytes come from a generator with a seed, so a failure comes again. `PYGPU_FUZZ_ROUNDS` sets
-//! how many images of each form are damaged at random (2,000 if it is not set; a million take
-//! minutes), `PYGPU_FUZZ_SEED` where the generator starts.
+//! The bytes come from a seeded generator, so failures are reproducible. `PYGPU_FUZZ_ROUNDS` sets
+//! the number of randomly damaged images per form (default: 2,000; a million take minutes), and
+//! `PYGPU_FUZZ_SEED` sets the generator's seed.
 
 #![allow(clippy::unwrap_used, reason = "an unwrap that fails is a test that fails")]
 
@@ -23,10 +24,10 @@ fn get(bytes: &[u8], at: usize, size: usize) -> u64 {
     bytes[at..at + size].iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte))
 }
 
-/// One section: name, type, content, link, info, size of an entry.
+/// A section: name, type, content, link, info, entry size.
 type Section = (u64, u64, Vec<u8>, u64, u64, u64);
 
-/// An ELF file with code, symbols, their names, a relocation, shared memory and a segment.
+/// Returns an ELF file with code, symbols, their names, a relocation, shared memory and a segment.
 fn elf(machine: u16) -> Vec<u8> {
     let mut symbols = vec![0; 24 * 3];
     for (number, name) in [(1, 1), (2, 8)] {
@@ -35,7 +36,7 @@ fn elf(machine: u16) -> Vec<u8> {
     }
     let mut relocation = vec![0; 24];
     put(&mut relocation, 8, 2 << 32 | 1, 8);
-    // Global memory has nothing in a cubin: more of it than there are bytes.
+    // Memory sections do not have bytes in a cubin, so their size may exceed the file's.
     let memory = if machine == CUDA { 0x7000_000a } else { 8 };
     let sections: [Section; 6] = [
         (0, 0, vec![], 0, 0, 0),
@@ -73,7 +74,7 @@ fn elf(machine: u16) -> Vec<u8> {
         (0x3a, 64, 2),
         (0x3c, headers.len() as u64, 2),
         (0x3e, headers.len() as u64 - 1, 2),
-        // The segment: it is loaded, and is the code.
+        // The segment, which is loaded, and consists of the code.
         (64, 1, 4),
         (64 + 0x08, 120, 8),
         (64 + 0x20, 40, 8),
@@ -122,12 +123,12 @@ fn bundle() -> Vec<u8> {
     whole
 }
 
-/// A frame of zstd with the bytes as they are, in a block of their own and one that repeats one.
+/// Returns a zstd frame with the bytes in two blocks: a raw block, and one that repeats a byte.
 fn zstd(plain: &[u8]) -> Vec<u8> {
     let last = plain[plain.len() - 1];
     let same = plain.iter().rev().take_while(|byte| **byte == last).count();
     let raw = &plain[..plain.len() - same];
-    // One segment, and the size of what is packed in 8 bytes.
+    // A single segment, and the unpacked size in 8 bytes.
     let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0xe0];
     frame.extend((plain.len() as u64).to_le_bytes());
     frame.extend(&((raw.len() as u32) << 3).to_le_bytes()[..3]);
@@ -159,7 +160,7 @@ fn ptx() -> Vec<u8> {
     b"// a comment\n.version 7.0\n.target sm_50\n.entry k() { ret; }\n\0".to_vec()
 }
 
-/// Every form, with its name and what it is found to be.
+/// Returns every form, with its name and the expected result.
 fn whole() -> Vec<(String, Vec<u8>, Format)> {
     let mut all = vec![
         ("cubin".to_owned(), elf(CUDA), Format::Elf),
@@ -177,7 +178,8 @@ fn whole() -> Vec<(String, Vec<u8>, Format)> {
     all
 }
 
-/// Reads all that an ELF file names, as a driver may; another implementation of the format.
+/// Reads everything that an ELF file refers to, as a driver may, with another implementation of the
+/// format.
 fn read_elf(bytes: &[u8]) {
     let header = FileHeader64::<Endianness>::parse(bytes).unwrap();
     let endian = header.endian().unwrap();
@@ -214,7 +216,7 @@ fn read_elf(bytes: &[u8]) {
     }
 }
 
-/// Reads all that an accepted image names, which fails where that is outside.
+/// Reads everything that an accepted image refers to; panics if something is outside.
 fn read(bytes: &[u8], form: Format) {
     match form {
         Format::Elf => read_elf(bytes),
@@ -256,9 +258,9 @@ fn read(bytes: &[u8], form: Format) {
     }
 }
 
-/// Examines, and reads what is accepted; true if it is.
+/// Examines the bytes, and reads them if they are accepted; returns true if they are.
 fn accepted(bytes: &[u8]) -> bool {
-    // A block of its own, behind which nothing is: what reads on is found by a checker of memory.
+    // A separate allocation, so that a memory checker finds reads past its end.
     let block = bytes.to_vec().into_boxed_slice();
     match examine(&block) {
         Ok(form) => {
@@ -288,7 +290,7 @@ fn what_is_cut_is_refused_at_every_length() {
     for (name, bytes, form) in whole() {
         for end in 0..bytes.len() {
             let cut = accepted(&bytes[..end]);
-            // Text has no end but where it stops.
+            // Text ends anywhere, without a terminator.
             let may = form == Format::Ptx && end >= "// a comment\n.version".len();
             assert_eq!(cut, may, "{name}, {end} of {} bytes", bytes.len());
         }
@@ -360,7 +362,7 @@ fn damage_at_random_is_found_or_harmless() {
                         let number = [random(1 << 10) as u64, random(1 << 30) as u64, u64::MAX];
                         put(&mut damaged, at, number[random(3)], size);
                     }
-                    // A part of another image, or of this one, elsewhere.
+                    // A part of this or another image, copied to another place.
                     4 => {
                         let other = &all[random(all.len())].1;
                         let from = random(other.len());

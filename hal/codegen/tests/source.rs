@@ -1,14 +1,12 @@
-//! The generated source: that it exists for every operation, and that it computes what the
-//! operations say, by running it on the host and, where there is one, on a GPU.
+//! Tests of the generated source: it exists for every operation, and it computes the correct results on the host
+//! and, if available, on a GPU.
 //!
-//! The cases are the same on both, with the same references and tolerances. The GPU is held
-//! to them exactly where IEEE 754 says what the result is: arithmetic, division, square
-//! root, rounding, conversions and integers, as the options forbid contraction and NVRTC's
-//! defaults neither flush subnormal numbers nor approximate. Transcendental functions may
-//! differ by a few units in the last place, for the device's mathematical functions are not
-//! the host's. Real ones are compared within 1e-14, which is 45 units of f64; complex ones,
-//! made of several, within 1e-14 of f64 and 4e-6, 34 units, of f32, relative to the number or
-//! to 1.
+//! Both use the same cases, references and tolerances. GPU results must be exact where IEEE 754 defines the result:
+//! arithmetic, division, square root, rounding, conversions and integers. The options forbid contraction, and
+//! NVRTC's defaults neither flush subnormal numbers nor approximate. Transcendental functions may differ by a few
+//! units in the last place, because the device's mathematical functions are not the host's. Real ones are compared
+//! within 1e-14, which is 45 units of f64. Complex ones, which combine several functions, are compared within 1e-14
+//! for f64 and 4e-6 for f32, which is 34 units, relative to the number or to 1.
 
 #![allow(
     clippy::unwrap_used,
@@ -19,7 +17,7 @@
     reason = "tests fail by panicking, compare arrays index by index, and run twice"
 )]
 
-// As backends name it, whose tests share modules with these.
+// The name that backends use, whose tests share modules with these.
 extern crate gpuarray_codegen as codegen;
 
 #[path = "source/cuda.rs"]
@@ -53,8 +51,8 @@ mod on_host {
     mod structure;
 }
 
-/// Those of kernels whose threads share memory, with checks that no GPU gives. A part of them: dtypes whose kernels
-/// share memory in the same way are left to `PYGPU_TEST_ALL`.
+/// The cases of kernels whose threads share memory, with checks that GPUs do not provide. Only some of them: dtypes
+/// whose kernels share memory in the same way are only tested with `PYGPU_TEST_ALL`.
 #[path = "source"]
 mod checked {
     fn takes_all() -> bool {

@@ -1,20 +1,20 @@
-//! What is measured: operations of this crate, each beside a kernel written by hand.
+//! The measured operations of this crate, each with a handwritten kernel to compare with.
 
 use hal::function::{BinaryFunction, Function, Reduction, UnaryFunction};
 use hal::operation::*;
 use hal::{DType, Element, Scalar};
 
-/// Elements of a large array, and of each side of a matrix.
+/// The number of elements of a large array, and of each side of a matrix.
 pub(crate) const N: usize = 64 << 20;
 const SIDE: usize = 8192;
-/// Bytes of a large array of single precision.
+/// The number of bytes of a large single-precision array.
 pub(crate) const BYTES: usize = 4 * N;
 
-/// Rows from which a gather picks.
+/// The number of rows from which a gather reads.
 pub(crate) const ROWS: usize = 1 << 20;
 
-/// Device addresses: two inputs and indices of [`BYTES`], an output of twice as many, [`ROWS`]
-/// indices of rows; all with 4 KiB more.
+/// Device addresses: two inputs and indices of [`BYTES`] bytes, an output of twice that size, and
+/// [`ROWS`] indices of rows. Each buffer has 4 KiB more.
 #[derive(Clone, Copy)]
 pub(crate) struct Buffers {
     pub(crate) x: u64,
@@ -24,20 +24,20 @@ pub(crate) struct Buffers {
     pub(crate) out: u64,
 }
 
-/// A launch of a kernel of `reference.cu`; arguments in words of 8 bytes.
+/// A launch of a kernel of `reference.cu`; the arguments are 8-byte words.
 pub(crate) struct Reference {
     pub(crate) kernel: &'static str,
     pub(crate) grid: [u32; 3],
     pub(crate) block: [u32; 3],
     pub(crate) arguments: Vec<u64>,
-    /// Read and written.
+    /// The bytes read and written.
     pub(crate) bytes: f64,
 }
 
-/// Something to measure.
+/// A measured operation.
 pub(crate) struct Case {
     pub(crate) name: String,
-    /// Read and written.
+    /// The bytes read and written.
     pub(crate) bytes: f64,
     pub(crate) operation: Description,
     pub(crate) reference: Reference,
@@ -86,7 +86,7 @@ const COPY: Function = Function::Unary(UnaryFunction::Copy);
 const F32: DType = DType::Float32;
 
 impl Buffers {
-    /// Operands as arrays: x, y and the output with strides in elements.
+    /// Returns operands for the arrays x, y and the output, with strides in elements.
     fn x(&self, dtype: DType, strides: &[isize]) -> Input {
         Input::Array(operand(self.x, dtype, strides))
     }
@@ -129,7 +129,7 @@ impl Buffers {
     }
 }
 
-/// Every case, in the order of the table.
+/// Returns every case, in the order of the table.
 pub(crate) fn all(at: &Buffers) -> Vec<Case> {
     let mut list = Vec::new();
     contiguous(at, &mut list);
@@ -251,7 +251,7 @@ fn strided(at: &Buffers, list: &mut Vec<Case>) {
     let arguments = vec![at.x, at.y, at.out, N as u64 / 2];
     let reference = flat("add_every_second", N / 2, arguments, BYTES * 3 / 2);
     push(list, "a[::2] + b[::2]", BYTES * 3 / 2, halves, reference);
-    // Out of planes of 256 rows of 512: the first columns, or all but the first.
+    // From planes with 256 rows of 512: the first columns, or all except the first.
     let planes = N / (256 * 512);
     for (name, width, first) in
         [("3-D, columns [:448]", 448, 0), ("3-D, [:447]", 447, 0), ("3-D, [1:]", 511, 4)]
@@ -384,7 +384,7 @@ fn indexed(at: &Buffers, list: &mut Vec<Case>) {
     push(list, "gather of rows of 64", 2 * BYTES, gather, at.scale_reference());
 }
 
-/// Operations of 1024 elements or the like, to see what a call costs, and longer reductions.
+/// Returns operations of about 1024 elements, which show the cost of a call, and longer reductions.
 pub(crate) fn small(at: &Buffers) -> Vec<(&'static str, Description)> {
     let sum = |count: usize| {
         let input = Mapped::Identity(operand(at.x, F32, &[1]));

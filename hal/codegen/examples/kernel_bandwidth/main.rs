@@ -1,13 +1,13 @@
-//! How fast the generated kernels run on the first NVIDIA GPU, each beside a kernel written
-//! by hand for the same bytes, in one process.
+//! Measures the generated kernels on the first NVIDIA GPU, each next to a handwritten kernel for
+//! the same bytes, in one process.
 //!
 //! ```text
 //! cargo run --release -p gpuarray-hal --example kernel_bandwidth [PART OF A NAME]
 //! ```
 //!
-//! Bandwidths count the bytes read and written, over ten launches behind one another with all
-//! their stages; median of twelve, the two kernels in turn. Without a GPU only what planning
-//! costs on the host is printed.
+//! Bandwidths count the bytes read and written by ten consecutive launches with all their stages.
+//! The result is the median of twelve measurements, alternating between the two kernels. Without a
+//! GPU, only the cost of planning on the host is printed.
 
 #![allow(clippy::print_stdout, reason = "the table is what the program is for")]
 
@@ -27,7 +27,7 @@ use std::hint::black_box;
 use std::ptr::null_mut;
 use std::time::Instant;
 
-/// Bytes that no plan's workspace here exceeds.
+/// The size of the workspace, which no plan here exceeds.
 const WORKSPACE: usize = 256 << 20;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
@@ -44,7 +44,7 @@ fn main() -> Outcome<()> {
     }
 }
 
-/// What it costs to plan an operation and to list its arguments.
+/// Measures the cost of planning an operation and listing its arguments.
 fn planning() -> Outcome<()> {
     let at = Buffers { x: 1 << 20, y: 2 << 20, indices: 3 << 20, rows: 4 << 20, out: 5 << 20 };
     println!("{:<40} {:>8}", "planning on the host", "ns");
@@ -73,7 +73,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// An operation's launches with their kernels, or a reference's.
+/// The launches of an operation with their kernels, or a reference's launch.
 enum Work<'a> {
     Generated(Box<Plan>, Vec<Handle>),
     ByHand(&'a Reference, Handle),
@@ -147,7 +147,7 @@ impl<'a> Bench<'a> {
             for turn in 0..13 {
                 let own = self.time(10, || self.launch(&generated));
                 let by_hand = self.time(10, || self.launch(&reference));
-                // The first turn warms up.
+                // The first measurement warms up.
                 if turn > 0 {
                     ours.push(own);
                     theirs.push(by_hand);
@@ -188,7 +188,7 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// Seconds of one of `count` turns behind one another.
+    /// Returns the seconds per turn of `count` consecutive turns.
     fn time(&self, count: u32, turn: impl Fn()) -> f64 {
         let start = Instant::now();
         (0..count).for_each(|_| turn());
@@ -212,7 +212,7 @@ impl<'a> Bench<'a> {
 
     fn kernel(&self, module: Handle, name: &str) -> Outcome<Handle> {
         let (mut kernel, text) = (0, CString::new(name)?);
-        // SAFETY: the name ends with a zero and lives until the call returns.
+        // SAFETY: the name ends with a zero byte and lives until the call returns.
         let status =
             unsafe { (self.gpu.driver.cuModuleGetFunction)(&mut kernel, module, text.as_ptr()) };
         self.gpu.check(name, status);
@@ -221,8 +221,8 @@ impl<'a> Bench<'a> {
 
     fn launch(&self, work: &Work) {
         let queue = |kernel, [x, y, z]: [u32; 3], [i, j, k]: [u32; 3], list: *mut *mut c_void| {
-            // SAFETY: the list points to the kernel's arguments, whose addresses lie in
-            // buffers of this context that are large enough.
+            // SAFETY: the list points to the kernel's arguments, whose addresses are inside
+            // sufficiently large buffers of this context.
             let status = unsafe {
                 (self.gpu.driver.cuLaunchKernel)(kernel, x, y, z, i, j, k, 0, 0, list, null_mut())
             };
@@ -251,10 +251,10 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// The source, compiled and loaded.
+/// Compiles and loads the source.
 fn load(gpu: &Gpu, source: &str) -> Handle {
     let (code, mut module) = (gpu.compile(source), 0);
-    // SAFETY: a context is current, and the code is a whole cubin, which says its size.
+    // SAFETY: a context is current, and the code is a complete cubin, which contains its size.
     let status = unsafe { (gpu.driver.cuModuleLoadData)(&mut module, code.as_ptr().cast()) };
     gpu.check("cuModuleLoadData", status);
     module

@@ -1,9 +1,8 @@
 //! An on-disk cache of compiled code.
 //!
-//! An entry is a file that is written under another name and then renamed, so that readers
-//! see all of it or nothing; it carries its length and a checksum, so that a damaged one
-//! counts as absent. A cache that cannot be read or written is no error: code is compiled
-//! again.
+//! An entry is a file that is written under a temporary name and then renamed, so that readers see
+//! either all of it or nothing. It contains its length and a checksum, so that a damaged entry counts
+//! as missing. An unreadable or unwritable cache is not an error: code is compiled again.
 
 use super::Compilation;
 use hal::environment;
@@ -23,24 +22,24 @@ mod tests;
 const DEFAULT_LIMIT: u64 = 256 << 20;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Changes with the form of entries and of keys.
+/// The version of the format of entries and keys.
 const VERSION: u32 = 2;
 const MAGIC: [u8; 8] = *b"pygpucc\n";
-/// Magic, version, length of the code, checksum.
+/// The bytes of the header: magic, version, length of the code, checksum.
 const HEADER: usize = 8 + 4 + 8 + 16;
 
-/// What compiled code is kept under: a hash of 128 bits (XXH3) of everything that it was made from.
+/// The key of compiled code: a 128-bit hash (XXH3) of all inputs of its compilation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CodeKey([u8; 16]);
 
 impl CodeKey {
-    /// The key of a compilation by the compiler of this identity.
+    /// Returns the key of a compilation by the compiler with this identity.
     pub fn new(compilation: &Compilation<'_>, identity: &str) -> CodeKey {
         let Compilation { text, name, target, options, names, headers } = *compilation;
         let mut hash = Xxh3Default::new();
         hash.update(&VERSION.to_le_bytes());
         hash.update(&[u8::from(headers)]);
-        // Lengths in front keep the end of one string from being the start of the next.
+        // Length prefixes keep the end of one string from being taken for the start of the next.
         let mut add = |strings: &[&str]| {
             hash.update(&(strings.len() as u64).to_le_bytes());
             for string in strings {
@@ -54,7 +53,8 @@ impl CodeKey {
         CodeKey(hash.digest128().to_le_bytes())
     }
 
-    /// The checksum of an entry: of the key too, so that a file under another's name is none.
+    /// Returns the checksum of an entry. It includes the key, so that an entry under another key's
+    /// name is invalid.
     fn checksum(&self, code: &[u8]) -> [u8; 16] {
         let mut hash = Xxh3Default::new();
         hash.update(&self.0);
@@ -62,7 +62,7 @@ impl CodeKey {
         hash.digest128().to_le_bytes()
     }
 
-    /// Folder and name of its file.
+    /// Returns the folder and the name of the entry's file.
     fn path(&self) -> (String, String) {
         let mut text = String::with_capacity(32);
         for byte in self.0 {
@@ -74,21 +74,21 @@ impl CodeKey {
     }
 }
 
-/// Files of compiled code in a folder of the user.
+/// A cache of compiled code as files in a folder of the user.
 #[derive(Debug)]
 pub struct CodeCache {
-    /// `None`: nothing is kept.
+    /// The folder; `None` for a disabled cache.
     folder: Option<PathBuf>,
     limit: u64,
-    /// Bytes that may be stored before the folder is looked through again.
+    /// The bytes that may be stored before the folder is scanned again.
     allowance: AtomicU64,
     warned: AtomicBool,
-    /// The same of entries that others could have written.
+    /// The same, for entries that other users could have written.
     warned_of_others: AtomicBool,
 }
 
 impl CodeCache {
-    /// A cache in `folder`, which is made when it is needed, of at most `limit` bytes.
+    /// Returns a cache in `folder`, which is created when it is needed, of at most `limit` bytes.
     pub fn new(folder: impl Into<PathBuf>, limit: u64) -> CodeCache {
         CodeCache {
             folder: Some(folder.into()),
@@ -99,18 +99,18 @@ impl CodeCache {
         }
     }
 
-    /// A cache that keeps nothing.
+    /// Returns a cache that stores nothing.
     pub fn disabled() -> CodeCache {
         CodeCache { folder: None, ..CodeCache::new("", 0) }
     }
 
-    /// The cache of the environment: in `PYGPU_CACHE_DIR` (an absolute path), else in `pygpu`
-    /// below `XDG_CACHE_HOME` or `~/.cache`; of at most `PYGPU_CACHE_SIZE` bytes (256 MiB; K,
-    /// M, G or T may follow); none with `PYGPU_CACHE=0`, `off`, `false` or `no`, and none
-    /// without a home.
+    /// Returns the cache that the environment configures. It is in `PYGPU_CACHE_DIR` (an absolute
+    /// path), else in `pygpu` in `XDG_CACHE_HOME` or `~/.cache`. Its size is at most
+    /// `PYGPU_CACHE_SIZE` bytes (default: 256 MiB; K, M, G or T may follow). It is disabled by
+    /// `PYGPU_CACHE=0`, `off`, `false` or `no`, and if there is no home directory.
     ///
     /// # Errors
-    /// `InvalidArgument` that names the variable and its value if one cannot be read.
+    /// `InvalidArgument` that names the variable and its value if a value cannot be parsed.
     pub fn from_environment() -> Result<CodeCache> {
         CodeCache::from_variables(environment::trusted)
     }
@@ -127,7 +127,7 @@ impl CodeCache {
             let detail = format!("{folder} is {chosen:?}; allowed are absolute paths");
             return Err(Error::invalid("open", detail));
         }
-        // The XDG base directory specification has relative paths ignored.
+        // The XDG base directory specification requires relative paths to be ignored.
         let absolute = |name| path(name).filter(|it| it.is_absolute());
         let chosen = chosen
             .or_else(|| absolute("XDG_CACHE_HOME").map(|it| it.join("pygpu")))
@@ -144,13 +144,14 @@ impl CodeCache {
         }
     }
 
-    /// The folder; `None` if nothing is kept.
+    /// Returns the folder; `None` for a disabled cache.
     pub fn folder(&self) -> Option<&Path> {
         self.folder.as_deref()
     }
 
-    /// A folder of this name for files that compilers read by their paths, which is made if it is not
-    /// there; `None` if nothing is kept, or if others could write it or put another one in its place.
+    /// Returns a folder with this name for files that compilers read by path, and creates it if
+    /// necessary. Returns `None` if the cache is disabled, or if other users could write to the
+    /// folder or replace it.
     pub fn folder_for(&self, name: &str) -> Option<PathBuf> {
         let folder = self.folder.as_ref().filter(|_| self.limit > 0)?.join(name);
         let made = create_folders(&folder).and_then(|()| fs::canonicalize(&folder));
@@ -158,7 +159,7 @@ impl CodeCache {
         trusted.inspect_err(|error| log::debug!("{} is not used: {error}", folder.display())).ok()
     }
 
-    /// The code kept under a key; `None` if there is none that is whole.
+    /// Returns the code stored under a key; `None` if there is no valid entry.
     pub fn load(&self, key: &CodeKey) -> Option<Vec<u8>> {
         let (shard, name) = key.path();
         let path = self.folder.as_ref()?.join(shard).join(name);
@@ -177,8 +178,8 @@ impl CodeCache {
         }
     }
 
-    /// Keeps code under a key, in place of what was there. Where that fails, nothing is kept,
-    /// and the first failure is logged as a warning.
+    /// Stores code under a key, and replaces an existing entry. On failure nothing is stored, and the
+    /// first failure is logged as a warning.
     pub fn store(&self, key: &CodeKey, code: &[u8]) {
         let Some(folder) = &self.folder else { return };
         let bytes = (HEADER + code.len()) as u64;
@@ -200,7 +201,8 @@ impl CodeCache {
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes));
         if spent.is_err() {
             let total = tidy(folder, self.limit);
-            // Other processes store too, so only part of what is left.
+            // Other processes also store entries, so this one may use only part of the remaining
+            // space.
             let allowance = self.limit.saturating_sub(total).min(self.limit / 16);
             self.allowance.store(allowance, Ordering::Relaxed);
         }
@@ -216,7 +218,8 @@ fn read(path: &Path, key: &CodeKey) -> io::Result<Vec<u8>> {
     let (magic, rest) = header.split_at(MAGIC.len());
     let (version, rest) = rest.split_at(4);
     let (length, checksum) = rest.split_at(8);
-    // The length is that of the file before it is believed: a wrong one allocates nothing.
+    // The length is compared with the file's size before it is used, so that a wrong length cannot
+    // cause a large allocation.
     let expected = metadata.len().saturating_sub(HEADER as u64);
     if magic != MAGIC || version != VERSION.to_le_bytes() || length != expected.to_le_bytes() {
         return Err(damaged());
@@ -231,20 +234,20 @@ fn read(path: &Path, key: &CodeKey) -> io::Result<Vec<u8>> {
     Ok(code)
 }
 
-/// Opens a file that nobody but the user can have written: the checksum of an entry keeps nobody
-/// from making one.
+/// Opens a file that no other user can have written. The checksum of an entry does not prevent other
+/// users from creating valid ones.
 #[cfg(unix)]
 fn open_own(path: &Path) -> io::Result<File> {
     use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
     let refused = |what: &str| Err(io::Error::new(ErrorKind::PermissionDenied, what));
-    // No link is followed, and nobody waits for the other end of a pipe.
+    // Links are not followed, and opening a pipe does not wait for its other end.
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
     let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
         Err(error) if error.raw_os_error() == Some(libc::ELOOP) => return refused("it is a link"),
         result => result?,
     };
     let metadata = file.metadata()?;
-    // SAFETY: the call has no preconditions.
+    // SAFETY: the call does not have preconditions.
     let user = unsafe { libc::geteuid() };
     if !metadata.is_file() {
         refused("it is no regular file")
@@ -262,17 +265,17 @@ fn open_own(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
-/// Fails for a folder that others could write, or could give its name to another one: then a path
-/// does not stay what was looked at.
+/// Fails if other users could write to a folder or replace it, because its path could then refer to
+/// something else after this check.
 #[cfg(unix)]
 fn nobody_else_writes(folder: &Path) -> io::Result<()> {
     use std::os::unix::fs::MetadataExt;
-    // SAFETY: the call has no preconditions.
+    // SAFETY: the call does not have preconditions.
     let user = unsafe { libc::geteuid() };
     for (above, path) in folder.ancestors().enumerate() {
         let metadata = fs::symlink_metadata(path)?;
         let owned = metadata.uid() == user || (above > 0 && metadata.uid() == 0);
-        // In a folder with the sticky bit, only a file's owner gives its name away.
+        // In a folder with the sticky bit, only the owner of a file can rename it.
         let sticky = above > 0 && metadata.mode() & 0o1000 != 0;
         if !metadata.is_dir() || !owned || (metadata.mode() & 0o022 != 0 && !sticky) {
             let what = format!("others can write {}", path.display());
@@ -287,7 +290,7 @@ fn nobody_else_writes(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Sets the time of last use, once a day: reading should not write each time.
+/// Updates the time of last use, at most once a day, so that most reads do not write.
 fn mark_used(file: &File, metadata: &Metadata) {
     if is_older_than_a_day(metadata)
         && let Err(error) = file.set_modified(SystemTime::now())
@@ -320,17 +323,17 @@ fn write(folder: &Path, key: &CodeKey, code: &[u8]) -> io::Result<()> {
         .and_then(|()| file.write_all(code))
         .and_then(|()| fs::rename(&temporary, shard.join(name)));
     if written.is_err() {
-        // What cannot be removed now is removed as stale later.
+        // If it cannot be removed now, it is removed as stale later.
         let _ = fs::remove_file(&temporary);
     }
     written
 }
 
-/// A new file in the folder. The name is unlike others' on this machine by process, time and
-/// count; if another machine has it, the next is tried.
+/// Creates a new file in the folder. Its name is unique on this machine by process, time and count;
+/// if another machine has created the same name, the next one is tried.
 ///
-/// Not the crate `tempfile`: with `rustix` below it, it takes 15 s to compile, twice in a build with
-/// code ahead of time, and names and modes are all that is needed of it.
+/// The crate `tempfile` is not used: with its dependency `rustix` it takes 15 s to compile, twice in
+/// a build with ahead-of-time code, and only names and modes would be used.
 fn create_temporary(folder: &Path) -> io::Result<(File, PathBuf)> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let mut options = OpenOptions::new();
@@ -356,8 +359,8 @@ fn create_folders(folder: &Path) -> io::Result<()> {
     builder.create(folder)
 }
 
-/// Removes what interrupted writers left, and the entries that were not used for longest
-/// until an eighth of the limit is free again, if there is too much. Gives the bytes left.
+/// Removes files left by interrupted writers. If the total exceeds the limit, also removes the least
+/// recently used entries until an eighth of the limit is free. Returns the remaining bytes.
 fn tidy(folder: &Path, limit: u64) -> u64 {
     let mut entries = Vec::new();
     for shard in list(folder).filter(|it| is_hexadecimal(&it.file_name(), 2)) {
@@ -370,7 +373,7 @@ fn tidy(folder: &Path, limit: u64) -> u64 {
                 let used = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
                 entries.push((used, metadata.len(), file.path()));
             } else if name.to_string_lossy().ends_with(".tmp") && is_older_than_a_day(&metadata) {
-                // Another process may have been faster.
+                // Another process may have removed it first.
                 let _ = fs::remove_file(file.path());
             }
         }
@@ -378,7 +381,7 @@ fn tidy(folder: &Path, limit: u64) -> u64 {
     let mut total = entries.iter().map(|entry| entry.1).sum();
     if total > limit {
         entries.sort();
-        // The newest is what was stored last.
+        // The newest entry was stored last, and is kept.
         entries.pop();
         for (_, bytes, path) in entries {
             if total <= limit - limit / 8 {

@@ -1,4 +1,4 @@
-//! A run-time compiler with the on-disk cache in front of it.
+//! A run-time compiler with an on-disk cache.
 
 use super::cache::{CodeCache, CodeKey};
 use super::{Compilation, Compiler};
@@ -6,11 +6,11 @@ use hal::error::Result;
 use hal::module::Compiled;
 use std::ffi::OsString;
 
-/// Compiles, unless the cache has the result of the same compilation. Text that includes
-/// other files is always compiled: those may have changed.
+/// Compiles, unless the cache has the result of the same compilation. Text that includes other files
+/// is always compiled, because those may have changed.
 ///
 /// # Errors
-/// Those of the compiler.
+/// The compiler's.
 pub fn compile_cached(
     compiler: &dyn Compiler,
     cache: &CodeCache,
@@ -19,11 +19,11 @@ pub fn compile_cached(
     compile_with(compiler, cache, compilation, |name| std::env::var_os(name))
 }
 
-/// Compiles, unless the cache has the result of the same compilation: for a compilation that reads no
-/// files, whatever its text looks like.
+/// Compiles, unless the cache has the result of the same compilation. For compilations that do not
+/// read files, even if their text appears to.
 ///
 /// # Errors
-/// Those of the compiler.
+/// The compiler's.
 pub fn compile_closed(
     compiler: &dyn Compiler,
     cache: &CodeCache,
@@ -50,7 +50,7 @@ fn compile_with(
 /// Returns true if a compilation may include files.
 pub fn may_read_files(compilation: &Compilation<'_>) -> bool {
     let includes = |text: &str| text.contains("include");
-    // A directive may be split over lines; options include files too (`-include`).
+    // A directive may be split over lines; options such as `-include` also include files.
     includes(compilation.text)
         || includes(&compilation.text.replace("\\\r\n", "").replace("\\\n", ""))
         || compilation.options.iter().any(|option| includes(option))
@@ -75,18 +75,19 @@ fn compile_kept(
     Ok(compiled)
 }
 
-/// What the environment tells a compiler, as a part of the key; empty for nothing.
+/// Returns the environment variables that affect a compiler, as part of the key; empty if none is
+/// set.
 pub(super) fn settings(
     compiler: &dyn Compiler,
     variable: impl Fn(&str) -> Option<OsString>,
 ) -> String {
     let value = |name| variable(name).filter(|value: &OsString| !value.is_empty());
     let set = compiler.variables().iter().filter_map(|name| Some((name, value(name)?)));
-    // Quoted, so that no value looks like two.
+    // Quoted, so that one value cannot be taken for two.
     set.map(|(name, value)| format!(", {name}={value:?}")).collect()
 }
 
-/// Number of strings; length and bytes of each; the code.
+/// Serialises a result: the number of strings, the length and bytes of each, then the code.
 fn pack(compiled: &Compiled) -> Vec<u8> {
     let strings = || std::iter::once(&compiled.log).chain(&compiled.lowered);
     let mut entry = (strings().count() as u64).to_le_bytes().to_vec();
@@ -121,7 +122,7 @@ mod tests {
     use super::*;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    /// Gives back the text in capitals, and counts.
+    /// A compiler that returns the text in capitals, and counts its calls.
     #[derive(Debug, Default)]
     struct Capitals(AtomicUsize);
 
@@ -196,7 +197,7 @@ mod tests {
         for (append, link) in settings {
             assert_eq!(runs(append, link), settings.len(), "{append:?} {link:?} is kept");
         }
-        // Options that include files are compiled each time.
+        // Compilations whose options include files are never cached.
         assert_eq!(runs("-include a.h", ""), settings.len() + 1);
         assert_eq!(runs("-include a.h", ""), settings.len() + 2);
         std::fs::remove_dir_all(folder).expect("the folder");

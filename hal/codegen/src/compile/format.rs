@@ -1,9 +1,10 @@
-//! What bytes handed in as code are: drivers are told where code begins and not where it ends,
-//! and read past the end of what they take for code.
+//! The form of bytes that are passed in as code. Drivers only get the start of the code, and read
+//! past its end if it is damaged.
 //!
-//! Checked is what says where something lies: counts, offsets and sizes of every form, down to
-//! the ELF files inside, whose tables, names and links are followed. What a section of an ELF
-//! file holds is the driver's own, and whether it is what the device runs, too.
+//! The checks cover everything that locates data: the counts, offsets and sizes of every form,
+//! including those of contained ELF files, whose tables, names and links are followed. The contents
+//! of an ELF file's sections are left to the driver, as is the check that the device can run the
+//! code.
 
 mod bundle;
 mod elf;
@@ -17,19 +18,19 @@ use hal::error::{Error, Result};
 pub enum Format {
     /// Machine code: a cubin or a code object.
     Elf,
-    /// Several code objects of one vendor's compiler in a row: a fat binary or a bundle.
+    /// Several code objects of one vendor's compiler: a fat binary or a bundle.
     FatBinary,
     /// PTX, which the driver compiles.
     Ptx,
 }
 
-/// Why bytes are not the form that they begin as.
+/// The reason why bytes do not have the form that their start indicates.
 type Checked = std::result::Result<(), String>;
 
-/// Finds out the form, and checks that all of it is there.
+/// Determines the form of the bytes, and checks that they are complete.
 ///
 /// # Errors
-/// `InvalidArgument` that says what the bytes are not.
+/// `InvalidArgument` that says which form the bytes lack.
 pub fn examine(bytes: &[u8]) -> Result<Format> {
     let (form, checked) = if bytes.starts_with(elf::MAGIC) {
         (Format::Elf, elf::check(bytes))
@@ -49,11 +50,11 @@ pub fn examine(bytes: &[u8]) -> Result<Format> {
     })
 }
 
-/// Returns the code in an image that suits a device best: an ELF file itself, or the entry of a plain
-/// bundle of clang. The image may be any bytes.
+/// Returns the code in an image that suits a device best: an ELF file itself, or the entry of an
+/// uncompressed clang bundle. The image may be any bytes.
 ///
-/// `None` for everything else: bytes that are neither or are damaged, code for other devices, a
-/// compressed bundle, and a bundle where `device` is no [`Target`](super::Target).
+/// Returns `None` for everything else: other or damaged bytes, code for other devices, a compressed
+/// bundle, and a bundle if `device` is not a valid [`Target`](super::Target).
 pub fn code_for<'a>(image: &'a [u8], device: &str) -> Option<&'a [u8]> {
     match image {
         _ if image.starts_with(elf::MAGIC) => Some(image),
@@ -62,11 +63,11 @@ pub fn code_for<'a>(image: &'a [u8], device: &str) -> Option<&'a [u8]> {
     }
 }
 
-/// Returns the content of the first note of type `kind` that `owner` wrote into an ELF file for a
-/// machine, by the file's program headers. The file may be any bytes.
+/// Returns the content of the first note of type `kind` from `owner` in an ELF file for a machine,
+/// found through the file's program headers. The file may be any bytes.
 ///
-/// `None` without such a note, for a file of 32 bits, of big-endian numbers or for another machine,
-/// and for damaged bytes.
+/// Returns `None` if no such note exists, for a 32-bit or big-endian file, for another machine, and
+/// for damaged bytes.
 pub fn note<'a>(file: &'a [u8], machine: u16, owner: &str, kind: u32) -> Option<&'a [u8]> {
     elf::note(file, machine.into(), owner.as_bytes(), kind.into())
 }
@@ -77,13 +78,13 @@ fn is_ptx(bytes: &[u8]) -> bool {
     is_text && text.windows(8).any(|window| window == b".version")
 }
 
-/// So many bytes from an offset on; `None` where that is not inside.
+/// Returns `size` bytes from an offset; `None` if they are not inside `bytes`.
 fn part(bytes: &[u8], offset: u64, size: u64) -> Option<&[u8]> {
     let end = usize::try_from(offset.checked_add(size)?).ok()?;
     bytes.get(usize::try_from(offset).ok()?..end)
 }
 
-/// A little-endian number of 1 to 8 bytes.
+/// Reads a little-endian number of 1 to 8 bytes.
 fn number(bytes: &[u8], offset: u64, size: u64) -> Option<u64> {
     Some(part(bytes, offset, size)?.iter().rev().fold(0, |all, &byte| all << 8 | u64::from(byte)))
 }

@@ -1,5 +1,5 @@
-//! Compiling with NVRTC or hipRTC: the same functions but for the start of their names, as
-//! `nvrtc.h` and `hip/hiprtc.h` declare them.
+//! Compiling with NVRTC or hipRTC: the same functions with different prefixes, as declared in `nvrtc.h` and
+//! `hip/hiprtc.h`.
 
 use super::Compilation;
 use hal::error::{Error, ErrorKind, Result};
@@ -22,7 +22,7 @@ pub type Create<P> = unsafe extern "C" fn(
     *const *const c_char,
 ) -> c_int;
 
-/// `nvrtcDestroyProgram`, and others that take a pointer.
+/// `nvrtcDestroyProgram`, and other functions that take a pointer.
 pub type Call<P> = unsafe extern "C" fn(*mut P) -> c_int;
 
 /// `nvrtcCompileProgram`: program, number of options, options.
@@ -34,10 +34,10 @@ pub type AddName<P> = unsafe extern "C" fn(*mut P, *const c_char) -> c_int;
 /// `nvrtcGetLoweredName`: program, expression, result, which the program owns.
 pub type GetName<P> = unsafe extern "C" fn(*mut P, *const c_char, *mut *const c_char) -> c_int;
 
-/// `nvrtcGetCUBINSize` and the like: program, bytes.
+/// `nvrtcGetCUBINSize` and similar: program, bytes.
 pub type GetSize<P> = unsafe extern "C" fn(*mut P, *mut usize) -> c_int;
 
-/// `nvrtcGetCUBIN` and the like: program, buffer of that size.
+/// `nvrtcGetCUBIN` and similar: program, buffer of that size.
 pub type GetOutput<P> = unsafe extern "C" fn(*mut P, *mut c_char) -> c_int;
 
 /// `nvrtcGetErrorString`: returns the text of a status.
@@ -45,10 +45,9 @@ pub type ErrorString = unsafe extern "C" fn(c_int) -> *const c_char;
 
 /// Checks the types of this module against the declarations of a vendor's compiler.
 ///
-/// The head has the vendor's marker type of [`hal::abi`], the type of a
-/// program, and the calling convention of the declarations: `"C"`, or `"Rust"` where the
-/// bindings load a function when it is first called. `sizes` has the functions that return a size, `outputs` those
-/// that write so many bytes.
+/// The first line has the vendor's marker type of [`hal::abi`], the type of a program, and the calling convention
+/// of the declarations: `"C"`, or `"Rust"` if the bindings load a function when it is first called. `sizes` has
+/// the functions that return a size, `outputs` the functions that write that many bytes.
 #[macro_export]
 macro_rules! check_program_calls {
     (
@@ -58,7 +57,7 @@ macro_rules! check_program_calls {
         error_string: $error_string:path,
         sizes: [$($size:path),*], outputs: [$($output:path),*],
     ) => {
-        // Does not compile if a function has another type than its declaration.
+        // Compiles only if each function has the declared type.
         const _: () = {
             use $crate::compile::program as ours;
             use $crate::abi::check_function as check;
@@ -80,7 +79,7 @@ macro_rules! check_program_calls {
     };
 }
 
-/// Something that a program has after it was compiled: a log, code.
+/// An output of a compiled program: a log, or code.
 #[derive(Debug)]
 struct Output<P> {
     name: &'static str,
@@ -105,11 +104,11 @@ pub struct ProgramCalls<P> {
 }
 
 impl<P> ProgramCalls<P> {
-    /// Finds the functions by the start of their names (`nvrtc`, `hiprtc`) and the names of
-    /// the forms of code (`CUBIN`, `PTX`; `Code`), the best first. The last form is required.
+    /// Looks up the functions by their prefix (`nvrtc`, `hiprtc`) and the names of the forms of code (`CUBIN`,
+    /// `PTX`; `Code`), the best first. The last form is required.
     ///
     /// # Errors
-    /// One that names all functions that are missing.
+    /// An error that names all missing functions.
     ///
     /// # Safety
     /// The library has these functions with the types of this module.
@@ -179,13 +178,13 @@ impl<P> ProgramCalls<P> {
         Ok((major, minor))
     }
 
-    /// Returns true if the compiler has this form of code.
+    /// Returns true if the compiler supports this form of code.
     pub fn has_output(&self, name: &str) -> bool {
         self.outputs.iter().any(|output| output.name == name)
     }
 
-    /// Compiles a text with these options alone, and returns the first form of code that the
-    /// program then has.
+    /// Compiles a text with exactly these options, and returns the first form of code that the compiled program
+    /// has.
     ///
     /// # Errors
     /// `InvalidArgument` for a string with a zero byte; `CompileFailed` with the log.
@@ -202,12 +201,12 @@ impl<P> ProgramCalls<P> {
         })?;
         let program = Program::new(self, &text, &name)?;
         for name in &names {
-            // SAFETY: the program is live, and the string ends with a zero.
+            // SAFETY: the program is live, and the string ends with a zero byte.
             let status = unsafe { (self.add_name)(program.handle, name.as_ptr()) };
             self.check("AddNameExpression", status)?;
         }
         let pointers: Vec<*const c_char> = options.iter().map(|it| it.as_ptr()).collect();
-        // SAFETY: the program is live, and there are `count` strings that end with zeros.
+        // SAFETY: the program is live, and there are `count` strings that end with zero bytes.
         let status = unsafe { (self.compile)(program.handle, count, pointers.as_ptr()) };
         let log = program.log();
         if status != Status::SUCCESS {
@@ -217,7 +216,7 @@ impl<P> ProgramCalls<P> {
         let lowered = names.iter().map(|it| program.lowered_name(it)).collect::<Result<_>>()?;
         for output in &self.outputs {
             let code = program.output(output)?;
-            // No text is its closing zero alone.
+            // Empty text consists of its terminating zero byte only.
             if code.len() > 1 {
                 return Ok(Compiled { code, log, lowered });
             }
@@ -227,7 +226,7 @@ impl<P> ProgramCalls<P> {
         Err(Error::unsupported("compile", detail))
     }
 
-    /// What the compiler calls a status.
+    /// Returns the compiler's text for a status.
     fn describe(&self, status: c_int) -> String {
         let unknown = || format!("status {status}");
         let Some(error_string) = self.error_string else { return unknown() };
@@ -262,13 +261,13 @@ impl<'a, P> Program<'a, P> {
     fn new(calls: &'a ProgramCalls<P>, text: &CStr, name: &CStr) -> Result<Self> {
         let mut handle = null_mut();
         let (text, name) = (text.as_ptr(), name.as_ptr());
-        // SAFETY: the result's pointer is valid, the strings end with zeros, no headers.
+        // SAFETY: the result's pointer is valid, the strings end with zero bytes, and there are no headers.
         let status = unsafe { (calls.create)(&mut handle, text, name, 0, null(), null()) };
         calls.check("CreateProgram", status)?;
         Ok(Program { calls, handle })
     }
 
-    /// The log without its closing zero and white space; empty if there is none.
+    /// Returns the log without its terminating zero byte and white space; empty if there is none.
     fn log(&self) -> String {
         let log = self.output(&self.calls.log).unwrap_or_default();
         String::from_utf8_lossy(&log)
@@ -293,7 +292,7 @@ impl<'a, P> Program<'a, P> {
         })?;
         bytes.resize(size, 0);
         if size > 0 {
-            // SAFETY: the program is live, and the buffer has the size that it asked for.
+            // SAFETY: the program is live, and the buffer has the requested size.
             let status = unsafe { (output.get)(self.handle, bytes.as_mut_ptr().cast()) };
             self.calls.check(&format!("Get{}", output.name), status)?;
         }
@@ -302,7 +301,7 @@ impl<'a, P> Program<'a, P> {
 
     fn lowered_name(&self, expression: &CStr) -> Result<String> {
         let mut name = null();
-        // SAFETY: the program is live, the string ends with a zero, the pointer is valid.
+        // SAFETY: the program is live, the string ends with a zero byte, and the pointer is valid.
         let status =
             unsafe { (self.calls.lowered_name)(self.handle, expression.as_ptr(), &mut name) };
         self.calls.check("GetLoweredName", status)?;

@@ -1,10 +1,10 @@
-//! What code is compiled for, and which devices run it.
+//! Targets of compilation, and which devices can run code for them.
 
 use hal::error::{Error, Result};
 use std::fmt;
 use std::str::FromStr;
 
-/// What code is compiled for, or what a device is: `sm_90`, `gfx90a:xnack-`.
+/// A target of compilation, or the architecture of a device: `sm_90`, `gfx90a:xnack-`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Target {
@@ -12,30 +12,30 @@ pub enum Target {
     Cuda {
         /// The compute capability.
         major: u32,
-        /// The number behind the point.
+        /// The minor number of the compute capability.
         minor: u32,
-        /// The letter of code that uses what one architecture (`a`) or family (`f`) alone has.
+        /// The suffix of code that uses features of a single architecture (`a`) or family (`f`).
         suffix: Option<char>,
     },
     /// An AMD GPU.
     Hip {
-        /// Its name to compilers: `gfx90a`.
+        /// The compilers' name of the processor: `gfx90a`.
         processor: String,
-        /// Features that are on or off, in alphabetical order; code runs with either setting
-        /// of one that is not named.
+        /// Features that are on or off, in alphabetical order. For a feature that is not listed,
+        /// code runs with either setting.
         features: Vec<(String, bool)>,
     },
 }
 
-/// What is read as a target.
+/// The accepted forms of a target, for messages.
 pub const TARGETS: &str =
     "sm_ and a compute capability (sm_90), gfx and a processor with its features (gfx90a:xnack-)";
 
-/// Features of AMD's processors that code depends on.
+/// Features of AMD's processors on which code depends.
 const FEATURES: [&str; 2] = ["sramecc", "xnack"];
 
-/// NVIDIA's integrated GPUs, whose code no other runs and which run no other's: "binary
-/// compatibility is not supported between desktop and Tegra" (CUDA C++ Programming Guide).
+/// NVIDIA's integrated GPUs. Their code does not run on other GPUs, nor other GPUs' code on them:
+/// "binary compatibility is not supported between desktop and Tegra" (CUDA C++ Programming Guide).
 const TEGRA: [(u32, u32); 6] = [(5, 3), (6, 2), (7, 2), (8, 7), (10, 1), (11, 0)];
 
 impl FromStr for Target {
@@ -69,7 +69,8 @@ fn cuda(capability: &str) -> Option<Target> {
 fn hip(text: &str) -> Option<Target> {
     let mut parts = text.split(':');
     let processor = parts.next()?;
-    // Generation in decimal, then minor version and stepping of one hexadecimal digit each.
+    // The generation in decimal, then the minor version and the stepping, one hexadecimal digit
+    // each.
     let (generation, stepping) = processor.split_at_checked(processor.len().checked_sub(2)?)?;
     let generation = generation.strip_prefix("gfx")?;
     let hexadecimal = |it: u8| matches!(it, b'0'..=b'9' | b'a'..=b'f');
@@ -97,7 +98,7 @@ fn hip(text: &str) -> Option<Target> {
 }
 
 impl fmt::Display for Target {
-    /// As compilers read it.
+    /// Writes the target in the form that compilers accept.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Target::Cuda { major, minor, suffix: None } => write!(f, "sm_{major}{minor}"),
@@ -115,10 +116,11 @@ impl fmt::Display for Target {
 }
 
 impl Target {
-    /// The targets in a list with commas, semicolons or blanks between, each once.
+    /// Parses a list of targets separated by commas, semicolons or white space, and removes
+    /// duplicates.
     ///
     /// # Errors
-    /// `InvalidArgument` that names the one that is not read, and what is.
+    /// `InvalidArgument` that names the invalid target and the accepted forms.
     pub fn parse_list(list: &str) -> Result<Vec<Target>> {
         let mut targets = Vec::new();
         let separates = |it: char| it == ',' || it == ';' || it.is_whitespace();
@@ -131,12 +133,12 @@ impl Target {
         Ok(targets)
     }
 
-    /// How well code for this target suits a device, the more the better; `None` if the
-    /// device does not run it.
+    /// Returns how well code for this target suits a device, where larger is better; `None` if the
+    /// device cannot run it.
     ///
-    /// NVIDIA's devices run code for the same major and no newer minor version. AMD's run
-    /// code for their processor whose features are all set as theirs ("Target ID" in LLVM's
-    /// User Guide for AMDGPU Backend).
+    /// NVIDIA's devices run code for the same major version and the same or an older minor version.
+    /// AMD's devices run code for their processor if each feature that is set in the code has the
+    /// device's setting ("Target ID" in LLVM's User Guide for AMDGPU Backend).
     pub fn fit(&self, device: &Target) -> Option<u32> {
         match (self, device) {
             (
@@ -241,7 +243,7 @@ mod tests {
         for (code, device) in [("sm_86", "sm_80"), ("sm_80", "sm_90"), ("sm_90", "sm_100")] {
             assert_eq!(fit(code, device), None, "{code} on {device}");
         }
-        // Code of one architecture alone, and integrated GPUs.
+        // Code for a single architecture, and integrated GPUs.
         assert!(fit("sm_90", "sm_90") < fit("sm_90a", "sm_90"));
         for (code, device) in [("sm_80", "sm_87"), ("sm_87", "sm_89"), ("sm_100a", "sm_103")] {
             assert_eq!(fit(code, device), None, "{code} on {device}");
@@ -258,7 +260,7 @@ mod tests {
         for code in ["gfx90a:xnack+", "gfx90a:sramecc-:xnack-", "gfx908", "gfx90c", "sm_90"] {
             assert_eq!(fit(code, device), None, "{code}");
         }
-        // A device that does not say how a feature is set runs what leaves it open.
+        // A device with an unspecified setting only runs code that also leaves it unspecified.
         assert!(fit("gfx90a", "gfx90a").is_some());
         assert_eq!(fit("gfx90a:xnack-", "gfx90a"), None);
         assert!(fit("gfx1030", "gfx1030").is_some());

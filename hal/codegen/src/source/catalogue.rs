@@ -1,8 +1,8 @@
-//! The builtin operations that are worth compiling ahead of time: every function that many
-//! programs call on every dtype that has it where arrays lie in one run of memory, and for what
-//! programs do most also slices, broadcast rows, transposed operands and very long arrays.
+//! The builtin operations that are compiled ahead of time: every common function on every dtype
+//! that supports it, for contiguous arrays. The most frequent operations are also compiled for
+//! slices, broadcast rows, transposed operands and very long arrays.
 //!
-//! What is not here is compiled at run time, so this list decides about time and size only.
+//! Everything else is compiled at run time, so this list only affects time and size.
 
 mod elementwise;
 mod reduce;
@@ -23,9 +23,9 @@ use std::collections::HashSet;
 /// Operations that are compiled as one unit, because programs use them together.
 #[derive(Clone, Debug)]
 pub struct Group {
-    /// A name that no other group has, of letters, digits and underscores.
+    /// A unique name of letters, digits and underscores.
     pub name: String,
-    /// A plan of an operation for each specification; no other group has one of these.
+    /// A plan of an operation for each specification; each specification occurs in one group only.
     pub plans: Vec<Plan>,
 }
 
@@ -36,7 +36,7 @@ impl Group {
     }
 }
 
-/// Returns everything that is worth compiling ahead of time, in an order that does not change.
+/// Returns all groups that are worth compiling ahead of time, in a fixed order.
 pub fn catalogue() -> Vec<Group> {
     let mut catalogue = Catalogue::default();
     for family in DTYPE_FAMILIES {
@@ -82,7 +82,7 @@ struct Catalogue {
 }
 
 impl Catalogue {
-    /// Adds a group of what is new among the operations that are defined.
+    /// Adds a group of the new plans among the operations that are defined.
     fn add(&mut self, name: String, operations: impl IntoIterator<Item = Description>) {
         let checked = operations.into_iter().filter_map(|it| Operation::new(it).ok());
         let plans = checked.filter_map(|operation| Plan::new(&operation).ok());
@@ -109,7 +109,7 @@ fn sequence(dtype: DType) -> Description {
     Description::Sequence(Sequence { length: 4096, start, step, output })
 }
 
-// The dtypes of the catalogue: what shares code, and what programs use most.
+// The dtypes of the catalogue: those that share code, and those that programs use most.
 
 /// Dtypes whose functions share code.
 struct DTypeFamily {
@@ -141,10 +141,10 @@ fn is_rare(dtype: DType) -> bool {
     frequency(dtype) == Frequency::Seldom
 }
 
-/// What moves the elements of every dtype.
+/// The words that move the elements of every dtype.
 const WORDS: [DType; 6] = [UInt8, UInt16, UInt32, UInt64, Complex64, Complex128];
 
-/// What indices are made of.
+/// The dtypes of indices.
 const INDICES: [DType; 2] = [Int32, Int64];
 
 // Gathers and scatters of the catalogue.
@@ -168,27 +168,27 @@ fn gathers_and_scatters(word: DType) -> Vec<Description> {
     operations
 }
 
-// Operands as they typically lie in memory.
+// Typical memory layouts of operands.
 
-/// How the arrays of an operation lie in memory.
+/// The memory layout of an operation's arrays.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ArrayLayout {
-    /// One run of memory in each.
+    /// Each array is contiguous.
     Contiguous,
-    /// The same, longer than 32-bit indices reach.
+    /// Contiguous, and longer than 32-bit indices can address.
     LongContiguous,
     /// Every other element of a vector.
     Strided,
-    /// Part of a matrix: its rows apart but whole packs of 16 bytes.
+    /// Part of a matrix: its rows have gaps, but consist of whole, aligned packs of 16 bytes.
     AlignedRows,
-    /// Part of a matrix: its rows apart and anywhere.
+    /// Part of a matrix: its rows have gaps and any alignment.
     UnalignedRows,
-    /// Whole matrices, the input of this number transposed.
+    /// Whole matrices, where the input with this number is transposed.
     Transposed(usize),
 }
 
 impl ArrayLayout {
-    /// Returns the shape, and the operand of a number (0 is the output).
+    /// Returns the shape, and the operand with a number (0 is the output).
     fn operand(self, dtype: DType, number: usize) -> (&'static [usize], Operand) {
         let (shape, elements): (&[usize], [isize; 2]) = match self {
             ArrayLayout::Contiguous => (&[4096], [1, 0]),
@@ -203,20 +203,20 @@ impl ArrayLayout {
     }
 }
 
-/// Returns an operand at an address like those of allocations, its strides counted in elements.
+/// Returns an operand with a typical address of an allocation, and strides counted in elements.
 fn operand(dtype: DType, elements: &[isize]) -> Operand {
     let strides = elements.iter().map(|stride| stride * dtype.size() as isize).collect();
     Operand { address: 1 << 20, dtype, strides }
 }
 
-/// Returns a number of a type; which one does not matter.
+/// Returns a number of a type; its value does not matter.
 fn number(dtype: DType) -> Scalar {
     let zero = Scalar::new(false);
-    // Only records have no numbers, and there are none here.
+    // Only records cannot be cast, and they do not occur here.
     zero.cast(dtype).unwrap_or(zero)
 }
 
-/// Returns the elements of a vector, or the rows of a matrix, that indices name.
+/// Returns the elements of a vector, or the rows of a matrix, at indices.
 fn indexed(dtype: DType, indices: DType, axes: usize) -> Indexed {
     let (base, index_strides): (&[isize], &[isize]) =
         if axes == 1 { (&[0], &[1]) } else { (&[0, 1], &[1, 0]) };

@@ -1,4 +1,4 @@
-//! How the generated source names dtypes and the functions on them.
+//! The names of dtypes and their functions in the generated source.
 
 use super::prelude::Prelude;
 use hal::dtype::{DType, Kind};
@@ -11,8 +11,8 @@ macro_rules! names {
         $variant:ident $name:literal $kind:ident $rust:ty [$zero:expr, $one:expr]
             c($value:literal, $stored:literal, $functions:literal) $working:ident $use:ident;
     )*) => {
-        /// The names of a dtype: in registers, in memory, and of the struct of its functions. Records become words
-        /// before any source is written.
+        /// Returns the names of a dtype in registers, in memory, and of the struct with its functions. Records
+        /// have been converted to words before any source is generated.
         const fn names(dtype: DType) -> [&'static str; 3] {
             match dtype {
                 $(DType::$variant => [$value, $stored, $functions],)*
@@ -20,7 +20,7 @@ macro_rules! names {
             }
         }
 
-        /// How often programs calculate with a dtype, which decides about the code that is compiled ahead of time.
+        /// Returns how often programs calculate with a dtype. This decides which code is compiled ahead of time.
         pub(super) const fn frequency(dtype: DType) -> Frequency {
             match dtype {
                 $(DType::$variant => Frequency::$use,)*
@@ -31,33 +31,33 @@ macro_rules! names {
 }
 hal::dtypes!(names);
 
-/// How often programs calculate with a dtype.
+/// The frequency of calculations with a dtype.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Frequency {
-    /// Most arrays are of it.
+    /// Most arrays have this dtype.
     Often,
     /// Less often.
     Sometimes,
-    /// It is mostly stored, and converted to be calculated with.
+    /// The dtype is mostly stored, and converted for calculations.
     Seldom,
 }
 
-/// The type of a value in registers.
+/// Returns the type of a value in registers.
 pub(super) const fn value(dtype: DType) -> &'static str {
     names(dtype)[0]
 }
 
-/// The type of a value in memory and in the arguments of a kernel.
+/// Returns the type of a value in memory and in the arguments of a kernel.
 pub(super) const fn stored(dtype: DType) -> &'static str {
     names(dtype)[1]
 }
 
-/// The struct whose members are the functions on a type.
+/// Returns the struct whose members are the functions on a type.
 pub(super) const fn functions(dtype: DType) -> &'static str {
     names(dtype)[2]
 }
 
-/// The parts of the prelude that [`functions`] of a type need.
+/// Returns the parts of the prelude that [`functions`] of a type need.
 pub(super) const fn prelude(dtype: DType) -> Prelude {
     match dtype.kind() {
         Kind::Bool => Prelude::BOOL,
@@ -68,17 +68,17 @@ pub(super) const fn prelude(dtype: DType) -> Prelude {
     }
 }
 
-/// The type of indices and of offsets in bytes.
+/// Returns the types of indices and of offsets in bytes.
 pub(super) const fn index(wide: bool) -> (&'static str, &'static str) {
     if wide { ("u64", "i64") } else { ("u32", "i32") }
 }
 
-/// The type of a partial result of a reduction.
+/// Returns the type of a partial result of a reduction.
 pub(super) const fn accumulator(reduction: Reduction, compute: DType) -> DType {
     reduction.result(compute).working()
 }
 
-/// What a reduction starts with.
+/// Returns the start value of a reduction.
 pub(super) fn identity(reduction: Reduction, compute: DType) -> String {
     let accumulator = accumulator(reduction, compute);
     let (value, functions) = (value(accumulator), functions(accumulator));
@@ -90,7 +90,7 @@ pub(super) fn identity(reduction: Reduction, compute: DType) -> String {
     }
 }
 
-/// The `struct` that a reduction's generic code takes: identity and combination.
+/// Returns the `struct` for a reduction's generic code: identity and combination.
 pub(super) fn operator(name: &str, reduction: Reduction, compute: DType) -> String {
     let accumulator = accumulator(reduction, compute);
     let (value, functions) = (value(accumulator), functions(accumulator));
@@ -106,7 +106,7 @@ pub(super) fn operator(name: &str, reduction: Reduction, compute: DType) -> Stri
     )
 }
 
-/// The name of a function in the prelude and in the names of kernels.
+/// Returns the name of a function in the prelude and in the names of kernels.
 pub(super) fn function(function: Function) -> Cow<'static, str> {
     Cow::Borrowed(match function {
         Function::Unary(unary) => unary.properties().name,

@@ -15,17 +15,16 @@ use hal::scalar::Scalar;
 use smallvec::SmallVec;
 use tiles::Tiles;
 
-/// How the kernel accesses memory.
+/// The way in which the kernel accesses memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum AccessPattern {
-    /// One run of memory in each array; packs of up to 16 bytes where addresses allow it.
+    /// Each array is contiguous, accessed in packs of up to 16 bytes if its address allows it.
     Contiguous,
-    /// Any strides, in a space of a class of axes.
+    /// Any strides, in a space with a class of axes.
     Strided(u8),
-    /// The same, where each array has whole packs, or one element, along the last axis.
+    /// The same, where each array has whole packs, or a single element, along the last axis.
     Packed(u8),
-    /// Any strides, where the arrays of the mask are read along another axis through tiles in
-    /// shared memory.
+    /// Any strides, where the arrays of the mask are read along another axis through tiles in shared memory.
     Tiled(u8, Tiles),
 }
 
@@ -41,17 +40,17 @@ pub(super) struct Key {
 }
 
 impl Key {
-    /// The size of the widest array's elements.
+    /// Returns the element size of the widest array.
     fn widest(&self) -> usize {
         self.arrays().fold(self.output.size(), |widest, (_, dtype)| widest.max(dtype.size()))
     }
 
-    /// Elements of one access: the widest array moves 16 bytes.
+    /// Returns the number of elements per access: the widest array moves 16 bytes.
     fn pack(&self) -> u64 {
         (16 / self.widest().max(1)).max(1) as u64
     }
 
-    /// Packs of a thread: two where little is read for still less to be stored.
+    /// Returns the number of packs per thread: two if few bytes are read and even fewer stored.
     fn packs(&self) -> u64 {
         let bytes =
             self.output.size() + self.arrays().map(|(_, dtype)| dtype.size()).sum::<usize>();
@@ -59,13 +58,13 @@ impl Key {
         if few && !self.is_long() { 2 } else { 1 }
     }
 
-    /// Elements that a thread reads one by one before it uses them, so that the reads wait
-    /// for memory together. Long code, whose speed does not depend on memory, is not repeated.
+    /// Returns the number of elements that a thread reads before it uses the first, so that the reads overlap. Long
+    /// code, whose speed does not depend on memory, is not repeated.
     fn batch(&self) -> u64 {
         if self.is_long() { 1 } else { self.pack().clamp(2, 4) }
     }
 
-    /// The inputs that are there, with their positions.
+    /// Returns the inputs with their positions.
     fn inputs(&self) -> impl Iterator<Item = (usize, InputType)> + '_ {
         self.inputs.iter().flatten().copied().enumerate()
     }
@@ -75,12 +74,12 @@ impl Key {
         1 + self.arrays().count()
     }
 
-    /// The position among the space's operands of each input that is an array.
+    /// Returns the position, among the space's operands, of an input that is an array.
     fn operand(&self, position: usize) -> usize {
         1 + self.arrays().filter(|&(other, _)| other < position).count()
     }
 
-    /// The inputs that are arrays, with their positions.
+    /// Returns the inputs that are arrays, with their positions.
     fn arrays(&self) -> impl Iterator<Item = (usize, DType)> + '_ {
         self.inputs().filter_map(|(position, input)| match input {
             Input::Array(dtype) => Some((position, dtype)),
@@ -88,7 +87,7 @@ impl Key {
         })
     }
 
-    /// True for functions that take many instructions.
+    /// Returns true for functions that take many instructions.
     fn is_long(&self) -> bool {
         match self.function {
             Function::Unary(unary) => unary.properties().cost.is_long(self.compute),
@@ -113,7 +112,8 @@ impl<'a> View<'a> {
     }
 }
 
-/// Adds the launches of an operation and returns the key of their kernel. Elements that only move do so as words.
+/// Adds the launches of an operation and returns the key of their kernel. Elements that are only moved are moved as
+/// words.
 pub(super) fn plan(operation: &Elementwise, launches: &mut Launches) -> Result<Key> {
     let Elementwise { function, compute, shape, inputs, output } = operation;
     match (output.dtype, &inputs[0]) {
@@ -145,7 +145,7 @@ pub(super) fn plan(operation: &Elementwise, launches: &mut Launches) -> Result<K
             assemble(launches, operation, Some(word), &pieces)
         }
         (dtype, input) => {
-            // Through another type a copy between equal types may lose something.
+            // Through another computing type, a copy between equal types may lose precision.
             let is_move = *function == Function::Unary(UnaryFunction::Copy)
                 && input.dtype() == dtype
                 && *compute == dtype;
@@ -154,8 +154,8 @@ pub(super) fn plan(operation: &Elementwise, launches: &mut Launches) -> Result<K
     }
 }
 
-/// Adds the launches of an operation, in which `word` replaces the types of a copy. `pieces` are values that replace
-/// a scalar one after the other, each behind the one before in the output.
+/// Adds the launches of an operation. In a copy, `word` replaces the types. `pieces` are values that replace a
+/// scalar one after the other, at consecutive positions in the output.
 fn assemble(
     launches: &mut Launches,
     operation: &Elementwise,
@@ -186,7 +186,7 @@ fn assemble(
     };
     let run = |view: &View<'_>| view.strides == [view.dtype.size() as isize];
     if let ([count], true) = (&shape[..], views.iter().all(run)) {
-        // The common case, without a space.
+        // The common case, which does not need a space.
         let widest = key.widest() as u64;
         key.wide = (*count as u64).saturating_mul(widest) >= 1 << 31;
         launch(launches, key, *count as u64, None, &views, arguments, pieces);
@@ -204,7 +204,7 @@ fn assemble(
     Ok(key)
 }
 
-/// Adds a launch, or one for each of the pieces.
+/// Adds a launch, or one for each piece.
 fn launch(
     launches: &mut Launches,
     key: Key,
@@ -275,8 +275,7 @@ fn access_of(key: &mut Key, space: &mut IterationSpace, views: &[View<'_>]) -> A
     }
 }
 
-/// Counts the last axis in packs, if every array has whole and aligned ones along it, or one
-/// element for all.
+/// Counts the last axis in packs, if every array has either whole, aligned packs or a single element along it.
 fn pack_rows(pack: usize, space: &mut IterationSpace, views: &[View<'_>]) -> bool {
     let Some(last) = space.shape.len().checked_sub(1) else {
         return false;
@@ -303,7 +302,7 @@ fn pack_rows(pack: usize, space: &mut IterationSpace, views: &[View<'_>]) -> boo
 // The expression that an element-wise kernel evaluates for each element.
 
 impl Key {
-    /// Returns the definition of the function from the inputs' elements to the output's.
+    /// Returns the definition of the function that computes the output's element from the inputs' elements.
     fn value(&self, name: &str) -> String {
         let mut parameters = Vec::new();
         let mut arguments = Vec::new();

@@ -11,7 +11,8 @@ use hal::operation::{Gather, Indexed, Input, Operand, Scatter, Shape};
 use hal::scalar::Scalar;
 use smallvec::SmallVec;
 
-/// Elements whose index, and then value, a thread reads before it stores the first.
+/// The number of elements whose indices, and then values, a thread reads before it stores the
+/// first.
 const BATCH: u64 = 4;
 
 /// Everything that changes the code of a gather.
@@ -38,7 +39,7 @@ pub(super) struct ScatterKey {
 struct PreparedGather {
     key: GatherKey,
     space: IterationSpace,
-    /// Of the output, the elements, the indices.
+    /// The addresses of the output, the elements and the indices.
     addresses: [u64; 3],
     axis: (i64, i64),
 }
@@ -47,21 +48,21 @@ struct PreparedGather {
 struct PreparedScatter {
     key: ScatterKey,
     space: IterationSpace,
-    /// Of the target, the indices and the input, if that is an array.
+    /// The addresses of the target, the indices and the input, if that is an array.
     addresses: SmallVec<[u64; 3]>,
     axis: (i64, i64),
-    /// The value, or the words of one record.
+    /// The value to store, or the words of one record.
     values: SmallVec<[Scalar; 1]>,
 }
 
-/// Indices for records: the same one for every word.
+/// Returns the indices for records, with the same index for every word.
 fn repeat(indices: &Operand) -> Operand {
     let mut indices = indices.clone();
     indices.strides.push(0);
     indices
 }
 
-/// The words that move an element of `indexed` and of the operand beside it.
+/// Returns the word that moves an element of `indexed` and of the other operand.
 fn unit(indexed: &Indexed, other: Option<&Operand>, bytes: u32, shape: &[usize]) -> DType {
     let other = other.into_iter().flat_map(|operand| machine_word::address_terms(operand, shape));
     let terms =
@@ -75,7 +76,8 @@ fn records(shape: &Shape, bytes: u32, unit: DType) -> Shape {
     shape
 }
 
-/// Equal types move as words, others convert.
+/// Returns the types of a move: words for equal types, else the types themselves, which are
+/// converted.
 fn moved(from: DType, to: DType) -> (DType, DType) {
     if from == to { (machine_word::of(from), machine_word::of(to)) } else { (from, to) }
 }
@@ -247,8 +249,8 @@ impl PreparedScatter {
 
 // The source of gathers and scatters.
 
-/// The loop over the elements: `body` sees `offset`, `inside`, `place` and which of the batch
-/// it is, `k`, and `finish` stores what `items` hold.
+/// Returns the loop over the elements. `body` can use `offset`, `inside`, `place` and the position
+/// `k` in the batch; `finish` stores the `items`.
 fn kernel(
     name: &str,
     types: (u8, usize, bool),
@@ -363,8 +365,8 @@ impl KernelKey for ScatterKey {
                 format!("load<{}>(in + offset[k][2])", ctype::value(dtype)),
             ),
         };
-        // Offsets, not addresses: a null pointer among those would hide from AMD's compilers
-        // which memory is written.
+        // Offsets are stored, not addresses: with a null pointer among the addresses, AMD's
+        // compilers could not tell which memory is written.
         let items = format!("{target} item[{BATCH}]; i64 to[{BATCH}]; bool is_in[{BATCH}];");
         let body = format!(
             "                is_in[k] = inside;

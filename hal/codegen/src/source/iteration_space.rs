@@ -1,4 +1,4 @@
-//! Iteration spaces as kernels take them: axes simplified, packed by value.
+//! Iteration spaces in the form that kernels take: axes simplified, packed by value.
 
 use super::launches::LaunchBuilder;
 use hal::error::{Error, Result};
@@ -6,12 +6,12 @@ use hal::iteration::simplify;
 use hal::operation::{Operand, Shape, Strides};
 use smallvec::SmallVec;
 
-/// The most axes that a kernel takes: with three strides each they fill the 4 KiB of kernel
+/// The maximum number of axes of a kernel: with three strides each, they fill the 4 KiB of kernel
 /// arguments that every device accepts.
 pub(super) const MAX_RANK: usize = 64;
 
-/// The axes of an operation and, for each operand, its strides and how far simplifying the axes
-/// moved its address.
+/// The axes of an operation. For each operand, the strides, and the offset of its address after
+/// simplification.
 #[derive(Debug, Default)]
 pub(super) struct IterationSpace {
     pub(super) shape: Shape,
@@ -31,11 +31,11 @@ impl IterationSpace {
         Ok(space)
     }
 
-    /// Fills an empty space with those axes of `shape` that `takes` names, simplified. (To return
-    /// a space takes longer than to make one.)
+    /// Fills an empty space with the axes of `shape` that `takes` selects, simplified. (Returning a
+    /// space would take longer than building one.)
     ///
     /// # Errors
-    /// Those of [`IterationSpace::new`].
+    /// As for [`IterationSpace::new`].
     pub(super) fn fill(
         &mut self,
         shape: &[usize],
@@ -72,7 +72,8 @@ impl IterationSpace {
         Ok(())
     }
 
-    /// True if there is surely nothing to simplify, as in most operations of the array layer.
+    /// Returns true if there is certainly nothing to simplify, as in most operations of the array
+    /// layer.
     fn is_simple(&self) -> bool {
         let backwards = |axis: usize| {
             self.strides.iter().all(|list| list[axis] <= 0)
@@ -95,17 +96,17 @@ impl IterationSpace {
         self.shape.iter().product::<usize>() as u64
     }
 
-    /// Returns the address from which an operand's strides count.
+    /// Returns the start address for an operand's strides.
     pub(super) fn address(&self, position: usize, operand: &Operand) -> u64 {
         self.moved(position, operand.address)
     }
 
-    /// Returns `address`, moved as this space moved the operand at `position`.
+    /// Returns `address` plus this space's offset for the operand at `position`.
     pub(super) fn moved(&self, position: usize, address: u64) -> u64 {
         address.wrapping_add_signed(self.moves[position] as i64)
     }
 
-    /// Returns the class of the number of axes; each class has its own code.
+    /// Returns the class of the number of axes; each class has separate code.
     pub(super) fn rank(&self) -> u8 {
         match self.shape.len() {
             0 | 1 => 1,
@@ -115,7 +116,7 @@ impl IterationSpace {
         }
     }
 
-    /// True if indices or offsets need 64 bits.
+    /// Returns true if indices or offsets need 64 bits.
     pub(super) fn wide(&self) -> bool {
         const LIMIT: u64 = 1 << 31;
         let reach = |strides: &Strides| {
@@ -156,13 +157,14 @@ impl IterationSpace {
     }
 }
 
-/// True for the classes that divide by multiplying: those of more axes would exceed the 4 KiB,
-/// and one axis is not divided by.
+/// Returns true for the classes that divide by multiplication. With more axes, the factors would
+/// exceed the 4 KiB; a single axis needs no division.
 const fn has_factors(rank: u8) -> bool {
     rank > 1 && rank <= 8
 }
 
-/// The bits by which a product with [`factor`] is shifted, besides those of its low half.
+/// Returns the number of bits by which a product with [`factor`] is shifted, after dropping its low
+/// half.
 const fn shift(divisor: u64) -> u64 {
     match divisor {
         0 | 1 => 0,
@@ -170,8 +172,8 @@ const fn shift(divisor: u64) -> u64 {
     }
 }
 
-/// `2^(bits - 1 + shift) / divisor` rounded up, for indices of 32 or 64 bits: the high half of
-/// twice `n` times it, shifted, is `n / divisor` for every `n` below `2^(bits - 1)`, because
+/// Returns `2^(bits - 1 + shift) / divisor` rounded up, for 32-bit or 64-bit indices. The high half
+/// of its product with `2 n`, shifted, is `n / divisor` for every `n` below `2^(bits - 1)`, because
 /// the rounding adds less than `n / 2^(bits - 1)` of `1 / divisor`.
 const fn factor(divisor: u64, wide: bool) -> u64 {
     let bits = if wide { 63 } else { 31 };
@@ -204,7 +206,7 @@ mod tests {
         ) {
             let near = ((1_i64 << exponent) + offset).clamp(1, (1 << 31) - 1) as u64;
             for divisor in [small, near] {
-                // Where a quotient changes, and at the ends.
+                // At and just before a change of the quotient, and at the ends.
                 let last = (1 << 31) - 1;
                 let edge = (divisor * (times % (last / divisor + 1))).min(last);
                 for n in [n, edge, edge.saturating_sub(1), last] {

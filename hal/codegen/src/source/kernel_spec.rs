@@ -9,16 +9,16 @@ use hal::operation::{Description, Input, Operation};
 use smallvec::SmallVec;
 use std::ffi::c_void;
 
-/// What of an operation changes its compiled code: function, dtypes, scalar inputs, the
-/// class of its layout and the width of its indices; never values, nor addresses and extents
-/// but for the class that they make possible.
+/// The properties of an operation that affect its compiled code: function, dtypes, scalar inputs,
+/// the class of its layout and the width of its indices. Values are not included, and addresses and
+/// extents only through the layout class that they allow.
 ///
-/// Operations that differ only in how they are written share one: a copy between equal types
-/// is a copy of words, a fill converts its value before the launch.
+/// Operations that need the same code share a specification: a copy between equal types is a copy
+/// of words, and a fill converts its value before the launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct KernelSpec(Family);
 
-/// The key of the kernels, by the family that they belong to.
+/// The key of the kernels, by family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Family {
     Elementwise(elementwise::Key),
@@ -40,13 +40,13 @@ impl From<Family> for KernelSpec {
 }
 
 impl KernelSpec {
-    /// Returns the names of the kernels in the source, which no other specification has.
+    /// Returns the names of the kernels in the source, which are unique to this specification.
     pub fn kernel_names(&self) -> SmallVec<[String; 3]> {
         let name = self.name();
         self.key().suffixes().iter().map(|suffix| format!("{name}{suffix}")).collect()
     }
 
-    /// Returns the translation unit with the kernels: CUDA C without any header.
+    /// Returns the translation unit with the kernels: CUDA C without headers.
     pub fn source(&self) -> String {
         unit([*self])
     }
@@ -71,7 +71,7 @@ impl KernelSpec {
     }
 }
 
-/// Returns one translation unit with the kernels of several specifications, which must differ.
+/// Returns one translation unit with the kernels of several different specifications.
 pub fn unit(specs: impl IntoIterator<Item = KernelSpec>) -> String {
     let mut prelude = Prelude::NONE;
     let mut kernels = String::new();
@@ -83,15 +83,15 @@ pub fn unit(specs: impl IntoIterator<Item = KernelSpec>) -> String {
     prelude.enclose(&kernels)
 }
 
-// What the kernels of a family are generated from.
+// The interface of a family's kernels.
 
-/// The key of a family's kernels: everything that changes their code, and the code itself.
+/// The key of a family's kernels: everything that affects their code, and the generator of the
+/// code.
 pub(super) trait KernelKey {
-    /// Returns the name that the names of the kernels begin with. No other key of any family
-    /// has it.
+    /// Returns the prefix of the kernels' names, which is unique among all keys of all families.
     fn name(&self) -> String;
 
-    /// Returns what follows the name in the name of each kernel.
+    /// Returns the suffix of each kernel's name.
     fn suffixes(&self) -> &'static [&'static str] {
         &[""]
     }
@@ -99,20 +99,20 @@ pub(super) trait KernelKey {
     /// Returns the parts of the prelude that the kernels use.
     fn prelude(&self) -> Prelude;
 
-    /// Returns the definitions of the kernels, whose names are `name` and a suffix each.
+    /// Returns the definitions of the kernels, each named `name` plus a suffix.
     fn kernels(&self, name: &str) -> String;
 }
 
-/// What a kernel takes as one of its inputs: the address of elements of a type, or a value of one.
+/// The type of a kernel's input: an array of a dtype, or a scalar of a dtype.
 pub(super) type InputType = Input<DType, DType>;
 
-// The dispatcher: from an operation to its family's kernels and launches.
+// The dispatcher from an operation to its family's kernels and launches.
 
 /// The launches that execute an operation, in order on one stream.
 ///
-/// Making one allocates nothing for an element-wise operation of up to four axes, or a
-/// reduction from or to up to two, whose indices fit 32 bits. A plan for nothing to do has no
-/// launch at all.
+/// Planning does not allocate for an element-wise operation with up to four axes, or a reduction
+/// from or to up to two axes, if indices fit in 32 bits. The plan of an operation without elements
+/// has no launches.
 #[derive(Clone, Debug)]
 pub struct Plan {
     spec: KernelSpec,
@@ -126,7 +126,7 @@ impl Plan {
     /// `Overflow` for extents whose product does not fit, `Unsupported` for an operation with more
     /// than 64 axes that cannot be merged.
     pub fn new(operation: &Operation) -> Result<Plan> {
-        // The families fill what lies here already: to return it would copy it.
+        // The families fill this value in place, because returning it would copy it.
         let mut launches = Launches::default();
         let all = &mut launches;
         let family = match operation.description() {
@@ -149,25 +149,26 @@ impl Plan {
         self.spec
     }
 
-    /// Returns what to launch, in order.
+    /// Returns the launches, in order.
     pub fn launches(&self) -> &[Launch] {
         self.launches.all()
     }
 
     /// Returns the size in bytes of the device memory that the launches share, 0 for most
-    /// operations. It is aligned to 16 bytes; its contents need not outlive the last launch.
+    /// operations. It must be aligned to 16 bytes, and is only needed until the last launch has
+    /// finished.
     pub fn workspace_bytes(&self) -> usize {
         self.launches.workspace_bytes()
     }
 
-    /// Enters the address of the workspace into the arguments of the launches.
+    /// Sets the address of the workspace in the arguments of the launches.
     pub fn set_workspace(&mut self, address: u64) {
         self.launches.set_workspace(address);
     }
 
-    /// Returns pointers to the arguments of one of this plan's launches, as `cuLaunchKernel` and
-    /// `hipModuleLaunchKernel` take them. They are valid while the plan is neither moved nor
-    /// changed, and kernels only read them.
+    /// Returns pointers to the arguments of one of this plan's launches, in the form that
+    /// `cuLaunchKernel` and `hipModuleLaunchKernel` take. They are valid until the plan is moved or
+    /// changed. Kernels only read the arguments.
     pub fn arguments(&self, launch: &Launch) -> SmallVec<[*mut c_void; 14]> {
         self.launches.arguments(launch)
     }
@@ -177,7 +178,7 @@ impl KernelSpec {
     /// Returns the specification of the kernels that execute an operation.
     ///
     /// # Errors
-    /// Those of [`Plan::new`].
+    /// As for [`Plan::new`].
     pub fn of(operation: &Operation) -> Result<KernelSpec> {
         Ok(Plan::new(operation)?.spec())
     }

@@ -5,21 +5,21 @@ use hal::scalar::Scalar;
 use smallvec::SmallVec;
 use std::ffi::c_void;
 
-/// Threads of every block.
+/// The number of threads per block.
 pub(super) const THREADS: u32 = 256;
 
-/// The most blocks of a launch. Kernels loop, so that this bounds only the grid: threads
-/// must number less than 2^32 on HIP.
+/// The maximum number of blocks per launch. Kernels loop, so this only limits the grid: HIP requires fewer than
+/// 2^32 threads.
 const MAX_BLOCKS: u64 = 1 << 20;
 
-/// Tiles whose blocks are a team: `TEAM` in scan.cuh.
+/// The number of tiles whose blocks form a team: `TEAM` in scan.cuh.
 pub(super) const TEAM: u64 = 256;
 
-/// The most blocks that share the tiles of an array: a few more than a device runs at once, for each takes one tile
-/// after the other, and those that come late find none.
+/// The maximum number of blocks that share the tiles of an array: slightly more than a device runs concurrently.
+/// Each block takes one tile after the other, so late blocks find none left.
 pub(super) const TILE_BLOCKS: u64 = 1024;
 
-/// Returns the number of blocks for `work` pieces of work: one each, up to [`MAX_BLOCKS`].
+/// Returns the number of blocks for `work` units of work: one each, up to [`MAX_BLOCKS`].
 pub(super) fn blocks(work: u64) -> u32 {
     work.clamp(1, MAX_BLOCKS) as u32
 }
@@ -31,18 +31,18 @@ pub struct Launch {
     pub kernel: usize,
     /// Grid, block and shared memory.
     pub config: LaunchConfig,
-    /// The range of its arguments' offsets among those of all launches.
+    /// The range of its arguments in the offsets of all launches.
     arguments: (u16, u16),
-    /// The word that is the address of the workspace.
+    /// The position of the word that holds the address of the workspace.
     workspace: Option<u16>,
 }
 
-/// Launches in the order of their execution on one stream, with their arguments and the size of
-/// the workspace that they share.
+/// Launches in the order of their execution on one stream, with their arguments and the size of their shared
+/// workspace.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Launches {
     words: SmallVec<[u64; 24]>,
-    /// Where each argument begins, in words.
+    /// The start of each argument, in words.
     offsets: SmallVec<[u16; 24]>,
     launches: SmallVec<[Launch; 2]>,
     workspace_bytes: usize,
@@ -59,7 +59,7 @@ impl Launches {
         self.workspace_bytes
     }
 
-    /// Enters the address of the workspace into the arguments.
+    /// Sets the address of the workspace in the arguments.
     pub(super) fn set_workspace(&mut self, address: u64) {
         for launch in &self.launches {
             if let Some(offset) = launch.workspace {
@@ -68,8 +68,7 @@ impl Launches {
         }
     }
 
-    /// Returns pointers to the arguments of one of these launches, valid while `self` is neither
-    /// moved nor changed.
+    /// Returns pointers to the arguments of one of these launches, valid until `self` is moved or changed.
     pub(super) fn arguments(&self, launch: &Launch) -> SmallVec<[*mut c_void; 14]> {
         let base = self.words.as_ptr();
         let (first, end) = launch.arguments;
@@ -84,15 +83,14 @@ impl Launches {
         self.workspace_bytes = self.workspace_bytes.max(bytes);
     }
 
-    /// Adds a launch of `blocks` blocks, whose arguments follow through the builder.
+    /// Adds a launch of `blocks` blocks; the builder adds its arguments.
     pub(super) fn launch(&mut self, kernel: usize, blocks: u32) -> LaunchBuilder<'_> {
         let first = self.offsets.len() as u16;
         LaunchBuilder { launches: self, kernel, blocks, first, workspace: None }
     }
 }
 
-/// Packs the arguments of a launch, each aligned to eight bytes, and adds it to the launches
-/// when dropped.
+/// Packs the arguments of a launch, each aligned to eight bytes, and adds the launch when dropped.
 pub(super) struct LaunchBuilder<'a> {
     launches: &'a mut Launches,
     kernel: usize,
@@ -102,8 +100,8 @@ pub(super) struct LaunchBuilder<'a> {
 }
 
 impl LaunchBuilder<'_> {
-    /// Begins an argument. Three launches have at most three times `(2 + 64 * 4) + (2 + 64 * 3)`
-    /// words and a few more; sorts have ten launches of few words: offsets fit 16 bits.
+    /// Begins an argument. Offsets fit in 16 bits: three launches have at most three times `(2 + 64 * 4) + (2 + 64
+    /// * 3)` words and a few more, and sorts have ten launches of few words.
     fn begin(&mut self) {
         self.launches.offsets.push(self.launches.words.len() as u16);
     }
@@ -115,18 +113,18 @@ impl LaunchBuilder<'_> {
         self
     }
 
-    /// Adds the address of the workspace, which [`Launches::set_workspace`] enters.
+    /// Adds the address of the workspace, which [`Launches::set_workspace`] sets later.
     pub(super) fn workspace(&mut self) -> &mut Self {
         self.workspace = Some(self.launches.words.len() as u16);
         self.address(0)
     }
 
-    /// Adds an integer of 64 bits.
+    /// Adds a 64-bit integer.
     pub(super) fn long(&mut self, value: i64) -> &mut Self {
         self.address(value as u64)
     }
 
-    /// Adds a number of type double.
+    /// Adds a double-precision number.
     pub(super) fn double(&mut self, value: f64) -> &mut Self {
         self.address(value.to_bits())
     }
@@ -136,12 +134,12 @@ impl LaunchBuilder<'_> {
         self.address(if wide { value } else { pair(value, 0) })
     }
 
-    /// Adds an integer of 32 bits.
+    /// Adds a 32-bit integer.
     pub(super) fn word(&mut self, value: u32) -> &mut Self {
         self.address(pair(value.into(), 0))
     }
 
-    /// Adds one argument made of several integers of the index type.
+    /// Adds one argument that consists of several integers of the index type.
     pub(super) fn indices(
         &mut self,
         values: impl IntoIterator<Item = u64>,
@@ -160,7 +158,7 @@ impl LaunchBuilder<'_> {
         self
     }
 
-    /// Adds a value as it is stored in memory.
+    /// Adds a value in its memory representation.
     pub(super) fn scalar(&mut self, scalar: &Scalar) -> &mut Self {
         self.begin();
         for part in scalar.bytes().chunks(8) {
@@ -172,7 +170,7 @@ impl LaunchBuilder<'_> {
     }
 }
 
-/// Returns two integers of 32 bits as they follow one another in memory.
+/// Returns two 32-bit integers in one word, in memory order.
 fn pair(low: u64, high: u64) -> u64 {
     let mut bytes = [0; 8];
     bytes[..4].copy_from_slice(&(low as u32).to_ne_bytes());

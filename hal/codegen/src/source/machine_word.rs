@@ -7,7 +7,7 @@ use hal::error::Result;
 use hal::operation::Operand;
 use hal::scalar::Scalar;
 
-/// Returns the word that moves an element of a type that can be calculated with.
+/// Returns the word that moves an element of a type that supports arithmetic.
 pub(super) const fn of(dtype: DType) -> DType {
     match (dtype.kind(), dtype.size()) {
         (Kind::Complex | Kind::Opaque, _) => dtype,
@@ -18,8 +18,9 @@ pub(super) const fn of(dtype: DType) -> DType {
     }
 }
 
-/// Returns the widest word that divides a record of `bytes` bytes and all of `address_terms`, the
-/// addresses and strides. 16 bytes move as a `Complex128`, which needs an alignment of 8.
+/// Returns the widest word that divides the size of a record of `bytes` bytes and all of
+/// `address_terms`, its addresses and strides. 16 bytes are moved as a `Complex128`, which needs an
+/// alignment of 8.
 pub(super) fn of_record(bytes: u32, address_terms: impl Iterator<Item = u64>) -> DType {
     let address_bits = address_terms.fold(0, |all, term| all | term);
     let size = u64::from(bytes);
@@ -34,8 +35,8 @@ pub(super) fn of_record(bytes: u32, address_terms: impl Iterator<Item = u64>) ->
     }
 }
 
-/// Returns the address and the strides of an operand, without the strides of axes that have one
-/// element: those are unused.
+/// Returns the address and the strides of an operand, without the unused strides of axes with one
+/// element.
 pub(super) fn address_terms<'a>(
     operand: &'a Operand,
     shape: &'a [usize],
@@ -44,14 +45,15 @@ pub(super) fn address_terms<'a>(
     std::iter::once(operand.address).chain(strides.map(|(stride, _)| *stride as u64))
 }
 
-/// Returns the operand with one more axis: the words of its records.
+/// Returns the operand with an additional axis for the words of its records.
 pub(super) fn unfold(operand: &Operand, word: DType) -> Operand {
     let mut strides = operand.strides.clone();
     strides.push(word.size() as isize);
     Operand { address: operand.address, dtype: word, strides }
 }
 
-/// Returns the operand that consists of one word of each record, `offset` bytes from its start.
+/// Returns the operand that consists of one word of each record, `offset` bytes from the record's
+/// start.
 pub(super) fn slice(operand: &Operand, word: DType, offset: usize) -> Operand {
     let address = operand.address.wrapping_add(offset as u64);
     Operand { address, dtype: word, strides: operand.strides.clone() }
@@ -62,9 +64,10 @@ pub(super) fn split(value: &Scalar, word: DType) -> impl Iterator<Item = Result<
     value.bytes().chunks(word.size()).map(move |bytes| Scalar::from_bytes(word, bytes))
 }
 
-/// Counts the last axis in wider words of at most `most` bytes, where elements of `unit` are
-/// only moved: if the operands `moved` are runs along it, and `address_terms` (addresses, and
-/// strides outside the space) allow it. The others must have one element along the axis.
+/// Counts the last axis in wider words of at most `most` bytes, for elements of `unit` that are
+/// only moved. Requires that the operands `moved` are contiguous along it, and that `address_terms`
+/// (addresses, and strides outside the space) allow it. All other operands must have one element
+/// along the axis.
 pub(super) fn widen(
     unit: DType,
     most: usize,

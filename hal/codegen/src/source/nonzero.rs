@@ -7,16 +7,16 @@ use super::{ctype, machine_word};
 use hal::dtype::DType;
 use hal::operation::Nonzero;
 
-/// The elements of a tile: `SEARCHED` in nonzero.cuh.
+/// The number of elements per tile: `SEARCHED` in nonzero.cuh.
 const TILE: u64 = THREADS as u64 * 64;
 
 /// Everything that changes the code of the kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     output: DType,
-    /// Values are stored, and not indices.
+    /// True if values are stored instead of indices.
     values: bool,
-    /// Counts may exceed 32 bits.
+    /// True if counts may exceed 32 bits.
     wide: bool,
 }
 

@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Prelude(u16);
 
-/// Every part, in the order in which they build on one another.
+/// Every part, in an order in which each only depends on earlier ones.
 const PARTS: [(Prelude, &str); 20] = [
     (Prelude::BOOL, include_str!("cuda/bool.cuh")),
     (Prelude::INTEGER, include_str!("cuda/integer.cuh")),
@@ -55,10 +55,10 @@ impl Prelude {
         self.0 & other.0 != 0
     }
 
-    /// Returns the translation unit of `kernels`: these parts before them, and a namespace
-    /// around all.
+    /// Returns the translation unit of `kernels`, preceded by these parts, with a namespace around
+    /// all.
     pub(super) fn enclose(self, kernels: &str) -> String {
-        // It opens the namespace.
+        // The types open the namespace.
         let mut text = String::from(TYPES);
         if self.has(Prelude::RANDOM) {
             text.push_str(&hal::random::definitions());

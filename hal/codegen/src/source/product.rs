@@ -1,4 +1,4 @@
-//! Products of matrices by tiles in shared memory.
+//! Matrix products by tiles in shared memory.
 
 use crate::source::ctype;
 use crate::source::iteration_space::{IterationSpace, type_name};
@@ -9,33 +9,32 @@ use hal::dtype::{DType, Kind};
 use hal::error::{Error, Result};
 use hal::operation::{MatrixProduct, Operand};
 
-/// Everything that changes the code of the kernels of a product of matrices.
+/// Everything that changes the code of a matrix product's kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     compute: DType,
     left: DType,
     right: DType,
     output: DType,
-    /// In the left matrix, and in the right one, the terms of a sum are nearer to one another than
-    /// those of different sums.
+    /// True for a factor (left, right) in which the terms of one sum are closer together than the
+    /// terms of different sums.
     along_terms: [bool; 2],
-    /// Rows and columns of a thread; a tile has 16 times as many.
+    /// The rows and columns per thread; a tile has 16 times as many.
     thread: [u8; 2],
-    /// Parts of each sum are added by a second kernel.
+    /// True if a second kernel adds the parts of each sum.
     split: bool,
-    /// The class of the number of axes before those of the matrices, and whether indices over them
-    /// need 64 bits.
+    /// The class of the number of batch axes, and whether indices over them need 64 bits.
     rank: u8,
     wide: bool,
 }
 
-/// So many blocks keep a device busy.
+/// The number of blocks that keeps a device busy.
 const ENOUGH_BLOCKS: u64 = 256;
 
-/// The fewest terms worth a block of their own; a multiple of `TERMS` in product.cuh.
+/// The minimum number of terms per block when sums are split; a multiple of `TERMS` in product.cuh.
 const FEWEST_TERMS: u64 = 256;
 
-/// Adds the launches of products of matrices and returns the key of their kernels.
+/// Adds the launches of matrix products and returns the key of their kernels.
 pub(super) fn plan(operation: &MatrixProduct, launches: &mut Launches) -> Result<Key> {
     let MatrixProduct { compute, batch, rows, terms, columns, left, right, output } = operation;
     let outer = |operand: &'_ Operand| operand.strides.len() - 2;
@@ -104,8 +103,8 @@ pub(super) fn plan(operation: &MatrixProduct, launches: &mut Launches) -> Result
     Ok(key)
 }
 
-/// The rows and columns of a thread, for elements of so many bytes in registers: fewer where there are
-/// too few tiles to keep a device busy.
+/// Returns the rows and columns per thread, for elements of `size` bytes in registers: fewer if there
+/// are too few tiles to keep a device busy.
 fn thread_tile(size: usize, rows: u64, columns: u64, count: u64) -> [u8; 2] {
     if rows <= 32 && columns <= 32 {
         return [2, 2];
@@ -169,7 +168,7 @@ impl Key {
         ctype::value(self.compute.working())
     }
 
-    /// How terms are added.
+    /// Returns the code that adds terms.
     fn sum(&self) -> String {
         let working = self.compute.working();
         let value = ctype::value(working);
@@ -180,7 +179,7 @@ impl Key {
         }
     }
 
-    /// The functor that reads an element of a factor.
+    /// Returns the functor that reads an element of a factor.
     fn element(&self, name: &str, side: &str, dtype: DType) -> String {
         let (working, compute) = (self.working(), ctype::value(self.compute));
         let value = ctype::value(dtype);
@@ -194,7 +193,7 @@ impl Key {
         )
     }
 
-    /// The functors that store an element of the result: in its place, or as a part of it.
+    /// Returns the functors that store an element of the result, or a part of its sum.
     fn write(&self, name: &str) -> String {
         let (working, compute) = (self.working(), ctype::value(self.compute));
         let output = ctype::value(self.output);
@@ -277,7 +276,7 @@ struct {name}_part {{
         )
     }
 
-    /// The kernel that adds the parts of each sum, in their order.
+    /// Returns the kernel that adds the parts of each sum, in order.
     fn total(&self, name: &str) -> String {
         let (index, offset) = ctype::index(self.wide);
         let space = type_name(self.rank, 3, self.wide);

@@ -9,7 +9,7 @@ use hal::operation::{Random, RandomSource};
 use hal::random::{Distribution, Generator};
 use hal::scalar::Scalar;
 
-/// What is drawn, without its parameters.
+/// The kind of distribution, without its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Draw {
     Bits,
@@ -50,16 +50,18 @@ impl Draw {
 /// Everything that changes the code of a kernel that draws random numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key {
-    /// None for the sequence of a seed.
+    /// The generator; `None` for the sequence of a seed.
     generator: Option<Generator>,
     draw: Draw,
     dtype: DType,
 }
 
-/// Blocks of four words that a thread makes of a seed's sequence, before the launch grows.
+/// The number of four-word blocks of a seed's sequence that a thread generates before the launch
+/// grows.
 const BLOCKS_PER_THREAD: u64 = 4;
 
-/// The most thread blocks that make a seed's sequence: as many as a large device runs at once.
+/// The maximum number of thread blocks for a seed's sequence, as many as a large device runs
+/// concurrently.
 const SEED_BLOCKS: u64 = 2048;
 
 /// Adds the launch and returns the key of its kernel.
@@ -98,7 +100,7 @@ pub(super) fn plan(operation: &Random, launches: &mut Launches) -> Key {
 }
 
 impl Key {
-    /// Returns the number of elements that are drawn at once.
+    /// Returns the number of elements per draw.
     fn elements(&self) -> u64 {
         match (self.generator, self.draw) {
             (None, _) => 16 / self.dtype.size() as u64,
@@ -108,7 +110,7 @@ impl Key {
     }
 }
 
-/// Returns the struct of random.cuh that is the state of a generator.
+/// Returns the struct of random.cuh for the state of a generator.
 fn state(generator: Generator) -> &'static str {
     match generator {
         Generator::Xorwow => "Xorwow",

@@ -11,12 +11,12 @@ use hal::function::Reduction;
 use hal::operation::{Epilogue, Mapped, Operand, Reduce, Strides};
 use smallvec::SmallVec;
 
-/// The dtypes of what is combined, a [`Mapped`](hal::operation::Mapped).
+/// The dtypes of the combined values, for a [`Mapped`](hal::operation::Mapped).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum MappedTypes {
     Identity(DType),
     Product(DType, DType),
-    /// The elements' type and that of the indices.
+    /// The types of the elements and of the indices.
     Indexed(DType, DType),
     SquaredDeviation(DType),
     Position(DType),
@@ -29,22 +29,22 @@ pub(super) struct Key {
     compute: DType,
     input: MappedTypes,
     output: DType,
-    /// The class of the numbers of axes, kept and reduced.
+    /// The classes of the numbers of kept and reduced axes.
     ranks: (u8, u8),
     wide: bool,
-    /// Two launches: partial results first.
+    /// True for two launches, of which the first computes partial results.
     staged: bool,
     access: AccessPattern,
 }
 
-/// How the kernel reads an output's elements.
+/// The way in which the kernel reads an output's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum AccessPattern {
-    /// One by one, anywhere.
+    /// One by one, at any positions.
     Elements,
-    /// Neighbours in packs, by so many threads.
+    /// In contiguous packs, by this many threads per output.
     Packs(u32),
-    /// Packs of elements of neighbouring outputs, so many outputs' packs by a block.
+    /// In packs of elements of neighbouring outputs, with this many packs of outputs per block.
     Columns(u32),
 }
 
@@ -59,7 +59,7 @@ impl MappedTypes {
         }
     }
 
-    /// The inputs of which there is an element for each index: the first ones.
+    /// Returns the number of inputs with an element for each index; these are the first inputs.
     fn varying(self) -> usize {
         match self {
             MappedTypes::Product(..) | MappedTypes::Indexed(..) => 2,
@@ -69,8 +69,8 @@ impl MappedTypes {
         }
     }
 
-    /// The lists of strides in iteration spaces, besides the output's: one for each input, and for positions
-    /// one that says how they run.
+    /// Returns the number of stride lists in iteration spaces after the output's: one for each input and,
+    /// for positions, one for the index.
     fn strided(self) -> usize {
         match self {
             MappedTypes::Identity(_) | MappedTypes::SquaredDeviation(_) => 1,
@@ -78,59 +78,60 @@ impl MappedTypes {
         }
     }
 
-    /// Elements of a pack, of which the wider input's has 16 bytes; an indexed input has none.
+    /// Returns the number of elements per pack, where a pack of the wider input has 16 bytes; `None` for an
+    /// indexed input.
     fn pack(self) -> Option<u64> {
         self.widest().map(|widest| 16 / widest as u64)
     }
 
-    /// Elements of a pack whose elements belong to different outputs.
+    /// Returns the number of elements per pack if a pack's elements belong to different outputs.
     fn columns(self) -> Option<u64> {
         self.pack().map(|pack| pack.min(4)).filter(|&pack| pack > 1)
     }
 }
 
-/// How blocks share the work; it depends on nothing but the operation, so that the order in
-/// which elements are combined does not, either.
+/// The division of the work among blocks. It depends only on the operation, and so does the order in which
+/// elements are combined.
 #[derive(Clone, Copy, Debug)]
 struct Partition {
-    /// A block serves `1 << split` outputs, or packs of them.
+    /// A block computes `1 << split` outputs, or packs of outputs.
     split: u32,
-    /// Neighbouring threads share an output.
+    /// True if neighbouring threads share an output.
     across: bool,
-    /// Elements behind the packs of each output.
+    /// The number of elements after the packs of each output.
     tail: u64,
-    /// Elements or packs of a chunk, and chunks of each output.
+    /// The elements or packs per chunk, and the chunks per output.
     chunk: u64,
     chunks: u64,
 }
 
 struct Prepared<'a> {
     key: Key,
-    /// Kept and reduced axes.
+    /// The spaces of the kept and of the reduced axes.
     spaces: (&'a IterationSpace, &'a IterationSpace),
-    /// The output, then the inputs.
+    /// The addresses of the output and the inputs.
     addresses: &'a [u64],
-    /// Extent and stride of an indexed axis.
+    /// The extent and stride of an indexed axis.
     axis: Option<(i64, i64)>,
     epilogue: Epilogue,
     partition: Partition,
 }
 
-/// Blocks that fill any device.
+/// The number of blocks that fills any device.
 const ENOUGH_BLOCKS: u64 = 2048;
 
-/// Outputs that fill any device with a thread each.
+/// The number of outputs that fills any device, with one thread each.
 const ENOUGH_OUTPUTS: u64 = 1 << 18;
 
-/// What a thread reads, in elements or packs, before its output is worth a second launch,
-/// and what it reads at least if there is one.
+/// The number of elements or packs that a thread reads before a second launch is worthwhile, and the minimum
+/// number per thread with a second launch.
 const THREAD_READS: u64 = 32;
 const STAGED_READS: u64 = 8;
 
-/// What a thread reads at most: more would lose accuracy.
+/// The maximum number of elements or packs that a thread reads; more would reduce accuracy.
 const MOST_READS: u64 = 4096;
 
-/// So many packs are worth it, or fewer with nothing behind them.
+/// The number of packs from which packs are worthwhile, unless there are no elements after the packs.
 const FEWEST_PACKS: u64 = 8;
 
 /// Adds the launches of a reduction and returns the key of their kernels.
@@ -153,7 +154,7 @@ pub(super) fn plan(operation: &Reduce, launches: &mut Launches) -> Result<Key> {
     };
     let mut operands: SmallVec<[&Operand; 3]> = SmallVec::from_slice(&[output]);
     operands.extend(inputs);
-    // Positions are the indices along the reduced axis: it is not walked backwards.
+    // Positions are the indices along the reduced axis, which must not be reversed.
     let forwards: Strides;
     let mut strides: SmallVec<[&[isize]; 4]> =
         operands.iter().map(|operand| &operand.strides[..]).collect();
@@ -235,7 +236,7 @@ impl Prepared<'_> {
             return;
         }
         drop(launch);
-        // A thread reads eight chunks at once; neighbours read neighbouring outputs.
+        // A thread reads eight chunks at a time; neighbouring threads read neighbouring outputs.
         let by_block = chunks >= 32 && outputs <= ENOUGH_BLOCKS;
         let work = if by_block { outputs } else { outputs.div_ceil(u64::from(THREADS)) };
         let mut launch = launches.launch(1, blocks(work));
@@ -261,7 +262,7 @@ impl Prepared<'_> {
 impl Partition {
     fn of(varying: usize, kept: &IterationSpace, reduced: &IterationSpace) -> Partition {
         let (outputs, length) = (kept.count(), reduced.count());
-        // The last input that varies: the elements, or their indices.
+        // The last varying input: the elements, or their indices.
         let nearest = |space: &IterationSpace, operand: usize| {
             let strides = space.strides[operand].iter();
             strides.map(|stride| stride.unsigned_abs()).filter(|&reach| reach != 0).min()
@@ -283,7 +284,7 @@ impl Partition {
     fn new(outputs: u64, length: u64, split: u32, across: bool) -> Partition {
         let deep = u64::from(THREADS >> split);
         let groups = outputs.div_ceil(1 << split).max(1);
-        // Twice as many blocks are not worth a second launch.
+        // Doubling the number of blocks is not worth a second launch.
         let wanted = match ENOUGH_BLOCKS / groups {
             more @ 4.. if length > deep * THREAD_READS => {
                 length.div_ceil(deep * STAGED_READS).min(more)
@@ -297,15 +298,14 @@ impl Partition {
     }
 }
 
-/// The arrays of which there is an element for each index: the sizes of their elements, and the
-/// addresses of all inputs.
+/// The arrays with an element for each index: the sizes of their elements, and the addresses of all inputs.
 struct InputArrays<'a> {
     sizes: SmallVec<[usize; 2]>,
     addresses: &'a [u64],
 }
 
 impl InputArrays<'_> {
-    /// How the elements are read, and by whom. Where they are read in packs along several
+    /// Returns the access pattern, and the division of the work. If elements are read in packs along several
     /// axes, `reduced` counts packs afterwards.
     fn access(
         &self,
@@ -332,8 +332,8 @@ impl InputArrays<'_> {
                     *last *= pack as isize;
                 }
             }
-            // A few packs for each thread keep more memory in flight, and fewer threads
-            // waiting for each other, than one.
+            // A few packs per thread keep more memory in flight, with fewer threads that wait for each
+            // other, than one pack.
             let deep = match length / pack {
                 ..4 => 1_u32,
                 4..64 => 4,
@@ -358,8 +358,8 @@ impl InputArrays<'_> {
         }
     }
 
-    /// True if the last axis of `space`, in which the inputs begin at operand `first`, consists
-    /// of whole packs whose addresses are multiples of their size.
+    /// Returns true if the last axis of `space`, whose inputs start at operand `first`, consists of whole,
+    /// aligned packs.
     fn aligned(
         &self,
         space: &IterationSpace,

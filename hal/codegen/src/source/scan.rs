@@ -2,12 +2,13 @@
 
 mod source;
 
-/// Returns the functions that scans are made of, in the namespace `gpuarray`, for kernels around an
-/// operator of a program's own: `scan_range` for one block, and `clear_state` and `scan_tiles` for an
-/// array of many tiles. Blocks have 256 threads.
+/// Returns the functions for scans, in the namespace `gpuarray`, for kernels with a program's own
+/// operator: `scan_range` for one block, and `clear_state` and `scan_tiles` for an array of many
+/// tiles. Blocks have 256 threads.
 ///
-/// An operator is a struct with the type `value` and the static function `combine(value, value)`, the
-/// first of which is the earlier operand. It has to be associative, and need not be commutative.
+/// An operator is a struct with the type `value` and the static function `combine(value, value)`,
+/// whose first argument is the earlier operand. It must be associative, but does not have to be
+/// commutative.
 pub fn scan_functions() -> String {
     Prelude::SCAN.enclose("")
 }
@@ -22,16 +23,16 @@ use hal::function::Reduction;
 use hal::operation::{Scan, Shape, Strides};
 use hal::scalar::Scalar;
 
-/// How rows are shared among threads.
+/// The way in which rows are divided among threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Method {
-    /// A thread for each row.
+    /// One thread per row.
     Threads,
-    /// A block for each row.
+    /// One block per row.
     Blocks,
-    /// Totals of chunks, their scan, then a thread for each chunk.
+    /// Totals of chunks, a scan of the totals, then one thread per chunk.
     ThreadChunks,
-    /// A block for each tile, which takes what precedes it from the blocks before it.
+    /// One block per tile, which gets the preceding total from earlier blocks.
     Tiles,
 }
 
@@ -44,7 +45,7 @@ pub(super) struct Key {
     output: DType,
     exclusive: bool,
     method: Method,
-    /// Elements are neighbours along the axis, in both arrays.
+    /// True if elements are contiguous along the axis, in both arrays.
     dense: bool,
     rank: u8,
     wide: bool,
@@ -55,7 +56,7 @@ struct Prepared {
     key: Key,
     rows: IterationSpace,
     addresses: [u64; 2],
-    /// Of the output and the input along the axis.
+    /// The strides of the output and the input along the axis.
     strides: [isize; 2],
     length: u64,
     chunk: u64,
@@ -63,7 +64,7 @@ struct Prepared {
     initial: Scalar,
 }
 
-/// The elements of a tile: `Tile` in scan_tile.cuh.
+/// The number of elements per tile: `Tile` in scan_tile.cuh.
 const fn tile(accumulator: DType) -> u64 {
     let size = accumulator.size() as u64;
     let bytes = match size {
@@ -74,13 +75,13 @@ const fn tile(accumulator: DType) -> u64 {
     THREADS as u64 * (bytes / if size > 4 { size } else { 4 })
 }
 
-/// Rows of at most so many tiles have a block each.
+/// The maximum number of tiles of a row that is scanned by one block.
 const ROW_TILES: u64 = 4;
 
-/// The most chunks of a row, whose totals a thread scans.
+/// The maximum number of chunks per row; one thread scans their totals.
 const MOST_CHUNKS: u64 = 4096;
 
-/// So many threads fill a device, and the fewest elements worth one.
+/// The number of threads that fills a device, and the minimum number of elements per thread.
 const ENOUGH_THREADS: u64 = 1 << 18;
 const THREAD_ELEMENTS: u64 = 64;
 
@@ -183,12 +184,13 @@ impl Prepared {
     }
 }
 
-/// Words of 64 bits that publish a value: `Published` in scan.cuh.
+/// Returns the number of 64-bit words that publish a value: `Published` in scan.cuh.
 const fn published_words(accumulator: DType) -> u64 {
     (accumulator.size() as u64).div_ceil(4)
 }
 
-/// The method, and the elements of a chunk. Rows are neighbours in memory if `across`.
+/// Returns the method, and the number of elements per chunk. If `across`, rows are neighbours in
+/// memory.
 fn method(across: bool, rows: u64, length: u64, tile: u64) -> (Method, u64) {
     if (across && rows >= 32) || (length <= 64 && rows >= 64) {
         let wanted = (ENOUGH_THREADS / rows).clamp(1, MOST_CHUNKS);

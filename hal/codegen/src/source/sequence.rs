@@ -30,7 +30,7 @@ pub(super) fn plan(operation: &Sequence, launches: &mut Launches) -> Key {
     key
 }
 
-/// Elements of a thread in a row.
+/// The number of elements that a thread computes in sequence.
 const BATCH: u64 = 4;
 
 impl KernelKey for Key {

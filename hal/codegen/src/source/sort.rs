@@ -1,4 +1,4 @@
-//! Sorting of rows, and the indices that sort them: by merges, or long rows digit by digit.
+//! Sorting of rows, and of the indices that sort them: by merging, or digit by digit for long rows.
 
 use crate::source::ctype;
 use crate::source::kernel_spec::KernelKey;
@@ -16,12 +16,12 @@ pub(super) fn plan(operation: &Sort, launches: &mut Launches) -> Key {
     }
 }
 
-/// How rows are sorted.
+/// The way in which rows are sorted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Method {
-    /// Tiles in shared memory, then merges of runs.
+    /// Tiles are sorted in shared memory, and runs are merged.
     Merge,
-    /// A pass for each digit of eight bits; counts and indices have 64 bits if `wide`, else 32.
+    /// One pass per 8-bit digit; counts and indices have 64 bits if `wide`, else 32.
     Radix { wide: bool },
 }
 
@@ -29,14 +29,15 @@ enum Method {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     dtype: DType,
-    /// The result is the indices of the elements.
+    /// True if the result is the indices of the elements.
     indices: bool,
     method: Method,
 }
 
-// Launches of sorts by merges: tiles, of which short rows share one, then merges of runs that double in length.
+// Launches of merge sorts: one for the tiles (short rows share one), then merges of runs whose length doubles each
+// time.
 
-/// Elements of a thread: `Sorted` in sort.cuh.
+/// The number of elements per thread: `Sorted` in sort.cuh.
 const fn elements_of_thread(size: usize) -> u64 {
     if size > 8 { 4 } else { 8 }
 }
@@ -60,7 +61,7 @@ fn plan_merges(operation: &Sort, launches: &mut Launches) -> Key {
         (_, true) => 2 * bytes + rows * length * size_of::<i64>() as u64,
     };
     launches.need_workspace(workspace as usize);
-    // Rows that share a tile: a power of two of elements each.
+    // The rows that share a tile, each padded to a power of two.
     let together = (tile / length.next_power_of_two().max(elements_of_thread(size))).max(1);
     let works = if tiles > 1 { rows * tiles } else { rows.div_ceil(together) };
     for turn in 0..=turns {
@@ -76,7 +77,7 @@ fn plan_merges(operation: &Sort, launches: &mut Launches) -> Key {
         } else {
             launch.long((tile << (turn - 1)) as i64);
         }
-        // The last turn writes to buffer 0.
+        // The last merge writes to buffer 0.
         let (buffer, is_last) = ((turns - turn) % 2, turn == turns);
         launch.long(rows as i64).long(length as i64).long(tiles as i64);
         launch.word(buffer).word(is_last.into());
@@ -84,37 +85,37 @@ fn plan_merges(operation: &Sort, launches: &mut Launches) -> Key {
     key
 }
 
-// Launches of sorts by digits: counts of all digits, then a pass for each.
+// Launches of radix sorts: counts of all digits, then one pass per digit.
 
-/// Rows of more elements than this are sorted by digits. Shorter ones have few runs to merge.
+/// Rows with more elements than this are sorted by digits. Shorter rows have few runs to merge.
 const LONG: usize = 1 << 16;
 
-/// Rows of so many elements are counted in 64 bits: `mark` in radix.cuh leaves 30 of 32.
+/// From this many elements, rows are counted in 64 bits: `mark` in radix.cuh leaves 30 of 32 bits.
 const WIDE: usize = 1 << 30;
 
-/// Elements that a block counts at a time: `COUNTED` in radix.cuh.
+/// The number of elements that a block counts at a time: `COUNTED` in radix.cuh.
 const COUNTED: u64 = 1 << 16;
 
-/// Digits of a place.
+/// The number of values of a digit.
 const DIGITS: u64 = 256;
 
-/// Stands for the output instead of a part of the workspace.
+/// A marker for the output instead of a part of the workspace.
 const OUTPUT: u64 = u64::MAX;
 
-/// True if a sort is done by digits.
+/// Returns true if a sort is done by digits.
 fn takes_passes(operation: &Sort) -> bool {
     let Sort { rows, length, indices, input, output } = operation;
     let size = input.dtype.size();
-    // A single pass, or an odd number of them, writes to the output what it reads from the input.
+    // A single pass, or an odd number of passes, would overwrite the output while reading it as the input.
     let in_place = !indices && input.address == output.address && size % 2 == 1;
     // Complex numbers are compared by two keys.
     let has_digits = size <= 8 && !input.dtype.is_complex();
     *rows > 0 && *length > LONG && has_digits && !in_place
 }
 
-/// The elements of a tile: `RadixTile` in radix_tile.cuh and radix_halves.cuh. Which of the two kinds of tiles a device
-/// has is not known here: the state has room for the small ones, and there is a block for each of the
-/// large ones, which takes several tiles where they are small.
+/// The number of elements per tile: `RadixTile` in radix_tile.cuh and radix_halves.cuh. Which of the two kinds a device
+/// uses is unknown here. So the state has room for small tiles, and there is one block per large tile, which takes
+/// several tiles if they are small.
 #[derive(Clone, Copy)]
 enum Tiles {
     Small,
@@ -136,7 +137,7 @@ impl Tiles {
     }
 }
 
-/// The parts of the workspace, whose size is the end of the last.
+/// The layout of the workspace. `bytes` is the end of the last part, and so the total size.
 #[derive(Default)]
 struct Workspace {
     bytes: u64,
@@ -169,7 +170,7 @@ fn plan_passes(operation: &Sort, launches: &mut Launches) -> Key {
         std::array::from_fn(|k| if (k as u64) < count { workspace.part(bytes) } else { OUTPUT })
     };
     let states = buffers(places.min(2), rows * tiles * DIGITS * word);
-    // What is zero at first: all before the second state.
+    // The memory that must be zero at first: everything before the second state.
     let clear = if places > 1 { states[1] } else { states[0] + rows * tiles * DIGITS * word };
     let used = if *indices { (places - 1).min(2) } else { u64::from(places > 1) };
     let keys = buffers(used, elements * places);
@@ -186,7 +187,7 @@ fn plan_passes(operation: &Sort, launches: &mut Launches) -> Key {
     drop(launch);
     for place in 0..places {
         let is_last = place + 1 == places;
-        // Buffers take turns; without indices one of them is the output, which comes last.
+        // The passes alternate between two buffers. Without indices, one of them is the output, which comes last.
         let turn = |place: u64| (place % 2) as usize;
         let keys_at = |place: u64| match indices {
             true => keys[turn(place)],

@@ -1,6 +1,6 @@
-//! Global memory as blocks see it: a read returns any write to the word that is no older than what
-//! its block has seen of that word. Nothing orders different words, but what a write releases and a
-//! read acquires.
+//! A model of global memory: a read may return any write to the word, except writes older than the
+//! block has already seen. Accesses to different words are only ordered by a released write and an
+//! acquiring read.
 
 use std::collections::HashMap;
 use std::fmt::Debug;
@@ -9,7 +9,8 @@ use std::hash::Hash;
 /// For each word, the oldest write that a block may still read.
 pub(crate) type View = Vec<u8>;
 
-/// Whether an access orders those of other words: a write those before it, a read those after it.
+/// The ordering of an access: an ordered write comes after the block's earlier accesses, and an
+/// ordered read before its later ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Order {
     Relaxed,
@@ -19,7 +20,7 @@ pub(crate) enum Order {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Write {
     word: u32,
-    /// What its block had seen, if the write is ordered.
+    /// The view of the writing block, if the write is ordered.
     released: Option<View>,
 }
 
@@ -30,23 +31,23 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// Memory that an earlier launch has left.
+    /// Returns memory with the contents that an earlier launch has left.
     pub(crate) fn new(words: impl IntoIterator<Item = u32>) -> Memory {
         let first = |word| vec![Write { word, released: None }];
         Memory { writes: words.into_iter().map(first).collect() }
     }
 
-    /// The view of a block that starts.
+    /// Returns the view of a block that starts.
     pub(crate) fn view(&self) -> View {
         vec![0; self.writes.len()]
     }
 
-    /// The words, once all blocks have ended.
+    /// Returns the words after all blocks have ended.
     pub(crate) fn newest(&self) -> Vec<u32> {
         self.writes.iter().map(|all| all[all.len() - 1].word).collect()
     }
 
-    /// Everything that a read may return, and what its block has seen after it.
+    /// Returns every value that a read may return, with the block's view after it.
     pub(crate) fn read(&self, view: &View, place: usize, order: Order) -> Vec<(u32, View)> {
         let all = self.writes[place].iter().enumerate().skip(view[place].into());
         all.map(|(index, write)| {
@@ -68,7 +69,7 @@ impl Memory {
         self.writes[place].push(Write { word, released });
     }
 
-    /// Adds one to a word, the newest, and returns what it was.
+    /// Atomically increments the newest value of a word, and returns the previous value.
     pub(crate) fn count(&mut self, view: &mut View, place: usize) -> u32 {
         let word = self.newest()[place];
         self.write(view, place, word + 1, Order::Relaxed);
@@ -76,22 +77,22 @@ impl Memory {
     }
 }
 
-// Every interleaving of the blocks of a launch.
+// Exploration of every interleaving of the blocks of a launch.
 
-/// What the blocks of a launch do.
+/// The program of the blocks of a launch.
 pub(crate) trait Protocol {
     type Block: Clone + Debug + Eq + Hash;
 
-    /// Whether a device may start the blocks in any order. If they do not know their numbers, one
-    /// order is as good as another.
+    /// Returns true if a device may start the blocks in any order. If blocks do not know their
+    /// numbers, all orders are equivalent.
     fn starts_in_any_order(&self) -> bool;
 
     fn start(&self, index: usize, memory: &Memory) -> Self::Block;
 
     fn has_ended(&self, block: &Self::Block) -> bool;
 
-    /// What the next step of a block can lead to, which accesses one word at most; an error if it is
-    /// a wrong result.
+    /// Returns all possible outcomes of a block's next step, which accesses at most one word; an
+    /// error if a result is wrong.
     fn step(
         &self,
         block: &Self::Block,
@@ -106,7 +107,7 @@ pub(crate) enum Fault {
     Wrong(String),
 }
 
-/// How many states there are, and the memory in which a launch can end.
+/// The number of states, and every final memory of the launch.
 #[derive(Debug)]
 pub(crate) struct Explored {
     pub(crate) states: usize,
@@ -116,11 +117,11 @@ pub(crate) struct Explored {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct State<B> {
     memory: Memory,
-    /// None for a block that has not started.
+    /// The state of each block; `None` if it has not started.
     blocks: Vec<Option<B>>,
 }
 
-/// Tries every interleaving of so many blocks, of which `resident` run at once.
+/// Tries every interleaving of `blocks` blocks, of which `resident` run concurrently.
 pub(crate) fn explore<P: Protocol>(
     protocol: &P,
     memory: Memory,
@@ -163,7 +164,7 @@ pub(crate) fn explore<P: Protocol>(
     Ok(Explored { states: states.len(), ends })
 }
 
-/// The states after one step of a block, or the start of one.
+/// Returns the states after one step of a block, or after a block's start.
 fn following<P: Protocol>(
     protocol: &P,
     state: &State<P::Block>,

@@ -1,12 +1,12 @@
-//! A pass of the sort by digits (`radix_pass`): for each digit a tile publishes how many of its
-//! elements have it, then how many of it and of all tiles before. One digit is modelled, for digits
-//! have nothing to do with each other.
+//! A pass of the radix sort (`radix_pass`): for each digit, a tile publishes how many of its
+//! elements have it, and then the count for all tiles up to this one. A single digit is modelled,
+//! because digits are independent.
 
 use crate::memory::{Explored, Fault, Memory, Order, Protocol, View, explore};
 
 const TICKET: usize = 0;
 
-/// Marks of a word: a count of the tile alone, or with all before it.
+/// Marks of a word: a count of one tile alone, or including all tiles before it.
 const ALONE: u32 = 1 << 8;
 const COMPLETE: u32 = 2 << 8;
 const COUNT: u32 = ALONE - 1;
@@ -14,11 +14,11 @@ const COUNT: u32 = ALONE - 1;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Planted {
     Nothing,
-    /// Tiles are the numbers of the blocks.
+    /// Blocks use their own numbers as tile numbers.
     TileByIndex,
-    /// The mark is a word of its own.
+    /// The mark is a separate word.
     MarkApart(Order),
-    /// A tile calls its own count complete.
+    /// A tile marks its own count as complete.
     CompleteTooEarly,
     /// The state of the next pass is not cleared.
     NextStateKept,
@@ -46,14 +46,15 @@ struct Block {
     view: View,
     tile: usize,
     step: Step,
-    /// The tile that is looked at next is the one before this.
+    /// The block next reads the tile before this one.
     behind: usize,
     before: u32,
-    /// The mark that has been read or written, where it is a word of its own.
+    /// The mark that was read or written, if it is a separate word.
     mark: Option<u32>,
 }
 
-/// Of the tile alone: a bit, so that the sum says which tiles are in it, and once.
+/// The count of a single tile, a distinct bit, so that a sum shows which tiles it includes, and
+/// that it includes each once.
 fn count(tile: usize) -> u32 {
     1 << tile
 }
@@ -71,7 +72,7 @@ impl Pass {
         1 + self.tiles * self.words() + tile
     }
 
-    /// Cleared state, and that of the pass before.
+    /// Returns memory with the cleared state, and the state of the previous pass.
     fn memory(self) -> Memory {
         let cleared = 1 + self.tiles * self.words();
         Memory::new((0..cleared + self.tiles).map(|at| if at < cleared { 0 } else { COMPLETE | 7 }))
@@ -81,7 +82,7 @@ impl Pass {
         explore(&self, self.memory(), self.tiles, resident)
     }
 
-    /// Publishes a count and its mark; `then` follows.
+    /// Publishes a count and its mark, and continues with `then`.
     fn publish(self, block: &mut Block, memory: &mut Memory, word: u32, then: Step) {
         let place = self.state(block.tile);
         match (self.planted, block.mark) {
@@ -99,7 +100,7 @@ impl Pass {
         block.step = then;
     }
 
-    /// Reads the word of the tile before, or its mark and then its count.
+    /// Reads the word of the previous tile, or its mark and then its count.
     fn look_back(self, block: &Block, memory: &Memory) -> Vec<Block> {
         let place = self.state(block.behind - 1);
         let (place, order) = match (self.planted, block.mark) {
@@ -163,7 +164,7 @@ impl Protocol for Pass {
                 let mark = if is_early { COMPLETE } else { ALONE };
                 self.publish(&mut next, &mut changed, mark | count(block.tile), Step::LookBack);
             }
-            // Tiles publish nothing that ends a search before the first, which is complete.
+            // The first tile is complete, so a search must not continue past it.
             Step::LookBack if block.behind == 0 => return Err("no tile is complete".into()),
             Step::LookBack => {
                 let all = self.look_back(block, memory).into_iter();
@@ -189,7 +190,7 @@ impl Protocol for Pass {
     }
 }
 
-/// Whether the pass behind one that ends so finds its state cleared.
+/// Returns true if the next pass finds its state cleared after this end.
 fn is_cleared(pass: Pass, end: &Memory) -> bool {
     end.newest()[pass.next_state(0)..].iter().all(|word| *word == 0)
 }
@@ -212,8 +213,8 @@ fn planted_faults_are_found() {
     for planted in [Planted::MarkApart(Order::Relaxed), Planted::CompleteTooEarly] {
         assert!(matches!(pass(planted).explore(3), Err(Fault::Wrong(_))), "{planted:?}");
     }
-    // With an order, a mark may be a word of its own, but not one of two writes to the same words:
-    // a count that has become complete since would be read below the mark of the tile alone.
+    // With ordering, a mark could be a separate word, but not if the same words are written twice:
+    // a count that has become complete could be read with the older mark.
     let ordered = pass(Planted::MarkApart(Order::Ordered)).explore(3);
     assert!(matches!(ordered, Err(Fault::Wrong(_))), "{ordered:?}");
     let kept = pass(Planted::NextStateKept);

@@ -1,35 +1,36 @@
-//! The scan in one pass (`scan_tiles` and `take_tile`): tiles publish totals, teams of tiles what
-//! precedes them, in words that carry a mark. A block may keep a tile until it has published the total of
-//! its next one.
+//! The single-pass scan (`scan_tiles` and `take_tile`). Tiles publish totals, and teams of tiles publish
+//! prefixes, in words that contain a mark. A block may postpone a tile until it has published the total
+//! of its next one.
 
 use crate::memory::{Explored, Fault, Memory, Order, Protocol, View, explore};
 
-/// Tiles of a team.
+/// The number of tiles per team.
 const TEAM: usize = 2;
 
-/// Where the next tile's number is.
+/// The word with the number of the next tile.
 const TICKET: usize = 0;
 
-/// A value: the first tile that it covers, and the one behind the last. Each is a word, so that
-/// values out of order, or of words of different times, are seen.
+/// A value: the first tile that it covers, and the tile after the last. Each is a word, so that values in
+/// a wrong order, or mixed words, are detected.
 type Value = [u32; 2];
 
-/// Stands beside each part of a value that has been published.
+/// A mark in each word of a published value.
 const MARK: u32 = 1 << 8;
 
-/// How a value is published.
+/// The way in which a value is published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Words {
-    /// Each word has its part and a mark.
+    /// Each word contains its part and a mark.
     Marked,
-    /// A word behind the others says that they are there, and is read before them.
+    /// A separate word after the others is a flag that they are complete, and is read before them.
     Flag(Order),
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Scan {
     tiles: usize,
-    /// Blocks that take tiles until there are none, if fewer than tiles.
+    /// The number of blocks. If it is less than the number of tiles, blocks take tiles until none is
+    /// left.
     blocks: usize,
     words: Words,
     by_index: bool,
@@ -51,18 +52,18 @@ enum Step {
 struct Block {
     index: usize,
     view: View,
-    /// The tile that has been taken, that which is kept, and that whose predecessors are asked for.
+    /// The tile that was taken, the postponed tile, and the tile whose predecessors are being read.
     taken: Option<usize>,
     kept: Option<usize>,
     tile: usize,
     step: Step,
-    /// Words of this step so far.
+    /// The words read or written in this step so far.
     words: Vec<u32>,
     earlier: Option<Value>,
     carry: Option<Value>,
 }
 
-/// Combines the values of neighbours, in their order only.
+/// Combines two neighbouring values; fails if they are not adjacent in this order.
 fn combine(earlier: Option<Value>, later: Value) -> Result<Value, String> {
     match earlier {
         Some(earlier) if earlier[1] != later[0] => Err(format!("{earlier:?} then {later:?}")),
@@ -84,7 +85,7 @@ impl Scan {
         self.tiles.div_ceil(TEAM)
     }
 
-    /// Memory as `clear_state` leaves it.
+    /// Returns memory as `clear_state` leaves it.
     fn memory(self) -> Memory {
         Memory::new(vec![0; 1 + (self.teams() + self.tiles) * self.words_of_value()])
     }
@@ -101,7 +102,7 @@ impl Scan {
         explore(&self, self.memory(), self.blocks, resident)
     }
 
-    /// Publishes the next word of a value; `then` follows the last.
+    /// Publishes the next word of a value, and continues with `then` after the last.
     fn publish(self, block: &mut Block, memory: &mut Memory, at: usize, value: Value, then: Step) {
         let number = block.words.len();
         let (word, order) = match self.words {
@@ -116,7 +117,8 @@ impl Scan {
         }
     }
 
-    /// Reads the next word of a value; the value is there when all its words are, in one turn.
+    /// Reads the next word of a value. The value is complete when all of its words were present in one
+    /// attempt.
     fn read(self, block: &Block, memory: &Memory, at: usize) -> Vec<(Block, Option<Value>)> {
         let (place, order) = match (self.words, block.words.len()) {
             (Words::Marked, number) => (at + number, Order::Relaxed),
@@ -129,7 +131,8 @@ impl Scan {
                 let mut next = Block { view, ..block.clone() };
                 let needs_mark = self.words == Words::Marked || block.words.is_empty();
                 if needs_mark && word & MARK == 0 {
-                    // What an unsuccessful turn has seen is left out: to see it again is possible.
+                    // A failed attempt does not change the view, because the same words could be read
+                    // again.
                     next = Block { words: Vec::new(), ..block.clone() };
                     return (next, None);
                 }
@@ -141,7 +144,7 @@ impl Scan {
             .collect()
     }
 
-    /// Where a block goes with a tile, or without one if there are no more.
+    /// Continues with a tile, or without one if none is left.
     fn after_take(self, block: &mut Block, tile: usize) {
         block.taken = (tile < self.tiles).then_some(tile);
         match block.taken {
@@ -150,7 +153,7 @@ impl Scan {
         }
     }
 
-    /// The total of the tile that was taken is there: which tile comes to its end.
+    /// Continues after the total of the taken tile has been published, with the tile to be finished.
     fn after_publication(self, block: &mut Block) {
         let ending = if self.keeps { block.kept } else { block.taken };
         let Some(tile) = ending else {
@@ -163,19 +166,19 @@ impl Scan {
         }
     }
 
-    /// Where a block goes when a tile has come to its end, or when there was none to end.
+    /// Continues after a tile has been finished, or if there was none to finish.
     fn after_end(self, block: &mut Block) {
         let taken = block.taken.take();
         block.kept = taken.filter(|_| self.keeps);
         match taken {
             None => block.enter(Step::Ended),
             Some(_) if self.tiles > self.blocks => block.enter(Step::Take),
-            // Each block has been meant for one.
+            // There is one tile per block.
             Some(_) => self.after_take(block, self.tiles),
         }
     }
 
-    /// Where a block goes when it knows the totals of the earlier tiles of its team.
+    /// Continues after the totals of the earlier tiles of the team are known.
     fn after_totals(self, block: &mut Block) {
         block.enter(Step::ReadPrefix);
         if block.tile < TEAM {
@@ -184,7 +187,7 @@ impl Scan {
         }
     }
 
-    /// The last tile of a team publishes what precedes the next, if there is one.
+    /// If the tile is the last of its team, publishes the prefix of the next team, if there is one.
     fn after_prefix(self, block: &mut Block) {
         let is_last = block.tile % TEAM + 1 == TEAM && block.tile + 1 < self.tiles;
         block.enter(if is_last { Step::PublishPrefix } else { Step::Finish });
@@ -240,7 +243,7 @@ impl Protocol for Scan {
             Step::PublishTotal => {
                 let tile = block.taken.ok_or("no tile has been taken")?;
                 let value = [tile as u32, tile as u32 + 1];
-                // What follows is entered below.
+                // The following step is entered below.
                 self.publish(&mut next, &mut changed, self.total(tile), value, Step::Take);
                 if next.step == Step::Take {
                     self.after_publication(&mut next);
@@ -320,7 +323,7 @@ fn blocks_that_are_fewer_than_tiles_take_them_all() {
 fn blocks_that_take_tiles_by_their_own_number_may_wait_forever() {
     let fault = Scan { by_index: true, ..Scan::new(3) };
     assert_eq!(fault.explore(2).err(), Some(Fault::Stuck));
-    // With room for all of them they cannot.
+    // If all blocks are resident, they cannot deadlock.
     fault.explore(3).expect("no fault");
 }
 
@@ -330,7 +333,7 @@ fn state_that_is_not_cleared_gives_wrong_results() {
     for place in 1..scan.memory().newest().len() {
         let mut words = scan.memory().newest();
         words[place] = MARK | 7;
-        // What precedes the first team is read by none, nor are the totals of last tiles.
+        // The prefix of the first team, and the totals of each team's last tile, are never read.
         let is_read = place >= scan.prefix(1) && place < scan.total(1);
         let found = explore(&scan, Memory::new(words), 3, 3);
         assert_eq!(matches!(found, Err(Fault::Wrong(_))), is_read, "word {place}: {found:?}");

@@ -1,4 +1,4 @@
-//! bfloat16 in the generated source, in all its 65,536 values.
+//! Tests of bfloat16 in the generated source, with all of its 65,536 values.
 
 use super::elementwise::binary;
 use super::run;
@@ -7,7 +7,7 @@ use hal::function::{BinaryFunction, Function, UnaryFunction};
 use hal::operation::{Description, Elementwise, Input, Operand};
 use hal::{DType, bf16, f16};
 
-/// Converts an array.
+/// Returns the cast of an array.
 fn cast(input: Operand, output: Operand, length: usize) -> Description {
     Description::Elementwise(Elementwise {
         function: Function::Unary(UnaryFunction::Copy),
@@ -18,8 +18,8 @@ fn cast(input: Operand, output: Operand, length: usize) -> Description {
     })
 }
 
-/// Returns the bits of the bfloat16 nearest to a number: `x` lies between two patterns of its upper
-/// half, and the difference to the lower one is the lower half.
+/// Returns the bits of the bfloat16 nearest to a number. The upper half of `x` is the lower
+/// neighbour, and the lower half of `x` is the distance from it.
 fn nearest(x: f32) -> u16 {
     let (upper, lower) = ((x.to_bits() >> 16) as u16, x.to_bits() & 0xffff);
     if x.is_nan() {
@@ -90,7 +90,7 @@ fn bfloat16_converts_and_rounds_as_binary32_does() {
         assert!(same(got, nearest(x)), "{x:e} became {got}");
         assert!(same(from_double, nearest(x)), "{x:e} became {from_double}");
     }
-    // Double precision becomes single first, as with the package `ml_dtypes`.
+    // As with the package `ml_dtypes`, double precision is first converted to single precision.
     let twice = Memory::new(&[1.0 + 2f64.powi(-8) + 2f64.powi(-40)]);
     let out = Memory::<bf16>::zeros(1);
     assert!(run(&[cast(twice.operand(&[1]), out.operand(&[1]), 1)]));

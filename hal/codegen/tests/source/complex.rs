@@ -1,4 +1,4 @@
-//! Complex functions, which the prelude writes out over real ones.
+//! Complex functions, which the prelude implements with real functions.
 
 use super::elementwise::{binary, pairs, unary};
 use super::run;
@@ -7,7 +7,7 @@ use hal::Complex;
 use hal::function::{BinaryFunction, UnaryFunction};
 use hal::operation::Description;
 
-/// The functions that the prelude writes out itself against those of `num-complex`.
+/// Compares the prelude's complex functions with those in `num-complex`.
 macro_rules! complex_test {
     ($name:ident, $R:ty, $tolerance:expr) => {
         #[test]
@@ -63,8 +63,8 @@ macro_rules! complex_test {
             for ((function, expected), out) in one.iter().zip(&singles) {
                 for (&z, got) in values.iter().zip(out.values()) {
                     let wanted = expected(z);
-                    // Points on a branch cut have two limits; the principal one is checked
-                    // through the function's inverse below.
+                    // Points on a branch cut have two limits; the principal one is checked through
+                    // the function's inverse below.
                     let cut = z.im == 0.0 && matches!(function, Asin | Acos | Atan)
                         || z.re == 0.0 && *function == Atan;
                     assert!(cut || close(got, wanted), "{function:?}({z}): {got} {wanted}");
@@ -136,8 +136,8 @@ fn complex_extremes_propagate_nan_and_do_not_overflow() {
         }
     }
     for (z, (root, ratio)) in large.values().iter().zip(root.values().iter().zip(ratio.values())) {
-        // Halves of both sides, so that the square stays within range; near zero no number
-        // lies closer than the smallest one.
+        // Both sides are halved, so that the square stays within range. Near zero, the error is at
+        // least the smallest number.
         let tolerance = 1e-14 * (z / 2.0).norm() + 4.0 * f64::from_bits(1);
         assert!((root * root / 2.0 - z / 2.0).norm() <= tolerance, "{z:e} {root:e}");
         assert!((ratio - C::new(1.0, 0.0)).norm() < 1e-9, "{z} {ratio}");

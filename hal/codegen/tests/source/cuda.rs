@@ -1,4 +1,4 @@
-//! The first NVIDIA GPU: the driver's and NVRTC's functions, found at run time.
+//! The first NVIDIA GPU, with the functions of the driver and of NVRTC, found at run time.
 
 use gpuarray_codegen::source::NVRTC_OPTIONS;
 use libloading::Library;
@@ -6,10 +6,10 @@ use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::path::PathBuf;
 use std::ptr::null;
 
-/// An opaque pointer that only the library which made it looks into.
+/// An opaque pointer that only the library that created it dereferences.
 pub(crate) type Handle = usize;
 
-/// A struct of the functions of a C library, by their names there.
+/// Defines a struct of the functions of a C library, with their names in the library.
 macro_rules! functions {
     ($table:ident: $($name:ident($($argument:ty),*))*) => {
         #[allow(non_snake_case, reason = "the names of the symbols")]
@@ -21,8 +21,8 @@ macro_rules! functions {
         impl $table {
             fn new(library: Library) -> Result<Self, libloading::Error> {
                 Ok($table {
-                    // SAFETY: the types are those of the library's header, and the library
-                    // stays loaded as long as the table.
+                    // SAFETY: the types match the library's header, and the library stays loaded as
+                    // long as the table.
                     $($name: unsafe {
                         *library.get(concat!(stringify!($name), "\0").as_bytes())?
                     },)*
@@ -80,7 +80,7 @@ const COMPUTE_CAPABILITY_MINOR: c_int = 76;
 
 impl Gpu {
     pub(crate) fn new() -> Result<Gpu, String> {
-        // SAFETY: the driver's library has no initialisers that matter to this program.
+        // SAFETY: the initialisers of the driver's library are harmless here.
         let library = unsafe { Library::new("libcuda.so.1") };
         let driver = library.and_then(Driver::new).map_err(|it| format!("no driver: {it}"))?;
         let (mut version, mut count, mut device) = (0, 0, 0);
@@ -111,7 +111,7 @@ impl Gpu {
         self.driver.ok(what, status).unwrap();
     }
 
-    /// The source's code for the device.
+    /// Compiles the source for the device.
     pub(crate) fn compile(&self, source: &str) -> Vec<u8> {
         let nvrtc = &self.nvrtc;
         let check = |status: c_int| assert_eq!(status, 0, "a function of NVRTC failed");
@@ -123,8 +123,8 @@ impl Gpu {
             .collect();
         let options: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
         let (mut program, mut bytes) = (0, 0);
-        // SAFETY: strings end with a zero and live until the call returns; log and code go
-        // to buffers of the size that NVRTC says.
+        // SAFETY: strings end with zero bytes and live until the call returns; the buffers of log
+        // and code have the sizes that NVRTC reports.
         unsafe {
             let (text, name) = (source.as_ptr(), c"unit.cu".as_ptr());
             check((nvrtc.nvrtcCreateProgram)(&mut program, text, name, 0, null(), null()));
@@ -161,9 +161,9 @@ impl Driver {
 }
 
 impl Nvrtc {
-    /// The first NVRTC that is no newer than the driver, which could not load its code:
-    /// from `GPUARRAY_NVRTC_PATH` (folders, or site-packages of Python with such wheels),
-    /// then from where the loader and CUDA keep libraries.
+    /// Returns the first NVRTC that is not newer than the driver, which could not load newer code.
+    /// It is searched for in `GPUARRAY_NVRTC_PATH` (folders, or Python's site-packages with NVRTC
+    /// wheels), then where the loader and CUDA keep libraries.
     fn find(driver_major: c_int) -> Result<Nvrtc, String> {
         let list = |variable| {
             let text = std::env::var_os(variable).unwrap_or_default();
@@ -182,12 +182,12 @@ impl Nvrtc {
         }
         folders.extend(list("LD_LIBRARY_PATH"));
         folders.extend(list("CUDA_HOME").into_iter().map(|it| it.join("lib64")));
-        // An empty path leaves the name alone, for the loader's own search.
+        // An empty path leaves the name unchanged, for the loader's own search.
         folders.push(PathBuf::new());
         folders.extend(below("/usr/local".into(), "cuda").map(|it| it.join("lib64")));
         for folder in folders {
             for name in ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"] {
-                // SAFETY: NVRTC has no initialisers that matter to this program.
+                // SAFETY: the initialisers of NVRTC are harmless here.
                 let library = unsafe { Library::new(folder.join(name)) };
                 let Ok(nvrtc) = library.and_then(Nvrtc::new) else {
                     continue;

@@ -1,4 +1,4 @@
-//! Every way through memory at its edges: alignments, tails, tiles, divisions.
+//! Every access pattern at its limits: alignments, tails, tiles, divisions.
 
 use super::run;
 use crate::harness::{Memory, plan};
@@ -9,7 +9,7 @@ use std::fmt::Debug;
 
 const ADD: Function = Function::Binary(BinaryFunction::Add);
 
-/// Where an array begins, in elements, and its strides.
+/// The start of an array, in elements, and its strides.
 type Place = (usize, Vec<isize>);
 
 /// `out = x + y` over a shape.
@@ -18,7 +18,7 @@ struct Sum {
     x: Place,
     y: Place,
     out: Place,
-    /// What the kernel's name says about the way it takes.
+    /// The part of the kernel's name that shows its access pattern.
     way: &'static str,
 }
 
@@ -30,7 +30,7 @@ fn c_order(shape: &[usize]) -> Vec<isize> {
     strides
 }
 
-/// The places of all elements, in C order of the indices.
+/// Returns the positions of all elements, in C order of the indices.
 fn places(shape: &[usize], (start, strides): &Place) -> Vec<usize> {
     let mut all = vec![*start as isize];
     for (&extent, &stride) in shape.iter().zip(strides) {
@@ -46,8 +46,8 @@ fn operand<T: Element>(memory: &Memory<T>, (start, strides): &Place) -> Operand 
     operand
 }
 
-/// Runs the sums on elements that `make` returns, and looks at every element of the outputs,
-/// those that no sum may touch included.
+/// Runs the sums on elements that `make` returns, and checks every element of the outputs,
+/// including those that must stay unchanged.
 fn sums<T: Element + Debug>(make: impl Fn(usize) -> T, add: impl Fn(T, T) -> T, list: &[Sum]) {
     let array = |shape: &[usize], place: &Place, first: usize| {
         let length = places(shape, place).into_iter().max().unwrap_or(0) + 1;
@@ -109,7 +109,7 @@ fn runs_of_every_length_and_alignment() {
     runs(|i| Complex::new(i as f64, -1.5), |x, y| x + y);
 }
 
-/// Rows, columns and blocks beside whole arrays, where packs fit and where they do not.
+/// Rows, columns and blocks, in addition to whole arrays, where packs fit and where they do not.
 fn rows<T: Element + Debug>(make: impl Fn(usize) -> T, add: impl Fn(T, T) -> T) {
     let pack = 16 / size_of::<T>();
     let mut list = Vec::new();
@@ -119,7 +119,7 @@ fn rows<T: Element + Debug>(make: impl Fn(usize) -> T, add: impl Fn(T, T) -> T) 
             let (x, out) = ((0, vec![row, 1]), (0, vec![row, 1]));
             list.push(Sum { shape: shape.clone(), x, y: (0, y), out, way });
         }
-        // Out of wider rows, into wider rows; a start between packs.
+        // From wider rows, to wider rows, and with a start inside a pack.
         let wider = (3 * width).next_multiple_of(pack) as isize;
         let place = || (0, vec![wider, 1]);
         let way = if width % pack == 0 { "packed2" } else { "strided2" };
@@ -161,7 +161,7 @@ fn indices_divide_by_any_extents() {
         &[2, 2, 3, 2, 2, 2, 3, 2, 2],
         &[2; 11],
     ] {
-        // A gap after every axis but the outermost keeps them apart.
+        // A gap after every axis except the outermost keeps the axes from merging.
         let gaps: Vec<isize> = c_order(&shape.iter().map(|extent| extent + 1).collect::<Vec<_>>());
         let doubled = gaps.iter().map(|stride| 2 * stride).collect();
         let backwards = gaps.iter().map(|stride| -stride).collect::<Vec<_>>();
@@ -191,7 +191,7 @@ fn tiles<T: Element + Debug>(make: impl Fn(usize) -> T, add: impl Fn(T, T) -> T)
             list.push(Sum { shape: shape.clone(), x, y, out: (3, out.clone()), way });
         }
     }
-    // Planes with gaps, and the axes the other way round.
+    // Planes with gaps, and with the axes in the other order.
     let x = (0, vec![70 * 80 + 3, 1, 80]);
     let y = (5, vec![0, 1, 90]);
     let out = (0, vec![70 * 80, 80, 1]);

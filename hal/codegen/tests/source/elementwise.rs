@@ -37,7 +37,7 @@ pub(crate) fn unary<T: Element, R: Element>(
     })
 }
 
-/// All pairs of the values.
+/// Returns all pairs of the values.
 pub(crate) fn pairs<T: Element>(values: &[T]) -> (Memory<T>, Memory<T>) {
     let x: Vec<T> = values.iter().flat_map(|&x| vec![x; values.len()]).collect();
     let y: Vec<T> = values.iter().flat_map(|_| values.to_vec()).collect();
@@ -156,8 +156,8 @@ integer_test!(int64, i64, vec![i64::MIN, -1 << 40, -7, -1, 0, 1, 2, 3, 7, 1 << 4
 integer_test!(uint16, u16, vec![0, 1, 2, 3, 7, 250, 32768, 65535]);
 integer_test!(uint64, u64, vec![0, 1, 2, 3, 7, 250, 1 << 63, u64::MAX]);
 
-/// numpy's division of floating-point numbers, written from its documentation: the quotient
-/// rounded down, and the rest with the divisor's sign.
+/// Returns numpy's division of floating-point numbers by its documentation: the quotient rounded
+/// down, and the remainder with the divisor's sign.
 fn divmod(x: f64, y: f64) -> (f64, f64) {
     if y == 0.0 {
         return (x / y, x % y);
@@ -256,7 +256,7 @@ fn float64() {
         return;
     }
     let (x, y) = (x.values(), y.values());
-    // The others are exact: IEEE 754 says what their results are.
+    // All other results are exact, because IEEE 754 defines them.
     let libm = |transcendental| if transcendental { 1e-14 } else { 0.0 };
     for ((function, expected), out) in two.iter().zip(&outs) {
         let tolerance = libm(matches!(function, Power | Atan2));
@@ -290,7 +290,7 @@ fn float16_converts_and_rounds_as_the_standard_says() {
     let every: Vec<f16> = (0..=u16::MAX).map(f16::from_bits).collect();
     let halves = Memory::new(&every);
     let (singles, doubles) = (Memory::<f32>::zeros(1 << 16), Memory::<f64>::zeros(1 << 16));
-    // Around every half, also the points between two of them.
+    // Around every half-precision number, and midway between neighbours.
     let fine: Vec<f64> = every
         .iter()
         .flat_map(|h| {
@@ -339,10 +339,10 @@ fn float16_converts_and_rounds_as_the_standard_says() {
     }
 }
 
-/// True if no other half lies nearer to `x`, and a tie went to the even one.
+/// Returns true if `got` is the binary16 nearest to `x`, with ties to even.
 fn nearest(x: f64, got: f16) -> bool {
     if !x.is_finite() || !got.is_finite() {
-        // Half of the last step beyond the largest half is where infinity begins.
+        // Infinity begins half a step beyond the largest number.
         return (x.is_nan() && got.is_nan())
             || (x.abs() >= 65520.0 && got.to_f64() == x.signum() * f64::INFINITY);
     }

@@ -1,4 +1,4 @@
-//! The functions of numpy and C that few programs call, on every kind of elements.
+//! Less common functions of numpy and C, on every kind of element.
 
 use super::elementwise::{binary, pairs, unary};
 use super::run;
@@ -27,7 +27,7 @@ const PUBLISHED: [(UnaryFunction, f64, f64); 14] = [
     (UnaryFunction::LogGamma, -1.0, f64::INFINITY),
 ];
 
-/// The functions of one number, with what they are by other means.
+/// The functions of one number, with an independent implementation of each.
 const ONE: [(UnaryFunction, fn(f64) -> f64); 12] = [
     (UnaryFunction::Positive, |x| x),
     (UnaryFunction::Square, |x| x * x),
@@ -50,7 +50,8 @@ fn log_add_exp(x: f64, y: f64) -> f64 {
     }
 }
 
-/// The functions of two numbers, with what they are by other means. None of the numbers is NaN.
+/// The functions of two numbers, with an independent implementation of each. The numbers do not
+/// include NaN.
 const TWO: [(BinaryFunction, fn(f64, f64) -> f64); 8] = [
     (BinaryFunction::Hypot, |x, y| (x * x + y * y).sqrt()),
     (BinaryFunction::CopySign, |x, y| if y.is_sign_negative() { -x.abs() } else { x.abs() }),
@@ -143,7 +144,7 @@ macro_rules! float_test {
                 assert_eq!(got, wanted, "{x}");
             }
             for ((&x, &y), got) in x.values().iter().zip(&y.values()).zip(next.values()) {
-                // Nothing lies between, and it is on the way.
+                // The result is adjacent to `x`, in the direction of `y`.
                 let (from, to, got) = (f64::from(x), f64::from(y), f64::from(got));
                 if x == y {
                     assert_eq!(got.to_bits(), to.to_bits());
@@ -251,7 +252,7 @@ macro_rules! complex_test {
             let mut values: Vec<C> =
                 parts.iter().flat_map(|&re| parts.map(|im| C::new(re, im))).collect();
             values.push(C::new(1e-4, -1e-4));
-            // Next to the circle on which the logarithm of one more vanishes in its real part.
+            // Near the circle on which the real part of log1p is zero.
             values.push(C::new(-0.02, 0.199));
             let one: [(UnaryFunction, fn(C) -> C); 11] = [
                 (Log1p, |z| (z + 1.0).ln()),

@@ -1,8 +1,8 @@
 //! Runs plans on the first NVIDIA GPU.
 //!
-//! Every array of the test is mirrored in device memory, the operations' addresses are moved
-//! there, and the mirrors are copied back at the end. Without a driver, a device or NVRTC
-//! the cases are skipped, unless `GPUARRAY_REQUIRE` (names with commas between) lists `cuda`.
+//! Every array of the test is mirrored in device memory. The operations' addresses are moved to the
+//! mirrors, which are copied back at the end. Without a driver, a device or NVRTC, the cases are
+//! skipped, unless `GPUARRAY_REQUIRE` (a comma-separated list) includes `cuda`.
 
 use crate::cuda::{Gpu, Handle};
 use crate::harness::{blocks, plan};
@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 static GPU: LazyLock<Result<Gpu, String>> = LazyLock::new(Gpu::new);
 static RUN: AtomicUsize = AtomicUsize::new(0);
 
-/// Runs the operations in order; false, with the reason printed, where there is no GPU.
+/// Runs the operations in order; returns false, and prints the reason, if no GPU is available.
 #[must_use]
 pub(crate) fn run(operations: &[Description]) -> bool {
     let gpu = match &*GPU {
@@ -39,7 +39,7 @@ pub(crate) fn run(operations: &[Description]) -> bool {
         plans.iter().map(Plan::spec).filter(|spec| seen.insert(*spec)).collect();
     let module = Module::new(gpu, &gpu.compile(&unit(specs)));
     for plan in &mut plans {
-        // Kernels must not rely on what is in the workspace, zeros for example.
+        // Kernels must not rely on the contents of the workspace, for example zeros.
         let workspace = Buffer::new(gpu, &vec![0xa5; plan.workspace_bytes().max(1)]);
         plan.set_workspace(workspace.address);
         for launch in plan.launches() {
@@ -48,17 +48,17 @@ pub(crate) fn run(operations: &[Description]) -> bool {
             let mut arguments = plan.arguments(launch);
             let ([x, y, z], [i, j, k]) = (launch.config.grid, launch.config.block);
             let shared = launch.config.shared_bytes;
-            // SAFETY: the arguments are those of the kernel, in memory of the plan; the
-            // addresses among them are those of live buffers of this context. The stream is
-            // the default one, which also orders the copies.
+            // SAFETY: the arguments match the kernel, in memory of the plan, and their addresses
+            // belong to live buffers of this context. The stream is the default one, which also
+            // orders the copies.
             let status = unsafe {
                 let (arguments, extra) = (arguments.as_mut_ptr(), null_mut());
                 (gpu.driver.cuLaunchKernel)(kernel, x, y, z, i, j, k, shared, 0, arguments, extra)
             };
             gpu.check(name, status);
         }
-        // SAFETY: a context is current. An error here may be that of a test beside this one:
-        // `--test-threads=1` tells.
+        // SAFETY: a context is current. An error here may come from a concurrent test;
+        // `--test-threads=1` avoids that.
         let status = unsafe { (gpu.driver.cuCtxSynchronize)() };
         gpu.check(&format!("{:?}", plan.spec().kernel_names()), status);
     }
@@ -77,10 +77,10 @@ struct Buffer<'a> {
 }
 
 impl<'a> Buffer<'a> {
-    /// Device memory with these bytes, at least one.
+    /// Returns device memory with these bytes, of which there is at least one.
     fn new(gpu: &'a Gpu, bytes: &[u8]) -> Self {
         let mut address = 0;
-        // SAFETY: a context is current, and both sides have that many bytes.
+        // SAFETY: a context is current, and both sides have this many bytes.
         unsafe {
             gpu.check("cuMemAlloc", (gpu.driver.cuMemAlloc_v2)(&mut address, bytes.len()));
             let source = bytes.as_ptr().cast();
@@ -92,7 +92,7 @@ impl<'a> Buffer<'a> {
 
 impl Drop for Buffer<'_> {
     fn drop(&mut self) {
-        // SAFETY: the memory is this buffer's, and freeing waits for kernels that use it.
+        // SAFETY: the memory belongs to this buffer, and freeing waits for kernels that use it.
         let _ = unsafe { (self.gpu.driver.cuMemFree_v2)(self.address) };
     }
 }
@@ -105,14 +105,14 @@ struct Mirror<'a> {
 
 impl<'a> Mirror<'a> {
     fn new(gpu: &'a Gpu, host: (u64, usize)) -> Self {
-        // SAFETY: the array is alive as long as it is listed.
+        // SAFETY: the array lives as long as it is listed.
         let bytes = unsafe { std::slice::from_raw_parts(host.0 as *const u8, host.1) };
         Mirror { host, device: Buffer::new(gpu, bytes) }
     }
 
     fn copy_back(&self) {
         let gpu = self.device.gpu;
-        // SAFETY: both sides have that many bytes; the test has no reference to the array.
+        // SAFETY: both sides have this many bytes, and the test holds no reference to the array.
         let status = unsafe {
             let target = self.host.0 as *mut c_void;
             (gpu.driver.cuMemcpyDtoH_v2)(target, self.device.address, self.host.1)
@@ -130,7 +130,7 @@ struct Module<'a> {
 impl<'a> Module<'a> {
     fn new(gpu: &'a Gpu, code: &[u8]) -> Self {
         let mut handle = 0;
-        // SAFETY: a context is current, and the code is a whole cubin, which says its size.
+        // SAFETY: a context is current, and the code is a complete cubin, which contains its size.
         let status = unsafe { (gpu.driver.cuModuleLoadData)(&mut handle, code.as_ptr().cast()) };
         gpu.check("cuModuleLoadData", status);
         Module { gpu, handle }
@@ -138,7 +138,7 @@ impl<'a> Module<'a> {
 
     fn kernel(&self, name: &str) -> Handle {
         let (mut kernel, text) = (0, CString::new(name).unwrap());
-        // SAFETY: the name ends with a zero and lives until the call returns.
+        // SAFETY: the name ends with a zero byte and lives until the call returns.
         let status = unsafe {
             (self.gpu.driver.cuModuleGetFunction)(&mut kernel, self.handle, text.as_ptr())
         };
@@ -154,7 +154,7 @@ impl Drop for Module<'_> {
     }
 }
 
-/// The operation with its addresses in the mirrors.
+/// Returns the operation with its addresses in the mirrors.
 fn moved(operation: &Description, mirrors: &[Mirror]) -> Description {
     let mut operation = operation.clone();
     let shift = |operand: &mut Operand| {

@@ -1,5 +1,5 @@
-//! The tests' arrays, and generated source compiled with the system's C++ compiler and run on
-//! the host, as the host backend runs them.
+//! The tests' arrays, and the generated source compiled with the system's C++ compiler and run on
+//! the host, as in the host backend.
 
 pub(crate) use crate::operations::plan;
 use gpuarray_codegen::source::{KernelSpec, Plan, unit};
@@ -16,30 +16,31 @@ use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
 thread_local! {
-    /// What this thread's test has compiled.
+    /// The libraries that this thread's test has compiled.
     static COMPILED: RefCell<HashMap<(KernelSpec, Runs), Arc<Library>>> = RefCell::new(HashMap::new());
 
-    /// Addresses and bytes of the arrays that this thread's test has.
+    /// The addresses and sizes in bytes of this thread's arrays.
     static BLOCKS: RefCell<BTreeMap<u64, usize>> = const { RefCell::new(BTreeMap::new()) };
 }
 
-/// What a device may do: shared memory is not zeros.
+/// The worst permitted behaviour of a device: for example, shared memory is not zeroed.
 const WORST: Schedule =
     Schedule { fill: Some(0xa5), dynamic_shared: Some(0), reversed: false, fibers: true };
 
-/// How kernels run on the host.
+/// The mode in which kernels run on the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Runs {
-    /// With traps for what C leaves undefined.
+    /// With traps for behaviour that C leaves undefined.
     Trapping,
-    /// With checks for races, barriers that not all threads reach, and accesses outside the arrays.
+    /// With checks for races, for barriers that not all threads reach, and for accesses outside the
+    /// arrays.
     Checked,
 }
 
 /// Memory that a test zeroes, or a kernel reads without need, counts as written.
 const CHECKS: Checks = Checks { uninitialised: false, ..Checks::ALL };
 
-/// The arrays of this thread's test and a workspace: what a kernel may access.
+/// The memory that a kernel may access: the arrays of this thread's test, and a workspace.
 struct Live(Vec<Range<usize>>);
 
 impl host_executor::Memory for Live {
@@ -52,7 +53,7 @@ impl host_executor::Memory for Live {
     }
 }
 
-/// An array of the host's memory that operations name by address, aligned to 16 bytes.
+/// An array in host memory that operations refer to by address, aligned to 16 bytes.
 pub(crate) struct Memory<T> {
     words: Vec<u128>,
     length: usize,
@@ -60,7 +61,7 @@ pub(crate) struct Memory<T> {
 }
 
 impl<T: Element> Memory<T> {
-    /// The values, stored.
+    /// Returns an array of the values.
     pub(crate) fn new(values: &[T]) -> Self {
         let mut memory = Self::zeros(values.len());
         for (i, value) in values.iter().enumerate() {
@@ -72,18 +73,18 @@ impl<T: Element> Memory<T> {
     /// Stores an element.
     pub(crate) fn set(&mut self, i: usize, value: T) {
         assert!(i < self.length);
-        // SAFETY: the words have room for as many elements.
+        // SAFETY: the words have room for this many elements.
         unsafe { self.words.as_mut_ptr().cast::<T>().add(i).write(value) };
     }
 
-    /// An element.
+    /// Returns an element.
     pub(crate) fn at(&self, i: usize) -> T {
         assert!(i < self.length);
-        // SAFETY: the words hold as many elements, which are valid.
+        // SAFETY: the words contain this many elements, all valid.
         unsafe { self.words.as_ptr().cast::<T>().add(i).read() }
     }
 
-    /// Zeros, which take no memory before they are touched.
+    /// Returns an array of zeros, which occupies memory only after it is accessed.
     pub(crate) fn zeros(length: usize) -> Self {
         let words = vec![0; (length * size_of::<T>()).div_ceil(16).max(1)];
         let memory = Memory { words, length, marker: std::marker::PhantomData };
@@ -92,12 +93,12 @@ impl<T: Element> Memory<T> {
         memory
     }
 
-    /// The address of the first element.
+    /// Returns the address of the first element.
     pub(crate) fn address(&self) -> u64 {
         self.words.as_ptr() as u64
     }
 
-    /// The operand with these strides, counted in elements.
+    /// Returns the operand with these strides, counted in elements.
     pub(crate) fn operand(&self, strides: &[isize]) -> Operand {
         let size = size_of::<T>() as isize;
         Operand {
@@ -107,7 +108,7 @@ impl<T: Element> Memory<T> {
         }
     }
 
-    /// The values.
+    /// Returns the values.
     pub(crate) fn values(&self) -> Vec<T> {
         (0..self.length).map(|i| self.at(i)).collect()
     }
@@ -119,12 +120,12 @@ impl<T> Drop for Memory<T> {
     }
 }
 
-/// Addresses and bytes of the arrays that this thread's test has.
+/// Returns the addresses and sizes in bytes of this thread's arrays.
 pub(crate) fn blocks() -> Vec<(u64, usize)> {
     BLOCKS.with_borrow(|blocks| blocks.iter().map(|(&address, &bytes)| (address, bytes)).collect())
 }
 
-/// An operand of records in memory made of bytes.
+/// Returns an operand of records in byte memory.
 pub(crate) fn records(memory: &Memory<u8>, bytes: u32, offset: u64, strides: &[isize]) -> Operand {
     Operand {
         address: memory.address() + offset,
@@ -133,7 +134,7 @@ pub(crate) fn records(memory: &Memory<u8>, bytes: u32, offset: u64, strides: &[i
     }
 }
 
-/// Runs the operations in order; false, with the reason printed, where there is no compiler.
+/// Runs the operations in order; returns false, and prints the reason, if no compiler is available.
 #[must_use]
 pub(crate) fn run(operations: &[Description]) -> bool {
     run_as(Runs::Trapping, operations)
@@ -173,7 +174,7 @@ pub(crate) fn run_as(runs: Runs, operations: &[Description]) -> bool {
             assert_eq!(launch.config.shared_bytes, 0);
             let shape = Shape { grid, block, cooperative: false };
             let arguments = plan.arguments(launch);
-            // SAFETY: the arguments are those of the kernel, with addresses of the tests' arrays.
+            // SAFETY: the arguments match the kernel, with addresses of the tests' arrays.
             let ended = unsafe {
                 match runs {
                     Runs::Trapping => kernel.launch(&shape, &WORST, &arguments, &|| None),
@@ -191,7 +192,7 @@ pub(crate) fn run_as(runs: Runs, operations: &[Description]) -> bool {
 fn compile(runs: Runs, specs: &[KernelSpec]) -> Option<Arc<Library>> {
     static COMPILERS: LazyLock<Option<[Compiler; 2]>> = LazyLock::new(|| {
         let find = |checked| {
-            // As the run-time compilers of GPUs, it has no headers but its own.
+            // Like the run-time compilers of GPUs, it only has its own headers.
             let language = Language { system_headers: false, checked, ..Language::default() };
             let compiler = Compiler::find(language)
                 .inspect_err(|error| drop(writeln!(std::io::stderr(), "skipped: {error}")))
@@ -208,6 +209,6 @@ fn compile(runs: Runs, specs: &[KernelSpec]) -> Option<Arc<Library>> {
     let options = &["-D__GPUARRAY_DOUBLE__"];
     let source = Source { text: &text, name: "kernels.cu", options, ..Source::default() };
     let compiled = compiler.compile(&source).unwrap_or_else(|error| panic!("{error}"));
-    // SAFETY: the text is the library's own.
+    // SAFETY: this library generated the text.
     Some(unsafe { Library::load(&compiled.library) }.unwrap())
 }

@@ -48,7 +48,7 @@ fn a_matrix_plus_its_transpose_goes_through_tiles() {
         vec![Input::Array(m.operand(&[plane, row, 1])), Input::Array(m.operand(&[plane, 1, row]))],
         out.operand(&[plane, row, 1]),
     );
-    // A transposed copy of another size of element, with an output in Fortran order.
+    // A transposed copy with another element size, to an output in Fortran order.
     let wide: Vec<Complex<f64>> = (0..50 * 33).map(|i| Complex::new(f64::from(i), -1.0)).collect();
     let source = Memory::new(&wide);
     let target = Memory::<Complex<f64>>::zeros(wide.len());

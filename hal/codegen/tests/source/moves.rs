@@ -1,4 +1,4 @@
-//! Elements and rows that are only moved, by indices and in words, and far apart.
+//! Moves of elements and rows, by indices, in words, and over large distances.
 
 use super::run;
 use crate::harness::{Memory, plan};
@@ -61,7 +61,7 @@ fn gathers_and_scatters_of_more_than_a_batch() {
     }
 }
 
-/// Rows that are only moved go in the widest words that fit.
+/// Rows that are only moved use the widest words that fit.
 #[test]
 fn rows_of_bytes_move_as_words() {
     let (rows, count) = (40, 300);
@@ -134,8 +134,8 @@ fn rows_of_bytes_move_as_words() {
     }
 }
 
-/// Two parts of an array more than 2 GiB apart: offsets need 64 bits. Only the pages that are
-/// touched take the host's memory.
+/// Two parts of an array more than 2 GiB apart, so that offsets need 64 bits. Only the pages that
+/// are touched occupy host memory.
 #[test]
 fn offsets_of_more_than_two_gibibytes() {
     let far = 1_usize << 29;

@@ -1,4 +1,4 @@
-//! Operations for the tests: without memory, to see their source.
+//! Operations for tests of their source, without memory.
 
 use codegen::source::{KernelSpec, Plan};
 use hal::DType;
@@ -12,12 +12,12 @@ pub(crate) fn plan(description: &Description) -> Plan {
     Plan::new(&Operation::new(description.clone()).unwrap()).unwrap()
 }
 
-/// An operand at `address`.
+/// Returns an operand at `address`.
 pub(crate) fn operand(address: u64, dtype: DType, strides: &[isize]) -> Operand {
     Operand { address, dtype, strides: strides.into() }
 }
 
-/// Strides of an array in C order.
+/// Returns the strides of an array in C order.
 pub(crate) fn c_order(shape: &[usize], dtype: DType) -> Vec<isize> {
     let mut strides = vec![dtype.size() as isize; shape.len()];
     for axis in (1..shape.len()).rev() {
@@ -26,12 +26,12 @@ pub(crate) fn c_order(shape: &[usize], dtype: DType) -> Vec<isize> {
     strides
 }
 
-/// Zero of any type.
+/// Returns zero of any type.
 pub(crate) fn zero(dtype: DType) -> Scalar {
     Scalar::from_bytes(dtype, &vec![0; dtype.size()]).unwrap()
 }
 
-/// Every function with every dtype that it computes in, results in their own type.
+/// Returns every function with every dtype that it computes in, with results in the function's own type.
 pub(crate) fn functions() -> Vec<(Function, DType)> {
     let mut list = Vec::new();
     for dtype in DType::ALL {
@@ -55,7 +55,7 @@ pub(crate) fn functions() -> Vec<(Function, DType)> {
     list
 }
 
-/// `function` over arrays of `shape` in C order, all of type `dtype`.
+/// Returns `function` over arrays of `shape` in C order, all of type `dtype`.
 pub(crate) fn elementwise(function: Function, dtype: DType, shape: &[usize]) -> Elementwise {
     let strides = c_order(shape, dtype);
     let result = function.result(dtype);
@@ -70,7 +70,7 @@ pub(crate) fn elementwise(function: Function, dtype: DType, shape: &[usize]) -> 
     }
 }
 
-/// One of every family of kernels, for every dtype.
+/// Returns an operation for every family of kernels and every dtype.
 pub(crate) fn all() -> Vec<Description> {
     let mut list = Vec::new();
     for (function, dtype) in functions() {
@@ -281,8 +281,8 @@ pub(crate) fn all() -> Vec<Description> {
     list
 }
 
-/// A thousand elements along the axis, and indices one after the other.
-/// Reductions of positions and of squared distances: along rows and columns, whole and in parts, with gaps.
+/// Returns reductions to positions and of squared distances: along rows and columns, in one launch and in
+/// parts, with gaps.
 fn compared(dtype: DType) -> Vec<Description> {
     let size = dtype.size() as isize;
     let real = if dtype.size() > 4 { DType::Float64 } else { DType::Float32 };
@@ -329,9 +329,9 @@ fn indexed(dtype: DType, index: DType) -> Indexed {
     }
 }
 
-/// What the vendors' compilers are tried with: a plan for each specification of [`all`] where
-/// `PYGPU_EVERY_KERNEL=1` (minutes for each target), else for one in 37, which meets every function,
-/// every dtype and every family, though not each with each.
+/// Returns the plans for tests with the vendors' compilers: one for each specification of [`all`] if
+/// `PYGPU_EVERY_KERNEL=1` (which takes minutes for each target), else for one in 37. That covers every
+/// function, every dtype and every family, but not every combination.
 #[allow(dead_code, reason = "the tests of hal itself look at all")]
 pub(crate) fn plans() -> Vec<(KernelSpec, Plan)> {
     let every = std::env::var("PYGPU_EVERY_KERNEL").is_ok_and(|it| it == "1");
@@ -339,7 +339,7 @@ pub(crate) fn plans() -> Vec<(KernelSpec, Plan)> {
     let plans = all().into_iter().map(|operation| plan(&operation));
     let distinct = plans.map(|plan| (plan.spec(), plan)).filter(|(spec, _)| seen.insert(*spec));
     let step = if every { 1 } else { 37 };
-    // What has ended a compiler is tried each time.
+    // Kernels that have crashed a compiler are always included.
     let known = |spec: &KernelSpec| {
         spec.kernel_names().iter().any(|name| {
             name.contains("_products_i8_i8_to_i8") || name.contains("_products_u8_u8_to_u8")

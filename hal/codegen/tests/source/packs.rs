@@ -33,14 +33,15 @@ fn name(operation: &Description) -> String {
     plan(operation).spec().kernel_names()[0].clone()
 }
 
-/// Sums of whole arrays whose exact value is `exact` of the indices' small values.
+/// Checks sums of whole arrays whose exact value is `exact` of the indices' small values.
 fn sums<T: Element, R: Element + PartialEq + Debug>(
     make: impl Fn(u32) -> T,
     exact: impl Fn(u64) -> R,
 ) {
     let pack = 16 / size_of::<T>();
     let small = |i: usize| (i * 7 % 5) as u32 % 3;
-    // On both sides of each number of threads for an output, and of one launch.
+    // On both sides of each threshold for the number of threads per output, and for a single
+    // launch.
     let packs = [1, 3, 4, 8, 63, 64, 511, 512, 1024, 8192, 20 * 1024];
     let tails = |count: usize| [count * pack, count * pack + 1, (count + 1) * pack - 1];
     let lengths = packs.into_iter().flat_map(tails);
@@ -213,7 +214,8 @@ fn columns_few_and_many() {
     }
 }
 
-/// Sums along the middle axis, or the outer and the inner one, of blocks with these pitches.
+/// Checks sums along the middle axis, or along the outer and the inner axis, of blocks with these
+/// pitches.
 fn blocks<T: Element, R: Element + PartialEq + Debug>(
     cases: &[([usize; 3], [isize; 2], bool, &str)],
     make: impl Fn(u32) -> T,
@@ -265,7 +267,7 @@ fn columns_in_packs_and_packs_along_two_axes() {
         ([1, 9000, 128], [0, 160], true, "_columns32_staged"),
         ([3, 100, 132], [100 * 160, 160], true, "_columns32"),
         ([3, 40, 36], [1616, 40], true, "_columns16"),
-        // No whole packs, or not in their place.
+        // No whole packs, or unaligned packs.
         ([1, 300, 66], [0, 66], true, "1by1_32"),
         ([1, 300, 64], [0, 67], true, "1by1_32"),
         // Packs of rows with gaps.
@@ -300,7 +302,7 @@ fn short_sums_take_one_launch() {
     assert_eq!(launches(64 << 20, DType::Float32), (2, 2048));
 }
 
-/// Running sums in `R` along an axis of a dense array, compared exactly.
+/// Checks running sums in `R` along an axis of a contiguous array, compared exactly.
 fn scans<T: Element, R: Element + PartialEq + Debug>(
     cases: &[(&[usize], usize, &str)],
     make: impl Fn(u32) -> T,

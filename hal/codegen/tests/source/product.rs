@@ -1,11 +1,11 @@
-//! Products of matrices against naive loops.
+//! Matrix products, compared with naive loops.
 
 use super::{run, takes_all};
 use crate::harness::Memory;
 use hal::operation::{Description, MatrixProduct};
 use hal::{Complex, DType, Element, f16};
 
-/// Small whole numbers without a pattern, whose products and sums are exact.
+/// Returns small whole numbers without a pattern, whose products and sums are exact.
 fn noise(length: usize, seed: u32) -> impl Iterator<Item = i32> {
     (0..length as u32).map(move |i| {
         let state = (i + seed).wrapping_mul(2_654_435_761).wrapping_add(12345);
@@ -42,11 +42,11 @@ struct Case {
     /// Rows, terms, columns.
     extents: [usize; 3],
     orders: [Order; 3],
-    /// Whether all products share the right matrix.
+    /// True if all products share the right matrix.
     shared: bool,
 }
 
-/// Multiplies on the device, and by loops over whole numbers.
+/// Computes the products with the kernels, and with loops over whole numbers.
 fn products<T: Element + PartialEq>(
     cases: &[Case],
     make: impl Fn(i32, i32) -> T,
@@ -131,7 +131,7 @@ fn tiles_of_every_size_with_edges() {
         case(2, [32, 8, 32], [Columns, Rows, Columns]),
         case(1, [65, 17, 33], [Rows, Rows, Rows]),
         case(1, [40, 20, 70], [Gaps, Gaps, Gaps]),
-        // Parts of sums.
+        // Split sums.
         case(2, [33, 1000, 5], [Columns, Columns, Rows]),
         Case { shared: true, ..case(4, [9, 600, 9], [Rows, Columns, Columns]) },
     ];
@@ -158,7 +158,7 @@ fn large_tiles_and_many_works() {
 
 #[test]
 fn half_precision_is_summed_in_single_precision() {
-    // 2049 has no binary16: sums in that type would stay at 2048.
+    // 2049 is not a binary16 number: sums in that type would stay at 2048.
     let ones = Memory::new(&vec![f16::ONE; 2 * 4097]);
     let output = Memory::<f16>::zeros(4);
     let operation = MatrixProduct {

@@ -6,7 +6,7 @@ use hal::operation::{Description, Nonzero, Sort};
 use hal::{Complex, Element, f16};
 use std::cmp::Ordering;
 
-/// Numbers without a pattern, many of them equal.
+/// Returns numbers without a pattern, many of them equal.
 fn noise(length: usize) -> impl Iterator<Item = i32> {
     (0..length as u32).map(|i| {
         let state = i.wrapping_mul(2_654_435_761).wrapping_add(12345);
@@ -14,7 +14,7 @@ fn noise(length: usize) -> impl Iterator<Item = i32> {
     })
 }
 
-/// Sorts rows on the device, and with the standard library's stable sort.
+/// Sorts rows with the kernels, and compares with the standard library's stable sort.
 fn sorts<T: Element + PartialEq>(
     cases: &[(usize, usize)],
     make: impl Fn(i32) -> T,
@@ -61,7 +61,7 @@ fn sorts<T: Element + PartialEq>(
 
 #[test]
 fn rows_of_one_tile_and_of_many_are_sorted() {
-    // Tiles have 2048 elements, of 16 bytes 1024.
+    // Tiles have 2048 elements, or 1024 elements of 16 bytes.
     let lengths = [(3, 1), (5, 8), (2, 9), (2, 777), (1, 2048), (2, 2049), (1, 4097), (2, 9000)];
     sorts(&lengths, |x| x, i32::cmp, |a, b| a == b);
     let shorts = [(2, 100), (1, 5000)];
@@ -72,7 +72,8 @@ fn rows_of_one_tile_and_of_many_are_sorted() {
 
 #[test]
 fn short_rows_share_a_tile() {
-    // As many as 256 of eight elements, of 16 bytes 256 of four; the last tile has fewer.
+    // Tiles have up to 256 rows of eight elements, or 256 rows of four 16-byte elements; the last
+    // tile has fewer.
     let rows =
         [(1, 1), (700, 1), (257, 5), (256, 8), (129, 9), (70, 60), (4, 1023), (3, 1024), (3, 1025)];
     sorts(&rows, |x| x as f32, f32::total_cmp, |a, b| a == b);
@@ -84,7 +85,8 @@ fn short_rows_share_a_tile() {
 
 #[test]
 fn long_rows_are_sorted_digit_by_digit() {
-    // Longer than the rows that are merged; many tiles of 3840, of 8 bytes 2304.
+    // Longer than rows that are merged, with many tiles of 3840 elements, or 2304 elements of 8
+    // bytes.
     let lengths = [(2, (1 << 16) + 1)];
     let scattered = |x: i32| x.wrapping_mul(0x0123_4567).rotate_left(7);
     sorts(&lengths, scattered, i32::cmp, |a, b| a == b);

@@ -1,4 +1,4 @@
-//! Reductions and scans against naive loops.
+//! Reductions and scans, compared with naive loops.
 
 use super::run;
 use crate::harness::Memory;
@@ -30,7 +30,7 @@ fn with(epilogue: Epilogue, description: Description) -> Description {
     }
 }
 
-/// Numbers without a pattern, from -500 to 499.
+/// Returns numbers without a pattern, from -500 to 499.
 fn noise(length: usize) -> Vec<i32> {
     let mut state = 12345_u32;
     (0..length)
@@ -43,7 +43,7 @@ fn noise(length: usize) -> Vec<i32> {
 
 #[test]
 fn reductions_of_all_axes_inner_axes_and_outer_axes() {
-    // Sizes on both sides of one block, and enough for two launches.
+    // Sizes on both sides of one block, and large enough for two launches.
     for (rows, columns) in [(1, 1), (3, 37), (40, 700), (700, 40), (5, 40000), (40000, 5)] {
         let values = noise(rows * columns);
         let input = Memory::new(&values);
@@ -143,7 +143,7 @@ fn reductions_over_interleaved_axes_and_backwards() {
     let input = Memory::new(&values);
     let middle = Memory::<i32>::zeros(b);
     let outside = Memory::<i32>::zeros(a * c);
-    // The input is walked from its last element back along the first axis.
+    // The input is walked backwards along the first axis, from its last element.
     let mut backwards = input.operand(&[-56, 8, 1]);
     backwards.address += ((a - 1) * b * c * 4) as u64;
     let shape = [a, b, c];
@@ -275,7 +275,7 @@ fn indexed_reductions_read_zero_outside() {
 fn scans_along_each_axis_of_short_and_long_rows() {
     let mut operations = Vec::new();
     let mut checks = Vec::new();
-    // A row to a thread, a row to a block, a row to many blocks.
+    // One thread per row, one block per row, many blocks per row.
     for (shape, axis) in
         [([3, 50], 1), ([3, 50], 0), ([80, 60], 1), ([6, 5000], 0), ([3, 2500], 1), ([2, 30000], 1)]
     {

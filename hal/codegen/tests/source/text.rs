@@ -1,4 +1,4 @@
-//! What the sources and plans look like.
+//! The text of the sources, and the contents of the plans.
 
 use crate::harness::plan;
 use crate::operations::{all, c_order, elementwise, operand};
@@ -32,7 +32,7 @@ fn a_spec_depends_on_code_not_on_values() {
         plan(&it.into()).spec()
     };
     assert_eq!(add(1000, 0x10000), add(70, 0x90000));
-    // Alignment is looked at by the kernel.
+    // The kernel checks the alignment.
     assert_eq!(add(1000, 0x10000), add(1000, 0x10004));
     let fill = |scalar: Scalar| {
         let mut it = elementwise(Function::Unary(UnaryFunction::Copy), DType::Float32, &[100]);

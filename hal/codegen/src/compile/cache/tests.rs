@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::process::Command;
 use std::sync::atomic::AtomicUsize;
 
-/// A folder that is removed again.
+/// A folder that is removed when this value is dropped.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -26,7 +26,7 @@ impl Folder {
         self.0.join(shard).join(name)
     }
 
-    /// All files.
+    /// Returns all files.
     fn files(&self) -> Vec<PathBuf> {
         list(&self.0).flat_map(|shard| list(&shard.path())).map(|file| file.path()).collect()
     }
@@ -73,8 +73,8 @@ fn only_the_user_can_read_it() {
     assert_eq!(mode(&folder.0), 0o700);
 }
 
-/// What others could have put in the folder is not opened: it would be loaded as code, or make
-/// whoever opens it wait.
+/// Files that other users could have put in the folder are not opened, because they would be loaded
+/// as code or block the reader.
 #[cfg(unix)]
 #[test]
 fn entries_that_others_could_have_written_are_passed_over() {
@@ -100,14 +100,14 @@ fn entries_that_others_could_have_written_are_passed_over() {
         assert_eq!(cache.load(key), None);
     }
     assert_eq!(cache.load(&own).as_deref(), Some(b"code".as_slice()));
-    // What is stored next takes their place.
+    // The next entries that are stored replace them.
     for key in [&linked, &open, &pipe] {
         cache.store(key, b"new");
         assert_eq!(cache.load(key).as_deref(), Some(b"new".as_slice()));
     }
 }
 
-/// Compilers read files there by their paths, behind whatever was found of them before.
+/// Compilers read files there by path, even after earlier checks of them.
 #[cfg(unix)]
 #[test]
 fn a_folder_for_files_is_the_users_alone() {
@@ -127,13 +127,13 @@ fn a_folder_for_files_is_the_users_alone() {
         }
         set_mode(path, 0o700);
     }
-    // Nobody gives another's folder away where the sticky bit is set.
+    // With the sticky bit, no other user can rename the folder.
     set_mode(&folder.0, 0o1777);
     assert_eq!(cache.folder_for("files").as_ref(), Some(&found));
     set_mode(&found, 0o1777);
     assert_eq!(cache.folder_for("files"), None);
     set_mode(&folder.0, 0o755);
-    // A link is followed before anything is judged.
+    // A link is resolved before the checks.
     symlink("/tmp", folder.0.join("link")).expect("a link");
     assert_eq!(cache.folder_for("link"), None);
     fs::write(folder.0.join("file"), "").expect("a file");
@@ -174,7 +174,7 @@ fn an_entry_under_another_name_is_absent() {
     assert_eq!(cache.load(&key("two")), None);
 }
 
-/// What the writers of the next test store, each with bytes of its own.
+/// Returns the code that a writer of the next test stores, different for each writer.
 fn code_of(writer: u8) -> Vec<u8> {
     vec![writer; 40_000 + usize::from(writer)]
 }
@@ -248,7 +248,7 @@ fn without_a_writable_folder_nothing_is_kept_and_nothing_fails() {
     }
     assert!(cache.warned.load(Ordering::Relaxed));
     fs::remove_file(&folder.0).expect("the file");
-    // What was in the way is gone, so the same cache works.
+    // The obstacle is removed, so the same cache works.
     cache.store(&key("text"), b"code");
     assert!(cache.load(&key("text")).is_some());
     let none = CodeCache::new("/proc/none/cache", 1 << 20);
@@ -267,11 +267,11 @@ fn what_was_not_used_for_longest_is_removed_first() {
         set_age(&folder.path(key), DAY * (20 - i as u32));
     }
     assert_eq!(folder.files().len(), 10);
-    // Reading is use.
+    // Reading counts as use.
     assert!(cache.load(&keys[0]).is_some());
     cache.store(&key("new"), &code);
     let kept: Vec<_> = keys.iter().map(|key| cache.load(key).is_some()).collect();
-    // 11 entries of 936 bytes; 9 fit seven eighths of the limit.
+    // 11 entries of 936 bytes; 9 fit in seven eighths of the limit.
     assert_eq!(kept[..4], [true, false, false, true], "{kept:?}");
     assert!(kept[4..].iter().all(|it| *it), "{kept:?}");
     assert!(cache.load(&key("new")).is_some());

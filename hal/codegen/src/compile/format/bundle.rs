@@ -1,36 +1,37 @@
-//! What `hipcc --genco` writes: code for several devices in a bundle, plain or compressed ("Clang
-//! Offload Bundler" of LLVM's documentation; for compressed ones also its `OffloadBundler.cpp`).
+//! Bundles, the output of `hipcc --genco`: code for several devices, plain or compressed. Sources:
+//! "Clang Offload Bundler" in LLVM's documentation; for compressed ones also its
+//! `OffloadBundler.cpp`.
 
 use super::{Checked, elf, number, part};
 use crate::compile::Target;
 use miniz_oxide::inflate::decompress_to_vec_zlib_with_limit;
 
 pub(super) const PLAIN: &[u8] = b"__CLANG_OFFLOAD_BUNDLE__";
-/// What runtimes since 7.0 compile themselves.
+/// SPIR-V, which runtimes since 7.0 compile themselves.
 const SPIRV: &[u8] = &[0x03, 0x02, 0x23, 0x07];
 pub(super) const COMPRESSED: &[u8] = b"CCOB";
 
-/// How much one byte can stand for at most: of DEFLATE (RFC 1951).
+/// The maximum number of bytes that one byte of DEFLATE (RFC 1951) can expand to.
 const DEFLATE_RATIO: u64 = 1032;
-/// Bytes of a block at most (RFC 8878).
+/// The maximum number of bytes of a block (RFC 8878).
 const ZSTD_BLOCK: u64 = 128 << 10;
 const ZSTD_MAGIC: u64 = 0xfd2f_b528;
 
-/// An entry of a plain bundle: what it is for, as in `hipv4-amdgcn-amd-amdhsa--gfx90a:xnack-`, and
-/// its code.
+/// An entry of a plain bundle: its code, and the target as in
+/// `hipv4-amdgcn-amd-amdhsa--gfx90a:xnack-`.
 struct Entry<'a> {
     name: &'a [u8],
     code: &'a [u8],
 }
 
 impl Entry<'_> {
-    /// True for a device's code; the host has an entry, too.
+    /// Returns true for device code; bundles also have an entry for the host.
     fn is_for_device(&self) -> bool {
         self.name.starts_with(b"hip")
     }
 }
 
-/// The entries of a plain bundle. The last one is an error if the bundle is damaged from there on.
+/// Returns the entries of a plain bundle. If the bundle is damaged, the last item is an error.
 fn entries(bytes: &[u8]) -> impl Iterator<Item = Result<Entry<'_>, String>> {
     let cut = || "is a bundle of clang cut short".to_owned();
     let mut at = PLAIN.len() as u64;
@@ -59,13 +60,13 @@ fn entries(bytes: &[u8]) -> impl Iterator<Item = Result<Entry<'_>, String>> {
     })
 }
 
-/// Checks that every entry of a plain bundle lies inside.
+/// Checks that every entry of a plain bundle is inside the bundle.
 pub(super) fn check(bytes: &[u8]) -> Checked {
     for (index, entry) in entries(bytes).enumerate() {
         let entry = entry?;
         let code = entry.code;
         if entry.is_for_device() && !code.is_empty() {
-            // The runtime takes what is neither for ELF.
+            // The runtime takes all other code for ELF.
             let checked = match code {
                 _ if code.starts_with(elf::MAGIC) => elf::check(code),
                 _ if code.starts_with(SPIRV) => Ok(()),
@@ -77,7 +78,8 @@ pub(super) fn check(bytes: &[u8]) -> Checked {
     Ok(())
 }
 
-/// The code in a plain bundle that suits a device best: of two that fit equally well, the first.
+/// Returns the code in a plain bundle that suits a device best; the first of two that suit equally
+/// well.
 pub(super) fn code_for<'a>(bytes: &'a [u8], device: &Target) -> Option<&'a [u8]> {
     let mut best: Option<(u32, &[u8])> = None;
     for entry in entries(bytes) {
@@ -92,12 +94,13 @@ pub(super) fn code_for<'a>(bytes: &'a [u8], device: &Target) -> Option<&'a [u8]>
     best.map(|(_, code)| code)
 }
 
-/// Checks that the compressed data is all there, and stands for as many bytes as it says.
+/// Checks that the compressed data is complete, and expands to the stated number of bytes.
 pub(super) fn check_compressed(bytes: &[u8]) -> Checked {
     let cut = || "is a compressed bundle of clang cut short".to_owned();
     let damaged = |what: &str| format!("is a damaged compressed bundle of clang: {what}");
     let (version, method) = number(bytes, 4, 2).zip(number(bytes, 6, 2)).ok_or_else(cut)?;
-    // Bytes of the sizes; whether that of the whole is among them. A hash of 8 bytes follows.
+    // The bytes per size field, and whether the total size is one of the fields. An 8-byte hash
+    // follows.
     let (size, has_total) = match version {
         1 => (4, false),
         2 => (4, true),
@@ -134,7 +137,8 @@ pub(super) fn check_compressed(bytes: &[u8]) -> Checked {
     }
 }
 
-/// Whether a frame of zstd (RFC 8878) may stand for so many bytes; `None` if it does not end.
+/// Returns true if a zstd frame (RFC 8878) may expand to this many bytes; `None` if the frame is
+/// incomplete.
 fn zstd_fits(frame: &[u8], unpacked: u64) -> Option<bool> {
     if number(frame, 0, 4)? != ZSTD_MAGIC {
         return None;

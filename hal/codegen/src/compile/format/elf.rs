@@ -1,7 +1,8 @@
-//! ELF files of 64 bits: cubins and AMD's code objects (System V ABI, "Object Files").
+//! 64-bit ELF files: cubins and AMD's code objects (System V ABI, "Object Files").
 //!
-//! Not the crate `object`: it checks only what it is asked for, so each check here would be made all the same.
-//! The tests have it as the other implementation, which must find everything in what is accepted here.
+//! The crate `object` is not used, because it only checks what is accessed, so each check here would still be
+//! necessary. The tests use it as a second implementation, which must be able to read everything that is
+//! accepted here.
 
 use super::{Checked, number, part};
 
@@ -12,7 +13,7 @@ const SECTION: u64 = 64;
 const SEGMENT: u64 = 56;
 const SYMBOL: u64 = 24;
 
-/// Of a section or a segment in memory at most: more than any device has.
+/// The maximum size of a section or segment in memory, larger than any device's memory.
 const MOST_MEMORY: u64 = 1 << 40;
 
 const SHT_NULL: u64 = 0;
@@ -22,24 +23,24 @@ const SHT_RELA: u64 = 4;
 const SHT_NOBITS: u64 = 8;
 const SHT_REL: u64 = 9;
 const SHT_DYNSYM: u64 = 11;
-/// Section numbers from here on mean something else.
+/// Section numbers from here on have special meanings.
 const SHN_LORESERVE: u64 = 0xff00;
 const PT_LOAD: u64 = 1;
 const PT_NOTE: u64 = 4;
-/// Segments of notes that are looked at; compilers make one.
+/// The maximum number of note segments that are read; compilers generate one.
 const NOTE_SEGMENTS: usize = 8;
 
 const EM_CUDA: u64 = 190;
-/// Types of CUDA's sections that, like `SHT_NOBITS`, may have nothing in the file: global,
-/// local and shared memory.
+/// Types of CUDA sections that, like `SHT_NOBITS`, may have no bytes in the file: global, local and shared
+/// memory.
 const CUDA_MEMORY: [u64; 3] = [0x7000_0007, 0x7000_0009, 0x7000_000a];
 
-/// Checks that everything that the headers name lies inside the file.
+/// Checks that everything that the headers refer to is inside the file.
 pub(super) fn check(file: &[u8]) -> Checked {
     if part(file, 0, HEADER).is_none() {
         return Err("is an ELF file cut short in its header".into());
     }
-    // Class, order of bytes, version.
+    // Class, byte order, version.
     if file[4..7] != [2, 1, 1] {
         return Err("is no ELF file of 64 bits, little-endian numbers and version 1".into());
     }
@@ -71,12 +72,12 @@ pub(super) fn check(file: &[u8]) -> Checked {
     Ok(())
 }
 
-/// What a program header describes.
+/// The segment that a program header describes.
 struct Segment<'a> {
     kind: u64,
-    /// `None` if it does not lie inside the file.
+    /// `None` if the content is not inside the file.
     content: Option<&'a [u8]>,
-    /// Bytes in memory.
+    /// The size in memory, in bytes.
     memory: u64,
 }
 
@@ -93,9 +94,9 @@ fn segments(file: &[u8]) -> Result<impl Iterator<Item = Segment<'_>>, String> {
     }))
 }
 
-/// The content of the first note of an owner and a type, in a file for a machine.
+/// Returns the content of the first note with an owner and a type, in a file for a machine.
 pub(super) fn note<'a>(file: &'a [u8], machine: u64, owner: &[u8], kind: u64) -> Option<&'a [u8]> {
-    // Class and order of bytes.
+    // Class and byte order.
     if !file.starts_with(MAGIC) || part(file, 4, 2)? != [2, 1] || number(file, 0x12, 2)? != machine
     {
         return None;
@@ -118,7 +119,7 @@ fn note_among<'a>(mut notes: &'a [u8], owner: &[u8], wanted: u64) -> Option<&'a 
     }
 }
 
-/// A table of so many entries.
+/// Returns a table with `count` entries.
 fn table<'a>(
     file: &'a [u8],
     offset: u64,
@@ -150,7 +151,7 @@ impl<'a> Sections<'a> {
         // e_shoff, e_shentsize, e_shnum.
         let (offset, size, mut count) = (field(0x28, 8), field(0x3a, 2), field(0x3c, 2));
         if count == 0 && offset != 0 {
-            // There are too many for this field: the first section's size is their number.
+            // The count does not fit in this field: the size of the first section contains it.
             let first = table(file, offset, size, 1, SECTION, "sections")?;
             count = number(first, 0x20, 8).unwrap_or(0);
         }
@@ -158,7 +159,7 @@ impl<'a> Sections<'a> {
         Ok(Sections { file, table, count, is_cuda: field(0x12, 2) == EM_CUDA })
     }
 
-    /// A field of a section; 0 where there is no such section.
+    /// Returns a field of a section; 0 if the section does not exist.
     fn field(&self, section: u64, offset: u64, size: u64) -> u64 {
         let at = section.checked_mul(SECTION).and_then(|at| at.checked_add(offset));
         at.and_then(|at| number(self.table, at, size)).unwrap_or(0)
@@ -172,7 +173,7 @@ impl<'a> Sections<'a> {
         self.field(section, 0x20, 8)
     }
 
-    /// What of a section is in the file; `None` if that is not all of it.
+    /// Returns the bytes of a section in the file; `None` if they are incomplete.
     fn content(&self, section: u64) -> Option<&'a [u8]> {
         let kind = self.kind(section);
         match kind == SHT_NULL || kind == SHT_NOBITS {
@@ -181,14 +182,14 @@ impl<'a> Sections<'a> {
         }
     }
 
-    /// The size of a table of texts, each of which ends in it.
+    /// Returns the size of a string table, if all its strings are terminated.
     fn strings(&self, section: u64) -> Option<u64> {
         let is_table = section < self.count && self.kind(section) == SHT_STRTAB;
         let text = self.content(section).filter(|_| is_table)?;
         (text.last() == Some(&0)).then_some(text.len() as u64)
     }
 
-    /// The number of entries of a table that has no part of one.
+    /// Returns the number of entries of a table without partial entries.
     fn entries(&self, section: u64, size: u64) -> Option<u64> {
         let (bytes, entry) = (self.bytes(section), self.field(section, 0x38, 8));
         (entry == size && bytes.is_multiple_of(size)).then_some(bytes / size)

@@ -30,13 +30,13 @@ fn elementwise(
     Description::Elementwise(Elementwise { function, compute, shape: shape.into(), inputs, output })
 }
 
-/// Returns true for what is worth its size. On dtypes that are mostly stored and seldom calculated
-/// with, only functions of few instructions are.
+/// Returns true if a function is worth its size. For dtypes that are mostly stored and seldom
+/// calculated with, only functions of few instructions are.
 fn is_worth(cost: Cost, compute: DType, dtype: DType) -> bool {
     is_main(dtype) || dtype.is_complex() || (compute == dtype && cost != Cost::Heaviest)
 }
 
-/// Returns the calls of a function of one argument of a dtype.
+/// Returns the operations for a function of one argument on a dtype.
 pub(super) fn unary(function: UnaryFunction, dtype: DType) -> Vec<Description> {
     let Ok(signature) = function.signature(dtype) else { return Vec::new() };
     let Properties { cost, usage, .. } = *function.properties();
@@ -52,7 +52,8 @@ pub(super) fn unary(function: UnaryFunction, dtype: DType) -> Vec<Description> {
         .collect()
 }
 
-/// Returns the layouts worth having for a function on a dtype; `arithmetic` is used most.
+/// Returns the layouts that are worth compiling for a function on a dtype; `arithmetic` functions
+/// are the most frequent.
 fn layouts(dtype: DType, arithmetic: bool) -> &'static [ArrayLayout] {
     match dtype {
         _ if arithmetic && (is_main(dtype) || dtype.is_complex()) => &[
@@ -69,7 +70,7 @@ fn layouts(dtype: DType, arithmetic: bool) -> &'static [ArrayLayout] {
     }
 }
 
-/// Returns the calls of a function of two arguments of a dtype, or of one and a number.
+/// Returns the operations for a function of two arguments of a dtype, or of one array and a number.
 pub(super) fn binary(function: BinaryFunction, dtype: DType) -> Vec<Description> {
     let Ok(signature) = function.signature(dtype) else { return Vec::new() };
     let (compute, result) = (signature.compute, signature.result);
@@ -77,7 +78,7 @@ pub(super) fn binary(function: BinaryFunction, dtype: DType) -> Vec<Description>
     let arithmetic = usage == Usage::Arithmetic;
     let both = [Array(dtype), Array(dtype)];
     let forms = [both, [Array(dtype), Number(compute)], [Number(compute), Array(dtype)]];
-    // Programs write a number first for arithmetic; a comparison is turned round.
+    // Programs write a number first for arithmetic; a comparison is reversed instead.
     let reflected = usage != Usage::Call;
     if usage == Usage::Seldom || !is_worth(cost, compute, dtype) {
         return Vec::new();
@@ -98,7 +99,7 @@ pub(super) fn binary(function: BinaryFunction, dtype: DType) -> Vec<Description>
     operations
 }
 
-/// Returns arithmetic of arrays of two types, and of whole numbers with a fraction.
+/// Returns arithmetic on arrays of two types, and on whole numbers with a fraction.
 pub(super) fn mixed(function: BinaryFunction) -> Vec<Description> {
     let arrays = [
         (Float32, Float64),

@@ -6,11 +6,11 @@ use hal::dtype::DType::{Bool, UInt8};
 use hal::function::Reduction;
 use hal::operation::{Description, Epilogue, Mapped, Reduce, Scan};
 
-/// Lengths below 4096 that are reduced in a way of their own each.
+/// Lengths below 4096 that need different kernels.
 const FEW: [usize; 4] = [1000, 100, 8, 5];
 
 /// Returns a reduction of the elements of an operand with these extents and strides, along the axes
-/// of which the output has stride 0.
+/// where the output has stride 0.
 fn reduction(
     reduction: Reduction,
     compute: DType,
@@ -45,7 +45,7 @@ pub(super) fn reduce(function: Reduction, dtype: DType) -> Vec<Description> {
     if !defined || is_rare(dtype) {
         return Vec::new();
     }
-    // A vector: long, short; the rows of a matrix are like the latter.
+    // A long and a short vector; the rows of a matrix use the same kernels as the latter.
     let mut operations = vec![of(&[1 << 24], &[1], &[0]), of(&[4096], &[1], &[0])];
     let often = match function {
         Reduction::Sum => main || dtype.is_complex(),
@@ -53,7 +53,7 @@ pub(super) fn reduce(function: Reduction, dtype: DType) -> Vec<Description> {
         _ => main,
     };
     if often {
-        // Vectors of fewer elements, the rows of matrices, and their columns.
+        // Vectors with fewer elements, and the rows and columns of matrices.
         operations.extend(FEW.map(|length| of(&[length], &[1], &[0])));
         operations.extend(
             [4096, 1000, 100].map(|length| of(&[1000, length], &[length as isize, 1], &[1, 0])),

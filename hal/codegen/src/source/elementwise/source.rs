@@ -75,7 +75,8 @@ impl KernelKey for Key {
 }
 
 impl Key {
-    /// Whole tiles of aligned arrays in packs, anything else element by element.
+    /// Returns a kernel body that processes whole tiles of aligned arrays in packs, and everything
+    /// else element by element.
     fn contiguous(&self, name: &str) -> String {
         let (index, pack, packs) = (ctype::index(self.wide).0, self.pack(), self.packs());
         let (tile, batch) = (u64::from(THREADS) * pack * packs, self.batch().min(pack * packs));
@@ -116,7 +117,7 @@ impl Key {
         )
     }
 
-    /// Element by element, at offsets that indices are turned into.
+    /// Returns a kernel body that works element by element, at offsets computed from indices.
     fn strided(&self, name: &str) -> String {
         let (index, offset) = ctype::index(self.wide);
         let (operands, batch) = (self.operands(), self.batch());
@@ -136,7 +137,7 @@ impl Key {
         )
     }
 
-    /// Packs along the last axis; `space` counts them.
+    /// Returns a kernel body that works in packs along the last axis; `space` counts packs.
     fn packed(&self, name: &str, rank: u8) -> String {
         let ((index, offset), pack) = (ctype::index(self.wide), self.pack());
         let stored = ctype::stored(self.output);
@@ -165,7 +166,7 @@ impl Key {
         )
     }
 
-    /// `result` from the arrays' packs, of which `which` may name one.
+    /// Returns the computation of `result` from the arrays' packs; `which` may select one.
     fn pack_result(&self, name: &str, which: &str) -> String {
         let (output, stored, pack) =
             (ctype::value(self.output), ctype::stored(self.output), self.pack());
@@ -182,9 +183,9 @@ impl Key {
         )
     }
 
-    /// The elements `first`, `first + 256` and so on below `end`, `batch` in number: all are
-    /// read before the first is stored. `locate` precedes the use of offsets. `byte_offset` returns
-    /// the offset in bytes of the index `i` in an operand of a dtype.
+    /// Returns code for `batch` elements, `first`, `first + 256` and so on below `end`. All are
+    /// read before the first is stored. `locate` is inserted before offsets are used. `byte_offset`
+    /// returns the offset in bytes of the index `i` in an operand of a dtype.
     fn batched(
         &self,
         name: &str,

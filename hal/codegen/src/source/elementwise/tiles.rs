@@ -5,19 +5,19 @@ use crate::source::elementwise::{AccessPattern, Key};
 use crate::source::iteration_space::IterationSpace;
 use hal::operation::Strides;
 
-/// Bytes of shared memory that a block has on every device.
+/// The bytes of shared memory that every device provides per block.
 const SHARED_BYTES: usize = 48 << 10;
 
-/// Shorter axes are read in place.
+/// Axes shorter than this are read in place.
 const SHORTEST: usize = 16;
 
-/// Which arrays are read through tiles of which size.
+/// The arrays that are read through tiles, and the size of the tiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Tiles {
-    /// Bit 0 is the first input that is an array.
+    /// The arrays as a mask; bit 0 is the first input that is an array.
     pub(super) mask: u8,
-    /// 64 elements along each side, not 32: longer runs of memory, and more of them in
-    /// flight, for small elements.
+    /// True for 64 elements along each side instead of 32: with small elements, this gives longer
+    /// contiguous accesses and more of them in flight.
     pub(super) large: bool,
 }
 
@@ -26,7 +26,7 @@ impl Tiles {
         if self.large { 64 } else { 32 }
     }
 
-    /// The number of tiles of a space of at least two axes.
+    /// Returns the number of tiles of a space with at least two axes.
     pub(super) fn number(self, space: &IterationSpace) -> u64 {
         match &space.shape[..] {
             [outer @ .., height, width] => {
@@ -38,11 +38,12 @@ impl Tiles {
     }
 }
 
-/// The inputs that are read fastest along another axis than the output, so that tiles pay, if
-/// there are any. The output's fastest axis becomes the last, the other one the last but one.
+/// Returns the inputs whose fastest axis differs from the output's, so that tiles are worthwhile,
+/// if any. Makes the output's fastest axis the last one, and the inputs' fastest axis the last but
+/// one.
 pub(super) fn transposed(space: &mut IterationSpace, sizes: &[usize]) -> Option<Tiles> {
     let last = space.shape.len().checked_sub(1).filter(|last| *last > 0)?;
-    // Where operands disagree on the order of the axes, stores decide.
+    // If operands disagree on the order of the axes, stores decide.
     let fastest = |strides: &Strides| {
         let reach = |axis: &usize| strides[*axis].unsigned_abs();
         (0..=last).rev().filter(|axis| reach(axis) != 0).min_by_key(reach)
@@ -72,7 +73,7 @@ pub(super) fn transposed(space: &mut IterationSpace, sizes: &[usize]) -> Option<
     }
     let axis = axis?;
     let sides = [space.shape[axis], space.shape[last]];
-    // Two such tiles of four bytes fit in shared memory.
+    // Two such tiles of 4-byte elements fit in shared memory.
     tiles.large = sides.iter().all(|&side| side >= 64)
         && sizes.iter().all(|&size| size <= 4)
         && tiles.mask.count_ones() <= 2;
@@ -83,9 +84,9 @@ pub(super) fn transposed(space: &mut IterationSpace, sizes: &[usize]) -> Option<
 // The source of element-wise kernels that read through tiles in shared memory.
 
 impl Key {
-    /// Returns the body of the kernel. Threads form 8 rows of 32; a transposed array is read with
-    /// neighbours along its own fast axis, the others and the output along the last axis. All
-    /// reads are under way before the block waits.
+    /// Returns the body of the kernel. Threads form 8 rows of 32. A transposed array is read
+    /// contiguously along its own fast axis, and all other arrays along the last axis. All reads
+    /// are in flight before the block waits.
     pub(super) fn tiled(&self, name: &str, tiles: Tiles) -> String {
         let (index, offset) = ctype::index(self.wide);
         let side = tiles.side();
@@ -103,11 +104,11 @@ impl Key {
             side / 8,
             side / 32
         );
-        // Where an operand begins for a thread, and what it adds for each j and k. One that is
-        // read along the other axis has lanes down and rows to the right.
+        // The start of an operand for a thread, and its offsets for each j and k. An operand that
+        // is read along the other axis has swapped lanes and rows.
         let start = |operand: usize, turned: bool| {
             let (down, right) = if turned { ("lane", "row") } else { ("row", "lane") };
-            // Beyond the margins this may wrap, and is not used.
+            // Beyond the margins this may wrap, but is not used.
             let stride = |axis: usize| format!("({index})space.stride[{operand}][{axis}]");
             let (slow, fast) = (stride(rank - 2), stride(rank - 1));
             let (by_j, by_k) = if turned { (&fast, &slow) } else { (&slow, &fast) };

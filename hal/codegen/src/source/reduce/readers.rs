@@ -1,4 +1,4 @@
-//! The parts of a reduction's source that read an output's elements, and what is made of each.
+//! The parts of a reduction's source that read an output's elements and compute the combined values.
 
 use super::{AccessPattern, Key, MappedTypes};
 use crate::source::ctype;
@@ -6,20 +6,20 @@ use crate::source::iteration_space::type_name;
 use hal::dtype::DType;
 use smallvec::SmallVec;
 
-/// What kernels have beside one input.
+/// The code that kernels need in addition to the first input.
 #[derive(Default)]
 pub(super) struct Extra {
-    /// Fields of a source and of a row, and of a row alone.
+    /// The fields of both a source and a row, and the fields of a row only.
     fields: &'static str,
     row: String,
-    /// Parameters of a kernel, and what puts them into a source.
+    /// The parameters of a kernel, and the expressions that pass them to a source.
     pub(super) parameters: &'static str,
     pub(super) arguments: &'static str,
-    /// What fills a row's fields from a source.
+    /// Statements that fill a row's fields from a source.
     copies: String,
 }
 
-/// Elements of which positions and deviations are found at once.
+/// The number of elements whose positions or deviations are computed together.
 const LEAVES: u64 = 32;
 
 impl Key {
@@ -34,11 +34,12 @@ impl Key {
         }
     }
 
-    /// What a second input and an indexed axis add.
+    /// Returns the code for a second input, an indexed axis, or deviations.
     pub(super) fn extra(&self) -> Extra {
         match self.input {
             MappedTypes::Identity(_) | MappedTypes::Position(_) => Extra::default(),
-            // Squares are about as far from an element of the output's as elements are from each other.
+            // Deviations are taken from one of the output's elements, which is about as close to the
+            // elements as they are to each other.
             MappedTypes::SquaredDeviation(a) => {
                 let outputs = match self.access {
                     AccessPattern::Columns(_) => self.input.columns().unwrap_or(1),
@@ -78,7 +79,7 @@ impl Key {
         }
     }
 
-    /// The structs that read an output's elements one by one, anywhere.
+    /// Returns the structs that read an output's elements one by one, at any positions.
     pub(super) fn elements(&self, name: &str) -> String {
         let (index, offset) = ctype::index(self.wide);
         let (partial, inputs) = (self.partial(), self.input.strided());
@@ -93,14 +94,14 @@ impl Key {
         self.row_and_source(name, &methods)
     }
 
-    /// The structs that read packs, of one output's elements or of one of each output.
+    /// Returns the structs that read packs, either of one output's elements or of one element per output.
     pub(super) fn packs(&self, name: &str) -> String {
         let (index, offset) = ctype::index(self.wide);
         let (partial, inputs) = (self.partial(), self.input.strided());
         let varying = self.input.varying();
         let columns = matches!(self.access, AccessPattern::Columns(_));
         let pack = if columns { self.input.columns() } else { self.input.pack() }.unwrap_or(1);
-        // Packs of one axis are neighbours, and need not be aligned.
+        // Packs along a single axis are neighbours, and need not be aligned.
         let run = !columns && self.ranks.1 == 1;
         let (mut arrays, mut fetches, mut aligned) = (String::new(), String::new(), Vec::new());
         for (position, (input, dtype)) in
@@ -190,8 +191,7 @@ impl Key {
         self.row_and_source(name, &methods)
     }
 
-    /// Statements that return what a gather's packs are together, of many elements at once: `leaf` is
-    /// number `k` of pack `j`.
+    /// Returns statements that combine packs of many elements together: `leaf` is element `k` of pack `j`.
     fn whole_gather(&self, name: &str, pack: u64, leaf: &str) -> String {
         let value = self.value_type();
         let columns = matches!(self.access, AccessPattern::Columns(_));
@@ -199,7 +199,7 @@ impl Key {
             true => (format!("Beside<{name}_operator, {pack}>"), 1, "k * GROUP + j"),
             false => (format!("{name}_operator"), pack, "j * PACK + k"),
         };
-        // More would need more registers than let enough threads run.
+        // More would need so many registers that too few threads could run.
         let most = (LEAVES / pack).max(1);
         format!(
             "        constexpr int PACK = {pack};
@@ -222,7 +222,7 @@ impl Key {
         )
     }
 
-    /// The struct of an output's elements, with these methods, and the one that finds it.
+    /// Returns the struct of an output's elements, with these methods, and the struct that locates it.
     fn row_and_source(&self, name: &str, methods: &str) -> String {
         let (index, offset) = ctype::index(self.wide);
         let inputs = self.input.strided();
@@ -254,7 +254,7 @@ struct {name}_source {{
         )
     }
 
-    /// An element of the input, as `read` reads it, in the type that elements are computed in.
+    /// Returns an element of the input, as read by `read`, in the computing type.
     fn computed(&self, read: &str) -> String {
         format!(
             "convert<{}>(convert<{}>({read}))",
@@ -263,7 +263,7 @@ struct {name}_source {{
         )
     }
 
-    /// What positions and deviations are of, of an element of the only input.
+    /// Returns the value for positions and deviations from an element of the only input.
     fn leaf(&self, read: &str, columns: bool) -> String {
         let value = format!("convert<{}>({})", self.value_type(), self.computed(read));
         match self.input {
@@ -273,7 +273,8 @@ struct {name}_source {{
         }
     }
 
-    /// What is combined, of the inputs' elements as `read` returns them, of which the output has number `i`.
+    /// Returns the combined value, from the inputs' elements as returned by `read`; `i` is the element's
+    /// index in the output's row.
     fn value(&self, read: impl Fn(&str, DType) -> String) -> String {
         let value = self.value_type();
         let load = |input: &str, dtype: DType| self.computed(&read(input, dtype));
@@ -301,7 +302,7 @@ struct {name}_source {{
         }
     }
 
-    /// Statements that return the element at these offsets, and index `i`.
+    /// Returns statements that return the element at these offsets, and index `i`.
     fn element(&self, a: &str, b: &str) -> String {
         let MappedTypes::Indexed(_, at) = self.input else {
             let value = self.value(|input, dtype| {

@@ -148,10 +148,10 @@ impl KernelKey for Key {
     }
 }
 
-// What the kernels of a reduction have of an output until it is whole, and how that is combined.
+// Partial results of an output, and their combination.
 
 impl Key {
-    /// The type of a partial result.
+    /// Returns the type of a partial result.
     pub(super) fn partial(&self) -> String {
         let value = self.value_type();
         match self.input {
@@ -161,7 +161,7 @@ impl Key {
         }
     }
 
-    /// At least the bytes of a partial result.
+    /// Returns an upper bound of the bytes of a partial result.
     pub(super) fn partial_bytes(&self) -> usize {
         let size = ctype::accumulator(self.reduction, self.compute).size();
         match self.input {
@@ -174,12 +174,12 @@ impl Key {
         }
     }
 
-    /// The type that elements are combined or compared in.
+    /// Returns the type in which elements are combined or compared.
     pub(super) fn value_type(&self) -> &'static str {
         ctype::value(ctype::accumulator(self.reduction, self.compute))
     }
 
-    /// The struct that combines partial results.
+    /// Returns the struct that combines partial results.
     pub(super) fn operator(&self, name: &str) -> String {
         let operator = |name: &str| ctype::operator(name, self.reduction, self.compute);
         let accumulator = ctype::accumulator(self.reduction, self.compute);
@@ -198,19 +198,19 @@ impl Key {
         }
     }
 
-    /// True if a whole value is divided by a number that is an argument.
+    /// Returns true if a complete value is divided by a number that is a kernel argument.
     pub(super) fn has_quotient(&self) -> bool {
         let accumulator = ctype::accumulator(self.reduction, self.compute);
         self.reduction == Reduction::Sum && accumulator.is_inexact()
     }
 
-    /// True if an argument says whether the root is taken of a whole value.
+    /// Returns true if a kernel argument says whether to take the root of a complete value.
     pub(super) fn has_root(&self) -> bool {
         matches!(self.input, MappedTypes::SquaredDeviation(_))
     }
 
-    /// What becomes of whole values: as parameters of a kernel, as fields of a struct, and what copies
-    /// them into the struct `sink`.
+    /// Returns the epilogue as parameters of a kernel, as fields of a struct, and as statements that
+    /// copy them into the struct `sink`.
     pub(super) fn epilogue(&self) -> (&'static str, &'static str, &'static str) {
         match (self.has_quotient(), self.has_root()) {
             (false, _) => ("", "", ""),
@@ -225,7 +225,7 @@ impl Key {
         }
     }
 
-    /// What is stored of an output's whole value.
+    /// Returns the expression that is stored for an output's complete value.
     pub(super) fn result(&self) -> String {
         let accumulator = ctype::accumulator(self.reduction, self.compute);
         let value = match self.input {

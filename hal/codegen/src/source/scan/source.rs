@@ -66,7 +66,7 @@ impl Key {
         ctype::value(ctype::accumulator(self.reduction, self.compute))
     }
 
-    /// The distance between elements of an operand, as the functors know it.
+    /// Returns the distance between elements of an operand, as an expression in the functors.
     fn step(&self, dtype: DType) -> String {
         let (_, offset) = ctype::index(self.wide);
         match self.dense {
@@ -75,7 +75,7 @@ impl Key {
         }
     }
 
-    /// Whether a functor takes packs from an address on.
+    /// Returns the condition under which a functor accesses packs from an address.
     fn packs(&self, dtype: DType, address: &str) -> String {
         let (stored, accumulator) = (ctype::stored(dtype), self.accumulator());
         match self.dense {
@@ -84,7 +84,7 @@ impl Key {
         }
     }
 
-    /// The functor that reads the elements of a row.
+    /// Returns the functor that reads the elements of a row.
     fn read(&self, name: &str) -> String {
         let (index, offset) = ctype::index(self.wide);
         let (accumulator, compute) = (self.accumulator(), ctype::value(self.compute));
@@ -123,7 +123,7 @@ impl Key {
         )
     }
 
-    /// The functor that writes the elements of a row.
+    /// Returns the functor that writes the elements of a row.
     fn write(&self, name: &str) -> String {
         let (index, offset) = ctype::index(self.wide);
         let (accumulator, compute) = (self.accumulator(), ctype::value(self.compute));
@@ -156,7 +156,7 @@ impl Key {
         )
     }
 
-    /// The beginning of a kernel over the rows, up to its body.
+    /// Returns the beginning of a kernel over the rows, up to its body.
     fn head(&self, name: &str, suffix: &str, workspace: &str) -> String {
         let (index, _) = ctype::index(self.wide);
         let (space, initial) = (type_name(self.rank, 2, self.wide), ctype::stored(self.compute));
@@ -171,7 +171,7 @@ impl Key {
         )
     }
 
-    /// Declares what reads and writes `row`.
+    /// Returns the declarations of the functors that read and write `row`.
     fn at_row(&self, name: &str) -> String {
         let (_, offset) = ctype::index(self.wide);
         format!(
@@ -187,8 +187,8 @@ impl Key {
         )
     }
 
-    /// A loop of threads over chunks, up to its work: threads beside one another have rows beside
-    /// one another.
+    /// Returns a loop of threads over chunks, up to its body. Neighbouring threads have
+    /// neighbouring rows.
     fn chunk_loop(&self, name: &str, order: &str) -> String {
         let (index, _) = ctype::index(self.wide);
         format!(
@@ -280,7 +280,7 @@ extern \"C\" __global__ void __launch_bounds__({THREADS}) {name}_carries({index}
             self.head(name, "_totals", &workspace),
             self.chunk_loop(name, "turn"),
             self.head(name, "_values", &workspace),
-            // What was read last may still be in a cache.
+            // The last elements that were read may still be in a cache.
             self.chunk_loop(name, "works - 1 - turn"),
             self.serial(name),
         )
