@@ -20,9 +20,9 @@ use std::ffi::{CStr, c_void};
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
-/// Device memory, which `mem_alloc` and its like return. It stands for its address wherever device
-/// memory is an argument, and is freed behind the work that uses it: by `free`, or when nothing
-/// refers to it any longer.
+/// Device memory, as returned by `mem_alloc` and similar functions. It can be passed wherever an address of
+/// device memory is expected. It is freed after the work that uses it, when `free` is called or when it is no
+/// longer referenced.
 ///
 /// Examples
 /// --------
@@ -36,25 +36,25 @@ use std::sync::Arc;
 #[pyclass(frozen, subclass, dict, weakref, module = "pygpu.driver")]
 pub(crate) struct DeviceAllocation {
     memory: ManuallyDrop<Arc<DeviceMemory>>,
-    /// What ends the memory, if not the memory itself.
+    /// The owner that frees the memory, unless the memory frees itself.
     allocation: Option<Allocation>,
     /// True if freeing the memory may wait for the device.
     waits: bool,
 }
 
 impl DeviceAllocation {
-    /// Memory that frees itself.
+    /// Returns an object for memory that frees itself.
     pub(crate) fn new(memory: Arc<DeviceMemory>) -> DeviceAllocation {
         note_allocation(memory.address());
         DeviceAllocation { memory: ManuallyDrop::new(memory), allocation: None, waits: false }
     }
 
-    /// The memory.
+    /// Returns the memory.
     pub(crate) fn memory(&self) -> &Arc<DeviceMemory> {
         &self.memory
     }
 
-    /// Memory with an end of its own, which waits for the device.
+    /// Returns an object for memory that is freed explicitly, after waiting for the device.
     pub(crate) fn of(allocation: Allocation) -> DeviceAllocation {
         let memory = ManuallyDrop::new(allocation.memory().clone());
         note_allocation(memory.address());
@@ -73,18 +73,18 @@ impl Drop for DeviceAllocation {
 }
 
 impl DeviceAllocation {
-    /// The address of memory that has not been freed, and that no reset took.
+    /// Returns the address; fails for memory that was freed or lost in a reset.
     fn address(&self) -> PyResult<u64> {
         self.memory.check().or_raise()?;
         Ok(self.memory.address())
     }
 
-    /// Ends the use of the memory by the device, while the host keeps it until this object goes.
+    /// Ends the device's use of the memory; the host keeps it until this object is dropped.
     pub(crate) fn retire(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| self.memory.release()).or_raise()
     }
 
-    /// As [`DeviceAllocation::free`] for memory that was retired.
+    /// Like [`DeviceAllocation::free`], for retired memory.
     pub(crate) fn end(&self, py: Python<'_>) -> PyResult<()> {
         // May wait for the device.
         py.detach(|| self.allocation.as_ref().map_or(Ok(()), Allocation::end)).or_raise()
@@ -93,14 +93,14 @@ impl DeviceAllocation {
 
 #[pymethods]
 impl DeviceAllocation {
-    /// Frees the memory now, behind the work that uses it. Using it afterwards is an error.
+    /// Frees the memory now, after the work that uses it. Using it afterwards is an error.
     ///
     /// Raises
     /// ------
     /// LogicError
-    ///     A buffer of `as_buffer` is alive, or it was freed already.
+    ///     A buffer of `as_buffer` still exists, or the memory was already freed.
     pub(crate) fn free(&self, py: Python<'_>) -> PyResult<()> {
-        // After a failure that left its addresses it goes on from there.
+        // After a failure that left the addresses allocated, continues from there.
         if !self.allocation.as_ref().is_some_and(Allocation::is_ending) {
             self.retire(py)?;
         }
@@ -121,11 +121,10 @@ impl DeviceAllocation {
         self.memory.bytes()
     }
 
-    /// Returns a buffer over a part of the memory, for libraries that take device addresses as
-    /// buffers, as those of MPI do.
+    /// Returns a buffer over a part of the memory, for libraries that take device addresses as buffers, such
+    /// as MPI libraries.
     ///
-    /// The memory stays allocated as long as the buffer; a host cannot read a GPU's memory through
-    /// it.
+    /// The memory stays allocated while the buffer exists. The host cannot read a GPU's memory through it.
     ///
     /// Parameters
     /// ----------
@@ -142,7 +141,7 @@ impl DeviceAllocation {
     /// Raises
     /// ------
     /// LogicError
-    ///     The part does not lie within the memory, or that was freed.
+    ///     The part is not inside the memory, or the memory was freed.
     ///
     /// Examples
     /// --------
@@ -186,7 +185,7 @@ impl DeviceAllocation {
     }
 }
 
-/// A memoryview over a part of an allocation, which it keeps.
+/// Returns a memoryview over a part of an allocation, which it keeps alive.
 pub(crate) fn view<'py>(
     py: Python<'py>,
     memory: &Arc<DeviceMemory>,
@@ -202,7 +201,7 @@ pub(crate) fn view<'py>(
     buffer(py, memory.address() + offset as u64, size, hold(py, memory)?)
 }
 
-/// An object that keeps memory from being freed, given back or closed.
+/// Returns an object that prevents memory from being freed, returned to a pool or closed.
 fn hold<'py>(py: Python<'py>, memory: &Arc<DeviceMemory>) -> PyResult<Bound<'py, PyAny>> {
     let hold = memory.hold().or_raise()?;
     let drop_hold = |hold, _| drop_unlocked(hold);
@@ -233,7 +232,7 @@ pub(crate) fn end_foreign_memory(py: Python<'_>, array: &Bound<'_, GPUArray>) ->
     }
 }
 
-/// A memoryview over a range of addresses that `owner` keeps valid.
+/// Returns a memoryview over a range of addresses that `owner` keeps valid.
 #[pyfunction]
 #[pyo3(name = "address_as_buffer")]
 pub(crate) fn buffer<'py>(
@@ -249,16 +248,16 @@ pub(crate) fn buffer<'py>(
         )));
     }
     let bytes = dtypes::to_numpy(py, DType::UInt8)?.into_bound(py);
-    // SAFETY: the array only stands for the range, which the owner keeps; whoever reads through
-    // it vouches for that.
+    // SAFETY: the array only represents the range, which the owner keeps; code that reads through it is
+    // responsible for that access.
     let array = unsafe {
         numpy_array::new_array(py, &bytes, &[size], &[1], address as *mut c_void, Some(owner))?
     };
     Ok(PyMemoryView::from(&array)?.into_any())
 }
 
-/// Allocates memory on the current device that every stream can use at once, and other processes
-/// once they have its handle (`cuMemAlloc`, `hipMalloc`).
+/// Allocates memory on the current device that every stream can use immediately, and that other processes can
+/// open through its handle (`cuMemAlloc`, `hipMalloc`).
 ///
 /// Parameters
 /// ----------
@@ -273,11 +272,11 @@ pub(crate) fn buffer<'py>(
 /// Raises
 /// ------
 /// TypeError
-///     `bytes` is no whole number.
+///     `bytes` is not an integer.
 /// LogicError
 ///     `bytes` is not above zero.
 /// MemoryError
-///     There is not so much memory.
+///     Not enough memory is available.
 ///
 /// Examples
 /// --------
@@ -304,8 +303,7 @@ pub(crate) fn mem_alloc_ordered(
     Ok(DeviceAllocation::new(Arc::new(memory)))
 }
 
-/// Allocates rows of device memory that start at addresses which suit the device
-/// (`cuMemAllocPitch`, `hipMemAllocPitch`).
+/// Allocates rows of device memory that are aligned for the device (`cuMemAllocPitch`, `hipMemAllocPitch`).
 ///
 /// Parameters
 /// ----------
@@ -314,21 +312,21 @@ pub(crate) fn mem_alloc_ordered(
 /// height : int
 ///     The number of rows.
 /// access_size : {4, 8, 16}
-///     The bytes of an element that kernels read at once.
+///     The bytes that a kernel reads in one access.
 ///
 /// Returns
 /// -------
 /// memory : DeviceAllocation
 ///     The memory, its bytes undefined.
 /// pitch : int
-///     The row pitch: bytes from the start of a row to that of the next.
+///     The row pitch: bytes from the start of one row to the start of the next.
 ///
 /// Raises
 /// ------
 /// LogicError
 ///     A size is not above zero, or `access_size` is another number.
 /// MemoryError
-///     There is not so much memory.
+///     Not enough memory is available.
 ///
 /// Examples
 /// --------
@@ -349,8 +347,7 @@ pub(crate) fn mem_alloc_pitch(
     Ok((DeviceAllocation::of(rows.into_allocation()), pitch))
 }
 
-/// Returns the allocation that an address lies in (`cuMemGetAddressRange`,
-/// `hipMemGetAddressRange`).
+/// Returns the allocation that contains an address (`cuMemGetAddressRange`, `hipMemGetAddressRange`).
 ///
 /// Parameters
 /// ----------
@@ -367,7 +364,7 @@ pub(crate) fn mem_alloc_pitch(
 /// Raises
 /// ------
 /// LogicError
-///     There is no device memory at the address.
+///     The address is not in device memory.
 ///
 /// Examples
 /// --------
@@ -383,7 +380,7 @@ pub(crate) fn mem_get_address_range(devptr: &Bound<'_, PyAny>) -> PyResult<(u64,
     current_device()?.device.address_range(address_of("devptr", devptr)?).or_raise()
 }
 
-/// A number of bytes above zero.
+/// Parses a number of bytes above zero.
 pub(crate) fn positive(
     call: &'static str,
     name: &str,
@@ -402,7 +399,7 @@ pub(crate) fn positive(
     }
 }
 
-/// The memory of an allocation, freed or not; `None` for anything else.
+/// Returns the memory of an allocation, even if it was freed; `None` for any other object.
 pub(crate) fn known_memory_of<'a>(value: &'a Bound<'_, PyAny>) -> Option<&'a Arc<DeviceMemory>> {
     if let Ok(allocation) = value.cast::<DeviceAllocation>() {
         return Some(allocation.get().memory());
@@ -410,7 +407,7 @@ pub(crate) fn known_memory_of<'a>(value: &'a Bound<'_, PyAny>) -> Option<&'a Arc
     value.cast::<PooledDeviceAllocation>().ok().map(|allocation| allocation.get().any_memory())
 }
 
-/// The memory of an allocation; `None` for anything else.
+/// Returns the memory of an allocation; `None` for any other object.
 ///
 /// Raises `LogicError` for memory that has been freed.
 pub(crate) fn memory_of<'a>(
@@ -426,10 +423,10 @@ pub(crate) fn memory_of<'a>(
     }
 }
 
-/// The address that an object stands for: anything with `__index__`, or with `__int__` unless it
-/// is a number with a fraction.
+/// Returns the address that an object represents. The object must have `__index__`, or `__int__` without being
+/// a number with a fraction.
 ///
-/// Raises `TypeError` for anything else, caused by what the object's method raised.
+/// Raises `TypeError` for any other object, with the exception of the object's method as its cause.
 pub(crate) fn address_of(name: &str, value: &Bound<'_, PyAny>) -> PyResult<u64> {
     if let Some(memory) = memory_of(value)? {
         return Ok(memory.address());
@@ -440,7 +437,7 @@ pub(crate) fn address_of(name: &str, value: &Bound<'_, PyAny>) -> PyResult<u64> 
     let number = if value.is_exact_instance_of::<PyInt>() {
         Ok(value.clone())
     } else if value.is_instance_of::<GPUArray>() {
-        // The number in an array without axes is no address.
+        // The number in an array without axes is not an address.
         return Err(no_address(name, value));
     } else if has_index {
         value.call_method0("__index__")
@@ -450,7 +447,7 @@ pub(crate) fn address_of(name: &str, value: &Bound<'_, PyAny>) -> PyResult<u64> 
         return Err(no_address(name, value));
     };
     let number = number.map_err(|cause| {
-        // An interrupt is nothing that the object has to say.
+        // An interrupt does not come from the object.
         if !cause.is_instance_of::<PyException>(py) {
             return cause;
         }

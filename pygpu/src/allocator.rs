@@ -1,4 +1,4 @@
-//! Python's allocators as those of the core.
+//! Conversion of Python's allocators to the core's.
 
 use crate::allocation::{DeviceAllocation, address_of, known_memory_of};
 use crate::errors::{raised_in_python, to_python};
@@ -18,16 +18,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{fmt, ptr};
 
-/// The function `mem_alloc`, which as an allocator means the core's own allocation.
+/// The function `mem_alloc`. As an allocator, it stands for the core's own allocation.
 static MEM_ALLOC: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
-/// Remembers the function object at import.
+/// Stores the function object at import.
 pub(crate) fn remember_mem_alloc(function: Bound<'_, PyAny>) {
     // A second import of the module keeps the first object.
     let _ = MEM_ALLOC.set(function.py(), function.unbind());
 }
 
-/// The function `mem_alloc` as programs see it.
+/// Returns the function `mem_alloc` as programs see it.
 pub(crate) fn mem_alloc_object(py: Python<'_>) -> PyResult<Py<PyAny>> {
     match MEM_ALLOC.get(py) {
         Some(function) => Ok(function.clone_ref(py)),
@@ -35,21 +35,21 @@ pub(crate) fn mem_alloc_object(py: Python<'_>) -> PyResult<Py<PyAny>> {
     }
 }
 
-/// The allocator of an array's results; empty for the stream's own allocation.
+/// The allocator of an array's results; empty if the stream allocates them.
 #[derive(Default)]
 pub(crate) struct ResultAllocator {
-    /// As the core has it.
+    /// The core's form of the allocator.
     pub(crate) allocator: Option<Arc<dyn Allocator>>,
-    /// The same, if it is a pool.
+    /// The pool, if the allocator is one.
     pub(crate) pool: Option<Arc<DevicePool>>,
-    /// The same, if it is a Python callable.
+    /// The Python callable, if the allocator is one.
     pub(crate) python: Option<Arc<PythonAllocator>>,
     /// The object that the program passed.
     pub(crate) object: Option<Py<PyAny>>,
 }
 
 impl ResultAllocator {
-    /// Returns the allocator that an argument names.
+    /// Returns the allocator for an argument.
     pub(crate) fn from_argument(value: Option<&Bound<'_, PyAny>>) -> PyResult<ResultAllocator> {
         let Some(value) = value.filter(|value| !value.is_none()) else {
             return Ok(ResultAllocator::default());
@@ -75,7 +75,7 @@ impl ResultAllocator {
         Ok(ResultAllocator::python(value.clone().unbind(), value.py()))
     }
 
-    /// A Python callable.
+    /// Returns the allocator for a Python callable.
     pub(crate) fn python(callable: Py<PyAny>, py: Python<'_>) -> ResultAllocator {
         let object = Some(callable.clone_ref(py));
         let python = Arc::new(PythonAllocator { callable });
@@ -88,8 +88,8 @@ impl ResultAllocator {
     }
 }
 
-/// The pool whose method `allocate` a callable is; `None` for any other callable, such as the
-/// method of a subclass that has its own.
+/// Returns the pool if a callable is its method `allocate`; `None` for any other callable, such as a
+/// method that a subclass overrides.
 fn pool_of(value: &Bound<'_, PyAny>) -> PyResult<Option<Arc<DevicePool>>> {
     let Ok(method) = value.cast::<PyCFunction>() else {
         return Ok(None);
@@ -108,7 +108,7 @@ fn pool_of(value: &Bound<'_, PyAny>) -> PyResult<Option<Arc<DevicePool>>> {
     // SAFETY: the object is a builtin function.
     let function = unsafe { ffi::PyCFunction_GetFunction(method.as_ptr()) };
     let function = function.map_or(0, |function| function as usize);
-    // The name says which method it is; the second time its code is known.
+    // The first time, the name identifies the method; later, its code is known.
     if function != ALLOCATE.load(Ordering::Relaxed) {
         if !value.getattr("__name__")?.eq("allocate")? {
             return Ok(None);
@@ -129,22 +129,22 @@ pub(crate) struct PythonAllocator {
 /// An object that a callable returned, and the memory that it stands for.
 type Returned = (*const DeviceMemory, Py<PyAny>);
 
-/// So many objects are kept until an array is made of their memory: an operation allocates its result, and
-/// perhaps something in between, before that.
+/// The number of returned objects that are kept until an array is made of their memory. Before that, an
+/// operation allocates its result and perhaps an intermediate array.
 const RECENT: usize = 8;
 
 thread_local! {
     static RECENT_OBJECTS: RefCell<VecDeque<Returned>> = const { RefCell::new(VecDeque::new()) };
 }
 
-/// The object that a callable returned for this memory on this thread, which forgets all of them.
+/// Takes the object that a callable returned for this memory on this thread, and forgets all others.
 pub(crate) fn take_object(memory: &Arc<DeviceMemory>) -> Option<Py<PyAny>> {
     let recent = RECENT_OBJECTS.take();
     recent.into_iter().rev().find(|it| ptr::eq(it.0, Arc::as_ptr(memory))).map(|it| it.1)
 }
 
 impl PythonAllocator {
-    /// Calls it and returns the memory.
+    /// Calls the callable and returns the memory.
     fn call(&self, py: Python<'_>, device: &Arc<dyn Device>, bytes: usize) -> PyResult<Called> {
         let object = self.callable.bind(py).call1((bytes,))?;
         if known_memory_of(&object).is_none() && address_of("allocator's result", &object)? == 0 {
@@ -155,13 +155,13 @@ impl PythonAllocator {
         recent.push_back((Arc::as_ptr(&memory), object.unbind()));
         let forgotten = if recent.len() > RECENT { recent.pop_front() } else { None };
         RECENT_OBJECTS.set(recent);
-        // This may run code of the program, which may allocate.
+        // Dropping them may run code of the program, which may allocate.
         drop(forgotten);
         Ok(Called::Memory(memory))
     }
 
     /// Returns the memory that the callable returns for a number of bytes; the object itself if it
-    /// stands for the null address.
+    /// represents the null address.
     pub(crate) fn memory_or_null(
         &self,
         py: Python<'_>,
@@ -175,10 +175,10 @@ impl PythonAllocator {
     }
 }
 
-/// What a callable returned.
+/// The result of a callable.
 enum Called {
     Memory(Arc<DeviceMemory>),
-    /// An object that stands for the null address.
+    /// An object that represents the null address.
     Null(Py<PyAny>),
 }
 
@@ -188,9 +188,9 @@ impl fmt::Debug for PythonAllocator {
     }
 }
 
-// SAFETY: `adopt` checks device, size and accessibility of what the callable returns. Memory that
-// this library knows is returned as the object that orders its uses. Whoever returns a raw address
-// vouches for its use, as everywhere in Python; its owner is kept.
+// SAFETY: `adopt` checks the device, size and accessibility of the callable's memory. Memory that this
+// library tracks is returned as the object that orders its uses. As everywhere in Python, code that
+// returns a raw address is responsible for its use; the owner is kept.
 unsafe impl Allocator for PythonAllocator {
     fn allocate(
         &self,
@@ -198,7 +198,7 @@ unsafe impl Allocator for PythonAllocator {
         _stream: &Arc<dyn Stream>,
         bytes: usize,
     ) -> Result<Arc<DeviceMemory>> {
-        // The program sees each call, so none is made for nothing.
+        // The program sees each call, so the call is made only if its result is needed.
         before_waiting()?;
         Python::attach(|py| match self.call(py, device, bytes)? {
             Called::Memory(memory) => Ok(memory),
@@ -208,10 +208,10 @@ unsafe impl Allocator for PythonAllocator {
     }
 }
 
-/// Memory that a Python object stands for, which is kept as long as the memory is used.
+/// Returns the memory that a Python object represents; the object is kept while the memory is used.
 ///
-/// Raises `TypeError` for an object that stands for none, and `LogicError` for memory that is
-/// freed, too small, of another device or no memory of the device at all.
+/// Raises `TypeError` for an object that does not represent memory, and `LogicError` for memory that is
+/// freed, too small, or not memory of the device.
 fn adopt(
     device: &Arc<dyn Device>,
     object: &Bound<'_, PyAny>,
@@ -246,12 +246,12 @@ fn adopt(
         return Err(refused(format!("{address:#x}, where device {id} has no such memory,")));
     }
     let owner = Box::new(OwnerObject::new(object.clone().unbind()));
-    // SAFETY: the device has the range, and whoever passes a raw address vouches for its use, as
-    // with every GPU library; the object that stands for the memory is kept.
+    // SAFETY: the device can access the range. As with every GPU library, code that passes a raw address
+    // is responsible for its use. The object that represents the memory is kept.
     Ok(Arc::new(unsafe { DeviceMemory::from_raw_parts(device, address, bytes, owner) }))
 }
 
-/// What a program is to see as the memory of an array: of a pool, or not.
+/// Returns the object that represents an array's memory for programs; it may belong to a pool.
 pub(crate) fn allocation_object(
     py: Python<'_>,
     memory: &Arc<DeviceMemory>,

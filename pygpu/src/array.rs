@@ -55,23 +55,24 @@ use replaced::{Replaced, State};
 use std::sync::atomic::AtomicU8;
 use std::sync::{Arc, OnceLock};
 
-/// Operations on more elements than this release Python's lock while they are queued, since
-/// the host backend may carry them out before it returns.
+/// Operations on more elements than this release Python's lock while they are queued, because the host
+/// backend may execute them before it returns.
 const RELEASE_FROM: usize = 1 << 15;
 
-/// What an array is made of.
+/// The state of an array object.
 pub(crate) struct Content {
-    /// Keeps the owner of external memory alive. Before the array, since fields are dropped in this order.
+    /// Keeps the owner of external memory alive. Declared before the array, because fields are dropped in
+    /// this order.
     owner: Option<OwnerReference>,
     pub(crate) array: Array,
     pub(crate) descr: Py<PyArrayDescr>,
-    /// Where results get their memory from, as the program sees it.
+    /// The allocator of results, as the program sees it.
     allocator: Option<Py<PyAny>>,
-    /// The same as the array has it, if it is a Python callable.
+    /// The allocator in the array's own form, if it is a Python callable.
     python: Option<Arc<PythonAllocator>>,
     base: Option<Py<PyAny>>,
     gpudata: OnceLock<Py<PyAny>>,
-    /// Behind the references to the memory, since fields are dropped in this order.
+    /// Declared after the references to the memory, because fields are dropped in this order.
     ticket: Ticket,
 }
 
@@ -103,7 +104,7 @@ impl Content {
     pub(crate) fn result_allocator(&self, py: Python<'_>) -> ResultAllocator {
         match &self.allocator {
             None => ResultAllocator::default(),
-            // The collector sees what one array object alone refers to.
+            // The garbage collector only sees references that belong to a single array object.
             Some(callable) if self.python.is_some() => {
                 ResultAllocator::python(callable.clone_ref(py), py)
             }
@@ -116,7 +117,7 @@ impl Content {
         }
     }
 
-    /// True if dropping the content may drop other objects of the program.
+    /// Returns true if dropping the content may drop other objects of the program.
     fn keeps_objects(&self) -> bool {
         self.base.is_some()
             || self.owner.is_some()
@@ -132,7 +133,7 @@ impl Content {
         if let Some(owner) = &self.owner {
             owner.traverse(visit, Arc::strong_count(self.array.memory()))?;
         }
-        // This object and its array have one each; a call in progress has another.
+        // This object and its array each hold one reference; a call in progress holds another.
         match &self.python {
             Some(python) if Arc::strong_count(python) == 2 => visit.call(&python.callable),
             _ => Ok(()),
@@ -140,43 +141,43 @@ impl Content {
     }
 }
 
-/// An array in device memory, used as numpy's are: operators and functions work element by
-/// element and broadcast.
+/// An array in device memory, used like a numpy array: operators and functions work element by element and
+/// broadcast.
 ///
 /// Parameters
 /// ----------
 /// shape : int or sequence of int
 ///     The extents of the axes, at most 64.
 /// dtype : dtype
-///     The type of the elements: bool, an integer, floating-point or complex type of numpy, or a
-///     record of fixed size, which is stored but not calculated with. None means float64.
+///     The type of the elements: a boolean, integer, floating-point or complex type of numpy, or a
+///     record of fixed size, which can be stored but not calculated with. None means float64.
 /// allocator : callable, optional
 ///     Takes a number of bytes and returns memory, for this array and the results of its
-///     operations; `driver.mem_alloc` without one.
+///     operations; `driver.mem_alloc` if omitted.
 /// base : object, optional
-///     What `gpudata` belongs to, which is kept alive.
+///     The owner of `gpudata`, which is kept alive.
 /// gpudata : object, optional
-///     Memory for the elements: an allocation, or an address. New memory without it.
+///     Memory for the elements: an allocation, or an address. New memory is allocated if omitted.
 /// strides : sequence of int, optional
 ///     Bytes between neighbours along each axis.
 /// order : {"C", "F"}, optional
-///     The memory order without `strides`.
+///     The memory order if `strides` is omitted.
 ///
 /// Raises
 /// ------
 /// ValueError
-///     The elements do not lie inside `gpudata`, or are not aligned.
+///     The elements are not inside `gpudata`, or are not aligned.
 /// TypeError
 ///     An argument has the wrong type.
 ///
 /// Notes
 /// -----
-/// Other than in PyCUDA, arrays of different shapes are broadcast and views of any strides are
-/// operands; dtypes are promoted as by numpy 2, so that integers divided by integers are float64; and
-/// memory that several streams use is ordered among them.
+/// Unlike in PyCUDA, arrays of different shapes are broadcast, and views with any strides are operands.
+/// Dtypes are promoted as by numpy 2, so that dividing integers by integers gives float64. Memory that
+/// several streams use is ordered among them.
 ///
-/// An integer array to the power of a negative number is refused. A device cannot refuse negative
-/// exponents in an array: there the result is what the exact quotient rounds to towards zero.
+/// An integer array to the power of a negative number is refused. A device cannot refuse negative exponents
+/// in an array: there, the result is the exact quotient rounded towards zero.
 ///
 /// Examples
 /// --------
@@ -190,13 +191,13 @@ impl Content {
 pub(crate) struct GPUArray {
     /// Empty only between `__new__` and `__init__` of a subclass, and in objects made without memory.
     ///
-    /// Not std's `OnceLock`, which takes twice the time to make a full one: an array object is made
-    /// for every result of an operation. An object full of zeros is empty, too, which the garbage collector
-    /// may visit (see [`crate::owner::Filled`]).
+    /// std's `OnceLock` is not used, because it takes twice the time to create a full one, and an array
+    /// object is created for every result of an operation. An object full of zeros, which the garbage
+    /// collector may visit (see [`crate::owner::Filled`]), is also empty.
     content: OnceCell<Content>,
     /// Empty in nearly all objects.
     replaced: OnceCell<Replaced>,
-    /// Where a view that `a[i]` made is noted (see [`indexing::forget_made`]).
+    /// The position of the record for a view that `a[i]` made (see [`indexing::forget_made`]).
     noted: AtomicU8,
 }
 
@@ -209,7 +210,8 @@ impl GPUArray {
         GPUArray { content, replaced: OnceCell::new(), noted: AtomicU8::new(0) }
     }
 
-    /// The array, unless it has no memory, or a subclass has not called `GPUArray.__init__`.
+    /// Returns the content; fails if the array does not have memory, or if a subclass has not called
+    /// `GPUArray.__init__`.
     pub(crate) fn content(&self) -> PyResult<&Content> {
         if let Some(replaced) = self.replaced.get()
             && let Some(content) = GPUArray::later_content(replaced)?
@@ -237,8 +239,8 @@ impl Drop for GPUArray {
     }
 }
 
-/// Runs work on an array of `elements` elements; see [`run`]. An error names the array's dtype of numpy where
-/// the core knows no more than the size of its elements.
+/// Runs work on an array of `elements` elements; see [`run`]. In errors, the array's numpy dtype replaces a
+/// dtype that the core only knows by its element size.
 pub(crate) fn run_on<T: Send>(
     array: &Bound<'_, GPUArray>,
     elements: usize,
@@ -260,13 +262,13 @@ fn with_name_of_dtype(error: PyErr, array: &Bound<'_, GPUArray>) -> PyErr {
         }
         Ok(())
     };
-    // Without it the message stays what it was.
+    // If renaming fails, the message stays unchanged.
     let _ = rename();
     error
 }
 
-/// Runs work on arrays of `elements` elements, without Python's lock if they are many, or if it
-/// would wait for other work or for room in a queue.
+/// Runs work on arrays of `elements` elements. Releases Python's lock if there are many elements, or if the
+/// work would wait for other work or for room in a queue.
 pub(crate) fn run<T: Send>(
     py: Python<'_>,
     elements: usize,
@@ -278,7 +280,7 @@ pub(crate) fn run<T: Send>(
     {
         return result.or_raise();
     }
-    // Exceptions of a Python allocator and of signals' handlers are kept per thread, and `detach`
-    // stays on this one.
+    // Exceptions of a Python allocator and of signal handlers are stored per thread, and `detach` stays on
+    // this thread.
     py.detach(|| interruptible(work)).or_raise()
 }

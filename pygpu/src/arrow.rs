@@ -1,7 +1,7 @@
 //! The structures of Arrow's C data interface and C device data interface, in capsules.
 //!
-//! `pygpu.arrow` decides what the structures mean. Here they are made, read and released, so that a
-//! release works on any thread and while the interpreter ends. The layouts are those of Arrow's
+//! `pygpu.arrow` interprets the structures. This module creates, reads and releases them, so that a
+//! release works on any thread and during interpreter shutdown. The layouts follow Arrow's
 //! specification "C device data interface", version 1.
 
 mod export;
@@ -18,7 +18,7 @@ use std::ptr::null_mut;
 const SCHEMA_NAME: &CStr = c"arrow_schema";
 const DEVICE_ARRAY_NAME: &CStr = c"arrow_device_array";
 
-/// The depth of nesting up to which types are read and made.
+/// The maximum depth of nested types.
 const DEPTH_LIMIT: usize = 64;
 
 /// `struct ArrowSchema`: a type. It is released if `release` is null.
@@ -50,8 +50,8 @@ pub(super) struct ArrowArray {
     private_data: *mut c_void,
 }
 
-/// `struct ArrowDeviceArray`: a column with its device. `sync_event` points to the event that the
-/// buffers are valid behind, or is null.
+/// `struct ArrowDeviceArray`: a column with its device. `sync_event` is null, or points to the event
+/// after which the buffers are valid.
 #[repr(C)]
 pub(super) struct ArrowDeviceArray {
     array: ArrowArray,
@@ -61,17 +61,17 @@ pub(super) struct ArrowDeviceArray {
     reserved: [i64; 3],
 }
 
-/// What a structure refers to: the contents of both interfaces are released in the same way.
+/// A structure of either interface; the contents of both are released in the same way.
 pub(super) trait Structure: Sized {
     const NAME: &'static CStr;
 
-    /// Releases the content unless that has happened.
+    /// Releases the content, unless it was already released.
     ///
     /// # Safety
-    /// The structure is one of the interface, and nobody else uses it meanwhile.
+    /// The structure belongs to the interface, and nothing else uses it meanwhile.
     unsafe fn release(&mut self);
 
-    /// Returns true once the content has been released or moved away.
+    /// Returns true if the content has been released or moved away.
     fn is_released(&self) -> bool;
 
     /// Marks the content as moved away.
@@ -116,9 +116,11 @@ impl Structure for ArrowDeviceArray {
     }
 }
 
-/// The capsule's destructor: frees the structure, and its content unless a consumer has it.
+/// The capsule's destructor, which frees the structure, and its content unless a consumer has taken
+/// it.
 unsafe extern "C" fn drop_capsule<T: Structure>(capsule: *mut ffi::PyObject) {
-    // SAFETY: the interpreter calls this with a capsule of `new_capsule`, whose pointer is from a box.
+    // SAFETY: the interpreter calls this with a capsule of `new_capsule`, whose pointer comes from a
+    // box.
     unsafe {
         let pointer = ffi::PyCapsule_GetPointer(capsule, T::NAME.as_ptr()).cast::<T>();
         if pointer.is_null() {
@@ -130,11 +132,11 @@ unsafe extern "C" fn drop_capsule<T: Structure>(capsule: *mut ffi::PyObject) {
     }
 }
 
-/// Returns the capsule of a structure, which owns it.
+/// Returns a capsule that owns a structure.
 fn new_capsule<T: Structure>(py: Python<'_>, structure: T) -> PyResult<Bound<'_, PyAny>> {
     let pointer = Box::into_raw(Box::new(structure));
-    // SAFETY: the pointer is not null, and the name lives for ever. The result is a new reference, or
-    // null with an exception; then the structure is freed here.
+    // SAFETY: the pointer is not null, and the name is static. The result is a new reference, or null
+    // with an exception, in which case the structure is freed here.
     unsafe {
         let object = ffi::PyCapsule_New(pointer.cast(), T::NAME.as_ptr(), Some(drop_capsule::<T>));
         if object.is_null() {
@@ -144,7 +146,7 @@ fn new_capsule<T: Structure>(py: Python<'_>, structure: T) -> PyResult<Bound<'_,
     }
 }
 
-/// Returns the address of a structure's list; null for an empty one.
+/// Returns the address of a structure's list; null if it is empty.
 pub(crate) fn pointers<T>(list: &mut [T]) -> *mut T {
     if list.is_empty() { null_mut() } else { list.as_mut_ptr() }
 }

@@ -1,4 +1,4 @@
-//! Looking for faults of kernels: the setting, and the lines of the program that allocate.
+//! Checks of kernels: the setting, and the lines of the program that allocate.
 
 use crate::current_device::backend;
 use crate::errors::{OrRaise, to_python};
@@ -8,7 +8,7 @@ use hal::poison::Unpoisoned as _;
 use pyo3::prelude::*;
 use std::sync::Mutex;
 
-/// Looks for faults of kernels until `end` is called, or the object goes.
+/// Checks kernels for faults until `end` is called or the object is dropped.
 #[pyclass(frozen, name = "Checking", module = "pygpu._core")]
 pub(crate) struct PyChecking(Mutex<Option<Checking>>);
 
@@ -29,13 +29,13 @@ impl PyChecking {
         Ok(PyChecking(Mutex::new(Some(Checking::begin(checks)))))
     }
 
-    /// Ends it.
+    /// Ends the checks.
     fn end(&self) {
         drop(self.0.lock().unpoisoned().take());
     }
 }
 
-/// The line of the program that runs, for a thread that has Python's lock.
+/// Returns the line of the program that is running, on a thread that holds Python's lock.
 fn place() -> Option<String> {
     Python::attach(|py| {
         let place = py.import("pygpu._checking")?.getattr("place")?.call0()?;
@@ -45,8 +45,7 @@ fn place() -> Option<String> {
     .ok()?
 }
 
-/// Notes, if something is looked for, where the program is that has made an allocation. The thread has Python's
-/// lock.
+/// Records the place in the program that made an allocation, if checks are on. The thread holds Python's lock.
 pub(crate) fn note_allocation(address: u64) {
     if !checking::current().is_none() {
         checking::set_origin(place);
@@ -54,7 +53,7 @@ pub(crate) fn note_allocation(address: u64) {
     }
 }
 
-/// As [`note_allocation`], for the memory of an array.
+/// Like [`note_allocation`], for the memory of an array.
 pub(crate) fn note_array(array: &Array) {
     array.note_for_checks();
     note_allocation(array.memory().address());

@@ -15,15 +15,14 @@ use hal::operation::Strides;
 use pyo3::prelude::*;
 use std::sync::Arc;
 
-/// The device memory that an argument names: an allocation, or a raw address.
+/// Device memory named by an argument: an allocation, or a raw address.
 pub(crate) struct DeviceAddress {
     pub(crate) address: u64,
     memory: Option<Arc<DeviceMemory>>,
 }
 
 impl DeviceAddress {
-    /// Returns the memory that the argument `name` names, of at least `bytes` bytes, on the current
-    /// device.
+    /// Returns the memory named by the argument `name`, of at least `bytes` bytes, on the current device.
     pub(crate) fn new(
         name: &str,
         value: &Bound<'_, PyAny>,
@@ -32,7 +31,7 @@ impl DeviceAddress {
         DeviceAddress::on(&current_device()?.device, name, value, bytes)
     }
 
-    /// As [`DeviceAddress::new`], on another device.
+    /// Like [`DeviceAddress::new`], on another device.
     pub(crate) fn on(
         device: &Arc<dyn Device>,
         name: &str,
@@ -68,7 +67,8 @@ impl DeviceAddress {
         Ok(DeviceAddress { address, memory: Some(memory) })
     }
 
-    /// True for memory that was allocated here for the device alone: neither managed nor another library's.
+    /// Returns true for memory that was allocated here for the device only: neither managed memory nor another
+    /// library's.
     fn is_of_device(&self) -> bool {
         self.memory.as_ref().is_some_and(|memory| memory.external_owner().is_none())
     }
@@ -78,8 +78,8 @@ impl DeviceAddress {
     }
 }
 
-/// What the graph of a captured copy keeps of the objects that Python passed; `None` for a copy that is
-/// waited for, which no graph contains.
+/// Returns the object through which the graph of a captured copy keeps Python's objects; `None` for a copy that
+/// is waited for, which cannot be captured.
 pub(crate) fn kept<const N: usize>(
     objects: [&Bound<'_, PyAny>; N],
     wait: bool,
@@ -87,7 +87,7 @@ pub(crate) fn kept<const N: usize>(
     (!wait).then(|| Arc::new(objects.map(|object| object.clone().unbind())) as GraphObject)
 }
 
-/// Queues a copy between the memories of two objects; `host` is the one that the host has.
+/// Queues a copy between the memory of two objects; `host` is the one in host memory.
 pub(crate) fn queue(
     py: Python<'_>,
     stream: &Arc<dyn Stream>,
@@ -105,21 +105,21 @@ pub(crate) fn queue(
     }
     host.map_or(Ok(()), |host| host.check())?;
     let kept = kept(objects, transfer.wait);
-    // References to Python objects go with Python's lock.
+    // References to Python objects are dropped with Python's lock held.
     let owner = kept.as_ref();
     py.detach(|| {
         stream.wait_for_room();
         let _guard = AccessGuard::acquire_for_transfer(stream, &uses, &transfer)?;
         owner.map_or(Ok(()), |owner| stream.keep_object(owner))?;
-        // SAFETY: allocations are large enough and ordered by the guard; for raw addresses
-        // the program vouches, as with every GPU library. Host memory is kept by the caller,
-        // and by the backend's rule that pageable memory is copied before the call returns.
+        // SAFETY: allocations are large enough and ordered by the guard. As with every GPU library, the program
+        // is responsible for raw addresses. The caller keeps host memory, and the backend copies pageable memory
+        // before the call returns.
         unsafe { stream.transfer(&transfer) }
     })
     .or_raise()
 }
 
-/// Copies from host memory to device memory; with `wait`, returns when it has arrived.
+/// Copies from host memory to device memory; with `wait`, returns after the copy has finished.
 #[pyfunction]
 pub(crate) fn copy_to_device(
     py: Python<'_>,
@@ -141,8 +141,8 @@ pub(crate) fn copy_to_device(
     queue(py, &stream, &[to.access(Access::Write)], [dest, src], Some(&block), transfer)
 }
 
-/// Copies ranges of host memory, of which each is an address and a number of bytes, to device memory, where they
-/// lie one behind the other. The package passes ranges of objects that it keeps.
+/// Copies ranges of host memory, each given as an address and a number of bytes, to device memory, one after the
+/// other. The package passes ranges of objects that it keeps.
 #[pyfunction]
 pub(crate) fn gather_to_device(
     py: Python<'_>,
@@ -159,13 +159,14 @@ pub(crate) fn gather_to_device(
     py.detach(|| {
         stream.wait_for_room();
         let _guard = AccessGuard::acquire_waited(&stream, &uses)?;
-        // SAFETY: the allocation is large enough and ordered by the guard; the package vouches for the ranges.
+        // SAFETY: the allocation is large enough and ordered by the guard; the package is responsible for the
+        // ranges.
         unsafe { stream.gather(to.address, &ranges) }
     })
     .or_raise()
 }
 
-/// Copies from device memory to host memory; with `wait`, returns when it has arrived.
+/// Copies from device memory to host memory; with `wait`, returns after the copy has finished.
 #[pyfunction]
 pub(crate) fn copy_to_host(
     py: Python<'_>,
@@ -187,8 +188,8 @@ pub(crate) fn copy_to_host(
     queue(py, &stream, &[from.access(Access::Read)], [dest, src], Some(&block), transfer)
 }
 
-/// Copies inside device memory; with `wait`, returns when it has arrived, if anything but streams can read it.
-/// The driver does not wait for copies inside device memory, either.
+/// Copies inside device memory. With `wait`, returns after the copy has finished if the memory can be read
+/// outside of streams. The driver does not wait for copies inside device memory either.
 #[pyfunction]
 pub(crate) fn copy_on_device(
     py: Python<'_>,
@@ -210,7 +211,7 @@ pub(crate) fn copy_on_device(
     queue(py, &stream, &uses, [dest, src], None, transfer)
 }
 
-/// Copies from one device's memory to another's; with `wait`, returns when it has arrived.
+/// Copies from one device's memory to another's; with `wait`, returns after the copy has finished.
 #[pyfunction]
 #[allow(clippy::too_many_arguments, reason = "two addresses, each with its device")]
 pub(crate) fn copy_between_devices(
@@ -232,14 +233,14 @@ pub(crate) fn copy_between_devices(
     queue_between(py, &stream, &to, &from, [(0, 0, size)].into_iter(), wait)
 }
 
-/// One end of a copy between devices.
+/// One side of a copy between devices.
 pub(crate) struct PeerSide {
     memory: DeviceAddress,
     device: Arc<dyn Device>,
 }
 
 impl PeerSide {
-    /// Returns the memory that the argument `name` names, of at least `bytes` bytes, on the device of a number.
+    /// Returns the memory named by the argument `name`, of at least `bytes` bytes, on the device with a number.
     pub(crate) fn new(
         name: &str,
         value: &Bound<'_, PyAny>,
@@ -256,8 +257,8 @@ impl PeerSide {
     }
 }
 
-/// Queues copies of ranges from one device's memory to another's, each given by where it begins on both sides
-/// and its bytes; with `wait`, returns when they have arrived.
+/// Queues copies of ranges from one device's memory to another's, each given by its offset on both sides and its
+/// bytes; with `wait`, returns after the copies have finished.
 pub(crate) fn queue_between(
     py: Python<'_>,
     stream: &Arc<dyn Stream>,
@@ -274,7 +275,7 @@ pub(crate) fn queue_between(
         ranges.try_for_each(|(start, source_start, bytes)| {
             let destination = to.memory.address + start as u64;
             let source = from.memory.address + source_start as u64;
-            // SAFETY: as for `queue`; the ranges lie in what the sides were checked for.
+            // SAFETY: as for `queue`; the ranges are inside the memory that was checked for both sides.
             unsafe {
                 stream.transfer_peer(
                     destination,
@@ -370,7 +371,7 @@ pub(crate) fn fill_rows(
                 let offset = (to.address - memory.address()) as usize;
                 (memory, offset)
             }
-            // SAFETY: the device can access the range, and the program vouches for it.
+            // SAFETY: the device can access the range, and the program is responsible for it.
             None => unsafe {
                 let owner = Box::new(());
                 (

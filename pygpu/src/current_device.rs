@@ -1,4 +1,4 @@
-//! The backend of this process, and the device that each thread works on.
+//! The backend of this process, and the current device of each thread.
 
 use crate::errors::OrRaise;
 use gpuarray::{Backend, Choice, Device, Feature, Stream};
@@ -10,7 +10,8 @@ use std::cell::RefCell;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-/// A device, and the stream of work there that names none: its default stream, or that of a `with` block.
+/// A device, and the stream for work that does not name one: the default stream, or the stream of a `with`
+/// block.
 #[derive(Clone)]
 pub(crate) struct CurrentDevice {
     pub(crate) device: Arc<dyn Device>,
@@ -22,7 +23,7 @@ static DEFAULT: OnceLock<CurrentDevice> = OnceLock::new();
 
 thread_local! {
     static CURRENT: RefCell<Option<CurrentDevice>> = const { RefCell::new(None) };
-    /// What was current outside of each `with stream:` that this thread is in.
+    /// The current device outside of each `with stream:` that this thread is in.
     static OUTSIDE: RefCell<Vec<Option<CurrentDevice>>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -43,12 +44,12 @@ pub(crate) fn opened_backend() -> Option<&'static Arc<dyn Backend>> {
     BACKEND.get()
 }
 
-/// Tells the backends where this interpreter's packages are, some of which hold compilers. What
-/// is in them is looked at when something is first compiled.
+/// Passes this interpreter's package folders to the backends, because some packages contain compilers. The
+/// folders are searched at the first compilation.
 fn add_search_directories() -> PyResult<()> {
     Python::attach(|py| {
         for entry in py.import("sys")?.getattr("path")?.try_iter()? {
-            // The empty entry is the folder that the program was started in.
+            // The empty entry is the folder in which the program was started.
             if let Ok(path) = entry?.extract::<PathBuf>()
                 && !path.as_os_str().is_empty()
             {
@@ -78,8 +79,8 @@ pub(crate) fn current_device() -> PyResult<CurrentDevice> {
     Ok(DEFAULT.get_or_init(|| first).clone())
 }
 
-/// Returns true if kernels are compiled by the system's C++ compiler, which has headers of its own, and
-/// run on the processor's cores. All devices of a process are of one backend.
+/// Returns true if kernels are compiled by the system's C++ compiler, which has its own headers, and run on
+/// the processor's cores. All devices of a process belong to the same backend.
 #[pyfunction]
 pub(crate) fn runs_kernels_on_host() -> PyResult<bool> {
     static ON_HOST: OnceLock<bool> = OnceLock::new();
@@ -90,8 +91,8 @@ pub(crate) fn runs_kernels_on_host() -> PyResult<bool> {
     Ok(*ON_HOST.get_or_init(|| on_host))
 }
 
-/// Sets the device of this thread, for this library and for the driver's calls that others
-/// make; without a number the thread has none of its own.
+/// Sets the device of this thread, for this library and for other libraries' driver calls. With `None`, the
+/// thread has no device of its own.
 #[pyfunction]
 #[pyo3(signature = (ordinal))]
 pub(crate) fn set_current_device(ordinal: Option<usize>) -> PyResult<()> {
@@ -103,8 +104,8 @@ pub(crate) fn set_current_device(ordinal: Option<usize>) -> PyResult<()> {
     Ok(())
 }
 
-/// Makes a stream the one of this thread's work that names none, until [`leave_stream`]. The driver's current
-/// context stays that of other libraries.
+/// Makes a stream the default for this thread's work until [`leave_stream`]. The driver's current context,
+/// which other libraries use, does not change.
 pub(crate) fn enter_stream(stream: &Arc<dyn Stream>) -> PyResult<()> {
     let device = device(stream.device_id().ordinal)?.device;
     let chosen = CurrentDevice { device, stream: stream.clone() };
@@ -113,7 +114,7 @@ pub(crate) fn enter_stream(stream: &Arc<dyn Stream>) -> PyResult<()> {
     Ok(())
 }
 
-/// Makes current again what was before the last [`enter_stream`] of this thread.
+/// Restores the state before the last [`enter_stream`] of this thread.
 pub(crate) fn leave_stream() -> PyResult<()> {
     let outside = OUTSIDE.with(|stack| stack.borrow_mut().pop()).ok_or_else(|| {
         PyRuntimeError::new_err("the block of the stream was entered in another thread")
@@ -122,8 +123,8 @@ pub(crate) fn leave_stream() -> PyResult<()> {
     Ok(())
 }
 
-/// Returns the name of the backend that is used, or would be: the one that `PYGPU_BACKEND` names,
-/// else the best one here.
+/// Returns the name of the backend that is used, or would be: the one in `PYGPU_BACKEND`, else the best one
+/// available.
 ///
 /// Returns
 /// -------
@@ -133,7 +134,7 @@ pub(crate) fn leave_stream() -> PyResult<()> {
 /// Raises
 /// ------
 /// BackendUnavailable
-///     There is no such backend here; the message says what was looked for.
+///     The backend is not available here; the message lists the attempts.
 ///
 /// Examples
 /// --------
@@ -145,7 +146,7 @@ pub(crate) fn choose_backend() -> PyResult<&'static str> {
     Ok(backend()?.name())
 }
 
-/// Returns how this library was built. Opens no backend.
+/// Returns how this library was built, without opening a backend.
 ///
 /// Returns
 /// -------

@@ -1,9 +1,8 @@
-//! Drops of values that would block until the device is idle, without blocking the caller.
+//! Deferred drops of values whose destruction would block until the device is idle.
 //!
-//! A driver frees page-locked memory, ends a registration and unloads a module only once the device
-//! is idle, and blocks the caller until then. So such a value is dropped at once if no work is
-//! queued. Otherwise a thread drops it after the work that was queued at the time of the call. The
-//! thread ends with the last such value.
+//! A driver frees page-locked memory, ends a registration and unloads a module only after the device is idle, and
+//! blocks the caller until then. So such a value is dropped immediately only if no work is queued. Otherwise, a
+//! thread drops it after the work that was queued at the time of the call. The thread ends with the last such value.
 
 use crate::stream_registry::live_streams;
 use gpuarray::{Device, ErrorKind, Event, EventOptions, Result, Stream};
@@ -22,16 +21,16 @@ use std::time::Duration;
 /// The sleep of the thread between two polls of the device.
 const SLEEP: Duration = Duration::from_micros(500);
 
-/// The end of the work that a stream had.
+/// The end of a stream's queued work.
 enum Mark {
     Event(Arc<dyn Event>),
-    /// Where no event could be recorded: a moment at which the stream has no work.
+    /// If an event could not be recorded: a moment at which the stream is idle.
     Idle(Arc<dyn Stream>),
 }
 
 impl Mark {
     fn is_reached(&self) -> bool {
-        // After a failure there is nothing left to wait for.
+        // After a failure, there is nothing left to wait for.
         match self {
             Mark::Event(event) => {
                 !matches!(event.has_run(), Ok(false)) || !event.supports_queries()
@@ -46,14 +45,14 @@ impl Mark {
 /// A value to be dropped.
 struct Job {
     device: Arc<dyn Device>,
-    /// `None` while some stream captures, when no stream may be asked.
+    /// `None` while some stream captures, when streams must not be queried.
     marks: Option<Vec<Mark>>,
     #[allow(dead_code, reason = "held until it is to be dropped")]
     value: Box<dyn Any + Send>,
 }
 
 impl Job {
-    /// True once the work that was queued at the time of `drop_later` has run.
+    /// Returns true after the work that was queued at the time of `drop_later` has finished.
     fn is_ready(&mut self) -> bool {
         if self.marks.is_none() {
             let streams = busy_streams(&self.device);
@@ -67,13 +66,13 @@ impl Job {
     }
 }
 
-/// The streams of a device that have work; `None` while one captures.
+/// Returns the streams of a device that have work; `None` while one captures.
 fn busy_streams(device: &Arc<dyn Device>) -> Option<Vec<Arc<dyn Stream>>> {
     let mut streams = live_streams(device.as_ref());
     streams.push(device.default_stream());
     let captures = |stream: &Arc<dyn Stream>| match stream.is_capturing() {
         Ok(captures) => captures,
-        // The default stream cannot be asked while another one captures.
+        // The default stream cannot be queried while another one captures.
         Err(error) => error.kind() != ErrorKind::DeviceLost,
     };
     if streams.iter().any(captures) {
@@ -83,7 +82,7 @@ fn busy_streams(device: &Arc<dyn Device>) -> Option<Vec<Arc<dyn Stream>>> {
     Some(streams)
 }
 
-/// The end of the work that a stream has now; `None` if a capture began meanwhile.
+/// Returns the end of a stream's current work; `None` if a capture began meanwhile.
 fn mark(stream: &Arc<dyn Stream>) -> Option<Mark> {
     let record = || -> Result<Arc<dyn Event>> {
         let event = stream.create_event(EventOptions::ORDERING)?;
@@ -97,9 +96,9 @@ fn mark(stream: &Arc<dyn Stream>) -> Option<Mark> {
 #[derive(Default)]
 struct Queue {
     jobs: Vec<Job>,
-    /// Jobs that the thread looks at now.
+    /// The number of jobs that the thread is processing now.
     taken: usize,
-    /// Those of them that wait for the end of a capture, which may never come.
+    /// The number of those jobs that wait for the end of a capture, which may never come.
     behind_captures: usize,
     has_thread: bool,
 }
@@ -112,11 +111,11 @@ struct Pending {
 
 impl Pending {
     fn queue(&self) -> MutexGuard<'_, Queue> {
-        // The queue is valid after every step, so a panic elsewhere spoils nothing.
+        // The queue is valid after every step, so a panic elsewhere does not invalidate it.
         self.queue.lock().unpoisoned()
     }
 
-    /// Drops values as the device catches up, until none is left.
+    /// Drops values as the device finishes its work, until none is left.
     fn run(&self) {
         IS_DROPPING.set(true);
         let mut jobs: Vec<Job> = Vec::new();
@@ -142,13 +141,13 @@ impl Pending {
 
 static PENDING: AtomicPtr<Pending> = AtomicPtr::new(null_mut());
 
-/// The values of this process. A forked child has a list of its own: its parent's thread is not
-/// there, and may have held the lock.
+/// Returns the values of this process. A forked child has a separate list, because its parent's thread does not
+/// exist there and may have held the lock.
 fn pending() -> &'static Pending {
     let generation = process::generation();
     loop {
         let found = PENDING.load(Ordering::Acquire);
-        // SAFETY: the pointer is null or that of a value which was leaked below.
+        // SAFETY: the pointer is null, or points to a value that was leaked below.
         if let Some(pending) = unsafe { found.as_ref() }
             && pending.generation == generation
         {
@@ -157,13 +156,13 @@ fn pending() -> &'static Pending {
         let made = Box::into_raw(Box::new(Pending { generation, queue: Mutex::default() }));
         let exchanged = PENDING.compare_exchange(found, made, Ordering::AcqRel, Ordering::Acquire);
         if exchanged.is_err() {
-            // SAFETY: nobody else has seen the value.
+            // SAFETY: no other thread has seen the value.
             drop(unsafe { Box::from_raw(made) });
         }
     }
 }
 
-/// Drops a value after the work that is queued on the device now, without blocking.
+/// Drops a value after the work that is currently queued on the device, without blocking.
 pub(crate) fn drop_later<T: Send + 'static>(device: &Arc<dyn Device>, value: T) {
     if process::is_exiting() || busy_streams(device).is_some_and(|busy| busy.is_empty()) {
         return drop_unlocked(value);
@@ -185,14 +184,14 @@ pub(crate) fn drop_later<T: Send + 'static>(device: &Arc<dyn Device>, value: T) 
 }
 
 thread_local! {
-    /// True on the thread that drops values later, which never holds Python's lock.
+    /// True on the thread that performs deferred drops, which never holds Python's lock.
     static IS_DROPPING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// True once Python takes the program's objects down.
+/// True after Python has begun to destroy the program's objects.
 static IS_FINISHING: AtomicBool = AtomicBool::new(false);
 
-/// Notes when Python begins to take objects down.
+/// Registers a callback for the moment when Python begins to destroy objects.
 pub(crate) fn watch_exit(py: Python<'_>) -> PyResult<()> {
     #[pyfunction]
     fn finish() {
@@ -201,8 +200,8 @@ pub(crate) fn watch_exit(py: Python<'_>) -> PyResult<()> {
     py.import("atexit")?.call_method1("register", (wrap_pyfunction!(finish, py)?,)).map(drop)
 }
 
-/// Drops a value that may wait for the device, without Python's lock. When the program ends, the value goes with the
-/// process: a kernel may never end, and Ctrl-C ends no wait then.
+/// Drops a value that may wait for the device, without Python's lock. At the end of the program, the value is leaked
+/// to the process's exit: a kernel may never end, and Ctrl-C no longer interrupts a wait then.
 pub(crate) fn drop_unlocked<T: Send>(value: T) {
     if IS_DROPPING.get() {
         return drop(value);
@@ -214,14 +213,13 @@ pub(crate) fn drop_unlocked<T: Send>(value: T) {
     Python::try_attach(|py| py.detach(|| drop(value.take())));
 }
 
-/// True while there are values that are dropped soon, as no capture holds them up.
+/// Returns true while there are values that will be dropped soon, because no capture blocks them.
 fn has_pending() -> bool {
     let queue = pending().queue();
     queue.taken > queue.behind_captures || !queue.jobs.is_empty()
 }
 
-/// Calls a function that may fail because values are still to be dropped; if it fails, calls it once
-/// more after they have been dropped.
+/// Calls a function that may fail because of pending drops; if it fails, calls it once more after the drops.
 pub(crate) fn retry<T: Send>(
     py: Python<'_>,
     call: impl Fn() -> Result<T> + Send + Sync,
@@ -234,7 +232,7 @@ pub(crate) fn retry<T: Send>(
     Ok(py.detach(&call))
 }
 
-/// A value whose drop is deferred until the device has run the work queued before it.
+/// A value whose drop is deferred until the device has finished the work queued before it.
 pub(crate) struct DeferredDrop<T: Send + 'static> {
     device: Arc<dyn Device>,
     value: ManuallyDrop<T>,
@@ -245,7 +243,7 @@ impl<T: Send + 'static> DeferredDrop<T> {
         DeferredDrop { device: device.clone(), value: ManuallyDrop::new(value) }
     }
 
-    /// The value, which from now on is dropped as any other.
+    /// Returns the value, which is then dropped normally.
     pub(crate) fn into_inner(self) -> T {
         let mut whole = ManuallyDrop::new(self);
         // SAFETY: neither field is used after this, and the whole is not dropped.

@@ -1,4 +1,4 @@
-//! Devices: what they are, and what a thread sets on them.
+//! Devices: their properties, and their settings for a thread.
 
 use crate::current_device::{self, CurrentDevice, backend, current_device};
 use crate::errors::OrRaise;
@@ -8,14 +8,14 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::sync::Arc;
 
-/// Returns every backend, and why one is not available.
+/// Returns every backend and, if it is not available, the reason.
 ///
 /// Returns
 /// -------
 /// list of dict
-///     For each backend its `name`; whether it is `available`; the `version` of its driver, None
-///     without one; `devices`, a list of dictionaries with `ordinal`, `name`, `pci_bus_id`,
-///     `compute_capability` and `total_memory` in bytes; and the `reason` why it is not available,
+///     For each backend its `name`; `available`, True or False; the `version` of its driver, or
+///     None; `devices`, a list of dictionaries with `ordinal`, `name`, `pci_bus_id`,
+///     `compute_capability` and `total_memory` in bytes; and the `reason` if it is not available,
 ///     else None.
 ///
 /// Examples
@@ -62,13 +62,13 @@ pub(crate) fn init() -> PyResult<()> {
     backend().map(|_| ())
 }
 
-/// The number of devices.
+/// Returns the number of devices.
 #[pyfunction]
 pub(crate) fn device_count() -> PyResult<usize> {
     backend()?.device_count().or_raise()
 }
 
-/// The version of the driver.
+/// Returns the version of the driver.
 #[pyfunction]
 pub(crate) fn driver_version() -> PyResult<i32> {
     backend()?.version().or_raise()
@@ -78,7 +78,7 @@ fn handle(ordinal: usize) -> PyResult<Arc<dyn Device>> {
     Ok(current_device::device(ordinal)?.device)
 }
 
-/// Name, bus id, compute capability and bytes of memory of a device.
+/// Returns the name, bus id, compute capability and bytes of memory of a device.
 #[pyfunction]
 pub(crate) fn device_properties(
     #[pyo3(from_py_with = argument::ordinal)] ordinal: usize,
@@ -88,7 +88,7 @@ pub(crate) fn device_properties(
     Ok((p.name.clone(), p.pci_bus_id.clone(), p.compute_capability, p.total_memory))
 }
 
-/// The number of the device with a PCI bus id, or with a UUID (`GPU-...`).
+/// Returns the number of the device with a PCI bus id, or with a UUID (`GPU-...`).
 #[pyfunction]
 pub(crate) fn device_by_name(name: &str) -> PyResult<usize> {
     let backend = backend()?;
@@ -99,7 +99,7 @@ pub(crate) fn device_by_name(name: &str) -> PyResult<usize> {
     Ok(device.or_raise()?.id().ordinal)
 }
 
-/// The device's UUID as text; `None` where there is none.
+/// Returns the device's UUID as text; `None` if it lacks one.
 #[pyfunction]
 pub(crate) fn device_uuid(
     #[pyo3(from_py_with = argument::ordinal)] ordinal: usize,
@@ -107,7 +107,7 @@ pub(crate) fn device_uuid(
     Ok(handle(ordinal)?.properties().uuid_text())
 }
 
-/// What compilers call the device; empty for the host.
+/// Returns the compilers' name of the device; empty for the host.
 #[pyfunction]
 pub(crate) fn device_architecture(
     #[pyo3(from_py_with = argument::ordinal)] ordinal: usize,
@@ -115,14 +115,15 @@ pub(crate) fn device_architecture(
     Ok(handle(ordinal)?.properties().architecture.clone())
 }
 
-/// The number of this thread's device, and how often it was reset: what was compiled before a reset is gone.
+/// Returns the number of this thread's device, and its number of resets: code that was compiled before a
+/// reset is invalid.
 #[pyfunction]
 pub(crate) fn current_device_key() -> PyResult<(usize, u64)> {
     let current = current_device()?.device;
     Ok((current.id().ordinal, current.epoch()))
 }
 
-/// The least and the greatest priority that streams of a device can have.
+/// Returns the least and the greatest priority of a device's streams.
 #[pyfunction]
 pub(crate) fn stream_priority_range(
     #[pyo3(from_py_with = argument::ordinal)] ordinal: usize,
@@ -137,11 +138,11 @@ pub(crate) fn reset_device(
     #[pyo3(from_py_with = argument::ordinal)] ordinal: usize,
 ) -> PyResult<()> {
     let device = handle(ordinal)?;
-    // SAFETY: documented: what the program made before is gone, as in every GPU library.
+    // SAFETY: as documented, and as in every GPU library, the program's earlier objects become invalid.
     py.detach(|| unsafe { device.reset() }).or_raise()
 }
 
-/// True if kernels on one device could use the other one's memory.
+/// Returns true if kernels on one device could use the other's memory.
 #[pyfunction]
 pub(crate) fn can_access_peer(
     #[pyo3(from_py_with = argument::ordinal)] ordinal: usize,
@@ -150,7 +151,7 @@ pub(crate) fn can_access_peer(
     handle(ordinal)?.can_access_peer(handle(other)?.as_ref()).or_raise()
 }
 
-/// Lets kernels on the current device use another one's memory, or no longer.
+/// Allows kernels on the current device to use another device's memory, or forbids it.
 #[pyfunction]
 pub(crate) fn set_peer_access(
     #[pyo3(from_py_with = argument::other)] other: usize,
@@ -164,13 +165,13 @@ pub(crate) fn set_peer_access(
     .or_raise()
 }
 
-/// A numbered limit of the current device.
+/// Returns a numbered limit of the current device.
 #[pyfunction]
 pub(crate) fn get_limit(#[pyo3(from_py_with = argument::limit)] limit: i32) -> PyResult<usize> {
     current_device()?.device.limit(limit).or_raise()
 }
 
-/// The driver's handle of a device's context.
+/// Returns the driver's handle of a device's context.
 #[pyfunction]
 pub(crate) fn context_handle(
     #[pyo3(from_py_with = argument::ordinal)] ordinal: usize,
@@ -187,7 +188,7 @@ pub(crate) fn set_limit(
     current_device()?.device.set_limit(limit, value).or_raise()
 }
 
-/// Gives unused memory of the current device's pool back until it holds at most `keep` bytes.
+/// Releases unused memory of the current device's pool until it holds at most `keep` bytes.
 #[pyfunction]
 pub(crate) fn trim_memory(
     py: Python<'_>,
@@ -207,7 +208,7 @@ pub(crate) fn set_profiling(enabled: bool) -> PyResult<()> {
     .or_raise()
 }
 
-/// A numbered property of a device.
+/// Returns a numbered attribute of a device.
 #[pyfunction]
 pub(crate) fn device_attribute(
     #[pyo3(from_py_with = argument::ordinal)] ordinal: usize,
@@ -216,7 +217,7 @@ pub(crate) fn device_attribute(
     handle(ordinal)?.attribute(DeviceAttribute(attribute)).or_raise()
 }
 
-/// The number of the current device.
+/// Returns the number of the current device.
 #[pyfunction]
 pub(crate) fn current_ordinal() -> PyResult<usize> {
     Ok(current_device()?.device.id().ordinal)
@@ -228,20 +229,20 @@ pub(crate) fn synchronize(py: Python<'_>) -> PyResult<()> {
     crate::synchronize::synchronize_device(py, &current_device()?.device)
 }
 
-/// Bytes of freed memory that the current device keeps for later allocations.
+/// Returns the bytes of freed memory that the current device keeps for later allocations.
 #[pyfunction]
 pub(crate) fn kept_memory() -> PyResult<usize> {
     current_device()?.device.kept_memory().or_raise()
 }
 
-/// Returns how much memory the current device has (`cuMemGetInfo`, `hipMemGetInfo`).
+/// Returns the free and total memory of the current device (`cuMemGetInfo`, `hipMemGetInfo`).
 ///
 /// Returns
 /// -------
 /// free : int
-///     The bytes that are free.
+///     The free bytes.
 /// total : int
-///     All bytes.
+///     The total bytes.
 ///
 /// Examples
 /// --------
@@ -255,7 +256,7 @@ pub(crate) fn mem_get_info() -> PyResult<(usize, usize)> {
     Ok((info.free, info.total))
 }
 
-/// The status code of the last free that failed.
+/// Returns the status code of the last free that failed.
 #[pyfunction]
 pub(crate) fn last_failed_free() -> i32 {
     gpuarray::memory::last_failed_free().code

@@ -1,4 +1,4 @@
-//! numpy's dtypes and those of the core.
+//! Conversion between numpy's dtypes and the core's.
 
 use gpuarray::{DType, Kind};
 use hal::dtype::Extension;
@@ -18,7 +18,7 @@ fn index(dtype: DType) -> Option<usize> {
     DType::ALL.iter().position(|&other| other == dtype)
 }
 
-/// numpy's dtype for one of the core; records have none of their own.
+/// Returns numpy's dtype for one of the core's; for a record, an untyped record dtype of its size.
 pub(crate) fn to_numpy(py: Python<'_>, dtype: DType) -> PyResult<Py<PyArrayDescr>> {
     let Some(index) = index(dtype) else {
         return Ok(PyArrayDescr::new(py, format!("V{}", dtype.size()))?.unbind());
@@ -30,7 +30,7 @@ pub(crate) fn to_numpy(py: Python<'_>, dtype: DType) -> PyResult<Py<PyArrayDescr
     Ok(descr.clone_ref(py))
 }
 
-/// Imports a dtype that numpy lacks from its package, which nothing else needs.
+/// Imports a dtype that numpy lacks from its package, which is only needed for this.
 fn import(py: Python<'_>, dtype: &str, package: &str) -> PyResult<Py<PyArrayDescr>> {
     let module = py.import(package).map_err(|error| {
         let refused = PyTypeError::new_err(format!(
@@ -42,12 +42,13 @@ fn import(py: Python<'_>, dtype: &str, package: &str) -> PyResult<Py<PyArrayDesc
     Ok(PyArrayDescr::new(py, module.getattr(dtype)?)?.unbind())
 }
 
-/// The dtypes that numpy lacks.
+/// Returns the dtypes that numpy lacks.
 fn extensions() -> impl Iterator<Item = (DType, Extension)> {
     DType::ALL.into_iter().filter_map(|dtype| Some((dtype, dtype.extension()?)))
 }
 
-/// The core's dtype for one of another package than numpy, which no program has without the package.
+/// Returns the core's dtype for a dtype from a package outside numpy. Without the package, a program
+/// cannot have such a dtype.
 fn from_extension(descr: &Bound<'_, PyArrayDescr>) -> PyResult<Option<DType>> {
     if descr.num() < NPY_TYPES::NPY_USERDEF as i32 {
         return Ok(None);
@@ -88,7 +89,7 @@ pub(crate) fn extension_dtype<'py>(
     }
 }
 
-/// numpy's code for a family of types.
+/// Returns numpy's code for a kind of types.
 fn kind_code(kind: Kind) -> u8 {
     match kind {
         Kind::Bool => b'b',
@@ -100,14 +101,14 @@ fn kind_code(kind: Kind) -> u8 {
     }
 }
 
-/// The core's dtype for one of numpy.
+/// Returns the core's dtype for one of numpy's.
 pub(crate) fn from_numpy(descr: &Bound<'_, PyArrayDescr>) -> PyResult<DType> {
     let number = descr.num();
     let size = descr.itemsize();
     let native = descr.is_native_byteorder().unwrap_or(true);
     let extension = from_extension(descr)?;
     let found = match (descr.kind(), size) {
-        // numpy makes axes of it.
+        // numpy expands it to axes.
         _ if !native || descr.has_subarray() => None,
         _ if extension.is_some() => extension,
         (b'V' | b'S' | b'U' | b'M' | b'm', _)
@@ -130,14 +131,14 @@ pub(crate) fn from_numpy(descr: &Bound<'_, PyArrayDescr>) -> PyResult<DType> {
     })
 }
 
-/// A dtype argument: numpy's dtype object and the core's dtype. `None` is numpy's default,
-/// float64.
+/// Parses a dtype argument: returns numpy's dtype object and the core's dtype. `None` means numpy's
+/// default, float64.
 pub(crate) fn parse<'py>(value: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyArrayDescr>, DType)> {
     let descr = match value.cast::<PyArrayDescr>() {
         Ok(descr) => descr.clone(),
-        // The converter of numpy's C interface makes no dtype of it, and sets no exception.
+        // numpy's C converter does not return a dtype for None, and does not set an exception.
         Err(_) if value.is_none() => to_numpy(value.py(), DType::Float64)?.into_bound(value.py()),
-        // numpy knows the name once the package is imported.
+        // numpy only recognises the name after the package is imported.
         Err(_) => match extensions().find(|(dtype, _)| is_text(value, dtype.name())) {
             Some((dtype, _)) => to_numpy(value.py(), dtype)?.into_bound(value.py()),
             None => PyArrayDescr::new(value.py(), value)?,
@@ -147,8 +148,8 @@ pub(crate) fn parse<'py>(value: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyAr
     Ok((descr, dtype))
 }
 
-/// A dtype argument for memory that the host uses: numpy's dtype object and the bytes of an
-/// element. What only numpy computes with is allowed, too, such as another byte order.
+/// Parses a dtype argument for host memory: returns numpy's dtype object and the bytes of an element.
+/// Dtypes that only numpy supports are also allowed, such as another byte order.
 pub(crate) fn parse_for_host<'py>(
     value: &Bound<'py, PyAny>,
 ) -> PyResult<(Bound<'py, PyArrayDescr>, usize)> {

@@ -5,8 +5,8 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-/// The entries of a sequence, of which there are as many as it gives: PyO3's `Vec` makes room for as many as it says
-/// that it has, and panics where that is more than any memory.
+/// The entries of a sequence, as many as it actually yields. PyO3's `Vec` allocates as many as the sequence claims
+/// to have, and panics if that exceeds the memory.
 pub(crate) struct Entries<T>(pub(crate) Vec<T>);
 
 impl<'py, T: FromPyObjectOwned<'py>> FromPyObject<'_, 'py> for Entries<T> {

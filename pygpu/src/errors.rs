@@ -1,4 +1,4 @@
-//! Errors of the core as the Python exceptions that PyCUDA and numpy raise.
+//! Conversion of the core's errors to the Python exceptions that PyCUDA and numpy raise.
 
 use gpuarray::{Error, ErrorKind, Status};
 use pyo3::exceptions::PyRuntimeError;
@@ -10,11 +10,11 @@ use std::cell::RefCell;
 static EXCEPTIONS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
 
 thread_local! {
-    /// An exception that Python code raised inside a call of the core, such as an allocator's.
+    /// An exception that Python code, such as an allocator, raised inside a call of the core.
     static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
 }
 
-/// Keeps a Python exception while an error of the core stands for it.
+/// Stores a Python exception, and returns an error that represents it in the core.
 pub(crate) fn raised_in_python(call: &'static str, exception: PyErr) -> Error {
     let error = Error::new(
         ErrorKind::Driver,
@@ -22,13 +22,14 @@ pub(crate) fn raised_in_python(call: &'static str, exception: PyErr) -> Error {
         call,
         format!("Python raised {exception}"),
     );
-    // The one before goes when nothing is borrowed any longer: that may run code of the program.
+    // The previous exception is dropped after the borrow ends, because dropping it may run code of the
+    // program.
     let before = RAISED.replace(Some(exception));
     drop(before);
     error
 }
 
-/// The Python exception for an error of the core.
+/// Returns the Python exception for an error of the core.
 pub(crate) fn to_python(error: Error) -> PyErr {
     if let Some(exception) = RAISED.take() {
         return exception;
@@ -52,10 +53,11 @@ pub(crate) fn to_python(error: Error) -> PyErr {
     })
 }
 
-/// The class in `pygpu._errors` for an error. It is PyCUDA's for the driver's number, or derives from that.
+/// Returns the class in `pygpu._errors` for an error: PyCUDA's class for the driver's number, or a class
+/// derived from it.
 fn class_name(error: &Error) -> &'static str {
     let code = error.status().code;
-    // PyCUDA's rule: launches that failed, that ran out of resources or of time.
+    // PyCUDA's rule: launches that failed, or that exceeded resources or time.
     let is_of_launch =
         matches!(code, Status::LAUNCH_FAILED | Status::LAUNCH_OUT_OF_RESOURCES | 702 | 703);
     match error.kind() {
@@ -63,7 +65,7 @@ fn class_name(error: &Error) -> &'static str {
         ErrorKind::InvalidType => "InvalidType",
         ErrorKind::IndexOutOfRange if error.call() == "axis" => "AxisOutOfRange",
         ErrorKind::IndexOutOfRange => "IndexOutOfRange",
-        // numpy refuses a shape that is too large with ValueError, a number with OverflowError.
+        // For a size that is too large, numpy raises ValueError for a shape and OverflowError for a number.
         ErrorKind::Overflow if error.call() == "scalar" => "NumberOverflow",
         ErrorKind::Overflow => "InvalidArgument",
         ErrorKind::OutOfMemory => "MemoryError",
@@ -80,22 +82,22 @@ fn class_name(error: &Error) -> &'static str {
         ErrorKind::DeviceLost => "DeviceLost",
         ErrorKind::CompileFailed if error.call() == "compile" => "CompileError",
         ErrorKind::CompileFailed => match code {
-            // PyCUDA's rule for code that the driver does not load.
+            // PyCUDA's rule for code that the driver refuses to load.
             209 => "CodeForOtherDevices",
             200 | 218 | 222 | 223 | 300 | 302 | 303 => "InvalidCode",
             _ => "CompileError",
         },
         _ => match code {
-            // Memory that failed, a file that is not there, and what has no reason.
+            // Failed memory, a missing file, and unknown errors.
             214 | 301 | Status::UNKNOWN => "RuntimeError",
             _ => "DriverRefusal",
         },
     }
 }
 
-/// `?` for results of the core in functions that Python calls.
+/// Allows `?` on results of the core in functions that Python calls.
 pub(crate) trait OrRaise<T> {
-    /// The value, or the exception for the error.
+    /// Returns the value, or the exception for the error.
     fn or_raise(self) -> PyResult<T>;
 }
 

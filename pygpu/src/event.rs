@@ -20,7 +20,7 @@ const BLOCKING_SYNC: u32 = 1;
 const DISABLE_TIMING: u32 = 2;
 const INTERPROCESS: u32 = 4;
 
-/// A mark in a stream's work, which can be asked for, waited for and timed (`cuEventCreate`,
+/// A mark in a stream's work, which can be queried, waited for and timed (`cuEventCreate`,
 /// `hipEventCreateWithFlags`).
 ///
 /// Parameters
@@ -33,7 +33,7 @@ const INTERPROCESS: u32 = 4;
 /// ValueError
 ///     `flags` has other bits.
 /// LogicError
-///     INTERPROCESS is without DISABLE_TIMING.
+///     INTERPROCESS was given without DISABLE_TIMING.
 ///
 /// Examples
 /// --------
@@ -50,14 +50,14 @@ const INTERPROCESS: u32 = 4;
 /// True
 #[pyclass(frozen, subclass, dict, weakref, name = "Event", module = "pygpu.driver")]
 pub(crate) struct PyEvent {
-    /// Set by `__init__`, which classes derived from this one call with arguments of their own.
+    /// Set by `__init__`, which derived classes call with their own arguments.
     content: OnceCell<Content>,
 }
 
 struct Content {
     event: Arc<dyn Event>,
     device: Arc<dyn Device>,
-    /// The device's when the event was made.
+    /// The device's epoch when the event was made.
     epoch: u64,
     status: AtomicStatus,
 }
@@ -79,13 +79,13 @@ impl PyEvent {
             .ok_or_else(|| PyRuntimeError::new_err("Event.__init__ has not been called"))
     }
 
-    /// The backend's event.
+    /// Returns the backend's event.
     pub(crate) fn event(&self) -> PyResult<&dyn Event> {
         Ok(self.content()?.event.as_ref())
     }
 }
 
-/// The argument `event`.
+/// Returns the argument `event`.
 pub(crate) fn event_argument<'a, 'py>(
     value: &'a Bound<'py, PyAny>,
 ) -> PyResult<&'a Bound<'py, PyEvent>> {
@@ -139,7 +139,7 @@ impl PyEvent {
     /// Parameters
     /// ----------
     /// stream : Stream, optional
-    ///     The stream; the default stream without it.
+    ///     The stream; the default stream if omitted.
     ///
     /// Returns
     /// -------
@@ -149,9 +149,9 @@ impl PyEvent {
     /// Raises
     /// ------
     /// TypeError
-    ///     `stream` is no stream.
+    ///     `stream` is not a stream.
     /// Error
-    ///     The driver refuses it, as for a stream of another device than the event's.
+    ///     The driver refuses it, for example for a stream of another device than the event's.
     #[pyo3(signature = (stream = None))]
     fn record<'py>(
         slf: Bound<'py, Self>,
@@ -163,7 +163,8 @@ impl PyEvent {
         Ok(slf)
     }
 
-    /// Waits until all work before the mark has run (`cuEventSynchronize`, `hipEventSynchronize`).
+    /// Waits until all work before the mark has finished (`cuEventSynchronize`,
+    /// `hipEventSynchronize`).
     ///
     /// Returns
     /// -------
@@ -180,12 +181,12 @@ impl PyEvent {
         Ok(slf)
     }
 
-    /// Returns True once all work before the mark has run (`cuEventQuery`, `hipEventQuery`).
+    /// Returns True if all work before the mark has finished (`cuEventQuery`, `hipEventQuery`).
     ///
     /// Returns
     /// -------
     /// bool
-    ///     True for an event that was never recorded, too.
+    ///     Also True for an event that was never recorded.
     ///
     /// Raises
     /// ------
@@ -212,7 +213,7 @@ impl PyEvent {
     /// Raises
     /// ------
     /// Error
-    ///     Either was not recorded, has not been reached, or was made with DISABLE_TIMING.
+    ///     Either event was not recorded, has not been reached, or was made with DISABLE_TIMING.
     fn time_since(&self, event: &Bound<'_, PyAny>) -> PyResult<f32> {
         let this = self.content()?;
         this.note(this.event.elapsed_since(event_argument(event)?.get().event()?))
@@ -234,7 +235,7 @@ impl PyEvent {
     /// Raises
     /// ------
     /// Error
-    ///     Either was not recorded, has not been reached, or was made with DISABLE_TIMING.
+    ///     Either event was not recorded, has not been reached, or was made with DISABLE_TIMING.
     fn time_till(&self, event: &Bound<'_, PyAny>) -> PyResult<f32> {
         let this = self.content()?;
         this.note(event_argument(event)?.get().event()?.elapsed_since(this.event.as_ref()))
@@ -251,7 +252,7 @@ impl PyEvent {
     /// Raises
     /// ------
     /// Error
-    ///     The event was made without `INTERPROCESS`, or the device shares none.
+    ///     The event was made without `INTERPROCESS`, or the device cannot share events.
     ///
     /// Examples
     /// --------
@@ -271,7 +272,7 @@ impl PyEvent {
     /// Parameters
     /// ----------
     /// handle : bytearray or bytes
-    ///     What `ipc_handle` returned there.
+    ///     The result of `ipc_handle` in the other process.
     ///
     /// Returns
     /// -------
@@ -281,7 +282,7 @@ impl PyEvent {
     /// Raises
     /// ------
     /// LogicError
-    ///     The handle is none of an event that lives.
+    ///     The handle does not belong to a live event.
     #[staticmethod]
     fn from_ipc_handle(handle: &Bound<'_, PyAny>) -> PyResult<PyEvent> {
         let handle = ipc::parse("from_ipc_handle", handle)?;
@@ -290,7 +291,7 @@ impl PyEvent {
         Ok(PyEvent { content: OnceCell::with_value(Content::new(event, device)) })
     }
 
-    /// The driver's handle; LogicError after a reset of the device, which takes the event.
+    /// The driver's handle; LogicError after a reset of the device, which destroys the event.
     #[getter]
     fn handle(&self) -> PyResult<u64> {
         let Content { event, device, epoch, .. } = self.content()?;

@@ -1,9 +1,9 @@
-//! A base class for Python classes that lend memory as buffers.
+//! A base class for Python classes that export memory as buffers.
 //!
-//! Python classes can't define a buffer before Python 3.12, and PyO3 leaves the slot out for
-//! Python 3.10, where the stable ABI lacks it by name. The slot's number and the function that
-//! asks an object for a buffer are the same there (`Include/typeslots.h`, `Objects/typeslots.inc`
-//! and `Include/cpython/object.h` of CPython 3.10).
+//! Python classes cannot define a buffer before Python 3.12, and PyO3 omits the slot for Python 3.10,
+//! whose stable ABI lacks its name. The slot's number and the function that requests a buffer are the
+//! same there (`Include/typeslots.h`, `Objects/typeslots.inc` and `Include/cpython/object.h` of
+//! CPython 3.10).
 
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -17,15 +17,15 @@ unsafe extern "C" {
     fn PyObject_GetBuffer(object: *mut ffi::PyObject, view: *mut c_void, flags: c_int) -> c_int;
 }
 
-/// Lends the buffer of the object's attribute `_host`, which then owns what is lent.
+/// Exports the buffer of the object's attribute `_host`, which then owns the export.
 unsafe extern "C" fn get_buffer(
     object: *mut ffi::PyObject,
     view: *mut c_void,
     flags: c_int,
 ) -> c_int {
-    // SAFETY: the interpreter calls this with a live object and a `Py_buffer`, whose second field
-    // is the owner: null if there is none because the call failed. `_host` is a new reference, and may
-    // lend its own `_host` in turn.
+    // SAFETY: the interpreter calls this with a live object and a `Py_buffer`, whose second field is
+    // the owner: null if the call failed. `_host` is a new reference, and may in turn export its own
+    // `_host`.
     unsafe {
         view.cast::<*mut ffi::PyObject>().add(1).write(null_mut());
         if ffi::Py_EnterRecursiveCall(c" while a buffer is lent".as_ptr()) != 0 {
@@ -42,7 +42,7 @@ unsafe extern "C" fn get_buffer(
     }
 }
 
-/// The class `BufferExporter`: `memoryview(object)` is a view of the object's `_host`.
+/// Returns the class `BufferExporter`: `memoryview(object)` is a view of the object's `_host`.
 pub(crate) fn class(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     let mut slots = [
         ffi::PyType_Slot { slot: GET_BUFFER, pfunc: get_buffer as *mut c_void },
@@ -55,7 +55,7 @@ pub(crate) fn class(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
         flags: (ffi::Py_TPFLAGS_DEFAULT | ffi::Py_TPFLAGS_BASETYPE) as _,
         slots: slots.as_mut_ptr(),
     };
-    // SAFETY: the specification lives as long as the call, and ends with a slot of zeros; the name
-    // lives for ever. The result is a new reference or null with an exception.
+    // SAFETY: the specification lives as long as the call, and ends with a slot of zeros; the name is
+    // static. The result is a new reference, or null with an exception.
     unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyType_FromSpec(&mut spec)) }
 }

@@ -11,9 +11,9 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard};
 /// A stream that another library created, with the object that keeps it alive.
 pub(crate) struct ExternalStream {
     inner: Arc<dyn Stream>,
-    /// Stands for the stream in the memory that was used on it.
+    /// Represents the stream in memory that was used on it.
     proxy: Arc<Layered<StreamProxy>>,
-    /// Behind the streams, since fields are dropped in this order.
+    /// Declared after the streams, because fields are dropped in this order.
     owner: OnceLock<OwnerObject>,
 }
 
@@ -40,11 +40,11 @@ impl Drop for ExternalStream {
     }
 }
 
-/// Stands for an external stream in the memory that was used on it. It holds no reference to the
-/// stream's owner: an owner that has arrays of its own would never be freed.
+/// Represents an external stream in memory that was used on it. It does not refer to the stream's
+/// owner, because an owner that has arrays would then never be freed.
 ///
-/// When the stream is dropped, the default stream waits for its work, and the proxy forwards to the
-/// default stream from then on.
+/// When the stream is dropped, the default stream waits for its work, and the proxy forwards calls
+/// to the default stream from then on.
 struct StreamProxy {
     id: u64,
     /// Locked for reading while the stream is used, so that its owner is not dropped meanwhile.
@@ -54,7 +54,7 @@ struct StreamProxy {
 
 impl StreamProxy {
     fn target(&self) -> RwLockReadGuard<'_, Arc<dyn Stream>> {
-        // The stream is valid whatever failed elsewhere.
+        // The stream stays valid even if a thread panicked.
         self.target.read().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -86,7 +86,7 @@ impl fmt::Debug for ExternalStream {
     }
 }
 
-// SAFETY: every call goes to the one stream inside, whose number it has.
+// SAFETY: every call goes to the same inner stream, and `id` is that stream's.
 unsafe impl StreamLayer for ExternalStream {
     fn with<R>(&self, inner: impl FnOnce(&(dyn Stream + 'static)) -> R) -> R {
         inner(self.inner.as_ref())
@@ -105,8 +105,8 @@ unsafe impl StreamLayer for ExternalStream {
     }
 }
 
-// SAFETY: every call goes to the stream that it stands for, and after that to the default stream,
-// which waits for that stream's work. The number is that of the former.
+// SAFETY: every call goes to the represented stream, and later to the default stream, which waits
+// for that stream's work. The id is the represented stream's.
 unsafe impl StreamLayer for StreamProxy {
     fn with<R>(&self, inner: impl FnOnce(&(dyn Stream + 'static)) -> R) -> R {
         inner(self.target().as_ref())

@@ -9,12 +9,12 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// Recorded work that can be launched again and again (`cuGraphInstantiate`,
-/// `hipGraphInstantiate`): what `Stream.capture` records.
+/// Recorded work that can be launched repeatedly (`cuGraphInstantiate`, `hipGraphInstantiate`).
+/// `Stream.capture` records it.
 ///
-/// The graph keeps the memory of the arrays and allocations that the work uses, even if they
-/// are freed, and a launch is ordered behind other work on it. Memory that a kernel was given
-/// as a plain address is the program's to keep. PyCUDA has no such class.
+/// The graph keeps the memory of the arrays and allocations that the work uses, even if they are
+/// freed. A launch is ordered after other work on that memory. The program must keep memory that
+/// was passed to a kernel as a plain address. PyCUDA does not have this class.
 ///
 /// Examples
 /// --------
@@ -61,7 +61,7 @@ impl PyGraph {
     /// Parameters
     /// ----------
     /// stream : Stream, optional
-    ///     Where; the default stream without it.
+    ///     The stream; the default stream if omitted.
     ///
     /// Raises
     /// ------
@@ -71,7 +71,7 @@ impl PyGraph {
     fn launch(&self, py: Python<'_>, stream: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let graph = self.graph()?;
         let stream = stream_argument(stream, &current_device()?)?;
-        // SAFETY: the program vouches for the memory, as the class documents.
+        // SAFETY: the program is responsible for the memory, as the class documents.
         py.detach(|| interruptible(|| unsafe { graph.launch(&stream) })).or_raise()
     }
 
@@ -82,10 +82,10 @@ impl PyGraph {
     }
 }
 
-/// The context manager of `Stream.capture`, which begins a capture and ends it.
+/// The context manager of `Stream.capture`, which begins and ends a capture.
 ///
-/// It can be used for one capture after another; each `with` statement binds a new `Graph`.
-/// PyCUDA has no such class.
+/// It can be used for several captures in sequence; each `with` statement binds a new `Graph`.
+/// PyCUDA does not have this class.
 ///
 /// Examples
 /// --------
@@ -101,7 +101,7 @@ impl PyGraph {
 pub(crate) struct PyCapture {
     stream: Py<PyStream>,
     mode: String,
-    /// That of the `with` statement whose body runs.
+    /// The graph of the `with` statement whose body is running.
     graph: Mutex<Option<Py<PyGraph>>>,
 }
 
@@ -119,7 +119,7 @@ impl PyCapture {
         let entered = Some(graph.clone_ref(py));
         let mut current = self.graph.lock().unwrap_or_else(PoisonError::into_inner);
         let before = std::mem::replace(&mut *current, entered);
-        // What the program has to do when it goes may use this object.
+        // Dropping them may run code of the program, which may use this object.
         drop(current);
         drop(before);
         Ok(graph)
@@ -137,12 +137,12 @@ impl PyCapture {
         let graph = graph.ok_or_else(|| PyRuntimeError::new_err("the capture was not entered"))?;
         let finished = self.stream.get().finish_capture(py);
         if finished.is_err() && self.stream.get().is_capturing().unwrap_or(false) {
-            // Another thread has to end it, or the stream that it began on.
+            // Another thread, or the stream on which it began, has to end it.
             *current() = Some(graph);
             return finished.map(|_| false);
         }
         if error.is_none() {
-            // The graph is new in each `with` statement.
+            // Each `with` statement creates a new graph object.
             let _ = graph.get().graph.set(finished?);
         }
         Ok(false)

@@ -1,15 +1,15 @@
-//! Whole numbers among the arguments.
+//! Integer arguments.
 
 use crate::numpy_array;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
 
-/// A type that an argument is converted to.
+/// A type to which an argument is converted.
 pub(crate) trait Integer: Sized {
-    /// The smallest and the largest value, as text.
+    /// Returns the smallest and the largest value, as text.
     fn bounds() -> (String, String);
-    /// PyO3's conversion, whose errors name neither the argument nor the value.
+    /// Converts with PyO3, whose errors name neither the argument nor the value.
     fn extract(value: &Bound<'_, PyAny>) -> PyResult<Self>;
 }
 
@@ -31,10 +31,10 @@ macro_rules! integers {
 
 integers!(i32, u32, u64, isize, usize);
 
-/// The value of the argument `name`.
+/// Converts the argument `name`.
 ///
-/// Raises `TypeError` for what is no whole number, `OverflowError` for one that `T` does not hold;
-/// both name the argument.
+/// Raises `TypeError` for an object that is not an integer, and `OverflowError` for a value that
+/// `T` cannot hold; both name the argument.
 pub(crate) fn integer<T: Integer>(name: &str, value: &Bound<'_, PyAny>) -> PyResult<T> {
     T::extract(value).map_err(|error| {
         let py = value.py();

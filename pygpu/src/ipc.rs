@@ -1,4 +1,4 @@
-//! Memory of other processes.
+//! Sharing of memory with other processes.
 
 use crate::allocation::{DeviceAllocation, address_of};
 use crate::current_device::current_device;
@@ -9,15 +9,15 @@ use gpuarray::{Error, IpcHandle};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes};
 
-/// `CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS`, the only flag there is.
+/// `CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS`, the only existing flag.
 const LAZY_ENABLE_PEER_ACCESS: u32 = 1;
 
-/// The bytes of a handle.
+/// Returns the bytes of a handle.
 pub(crate) fn to_object<'py>(py: Python<'py>, handle: &IpcHandle) -> Bound<'py, PyByteArray> {
     PyByteArray::new(py, &handle.0)
 }
 
-/// The handle in a bytearray, or in bytes.
+/// Returns the handle in a bytearray, or in bytes.
 pub(crate) fn parse(call: &'static str, value: &Bound<'_, PyAny>) -> PyResult<IpcHandle> {
     let bytes = match value.cast::<PyByteArray>() {
         Ok(array) => array.to_vec(),
@@ -35,13 +35,13 @@ pub(crate) fn parse(call: &'static str, value: &Bound<'_, PyAny>) -> PyResult<Ip
     Ok(IpcHandle(handle))
 }
 
-/// Returns a handle with which other processes open memory of `mem_alloc` (`cuIpcGetMemHandle`,
-/// `hipIpcGetMemHandle`): as an `IPCMemoryHandle`. The device's work is waited for. `pygpu.ipc` shares arrays.
+/// Returns a handle with which other processes open memory of `mem_alloc` as an `IPCMemoryHandle`
+/// (`cuIpcGetMemHandle`, `hipIpcGetMemHandle`). Waits for the device's work. To share arrays, use `pygpu.ipc`.
 ///
 /// Parameters
 /// ----------
 /// devptr : DeviceAllocation, GPUArray or int
-///     An address in the memory. The handle is that of the whole allocation.
+///     An address in the memory. The handle is for the whole allocation.
 ///
 /// Returns
 /// -------
@@ -51,10 +51,11 @@ pub(crate) fn parse(call: &'static str, value: &Bound<'_, PyAny>) -> PyResult<Ip
 /// Raises
 /// ------
 /// LogicError
-///     The memory cannot be shared: it is stream-ordered, of a pool, or of another process. That of
-///     arrays is stream-ordered unless the environment has ``PYGPU_ARRAY_MEMORY=plain``.
+///     The memory cannot be shared: it is stream-ordered, belongs to a pool, or comes from another
+///     process. Memory of arrays is stream-ordered, unless the environment has
+///     ``PYGPU_ARRAY_MEMORY=plain``.
 /// Unsupported
-///     The device shares no memory.
+///     The device cannot share memory.
 ///
 /// Examples
 /// --------
@@ -70,29 +71,28 @@ pub(crate) fn mem_get_ipc_handle<'py>(
     let address = address_of("devptr", devptr)?;
     let device = current_device()?.device;
     let handle = device.export_memory(address).or_raise()?;
-    // Nothing orders the other process behind work of this one.
+    // Nothing orders the other process's uses after the work of this one.
     crate::synchronize::synchronize_device(py, &device)?;
     Ok(to_object(py, &handle))
 }
 
-/// Device memory that another process has exported (`cuIpcOpenMemHandle`, `hipIpcOpenMemHandle`).
-/// It is closed by `close`, or when nothing refers to it any longer. Device memory in all else: see
-/// `DeviceAllocation`.
+/// Device memory that another process has exported (`cuIpcOpenMemHandle`, `hipIpcOpenMemHandle`). It is closed
+/// by `close`, or when it is no longer referenced. Otherwise, it behaves like `DeviceAllocation`.
 ///
 /// Parameters
 /// ----------
 /// handle : bytearray or bytes
-///     What `mem_get_ipc_handle` returned in the other process.
+///     The result of `mem_get_ipc_handle` in the other process.
 /// flags : int
 ///     1, `driver.ipc_mem_flags.LAZY_ENABLE_PEER_ACCESS`.
 ///
 /// Raises
 /// ------
 /// LogicError
-///     The handle is no such one, is of this very process (on CUDA and HIP), or the other process
+///     The handle is invalid, comes from this process (on CUDA and HIP), or the other process
 ///     has freed the memory.
 /// Unsupported
-///     The device shares no memory.
+///     The device cannot share memory.
 ///
 /// Examples
 /// --------
@@ -121,19 +121,19 @@ impl IPCMemoryHandle {
             )));
         }
         let device = current_device()?.device;
-        // SAFETY: the program orders the work of the processes, as the documentation of `pygpu.ipc` asks.
+        // SAFETY: the program orders the work of the processes, as the documentation of `pygpu.ipc` requires.
         let opened = py.detach(|| unsafe { Imported::open(&device, &handle) }).or_raise()?;
         let allocation = DeviceAllocation::of(opened.into_allocation());
         Ok(PyClassInitializer::from(allocation).add_subclass(IPCMemoryHandle))
     }
 
-    /// Ends the use of the memory (`cuIpcCloseMemHandle`, `hipIpcCloseMemHandle`), behind the work
-    /// that uses it.
+    /// Ends the use of the memory (`cuIpcCloseMemHandle`, `hipIpcCloseMemHandle`), after the work that uses
+    /// it.
     ///
     /// Raises
     /// ------
     /// LogicError
-    ///     It was closed already, or a buffer of `as_buffer` is alive.
+    ///     The memory was already closed, or a buffer of `as_buffer` still exists.
     fn close(slf: &Bound<'_, Self>) -> PyResult<()> {
         slf.as_super().get().free(slf.py())
     }

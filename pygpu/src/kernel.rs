@@ -1,4 +1,4 @@
-//! Kernels as Python objects that are called.
+//! Kernels as callable Python objects.
 
 mod argument_handlers;
 mod arguments;
@@ -43,38 +43,37 @@ pub(crate) use reduction::ReductionLauncher;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// A kernel: a function that the device runs, which `Module.get_function` returns.
+/// A kernel: a function that the device runs, returned by `Module.get_function`.
 ///
-/// A call launches it: `function(*args, block, grid=(1, 1), stream=None, shared=0, texrefs=None,
-/// time_kernel=False, cooperative=False)`. `prepare` fixes the types of the arguments, so that `prepared_call` takes
-/// plain Python numbers and costs less.
+/// A call launches it: `function(*args, block, grid=(1, 1), stream=None, shared=0, texrefs=None, time_kernel=False,
+/// cooperative=False)`. `prepare` fixes the types of the arguments, so that `prepared_call` takes plain Python numbers
+/// and costs less.
 ///
 /// Notes
 /// -----
 /// A call takes
 ///
-/// - `args`, the kernel's arguments: arrays and other device memory, numpy's scalars, whose types
-///   tell their sizes, records and arrays of numpy as structures, and host arrays in `In`, `Out`
-///   and `InOut`. Where the module was compiled from source, numbers of Python's and scalars of another type are
-///   converted to the parameter's type, and refused where it does not have their value. A structure may be given by its components, and several parameters by one array,
-///   where they fit as PyCUDA packs them, each at a multiple of its alignment, and the driver tells the parameters;
-/// - `block`, a tuple of one to three extents of a block, in threads; it has to be there;
+/// - `args`, the kernel's arguments: arrays and other device memory; numpy scalars, whose types determine their sizes;
+///   records and numpy arrays as structures; and host arrays in `In`, `Out` and `InOut`. If the module was compiled
+///   from source, Python numbers and scalars of another type are converted to the parameter's type, and refused if it
+///   cannot represent their value. If the driver reports the parameters, a structure may be passed as its components,
+///   and several parameters as one array. They are packed as in PyCUDA, each at a multiple of its alignment;
+/// - `block`, a tuple of one to three extents of a block, in threads; required;
 /// - `grid`, a tuple of one to three extents of the grid, in blocks;
-/// - `stream`, where the kernel is queued; the default stream without it;
-/// - `shared`, bytes of dynamic shared memory of a block;
-/// - `texrefs`, the texture references that the kernel reads, which are only checked to be some;
-/// - `time_kernel`, True to wait for the kernel and return the seconds that it took. Else the call
-///   returns None once the kernel is queued; without a stream, once host arrays are copied back;
-/// - `cooperative`, True for blocks that run side by side, so that they can wait for one another
-///   (`cuLaunchCooperativeKernel`, `hipModuleLaunchCooperativeKernel`): `grid.sync()` of
-///   cooperative groups. All have to fit on the device at once. PyCUDA has no such keyword.
+/// - `stream`, the stream on which the kernel is queued; the default stream if omitted;
+/// - `shared`, bytes of dynamic shared memory per block;
+/// - `texrefs`, the texture references that the kernel reads, of which only the types are checked;
+/// - `time_kernel`, True to wait for the kernel and return its time in seconds. Otherwise, the call returns None after
+///   the kernel is queued or, without a stream, after host arrays are copied back;
+/// - `cooperative`, True for blocks that run concurrently, so that they can wait for each other
+///   (`cuLaunchCooperativeKernel`, `hipModuleLaunchCooperativeKernel`) with `grid.sync()` of cooperative groups. All of
+///   them must fit on the device at the same time. PyCUDA does not have this keyword.
 ///
-/// It raises `ValueError` without `block` and for an unknown keyword, `TypeError` for an argument
-/// of a type that no kernel takes, `LogicError` for arguments that are not those of the kernel by
-/// number and sizes, a launch configuration that the device does not have, and memory that was freed,
-/// `LaunchError` for a kernel that cannot be started, `Unsupported` where the device has no
-/// cooperative launches, and `AssertionError` for `time_kernel` with
-/// a stream. PyCUDA counts no arguments.
+/// It raises `ValueError` without `block` and for an unknown keyword, `TypeError` for an argument of an unsupported
+/// type, `LogicError` for arguments that do not match the kernel in number and sizes, for a launch configuration that
+/// the device does not support, and for memory that was freed, `LaunchError` for a kernel that cannot be started,
+/// `Unsupported` if the device does not support cooperative launches, and `AssertionError` for `time_kernel` with a
+/// stream. PyCUDA does not check the number of arguments.
 ///
 /// Examples
 /// --------
@@ -104,14 +103,14 @@ use std::time::Instant;
 /// >>> scale.set_attribute(dynamic, 32768)
 #[pyclass(frozen, dict, weakref, module = "pygpu.driver")]
 pub(crate) struct Function {
-    /// Unloading the code behind it waits for the device.
+    /// Unloading the code of the kernel waits for the device.
     kernel: DeferredDrop<Arc<dyn Kernel>>,
     /// The device that the function was loaded for.
     home: CurrentDevice,
     formats: Formats,
-    /// What the texture references of its module stand for.
+    /// The objects bound to the texture references of its module.
     bindings: Arc<Bindings>,
-    /// Its parameters, where the text that the module was compiled from tells them.
+    /// Its parameters, if the text that the module was compiled from declares them.
     declared: Option<Arc<Declared>>,
 }
 
@@ -126,7 +125,7 @@ impl Function {
         Function { kernel, home, formats: Formats::new(), bindings, declared }
     }
 
-    /// Refuses an array of the host where the kernel has a pointer.
+    /// Refuses a host array if the kernel has a pointer parameter.
     fn check_arrays(&self, given: &Bound<'_, PyTuple>, pushed: Pushed) -> PyResult<()> {
         if pushed != Pushed::Array {
             return Ok(());
@@ -135,7 +134,7 @@ impl Function {
         remedies::check_arrays(kernel, device, given, self.declared.as_deref())
     }
 
-    /// Launches with arguments that a call gave; errors say what to write in their place.
+    /// Launches with the arguments of a call; errors say what to write instead.
     fn launch_given(
         &self,
         given: &Bound<'_, PyTuple>,
@@ -160,19 +159,19 @@ impl Function {
     ) -> gpuarray::Result<()> {
         let queue = || {
             self.bindings.prepare_launch(stream)?;
-            // SAFETY: the program vouches for what its kernel does, as with every GPU library;
-            // number and sizes of the arguments are checked where the driver tells them.
+            // SAFETY: as with every GPU library, the program is responsible for its kernel's behaviour; the number and
+            // sizes of the arguments are checked if the driver reports them.
             unsafe { list.launch(self.kernel.as_ref(), config, stream, cooperative) }
         };
         let tried = match synchronize::launch_may_block(stream.as_ref())? {
             true => None,
             false => attempt(queue),
         };
-        // The exception of a signal's handler is kept per thread, and `detach` stays on this one.
+        // The exception of a signal handler is stored per thread, and `detach` stays on this thread.
         tried.unwrap_or_else(|| py.detach(|| synchronize::interruptible(queue)))
     }
 
-    /// Launches with arguments packed as `prepare` said.
+    /// Launches with arguments packed by the format of `prepare`.
     fn launch_prepared(
         &self,
         py: Python<'_>,
@@ -214,8 +213,8 @@ fn given<'a, 'py>(value: Option<&'a Bound<'py, PyAny>>) -> Option<&'a Bound<'py,
     value.filter(|value| !value.is_none())
 }
 
-/// Checks that each of a sequence is a texture reference. What is bound to it, kernels of its module
-/// read without being told.
+/// Checks that each entry of a sequence is a texture reference. Kernels of its module read the objects bound to it
+/// without further setup.
 fn check_texrefs(texrefs: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
     let Some(texrefs) = given(texrefs) else { return Ok(()) };
     for texref in texrefs.try_iter()? {
@@ -235,10 +234,9 @@ fn check_texref(name: &str, texref: &Bound<'_, PyAny>) -> PyResult<()> {
 
 #[pymethods]
 impl Function {
-    /// Launches the kernel on `grid` blocks of `block` threads: with numpy's scalars, arrays and
-    /// allocations of the device, numpy arrays and records as structures, and `In`, `Out` and
-    /// `InOut` around numpy arrays that are to be copied. With `time_kernel` it returns the seconds
-    /// that it took.
+    /// Launches the kernel on `grid` blocks of `block` threads. Arguments are numpy scalars, device arrays and
+    /// allocations, numpy arrays and records as structures, and `In`, `Out` and `InOut` around numpy arrays that are to
+    /// be copied. With `time_kernel`, returns the kernel's time in seconds.
     #[pyo3(signature = (
         *args, block = None, grid = None, stream = None, shared = 0, texrefs = None,
         time_kernel = false, cooperative = false, **kwargs
@@ -308,8 +306,8 @@ impl Function {
         Ok(seconds)
     }
 
-    /// Checks that the argument is a texture reference: kernels read what is bound to the references of
-    /// their module without being told which.
+    /// Checks that the argument is a texture reference. Kernels read the objects bound to the references of their
+    /// module without further setup.
     ///
     /// Parameters
     /// ----------
@@ -319,7 +317,7 @@ impl Function {
     /// Raises
     /// ------
     /// TypeError
-    ///     It is none.
+    ///     It is not a texture reference.
     ///
     /// Examples
     /// --------
@@ -331,7 +329,7 @@ impl Function {
         check_texref("texref", texref)
     }
 
-    /// Fixes the types of the arguments for `prepared_call` and its like.
+    /// Fixes the types of the arguments for `prepared_call` and similar methods.
     ///
     /// Parameters
     /// ----------
@@ -339,7 +337,7 @@ impl Function {
     ///     Dtypes, numpy's scalar types and format codes of `struct` ("P" is an address, "F" and
     ///     "D" are complex); or one text of such codes.
     /// texrefs : sequence, optional
-    ///     Texture references that the kernel reads; that they are some is all that is checked.
+    ///     Texture references that the kernel reads; only their types are checked.
     ///
     /// Returns
     /// -------
@@ -349,9 +347,9 @@ impl Function {
     /// Raises
     /// ------
     /// struct.error
-    ///     A code is none of `struct`'s.
+    ///     A code is not supported by `struct`.
     /// TypeError
-    ///     `arg_types` is no sequence, or `texrefs` has something else than texture references.
+    ///     `arg_types` is not a sequence, or `texrefs` contains other objects than texture references.
     #[pyo3(signature = (arg_types, texrefs = None))]
     fn prepare<'py>(
         slf: Bound<'py, Self>,
@@ -363,7 +361,7 @@ impl Function {
         Ok(slf)
     }
 
-    /// Launches as `prepared_call` does, and times the kernel.
+    /// Launches like `prepared_call`, and times the kernel.
     ///
     /// Parameters
     /// ----------
@@ -372,24 +370,24 @@ impl Function {
     /// block : tuple of int
     ///     One to three extents of a block, in threads.
     /// *args : object
-    ///     The kernel's arguments: Python's and numpy's numbers, arrays and allocations of the device,
+    ///     The kernel's arguments: Python and numpy numbers, device arrays and allocations, and
     ///     addresses.
     /// shared_size : int
-    ///     Bytes of dynamic shared memory of a block.
+    ///     Bytes of dynamic shared memory per block.
     ///
     /// Returns
     /// -------
     /// callable
-    ///     Waits for the kernel, and returns the seconds that it took.
+    ///     Waits for the kernel, and returns its time in seconds.
     ///
     /// Raises
     /// ------
     /// struct.error
-    ///     There are more or fewer arguments than `prepare` was told, or one does not fit its type.
+    ///     The number of arguments differs from `prepare`, or an argument does not fit its type.
     /// TypeError
-    ///     `grid` or `block` is no tuple of one to three whole numbers.
+    ///     `grid` or `block` is not a tuple of one to three integers.
     /// LogicError
-    ///     The device has no such launch configuration, or an argument is memory that was freed.
+    ///     The device does not support the launch configuration, or an argument is memory that was freed.
     /// LaunchError
     ///     The kernel could not be started.
     #[pyo3(signature = (grid, block, *args, shared_size = 0))]
@@ -407,7 +405,7 @@ impl Function {
         Ok(CallTime::of(device.as_ref(), stream.as_ref(), launch)?.1)
     }
 
-    /// The format codes that `prepare` fixed.
+    /// Returns the format codes that `prepare` fixed.
     #[getter]
     fn arg_format(&self) -> String {
         self.formats.current().text.clone()
@@ -424,7 +422,7 @@ impl Function {
     /// Parameters
     /// ----------
     /// attr : function_attribute
-    ///     Which property.
+    ///     The property.
     ///
     /// Returns
     /// -------
@@ -434,7 +432,7 @@ impl Function {
     /// Raises
     /// ------
     /// Error
-    ///     The kernel has no such property.
+    ///     The property does not exist.
     fn get_attribute(
         &self,
         #[pyo3(from_py_with = crate::integer::argument::attr)] attr: i32,
@@ -447,14 +445,14 @@ impl Function {
     /// Parameters
     /// ----------
     /// attr : function_attribute
-    ///     Which property.
+    ///     The property.
     /// value : int
     ///     Its value.
     ///
     /// Raises
     /// ------
     /// Error
-    ///     The kernel has no such property, or it cannot be set to this value.
+    ///     The property does not exist, or cannot be set to this value.
     fn set_attribute(
         &self,
         #[pyo3(from_py_with = crate::integer::argument::attr)] attr: i32,
@@ -463,8 +461,7 @@ impl Function {
         self.set(KernelAttribute(attr), value)
     }
 
-    /// Sets whether on-chip memory should rather be shared memory or cache. Devices that do not
-    /// divide it ignore this.
+    /// Sets the preference for on-chip memory: shared memory or cache. Devices that do not divide it ignore this.
     ///
     /// Parameters
     /// ----------
@@ -479,7 +476,7 @@ impl Function {
         &self,
         #[pyo3(from_py_with = crate::integer::argument::fc)] fc: i32,
     ) -> PyResult<()> {
-        // What the enumeration means as a percentage of shared memory; -1 is the default.
+        // The percentage of shared memory for each value of the enumeration; -1 is the default.
         let percent = match fc {
             0 => -1,
             1 => 100,
@@ -500,8 +497,8 @@ impl Function {
         }
     }
 
-    /// Sets how wide banks of shared memory should be. No device that current drivers know can
-    /// change it.
+    /// Sets the preferred width of shared memory banks. It cannot be changed on any device that current drivers
+    /// support.
     ///
     /// Parameters
     /// ----------
@@ -525,20 +522,20 @@ impl Function {
         }
     }
 
-    /// Returns how many blocks of the kernel a multiprocessor runs at once
+    /// Returns the number of blocks of the kernel that a multiprocessor runs concurrently
     /// (`cuOccupancyMaxActiveBlocksPerMultiprocessor`).
     ///
     /// Parameters
     /// ----------
     /// threads : int
-    ///     The threads of a block.
+    ///     The number of threads per block.
     /// shared : int
-    ///     Bytes of dynamic shared memory of a block.
+    ///     Bytes of dynamic shared memory per block.
     ///
     /// Returns
     /// -------
     /// int
-    ///     The number of blocks; 0 if a multiprocessor has no room for one.
+    ///     The number of blocks; 0 if a multiprocessor does not have room for one.
     ///
     /// Raises
     /// ------
@@ -553,7 +550,7 @@ impl Function {
         self.kernel.active_blocks(threads, shared).or_raise()
     }
 
-    /// The properties of `function_attribute` by their names in lower case.
+    /// Returns the properties of `function_attribute` by their names in lower case.
     fn __getattr__<'py>(slf: &Bound<'py, Self>, name: &str) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
         if name == "__signature__"

@@ -1,5 +1,5 @@
 //! The Python extension module `pygpu._core`: the core's arrays, streams and events as Python
-//! classes. The package's Python modules give them PyCUDA's names.
+//! classes. The package's Python modules expose them under PyCUDA's names.
 
 mod allocation;
 mod allocator;

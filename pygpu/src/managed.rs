@@ -1,4 +1,4 @@
-//! Memory that host and device share.
+//! Managed memory, which host and device share.
 
 use crate::allocation::{DeviceAllocation, address_of};
 use crate::array::{order_argument, parse_order, parse_shape};
@@ -19,8 +19,8 @@ const GLOBAL: u32 = 1;
 const HOST: u32 = 2;
 const SINGLE: u32 = 4;
 
-/// Memory that host and device share: the base of an array of `managed_empty`, which keeps it
-/// alive. Device memory in all else: see `DeviceAllocation`.
+/// Managed memory, which host and device share: the base of an array of `managed_empty`, which
+/// keeps it alive. Otherwise, it behaves like `DeviceAllocation`.
 ///
 /// Examples
 /// --------
@@ -57,13 +57,13 @@ impl ManagedAllocation {
         address_of("the allocation", slf.as_any())
     }
 
-    /// Ends the device's use of the memory, and frees it, behind the work that uses it. Where
-    /// the numpy array over it is still there, that keeps the memory until it goes, too.
+    /// Ends the device's use of the memory, and frees it after the work that uses it. If the numpy
+    /// array over it still exists, the memory is freed with that array.
     ///
     /// Raises
     /// ------
     /// LogicError
-    ///     A buffer of `as_buffer` is alive, or it was freed already.
+    ///     A buffer of `as_buffer` still exists, or the memory was already freed.
     fn free(slf: &Bound<'_, Self>) -> PyResult<()> {
         let (py, allocation) = (slf.py(), slf.as_super().get());
         allocation.retire(py)?;
@@ -73,18 +73,18 @@ impl ManagedAllocation {
         allocation.end(py)
     }
 
-    /// Says who uses the memory next (`cuMemPrefetchAsync`, `hipMemPrefetchAsync`).
+    /// Says where the memory is used next (`cuMemPrefetchAsync`, `hipMemPrefetchAsync`).
     ///
-    /// It moves to the host (`mem_attach_flags.HOST`) or to the device (`SINGLE`) behind the work
-    /// queued on `stream`, or wherever it is touched (`GLOBAL`). Both may use it in any case; in
-    /// PyCUDA the flags also forbid uses.
+    /// After the work queued on `stream`, the memory migrates to the host
+    /// (`mem_attach_flags.HOST`), to the device (`SINGLE`), or to wherever it is accessed
+    /// (`GLOBAL`). Both may use it in any case; in PyCUDA, the flags also forbid uses.
     ///
     /// Parameters
     /// ----------
     /// mem_flags : mem_attach_flags
-    ///     Who uses it.
+    ///     The side that uses it next.
     /// stream : Stream, optional
-    ///     Where the move is queued; the default stream without it.
+    ///     The stream on which the migration is queued; the default stream if omitted.
     ///
     /// Raises
     /// ------
@@ -111,12 +111,12 @@ impl ManagedAllocation {
             }
         };
         let memory = slf.as_super().get().memory();
-        // SAFETY: the range is managed memory, which is freed behind the stream's work.
+        // SAFETY: the range is managed memory, which is freed after the stream's work.
         unsafe { stream.prefetch(memory.address(), memory.bytes(), target) }.or_raise()
     }
 }
 
-/// Returns a numpy array, its elements undefined, in memory that host and device share
+/// Returns a numpy array with undefined elements in managed memory, which host and device share
 /// (`cuMemAllocManaged`, `hipMallocManaged`).
 ///
 /// Parameters
@@ -138,15 +138,15 @@ impl ManagedAllocation {
 /// Raises
 /// ------
 /// TypeError
-///     Elements of the dtype are no plain bytes, as Python objects are none.
+///     The elements are not plain bytes, for example Python objects.
 /// ValueError
 ///     An extent is negative, or `order` is another name.
 /// LogicError
 ///     `mem_flags` is another value.
 /// MemoryError
-///     There is not so much memory.
+///     Not enough memory is available.
 /// Unsupported
-///     The device has no such memory.
+///     The device does not support managed memory.
 ///
 /// Examples
 /// --------
@@ -166,7 +166,7 @@ pub(crate) fn managed_empty<'py>(
     #[pyo3(from_py_with = order_argument)] order: Option<&str>,
     #[pyo3(from_py_with = argument::mem_flags)] mem_flags: u32,
 ) -> PyResult<HostArray<'py>> {
-    // Whose memory it is at first; it goes to whoever touches it anyway.
+    // The initial location; the memory migrates to the side that accesses it anyway.
     if ![0, GLOBAL, HOST].contains(&mem_flags) {
         return Err(to_python(Error::invalid(
             "managed_empty",
@@ -184,8 +184,8 @@ pub(crate) fn managed_empty<'py>(
     let managed = PyClassInitializer::from(allocation).add_subclass(ManagedAllocation::default());
     let owner = Bound::new(py, managed)?;
     let base = Some(owner.clone().into_any());
-    // SAFETY: the owner has at least as many bytes as the layout, which the host can use, and
-    // lives as long as the array.
+    // SAFETY: the owner has at least as many bytes as the layout, which the host can use, and lives
+    // as long as the array.
     let array = unsafe {
         numpy_array::new_array(py, &descr, layout.shape(), layout.strides(), data, base)?
     };

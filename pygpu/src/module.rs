@@ -1,4 +1,4 @@
-//! Code for a device: compiled, linked, loaded.
+//! Code for a device: compiling, linking, loading.
 
 use crate::current_device::{CurrentDevice, current_device};
 use crate::deferred_drop::DeferredDrop;
@@ -22,9 +22,8 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// Loaded code: kernels and variables. `module_from_file`, `module_from_buffer` and
-/// `compiler.SourceModule` make it. It is unloaded when nothing refers to it or to a function of
-/// it.
+/// Loaded code: kernels and variables. `module_from_file`, `module_from_buffer` and `compiler.SourceModule`
+/// create it. It is unloaded when neither it nor a function of it is referenced any longer.
 ///
 /// Examples
 /// --------
@@ -51,9 +50,9 @@ pub(crate) struct PyModuleObject {
     module: DeferredDrop<Arc<dyn Module>>,
     home: CurrentDevice,
     bindings: Arc<Bindings>,
-    /// What the texts that it was compiled from say of its kernels.
+    /// The signatures of kernels in the texts that it was compiled from.
     signatures: Mutex<Vec<Signatures>>,
-    /// The kernels that the program has asked for, of which each warns once.
+    /// The kernels that the program has looked up, of which each warns once.
     declared: Mutex<HashMap<String, Arc<Declared>>>,
 }
 
@@ -68,7 +67,7 @@ impl PyModuleObject {
         }
     }
 
-    /// The parameters of a kernel, if a text tells them.
+    /// Returns the parameters of a kernel, if a text declares them.
     fn declared(&self, kernel: &dyn Kernel) -> Option<Arc<Declared>> {
         let mut known = self.declared.lock().unpoisoned();
         if let Some(declared) = known.get(kernel.name()) {
@@ -82,7 +81,7 @@ impl PyModuleObject {
     }
 }
 
-/// Returns an object for a variable of a module, made by a class of a Python module.
+/// Returns an object for a variable of a module, created by a class of a Python module.
 fn reference<'py>(
     module: &Bound<'py, PyModuleObject>,
     (file, class): (&str, &str),
@@ -113,7 +112,7 @@ impl PyModuleObject {
     /// Raises
     /// ------
     /// LogicError
-    ///     The module has no such kernel.
+    ///     The kernel does not exist.
     fn get_function<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, Function>> {
         let kernel = self.module.kernel(name).or_raise()?;
         let declared = self.declared(kernel.as_ref());
@@ -129,13 +128,14 @@ impl PyModuleObject {
         Ok(function)
     }
 
-    /// Has the module's kernels know their parameters by a text that it was compiled from, with these options.
+    /// Adds a text that the module was compiled from, with its options, so that its kernels know their
+    /// parameters.
     fn _describe(&self, text: &str, options: Entries<String>) {
         let options: Vec<_> = options.0.iter().map(String::as_str).collect();
         self.signatures.lock().unpoisoned().push(Signatures::of(text, &options));
     }
 
-    /// Returns where a variable of the module lies (`cuModuleGetGlobal`, `hipModuleGetGlobal`).
+    /// Returns the address and size of a variable of the module (`cuModuleGetGlobal`, `hipModuleGetGlobal`).
     ///
     /// Parameters
     /// ----------
@@ -152,13 +152,13 @@ impl PyModuleObject {
     /// Raises
     /// ------
     /// LogicError
-    ///     The module has no such variable.
+    ///     The variable does not exist.
     fn get_global(&self, name: &str) -> PyResult<(u64, usize)> {
         self.module.global(name).or_raise()
     }
 
-    /// Returns a texture reference: a variable that was declared as `texture<...>`. What is bound to
-    /// it, kernels of the module read by `tex2D` and its like.
+    /// Returns a texture reference: a variable that was declared as `texture<...>`. Kernels of the module read
+    /// the bound memory through `tex2D` and similar functions.
     ///
     /// Parameters
     /// ----------
@@ -173,9 +173,9 @@ impl PyModuleObject {
     /// Raises
     /// ------
     /// LogicError
-    ///     The module has no such variable, or it is none.
+    ///     The variable does not exist, or is not such a reference.
     /// Unsupported
-    ///     The device has no textures.
+    ///     The device does not support textures.
     fn get_texref<'py>(slf: &Bound<'py, Self>, name: &str) -> PyResult<Bound<'py, PyAny>> {
         reference(slf, ("pygpu._driver.textures", "TextureReference"), name)
     }
@@ -195,14 +195,14 @@ impl PyModuleObject {
     /// Raises
     /// ------
     /// LogicError
-    ///     The module has no such variable, or it is none.
+    ///     The variable does not exist, or is not such a reference.
     /// Unsupported
-    ///     The device has no surfaces.
+    ///     The device does not support surfaces.
     fn get_surfref<'py>(slf: &Bound<'py, Self>, name: &str) -> PyResult<Bound<'py, PyAny>> {
         reference(slf, ("pygpu._driver.surfaces", "SurfaceReference"), name)
     }
 
-    /// Writes an object's number to a texture or surface reference, and keeps the object.
+    /// Writes an object's number to a texture or surface reference, and keeps the object alive.
     fn _bind(
         &self,
         py: Python<'_>,
@@ -214,13 +214,13 @@ impl PyModuleObject {
         self.bindings.bind(py, module, device.as_ref(), stream, name, object.get())
     }
 
-    /// Keeps kernels from being launched until an object is bound to a reference, which the device cannot
-    /// read as it is set now.
+    /// Prevents kernel launches until another object is bound to a reference, because the device cannot read
+    /// it with its current settings.
     fn _refuse(&self, name: &str, reason: String) {
         self.bindings.refuse(name, reason);
     }
 
-    /// What the compiler and the driver had to say while the code was loaded.
+    /// The messages of the compiler and the driver while the code was loaded.
     #[getter]
     fn log(&self) -> &str {
         self.module.log()
@@ -258,7 +258,7 @@ pub(crate) fn compile_program(
     let program = Program::from(program);
     let compiled = py.detach(|| program.compile(device.as_ref()));
     if compiled.is_err() {
-        // Ctrl-C in a terminal ends the compiler, too.
+        // Ctrl-C in a terminal also interrupts the compiler.
         py.check_signals()?;
     }
     let compiled = compiled.or_raise()?;
@@ -321,14 +321,14 @@ pub(crate) fn scan_functions() -> String {
     codegen::source::scan_functions()
 }
 
-/// `CU_JIT_MAX_REGISTERS` and the other options that say something to a loader.
+/// `CU_JIT_MAX_REGISTERS` and the other options that affect a loader.
 const MAX_REGISTERS: i32 = 0;
 const OPTIMIZATION_LEVEL: i32 = 7;
 const GENERATE_DEBUG_INFO: i32 = 11;
 const LOG_VERBOSE: i32 = 12;
 const GENERATE_LINE_INFO: i32 = 13;
 
-/// Pairs of `jit_option` and value.
+/// Parses pairs of `jit_option` and value.
 fn load_options(pairs: Option<&Bound<'_, PyAny>>) -> PyResult<LoadOptions> {
     let mut options = LoadOptions::default();
     let Some(pairs) = pairs.filter(|pairs| !pairs.is_none()) else {
@@ -363,7 +363,7 @@ fn load(
     options: &LoadOptions,
 ) -> PyResult<gpuarray::Result<PyModuleObject>> {
     let home = current_device()?;
-    // SAFETY: a Python program that loads code trusts it, as with a library of its own.
+    // SAFETY: a Python program that loads code trusts it, as it trusts a library.
     let module = py.detach(|| unsafe { home.device.load_module(source, options) });
     Ok(module.map(|module| {
         let module = DeferredDrop::new(&home.device, module);
@@ -371,7 +371,7 @@ fn load(
     }))
 }
 
-/// Tells a program's function how a call went: success, what there is to know, the failure.
+/// Reports the result of a call to a program's function: success, the log, the error.
 fn report<T>(
     handler: Option<&Bound<'_, PyAny>>,
     result: &gpuarray::Result<T>,
@@ -404,9 +404,9 @@ fn report<T>(
 /// RuntimeError
 ///     The file cannot be read.
 /// LogicError
-///     It is no code for this device.
+///     The code is not valid for this device.
 /// Unsupported
-///     The backend loads no kernels.
+///     The backend cannot load kernels.
 ///
 /// Examples
 /// --------
@@ -431,7 +431,7 @@ pub(crate) fn module_from_file(py: Python<'_>, filename: PathBuf) -> PyResult<Py
 /// options : sequence of tuple, optional
 ///     Pairs of a value of `driver.jit_option` and its value.
 /// message_handler : callable, optional
-///     Called with whether it was loaded, the log, and the text of the error.
+///     Called with True if the code was loaded, the log, and the text of the error.
 ///
 /// Returns
 /// -------
@@ -441,9 +441,9 @@ pub(crate) fn module_from_file(py: Python<'_>, filename: PathBuf) -> PyResult<Py
 /// Raises
 /// ------
 /// LogicError
-///     It is no code for this device.
+///     The code is not valid for this device.
 /// Unsupported
-///     The backend loads no kernels.
+///     The backend cannot load kernels.
 ///
 /// Examples
 /// --------
@@ -467,11 +467,11 @@ pub(crate) fn module_from_buffer(
 
 fn bytes_of(name: &str, buffer: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     let block = numpy_array::block(name, buffer, false)?;
-    // SAFETY: the block's owner has so many bytes, and no Python code runs meanwhile.
+    // SAFETY: the block's owner has this many bytes, and no Python code runs meanwhile.
     Ok(unsafe { std::slice::from_raw_parts(block.pointer, block.bytes) }.to_vec())
 }
 
-/// What `jit_input_type` means.
+/// Returns the kind of code for a value of `jit_input_type`.
 fn link_kind(input_type: i32) -> PyResult<LinkKind> {
     Ok(match input_type {
         0 => LinkKind::Cubin,
@@ -494,22 +494,22 @@ struct Input {
     name: String,
 }
 
-/// Links pieces of code to one module (`cuLinkCreate`, `hiprtcLinkCreate`): add them, then call
+/// Links pieces of code into one module (`cuLinkCreate`, `hiprtcLinkCreate`): add them, then call
 /// `link_module`.
 ///
 /// Parameters
 /// ----------
 /// message_handler : callable, optional
-///     Called with whether it was linked, the log, and the text of the error.
+///     Called with True if the code was linked, the log, and the text of the error.
 /// options : sequence of tuple, optional
 ///     Pairs of a value of `driver.jit_option` and its value.
 /// log_verbose : bool
-///     Whether the log tells more.
+///     True for a more detailed log.
 ///
 /// Raises
 /// ------
 /// LogicError
-///     An option is not known.
+///     An option is unknown.
 ///
 /// Examples
 /// --------
@@ -534,7 +534,7 @@ pub(crate) struct Linker {
 
 impl Linker {
     fn inputs(&self) -> MutexGuard<'_, Vec<Input>> {
-        // A list is valid whatever failed elsewhere.
+        // A list stays valid even if a thread panicked.
         self.inputs.lock().unpoisoned()
     }
 }
@@ -572,9 +572,9 @@ impl Linker {
     /// data : bytes or buffer
     ///     The code.
     /// input_type : jit_input_type
-    ///     What kind of code it is.
+    ///     The kind of the code.
     /// name : str
-    ///     What messages show.
+    ///     The name that messages show.
     ///
     /// Raises
     /// ------
@@ -600,12 +600,12 @@ impl Linker {
     /// filename : str or path
     ///     The file.
     /// input_type : jit_input_type
-    ///     What kind of code it is.
+    ///     The kind of the code.
     ///
     /// Raises
     /// ------
     /// OSError
-    ///     The file cannot be read, or is no regular file.
+    ///     The file cannot be read, or is not a regular file.
     /// LogicError
     ///     `input_type` is another number.
     fn add_file(
@@ -620,7 +620,7 @@ impl Linker {
         Ok(())
     }
 
-    /// Links what was added, and loads the result.
+    /// Links the pieces that were added, and loads the result.
     ///
     /// Returns
     /// -------
@@ -630,9 +630,9 @@ impl Linker {
     /// Raises
     /// ------
     /// Error
-    ///     The pieces do not fit each other, or one is no code; the text has the linker's words.
+    ///     The pieces do not fit together, or one is not valid code; the text has the linker's messages.
     /// Unsupported
-    ///     The backend links no code.
+    ///     The backend cannot link code.
     fn link_module(&self, py: Python<'_>) -> PyResult<PyModuleObject> {
         let inputs = std::mem::take(&mut *self.inputs());
         let device = current_device()?.device;

@@ -1,4 +1,4 @@
-//! numpy arrays as host memory: address, layout and dtype of an argument, and new arrays.
+//! numpy arrays as host memory: address, layout and dtype of an argument, and creation of arrays.
 
 use crate::dtypes;
 use crate::errors::OrRaise;
@@ -16,12 +16,12 @@ use std::ptr::null_mut;
 /// A numpy array.
 pub(crate) type HostArray<'py> = Bound<'py, PyUntypedArray>;
 
-/// The name of an object's class, for messages.
+/// Returns the name of an object's class, for messages.
 pub(crate) fn type_name(value: &Bound<'_, PyAny>) -> String {
     value.get_type().name().map_or_else(|_| "?".into(), |name| name.to_string())
 }
 
-/// What errors add where a numpy array was given in place of memory of the device.
+/// Returns the hint that errors add if a numpy array was passed instead of device memory.
 pub(crate) fn copy_hint(value: &Bound<'_, PyAny>) -> &'static str {
     match value.is_instance_of::<PyUntypedArray>() {
         true => "; gpuarray.to_gpu copies a numpy array to the device",
@@ -29,39 +29,39 @@ pub(crate) fn copy_hint(value: &Bound<'_, PyAny>) -> &'static str {
     }
 }
 
-/// The address of an array's first element. The program can give an array other memory at any time, and the
-/// address is that of freed memory then: no code of Python may run between this and the last use.
+/// Returns the address of an array's first element. The program can give an array other memory at any time,
+/// which frees the memory at this address: no Python code may run between this call and the last use.
 pub(crate) fn data(array: &HostArray<'_>) -> *mut u8 {
     // SAFETY: the object is a live numpy array, whose structure has this field.
     unsafe { (*array.as_array_ptr()).fields.data.cast() }
 }
 
-/// The object that an array's memory belongs to, if it is not the array's own. The program can give the
-/// array another one at any time.
+/// Returns the object that owns an array's memory, unless the array itself does. The program can replace it at
+/// any time.
 pub(crate) fn base<'py>(array: &HostArray<'py>) -> Option<Bound<'py, PyAny>> {
     // SAFETY: the object is a live numpy array, whose base is an object or null.
     unsafe { Bound::from_borrowed_ptr_or_opt(array.py(), (*array.as_array_ptr()).fields.base) }
 }
 
-/// True if the program may write the array.
+/// Returns true if the program may write to the array.
 pub(crate) fn is_writable(array: &HostArray<'_>) -> bool {
     // SAFETY: as above.
     unsafe { (*array.as_array_ptr()).fields.flags & NPY_ARRAY_WRITEABLE != 0 }
 }
 
-/// Bytes of all elements.
+/// Returns the bytes of all elements.
 fn nbytes(array: &HostArray<'_>) -> usize {
     array.len() * itemsize(array)
 }
 
-/// Bytes per element.
+/// Returns the bytes per element.
 pub(crate) fn itemsize(array: &HostArray<'_>) -> usize {
     array.dtype().itemsize()
 }
 
-/// The object as a numpy array; numpy's scalars become arrays without axes.
+/// Returns the object as a numpy array; numpy scalars become arrays without axes.
 ///
-/// Raises `TypeError` that names the argument for anything else.
+/// Raises `TypeError` that names the argument for any other object.
 pub(crate) fn expect_array<'py>(name: &str, value: &Bound<'py, PyAny>) -> PyResult<HostArray<'py>> {
     if let Ok(array) = value.cast::<PyUntypedArray>() {
         return Ok(array.clone());
@@ -76,7 +76,7 @@ pub(crate) fn expect_array<'py>(name: &str, value: &Bound<'py, PyAny>) -> PyResu
     )))
 }
 
-/// True for objects such as `numpy.float32(1)`.
+/// Returns true for objects such as `numpy.float32(1)`.
 pub(crate) fn is_numpy_scalar(value: &Bound<'_, PyAny>) -> PyResult<bool> {
     use pyo3::sync::PyOnceLock;
     static GENERIC: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
@@ -86,13 +86,13 @@ pub(crate) fn is_numpy_scalar(value: &Bound<'_, PyAny>) -> PyResult<bool> {
     value.is_instance(generic.bind(py))
 }
 
-/// The layout without gaps whose axes follow each other as the array's do.
+/// Returns the contiguous layout with its axes in the array's memory order.
 pub(crate) fn dense_like(array: &HostArray<'_>, itemsize: usize) -> PyResult<Layout> {
     let strides = Strides::from_slice(array.strides());
     dense_layout(array.shape(), &[&strides], itemsize).or_raise()
 }
 
-/// True if both have the same strides wherever an axis has more than one element.
+/// Returns true if both have the same strides along each axis with more than one element.
 fn same_order(array: &HostArray<'_>, layout: &Layout) -> bool {
     let axes = array.shape().iter().zip(array.strides()).zip(layout.strides());
     layout.size() == 0 || axes.into_iter().all(|((&extent, a), b)| extent == 1 || a == b)
@@ -102,8 +102,8 @@ fn changed() -> PyErr {
     PyRuntimeError::new_err("the numpy array was changed by code that ran during the copy")
 }
 
-/// Raises `RuntimeError` unless an array has the shape of a layout and elements of so many bytes: code of
-/// the program, such as an allocator, may have changed it since that was looked at.
+/// Raises `RuntimeError` unless an array has the shape of a layout and elements of `size` bytes. Code of the
+/// program, such as an allocator, may have changed the array since the last check.
 pub(crate) fn check_shape(array: &HostArray<'_>, layout: &Layout, size: usize) -> PyResult<()> {
     match array.shape() == layout.shape() && itemsize(array) == size {
         true => Ok(()),
@@ -111,9 +111,9 @@ pub(crate) fn check_shape(array: &HostArray<'_>, layout: &Layout, size: usize) -
     }
 }
 
-/// As [`data`], for an array whose elements, of `size` bytes, lie in memory as the layout says.
+/// Like [`data`], for an array whose elements, of `size` bytes, are arranged as in the layout.
 ///
-/// Raises `RuntimeError` if they do no longer, or if they are to be written and cannot.
+/// Raises `RuntimeError` if they no longer are, or if they are to be written and the array is read-only.
 pub(crate) fn data_as(
     array: &HostArray<'_>,
     layout: &Layout,
@@ -127,19 +127,19 @@ pub(crate) fn data_as(
     }
 }
 
-/// A new array, its elements undefined, with the shape and strides of a layout without gaps.
+/// Returns a new array with undefined elements, and the shape and strides of a contiguous layout.
 pub(crate) fn empty<'py>(
     py: Python<'py>,
     descr: &Bound<'py, PyArrayDescr>,
     layout: &Layout,
 ) -> PyResult<HostArray<'py>> {
-    // SAFETY: without data numpy allocates as many bytes as the elements have, which the
-    // strides of a layout without gaps stay inside.
+    // SAFETY: without data, numpy allocates the bytes of all elements, and the strides of a contiguous layout
+    // stay inside them.
     unsafe { new_array(py, descr, layout.shape(), layout.strides(), null_mut(), None) }
 }
 
 /// # Safety
-/// `data`, if not null, is memory that the strides stay inside, alive as long as `base`.
+/// `data`, if not null, is memory that the strides stay inside, and that lives as long as `base`.
 pub(crate) unsafe fn new_array<'py>(
     py: Python<'py>,
     descr: &Bound<'py, PyArrayDescr>,
@@ -150,8 +150,8 @@ pub(crate) unsafe fn new_array<'py>(
 ) -> PyResult<HostArray<'py>> {
     let mut dims: Vec<npy_intp> = shape.iter().map(|&extent| extent as npy_intp).collect();
     let mut strides: Vec<npy_intp> = strides.iter().map(|&stride| stride as npy_intp).collect();
-    // SAFETY: the pointers are to as many numbers as there are axes; the call takes over the
-    // reference to the dtype; the base's reference is taken over likewise.
+    // SAFETY: the pointers are to as many numbers as there are axes; the call takes ownership of the
+    // references to the dtype and to the base.
     unsafe {
         let object = PY_ARRAY_API.PyArray_NewFromDescr(
             py,
@@ -174,7 +174,8 @@ pub(crate) unsafe fn new_array<'py>(
     }
 }
 
-/// The array itself if its elements, of `size` bytes, lie in memory as the layout says, else a copy that does.
+/// Returns the array itself if its elements, of `size` bytes, are arranged as in the layout, else a copy that
+/// is.
 pub(crate) fn arranged<'py>(
     array: &HostArray<'py>,
     layout: &Layout,
@@ -189,12 +190,12 @@ pub(crate) fn arranged<'py>(
     Ok(copy)
 }
 
-/// True if bytes can be moved between the array and a layout without gaps as one block.
+/// Returns true if bytes can be moved between the array and a contiguous layout as one block.
 pub(crate) fn is_arranged(array: &HostArray<'_>, layout: &Layout) -> bool {
     same_order(array, layout)
 }
 
-/// numpy's assignment `to[...] = from`.
+/// Executes numpy's assignment `to[...] = from`.
 pub(crate) fn copy_into(to: &HostArray<'_>, from: &HostArray<'_>) -> PyResult<()> {
     // SAFETY: both are live numpy arrays.
     let status =
@@ -211,8 +212,8 @@ pub(crate) struct HostRange<'py> {
 }
 
 impl HostRange<'_> {
-    /// Raises `RuntimeError` if the object has other memory by now: code of the program that has run since,
-    /// such as the `__index__` of another argument, may have seen to that.
+    /// Raises `RuntimeError` if the object has other memory by now. Code of the program that has run since,
+    /// such as the `__index__` of another argument, may have replaced it.
     pub(crate) fn check(&self) -> PyResult<()> {
         match data(&self.owner) == self.pointer && extent(&self.owner)? >= self.bytes {
             true => Ok(()),
@@ -221,17 +222,17 @@ impl HostRange<'_> {
     }
 }
 
-/// The bytes from an array's first element to the end of its last.
+/// Returns the bytes from an array's first element to the end of its last.
 ///
-/// Raises `ValueError` if an element lies before the first.
+/// Raises `ValueError` if an element comes before the first in memory.
 fn extent(array: &HostArray<'_>) -> PyResult<usize> {
     let strides = Strides::from_slice(array.strides());
     let layout = Layout::with_strides(array.shape(), &strides, 0, itemsize(array)).or_raise()?;
     Ok(layout.extent().end)
 }
 
-/// The object as an array whose bytes may be copied: a numpy array, one of numpy's scalars, or
-/// anything with Python's buffer protocol.
+/// Returns the object as an array whose bytes may be copied: a numpy array, a numpy scalar, or any object with
+/// Python's buffer protocol.
 ///
 /// Raises `TypeError` for elements that are Python objects, whose bytes are pointers, and
 /// `ValueError` for a destination that cannot be written.
@@ -245,7 +246,7 @@ fn raw<'py>(name: &str, value: &Bound<'py, PyAny>, writable: bool) -> PyResult<H
     if array.dtype().has_object() {
         return Err(holds_objects(name, &array.dtype().str()?.to_string()));
     }
-    // What the scalar was made to is a copy of it.
+    // A scalar was converted to a copy.
     if writable && (is_scalar || !is_writable(&array)) {
         return Err(PyValueError::new_err(format!(
             "{name} is read-only (of type {}); it cannot receive data",
@@ -262,7 +263,7 @@ fn holds_objects(name: &str, dtype: &str) -> PyErr {
     ))
 }
 
-/// The bytes of an object with the buffer protocol.
+/// Returns the bytes of an object with the buffer protocol.
 fn of_buffer<'py>(name: &str, value: &Bound<'py, PyAny>) -> PyResult<HostArray<'py>> {
     let py = value.py();
     let view = PyMemoryView::from(value).map_err(|error| {
@@ -274,7 +275,7 @@ fn of_buffer<'py>(name: &str, value: &Bound<'py, PyAny>) -> PyResult<HostArray<'
         refused
     })?;
     let format: String = view.getattr("format")?.extract()?;
-    // The names of a record's fields stand between colons.
+    // The names of a record's fields are between colons.
     if format.split(':').step_by(2).any(|part| part.contains('O')) {
         return Err(holds_objects(name, &format));
     }
@@ -289,7 +290,7 @@ fn of_buffer<'py>(name: &str, value: &Bound<'py, PyAny>) -> PyResult<HostArray<'
     Ok(bytes.cast_into::<PyUntypedArray>()?)
 }
 
-/// The bytes of host memory for a copy; raises what the copy would, before anything is done for it.
+/// Returns the bytes of host memory for a copy; raises the copy's errors before any work is done for it.
 #[pyfunction]
 pub(crate) fn host_memory_size(
     name: &str,
@@ -299,9 +300,9 @@ pub(crate) fn host_memory_size(
     block(name, value, writable).map(|block| block.bytes)
 }
 
-/// The bytes of an object for a copy of raw memory: a numpy array in C or Fortran order, or anything
-/// with Python's buffer protocol. A program that copies an array of other axes, as an image whose channels
-/// it has moved, would not find its elements in the order that it means.
+/// Returns the bytes of an object for a copy of raw memory: a numpy array in C or Fortran order, or any object
+/// with Python's buffer protocol. Arrays with other orders of axes, such as an image with transposed channels,
+/// are refused, because their elements would be copied in an unexpected order.
 pub(crate) fn block<'py>(
     name: &str,
     value: &Bound<'py, PyAny>,
@@ -320,8 +321,8 @@ pub(crate) fn block<'py>(
     Ok(HostRange { pointer: data(&array), bytes: nbytes(&array), owner: array })
 }
 
-/// The bytes from an object's first element to its last: a numpy array, which may have gaps
-/// but no negative strides, or anything with Python's buffer protocol.
+/// Returns the bytes from an object's first element to its last: a numpy array, which may have gaps but no
+/// negative strides, or any object with Python's buffer protocol.
 pub(crate) fn reach<'py>(
     name: &str,
     value: &Bound<'py, PyAny>,
@@ -331,7 +332,7 @@ pub(crate) fn reach<'py>(
     Ok(HostRange { pointer: data(&array), bytes: extent(&array)?, owner: array })
 }
 
-/// The dtype of an array as the core's, with numpy's object for it.
+/// Returns numpy's dtype object of an array, and the core's dtype.
 pub(crate) fn dtype_of<'py>(
     array: &HostArray<'py>,
 ) -> PyResult<(Bound<'py, PyArrayDescr>, gpuarray::DType)> {
@@ -340,7 +341,7 @@ pub(crate) fn dtype_of<'py>(
     Ok((descr, dtype))
 }
 
-/// Refuses arrays of different shapes.
+/// Returns the error for arrays of different shapes.
 pub(crate) fn same_size_error(what: &str, device: &[usize], host: &[usize]) -> PyErr {
     crate::errors::to_python(Error::invalid(
         "transfer",

@@ -1,10 +1,10 @@
 //! Python objects that Rust objects keep alive.
 //!
-//! Python's garbage collector finds a cycle only if it sees every reference in it. A Rust object that
-//! several Python objects share cannot show its reference to the collector. So each of these Python
-//! objects holds a reference of its own to the owner and shows it in `__traverse__`. One of them also
-//! shows the reference of the Rust object, while nothing else uses the Rust object. As long as one of
-//! the Python objects can be reached, the owner can.
+//! Python's garbage collector finds a cycle only if it sees every reference in it. A Rust object that several
+//! Python objects share cannot show its reference to the collector. So each of these Python objects holds its
+//! own reference to the owner, and shows it in `__traverse__`. One of them also shows the reference of the
+//! Rust object, while nothing else uses the Rust object. As long as one of the Python objects is reachable,
+//! so is the owner.
 
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
@@ -18,30 +18,30 @@ pub(crate) struct OwnerObject {
     counts: Arc<Counts>,
 }
 
-/// The Python objects over one Rust object.
+/// Counts of the Python objects over one Rust object.
 #[derive(Default)]
 struct Counts {
     /// The number of them that are alive.
     alive: AtomicUsize,
     /// The number of them that were ever made.
     made: AtomicUsize,
-    /// The number of the one that shows the Rust object's reference; 0: the next one that the
+    /// The number of the object that shows the Rust object's reference; 0 means the next one that the
     /// collector visits.
     shows_shared: AtomicUsize,
 }
 
-/// What a class that has attributes of programs asks for in `__traverse__`, before it looks at anything else:
-/// CPython 3.11 and 3.12 make the dictionary of attributes when the object's memory is there, full of
-/// zeros, and the garbage collector, which that can start, visits the object already.
+/// A flag that classes with program-defined attributes check first in `__traverse__`. CPython 3.11 and 3.12
+/// create the dictionary of attributes while the object's memory is still full of zeros. This can start the
+/// garbage collector, which then already visits the object.
 pub(crate) struct Filled(AtomicBool);
 
 impl Filled {
-    /// The mark of an object that has been made.
+    /// Returns the flag of an object that has been initialised.
     pub(crate) fn new() -> Filled {
         Filled(AtomicBool::new(true))
     }
 
-    /// False while the object's memory is full of zeros.
+    /// Returns false while the object's memory is full of zeros.
     pub(crate) fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
@@ -61,8 +61,8 @@ impl OwnerObject {
     }
 }
 
-/// The reference of one Python object to the owner. It is dropped before the Rust object, which keeps
-/// its own reference as long as it needs that.
+/// The reference of one Python object to the owner. It is dropped before the Rust object, which keeps its own
+/// reference as long as necessary.
 pub(crate) struct OwnerReference {
     object: Py<PyAny>,
     number: usize,

@@ -1,4 +1,4 @@
-//! Host memory that devices copy from and to at full speed, as numpy arrays.
+//! Page-locked host memory, which devices copy to and from at full speed, as numpy arrays.
 
 use crate::array::order_argument;
 use crate::current_device::current_device;
@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// `CU_MEMHOSTALLOC_PORTABLE`, `CU_MEMHOSTALLOC_DEVICEMAP`, `CU_MEMHOSTALLOC_WRITECOMBINED`; the
-/// first two are `CU_MEMHOSTREGISTER_PORTABLE` and `CU_MEMHOSTREGISTER_DEVICEMAP`, too.
+/// first two equal `CU_MEMHOSTREGISTER_PORTABLE` and `CU_MEMHOSTREGISTER_DEVICEMAP`.
 const PORTABLE: u32 = 1;
 const MAPPED: u32 = 2;
 const WRITE_COMBINED: u32 = 4;
@@ -41,12 +41,13 @@ fn options(name: &str, flags: u32, allowed: u32) -> PyResult<PinnedOptions> {
         .write_combined(flags & WRITE_COMBINED != 0))
 }
 
-/// What `host_alloc_flags` mean.
+/// Converts values of `host_alloc_flags` to options.
 pub(crate) fn alloc_options(name: &str, flags: u32) -> PyResult<PinnedOptions> {
     options(name, flags, PORTABLE | MAPPED | WRITE_COMBINED)
 }
 
-/// What keeps the memory of a page-locked allocation from being freed; `None` for anything else.
+/// Returns an object that prevents the memory of a page-locked allocation from being freed; `None`
+/// for any other object.
 pub(crate) fn hold_of(value: &Bound<'_, PyAny>) -> Option<Arc<()>> {
     if let Ok(allocation) = value.cast::<PagelockedHostAllocation>() {
         return Some(allocation.get().array.hold());
@@ -58,7 +59,7 @@ pub(crate) fn hold_of(value: &Bound<'_, PyAny>) -> Option<Arc<()>> {
 }
 
 fn unlocked<T>(memory: &Mutex<T>) -> MutexGuard<'_, T> {
-    // An object that is there or not is valid whatever failed elsewhere.
+    // An `Option` stays valid even if a thread panicked.
     memory.lock().unpoisoned()
 }
 
@@ -97,7 +98,7 @@ impl PagelockedHostAllocation {
 
 #[pymethods]
 impl PagelockedHostAllocation {
-    /// The number of bytes; 0 once it is freed.
+    /// The number of bytes; 0 after a free.
     #[getter]
     fn size(&self) -> usize {
         match self.is_freed.load(Ordering::Acquire) {
@@ -106,13 +107,13 @@ impl PagelockedHostAllocation {
         }
     }
 
-    /// Frees the memory, behind the copies that are queued. Where the numpy array over it is
-    /// still there, that keeps the memory until it goes, too.
+    /// Frees the memory after the copies that are queued. If the numpy array over it still exists,
+    /// the memory is freed with that array.
     ///
     /// Raises
     /// ------
     /// LogicError
-    ///     It was freed already.
+    ///     The memory was already freed.
     fn free(&self, py: Python<'_>) -> PyResult<()> {
         if self.is_freed.swap(true, Ordering::AcqRel) {
             return Err(gone("free"));
@@ -138,7 +139,7 @@ impl PagelockedHostAllocation {
         Ok(self.pointer("int")? as u64)
     }
 
-    /// Returns the address under which the device sees the memory.
+    /// Returns the address at which the device sees the memory.
     ///
     /// Returns
     /// -------
@@ -163,9 +164,9 @@ impl PagelockedHostAllocation {
     }
 }
 
-/// Returns a numpy array, its elements undefined, in page-locked memory (`cuMemHostRegister`,
-/// `hipHostRegister`), from and to which devices copy at full speed while the host does other work.
-/// A reset of the device leaves the memory, no longer page-locked.
+/// Returns a numpy array with undefined elements in page-locked memory (`cuMemHostRegister`,
+/// `hipHostRegister`). Devices copy to and from it at full speed while the host does other work.
+/// After a reset of the device, the memory still exists, but is no longer page-locked.
 ///
 /// Parameters
 /// ----------
@@ -186,13 +187,13 @@ impl PagelockedHostAllocation {
 /// Raises
 /// ------
 /// TypeError
-///     Elements of the dtype are no plain bytes, as Python objects are none.
+///     The elements are not plain bytes, for example Python objects.
 /// ValueError
 ///     An extent is negative, or `order` is another name.
 /// LogicError
 ///     `mem_flags` has other bits.
 /// MemoryError
-///     There is not so much memory.
+///     Not enough memory is available.
 ///
 /// Examples
 /// --------
@@ -240,11 +241,11 @@ pub(crate) fn pagelocked_empty<'py>(
     Ok(array)
 }
 
-/// A registration, and the array whose memory it is of.
+/// A registration, and the array that owns the memory.
 type Registration = (RegisteredMemory<'static>, OwnerObject);
 
-/// Host memory of the program that is page-locked as long as this object lives, or until
-/// `unregister` is called: the base of an array of `register_host_memory`.
+/// Host memory of the program that is page-locked while this object exists, or until `unregister`
+/// is called: the base of an array of `register_host_memory`.
 ///
 /// Examples
 /// --------
@@ -257,13 +258,13 @@ type Registration = (RegisteredMemory<'static>, OwnerObject);
 /// >>> registration.unregister()
 #[pyclass(frozen, dict, weakref, module = "pygpu.driver")]
 pub(crate) struct RegisteredHostMemory {
-    /// The array whose memory is registered. Dropped before the registration, which keeps the
-    /// array for as long as it lasts.
+    /// The array whose memory is registered. It is dropped before the registration, which keeps the
+    /// array as long as necessary.
     base: OwnerReference,
     memory: Mutex<Option<DeferredDrop<Registration>>>,
     device: Arc<dyn Device>,
     filled: Filled,
-    /// One more for each array on the device that is made with this object.
+    /// One additional reference for each device array that is made with this object.
     holds: Arc<()>,
 }
 
@@ -273,7 +274,7 @@ impl RegisteredHostMemory {
         if !self.filled.is_set() {
             return Ok(());
         }
-        // Once it is given back, what frees it has the reference.
+        // After `unregister`, the deferred drop holds the reference.
         let is_registered = self.memory.try_lock().is_ok_and(|memory| memory.is_some());
         self.base.traverse(&visit, usize::from(is_registered))
     }
@@ -284,13 +285,12 @@ impl RegisteredHostMemory {
         self.base.object(py)
     }
 
-    /// Ends the registration, once the copies that are queued have run. The array stays as it
-    /// is.
+    /// Ends the registration, after the queued copies have run. The array stays unchanged.
     ///
     /// Raises
     /// ------
     /// LogicError
-    ///     An array on the device lies in the memory.
+    ///     An array on the device uses the memory.
     fn unregister(&self, py: Python<'_>) -> PyResult<()> {
         let arrays = Arc::strong_count(&self.holds) - 1;
         if arrays > 0 {
@@ -307,7 +307,7 @@ impl RegisteredHostMemory {
         Ok(())
     }
 
-    /// Returns the address under which the device sees the memory.
+    /// Returns the address at which the device sees the memory.
     ///
     /// Returns
     /// -------
@@ -318,7 +318,7 @@ impl RegisteredHostMemory {
     /// ------
     /// LogicError
     ///     The registration has ended, or was made without `mem_host_register_flags.DEVICEMAP`
-    ///     where the device needs that.
+    ///     on a device that needs it.
     ///
     /// Examples
     /// --------
@@ -359,14 +359,14 @@ impl RegisteredHostMemory {
 /// -------
 /// numpy.ndarray
 ///     An array over the same memory whose `base` is a `RegisteredHostMemory`. The memory is
-///     page-locked until that is gone or its `unregister` is called.
+///     page-locked until that object is dropped or its `unregister` is called.
 ///
 /// Raises
 /// ------
 /// TypeError
-///     `ary` is no numpy array.
+///     `ary` is not a numpy array.
 /// LogicError
-///     The memory is page-locked already, or `flags` has other bits.
+///     The memory is already page-locked, or `flags` has other bits.
 /// ValueError
 ///     The array is not contiguous, or is read-only.
 ///
@@ -394,7 +394,7 @@ pub(crate) fn register_host_memory<'py>(
     // SAFETY: the object keeps the array, and so its memory, as long as the registration.
     let register =
         || unsafe { RegisteredMemory::from_raw(&device, address as *mut u8, bytes, options) };
-    // The memory may have been registered before, by an array that is gone.
+    // The memory may have been registered before, by an array that was dropped.
     let memory = deferred_drop::retry(py, register)?.or_raise()?;
     let kept = OwnerObject::new(array.clone().into_any().unbind());
     let registration = RegisteredHostMemory {
@@ -406,7 +406,7 @@ pub(crate) fn register_host_memory<'py>(
     };
     let owner = Bound::new(py, registration)?.into_any();
     let (shape, strides) = (array.shape(), array.strides());
-    // SAFETY: shape and strides are those of the array whose memory the owner keeps.
+    // SAFETY: shape and strides come from the array whose memory the owner keeps.
     unsafe {
         numpy_array::new_array(
             py,

@@ -1,4 +1,4 @@
-//! Copies of rows and slices with a row pitch: what `Memcpy2D` and `Memcpy3D` do.
+//! Copies of rows and slices with a row pitch, for `Memcpy2D` and `Memcpy3D`.
 
 use crate::copies::{DeviceAddress, PeerSide, kept, queue, queue_between};
 use crate::current_device::current_device;
@@ -12,25 +12,25 @@ use gpuarray::{Direction, Error, Stream, Transfer};
 use pyo3::prelude::*;
 use std::sync::Arc;
 
-/// Bytes of a row, rows of a slice, slices.
+/// Bytes per row, rows per slice, slices.
 type Extent = (usize, usize, usize);
 
-/// Where in a memory the copied bytes lie: x in bytes, y in rows, z in slices; bytes from row
-/// to row and rows from slice to slice, of which 0 stands for no gap behind what is copied.
+/// The position of the copied bytes in a memory: x in bytes, y in rows, z in slices; then bytes from
+/// row to row and rows from slice to slice, where 0 means that the copied part has no gaps.
 type Position = (usize, usize, usize, usize, usize);
 
-/// The bytes of a memory that a copy touches.
+/// The bytes of a memory that a copy accesses.
 struct Span {
-    /// The first.
+    /// The offset of the first byte.
     start: usize,
-    /// The one behind the last.
+    /// The offset after the last byte.
     end: usize,
     pitch: usize,
     slice: usize,
 }
 
 impl Span {
-    /// The span of an extent without a nought.
+    /// Returns the span of an extent without zeros.
     fn new(name: &str, at: Position, (width, height, depth): Extent) -> PyResult<Span> {
         let (x, y, z, pitch, slice_rows) = at;
         let refused = |what: String| to_python(Error::invalid("memcpy", format!("{name}_{what}")));
@@ -67,7 +67,7 @@ impl Span {
     }
 }
 
-/// One end of a copy.
+/// One side of a copy.
 enum Endpoint<'py> {
     Host(numpy_array::HostRange<'py>),
     Device(DeviceAddress),
@@ -94,7 +94,7 @@ impl<'py> Endpoint<'py> {
         Ok(Endpoint::Host(block))
     }
 
-    /// The memory, if it is the host's.
+    /// Returns the memory if it is host memory.
     fn host(&self) -> Option<&numpy_array::HostRange<'py>> {
         match self {
             Endpoint::Host(block) => Some(block),
@@ -111,14 +111,14 @@ impl<'py> Endpoint<'py> {
     }
 }
 
-/// One side as Python passes it: the memory, whether it is the host's, and a position.
+/// One side as Python passes it: the memory, true if it is host memory, and a position.
 type Side<'py> = (Bound<'py, PyAny>, bool, Position);
 
 fn is_array(side: &Side<'_>) -> bool {
     side.0.is_instance_of::<PyTextureArray>()
 }
 
-/// A side of a copy of which one is an array for textures.
+/// A side of a copy in which one side is an array for textures.
 struct ArraySide<'py> {
     side: CopySide,
     endpoint: Option<Endpoint<'py>>,
@@ -167,7 +167,7 @@ fn copy_array<'py>(
     stream: &Arc<dyn Stream>,
     wait: bool,
 ) -> PyResult<()> {
-    // The sides are not known yet: what is checked are the extents.
+    // The sides are not known yet; only the extents are checked.
     let unset = CopySide::Memory { address: 0, pitch: 0, slice: 0, is_host: false };
     let copy = ArrayCopy { destination: unset, source: unset, width, height, depth, wait };
     let to = ArraySide::new("dst", dest, true, &copy)?;
@@ -188,14 +188,14 @@ fn copy_array<'py>(
         stream.wait_for_room();
         let _guard = AccessGuard::acquire(stream, &uses)?;
         owner.map_or(Ok(()), |owner| stream.keep_object(owner))?;
-        // SAFETY: the sides were checked against their memory; the arrays are those of the arguments.
+        // SAFETY: the sides were checked against their memory; the arrays come from the arguments.
         unsafe { stream.copy_array(&copy) }
     })
     .or_raise()
 }
 
-/// Copies `extent` (bytes of a row, rows, slices) between two memories, each given with
-/// whether it is the host's and a position; with `wait`, returns when it has arrived.
+/// Copies `extent` (bytes per row, rows, slices) between two sides, each with a flag that is true for
+/// host memory, and a position. With `wait`, returns after the copy has finished.
 #[pyfunction]
 pub(crate) fn copy_rows<'py>(
     py: Python<'py>,
@@ -241,7 +241,7 @@ pub(crate) fn copy_rows<'py>(
     queue(py, &stream, &uses, [&dest.0, &src.0], host, transfer)
 }
 
-/// A copy of rows between two spans, each with the address of its first byte.
+/// Returns a copy of rows between two spans, each with the address of its first byte.
 fn rows_between(
     direction: Direction,
     (destination, to): (u64, &Span),
@@ -267,7 +267,7 @@ fn rows_between(
 /// One side of a copy between devices: the memory, the device's number and a position.
 type PeerArgument<'py> = (Bound<'py, PyAny>, usize, Position);
 
-/// Copies `extent` as [`copy_rows`] does, from the memory of one device to that of another.
+/// Like [`copy_rows`], from one device's memory to another's.
 #[pyfunction]
 pub(crate) fn copy_rows_between_devices<'py>(
     py: Python<'py>,
@@ -304,7 +304,7 @@ pub(crate) fn copy_rows_between_devices<'py>(
             ),
         )));
     }
-    // What lies without gaps on both sides is one range.
+    // Rows without gaps on both sides form one range.
     let (mut rows, mut slices, mut bytes) = (height, depth, width);
     if rows == 1 || (to.pitch == bytes && from.pitch == bytes) {
         bytes *= rows;

@@ -1,4 +1,4 @@
-//! Memory pools: blocks that are kept for the next request of their size.
+//! Memory pools: blocks that are kept for later requests of their size.
 
 mod device;
 mod pinned;
@@ -10,7 +10,7 @@ use gpuarray::Error;
 use hal::memory::pool;
 use pyo3::prelude::*;
 
-/// Returns the position of the highest bit that is set.
+/// Returns the position of the highest set bit.
 ///
 /// Parameters
 /// ----------
@@ -46,41 +46,41 @@ fn block_size(bin: u32) -> PyResult<usize> {
     })
 }
 
-/// The members that both kinds of pools have.
+/// Defines the members that both kinds of pools have.
 macro_rules! pool_members {
     ($class:ident) => {
         #[pymethods]
         impl $class {
-            /// Blocks that are kept for later.
+            /// The number of blocks that are kept for later requests.
             #[getter]
             fn held_blocks(&self) -> usize {
                 self.counts().held_blocks
             }
 
-            /// Blocks in use.
+            /// The number of blocks in use.
             #[getter]
             fn active_blocks(&self) -> usize {
                 self.counts().active_blocks
             }
 
-            /// Bytes of all blocks, in use or kept.
+            /// The bytes of all blocks, in use or kept.
             #[getter]
             fn managed_bytes(&self) -> usize {
                 self.counts().managed_bytes
             }
 
-            /// Bytes that were asked for and are in use.
+            /// The requested bytes that are in use.
             #[getter]
             fn active_bytes(&self) -> usize {
                 self.counts().active_bytes
             }
 
-            /// Returns the bin that blocks of a size are kept in.
+            /// Returns the bin for blocks of a size.
             ///
             /// Parameters
             /// ----------
             /// size : int
-            ///     The bytes of a request.
+            ///     The requested number of bytes.
             ///
             /// Returns
             /// -------
@@ -98,7 +98,7 @@ macro_rules! pool_members {
                 hal::memory::pool::bin_number(size)
             }
 
-            /// Returns how large the blocks of a bin are.
+            /// Returns the size of the blocks of a bin.
             ///
             /// Parameters
             /// ----------
@@ -113,7 +113,7 @@ macro_rules! pool_members {
             /// Raises
             /// ------
             /// LogicError
-            ///     There is no such bin.
+            ///     The bin does not exist.
             fn alloc_size(
                 &self,
                 #[pyo3(from_py_with = crate::integer::argument::bin_nr)] bin_nr: u32,
@@ -121,13 +121,13 @@ macro_rules! pool_members {
                 super::block_size(bin_nr)
             }
 
-            /// Frees the blocks that are kept for later.
+            /// Frees the blocks that are kept for later requests.
             fn free_held(&self, py: Python<'_>) {
                 // May wait for the device.
                 py.detach(|| self.pool.free_held());
             }
 
-            /// Frees the blocks that are kept, and from now on those that come back.
+            /// Frees the kept blocks; from now on, frees returned blocks immediately.
             fn stop_holding(&self, py: Python<'_>) {
                 py.detach(|| self.pool.stop_holding());
             }

@@ -1,5 +1,5 @@
-//! Random numbers: fills of arrays, and states of generators in the host's memory, which the
-//! Python module `curandom` copies to the device and back.
+//! Random numbers: filling of arrays, and states of generators in host memory, which the Python
+//! module `curandom` copies to the device and back.
 
 use crate::array::{GPUArray, on_stream, run};
 use gpuarray::random::{DIMENSIONS, Distribution, Generator, Jump, sobol};
@@ -15,14 +15,14 @@ fn generator(name: &str) -> PyResult<Generator> {
     named.ok_or_else(|| PyValueError::new_err(format!("there is no generator {name}")))
 }
 
-/// Returns how many states a generator has, the 32-bit words of each, and the bits of a draw.
+/// Returns the number of states of a generator, the 32-bit words per state, and the bits per draw.
 #[pyfunction]
 pub(crate) fn random_generator(name: &str) -> PyResult<(usize, usize, usize)> {
     let generator = generator(name)?;
     Ok((generator.count(), generator.state_words(), generator.bits()))
 }
 
-/// Sets the elements of an array to numbers that a generator's states draw.
+/// Sets the elements of an array to numbers drawn from a generator's states.
 #[pyfunction]
 #[pyo3(signature = (name, states, data, distribution, first = 0.0, second = 0.0, stream = None))]
 #[allow(clippy::too_many_arguments, reason = "the distribution and its parameters")]
@@ -50,8 +50,8 @@ pub(crate) fn random_fill(
     run(py, target.size(), || target.fill_random(generator, states, distribution))
 }
 
-/// Sets the elements of an array to the numbers of a seed: uniform in [0, 1) in floating
-/// point, of all values in 32-bit integers.
+/// Sets the elements of an array to the numbers of a seed: uniform in [0, 1) in floating point,
+/// uniform over all values in 32-bit integers.
 #[pyfunction]
 #[pyo3(signature = (data, seed, stream = None))]
 pub(crate) fn random_fill_from_seed(
@@ -83,7 +83,7 @@ pub(crate) fn random_seeded<'py>(
 }
 
 /// Returns the states of dimensions of Sobol's sequence, from the words of their direction vectors
-/// and of their shifts.
+/// and shifts.
 #[pyfunction]
 #[pyo3(signature = (bits, vectors, shifts, offset))]
 pub(crate) fn random_points<'py>(

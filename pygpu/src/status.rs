@@ -6,7 +6,7 @@ use gpuarray::{Api, Error, Status};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
-/// The interface's name in Python: that of its backend, or of its compiler.
+/// Returns the name of an interface in Python: its backend's or its compiler's name.
 fn api_name(api: Api) -> &'static str {
     match api {
         Api::Cuda => "cuda",
@@ -26,7 +26,7 @@ fn status(api: &str, code: i32) -> PyResult<Status> {
     Ok(Status::new(api, code))
 }
 
-/// The `pygpu.Status` of a status.
+/// Returns the `pygpu.Status` for a status.
 pub(crate) fn object(py: Python<'_>, status: Status) -> PyResult<Bound<'_, PyAny>> {
     static CLASS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let class = CLASS.get_or_try_init(py, || {
@@ -35,7 +35,8 @@ pub(crate) fn object(py: Python<'_>, status: Status) -> PyResult<Bound<'_, PyAny
     class.bind(py).call1((status.code, api_name(status.api)))
 }
 
-/// The name of a number, and that of the vendor's runtime library; `None` without one.
+/// Returns the name of a number, and its name in the vendor's runtime library; `None` for an
+/// unnamed one.
 #[pyfunction]
 pub(crate) fn status_names(
     api: &str,
@@ -45,7 +46,7 @@ pub(crate) fn status_names(
     Ok((status.name(), status.runtime_name()))
 }
 
-/// What a number means: the vendor's sentence if its backend is open and has one.
+/// Returns the explanation of a number; the vendor's own if its backend is open and has one.
 #[pyfunction]
 pub(crate) fn status_message(api: &str, code: i32) -> PyResult<&'static str> {
     let status = status(api, code)?;

@@ -1,4 +1,4 @@
-//! Streams as a Python class, and the streams of other libraries.
+//! Streams as a Python class, and streams of other libraries.
 
 use crate::current_device::{CurrentDevice, current_device, enter_stream, leave_stream};
 use crate::errors::{OrRaise, to_python};
@@ -20,22 +20,22 @@ use std::sync::Arc;
 
 /// `CU_STREAM_NON_BLOCKING`.
 const NON_BLOCKING: u32 = 1;
-/// `CU_STREAM_LEGACY` and `CU_STREAM_PER_THREAD`: handles that stand for default streams.
+/// `CU_STREAM_LEGACY` and `CU_STREAM_PER_THREAD`: handles of default streams.
 pub(crate) const LEGACY: u64 = 1;
 pub(crate) const PER_THREAD: u64 = 2;
 
 /// A queue of work that the device runs in order (`cuStreamCreateWithPriority`,
 /// `hipStreamCreateWithPriority`).
 ///
-/// In the block of `with stream:`, the thread's work that names no stream is queued on it: new arrays,
-/// copies, kernels. PyCUDA's streams have no `priority` and no such block.
+/// In the block of `with stream:`, work of the thread that names no stream is queued on it: new arrays,
+/// copies, kernels. PyCUDA's streams have neither `priority` nor such a block.
 ///
 /// Parameters
 /// ----------
 /// flags : int
-///     1 for a stream that does not wait for the default stream, nor that one for it; else 0.
+///     1 for a stream that does not wait for the default stream, nor the default stream for it; else 0.
 /// priority : int
-///     The lower, the sooner the device runs its work; 0 is the default.
+///     Work of streams with lower numbers runs sooner; 0 is the default.
 ///
 /// Raises
 /// ------
@@ -70,8 +70,8 @@ pub(crate) const PER_THREAD: u64 = 2;
 /// array([1., 1., 1.])
 #[pyclass(frozen, subclass, dict, weakref, name = "Stream", module = "pygpu.driver")]
 pub(crate) struct PyStream {
-    /// Keeps the owner of an external stream alive. Before the stream, since fields are dropped in
-    /// this order.
+    /// Keeps the owner of an external stream alive. Declared before the stream, because fields are dropped
+    /// in this order.
     owner: Option<OwnerReference>,
     _capture_guard: Option<Arc<CaptureGuard>>,
     pub(crate) stream: Arc<dyn Stream>,
@@ -95,7 +95,7 @@ impl PyStream {
         self.status.note(result).or_raise()
     }
 
-    /// The driver's handle, for other libraries and for calls that find the stream by it.
+    /// Returns the driver's handle, for other libraries and for calls that find the stream by it.
     fn checked_handle(&self) -> PyResult<u64> {
         self.note(self.stream.check_epoch())?;
         Ok(self.stream.handle())
@@ -147,19 +147,19 @@ impl PyStream {
         self.owner.as_ref().map_or(Ok(()), |owner| owner.traverse(&visit, uses))
     }
 
-    /// Returns a stream that another library made.
+    /// Returns a stream that another library created.
     ///
-    /// Handle 0 and 1 are the default stream, 2 is the default stream of each thread, and the
-    /// object is that thread's alone. PyCUDA has no such method.
+    /// Handles 0 and 1 are the default stream. Handle 2 is the per-thread default stream, and its object
+    /// belongs to the calling thread. PyCUDA does not have this method.
     ///
     /// Parameters
     /// ----------
     /// handle : int or object
     ///     The stream's handle, or an object that has `__cuda_stream__`.
     /// owner : object, optional
-    ///     What the stream lives as long as; that object by default. It is kept as long as this
-    ///     object and arrays whose stream it is; memory that the stream was used on is then ordered
-    ///     behind its work. Without an owner the program sees to it that the stream lives.
+    ///     An object that keeps the stream alive; `handle` by default if it is an object. It is kept as
+    ///     long as this object and the arrays on the stream. Memory that was used on the stream is then
+    ///     ordered after its work. Without an owner, the program must keep the stream alive.
     ///
     /// Returns
     /// -------
@@ -169,12 +169,12 @@ impl PyStream {
     /// Raises
     /// ------
     /// Unsupported
-    ///     The device can take no such stream, as the host can none of other libraries.
+    ///     The device cannot use such a stream; the host cannot use streams of other libraries.
     /// LogicError
-    ///     `handle` is a number that can be no stream's. Others that are none are undefined behaviour of the
-    ///     driver.
+    ///     `handle` is a number that cannot be a stream's. Other invalid handles are undefined behaviour of
+    ///     the driver.
     /// TypeError
-    ///     `handle` is neither.
+    ///     `handle` is neither an integer nor such an object.
     /// OverflowError
     ///     `handle` is negative, or has more than 64 bits.
     #[staticmethod]
@@ -192,38 +192,38 @@ impl PyStream {
         Ok(PyStream::new_object(stream, capture_guard))
     }
 
-    /// Version of the protocol, and the handle, as other libraries ask for them.
+    /// Returns the version of the protocol and the handle, as other libraries expect them.
     fn __cuda_stream__(&self) -> PyResult<(u32, u64)> {
         Ok((0, self.checked_handle()?))
     }
 
-    /// Waits until all work queued so far has run.
+    /// Waits until all work queued so far has finished.
     ///
     /// Raises
     /// ------
     /// Error
-    ///     Work that was queued has failed, or the stream captures.
+    ///     Queued work has failed, or the stream captures.
     fn synchronize(&self, py: Python<'_>) -> PyResult<()> {
         self.note(crate::synchronize::synchronize_stream(py, self.stream.as_ref())?)
     }
 
-    /// Returns True once all work queued so far has run (`cuStreamQuery`, `hipStreamQuery`).
+    /// Returns True if all work queued so far has finished (`cuStreamQuery`, `hipStreamQuery`).
     ///
     /// Returns
     /// -------
     /// bool
-    ///     Whether it has.
+    ///     True if it has finished.
     ///
     /// Raises
     /// ------
     /// Error
-    ///     Work that was queued has failed; on a GPU also while the stream captures.
+    ///     Queued work has failed; on a GPU also while the stream captures.
     fn is_done(&self) -> PyResult<bool> {
         self.note(self.stream.query())
     }
 
-    /// Makes work that is queued from now on run after the work that the event was recorded behind
-    /// (`cuStreamWaitEvent`, `hipStreamWaitEvent`). The call returns at once.
+    /// Makes work that is queued from now on run after the work before the event (`cuStreamWaitEvent`,
+    /// `hipStreamWaitEvent`). The call does not wait.
     ///
     /// Parameters
     /// ----------
@@ -233,77 +233,77 @@ impl PyStream {
     /// Raises
     /// ------
     /// TypeError
-    ///     `event` is no event.
+    ///     `event` is not an event.
     fn wait_for_event(&self, py: Python<'_>, event: &Bound<'_, PyAny>) -> PyResult<()> {
         let event = event_argument(event)?.get().event()?;
-        // A stream that joins a capture by the event first waits for its earlier work.
+        // A stream that joins a capture through the event first waits for its earlier work.
         self.note(py.detach(|| interruptible(|| self.stream.wait_event(event))))
     }
 
-    /// Starts to record work instead of running it (`cuStreamBeginCapture`).
+    /// Begins to record work instead of running it (`cuStreamBeginCapture`).
     ///
-    /// PyCUDA has no such method.
+    /// PyCUDA does not have this method.
     ///
     /// Parameters
     /// ----------
     /// mode : {"thread_local", "global", "relaxed"}, optional
-    ///     Which calls that a recording cannot have are refused meanwhile: those of this thread, of
-    ///     any thread, or none. Nothing may wait for the stream until `end_capture`.
+    ///     Calls that a capture cannot contain are refused meanwhile: on this thread, on all threads,
+    ///     or never. Do not wait for the stream until `end_capture`.
     ///
     /// Raises
     /// ------
     /// ValueError
-    ///     `mode` is none of these.
+    ///     `mode` is another name.
     /// pygpu.driver.Error
-    ///     The stream captures already, or is the default stream.
+    ///     The stream already captures, or is the default stream.
     #[pyo3(signature = (mode = "thread_local"))]
     pub(crate) fn begin_capture(&self, py: Python<'_>, mode: &str) -> PyResult<()> {
         let mode = capture_mode(mode)?;
         self.note(py.detach(|| interruptible(|| self.stream.begin_capture(mode))))
     }
 
-    /// Ends the recording and returns what was recorded (`cuStreamEndCapture`).
+    /// Ends the recording and returns the recorded work (`cuStreamEndCapture`).
     ///
-    /// PyCUDA has no such method.
+    /// PyCUDA does not have this method.
     ///
     /// Returns
     /// -------
     /// Graph
-    ///     What was recorded.
+    ///     The recorded work.
     ///
     /// Raises
     /// ------
     /// Error
-    ///     The stream does not capture, or what was queued meanwhile cannot be recorded.
+    ///     The stream does not capture, or the queued work cannot be recorded.
     fn end_capture(&self, py: Python<'_>) -> PyResult<PyGraph> {
         Ok(PyGraph::recorded(self.finish_capture(py)?))
     }
 
-    /// Records what the body of a `with` statement queues on this stream.
+    /// Records the work that the body of a `with` statement queues on this stream.
     ///
-    /// Operations are queued on the stream of their arrays: make these on the stream, or use
-    /// `GPUArray.on`. The recording ends with the body; if that raises, the recording is dropped.
-    /// PyCUDA has no such method.
+    /// Operations are queued on the stream of their arrays: create these on the stream, or use
+    /// `GPUArray.on`. The recording ends with the body. If the body raises an exception, the recording is
+    /// dropped. PyCUDA does not have this method.
     ///
     /// Parameters
     /// ----------
     /// mode : {"thread_local", "global", "relaxed"}, optional
-    ///     Which calls that a recording cannot have are refused meanwhile: those of this thread, of
-    ///     any thread, or none.
+    ///     Calls that a capture cannot contain are refused meanwhile: on this thread, on all threads,
+    ///     or never.
     ///
     /// Returns
     /// -------
     /// pygpu.driver.Capture
-    ///     A context manager; its `with` statement binds the `Graph`, which can be launched behind
+    ///     A context manager; its `with` statement binds the `Graph`, which can be launched after
     ///     the body.
     ///
     /// Raises
     /// ------
     /// ValueError
-    ///     `mode` is none of these.
+    ///     `mode` is another name.
     /// pygpu.driver.Error
-    ///     The `with` statement raises it: the stream captures already, is the default stream, or what
-    ///     was queued cannot be recorded.
+    ///     Raised by the `with` statement: the stream already captures, is the default stream, or the
+    ///     queued work cannot be recorded.
     ///
     /// Examples
     /// --------
@@ -325,23 +325,23 @@ impl PyStream {
 
     /// Returns True between `begin_capture` and `end_capture`.
     ///
-    /// PyCUDA has no such method.
+    /// PyCUDA does not have this method.
     ///
     /// Returns
     /// -------
     /// bool
-    ///     Whether work is recorded.
+    ///     True if work is being recorded.
     pub(crate) fn is_capturing(&self) -> PyResult<bool> {
         self.note(self.stream.is_capturing())
     }
 
-    /// The driver's handle; LogicError after a reset of the device, which takes the stream.
+    /// The driver's handle; LogicError after a reset of the device, which destroys the stream.
     #[getter]
     fn handle(&self) -> PyResult<u64> {
         self.checked_handle()
     }
 
-    /// Smaller numbers run first where the device distinguishes them.
+    /// The priority; smaller numbers run first if the device supports priorities.
     #[getter]
     fn priority(&self) -> PyResult<i32> {
         Ok(self.note(self.stream.options())?.priority)
@@ -374,8 +374,8 @@ impl PyStream {
     }
 }
 
-/// The stream of an argument: a `Stream`, a handle, an object that has `__cuda_stream__`; the
-/// current stream for `None`, and the default one for 0.
+/// Returns the stream of an argument: a `Stream`, a handle, or an object with `__cuda_stream__`; the current
+/// stream for `None`, and the default one for 0.
 #[inline]
 pub(crate) fn stream_argument(
     value: Option<&Bound<'_, PyAny>>,
@@ -399,7 +399,7 @@ fn external_argument(
         return by_handle(current, integer("stream", value)?, None);
     }
     if let Some(protocol) = value.getattr_opt("__cuda_stream__")? {
-        // A method as the protocol says; some libraries have an attribute.
+        // The protocol specifies a method, but some libraries have an attribute.
         let pair = if protocol.is_callable() { protocol.call0()? } else { protocol };
         let Ok([version, handle]) = pair.extract::<[Bound<'_, PyAny>; 2]>() else {
             return Err(PyTypeError::new_err(format!(
@@ -423,7 +423,7 @@ fn external_argument(
     )))
 }
 
-/// The stream with a handle, which `owner` keeps alive.
+/// Returns the stream with a handle, which `owner` keeps alive.
 pub(crate) fn by_handle(
     current: &CurrentDevice,
     handle: u64,
@@ -449,14 +449,14 @@ pub(crate) fn by_handle(
             ),
         )));
     }
-    // SAFETY: whoever passes a handle vouches for it, as with every GPU library; an owner is
-    // kept with it.
+    // SAFETY: as with every GPU library, code that passes a handle is responsible for it; an owner is kept
+    // with it.
     let inner = unsafe { device.stream_from_handle(handle) }.or_raise()?;
     let external = Arc::new(ExternalStream::new(inner, device));
     if let Some(owner) = owner {
         external.0.keep(owner);
     }
-    // Each thread has its own stream under this handle.
+    // Each thread has a different stream under this handle.
     if handle != PER_THREAD {
         stream_registry::register_external(device.as_ref(), &external);
     }

@@ -1,7 +1,7 @@
-//! The streams that Python programs have made or passed in, by device and handle.
+//! The streams that Python programs have created or passed in, by device and handle.
 //!
-//! The registry holds no stream alive. It serves to return the same object for the same handle, and
-//! to wait for every stream of a device.
+//! The registry does not keep streams alive. It is used to return the same object for the same handle, and to
+//! wait for every stream of a device.
 
 use crate::external_stream::ExternalStream;
 use gpuarray::{Device, DeviceId, Stream};
@@ -10,8 +10,8 @@ use hal::process::ProcessMutex;
 use pyo3::prelude::*;
 use std::sync::{Arc, Weak};
 
-/// Ends the capture of a stream when the last Python object for the stream goes: nobody could end
-/// it any longer, and the memory that the capture uses may keep the stream itself alive.
+/// Ends the capture of a stream when the last Python object for the stream is dropped. The capture could no
+/// longer be ended otherwise, and the memory that it uses may keep the stream itself alive.
 pub(crate) struct CaptureGuard {
     stream: Arc<dyn Stream>,
 }
@@ -20,7 +20,7 @@ impl Drop for CaptureGuard {
     fn drop(&mut self) {
         if self.stream.is_capturing().unwrap_or(false) {
             let stream = self.stream.clone();
-            // The collector runs on any thread. There is nobody to report a failure to.
+            // The collector runs on any thread, where a failure cannot be reported.
             Python::try_attach(|py| py.detach(|| drop(stream.abandon_capture())));
         }
     }
@@ -34,11 +34,11 @@ struct Entry {
     /// For a stream that another library created.
     external: Option<Weak<Layered<ExternalStream>>>,
     device: DeviceId,
-    /// [`Device::epoch`] at registration: a reset ends the stream, and another may get its handle.
+    /// [`Device::epoch`] at registration: a reset destroys the stream, and another may get its handle.
     epoch: u64,
 }
 
-/// All streams but the default streams.
+/// All streams except the default streams.
 static STREAMS: ProcessMutex<Vec<Entry>> = ProcessMutex::new(Vec::new);
 
 fn register(device: &dyn Device, entry: impl FnOnce(DeviceId, u64) -> Entry) {
@@ -75,7 +75,7 @@ pub(crate) fn register_external(device: &dyn Device, external: &Arc<Layered<Exte
     });
 }
 
-/// Returns the live streams of a device, without its default streams, and without those that a reset has ended.
+/// Returns the live streams of a device, except its default streams and streams that a reset has destroyed.
 pub(crate) fn live_streams(device: &dyn Device) -> Vec<Arc<dyn Stream>> {
     let (id, epoch) = (device.id(), device.epoch());
     let streams = STREAMS.lock();
@@ -105,14 +105,14 @@ pub(crate) fn find(device: &dyn Device, handle: u64) -> Option<LiveStream> {
     with_handle(device, handle, |epoch| epoch == device.epoch())
 }
 
-/// True if the handle is that of a stream that a reset has taken, and whose object is still there.
+/// Returns true if a reset destroyed the stream with this handle, and its object still exists.
 pub(crate) fn was_taken(device: &dyn Device, handle: u64) -> bool {
     with_handle(device, handle, |epoch| epoch != device.epoch()).is_some()
 }
 
 fn with_handle(device: &dyn Device, handle: u64, of: impl Fn(u64) -> bool) -> Option<LiveStream> {
     let id = device.id();
-    // Searched after the lock is released: the last reference to a stream drops its owner, too.
+    // Searched after the lock is released, because the last reference to a stream also drops its owner.
     let live: Vec<LiveStream> = {
         let streams = STREAMS.lock();
         let own = streams.iter().filter(|entry| entry.device == id && of(entry.epoch));

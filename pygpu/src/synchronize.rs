@@ -1,4 +1,4 @@
-//! Synchronisation that releases Python's lock and that Ctrl-C can interrupt.
+//! Synchronization that releases Python's lock and can be interrupted by Ctrl-C.
 
 use crate::errors::{OrRaise, raised_in_python};
 use crate::stream_registry::live_streams;
@@ -10,22 +10,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// Shorter waits poll without sleeping: a thread that sleeps wakes up late.
+/// Shorter waits poll without sleeping, because a thread that sleeps wakes up late.
 const SPIN: Duration = Duration::from_millis(4);
 /// The longest sleep between two polls.
 const LONGEST_SLEEP: Duration = Duration::from_millis(1);
 /// The time between two checks for signals.
 const SIGNALS: Duration = Duration::from_millis(20);
 
-/// A lower bound of the launches that a driver queues before a launch blocks.
+/// A lower bound of the number of launches that a driver queues before a launch blocks.
 const QUEUE: u32 = 512;
 
-/// Launches since the device was last known to have caught up. Threads may overwrite each
-/// other's count, which makes it a little too small.
+/// The launches since the device was last known to be idle. Threads may overwrite each other's count, which
+/// makes it slightly too small.
 static LAUNCHES: AtomicU32 = AtomicU32::new(0);
 
-/// Returns true if a launch on `stream` may block until earlier ones have run. The caller then
-/// releases Python's lock first.
+/// Returns true if a launch on `stream` may block until earlier ones have run. The caller then releases
+/// Python's lock first.
 #[inline]
 pub(crate) fn launch_may_block(stream: &dyn Stream) -> Result<bool> {
     let launches = LAUNCHES.load(Ordering::Relaxed);
@@ -43,7 +43,7 @@ fn has_caught_up(stream: &dyn Stream) -> Result<bool> {
     Ok(caught_up)
 }
 
-/// Polls until the work is done, for [`SIGNALS`] at most; `None` if it is not done by then.
+/// Polls until the work is done, for at most [`SIGNALS`]; returns `None` if it is not done by then.
 fn poll(since: Instant, waited: &dyn Pollable) -> Option<Result<()>> {
     let until = Instant::now() + SIGNALS;
     loop {
@@ -65,17 +65,17 @@ fn poll(since: Instant, waited: &dyn Pollable) -> Option<Result<()>> {
     }
 }
 
-/// Work that can be polled and synchronised with.
+/// Work that can be polled and synchronized with.
 trait Pollable: Sync {
     fn is_done(&self) -> Result<bool>;
-    /// Returns false where `is_done` never becomes true.
+    /// Returns false if `is_done` never becomes true.
     fn answers(&self) -> bool;
     fn synchronize(&self) -> Result<()>;
 }
 
 impl Pollable for &dyn Stream {
     fn is_done(&self) -> Result<bool> {
-        // Where another thread has begun a capture, the work before it has run, and the query is false until
+        // If another thread has begun a capture, the earlier work has finished, and the query is false until
         // the capture ends.
         Ok(self.query()? || self.is_capturing()?)
     }
@@ -120,8 +120,8 @@ impl Pollable for Condition<'_> {
     }
 }
 
-/// Does work without Python's lock that may run kernels on this thread. Handlers of signals run
-/// meanwhile; an exception that one raises ends the kernels.
+/// Runs work without Python's lock that may run kernels on this thread. Signal handlers run meanwhile; an
+/// exception in one ends the kernels.
 pub(crate) fn interruptible<T>(work: impl FnOnce() -> T) -> T {
     let check = || {
         let checked = Python::attach(|py| py.check_signals());
@@ -130,7 +130,7 @@ pub(crate) fn interruptible<T>(work: impl FnOnce() -> T) -> T {
     interruption::interruptible(check, work)
 }
 
-/// Waits until `is_done` returns true; the outer error is an exception that a signal handler raised.
+/// Waits until `is_done` returns true. The outer error is an exception that a signal handler raised.
 pub(crate) fn wait_until(
     py: Python<'_>,
     is_done: &(dyn Fn() -> Result<bool> + Sync),
@@ -138,11 +138,11 @@ pub(crate) fn wait_until(
     wait(py, &Condition(is_done))
 }
 
-/// Waits until work is done; the outer error is an exception that a signal handler raised. The
-/// caller synchronises afterwards, which reports a failure of the work. Where queries never become
-/// true, this function synchronises itself, and no signal interrupts that.
+/// Waits until work is done. The outer error is an exception that a signal handler raised. The caller
+/// synchronizes afterwards, which reports a failure of the work. If queries never become true, this function
+/// synchronizes itself, and signals cannot interrupt that.
 fn wait(py: Python<'_>, waited: &dyn Pollable) -> PyResult<Result<()>> {
-    // Most often the work is done already.
+    // Usually, the work is already done.
     match waited.is_done() {
         Ok(true) => return Ok(Ok(())),
         Ok(false) => {}
@@ -163,7 +163,7 @@ fn wait(py: Python<'_>, waited: &dyn Pollable) -> PyResult<Result<()>> {
     }
 }
 
-/// Waits until all work queued on a stream so far has run, and returns its failure.
+/// Waits until all work queued on a stream so far has finished, and returns its failure.
 pub(crate) fn synchronize_stream(py: Python<'_>, stream: &dyn Stream) -> PyResult<Result<()>> {
     if stream.is_capturing().unwrap_or(false) {
         // Captured work does not run, so a query never becomes true. The driver refuses the call.
@@ -172,20 +172,20 @@ pub(crate) fn synchronize_stream(py: Python<'_>, stream: &dyn Stream) -> PyResul
     Ok(wait(py, &stream)?.and_then(|()| stream.synchronize()))
 }
 
-/// Waits until the work that an event was recorded behind has run, and returns its failure.
+/// Waits until the work before an event has finished, and returns its failure.
 pub(crate) fn synchronize_event(py: Python<'_>, event: &dyn Event) -> PyResult<Result<()>> {
     Ok(wait(py, &event)?.and_then(|()| event.synchronize()))
 }
 
-/// Waits for the work that a blocking copy on `stream` is ordered behind. The call that copies, which
-/// no signal interrupts, then waits for its own bytes only.
+/// Waits for the earlier work of a blocking copy on `stream`. The call that copies, which signals cannot
+/// interrupt, then only waits for its own bytes.
 pub(crate) fn wait_before_copy(
     py: Python<'_>,
     stream: &Arc<dyn Stream>,
     uses: &[Use<'_>],
 ) -> PyResult<()> {
     let is_own = uses.iter().all(|(memory, _)| memory.is_used_only_on(stream.as_ref()));
-    // A capturing stream can neither be queried nor synchronised, and refuses the copy.
+    // A capturing stream can be neither queried nor synchronized with, and refuses the copy.
     if stream.is_capturing().or_raise()? || (is_own && stream.has_run().or_raise()?) {
         return Ok(());
     }

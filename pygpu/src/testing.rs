@@ -1,5 +1,5 @@
-//! Faults on demand, for tests (feature `testing`): `pygpu._core._testing`, which released wheels
-//! do not have.
+//! Fault injection for tests (feature `testing`): `pygpu._core._testing`, which released wheels do
+//! not contain.
 
 use crate::current_device::backend;
 use gpuarray::{Backend, ErrorKind};
@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 
 static INJECTOR: OnceLock<Arc<FaultInjector>> = OnceLock::new();
 
-/// Set to have every call counted and, on demand, made to fail.
+/// The environment variable that makes every call counted and, on demand, fail.
 const FAULTS_VARIABLE: &str = "PYGPU_FAULT_INJECTION";
 
 /// Adds the module `_testing`, without naming it in `__all__`.
@@ -21,7 +21,7 @@ pub(crate) fn install(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.setattr("_testing", testing)
 }
 
-/// The backend with its calls counted, if the variable is set; else the backend itself.
+/// Returns the backend with its calls counted if the variable is set, else the backend itself.
 pub(crate) fn watched(opened: Arc<dyn Backend>) -> Arc<dyn Backend> {
     if std::env::var_os(FAULTS_VARIABLE).is_none_or(|value| value.is_empty()) {
         return opened;
@@ -44,7 +44,7 @@ fn call_by_name(name: &str) -> PyResult<Call> {
     })
 }
 
-/// Makes the call of a kind that comes after `after` others fail; `None` only counts.
+/// Makes the call of a kind after `after` others fail; with `None`, calls are only counted.
 #[pyfunction]
 #[pyo3(signature = (call, after = 0, out_of_memory = false))]
 fn inject_fault(call: Option<&str>, after: usize, out_of_memory: bool) -> PyResult<()> {
@@ -56,8 +56,8 @@ fn inject_fault(call: Option<&str>, after: usize, out_of_memory: bool) -> PyResu
     Ok(())
 }
 
-/// Returns the calls since `inject_fault`, as pairs of kind and number, and how many were made
-/// to fail.
+/// Returns the calls since `inject_fault`, as pairs of kind and count, and the number of injected
+/// failures.
 #[pyfunction]
 fn fault_calls() -> PyResult<(Vec<(String, usize)>, usize)> {
     let injector = injector()?;

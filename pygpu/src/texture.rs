@@ -1,4 +1,4 @@
-//! Arrays for textures, texture objects and surface objects, and what of them modules hold.
+//! Arrays for textures, texture objects and surface objects, and their bindings in modules.
 
 use crate::copies::DeviceAddress;
 use crate::current_device::current_device;
@@ -17,7 +17,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// Returns true if the current device has arrays for textures.
+/// Returns true if the current device supports arrays for textures.
 #[pyfunction]
 pub(crate) fn has_textures() -> PyResult<bool> {
     Ok(current_device()?.device.features().contains(Feature::Textures))
@@ -34,7 +34,7 @@ fn texel_format(format: u32, channels: u32) -> PyResult<TexelFormat> {
     TexelFormat::new(channel, channels).or_raise()
 }
 
-/// An array of texels on the device; `driver.Array` is made of one.
+/// An array of texels on the device; `driver.Array` contains one.
 #[pyclass(frozen, weakref, name = "TextureArray", module = "pygpu._core")]
 pub(crate) struct PyTextureArray {
     array: DeferredDrop<Arc<TextureArray>>,
@@ -79,14 +79,14 @@ impl PyTextureArray {
         Ok(PyTextureArray { array: DeferredDrop::new(&device, array) })
     }
 
-    /// The driver's handle.
+    /// Returns the driver's handle.
     #[getter]
     fn handle(&self) -> PyResult<u64> {
         self.array.handle().or_raise()
     }
 }
 
-/// How a texture reads: address modes along x, y and z, filter mode, flags.
+/// The sampling of a texture: address modes along x, y and z, filter mode, flags.
 type Modes = ([u32; 3], u32, u32);
 
 fn sampling((modes, filter, flags): Modes) -> PyResult<Sampling> {
@@ -114,7 +114,7 @@ fn sampling((modes, filter, flags): Modes) -> PyResult<Sampling> {
         .as_integer(flags & Sampling::READ_AS_INTEGER != 0))
 }
 
-/// What a module's variable stands for: a texture object or a surface object.
+/// The object that a module's variable refers to: a texture object or a surface object.
 #[pyclass(frozen, weakref, name = "TextureObject", module = "pygpu._core")]
 pub(crate) struct PyTextureObject {
     value: u64,
@@ -129,14 +129,14 @@ impl PyTextureObject {
 
 #[pymethods]
 impl PyTextureObject {
-    /// The number that kernels know it by.
+    /// The number that kernels use for the object.
     #[getter]
     fn value(&self) -> u64 {
         self.value
     }
 }
 
-/// Makes a texture object over an array.
+/// Creates a texture object over an array.
 #[pyfunction]
 pub(crate) fn texture_of_array(
     array: &Bound<'_, PyTextureArray>,
@@ -147,8 +147,8 @@ pub(crate) fn texture_of_array(
     Ok(PyTextureObject::new(array.device(), object.value(), object))
 }
 
-/// Makes a texture object over device memory: `extent` has its bytes, or the texels of a row, the rows
-/// and the bytes from one row to the next.
+/// Creates a texture object over device memory. `extent` is its bytes, or the texels per row with the
+/// number of rows and the row pitch in bytes.
 #[pyfunction]
 pub(crate) fn texture_of_memory(
     memory: &Bound<'_, PyAny>,
@@ -170,12 +170,12 @@ pub(crate) fn texture_of_memory(
     let sampling = sampling(modes)?;
     let kept = Box::new(memory.access(Access::Read).map(|(memory, _)| memory.clone()));
     let resource = resource(memory.address - offset as u64);
-    // SAFETY: the object keeps the allocation; for raw addresses the program vouches.
+    // SAFETY: the object keeps the allocation; the program is responsible for raw addresses.
     let object = unsafe { TextureObject::new(&device, &resource, &sampling, kept) }.or_raise()?;
     Ok(PyTextureObject::new(&device, object.value(), object))
 }
 
-/// Makes a surface object over an array.
+/// Creates a surface object over an array.
 #[pyfunction]
 pub(crate) fn surface_of_array(array: &Bound<'_, PyTextureArray>) -> PyResult<PyTextureObject> {
     let array = array.get().array();
@@ -183,18 +183,18 @@ pub(crate) fn surface_of_array(array: &Bound<'_, PyTextureArray>) -> PyResult<Py
     Ok(PyTextureObject::new(array.device(), object.value(), object))
 }
 
-/// What the variables of a module stand for now. The module and its kernels keep it.
+/// The objects currently bound to the variables of a module. The module and its kernels keep it alive.
 #[derive(Default)]
 pub(crate) struct Bindings {
     bound: Mutex<HashMap<String, Arc<dyn Any + Send + Sync>>>,
-    /// Why variables cannot be read as they are set now.
+    /// The reasons why variables cannot be read with their current settings.
     unreadable: Mutex<HashMap<String, String>>,
-    /// Whether there is such a variable.
+    /// True if there is such a variable.
     is_unreadable: AtomicBool,
 }
 
 impl Bindings {
-    /// Keeps kernels from being launched until something else is bound to a variable.
+    /// Prevents kernel launches until another object is bound to the variable.
     pub(crate) fn refuse(&self, name: &str, reason: String) {
         let mut unreadable = self.unreadable.lock().unpoisoned();
         unreadable.insert(name.to_owned(), reason);
@@ -207,8 +207,8 @@ impl Bindings {
         self.is_unreadable.store(!unreadable.is_empty(), Ordering::Release);
     }
 
-    /// Checks that the variables can be read as they are set. Has the graph of a capture that the stream is
-    /// part of keep what they stand for, whatever that is when the graph is launched.
+    /// Checks that the variables can be read with their current settings. If the stream captures, its graph
+    /// keeps these bindings, including any objects bound by the time of a launch.
     pub(crate) fn prepare_launch(self: &Arc<Self>, stream: &Arc<dyn Stream>) -> Result<()> {
         if self.is_unreadable.load(Ordering::Acquire)
             && let Some((name, reason)) = self.unreadable.lock().unpoisoned().iter().next()
@@ -225,7 +225,7 @@ impl Bindings {
         stream.keep_object(&own)
     }
 
-    /// Writes an object's number to a variable, behind all work that may read the one before.
+    /// Writes an object's number to a variable, after all work that may read the previous one.
     pub(crate) fn bind(
         &self,
         py: Python<'_>,
@@ -247,7 +247,7 @@ impl Bindings {
         let kept = object.object.clone();
         py.detach(|| {
             device.synchronize()?;
-            // What is kept is what the variable holds, whichever thread comes last.
+            // Under the lock, so that the kept object matches the variable's value even if threads compete.
             let mut bound = self.bound.lock().unpoisoned();
             // SAFETY: the variable begins with 8 bytes for the number, and the value lives until the
             // copy has been waited for.

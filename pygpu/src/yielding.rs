@@ -1,24 +1,24 @@
-//! Properties that an object's own attributes take the place of.
+//! Properties that an object's own attributes can override.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use std::ffi::c_void;
 
-/// A property that yields to an attribute of the same name which a program has set on the object.
+/// A property that yields to an attribute of the same name that a program has set on the object.
 ///
-/// PyCUDA's objects take any attribute, so a property that PyCUDA does not have must not be in the way of one. Without
-/// `__set__` Python looks into the object's dictionary first.
+/// PyCUDA's objects accept any attribute, so a property that PyCUDA lacks must not prevent one. Without `__set__`,
+/// Python searches the object's dictionary first.
 #[pyclass(frozen, name = "YieldingProperty", module = "pygpu._core")]
 pub(crate) struct YieldingProperty {
     property: Py<PyAny>,
-    /// What its class has as `__get__`: found by name, it would take longer than most properties.
+    /// The class's `__get__`; looking it up by name would take longer than most properties.
     get: ffi::descrgetfunc,
 }
 
 #[pymethods]
 impl YieldingProperty {
-    /// Decorates the function that returns the value, as `property` does.
+    /// Decorates the function that returns the value, like `property`.
     #[new]
     fn new(function: &Bound<'_, PyAny>) -> PyResult<YieldingProperty> {
         let builtins = function.py().import("builtins")?;
@@ -34,7 +34,7 @@ impl YieldingProperty {
     ) -> PyResult<Py<PyAny>> {
         let Some(object) = object else { return Ok(self.property.clone_ref(py)) };
         let owner = owner.map_or(std::ptr::null_mut(), Bound::as_ptr);
-        // SAFETY: the function is that of the property's class, and the objects are alive; the result is a new
+        // SAFETY: the function belongs to the property's class, and the objects are alive. The result is a new
         // reference, or null with an exception.
         unsafe {
             let value = (self.get)(self.property.as_ptr(), object.as_ptr(), owner);
@@ -46,7 +46,7 @@ impl YieldingProperty {
 impl YieldingProperty {
     fn of(property: Bound<'_, PyAny>) -> PyResult<YieldingProperty> {
         let class = property.get_type();
-        // SAFETY: the class is alive; a slot of this number is null or such a function.
+        // SAFETY: the class is alive; a slot with this number is null or such a function.
         let get = unsafe {
             let slot = ffi::PyType_GetSlot(class.as_type_ptr(), ffi::Py_tp_descr_get);
             std::mem::transmute::<*mut c_void, Option<ffi::descrgetfunc>>(slot)
@@ -57,7 +57,7 @@ impl YieldingProperty {
     }
 }
 
-/// The properties of the module's classes that PyCUDA's do not have, or have as plain attributes.
+/// The properties of the module's classes that PyCUDA's classes lack, or have as plain attributes.
 const OWN: [(&str, &[&str]); 8] = [
     ("DeviceAllocation", &["size"]),
     ("Event", &["handle", "last_status"]),

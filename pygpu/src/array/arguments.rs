@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyComplex, PyEllipsis, PyFloat, PyInt, PyList, PySlice, PyTuple};
 use smallvec::SmallVec;
 
-/// The elements that an operation on the argument goes through at least.
+/// Returns a lower bound of the number of elements that an operation on the argument visits.
 pub(super) fn elements(argument: &Argument<'_>) -> usize {
     match argument {
         Argument::Array(array) => array.size(),
@@ -21,10 +21,10 @@ pub(super) fn elements(argument: &Argument<'_>) -> usize {
     }
 }
 
-/// The value of an operand; `None` for what is neither array nor number.
+/// Returns the value of an operand; `None` for an object that is neither an array nor a number.
 ///
-/// Raises `TypeError` for numpy arrays, which have to be sent to the device first, but for those of one
-/// element without axes or along one: they count as the element.
+/// Raises `TypeError` for numpy arrays, which have to be copied to the device first. Exceptions are numpy
+/// arrays with one element and at most one axis, which count as the element.
 pub(crate) fn parse_value<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Option<Argument<'a>>> {
     if let Ok(array) = value.cast::<GPUArray>() {
         return Ok(Some(array.get().array()?.into()));
@@ -45,7 +45,7 @@ pub(crate) fn parse_value<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Option<Ar
     parse_numpy_value(value)
 }
 
-/// A Python integer of any size.
+/// Returns a Python integer of any size as a number.
 fn whole_number(value: &Bound<'_, PyAny>) -> PyResult<Number> {
     if let Ok(number) = value.extract::<i128>() {
         return Ok(Number::Integer(number));
@@ -76,7 +76,7 @@ fn parse_numpy_value<'a>(value: &Bound<'_, PyAny>) -> PyResult<Option<Argument<'
     Ok(None)
 }
 
-/// The element of a numpy array of one.
+/// Returns the element of a numpy array with one element.
 pub(crate) fn scalar_of(array: &numpy_array::HostArray<'_>) -> PyResult<Scalar> {
     let (_, dtype) = numpy_array::dtype_of(array)?;
     // SAFETY: the array's one element has so many bytes.
@@ -84,7 +84,7 @@ pub(crate) fn scalar_of(array: &numpy_array::HostArray<'_>) -> PyResult<Scalar> 
     Scalar::from_bytes(dtype, bytes).or_raise()
 }
 
-/// As [`parse_value`], but anything else is a `TypeError` that names the argument.
+/// Like [`parse_value`], but any other object is a `TypeError` that names the argument.
 pub(crate) fn expect_value<'a>(name: &str, value: &'a Bound<'_, PyAny>) -> PyResult<Argument<'a>> {
     parse_value(value)?.ok_or_else(|| {
         let kind = numpy_array::type_name(value);
@@ -92,7 +92,7 @@ pub(crate) fn expect_value<'a>(name: &str, value: &'a Bound<'_, PyAny>) -> PyRes
     })
 }
 
-/// An argument that has to be an array on the device.
+/// Returns an argument that must be an array on the device.
 pub(crate) fn expect_array<'a, 'py>(
     name: &str,
     value: &'a Bound<'py, PyAny>,
@@ -100,7 +100,7 @@ pub(crate) fn expect_array<'a, 'py>(
     value.cast::<GPUArray>().map_err(|_| not_an_array(name, value, ""))
 }
 
-/// As [`expect_array`], for an argument that may be left out.
+/// Like [`expect_array`], for an optional argument.
 pub(crate) fn optional_array<'a, 'py>(
     name: &str,
     value: Option<&'a Bound<'py, PyAny>>,
@@ -120,9 +120,10 @@ fn not_an_array(name: &str, value: &Bound<'_, PyAny>, or: &str) -> PyErr {
     ))
 }
 
-/// One entry of the sequence `name`.
+/// Parses an entry of the sequence `name`.
 ///
-/// Raises `TypeError` for what is no whole number, `InvalidArgument` for one of more than 64 bits.
+/// Raises `TypeError` for an entry that is not an integer, and `InvalidArgument` for one of more than 64
+/// bits.
 pub(super) fn parse_entry(name: &'static str, value: &Bound<'_, PyAny>) -> PyResult<isize> {
     if let Ok(entry) = value.extract() {
         return Ok(entry);
@@ -141,7 +142,7 @@ pub(super) fn parse_entry(name: &'static str, value: &Bound<'_, PyAny>) -> PyRes
     })
 }
 
-/// One extent.
+/// Parses an extent.
 fn parse_extent(value: &Bound<'_, PyAny>) -> PyResult<usize> {
     let extent = parse_entry("shape", value)?;
     usize::try_from(extent).map_err(|_| {
@@ -152,7 +153,7 @@ fn parse_extent(value: &Bound<'_, PyAny>) -> PyResult<usize> {
     })
 }
 
-/// A shape: a whole number, or a sequence of them; a numpy array is a shape, too.
+/// Parses a shape: an integer, or a sequence of integers, which may be a numpy array.
 pub(crate) fn parse_shape(value: &Bound<'_, PyAny>) -> PyResult<Shape> {
     if let Ok(tuple) = value.cast::<PyTuple>() {
         return tuple.iter().map(|extent| parse_extent(&extent)).collect();
@@ -171,7 +172,7 @@ pub(crate) fn parse_shape(value: &Bound<'_, PyAny>) -> PyResult<Shape> {
     }
 }
 
-/// A shape for `reshape`: entries may be -1.
+/// Parses a shape for `reshape`, whose entries may be -1.
 pub(crate) fn parse_new_shape(arguments: &Bound<'_, PyTuple>) -> PyResult<SmallVec<[isize; 4]>> {
     let first = if arguments.len() == 1 { Some(arguments.get_item(0)?) } else { None };
     let entry = |value: Bound<'_, PyAny>| parse_entry("shape", &value);
@@ -186,7 +187,7 @@ pub(crate) fn parse_new_shape(arguments: &Bound<'_, PyTuple>) -> PyResult<SmallV
     }
 }
 
-/// The argument `order`, before it is known which orders the function takes.
+/// Returns the argument `order` as text, before it is compared with the orders that the function supports.
 pub(crate) fn order_argument<'a>(order: &'a Bound<'_, PyAny>) -> PyResult<Option<&'a str>> {
     order.extract().map_err(|_| match order.repr() {
         Ok(order) => {
@@ -196,7 +197,7 @@ pub(crate) fn order_argument<'a>(order: &'a Bound<'_, PyAny>) -> PyResult<Option
     })
 }
 
-/// "C" or "F"; `None` stands for "C".
+/// Parses "C" or "F"; `None` means "C".
 pub(crate) fn parse_order(order: Option<&str>) -> PyResult<Order> {
     match order {
         None | Some("C" | "c") => Ok(Order::C),
@@ -205,12 +206,12 @@ pub(crate) fn parse_order(order: Option<&str>) -> PyResult<Order> {
     }
 }
 
-/// The error for an argument `order` that a function does not take.
+/// Returns the error for an argument `order` that a function does not support.
 pub(crate) fn refuse_order(order: &str, allowed: &str) -> PyErr {
     PyValueError::new_err(format!("order is {order:?}; allowed are {allowed}"))
 }
 
-/// An index expression.
+/// Parses an index expression.
 pub(crate) fn parse_index(index: &Bound<'_, PyAny>) -> PyResult<SmallVec<[IndexItem; 4]>> {
     match index.cast::<PyTuple>() {
         Ok(tuple) => tuple.iter().map(|item| parse_index_item(&item)).collect(),
@@ -236,7 +237,7 @@ fn parse_index_item(item: &Bound<'_, PyAny>) -> PyResult<IndexItem> {
     if item.is_instance_of::<PyEllipsis>() {
         return Ok(IndexItem::Ellipsis);
     }
-    // Elements that an array names are copies, also where it is an array without axes.
+    // Elements at an array of indices are copied, even if that array is without axes.
     let is_array = item.is_instance_of::<GPUArray>() || item.is_instance_of::<PyUntypedArray>();
     if !is_array && let Ok(index) = item.call_method0("__index__") {
         return Ok(IndexItem::At(index.extract()?));
@@ -244,7 +245,7 @@ fn parse_index_item(item: &Bound<'_, PyAny>) -> PyResult<IndexItem> {
     Err(not_an_index(item))
 }
 
-/// In numpy's words.
+/// Uses numpy's wording.
 #[cold]
 fn not_an_index(item: &Bound<'_, PyAny>) -> PyErr {
     PyIndexError::new_err(format!(
@@ -254,7 +255,8 @@ fn not_an_index(item: &Bound<'_, PyAny>) -> PyErr {
     ))
 }
 
-/// The bounds of a slice; what is left out lies beyond every axis, which Python's rules clip.
+/// Returns the bounds of a slice. An omitted bound becomes a value beyond every axis, which Python's rules
+/// clip.
 fn slice_bounds(slice: &Bound<'_, PySlice>) -> PyResult<SliceBounds> {
     let (mut start, mut stop, mut step) = (0, 0, 0);
     // SAFETY: the object is a slice, and the pointers are to three numbers.
@@ -265,8 +267,8 @@ fn slice_bounds(slice: &Bound<'_, PySlice>) -> PyResult<SliceBounds> {
     Ok(SliceBounds { start: Some(start), stop: Some(stop), step: Some(step) })
 }
 
-/// Refuses elements of another dtype where those are bytes to the device, as records, dates and text are: it
-/// cannot convert them. `name` is the argument that has the dtype `other`.
+/// Refuses elements of another dtype if the device treats either dtype as bytes, such as records, dates and
+/// text, because it cannot convert them. `name` is the argument that has the dtype `other`.
 pub(super) fn check_records(
     name: &str,
     own: &Bound<'_, PyArrayDescr>,
@@ -281,8 +283,8 @@ pub(super) fn check_records(
     )))
 }
 
-/// Returns what is to be elements of the dtype `own`, such as a record, a date or an array of them, as
-/// an array of that dtype: a device array as it is, anything else converted by numpy.
+/// Returns elements of the dtype `own`, such as a record, a date or an array of them, as an array of that
+/// dtype. A device array is returned unchanged; numpy converts anything else.
 pub(super) fn records_of<'py>(
     name: &str,
     own: &Bound<'py, PyArrayDescr>,

@@ -14,16 +14,16 @@ use pyo3::types::PyTuple;
 use pyo3::{PyTraverseError, PyVisit};
 use std::time::{Duration, Instant};
 
-/// Which memory orders an array's elements have: the attribute `flags` of a `GPUArray`.
+/// The memory orders of an array's elements: the attribute `flags` of a `GPUArray`.
 ///
 /// Attributes
 /// ----------
 /// c_contiguous : bool
-///     Whether the last axis is the fastest, without gaps.
+///     True if the elements are contiguous with the last axis fastest.
 /// f_contiguous : bool
-///     Whether the first axis is the fastest, without gaps.
+///     True if the elements are contiguous with the first axis fastest.
 /// forc : bool
-///     Either of the two.
+///     True if either of the two is true.
 ///
 /// Examples
 /// --------
@@ -33,13 +33,13 @@ use std::time::{Duration, Instant};
 /// (True, False, True)
 #[pyclass(frozen, module = "pygpu.gpuarray")]
 pub(crate) struct ArrayFlags {
-    /// The last axis is the fastest, without gaps.
+    /// True if the elements are contiguous with the last axis fastest.
     #[pyo3(get)]
     c_contiguous: bool,
-    /// The first axis is the fastest, without gaps.
+    /// True if the elements are contiguous with the first axis fastest.
     #[pyo3(get)]
     f_contiguous: bool,
-    /// Either of the two.
+    /// True if either of the two is true.
     #[pyo3(get)]
     forc: bool,
 }
@@ -70,8 +70,8 @@ impl GPUArray {
         100
     }
 
-    /// Neither locks nor counts references. There is nothing to clear: all that an array refers
-    /// to is older than the array, so a cycle goes through something else that can be cleared.
+    /// Neither locks nor counts references. There is nothing to clear: everything that an array refers to is older
+    /// than the array, so a cycle contains another object that can be cleared.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         if let Some(replaced) = self.replaced.get() {
             replaced.traverse(&visit)?;
@@ -79,13 +79,13 @@ impl GPUArray {
         self.content.get().map_or(Ok(()), |content| content.traverse(&visit))
     }
 
-    /// The extents of the axes, as numpy's `shape`.
+    /// The extents of the axes, as in numpy's `shape`.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         PyTuple::new(py, self.layout()?.shape())
     }
 
-    /// The distances in bytes between neighbours along each axis, as numpy's `strides`.
+    /// The distances in bytes between neighbours along each axis, as in numpy's `strides`.
     #[getter]
     fn strides<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         PyTuple::new(py, self.layout()?.strides())
@@ -103,13 +103,13 @@ impl GPUArray {
         Ok(self.layout()?.size())
     }
 
-    /// The number of elements: PyCUDA's other name of `size`.
+    /// The number of elements: PyCUDA's other name for `size`.
     #[getter]
     fn mem_size(&self) -> PyResult<usize> {
         self.size()
     }
 
-    /// The bytes of all elements; gaps between them do not count.
+    /// The bytes of all elements, without gaps between them.
     #[getter]
     fn nbytes(&self) -> PyResult<usize> {
         Ok(self.layout()?.nbytes())
@@ -127,15 +127,15 @@ impl GPUArray {
         Ok(self.layout()?.shape().len())
     }
 
-    /// Which memory orders the elements have: an object with `c_contiguous`, `f_contiguous` and
-    /// `forc` (either of the two).
+    /// The memory orders of the elements: an object with `c_contiguous`, `f_contiguous` and `forc` (either of the
+    /// two).
     #[getter]
     fn flags(&self) -> PyResult<ArrayFlags> {
         Ok(ArrayFlags::of(self.layout()?))
     }
 
-    /// The callable that results of this array get their memory from: what was given when it was
-    /// made, else `driver.mem_alloc`.
+    /// The callable that allocates the results of this array: the allocator that the array was created with, else
+    /// `driver.mem_alloc`.
     #[getter]
     fn allocator(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         match self.allocator_object()? {
@@ -150,8 +150,7 @@ impl GPUArray {
         Ok(self.base_object()?.map(|base| base.clone_ref(py)))
     }
 
-    /// What stands for the memory: an allocation, an address for a view, `None` without
-    /// elements.
+    /// The memory as an object: an allocation, an address for a view, or `None` without elements.
     #[getter]
     fn gpudata(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         if let Some(vacant) = self.vacant() {
@@ -208,13 +207,13 @@ impl GPUArray {
         describe.bind(py).call1((slf, address, stream.flatten(), false, hold))
     }
 
-    /// The grid of a launch with a thread or more for each element; see `gpuarray.splay`.
+    /// The grid of a launch with at least one thread per element; see `gpuarray.splay`.
     #[getter]
     fn _grid(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         self.splay(py, 0)
     }
 
-    /// The block of a launch with a thread or more for each element; see `gpuarray.splay`.
+    /// The block of a launch with at least one thread per element; see `gpuarray.splay`.
     #[getter]
     fn _block(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         self.splay(py, 1)
@@ -222,8 +221,8 @@ impl GPUArray {
 }
 
 impl GPUArray {
-    /// The handle of the stream behind whose work others may use the array; `None` if nothing is
-    /// queued. The host, where no stream has a handle, waits for what is queued.
+    /// Returns the handle of the stream after whose work others may use the array; `None` if no work is queued. On
+    /// the host, where streams do not have handles, this waits for queued work.
     fn stream_for_others(slf: &Bound<'_, Self>) -> PyResult<Option<u64>> {
         let (py, array) = (slf.py(), slf.get().array()?);
         if !array.device().shares_streams() {
@@ -239,7 +238,7 @@ impl GPUArray {
                 return Ok(None);
             }
             if stream.has_handle(PER_THREAD) {
-                // The number means another stream on the thread that reads it.
+                // On the thread that reads it, the handle means another stream.
                 stream.synchronize()?;
                 return Ok(None);
             }
@@ -254,9 +253,8 @@ impl GPUArray {
     }
 }
 
-/// Returns true if the stream has nothing to do, or will in a moment: an upload takes less time than the
-/// reader's wait for a stream, or a few milliseconds where other processes have their turns on the device.
-/// A stream with more to do than that stays busy meanwhile.
+/// Returns true if the stream is idle, or soon will be: an upload takes less time than the reader's wait for a
+/// stream, or a few milliseconds if other processes share the device. A stream with more work stays busy that long.
 fn done_soon(stream: &dyn Stream) -> gpuarray::Result<bool> {
     const MOMENT: Duration = Duration::from_micros(30);
     const TURN: Duration = Duration::from_millis(5);

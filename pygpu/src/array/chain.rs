@@ -1,13 +1,13 @@
-//! Drops of arrays that keep one another.
+//! Dropping of arrays that keep one another alive.
 //!
-//! A view keeps the array that it is of, which may be a view itself, and what an array was exchanged for keeps
-//! that array. A chain of these has no end but the program's. Its drop must not take stack for each member.
+//! A view keeps its base array, which may itself be a view, and the new state of an array keeps the old one.
+//! The length of such a chain is unlimited, so dropping it must not use stack space for each member.
 
 use super::replaced::State;
 use std::cell::{Cell, RefCell};
 
-/// Drops inside drops beyond this number are put off until the outermost is done. Few are: what runs inside a
-/// drop may be a long part of the program, whose arrays should go when it drops them.
+/// The maximum depth of nested drops; deeper ones are postponed until the outermost is done. It is small but
+/// not zero: a drop may run a long part of the program, whose arrays should be dropped immediately.
 const DEEPEST: u32 = 16;
 
 thread_local! {
@@ -19,11 +19,11 @@ fn next() -> Option<State> {
     PUT_OFF.try_with(|states| states.borrow_mut().pop()).ok().flatten()
 }
 
-/// Drops what an array object was made of, which may drop other array objects.
+/// Drops the state of an array object, which may drop other array objects.
 pub(super) fn drop_state(state: State) {
     let depth = DEPTH.get();
     if depth >= DEEPEST {
-        // At the end of a thread there is no list any longer, and the state goes at once.
+        // At the end of a thread, the list no longer exists, and the state is dropped immediately.
         let _ = PUT_OFF.try_with(|states| states.borrow_mut().push(state));
         return;
     }

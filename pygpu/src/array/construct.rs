@@ -1,4 +1,4 @@
-//! New arrays from arguments.
+//! Construction of arrays from arguments.
 
 use super::arguments::{order_argument, parse_entry, parse_order, parse_shape};
 use super::replaced::{State, Vacant};
@@ -22,7 +22,7 @@ use std::sync::{Arc, OnceLock};
 
 #[pymethods]
 impl GPUArray {
-    /// A subclass's arguments are its own, so only `__init__` looks at them.
+    /// A subclass may take other arguments, so only `__init__` examines them.
     #[new]
     #[classmethod]
     #[pyo3(
@@ -50,7 +50,7 @@ impl GPUArray {
         strides: Option<&Bound<'_, PyAny>>,
         #[pyo3(from_py_with = order_argument)] order: Option<&str>,
     ) -> PyResult<()> {
-        // numpy's dtype of nothing is float64.
+        // numpy's dtype for None is float64.
         let none = shape.py().None().into_bound(shape.py());
         let (descr, element) = dtypes::parse(dtype.unwrap_or(&none))?;
         let shape = parse_shape(shape)?;
@@ -128,7 +128,8 @@ impl GPUArray {
     }
 }
 
-/// An array in new memory; the object that a Python allocator returned if it stands for none.
+/// Returns an array in new memory; or the object that a Python allocator returned if that object does not
+/// represent memory.
 fn new_array(
     py: Python<'_>,
     result_allocator: &ResultAllocator,
@@ -158,7 +159,7 @@ pub(super) fn parse_strides(value: &Bound<'_, PyAny>) -> PyResult<Strides> {
     entries.map(|entry| parse_entry("strides", &entry?)).collect()
 }
 
-/// How many bytes negative strides reach below the first element.
+/// Returns the number of bytes that negative strides extend below the first element.
 pub(super) fn bytes_below(
     shape: &Shape,
     strides: Option<&Strides>,
@@ -178,8 +179,8 @@ pub(super) fn bytes_below(
     })
 }
 
-/// The memory that `gpudata` names, which reaches `low` bytes below it, and the address there; `None` for a null
-/// address that elements are to lie at.
+/// Returns the memory that `gpudata` names, which extends `low` bytes below it, and the address in it; `None`
+/// for a null address.
 pub(super) fn memory_for(
     gpudata: &Bound<'_, PyAny>,
     base: Option<&Bound<'_, PyAny>>,
@@ -193,8 +194,7 @@ pub(super) fn memory_for(
     if address == 0 && layout.size() > 0 {
         return Ok(None);
     }
-    // A view made by hand of an array or an allocation that is known: its memory is used, and its
-    // bounds hold.
+    // A manual view of a known array or allocation: its memory is used, with its bounds.
     let known = match base {
         Some(base) => match base.cast::<GPUArray>() {
             Ok(array) => Some(array.get().array()?.memory()),
@@ -228,13 +228,13 @@ pub(super) fn memory_for(
         host.map(|hold| PyCapsule::new_with_value(py, hold, c"pygpu.host.memory")).transpose()?;
     let keeps = PyTuple::new(py, [Some(gpudata), base, host.as_ref().map(|it| it.as_any())])?;
     let owner = Box::new(OwnerObject::new(keeps.into_any().unbind()));
-    // SAFETY: whoever passes a raw address vouches for it, as with every GPU library; the
-    // objects that stand for the memory are kept.
+    // SAFETY: as with every GPU library, code that passes a raw address is responsible for it; the objects that
+    // represent the memory are kept.
     let memory = unsafe { DeviceMemory::from_raw_parts(&device, start, bytes, owner) };
     Ok(Some((Arc::new(memory), address)))
 }
 
-/// The array at an address inside a memory.
+/// Returns the array at an address inside a memory.
 pub(super) fn place(
     (memory, address): (Arc<DeviceMemory>, u64),
     layout: &Layout,

@@ -1,7 +1,7 @@
-//! Exchange of arrays by DLPack: capsules of both generations, before and since version 1.
+//! Exchange of arrays by DLPack, with both kinds of capsules: before and since version 1.
 //!
-//! The structures are those of `dlpack.h`, version 1.1. What the arguments of `__dlpack__` mean is
-//! decided in `pygpu._exchange.protocols`.
+//! The structures follow `dlpack.h`, version 1.1. `pygpu._exchange.protocols` interprets the arguments
+//! of `__dlpack__`.
 
 use super::GPUArray;
 use crate::arrow::pointers;
@@ -22,7 +22,7 @@ const USED_NAME: &CStr = c"used_dltensor";
 const VERSIONED_NAME: &CStr = c"dltensor_versioned";
 const USED_VERSIONED_NAME: &CStr = c"used_dltensor_versioned";
 
-/// The major number of the versions that are read.
+/// The major version that is supported.
 const MAJOR_VERSION: u32 = 1;
 
 /// `DLPACK_FLAG_BITMASK_READ_ONLY` and `DLPACK_FLAG_BITMASK_IS_COPIED`.
@@ -38,7 +38,7 @@ struct DataType {
     lanes: u16,
 }
 
-/// `DLTensor`. Strides are in elements; null stands for C order.
+/// `DLTensor`. Strides are in elements; null means C order.
 #[repr(C)]
 struct Tensor {
     data: *mut c_void,
@@ -70,23 +70,23 @@ struct ManagedVersioned {
     tensor: Tensor,
 }
 
-/// An exported structure, and what lives as long.
+/// An exported structure, and the objects that live as long.
 struct Export<T> {
     managed: T,
     kept: Kept,
 }
 
-/// What an exported structure points to, and the array.
+/// The data that an exported structure points to, and the array.
 struct Kept {
     // The structure points to the contents of both.
     _shape: Vec<i64>,
     _strides: Vec<i64>,
-    /// The consumer knows the memory by its address: as long as it does, `free` is an error.
+    /// The consumer uses the memory by its address; meanwhile, `free` is an error.
     _hold: AddressLease,
     array: Py<GPUArray>,
 }
 
-/// Frees what `T::context` refers to.
+/// Frees the box that `T::context` refers to.
 ///
 /// # Safety
 ///
@@ -95,7 +95,7 @@ unsafe fn free<T>(context: *mut c_void) {
     // SAFETY: as the caller promises.
     let export = unsafe { Box::from_raw(context.cast::<Export<T>>()) };
     let Export { kept: Kept { array, .. }, .. } = *export;
-    // Without an interpreter the array is left to the end of the process.
+    // Without an interpreter, the array is leaked until the end of the process.
     let mut array = Some(array);
     Python::try_attach(|py| {
         if let Some(array) = array.take() {
@@ -115,7 +115,7 @@ unsafe extern "C" fn delete_versioned(managed: *mut ManagedVersioned) {
     unsafe { free::<ManagedVersioned>((*managed).context) }
 }
 
-/// The capsule's destructor: frees a structure that nobody has consumed.
+/// The capsule's destructor, which frees a structure that was not consumed.
 unsafe extern "C" fn drop_capsule(capsule: *mut ffi::PyObject) {
     // SAFETY: the interpreter calls this with a capsule of `export`; a consumer renames it. The
     // structure is valid until its deleter is called.
@@ -128,7 +128,7 @@ unsafe extern "C" fn drop_capsule(capsule: *mut ffi::PyObject) {
     }
 }
 
-/// Makes the capsule of an array.
+/// Creates the capsule of an array.
 ///
 /// Parameters
 /// ----------
@@ -142,9 +142,9 @@ unsafe extern "C" fn drop_capsule(capsule: *mut ffi::PyObject) {
 /// strides : sequence of int
 ///     Strides in elements.
 /// version : tuple of int or None
-///     The version that the capsule says, of major number 1; None for a capsule of the form before.
+///     The version in the capsule, with major number 1; None for the older kind of capsule.
 /// is_copied : bool
-///     Whether nobody else has the memory.
+///     True if the memory is not shared.
 #[pyfunction]
 pub(crate) fn dlpack_capsule<'py>(
     array: &Bound<'py, GPUArray>,
@@ -185,23 +185,23 @@ pub(crate) fn dlpack_capsule<'py>(
     }
 }
 
-/// Waits until all work queued on an array has run, for a consumer that knows no streams.
+/// Waits until all work queued on an array has finished, for a consumer that does not support streams.
 #[pyfunction]
 pub(crate) fn wait_for_array(array: &Bound<'_, GPUArray>) -> PyResult<()> {
     let (py, array) = (array.py(), array.get().array()?);
     let stream = array.stream();
     if stream.is_capturing().or_raise()? {
-        // Captured work does not run. The wait is refused.
+        // Captured work does not run, so the wait is refused.
         return synchronize_stream(py, stream.as_ref())?.or_raise();
     }
     if !array.memory().is_allocated() {
         return Ok(());
     }
-    // The consumer may write, too.
+    // The consumer may also write.
     wait_before_copy(py, stream, &[(array.memory(), Access::Write)])
 }
 
-/// The capsule of a structure, whose context is what lives as long.
+/// Returns the capsule of a structure; `context` returns the field for the object that lives as long.
 fn export<'py, T>(
     py: Python<'py>,
     managed: T,
@@ -210,7 +210,7 @@ fn export<'py, T>(
     name: &'static CStr,
 ) -> PyResult<Bound<'py, PyAny>> {
     let export = Box::into_raw(Box::new(Export { managed, kept }));
-    // SAFETY: `export` is live; the capsule takes it over, if there is one.
+    // SAFETY: `export` is live; if the capsule is created, it takes ownership.
     unsafe {
         *context(&mut (*export).managed) = export.cast();
         let made = capsule(py, (&raw mut (*export).managed).cast(), name);
@@ -221,25 +221,25 @@ fn export<'py, T>(
     }
 }
 
-/// Makes a capsule whose destructor is `drop_capsule`.
+/// Creates a capsule whose destructor is `drop_capsule`.
 ///
 /// # Safety
 ///
-/// `pointer` is to the structure that `name` stands for, and nobody else frees it.
+/// `pointer` points to a structure of the kind that `name` denotes, and nothing else frees it.
 unsafe fn capsule<'py>(
     py: Python<'py>,
     pointer: *mut c_void,
     name: &'static CStr,
 ) -> PyResult<Bound<'py, PyAny>> {
-    // SAFETY: the pointer is not null, and the name lives for ever. The result is a new reference
-    // or null with an exception.
+    // SAFETY: the pointer is not null, and the name is static. The result is a new reference, or null
+    // with an exception.
     unsafe {
         let object = ffi::PyCapsule_New(pointer, name.as_ptr(), Some(drop_capsule));
         Bound::from_owned_ptr_or_err(py, object)
     }
 }
 
-/// The structure of a consumed capsule, which is freed when this is dropped.
+/// The structure of a consumed capsule. It is freed when this is dropped.
 #[pyclass(frozen, module = "pygpu._core")]
 pub(crate) struct DLPackTensor {
     pointer: Structure,
@@ -250,15 +250,15 @@ enum Structure {
     Versioned(NonNull<ManagedVersioned>),
 }
 
-// SAFETY: the structure is read by `dlpack_tensor` alone, before anybody else has the object; its
-// deleter may be called on any thread, as DLPack requires.
+// SAFETY: only `dlpack_tensor` reads the structure, before it returns the object; its deleter may be
+// called on any thread, as DLPack requires.
 unsafe impl Send for DLPackTensor {}
 // SAFETY: as above; a shared reference gives no access.
 unsafe impl Sync for DLPackTensor {}
 
 impl Drop for DLPackTensor {
     fn drop(&mut self) {
-        // SAFETY: the structure was taken from its capsule, so that nobody else calls its deleter.
+        // SAFETY: the structure was taken from its capsule, so nothing else calls its deleter.
         unsafe {
             match self.pointer {
                 Structure::Managed(pointer) => {
@@ -276,14 +276,14 @@ impl Drop for DLPackTensor {
     }
 }
 
-/// The owner, address, shape, strides in elements or none, code, bits and lanes of the elements,
-/// device, and whether the memory is for reading only.
+/// The owner, address, shape, strides in elements (if any), code, bits and lanes of the elements,
+/// device, and true if the memory is read-only.
 type TensorParts = (DLPackTensor, u64, Vec<i64>, Option<Vec<i64>>, (u8, u8, u16), (i32, i32), bool);
 
-/// Consumes a capsule: its structure belongs to the object that is returned first.
+/// Consumes a capsule. The first returned object owns its structure.
 ///
-/// Raises BufferError for a capsule of a later major version, for one that was consumed, and for a
-/// tensor with axes and no shape.
+/// Raises BufferError for a capsule of a later major version, for one that was already consumed, and
+/// for a tensor that has axes but lacks a shape.
 #[pyfunction]
 pub(crate) fn dlpack_tensor(capsule: &Bound<'_, PyAny>) -> PyResult<TensorParts> {
     if capsule.cast::<PyCapsule>().is_err() {
@@ -295,7 +295,7 @@ pub(crate) fn dlpack_tensor(capsule: &Bound<'_, PyAny>) -> PyResult<TensorParts>
         unsafe { ffi::PyCapsule_IsValid(object, name.as_ptr()) == 1 }
     };
     let take = |name: &CStr, used: &'static CStr| {
-        // SAFETY: the capsule has this name, so its pointer is not null; the new name lives for ever.
+        // SAFETY: the capsule has this name, so its pointer is not null; the new name is static.
         unsafe {
             let pointer = ffi::PyCapsule_GetPointer(object, name.as_ptr());
             ffi::PyCapsule_SetName(object, used.as_ptr());
@@ -304,7 +304,8 @@ pub(crate) fn dlpack_tensor(capsule: &Bound<'_, PyAny>) -> PyResult<TensorParts>
     };
     let broken = || PyBufferError::new_err("the capsule holds no structure");
     if has_name(VERSIONED_NAME) {
-        // SAFETY: a capsule of this name holds this structure, whose first fields no version moves.
+        // SAFETY: a capsule of this name contains this structure, whose first fields are the same in
+        // all versions.
         let major = unsafe {
             let pointer = ffi::PyCapsule_GetPointer(object, VERSIONED_NAME.as_ptr());
             (*pointer.cast::<ManagedVersioned>()).major
@@ -316,7 +317,7 @@ pub(crate) fn dlpack_tensor(capsule: &Bound<'_, PyAny>) -> PyResult<TensorParts>
         }
         let pointer = take(VERSIONED_NAME, USED_VERSIONED_NAME).ok_or_else(broken)?.cast();
         let owner = DLPackTensor { pointer: Structure::Versioned(pointer) };
-        // SAFETY: the structure is valid until its deleter is called, and of this major version.
+        // SAFETY: the structure is valid until its deleter is called, and has this major version.
         let managed: &ManagedVersioned = unsafe { pointer.as_ref() };
         let is_read_only = managed.flags & READ_ONLY != 0;
         // SAFETY: as above.
@@ -337,7 +338,7 @@ pub(crate) fn dlpack_tensor(capsule: &Bound<'_, PyAny>) -> PyResult<TensorParts>
 ///
 /// # Safety
 ///
-/// `tensor` is valid: its shape and its strides, where there are any, have an entry for each axis.
+/// `tensor` is valid: its shape, and its strides if any, have an entry for each axis.
 unsafe fn parts(owner: DLPackTensor, tensor: &Tensor, is_read_only: bool) -> PyResult<TensorParts> {
     let refused = |what: String| PyBufferError::new_err(format!("the capsule's tensor has {what}"));
     let ndim = usize::try_from(tensor.ndim)
@@ -363,7 +364,7 @@ unsafe fn parts(owner: DLPackTensor, tensor: &Tensor, is_read_only: bool) -> PyR
 
 #[pymethods]
 impl GPUArray {
-    /// The number of the device that the array is on.
+    /// The number of the array's device.
     #[getter]
     fn _ordinal(&self) -> PyResult<usize> {
         Ok(self.array()?.device().id().ordinal)

@@ -1,4 +1,4 @@
-//! Elements as Python's numbers, and rounding.
+//! Elements as Python numbers, and rounding.
 
 use super::{GPUArray, run_on, wrap_like};
 use crate::errors::OrRaise;
@@ -16,8 +16,8 @@ fn indices(index: &Bound<'_, PyTuple>) -> PyResult<Vec<isize>> {
     index.iter_borrowed().map(|index| integer("index", &index)).collect()
 }
 
-/// The element that `item`'s arguments name: one index for each axis, one for the elements read
-/// in C order, or none for the only element.
+/// Returns the element at the arguments of `item`: one index for each axis, one for the elements
+/// read in C order, or none for the only element.
 fn element(array: &Array, index: &Bound<'_, PyTuple>) -> PyResult<Array> {
     let items: Vec<isize> = match index.len() {
         1 => match index.get_item(0)?.cast::<PyTuple>() {
@@ -68,7 +68,7 @@ fn element(array: &Array, index: &Bound<'_, PyTuple>) -> PyResult<Array> {
 }
 
 /// Rounds real elements in place to a number of decimals, by numpy's steps: scaled by a power of
-/// ten, rounded to even, scaled back.
+/// ten, rounded to even, and scaled back.
 fn round_in_place(array: &Array, decimals: i32) -> gpuarray::Result<()> {
     if decimals == 0 {
         return array.set_unary(UnaryFunction::Rint, array);
@@ -100,7 +100,7 @@ fn rounded(array: &Array, decimals: i32) -> gpuarray::Result<Array> {
     if dtype.is_integer() { copy.astype(dtype) } else { Ok(copy) }
 }
 
-/// The element of an array of one, for Python's conversions to numbers.
+/// Returns the element of an array with one element, for Python's conversions to numbers.
 fn only_element<'py>(slf: &Bound<'py, GPUArray>) -> Object<'py> {
     let array = slf.get().array()?;
     if array.size() != 1 {
@@ -114,14 +114,14 @@ fn only_element<'py>(slf: &Bound<'py, GPUArray>) -> Object<'py> {
 
 #[pymethods]
 impl GPUArray {
-    /// Returns one element as a Python number. Waits for it.
+    /// Returns one element as a Python number, and waits for it.
     ///
-    /// PyCUDA has no such method.
+    /// PyCUDA does not have this method.
     ///
     /// Parameters
     /// ----------
     /// *args : int or tuple of int
-    ///     An index for each axis, or one index into the elements in C order. Without it the
+    ///     An index for each axis, or one index into the elements in C order. If omitted, the
     ///     array must have one element.
     ///
     /// Returns
@@ -132,7 +132,7 @@ impl GPUArray {
     /// Raises
     /// ------
     /// ValueError
-    ///     The array has more elements than one, or another number of axes.
+    ///     More than one element and no index, or a wrong number of indices.
     /// IndexError
     ///     An index is out of bounds.
     ///
@@ -148,10 +148,10 @@ impl GPUArray {
         one.get().get(slf.py(), None, false, false, None, None)?.call_method0("item")
     }
 
-    /// Returns the elements as nested lists of Python numbers, as numpy's `tolist`. Waits for
-    /// them.
+    /// Returns the elements as nested lists of Python numbers, as numpy's `tolist` does, and waits
+    /// for them.
     ///
-    /// PyCUDA has no such method.
+    /// PyCUDA does not have this method.
     ///
     /// Returns
     /// -------
@@ -167,20 +167,21 @@ impl GPUArray {
         slf.get().get(slf.py(), None, false, false, None, None)?.call_method0("tolist")
     }
 
-    /// Returns the elements rounded to a number of decimals, halves to even, in a new array.
+    /// Returns the elements rounded to a number of decimals, with halves rounded to even, in a new
+    /// array.
     ///
-    /// PyCUDA has no such method.
+    /// PyCUDA does not have this method.
     ///
     /// Parameters
     /// ----------
     /// decimals : int, optional
-    ///     Digits behind the point; below zero, digits before it. Real and imaginary parts of
-    ///     complex numbers are rounded each.
+    ///     The digits after the point; negative for digits before it. The real and imaginary parts of
+    ///     complex numbers are rounded separately.
     ///
     /// Returns
     /// -------
     /// GPUArray
-    ///     The array, of the same dtype; truth values become float16.
+    ///     The array, with the same dtype; truth values become float16.
     ///
     /// Raises
     /// ------

@@ -1,4 +1,4 @@
-//! Functions of arrays that the Python modules give PyCUDA's names to.
+//! Array functions, which the Python modules expose under PyCUDA's names.
 
 use super::arguments::{
     check_records, elements, expect_array, expect_value, optional_array, order_argument,
@@ -23,7 +23,7 @@ use std::borrow::Cow;
 type Object<'py> = PyResult<Bound<'py, PyAny>>;
 type OptionalAny<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 
-/// A copy of the object's view whose results come from another allocator.
+/// Returns the array with another allocator for its results, if one is given.
 pub(super) fn with_allocator(array: Array, allocator: OptionalAny<'_, '_>) -> PyResult<Array> {
     match ResultAllocator::from_argument(allocator)?.allocator {
         Some(own) => Ok(array.with_allocator(Some(own))),
@@ -31,7 +31,7 @@ pub(super) fn with_allocator(array: Array, allocator: OptionalAny<'_, '_>) -> Py
     }
 }
 
-/// A function of each element, in a new array or in `out`.
+/// Applies a function to each element, in a new array or in `out`.
 pub(super) fn unary_into<'py>(
     function: UnaryFunction,
     array: &Bound<'py, GPUArray>,
@@ -48,7 +48,8 @@ pub(super) fn unary_into<'py>(
     wrap_like(array, result, None)
 }
 
-/// The dtype of the first device array whose elements are bytes to the device, as records and dates are.
+/// Returns the dtype of the first device array whose elements the device treats as bytes, such as records
+/// and dates.
 fn record_descr<'py>(
     values: [&Bound<'py, PyAny>; 2],
 ) -> PyResult<Option<Bound<'py, PyArrayDescr>>> {
@@ -63,7 +64,7 @@ fn record_descr<'py>(
     Ok(None)
 }
 
-/// An array as one of the device's.
+/// Returns an array as a device array.
 fn on_device<'py>(array: &Bound<'py, PyAny>) -> Object<'py> {
     match array.is_instance_of::<GPUArray>() {
         true => Ok(array.clone()),
@@ -71,13 +72,15 @@ fn on_device<'py>(array: &Bound<'py, PyAny>) -> Object<'py> {
     }
 }
 
-/// Refuses to move elements between records of different dtypes, of which the device knows the size only.
+/// Refuses to move elements between records of different dtypes, which the device only distinguishes by
+/// size.
 fn check_moved(name: &str, own: &Bound<'_, GPUArray>, other: &Bound<'_, GPUArray>) -> PyResult<()> {
     let Some(descr) = record_descr([own.as_any(), other.as_any()])? else { return Ok(()) };
     check_records(name, &descr, other.get().content()?.descr.bind(own.py()))
 }
 
-/// `criterion ? then_ : else_`, where the criterion is not zero, or greater than zero.
+/// Returns `criterion ? then_ : else_`, with a criterion that is true if not zero, or if greater than
+/// zero.
 #[pyfunction]
 #[pyo3(signature = (criterion, then_, else_, positive, out = None, stream = None))]
 pub(crate) fn select<'py>(
@@ -114,7 +117,7 @@ pub(crate) fn select<'py>(
     wrap_like(like, result, None)
 }
 
-/// A reduction of the elements that `subset` names.
+/// Reduces the elements at the indices `subset`.
 #[pyfunction]
 #[pyo3(signature = (reduction, subset, a, dtype = None, stream = None, allocator = None))]
 pub(crate) fn reduce_subset<'py>(
@@ -138,7 +141,7 @@ pub(crate) fn reduce_subset<'py>(
     wrap_with_allocator(a, result, allocator)
 }
 
-/// The sum of products.
+/// Returns the sum of products.
 #[pyfunction]
 #[pyo3(signature = (a, b, dtype = None, stream = None, allocator = None))]
 pub(crate) fn dot<'py>(
@@ -160,7 +163,7 @@ pub(crate) fn dot<'py>(
     wrap_with_allocator(a, result, allocator)
 }
 
-/// Running values along an axis.
+/// Returns running values along an axis.
 #[pyfunction]
 #[pyo3(signature = (reduction, a, axis = 0, exclusive = false, dtype = None, out = None, stream = None, allocator = None))]
 #[allow(clippy::too_many_arguments, reason = "numpy's signature")]
@@ -194,7 +197,8 @@ pub(crate) fn scan<'py>(
     wrap_with_allocator(a, result, allocator)
 }
 
-/// The array of whose axis `indices` are, and that axis: without one all elements along one.
+/// Returns the array and the axis for `indices`; if the axis is omitted, the array with all elements
+/// along one axis.
 fn along<'a>(
     py: Python<'_>,
     array: &'a Array,
@@ -209,7 +213,7 @@ fn along<'a>(
     }
 }
 
-/// The elements that `indices` names in `a` along an axis, or in `a` read as along one.
+/// Returns the elements of `a` at `indices` along an axis, or in `a` read as one-dimensional.
 #[pyfunction]
 #[pyo3(signature = (a, indices, out = None, stream = None, axis = None))]
 pub(crate) fn take<'py>(
@@ -238,7 +242,7 @@ pub(crate) fn take<'py>(
     }
 }
 
-/// The indices of the elements that are not zero, of an array read as along one axis.
+/// Returns the indices of the nonzero elements of an array read as one-dimensional.
 #[pyfunction]
 pub(crate) fn nonzero<'py>(a: &Bound<'py, PyAny>, dtype: &Bound<'py, PyAny>) -> Object<'py> {
     let a = expect_array("a", a)?;
@@ -247,7 +251,7 @@ pub(crate) fn nonzero<'py>(a: &Bound<'py, PyAny>, dtype: &Bound<'py, PyAny>) -> 
     wrap_like(a, run_on(a, array.size(), || array.nonzero(dtype))?, None)
 }
 
-/// The elements at which a mask of the array's shape is true, in C order.
+/// Returns the elements at which a mask of the array's shape is true, in C order.
 #[pyfunction]
 pub(crate) fn compress<'py>(a: &Bound<'py, PyAny>, mask: &Bound<'py, PyAny>) -> Object<'py> {
     let (a, mask) = (expect_array("a", a)?, expect_array("mask", mask)?);
@@ -257,8 +261,7 @@ pub(crate) fn compress<'py>(a: &Bound<'py, PyAny>, mask: &Bound<'py, PyAny>) -> 
     })
 }
 
-/// Stores `values` at the places of `target` that `indices` names, along an axis or in all elements
-/// read as along one.
+/// Stores `values` in `target` at `indices`, along an axis or in all elements read as one-dimensional.
 #[pyfunction]
 #[pyo3(signature = (target, indices, values, stream = None, axis = None))]
 pub(crate) fn put<'py>(
@@ -282,12 +285,12 @@ pub(crate) fn put<'py>(
     run_on(target, names.size(), || flat.put(names, values, axis))
 }
 
-/// The layout of a new array.
+/// Returns the layout of a new array.
 fn layout_of(shape: &Bound<'_, PyAny>, element: DType, order: Option<&str>) -> PyResult<Layout> {
     Layout::contiguous(&parse_shape(shape)?, element.size(), parse_order(order)?).or_raise()
 }
 
-/// A new array on the current device, its elements undefined.
+/// Returns a new array on the current device with undefined elements.
 fn new_array<'py>(
     shape: &Bound<'py, PyAny>,
     dtype: &Bound<'py, PyAny>,
@@ -306,7 +309,7 @@ fn new_array<'py>(
     Ok((array.or_raise()?, descr))
 }
 
-/// An array of one value.
+/// Returns an array filled with one value.
 #[pyfunction]
 #[pyo3(signature = (shape, dtype, value, allocator = None, order = "C"))]
 pub(crate) fn full<'py>(
@@ -323,7 +326,7 @@ pub(crate) fn full<'py>(
     wrap_new(py, array, descr.unbind(), result_allocator)
 }
 
-/// An array of zeros.
+/// Returns an array of zeros.
 #[pyfunction]
 #[pyo3(signature = (shape, dtype, allocator = None, order = "C"))]
 pub(crate) fn zeros<'py>(
@@ -352,7 +355,7 @@ pub(crate) fn zeros<'py>(
     wrap_new(py, array, descr.unbind(), result_allocator)
 }
 
-/// A number in a dtype; a fraction given for integers is cut off.
+/// Converts a number to a dtype; a fraction for an integer dtype is truncated.
 fn number_of(name: &str, value: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Scalar> {
     let scalar = match expect_value(name, value)? {
         Argument::Scalar(scalar) => scalar.cast(dtype),
@@ -365,8 +368,8 @@ fn number_of(name: &str, value: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Sca
     scalar.or_raise()
 }
 
-/// `length` values of a dtype from `start` with the difference `step`: on the stream of the array
-/// `like`, or on the current device's default stream.
+/// Returns `length` values of a dtype, from `start` with the difference `step`. They are on the stream of
+/// the array `like`, or on the current device's default stream.
 #[pyfunction]
 #[pyo3(signature = (start, step, length, dtype, like = None))]
 pub(crate) fn sequence<'py>(
@@ -394,8 +397,8 @@ pub(crate) fn sequence<'py>(
     wrap_new(py, array, descr.unbind(), ResultAllocator::default())
 }
 
-/// A new array on the stream of another one and with its allocator: of a shape, in C or in Fortran
-/// order; without a shape of that array's, its axes in the same order in memory.
+/// Returns a new array on another array's stream and with its allocator. If a shape is given, it is in C
+/// or Fortran order; otherwise, it has the other array's shape and memory order.
 #[pyfunction]
 #[pyo3(signature = (like, shape = None, dtype = None, order = None))]
 pub(crate) fn new_like<'py>(

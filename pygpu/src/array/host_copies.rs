@@ -1,4 +1,4 @@
-//! Copies of elements between arrays on a device and arrays of the host.
+//! Copies of elements between device arrays and host arrays.
 
 use crate::copies::kept;
 use crate::errors::OrRaise;
@@ -9,19 +9,18 @@ use gpuarray::memory::Access;
 use numpy::PyUntypedArrayMethods;
 use pyo3::prelude::*;
 
-/// Copies of fewer bytes than this keep Python's lock: they are done sooner than it is taken
-/// again.
+/// Copies of fewer bytes than this keep Python's lock, because they take less time than acquiring it again.
 const RELEASE_FROM_BYTES: usize = 1 << 16;
 
-/// Raw bytes on the host, sent to the thread that copies without Python's lock.
+/// Raw bytes on the host, passed to the thread that copies without Python's lock.
 struct HostBytes(*mut u8);
 
-// SAFETY: the array that owns the bytes is kept by the caller during the copy, and numpy
-// lets threads without Python's lock read and write an array's bytes.
+// SAFETY: the caller keeps the array that owns the bytes during the copy, and numpy allows threads without
+// Python's lock to read and write an array's bytes.
 unsafe impl Send for HostBytes {}
 
-/// Makes a copy between an array without gaps and one of the host in the same order: with Python's lock if it
-/// is short and waits for nothing, else without it; a signal ends the wait for work that was queued before.
+/// Copies between a contiguous array and a host array in the same order. A short copy that does not wait
+/// keeps Python's lock; any other releases it. A signal can interrupt the wait for earlier work.
 fn copy(
     py: Python<'_>,
     array: &Array,
@@ -36,7 +35,7 @@ fn copy(
     if !is_short && wait {
         synchronize::wait_before_copy(py, stream, &[(memory, access)])?;
     }
-    // Behind the last code of the program, which may be the handler of a signal.
+    // After the last code of the program, which may be a signal handler.
     let writes_host = matches!(access, Access::Read);
     let bytes = HostBytes(numpy_array::data_as(host, layout, array.dtype().size(), writes_host)?);
     let copy = move || {
@@ -50,8 +49,8 @@ fn upload(py: Python<'_>, array: &Array, from: &HostArray<'_>, wait: bool) -> Py
     let kept = kept([from.as_any()], wait);
     let owner = kept.as_ref();
     copy(py, array, from, (Access::Write, wait), move |pointer| {
-        // SAFETY: the host array has as many bytes in the same order, and is kept until the
-        // call returns; without `wait` the backend copies pageable memory before it returns.
+        // SAFETY: the host array has the same number of bytes in the same order, and is kept until the call
+        // returns; without `wait`, the backend copies pageable memory before it returns.
         unsafe { array.upload_from(pointer, wait, owner) }
     })
 }
@@ -65,7 +64,7 @@ fn download(py: Python<'_>, array: &Array, to: &HostArray<'_>, wait: bool) -> Py
     })
 }
 
-/// Sets the elements from a host array of the same shape and dtype.
+/// Sets the elements from a host array with the same shape and dtype.
 pub(super) fn store(
     py: Python<'_>,
     array: &Array,
@@ -78,7 +77,7 @@ pub(super) fn store(
     let size = array.dtype().size();
     if array.layout().is_packed() {
         let arranged = numpy_array::arranged(from, array.layout(), size)?;
-        // A copy made here is gone when this returns, so it must have arrived.
+        // A temporary copy is dropped on return, so the transfer must have finished by then.
         return upload(py, array, &arranged, wait || !arranged.is(from));
     }
     let staged = array.empty_like(array.dtype()).or_raise()?;
@@ -87,7 +86,7 @@ pub(super) fn store(
     super::run(py, array.size(), || array.assign(&staged))
 }
 
-/// Copies the elements into a host array of the same shape and dtype.
+/// Copies the elements into a host array with the same shape and dtype.
 pub(super) fn fetch(py: Python<'_>, array: &Array, to: &HostArray<'_>, wait: bool) -> PyResult<()> {
     if array.size() == 0 {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Elements by their indices: views, assignment and filling.
+//! Indexing of elements: views, assignment and filling.
 
 use super::arguments::{expect_value, parse_index, records_of};
 use super::host_copies::store;
@@ -19,7 +19,7 @@ use std::sync::atomic::Ordering;
 
 type Object<'py> = PyResult<Bound<'py, PyAny>>;
 
-/// Sets every element of an array to a number, or to what can be an element of its dtype.
+/// Sets every element of an array to a number, or to a value that its dtype can represent.
 pub(super) fn fill_with(
     array: &Array,
     descr: &Bound<'_, PyArrayDescr>,
@@ -37,7 +37,7 @@ pub(super) fn fill_with(
         };
     }
     let scalar = match expect_value("value", value)? {
-        // The element of an array wraps in numpy; a scalar must fit.
+        // As in numpy, the element of an array wraps, but a scalar must fit.
         Argument::Scalar(scalar) if value.is_instance_of::<PyUntypedArray>() => scalar,
         Argument::Scalar(scalar) => fitting(scalar, array.dtype()).or_raise()?,
         Argument::Number(Number::Float(number)) => {
@@ -49,8 +49,8 @@ pub(super) fn fill_with(
     run(py, array.size(), || array.fill(scalar))
 }
 
-/// A scalar that is to become an element of `dtype`. Set into integers, a fraction is cut off, and
-/// what does not fit is refused, as by numpy's assignment.
+/// Converts a scalar for an element of `dtype`. As in numpy's assignment, a fraction is truncated for
+/// integers, and a value out of range is refused.
 fn fitting(scalar: Scalar, dtype: DType) -> gpuarray::Result<Scalar> {
     if !matches!(dtype.kind(), Kind::Signed | Kind::Unsigned) {
         return Ok(scalar);
@@ -75,7 +75,7 @@ fn fitting(scalar: Scalar, dtype: DType) -> gpuarray::Result<Scalar> {
     whole.map_or(Ok(scalar), |whole| Number::Integer(whole).to_scalar(dtype))
 }
 
-/// Sets the elements from an array of the host's: sent over as it is, then converted and broadcast on the
+/// Sets the elements from a host array, which is copied unchanged, then converted and broadcast on the
 /// device.
 fn store_broadcast(target: &Array, given: &HostArray<'_>) -> PyResult<()> {
     let py = given.py();
@@ -92,7 +92,7 @@ fn store_broadcast(target: &Array, given: &HostArray<'_>) -> PyResult<()> {
     run(py, target.size(), || target.assign(&staged))
 }
 
-/// The view of one field of each record.
+/// Returns the view of one field of each record.
 fn field<'py>(slf: &Bound<'py, GPUArray>, name: &Bound<'py, PyString>) -> Object<'py> {
     let py = slf.py();
     let content = slf.get().content()?;
@@ -123,7 +123,8 @@ fn field<'py>(slf: &Bound<'py, GPUArray>, name: &Bound<'py, PyString>) -> Object
     wrap_view(slf, array, Some(part.unbind()))
 }
 
-/// A view that `a[i]` has made: the object, which is not looked at, and where its elements begin.
+/// A view that `a[i]` has made: the identity of the object, which is not dereferenced, and the address of
+/// its elements.
 #[derive(Clone, Copy)]
 struct Made {
     object: usize,
@@ -132,13 +133,13 @@ struct Made {
 
 const NONE: Made = Made { object: 0, address: 0 };
 
-/// How many views a thread remembers: a rotation of so many elements is refused.
+/// The number of views that a thread remembers: a rotation of this many elements is refused.
 const REMEMBERED: usize = 8;
 
 thread_local! {
-    /// The last views that were made on this thread, as far as they live.
+    /// The last views that were made on this thread, as far as they still exist.
     static MADE: [Cell<Made>; REMEMBERED] = const { [const { Cell::new(NONE) }; REMEMBERED] };
-    /// Where the next one is noted.
+    /// The position for the next one.
     static NEXT: Cell<u8> = const { Cell::new(0) };
 }
 
@@ -146,19 +147,19 @@ fn identity(view: &GPUArray) -> usize {
     std::ptr::from_ref(view).addr()
 }
 
-/// Notes a view that `a[i]` has made.
+/// Records a view that `a[i]` has made.
 fn note_made(part: &Bound<'_, PyAny>) -> PyResult<()> {
     let view = part.cast::<GPUArray>()?.get();
     let address = view.array()?.address();
     let place = NEXT.get();
     NEXT.set((place + 1) % REMEMBERED as u8);
     MADE.with(|made| made[usize::from(place)].set(Made { object: identity(view), address }));
-    // Zero stands for none.
+    // Zero means none.
     view.noted.store(place + 1, Ordering::Relaxed);
     Ok(())
 }
 
-/// Forgets a view that is dropped.
+/// Removes the record of a view that is being dropped.
 pub(super) fn forget_made(view: &GPUArray) {
     if let Some(place) = usize::from(view.noted.load(Ordering::Relaxed)).checked_sub(1) {
         MADE.with(|made| {
@@ -169,11 +170,11 @@ pub(super) fn forget_made(view: &GPUArray) {
     }
 }
 
-/// Refuses the first half of `a[i], a[j] = a[j], a[i]`, also as numpy's shuffle does it: all are views, so
-/// the second half would store what the first has written.
+/// Refuses the first half of `a[i], a[j] = a[j], a[i]`, which numpy's shuffle also executes. All four are
+/// views, so the second half would store the values that the first half has written.
 ///
-/// In a swap nothing but the interpreter refers to the value, and the view that is stored next was made
-/// after it. A value that a program has given a name, or keeps in a list, is a view on purpose.
+/// In a swap, only the interpreter refers to the value, and the view that is stored next was made after
+/// it. If the program has named the value or keeps it in a list, the view is intended.
 fn refuse_swap(target: &Array, value: &Bound<'_, PyAny>) -> PyResult<()> {
     // SAFETY: the object is alive, and the interpreter's lock is held.
     if unsafe { ffi::Py_REFCNT(value.as_ptr()) } != 1 {
@@ -202,7 +203,8 @@ fn refuse_swap(target: &Array, value: &Bound<'_, PyAny>) -> PyResult<()> {
     ))
 }
 
-/// Whether a variable of the function that runs holds the value. Since Python 3.14 this adds no reference.
+/// Returns true if a variable of the running function holds the value. Since Python 3.14, such a variable
+/// may not add a reference.
 fn is_local_variable(value: &Bound<'_, PyAny>) -> PyResult<bool> {
     let frame = value.py().import("sys")?.call_method0("_getframe")?;
     let variables = frame.getattr("f_locals")?.call_method0("values")?;
@@ -214,7 +216,7 @@ fn is_local_variable(value: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(false)
 }
 
-/// Returns true for an index that names elements by arrays of indices, masks, truth values or lists.
+/// Returns true for an index that selects elements by arrays of indices, masks, truth values or lists.
 fn is_advanced(index: &Bound<'_, PyAny>) -> bool {
     let truth_value = index.py().import("numpy").and_then(|numpy| numpy.getattr("bool_"));
     let names = |item: &Bound<'_, PyAny>| {
@@ -227,13 +229,13 @@ fn is_advanced(index: &Bound<'_, PyAny>) -> bool {
     names(index) || index.cast::<PyTuple>().is_ok_and(|items| items.iter().any(|item| names(&item)))
 }
 
-/// The module that names elements by arrays.
+/// Returns the module that implements indexing by arrays.
 pub(super) fn advanced(py: Python<'_>) -> PyResult<Bound<'_, PyModule>> {
     py.import("pygpu._array.advanced_indexing")
 }
 
-/// True for the number 0, with which every iteration begins. It takes an `IndexError`, which other
-/// numbers are refused with where there are no axes, for the end.
+/// Returns true for the number 0, with which every iteration begins. Iteration takes an `IndexError` for
+/// the end, but without axes, other numbers must be refused with an `IndexError`.
 fn is_first(index: &Bound<'_, PyAny>) -> bool {
     index.is_exact_instance_of::<PyInt>() && index.extract::<usize>().is_ok_and(|it| it == 0)
 }
@@ -300,9 +302,9 @@ impl GPUArray {
     /// Parameters
     /// ----------
     /// value : number, GPUArray or record
-    ///     Converted to the dtype of the array as by numpy's assignment.
+    ///     The value, converted to the dtype of the array as in numpy's assignment.
     /// stream : Stream, optional
-    ///     Where the work is queued.
+    ///     The stream on which the work is queued.
     ///
     /// Returns
     /// -------
@@ -314,7 +316,7 @@ impl GPUArray {
     /// OverflowError
     ///     The value is a whole number outside the range of the dtype.
     /// TypeError
-    ///     The value is no number, or complex while the dtype is real.
+    ///     The value is not a number, or is complex while the dtype is real.
     /// ValueError
     ///     The shape of the value does not broadcast to the array's.
     #[pyo3(signature = (value, stream = None))]

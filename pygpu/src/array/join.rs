@@ -1,4 +1,4 @@
-//! Arrays joined along an axis.
+//! Concatenation and stacking of arrays.
 
 use super::arguments::{check_records, expect_array};
 use super::results::descr_for;
@@ -44,7 +44,7 @@ fn arrays_of<'py>(arrays: &Bound<'py, PyAny>, verb: &str) -> PyResult<Arrays<'py
     Ok(arrays)
 }
 
-/// The dtype of numpy's rules that all arrays are converted to.
+/// Returns the dtype to which all arrays are converted by numpy's rules.
 fn common_descr<'py>(py: Python<'py>, arrays: &Arrays<'py>) -> PyResult<Py<PyArrayDescr>> {
     let first = arrays[0].get().content()?;
     let dtype = first.array.dtype();
@@ -55,7 +55,7 @@ fn common_descr<'py>(py: Python<'py>, arrays: &Arrays<'py>) -> PyResult<Py<PyArr
     if is_same {
         return descr_for(py, dtype, first);
     }
-    // Not one after another: int8, uint8 and float16 have float16 in common.
+    // Not pairwise: int8, uint8 and float16 have the common dtype float16.
     let descrs = arrays
         .iter()
         .map(|array| Ok(array.get().content()?.descr.clone_ref(py)))
@@ -64,7 +64,7 @@ fn common_descr<'py>(py: Python<'py>, arrays: &Arrays<'py>) -> PyResult<Py<PyArr
     Ok(common.cast_into::<PyArrayDescr>()?.unbind())
 }
 
-/// An array of the joined shape, and the pieces of it that the arrays are copied to.
+/// Returns an array of the joined shape, and its pieces to which the arrays are copied.
 fn join<'py>(
     arrays: &Arrays<'py>,
     shape: &Shape,
@@ -100,13 +100,13 @@ fn join<'py>(
     wrap_new(py, result, descr, result_allocator)
 }
 
-/// Every index of the axes before the one of `item`.
+/// Returns `item` for an axis, preceded by full slices of the axes before it.
 fn at_axis(axis: usize, item: IndexItem) -> SmallVec<[IndexItem; 4]> {
     let all = IndexItem::Slice(SliceBounds { start: None, stop: None, step: None });
     (0..axis).map(|_| all).chain([item]).collect()
 }
 
-/// Joins arrays along an axis that they have.
+/// Joins arrays along an existing axis.
 #[pyfunction]
 #[pyo3(signature = (arrays, axis = 0, allocator = None))]
 pub(crate) fn concatenate<'py>(
@@ -145,7 +145,7 @@ pub(crate) fn concatenate<'py>(
     join(&arrays, &shape, Order::C, allocator, piece, |array| array.shape()[axis])
 }
 
-/// Joins arrays of one shape along a new axis.
+/// Joins arrays of equal shape along a new axis.
 #[pyfunction]
 #[pyo3(signature = (arrays, axis = 0, allocator = None))]
 pub(crate) fn stack<'py>(

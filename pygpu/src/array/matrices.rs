@@ -1,4 +1,4 @@
-//! Products of matrices.
+//! Matrix products.
 #![allow(unsafe_op_in_unsafe_fn, reason = "PyO3 expands the methods of the macro below")]
 
 use super::arguments::{expect_array, optional_array};
@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 type Object<'py> = PyResult<Bound<'py, PyAny>>;
 type OptionalAny<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 
-/// Returns the product of matrices, in a new array or in `out`.
+/// Returns the matrix product, in a new array or in `out`.
 #[pyfunction]
 #[pyo3(signature = (a, b, out = None, dtype = None, stream = None, allocator = None))]
 pub(crate) fn matmul<'py>(
@@ -30,7 +30,7 @@ pub(crate) fn matmul<'py>(
         Some(dtype) => dtypes::parse(dtype)?.1,
         None => left.dtype().promote(right.dtype()).or_raise()?,
     };
-    // The work grows faster than the elements.
+    // The work grows faster than the number of elements.
     let elements = left.size().saturating_mul(right.shape().last().copied().unwrap_or(1));
     if let Some(out) = optional_array("out", out)? {
         let target = on_stream(out.get().array()?, stream)?;

@@ -15,7 +15,7 @@ type Object<'py> = PyResult<Bound<'py, PyAny>>;
 
 #[pymethods]
 impl GPUArray {
-    /// Returns a copy without gaps, its axes in the same memory order.
+    /// Returns a contiguous copy with its axes in the same memory order.
     ///
     /// Returns
     /// -------
@@ -48,18 +48,18 @@ impl GPUArray {
     /// dtype : dtype
     ///     The type of the result; None means float64.
     /// stream : Stream, optional
-    ///     Where the work is queued.
+    ///     The stream on which the work is queued.
     ///
     /// Returns
     /// -------
     /// GPUArray
-    ///     The array, its axes in the same memory order; always a copy.
+    ///     The array, with its axes in the same memory order; always a copy.
     ///
     /// Raises
     /// ------
     /// TypeError
-    ///     There is no such conversion, as for records, or elements of the dtype cannot be on a device,
-    ///     as Python objects cannot.
+    ///     The conversion does not exist, as for records, or the dtype is not supported on a device,
+    ///     as for Python objects.
     ///
     /// Examples
     /// --------
@@ -96,7 +96,7 @@ impl GPUArray {
         unary(slf, UnaryFunction::Imaginary)
     }
 
-    /// Returns the complex conjugates: the array itself if it is real.
+    /// Returns the complex conjugates; the array itself if it is real.
     ///
     /// Parameters
     /// ----------
@@ -111,9 +111,9 @@ impl GPUArray {
     /// Raises
     /// ------
     /// TypeError
-    ///     `out` is no GPUArray, or of a dtype that the result does not fit.
+    ///     `out` is not a GPUArray, or its dtype cannot hold the result.
     /// ValueError
-    ///     The shape does not broadcast to that of `out`.
+    ///     The shape does not broadcast to the shape of `out`.
     ///
     /// Examples
     /// --------
@@ -131,7 +131,7 @@ impl GPUArray {
         Ok(slf.clone().into_any())
     }
 
-    /// Returns the complex conjugates: another name of `conj`.
+    /// Returns the complex conjugates; another name for `conj`.
     ///
     /// Parameters
     /// ----------
@@ -146,9 +146,9 @@ impl GPUArray {
     /// Raises
     /// ------
     /// TypeError
-    ///     `out` is no GPUArray, or of a dtype that the result does not fit.
+    ///     `out` is not a GPUArray, or its dtype cannot hold the result.
     /// ValueError
-    ///     The shape does not broadcast to that of `out`.
+    ///     The shape does not broadcast to the shape of `out`.
     ///
     /// Examples
     /// --------
@@ -161,13 +161,12 @@ impl GPUArray {
         Self::conj(slf, out)
     }
 
-    /// Returns the elements in reverse order, read as along one axis, in a new array of the same
-    /// shape.
+    /// Returns the elements in reverse order, read as one-dimensional, in a new array of the same shape.
     ///
     /// Parameters
     /// ----------
     /// stream : Stream, optional
-    ///     Where the work is queued.
+    ///     The stream on which the work is queued.
     ///
     /// Returns
     /// -------
@@ -204,21 +203,21 @@ impl GPUArray {
     ///     Called with three times the number of elements, and a function that waits for the work and returns
     ///     the seconds that it took.
     /// stream : Stream, optional
-    ///     Where the work is queued.
+    ///     The stream on which the work is queued.
     /// out : GPUArray, optional
     ///     Receives the result.
     ///
     /// Returns
     /// -------
     /// GPUArray
-    ///     The values, of the dtype that arrays and factors have in common; or `out`.
+    ///     The values, with the common dtype of the arrays and factors; or `out`.
     ///
     /// Raises
     /// ------
     /// TypeError
-    ///     `other` is no GPUArray, a factor is no number, or the elements are records.
+    ///     `other` is not a GPUArray, a factor is not a number, or the elements are records.
     /// ValueError
-    ///     The shapes do not broadcast, to each other or to that of `out`.
+    ///     The shapes do not broadcast, to each other or to the shape of `out`.
     ///
     /// Examples
     /// --------

@@ -1,4 +1,4 @@
-//! Functions of elements by the names that the tables of functions have for Python.
+//! Functions of elements, under the names that the tables of functions define for Python.
 
 use super::arguments::{elements, expect_array, expect_value, optional_array};
 use super::functions::unary_into;
@@ -14,8 +14,8 @@ type Object<'py> = PyResult<Bound<'py, PyAny>>;
 type Any<'a, 'py> = &'a Bound<'py, PyAny>;
 type OptionalAny<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 
-/// A function of corresponding elements, with the names that a program knows its arguments by; at
-/// least one argument is an array.
+/// Applies a function to corresponding elements, with the names of its arguments for messages. At least
+/// one argument is an array.
 pub(super) fn binary_into<'py>(
     function: BinaryFunction,
     [first, second]: [&str; 2],
@@ -35,7 +35,7 @@ pub(super) fn binary_into<'py>(
             "{first} and {second} are numbers; a GPUArray is needed as one of them"
         ))
     })?;
-    // Results are made on the stream of the first array.
+    // Results are allocated on the first array's stream.
     let stream = stream.filter(|stream| !stream.is_none());
     let moved = |argument| match (argument, stream) {
         (Argument::Array(array), Some(_)) => on_stream(array, stream).map(Some),
@@ -49,7 +49,8 @@ pub(super) fn binary_into<'py>(
     wrap_like(like, result, None)
 }
 
-/// A function of each element; what may be a stream or the output is told apart by its type.
+/// Applies a function to each element; whether an argument is a stream or the output is decided by its
+/// type.
 fn elementwise<'a, 'py>(
     function: UnaryFunction,
     array: Any<'_, 'py>,
@@ -65,7 +66,7 @@ fn elementwise<'a, 'py>(
     unary_into(function, array, out, stream)
 }
 
-/// The Python name of a parameter, which may be a word that Rust reserves.
+/// Returns the Python name of a parameter, which may be a reserved word in Rust.
 const fn parameter(name: &'static str) -> &'static str {
     match name.as_bytes() {
         [b'r', b'#', ..] => name.split_at(2).1,
@@ -73,7 +74,7 @@ const fn parameter(name: &'static str) -> &'static str {
     }
 }
 
-/// The function of one row, if Python has a name for it.
+/// Defines the function of one row, if Python has a name for it.
 macro_rules! function {
     (unary [$($doc:literal)+] $variant:ident cumath $python:ident) => {
         $(#[doc = $doc])+
@@ -81,14 +82,14 @@ macro_rules! function {
         /// Parameters
         /// ----------
         /// array : GPUArray
-        ///     The elements. Integers are computed as floating-point numbers where the result has
+        ///     The elements. Integers are computed as floating-point numbers if the result has
         ///     fractions.
         /// stream_or_out : Stream or GPUArray, optional
-        ///     Either of the two that follow.
+        ///     Either `stream` or `out`.
         /// out : GPUArray, optional
         ///     Receives the result.
         /// stream : Stream, optional
-        ///     Where the work is queued.
+        ///     The stream on which the work is queued.
         ///
         /// Returns
         /// -------
@@ -98,9 +99,9 @@ macro_rules! function {
         /// Raises
         /// ------
         /// TypeError
-        ///     `array` is no GPUArray, or of a dtype that the function is not defined for.
+        ///     `array` is not a GPUArray, or the function is not defined for its dtype.
         /// ValueError
-        ///     The shape does not broadcast to that of `out`.
+        ///     The shape does not broadcast to the shape of `out`.
         ///
         /// Examples
         /// --------
@@ -144,7 +145,7 @@ macro_rules! function {
         #[doc = concat!($($name)+, " : GPUArray or number")]
         ///     `x` and `y` above. At least one is an array; the shapes are broadcast.
         /// stream : Stream, optional
-        ///     Where the work is queued.
+        ///     The stream on which the work is queued.
         /// out : GPUArray, optional
         ///     Receives the result.
         ///
@@ -156,9 +157,9 @@ macro_rules! function {
         /// Raises
         /// ------
         /// TypeError
-        ///     There is no array, or the dtypes are ones that the function is not defined for.
+        ///     No argument is an array, or the function is not defined for the dtypes.
         /// ValueError
-        ///     The shapes do not broadcast, to each other or to that of `out`.
+        ///     The shapes do not broadcast, to each other or to the shape of `out`.
         ///
         /// Examples
         /// --------
@@ -180,8 +181,8 @@ macro_rules! function {
     (binary [$($doc:literal)+] $variant:ident gpuarray $python:ident $x:ident $y:ident) => {
         $(#[doc = $doc])+
         ///
-        /// At least one argument is an array, the other may be a number; `stream` is where the
-        /// work is queued, and `out` receives the result if given.
+        /// At least one argument is an array; the other may be a number. `stream` is the stream on
+        /// which the work is queued, and `out` receives the result if given.
         #[pyfunction]
         #[pyo3(signature = ($x, $y, out = None, stream = None))]
         pub(super) fn $python<'py>(
@@ -197,7 +198,7 @@ macro_rules! function {
     ($arity:ident [$($doc:literal)+] $variant:ident) => {};
 }
 
-/// Two functions of each element, as a tuple.
+/// Applies two functions to each element, and returns both results as a tuple.
 fn pair<'py>(
     functions: [UnaryFunction; 2],
     array: Any<'_, 'py>,
@@ -215,17 +216,17 @@ fn pair<'py>(
 /// arg : GPUArray
 ///     The elements.
 /// stream : Stream, optional
-///     Where the work is queued.
+///     The stream on which the work is queued.
 ///
 /// Returns
 /// -------
 /// tuple of GPUArray
-///     The two results, of the shape of `arg`, in the dtype of the elements; in float64 for integers.
+///     The two results, with the shape of `arg`, in the dtype of the elements; float64 for integers.
 ///
 /// Raises
 /// ------
 /// TypeError
-///     `arg` is no GPUArray, or its elements are complex or records.
+///     `arg` is not a GPUArray, or its elements are complex or records.
 ///
 /// Examples
 /// --------
@@ -241,24 +242,24 @@ fn frexp<'py>(
     pair([UnaryFunction::Mantissa, UnaryFunction::Exponent], arg, stream)
 }
 
-/// Returns fractions and whole parts, both with the sign of `arg`; the fraction of an infinity is zero.
+/// Returns fractions and whole parts, both with the sign of `arg`. The fraction of an infinity is zero.
 ///
 /// Parameters
 /// ----------
 /// arg : GPUArray
 ///     The elements.
 /// stream : Stream, optional
-///     Where the work is queued.
+///     The stream on which the work is queued.
 ///
 /// Returns
 /// -------
-/// tuple of GPUArray
+///     The two results, with the shape of `arg`, in the dtype of the elements.
 ///     The two results, of the shape of `arg`, in the dtype of the elements.
 ///
 /// Raises
 /// ------
 /// TypeError
-///     `arg` is no GPUArray, or its elements are complex or records.
+///     `arg` is not a GPUArray, or its elements are complex or records.
 ///
 /// Examples
 /// --------
@@ -290,7 +291,7 @@ impl<'py> Functions<'py> {
     }
 }
 
-/// Adds the function of one row to the module that has it.
+/// Adds the function of one row to the module for it.
 macro_rules! add {
     ($cumath:ident, $gpuarray:ident, $arity:ident: cumath $python:ident) => {
         $cumath.add(wrap_pyfunction!($arity::$python, &$cumath.module)?)?
@@ -339,7 +340,7 @@ macro_rules! binary_rows {
 }
 hal::binary_functions!(binary_rows);
 
-/// The functions of the modules `cumath` and `gpuarray`, by the names of module and function.
+/// Returns the functions of the modules `cumath` and `gpuarray`, by module and function name.
 pub(crate) fn named_functions(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let cumath = Functions::new(py, "pygpu.cumath")?;
     let gpuarray = Functions::new(py, "pygpu.gpuarray")?;

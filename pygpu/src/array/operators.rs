@@ -13,7 +13,7 @@ use pyo3::types::{PyByteArray, PyBytes, PyInt, PyList, PyString, PyTuple};
 
 type Object<'py> = PyResult<Bound<'py, PyAny>>;
 
-/// `slf function other`, or the other way round if `reflected`.
+/// Computes `slf function other`, or `other function slf` if `reflected`.
 fn binary<'py>(
     slf: &Bound<'py, GPUArray>,
     other: &Bound<'py, PyAny>,
@@ -34,7 +34,8 @@ fn binary<'py>(
     wrap_like(slf, array, None)
 }
 
-/// The array that numpy makes of a list or a tuple of numbers, on the device; `None` for any other object.
+/// Returns a list or a tuple of numbers as a device array, converted by numpy; `None` for any other
+/// object.
 #[cold]
 fn sequence<'py>(
     value: &Bound<'py, PyAny>,
@@ -56,7 +57,7 @@ fn sequence<'py>(
     }
     let py = value.py();
     let array = py.import("numpy")?.call_method1("asarray", (value,))?;
-    // Texts and objects of any kind are on no device, and equal no number.
+    // Text and Python objects cannot be on a device, and are not equal to any number.
     let dtype = array.getattr("dtype")?;
     if matches!(dtype.getattr("kind")?.extract()?, 'O' | 'S' | 'U') {
         return match is_equality {
@@ -69,7 +70,7 @@ fn sequence<'py>(
     to_gpu(py, &array, None, None, true).map(Some)
 }
 
-/// `slf = slf function other`, in place.
+/// Computes `slf = slf function other` in place.
 fn in_place(
     slf: &Bound<'_, GPUArray>,
     other: &Bound<'_, PyAny>,
@@ -139,8 +140,8 @@ impl GPUArray {
         refuse_modulo(modulo)?;
         let array = slf.get().array()?;
         if array.dtype() == DType::Bool && other.is_instance_of::<PyInt>() && other.eq(2)? {
-            // The operator's square of truth values is of int8 in numpy, not of int64 as its
-            // `power` is.
+            // In numpy, the operator's square of truth values has dtype int8, unlike `power`, which gives
+            // int64.
             let two = Scalar::new(2i8).into();
             let square = run_on(slf, array.size(), || {
                 Array::binary(BinaryFunction::Power, array.into(), two)
@@ -220,7 +221,7 @@ impl GPUArray {
             .ok_or_else(|| PyTypeError::new_err("len() of unsized object"))
     }
 
-    /// As numpy has it: true if any element equals the value.
+    /// Returns true if any element equals the value, as in numpy.
     fn __contains__(slf: &Bound<'_, Self>, value: &Bound<'_, PyAny>) -> PyResult<bool> {
         let equal = slf.rich_compare(value, CompareOp::Eq)?;
         match equal.is_instance_of::<GPUArray>() {

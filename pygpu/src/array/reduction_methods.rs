@@ -9,7 +9,7 @@ use pyo3::types::{PyDict, PyTuple};
 type Object<'py> = PyResult<Bound<'py, PyAny>>;
 type Given<'py> = Option<Bound<'py, PyAny>>;
 
-/// Methods with PyCUDA's positional arguments, or numpy's where the first is an axis; with `dtype`.
+/// Methods with `dtype`. They take PyCUDA's positional arguments, or numpy's if the first one is an axis.
 macro_rules! with_dtype {
     ($(
         $(#[doc = $doc:literal])+
@@ -103,22 +103,22 @@ with_dtype! {
     /// *positional : object
     ///     PyCUDA's arguments (dtype, stream, allocator), or numpy's (axis, dtype, out, keepdims) where the first is an axis.
     /// axis : int or tuple of int, optional
-    ///     The axes along which elements are combined; all without it.
+    ///     The axes along which elements are combined; all axes if omitted.
     /// dtype : dtype, optional
-    ///     What elements are added in; that of numpy, which widens small integers, without it.
-    ///     PyCUDA's function :func:`pygpu.gpuarray.sum` keeps the array's own.
+    ///     The dtype in which elements are added; if omitted, numpy's, which widens small integers.
+    ///     PyCUDA's function :func:`pygpu.gpuarray.sum` keeps the array's own dtype.
     /// out : GPUArray, optional
     ///     Receives the result; it has the shape of the result.
     /// keepdims : bool, optional
-    ///     Whether the combined axes stay, with extent 1.
+    ///     True to keep the combined axes with extent 1.
     /// initial : number, optional
     ///     As in numpy: a value that is combined with the elements.
     /// where : GPUArray or bool, optional
-    ///     As in numpy: the mask of the elements that count.
+    ///     As in numpy: a mask that selects the elements.
     /// stream : Stream, optional
-    ///     Where the work is queued.
+    ///     The stream on which the work is queued.
     /// allocator : callable, optional
-    ///     Where the result's memory comes from.
+    ///     The allocator of the result's memory.
     ///
     /// Returns
     /// -------
@@ -130,7 +130,7 @@ with_dtype! {
     /// TypeError
     ///     The elements are records.
     /// ValueError
-    ///     There is no such axis, one is named twice, or `out` has another shape.
+    ///     An axis does not exist or is repeated, or `out` has another shape.
     ///
     /// Examples
     /// --------
@@ -149,21 +149,21 @@ with_dtype! {
     /// *positional : object
     ///     PyCUDA's arguments (dtype, stream, allocator), or numpy's (axis, dtype, out, keepdims) where the first is an axis.
     /// axis : int or tuple of int, optional
-    ///     The axes along which elements are combined; all without it.
+    ///     The axes along which elements are combined; all axes if omitted.
     /// dtype : dtype, optional
-    ///     What elements are multiplied in; that of numpy, which widens small integers, without it.
+    ///     The dtype in which elements are multiplied; if omitted, numpy's, which widens small integers.
     /// out : GPUArray, optional
     ///     Receives the result; it has the shape of the result.
     /// keepdims : bool, optional
-    ///     Whether the combined axes stay, with extent 1.
+    ///     True to keep the combined axes with extent 1.
     /// initial : number, optional
     ///     As in numpy: a value that is combined with the elements.
     /// where : GPUArray or bool, optional
-    ///     As in numpy: the mask of the elements that count.
+    ///     As in numpy: a mask that selects the elements.
     /// stream : Stream, optional
-    ///     Where the work is queued.
+    ///     The stream on which the work is queued.
     /// allocator : callable, optional
-    ///     Where the result's memory comes from.
+    ///     The allocator of the result's memory.
     ///
     /// Returns
     /// -------
@@ -175,7 +175,7 @@ with_dtype! {
     /// TypeError
     ///     The elements are records.
     /// ValueError
-    ///     There is no such axis, one is named twice, or `out` has another shape.
+    ///     An axis does not exist or is repeated, or `out` has another shape.
     ///
     /// Examples
     /// --------
@@ -195,32 +195,32 @@ without_dtype! {
     /// *positional : object
     ///     PyCUDA's arguments (stream), or numpy's (axis, out, keepdims) where the first is an axis.
     /// axis : int or tuple of int, optional
-    ///     The axes along which elements are combined; all without it.
+    ///     The axes along which elements are combined; all axes if omitted.
     /// out : GPUArray, optional
     ///     Receives the result; it has the shape of the result.
     /// keepdims : bool, optional
-    ///     Whether the combined axes stay, with extent 1.
+    ///     True to keep the combined axes with extent 1.
     /// initial : number, optional
     ///     As in numpy: a value that is combined with the elements.
     /// where : GPUArray or bool, optional
-    ///     As in numpy: the mask of the elements that count.
+    ///     As in numpy: a mask that selects the elements.
     /// stream : Stream, optional
-    ///     Where the work is queued.
+    ///     The stream on which the work is queued.
     /// allocator : callable, optional
-    ///     Where the result's memory comes from.
+    ///     The allocator of the result's memory.
     ///
     /// Returns
     /// -------
     /// GPUArray
-    ///     The smallest elements: an array without axes for that of all.
+    ///     The smallest elements: an array without axes if all elements are combined.
     ///
     /// Raises
     /// ------
     /// TypeError
     ///     The elements are records.
     /// ValueError
-    ///     There is no such axis, one is named twice, `out` has another shape, or an element of the
-    ///     result has no elements to choose from.
+    ///     An axis does not exist or is repeated, `out` has another shape, or an element of the
+    ///     result combines zero elements.
     ///
     /// Examples
     /// --------
@@ -238,32 +238,32 @@ without_dtype! {
     /// *positional : object
     ///     PyCUDA's arguments (stream), or numpy's (axis, out, keepdims) where the first is an axis.
     /// axis : int or tuple of int, optional
-    ///     The axes along which elements are combined; all without it.
+    ///     The axes along which elements are combined; all axes if omitted.
     /// out : GPUArray, optional
     ///     Receives the result; it has the shape of the result.
     /// keepdims : bool, optional
-    ///     Whether the combined axes stay, with extent 1.
+    ///     True to keep the combined axes with extent 1.
     /// initial : number, optional
     ///     As in numpy: a value that is combined with the elements.
     /// where : GPUArray or bool, optional
-    ///     As in numpy: the mask of the elements that count.
+    ///     As in numpy: a mask that selects the elements.
     /// stream : Stream, optional
-    ///     Where the work is queued.
+    ///     The stream on which the work is queued.
     /// allocator : callable, optional
-    ///     Where the result's memory comes from.
+    ///     The allocator of the result's memory.
     ///
     /// Returns
     /// -------
     /// GPUArray
-    ///     The largest elements: an array without axes for that of all.
+    ///     The largest elements: an array without axes if all elements are combined.
     ///
     /// Raises
     /// ------
     /// TypeError
     ///     The elements are records.
     /// ValueError
-    ///     There is no such axis, one is named twice, `out` has another shape, or an element of the
-    ///     result has no elements to choose from.
+    ///     An axis does not exist or is repeated, `out` has another shape, or an element of the
+    ///     result combines zero elements.
     ///
     /// Examples
     /// --------
@@ -281,29 +281,29 @@ without_dtype! {
     /// *positional : object
     ///     PyCUDA's arguments (stream, allocator), or numpy's (axis, out, keepdims) where the first is an axis.
     /// axis : int or tuple of int, optional
-    ///     The axes along which elements are combined; all without it.
+    ///     The axes along which elements are combined; all axes if omitted.
     /// out : GPUArray, optional
     ///     Receives the result; it has the shape of the result.
     /// keepdims : bool, optional
-    ///     Whether the combined axes stay, with extent 1.
+    ///     True to keep the combined axes with extent 1.
     /// where : GPUArray or bool, optional
-    ///     As in numpy: the mask of the elements that count.
+    ///     As in numpy: a mask that selects the elements.
     /// stream : Stream, optional
-    ///     Where the work is queued.
+    ///     The stream on which the work is queued.
     /// allocator : callable, optional
-    ///     Where the result's memory comes from.
+    ///     The allocator of the result's memory.
     ///
     /// Returns
     /// -------
     /// GPUArray
-    ///     Truth values: an array without axes for that of all.
+    ///     Truth values: an array without axes if all elements are combined.
     ///
     /// Raises
     /// ------
     /// TypeError
     ///     The elements are records.
     /// ValueError
-    ///     There is no such axis, one is named twice, or `out` has another shape.
+    ///     An axis does not exist or is repeated, or `out` has another shape.
     ///
     /// Examples
     /// --------
@@ -321,29 +321,29 @@ without_dtype! {
     /// *positional : object
     ///     PyCUDA's arguments (stream, allocator), or numpy's (axis, out, keepdims) where the first is an axis.
     /// axis : int or tuple of int, optional
-    ///     The axes along which elements are combined; all without it.
+    ///     The axes along which elements are combined; all axes if omitted.
     /// out : GPUArray, optional
     ///     Receives the result; it has the shape of the result.
     /// keepdims : bool, optional
-    ///     Whether the combined axes stay, with extent 1.
+    ///     True to keep the combined axes with extent 1.
     /// where : GPUArray or bool, optional
-    ///     As in numpy: the mask of the elements that count.
+    ///     As in numpy: a mask that selects the elements.
     /// stream : Stream, optional
-    ///     Where the work is queued.
+    ///     The stream on which the work is queued.
     /// allocator : callable, optional
-    ///     Where the result's memory comes from.
+    ///     The allocator of the result's memory.
     ///
     /// Returns
     /// -------
     /// GPUArray
-    ///     Truth values: an array without axes for that of all.
+    ///     Truth values: an array without axes if all elements are combined.
     ///
     /// Raises
     /// ------
     /// TypeError
     ///     The elements are records.
     /// ValueError
-    ///     There is no such axis, one is named twice, or `out` has another shape.
+    ///     An axis does not exist or is repeated, or `out` has another shape.
     ///
     /// Examples
     /// --------
@@ -360,37 +360,37 @@ without_dtype! {
 impl GPUArray {
     /// Returns the mean of the elements, along axes or of all.
     ///
-    /// PyCUDA has no such method.
+    /// PyCUDA does not have this method.
     ///
     /// Parameters
     /// ----------
     /// axis : int or tuple of int, optional
-    ///     The axes along which elements are combined; all without it.
+    ///     The axes along which elements are combined; all axes if omitted.
     /// dtype : dtype, optional
-    ///     The dtype of the result; without it the array's own if it has fractions, else float64. Numbers
-    ///     of 16 bits are added in float32.
+    ///     The dtype of the result. If omitted, it is the array's own if inexact, else float64. 16-bit
+    ///     floating-point numbers are added in float32.
     /// out : GPUArray, optional
     ///     Receives the result; it has the shape of the result.
     /// keepdims : bool, optional
-    ///     Whether the combined axes stay, with extent 1.
+    ///     True to keep the combined axes with extent 1.
     /// where : GPUArray or bool, optional
-    ///     As in numpy: the mask of the elements that count.
+    ///     As in numpy: a mask that selects the elements.
     /// stream : Stream, optional
-    ///     Where the work is queued.
+    ///     The stream on which the work is queued.
     /// allocator : callable, optional
-    ///     Where the result's memory comes from.
+    ///     The allocator of the result's memory.
     ///
     /// Returns
     /// -------
     /// GPUArray
-    ///     The means; NaN where there are no elements.
+    ///     The means; NaN if zero elements are combined.
     ///
     /// Raises
     /// ------
     /// TypeError
     ///     The elements are records.
     /// ValueError
-    ///     There is no such axis, one is named twice, or `out` has another shape.
+    ///     An axis does not exist or is repeated, or `out` has another shape.
     ///
     /// Examples
     /// --------
@@ -416,7 +416,7 @@ impl GPUArray {
     ) -> Object<'py> {
         let given = Arguments { axis, dtype, out, keepdims, stream, allocator, masked };
         let dtype = given.dtype()?;
-        // NaN is no integer.
+        // NaN is not an integer.
         let is_none = dtype.is_some_and(|it| it.is_integer()) && slf.get().array()?.size() == 0;
         if given.masked.is_some() || is_none {
             return given.moment(slf, "mean", None);
@@ -424,42 +424,41 @@ impl GPUArray {
         given.compute(slf, |array, axes, keeps| array.mean(dtype, axes, keeps))
     }
 
-    /// Returns the variance of the elements, along axes or of all: the mean square of the distances
-    /// from the mean.
+    /// Returns the variance of the elements, along axes or of all: the mean squared distance from the mean.
     ///
-    /// PyCUDA has no such method.
+    /// PyCUDA does not have this method.
     ///
     /// Parameters
     /// ----------
     /// axis : int or tuple of int, optional
-    ///     The axes along which elements are combined; all without it.
+    ///     The axes along which elements are combined; all axes if omitted.
     /// dtype : dtype, optional
-    ///     The dtype of the result; without it the array's own if it has fractions, else float64. Numbers
-    ///     of 16 bits are added in float32.
+    ///     The dtype of the result. If omitted, it is the array's own if inexact, else float64. 16-bit
+    ///     floating-point numbers are added in float32.
     /// out : GPUArray, optional
     ///     Receives the result; it has the shape of the result.
     /// ddof : number
-    ///     What is taken from the number of elements before the sum of squares is divided by it.
+    ///     Subtracted from the number of elements before the sum of squares is divided by it.
     /// keepdims : bool, optional
-    ///     Whether the combined axes stay, with extent 1.
+    ///     True to keep the combined axes with extent 1.
     /// where : GPUArray or bool, optional
-    ///     As in numpy: the mask of the elements that count.
+    ///     As in numpy: a mask that selects the elements.
     /// stream : Stream, optional
-    ///     Where the work is queued.
+    ///     The stream on which the work is queued.
     /// allocator : callable, optional
-    ///     Where the result's memory comes from.
+    ///     The allocator of the result's memory.
     ///
     /// Returns
     /// -------
     /// GPUArray
-    ///     The values, which are real for complex numbers, too.
+    ///     The values, which are also real for complex numbers.
     ///
     /// Raises
     /// ------
     /// TypeError
-    ///     The elements are records, or `dtype` is one without fractions.
+    ///     The elements are records, or `dtype` is not an inexact dtype.
     /// ValueError
-    ///     There is no such axis, one is named twice, or `out` has another shape.
+    ///     An axis does not exist or is repeated, or `out` has another shape.
     ///
     /// Examples
     /// --------
@@ -494,39 +493,39 @@ impl GPUArray {
 
     /// Returns the standard deviation of the elements, along axes or of all.
     ///
-    /// PyCUDA has no such method.
+    /// PyCUDA does not have this method.
     ///
     /// Parameters
     /// ----------
     /// axis : int or tuple of int, optional
-    ///     The axes along which elements are combined; all without it.
+    ///     The axes along which elements are combined; all axes if omitted.
     /// dtype : dtype, optional
-    ///     The dtype of the result; without it the array's own if it has fractions, else float64. Numbers
-    ///     of 16 bits are added in float32.
+    ///     The dtype of the result. If omitted, it is the array's own if inexact, else float64. 16-bit
+    ///     floating-point numbers are added in float32.
     /// out : GPUArray, optional
     ///     Receives the result; it has the shape of the result.
     /// ddof : number
-    ///     What is taken from the number of elements before the sum of squares is divided by it.
+    ///     Subtracted from the number of elements before the sum of squares is divided by it.
     /// keepdims : bool, optional
-    ///     Whether the combined axes stay, with extent 1.
+    ///     True to keep the combined axes with extent 1.
     /// where : GPUArray or bool, optional
-    ///     As in numpy: the mask of the elements that count.
+    ///     As in numpy: a mask that selects the elements.
     /// stream : Stream, optional
-    ///     Where the work is queued.
+    ///     The stream on which the work is queued.
     /// allocator : callable, optional
-    ///     Where the result's memory comes from.
+    ///     The allocator of the result's memory.
     ///
     /// Returns
     /// -------
     /// GPUArray
-    ///     The values, which are real for complex numbers, too.
+    ///     The values, which are also real for complex numbers.
     ///
     /// Raises
     /// ------
     /// TypeError
-    ///     The elements are records, or `dtype` is one without fractions.
+    ///     The elements are records, or `dtype` is not an inexact dtype.
     /// ValueError
-    ///     There is no such axis, one is named twice, or `out` has another shape.
+    ///     An axis does not exist or is repeated, or `out` has another shape.
     ///
     /// Examples
     /// --------

@@ -1,4 +1,4 @@
-//! Combining elements along axes: how, and the methods that do it.
+//! Reductions of elements along axes, and the methods for them.
 
 use super::arguments::{expect_array, optional_array};
 use super::functions::with_allocator;
@@ -19,7 +19,7 @@ macro_rules! class {
         $variant:ident $text:literal ($($rule:ident),*) = $numpy:literal
             $(-> $module:ident($python:ident))?;
     )*) => {
-        /// How elements are combined into one.
+        /// The ways in which elements are combined into one.
         #[pyclass(module = "pygpu._core", name = "Reduction", frozen, eq, hash)]
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub(crate) enum PyReduction { $($(#[doc = $doc])+ $variant,)* }
@@ -41,7 +41,7 @@ type Object<'py> = PyResult<Bound<'py, PyAny>>;
 type OptionalAny<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 type Axes = SmallVec<[isize; 4]>;
 
-/// The axes of a reduction: one, a tuple of them, or all for None.
+/// Parses the axes of a reduction: an axis, a tuple of axes, or None for all.
 fn parse_axes(axis: OptionalAny<'_, '_>) -> PyResult<Option<Axes>> {
     let Some(axis) = axis.filter(|axis| !axis.is_none()) else { return Ok(None) };
     match axis.cast::<PyTuple>() {
@@ -52,8 +52,8 @@ fn parse_axes(axis: OptionalAny<'_, '_>) -> PyResult<Option<Axes>> {
     }
 }
 
-/// The axes of a reduction of an array of `ndim` axes. As in numpy, an array without axes is reduced
-/// along axis 0 or -1, too, where it is named alone.
+/// Parses the axes of a reduction of an array with `ndim` axes. As in numpy, an array without axes may also be reduced
+/// along axis 0 or -1, if that is the only one named.
 fn parse_reduced_axes(axis: OptionalAny<'_, '_>, ndim: usize) -> PyResult<Option<Axes>> {
     let axes = parse_axes(axis)?;
     let is_tuple = axis.is_some_and(|axis| axis.is_instance_of::<PyTuple>());
@@ -63,7 +63,7 @@ fn parse_reduced_axes(axis: OptionalAny<'_, '_>, ndim: usize) -> PyResult<Option
     }))
 }
 
-/// True for a positional argument that is an axis, or a tuple of them.
+/// Returns true for a positional argument that is an axis, or a tuple of axes.
 fn is_axis(value: &Bound<'_, PyAny>) -> bool {
     let is_number = value.is_instance_of::<PyInt>() && !value.is_instance_of::<PyBool>();
     is_number || value.is_instance_of::<PyTuple>()
@@ -78,7 +78,7 @@ pub(super) struct Arguments<'py> {
     pub(super) keepdims: Option<Bound<'py, PyAny>>,
     pub(super) stream: Option<Bound<'py, PyAny>>,
     pub(super) allocator: Option<Bound<'py, PyAny>>,
-    /// numpy's `initial` and `where`, if there is one of them.
+    /// numpy's `initial` and `where`, if either is given.
     pub(super) masked: Option<Bound<'py, PyDict>>,
 }
 
@@ -94,9 +94,10 @@ impl<'py> Arguments<'py> {
         }
     }
 
-    /// Adds positional arguments: PyCUDA's, or numpy's where the first is an axis (or None, in methods that PyCUDA lacks).
+    /// Adds positional arguments: PyCUDA's, or numpy's if the first one is an axis (or None, in methods that PyCUDA
+    /// lacks).
     ///
-    /// Raises `TypeError` for too many of them, and for one that is there by keyword, too.
+    /// Raises `TypeError` for too many arguments, and for one that is also given by keyword.
     pub(super) fn with_positional(
         mut self,
         positional: &Bound<'py, PyTuple>,
@@ -108,7 +109,7 @@ impl<'py> Arguments<'py> {
             return Ok(self);
         }
         let first = positional.get_item(0)?;
-        // `any` and `all` alone are methods of PyCUDA's arrays.
+        // Of these methods, PyCUDA's arrays only have `any` and `all`.
         let is_numpys = first.is_none() && !matches!(method, "any" | "all");
         let is_numpys = is_numpys || is_axis(&first);
         let mut names = SmallVec::<[&str; 6]>::from_slice(if is_numpys { numpy } else { pycuda });
@@ -159,7 +160,7 @@ impl<'py> Arguments<'py> {
         given.map(|dtype| Ok(dtypes::parse(dtype)?.1)).transpose()
     }
 
-    /// Combines elements by a method, with `initial` and `where` as the package's function does.
+    /// Combines elements by a method with `initial` and `where`, through the package's function.
     pub(super) fn reduce_method(
         &self,
         a: &Bound<'py, GPUArray>,
@@ -174,7 +175,7 @@ impl<'py> Arguments<'py> {
         module.getattr("reduce_some")?.call((name, a), Some(&given))
     }
 
-    /// A mean, a variance or a standard deviation by the package's function.
+    /// Returns a mean, a variance or a standard deviation through the package's function.
     pub(super) fn moment(
         &self,
         a: &Bound<'py, GPUArray>,
@@ -189,7 +190,7 @@ impl<'py> Arguments<'py> {
         module.getattr(name)?.call((a,), Some(&given))
     }
 
-    /// The arguments that are given, by their names.
+    /// Returns the given arguments by name.
     fn named(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyDict>> {
         let given = match &self.masked {
             Some(masked) => masked.clone(),
@@ -220,7 +221,7 @@ impl<'py> Arguments<'py> {
         Ok(given)
     }
 
-    /// Combines elements. Without a dtype the type is numpy's.
+    /// Combines elements. If the dtype is omitted, numpy's is used.
     pub(super) fn reduce(&self, a: &Bound<'py, GPUArray>, reduction: Reduction) -> Object<'py> {
         let array = on_stream(a.get().array()?, self.stream.as_ref())?;
         let axes = parse_reduced_axes(self.axis.as_ref(), array.ndim())?;
@@ -240,7 +241,7 @@ impl<'py> Arguments<'py> {
         wrap_with_allocator(a, result, self.allocator.as_ref())
     }
 
-    /// Computes what a function of an array, axes and whether they are kept returns.
+    /// Computes a function of an array, the axes, and a flag that is true if the axes are kept.
     pub(super) fn compute(
         &self,
         a: &Bound<'py, GPUArray>,
@@ -263,7 +264,7 @@ impl<'py> Arguments<'py> {
     }
 }
 
-/// Sums of subsets and of products have functions of their own; this is every other reduction.
+/// Reduces an array. Sums of subsets and of products have separate functions.
 #[pyfunction]
 #[pyo3(signature = (reduction, a, *, axis = None, dtype = None, out = None, keepdims = None, stream = None, allocator = None))]
 #[allow(clippy::too_many_arguments, reason = "numpy's signature")]
@@ -282,7 +283,7 @@ pub(crate) fn reduce<'py>(
     arguments.reduce(expect_array("a", a)?, reduction.get().value())
 }
 
-/// Where the smallest or largest elements are along an axis.
+/// Returns the positions of the smallest or largest elements along an axis.
 #[pyfunction]
 #[pyo3(signature = (reduction, a, axis, keepdims))]
 pub(crate) fn position<'py>(

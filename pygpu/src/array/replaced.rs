@@ -1,7 +1,7 @@
-//! Array objects without memory, and those whose memory or allocator the program has replaced.
+//! Array objects without memory, and array objects whose memory or allocator the program has replaced.
 //!
-//! In PyCUDA `gpudata`, `allocator`, `shape` and `strides` are plain attributes. Programs make arrays on a null
-//! address, as places for memory that they assign later, and move arrays to other memory.
+//! In PyCUDA, `gpudata`, `allocator`, `shape` and `strides` are plain attributes. Programs create arrays on a
+//! null address as placeholders for memory that they assign later, and move arrays to other memory.
 
 use super::arguments::parse_new_shape;
 use super::chain::drop_state;
@@ -22,30 +22,31 @@ use std::iter;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// What an array object without memory knows.
+/// The state of an array object without memory.
 pub(super) struct Vacant {
     pub(super) layout: Layout,
     pub(super) element: DType,
     pub(super) descr: Py<PyArrayDescr>,
-    /// The null address that the program gave.
+    /// The null address that the program passed.
     pub(super) gpudata: Py<PyAny>,
     pub(super) allocator: Option<Py<PyAny>>,
     pub(super) base: Option<Py<PyAny>>,
 }
 
-/// What an array object is after a replacement.
+/// The state of an array object after a replacement.
 pub(super) enum State {
     Vacant(Vacant),
     Filled(Content),
 }
 
-/// What an array object has been made of since its first replacement, in order.
+/// The states of an array object since its first replacement, in order.
 ///
-/// Calls that run without Python's lock refer to what the object was when they began. So nothing is
-/// removed before the object goes; and a program that changes between some memories adds each once.
+/// Calls that run without Python's lock refer to the object's state at their beginning. So no state is removed
+/// before the object is dropped. A program that alternates between several memory objects adds each of them only
+/// once.
 #[derive(Default)]
 pub(super) struct Replaced {
-    /// The entry in use: 0 is what the object was made of at first.
+    /// The number of the current entry; 0 is the object's original state.
     current: AtomicUsize,
     entries: OnceCell<Box<Entry>>,
 }
@@ -56,7 +57,7 @@ struct Entry {
 }
 
 impl Drop for Replaced {
-    /// One entry after the other: a list drops itself with a frame of the stack for each.
+    /// Iterative, because dropping a linked list recursively would use a stack frame per entry.
     fn drop(&mut self) {
         let mut entries = self.entries.take();
         while let Some(entry) = entries {
@@ -72,13 +73,13 @@ impl Replaced {
         iter::successors(self.entries.get(), |entry| entry.next.get()).map(|entry| &**entry)
     }
 
-    /// Returns the state in use; `None` for what the object was made of at first.
+    /// Returns the current state; `None` for the original one.
     pub(super) fn state(&self) -> Option<&State> {
         let number = self.current.load(Ordering::Acquire).checked_sub(1)?;
         self.entries().nth(number).map(|entry| &entry.state)
     }
 
-    /// Takes a state into use.
+    /// Makes a state the current one.
     fn replace(&self, first: Option<&Content>, state: State) {
         let is_same = match (&state, first) {
             (State::Filled(new), Some(first)) => first.is_replaceable_by(new),
@@ -115,7 +116,7 @@ impl Replaced {
     }
 }
 
-/// True for the same object, or none both times.
+/// Returns true if both are the same object, or both are `None`.
 fn is_same(a: Option<&Py<PyAny>>, b: Option<&Py<PyAny>>) -> bool {
     match (a, b) {
         (Some(a), Some(b)) => a.is(b),
@@ -139,10 +140,10 @@ impl State {
 }
 
 impl Content {
-    /// True if the program cannot tell the two contents of one array object apart.
+    /// Returns true if the program cannot distinguish the two contents of one array object.
     fn is_replaceable_by(&self, other: &Content) -> bool {
         let is_same_memory = match (self.gpudata.get(), other.gpudata.get()) {
-            // Each use of an address has a number of its own.
+            // Each access to an address creates a new number object.
             (Some(own), Some(other)) => Python::attach(|py| {
                 let is_number = |it: &Py<PyAny>| it.bind(py).is_exact_instance_of::<PyInt>();
                 own.is(other) || is_number(own) && is_number(other)
@@ -158,12 +159,12 @@ impl Content {
 }
 
 impl GPUArray {
-    /// Makes an object that has no memory, or replaces what it is made of.
+    /// Sets the state of an object without memory, or replaces the current state.
     pub(super) fn replace(&self, state: State) {
         self.replaced.get_or_init(Replaced::default).replace(self.content.get(), state);
     }
 
-    /// What the object is without memory; `None` where it has some.
+    /// Returns the state of an object without memory; `None` if it has memory.
     pub(super) fn vacant(&self) -> Option<&Vacant> {
         match self.replaced.get()?.state()? {
             State::Vacant(vacant) => Some(vacant),
@@ -171,7 +172,7 @@ impl GPUArray {
         }
     }
 
-    /// The content of an object of which something has been replaced; `None` for what it was made of.
+    /// Returns the content after a replacement; `None` for the original content.
     #[cold]
     pub(super) fn later_content(replaced: &Replaced) -> PyResult<Option<&Content>> {
         match replaced.state() {
@@ -221,7 +222,7 @@ impl GPUArray {
 }
 
 impl GPUArray {
-    /// Lets the object have the elements of another array in the memory that it has.
+    /// Gives the object the elements of another array in the same memory.
     fn replace_array(&self, py: Python<'_>, array: Array) -> PyResult<()> {
         let own = self.content()?;
         let copy = |it: &Option<Py<PyAny>>| it.as_ref().map(|it| it.clone_ref(py));
@@ -239,9 +240,9 @@ impl GPUArray {
 
 #[pymethods]
 impl GPUArray {
-    /// Moves the object to other memory, whose elements it then has: an allocation or an address with
-    /// room for its shape and strides. With None or a null address it has no memory, and can only be given some.
-    /// The memory before is kept as long as the object.
+    /// Moves the object to other memory: an allocation or an address with room for its shape and strides. With
+    /// None or a null address, it has no memory, and can only be given some. The previous memory is kept as long
+    /// as the object.
     #[setter]
     fn set_gpudata(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = value.py();
@@ -278,8 +279,8 @@ impl GPUArray {
         Ok(())
     }
 
-    /// Gives the same elements another shape in the same memory, as numpy does: the number of elements stays. One
-    /// extent may be -1. Where strides allow no view, the error says so.
+    /// Gives the same elements another shape in the same memory, as numpy does; the number of elements must not
+    /// change. One extent may be -1. Raises an error if the strides do not allow a view.
     #[setter]
     fn set_shape(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = value.py();
@@ -298,7 +299,7 @@ impl GPUArray {
         self.replace_array(py, view)
     }
 
-    /// Gives the axes other distances in bytes in the same memory; all elements lie in it, or it is an error.
+    /// Sets the strides of the axes in bytes, in the same memory. All elements must be inside it.
     #[setter]
     fn set_strides(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let array = self.array()?;
@@ -318,8 +319,7 @@ impl GPUArray {
         self.replace_array(value.py(), array)
     }
 
-    /// Lets the results of the object's operations get their memory from another callable; None for
-    /// `driver.mem_alloc`.
+    /// Sets the callable that allocates the results of the object's operations; None means `driver.mem_alloc`.
     #[setter]
     fn set_allocator(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = value.py();

@@ -9,7 +9,7 @@ use numpy::PyArrayDescr;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-/// The dtype object for a result: `like`'s own if it stands for the same type.
+/// Returns the dtype object for a result: `like`'s own if it denotes the same type.
 pub(super) fn descr_for(
     py: Python<'_>,
     dtype: DType,
@@ -21,7 +21,7 @@ pub(super) fn descr_for(
     dtypes::to_numpy(py, dtype)
 }
 
-/// A result as an object of the class of `like`, with its allocator.
+/// Returns a result as an object of the class of `like`, with its allocator.
 pub(crate) fn wrap_like<'py>(
     like: &Bound<'py, GPUArray>,
     array: Array,
@@ -36,7 +36,7 @@ pub(crate) fn wrap_like<'py>(
     if like.is_exact_instance_of::<GPUArray>() {
         return wrap_new(py, array, descr, content.result_allocator(py));
     }
-    // A subclass decides how its objects are made.
+    // A subclass may decide how its objects are made.
     let own = like.get_type().getattr("_new_like_me")?;
     if !own.is(py.get_type::<GPUArray>().getattr("_new_like_me")?) {
         return in_new_like(like, &array, descr.bind(py));
@@ -44,7 +44,7 @@ pub(crate) fn wrap_like<'py>(
     in_class_of(like, array, descr)
 }
 
-/// An array as an object of a subclass, whose constructor is called.
+/// Returns an array as an object of a subclass, by calling the constructor.
 fn in_class_of<'py>(
     like: &Bound<'py, GPUArray>,
     array: Array,
@@ -67,7 +67,7 @@ fn in_class_of<'py>(
     like.get_type().call((shape, descr), Some(&arguments))
 }
 
-/// A result in an object that a subclass's own `_new_like_me` makes, as PyCUDA's operations ask for it.
+/// Returns a result in an object that a subclass's own `_new_like_me` makes, as PyCUDA's operations do.
 fn in_new_like<'py>(
     like: &Bound<'py, GPUArray>,
     array: &Array,
@@ -82,7 +82,7 @@ fn in_new_like<'py>(
     };
     let target = made.cast::<GPUArray>()?.get().array()?;
     if target.shape() != array.shape() || target.dtype() != array.dtype() {
-        // What PyCUDA's operations never ask for.
+        // PyCUDA's operations never request this.
         return wrap_new(
             py,
             array.clone(),
@@ -96,8 +96,8 @@ fn in_new_like<'py>(
 
 #[pymethods]
 impl GPUArray {
-    /// Returns a new array of the same shape and memory order, with elements that are not set. Where a
-    /// subclass overrides it, the results of operations are made by it.
+    /// Returns a new array of the same shape and memory order, with undefined elements. If a subclass
+    /// overrides this method, the results of operations are made by it.
     #[pyo3(signature = (dtype = None, order = None))]
     fn _new_like_me<'py>(
         slf: &Bound<'py, Self>,
@@ -126,7 +126,7 @@ impl GPUArray {
     }
 }
 
-/// As [`wrap_like`], remembering another allocator if one was given.
+/// Like [`wrap_like`], with another allocator if one was given.
 pub(crate) fn wrap_with_allocator<'py>(
     like: &Bound<'py, GPUArray>,
     array: Array,
@@ -140,7 +140,7 @@ pub(crate) fn wrap_with_allocator<'py>(
     wrap_new(like.py(), array, descr, result_allocator)
 }
 
-/// A view of `base`.
+/// Returns a view of `base`.
 pub(crate) fn wrap_view<'py>(
     base: &Bound<'py, GPUArray>,
     array: Array,
@@ -154,7 +154,7 @@ pub(crate) fn wrap_view<'py>(
     Ok(Bound::new(py, GPUArray::with(content))?.into_any())
 }
 
-/// A new array without anything to be like.
+/// Returns a new array object that is not modelled on another.
 pub(crate) fn wrap_new(
     py: Python<'_>,
     array: Array,

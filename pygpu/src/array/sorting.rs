@@ -1,4 +1,4 @@
-//! Sorting, and elements picked by masks.
+//! Sorting, and selection of elements by masks.
 
 use super::arguments::expect_array;
 use super::indexing::advanced;
@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 type Object<'py> = PyResult<Bound<'py, PyAny>>;
 type OptionalAny<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 
-/// The algorithms that numpy has names for. Every sort here is stable, as all of them may be.
+/// The algorithms that numpy names. Every sort here is stable, which all of them are allowed to be.
 const KINDS: [&str; 4] = ["quicksort", "heapsort", "mergesort", "stable"];
 
 fn check_kind(kind: Option<&str>) -> PyResult<()> {
@@ -22,8 +22,8 @@ fn check_kind(kind: Option<&str>) -> PyResult<()> {
     }
 }
 
-/// The elements of `a` in ascending order along an axis, or with `indices` the indices that sort
-/// them; along one axis of all elements without an axis.
+/// Returns the elements of `a` in ascending order along an axis, or with `indices` the indices that
+/// sort them. Without an axis, the elements are read as one-dimensional.
 #[pyfunction]
 #[pyo3(
     signature = (a, axis = Some(-1), kind = None, indices = false),
@@ -39,7 +39,8 @@ pub(crate) fn sorted<'py>(
     let a = expect_array("a", a)?;
     let array = a.get().array()?;
     let result = run_on(a, array.size(), || {
-        // As in numpy, what has no axes has indices along axis 0 or -1, but is not sorted along it.
+        // As in numpy, an array without axes has sorting indices along axis 0 or -1, but cannot be
+        // sorted along it.
         let is_flat =
             axis.is_none() || (indices && array.ndim() == 0 && matches!(axis, Some(0 | -1)));
         let flat = is_flat.then(|| array.reshape(&[-1], Order::C)).transpose()?;
@@ -54,7 +55,7 @@ pub(crate) fn sorted<'py>(
 impl GPUArray {
     /// Sorts the elements in place, in ascending order along an axis.
     ///
-    /// PyCUDA has no such method.
+    /// PyCUDA does not have this method.
     ///
     /// Parameters
     /// ----------
@@ -66,7 +67,7 @@ impl GPUArray {
     /// Raises
     /// ------
     /// ValueError
-    ///     The array has no such axis, or `kind` is another name.
+    ///     The axis does not exist, or `kind` is another name.
     /// TypeError
     ///     The elements are records.
     ///
@@ -91,24 +92,24 @@ impl GPUArray {
 
     /// Returns the indices that sort the elements along an axis, as an array of int64.
     ///
-    /// PyCUDA has no such method.
+    /// PyCUDA does not have this method.
     ///
     /// Parameters
     /// ----------
     /// axis : int or None, optional
-    ///     The axis; with None the elements are read as along one axis.
+    ///     The axis; with None, the elements are read as one-dimensional.
     /// kind : {"quicksort", "mergesort", "heapsort", "stable"}, optional
     ///     Accepted as by numpy; every sort is stable.
     ///
     /// Returns
     /// -------
     /// GPUArray
-    ///     The indices, of the array's shape, or of one axis with None.
+    ///     The indices, with the array's shape, or one-dimensional with None.
     ///
     /// Raises
     /// ------
     /// ValueError
-    ///     The array has no such axis, or `kind` is another name.
+    ///     The axis does not exist, or `kind` is another name.
     /// TypeError
     ///     The elements are records.
     ///
@@ -130,9 +131,9 @@ impl GPUArray {
         sorted(slf.as_any(), axis, kind, true)
     }
 
-    /// Returns the indices of the elements that are not zero, as `gpuarray.nonzero`.
+    /// Returns the indices of the nonzero elements, like `gpuarray.nonzero`.
     ///
-    /// PyCUDA has no such method.
+    /// PyCUDA does not have this method.
     ///
     /// Returns
     /// -------
@@ -144,7 +145,7 @@ impl GPUArray {
     /// TypeError
     ///     The elements are records.
     /// ValueError
-    ///     The array has no axes.
+    ///     The array has zero axes.
     ///
     /// Examples
     /// --------
@@ -156,30 +157,30 @@ impl GPUArray {
         advanced(slf.py())?.getattr("nonzero")?.call1((slf,))
     }
 
-    /// Returns the elements along an axis at which a condition is true, as `gpuarray.compress`.
+    /// Returns the elements along an axis at which a condition is true, like `gpuarray.compress`.
     ///
-    /// PyCUDA has no such method.
+    /// PyCUDA does not have this method.
     ///
     /// Parameters
     /// ----------
     /// condition : GPUArray or sequence of bool
-    ///     One axis, not longer than `axis`.
+    ///     One-dimensional, not longer than `axis`.
     /// axis : int, optional
-    ///     The axis; without it the elements are read as along one.
+    ///     The axis; if omitted, the elements are read as one-dimensional.
     /// out : GPUArray, optional
     ///     Receives the result.
     ///
     /// Returns
     /// -------
     /// GPUArray
-    ///     The elements, in memory of their own. The call waits for their number.
+    ///     The elements, in new memory. The call waits for their number.
     ///
     /// Raises
     /// ------
     /// ValueError
-    ///     `condition` has not one axis.
+    ///     `condition` is not one-dimensional.
     /// IndexError
-    ///     A true element of `condition` lies outside the axis.
+    ///     A true element of `condition` is outside the axis.
     ///
     /// Examples
     /// --------

@@ -1,29 +1,29 @@
-//! Arrays that kernels read by texture references.
+//! Arrays that kernels read through texture references.
 
 use super::GPUArray;
 use pyo3::prelude::*;
 use pyo3::types::IntoPyDict;
 
-/// A function of `pygpu._driver.textures`, which does the rest.
+/// Returns a function of `pygpu._driver.textures`, which implements the rest.
 fn function<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     py.import("pygpu._driver.textures")?.getattr(name)
 }
 
 #[pymethods]
 impl GPUArray {
-    /// Has kernels read the array by a texture reference, whose format is to be that of the elements.
+    /// Lets kernels read the array through a texture reference, whose format must match the elements.
     ///
     /// Parameters
     /// ----------
     /// texref : driver.TextureReference
     ///     The reference.
     /// allow_offset : bool
-    ///     Whether the array may begin at an address that is not aligned for textures.
+    ///     True to allow an address that is not aligned for textures.
     ///
     /// Returns
     /// -------
     /// float
-    ///     The elements in front of the array that the texture begins with.
+    ///     The number of elements before the array at which the texture begins.
     ///
     /// Raises
     /// ------
@@ -46,28 +46,28 @@ impl GPUArray {
         function(slf.py(), "bind_gpuarray")?.call1((slf, texref, allow_offset))
     }
 
-    /// Has kernels read the array by a texture reference, with its own type of elements.
+    /// Lets kernels read the array through a texture reference, and sets its element type.
     ///
     /// Parameters
     /// ----------
     /// texref : driver.TextureReference
     ///     The reference.
     /// channels : int
-    ///     Elements that make one texel: 1, 2 or 4.
+    ///     The number of elements per texel: 1, 2 or 4.
     /// allow_double_hack, allow_complex_hack : bool
-    ///     Whether float64 and complex elements are read as channels of 32 bits.
+    ///     True to read float64 and complex elements as 32-bit channels.
     /// allow_offset : bool
-    ///     Whether the array may begin at an address that is not aligned for textures.
+    ///     True to allow an address that is not aligned for textures.
     ///
     /// Returns
     /// -------
     /// float
-    ///     The elements in front of the array that the texture begins with.
+    ///     The number of elements before the array at which the texture begins.
     ///
     /// Raises
     /// ------
     /// RuntimeError
-    ///     The array has gaps.
+    ///     The array is not contiguous.
     /// LogicError
     ///     The address is not aligned, and `allow_offset` is false.
     ///

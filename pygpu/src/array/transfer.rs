@@ -1,4 +1,4 @@
-//! Transfers between numpy arrays and arrays on a device.
+//! Transfers between numpy arrays and device arrays.
 
 use super::host_copies::{fetch, store};
 use super::{Content, GPUArray, wrap_new};
@@ -13,7 +13,7 @@ use pyo3::exceptions::{PyDeprecationWarning, PyTypeError, PyUserWarning, PyValue
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 
-/// The array with its operations on the stream of an argument.
+/// Returns the array with its operations on the stream of an argument.
 pub(crate) fn on_stream(array: &Array, stream: Option<&Bound<'_, PyAny>>) -> PyResult<Array> {
     match stream.filter(|stream| !stream.is_none()) {
         None => Ok(array.clone()),
@@ -24,7 +24,7 @@ pub(crate) fn on_stream(array: &Array, stream: Option<&Bound<'_, PyAny>>) -> PyR
     }
 }
 
-/// A copy of a numpy array, or of an array of the device, on the device, its axes in the same memory order.
+/// Copies a numpy array or a device array to the device, with its axes in the same memory order.
 #[pyfunction]
 #[pyo3(signature = (ary, allocator = None, stream = None, wait = true))]
 pub(crate) fn to_gpu<'py>(
@@ -59,7 +59,7 @@ pub(crate) fn to_gpu<'py>(
     wrap_new(py, array, descr.unbind(), result_allocator)
 }
 
-/// Where elements are copied from.
+/// The source of a copy.
 enum Source<'a, 'py> {
     Host(HostArray<'py>),
     Device(&'a Content),
@@ -101,7 +101,7 @@ fn asynchronous(async_: bool, kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<bo
     };
     let mut result = async_;
     for (name, value) in kwargs {
-        // The word that PyCUDA took before it became a keyword of Python.
+        // PyCUDA's name for this argument, before it became a keyword of Python.
         if name.eq("async")? {
             result = value.is_truthy()?;
         } else {
@@ -116,31 +116,31 @@ fn check_dtype(content: &Content, other: &Bound<'_, PyArrayDescr>) -> PyResult<b
     if own.is_equiv_to(other) {
         return Ok(true);
     }
-    // Records of the same size are the same to the device.
+    // The device treats all records of the same size alike.
     let is_record = matches!(content.array.dtype(), DType::Opaque(_));
     Ok(is_record && own.as_any().eq(other.as_any())?)
 }
 
 #[pymethods]
 impl GPUArray {
-    /// Sets the elements from a numpy array, or from another array of the device.
+    /// Sets the elements from a numpy array, or from another device array.
     ///
     /// Parameters
     /// ----------
     /// ary : numpy.ndarray or GPUArray
-    ///     As many elements, of the same dtype.
+    ///     The source, with the same number of elements and the same dtype.
     /// async_ : bool, optional
-    ///     True to return when the copy is queued. Then `ary` must be page-locked to overlap, and
-    ///     stay unchanged until the copy has run.
+    ///     True to return after the copy is queued. Then `ary` must be page-locked for the copy to
+    ///     overlap, and must not change until the copy has run.
     /// stream : Stream, optional
-    ///     Where the copy is queued.
+    ///     The stream on which the copy is queued.
     /// **kwargs : bool
     ///     `async`, the name of `async_` before it became a keyword of Python.
     ///
     /// Raises
     /// ------
     /// TypeError
-    ///     `ary` is no numpy array and no GPUArray.
+    ///     `ary` is neither a numpy array nor a GPUArray.
     /// ValueError
     ///     `ary` has another size or dtype.
     ///
@@ -187,20 +187,20 @@ impl GPUArray {
         Source::new(&ary)?.store_in(py, &array, !async_)
     }
 
-    /// Queues a copy from a numpy array, as `set` with `async_=True`.
+    /// Queues a copy from a numpy array, like `set` with `async_=True`.
     ///
     /// Parameters
     /// ----------
     /// ary : numpy.ndarray
-    ///     As many elements, of the same dtype, in page-locked memory if the copy is to overlap
-    ///     with other work. It must stay unchanged until the copy has run.
+    ///     The source, with the same number of elements and the same dtype, in page-locked memory if
+    ///     the copy is to overlap with other work. It must not change until the copy has run.
     /// stream : Stream, optional
-    ///     Where the copy is queued.
+    ///     The stream on which the copy is queued.
     ///
     /// Raises
     /// ------
     /// TypeError
-    ///     `ary` is no numpy array.
+    ///     `ary` is not a numpy array.
     /// ValueError
     ///     `ary` has another size or dtype.
     ///
@@ -227,14 +227,14 @@ impl GPUArray {
     /// Parameters
     /// ----------
     /// ary : numpy.ndarray, optional
-    ///     Receives the elements and is returned; as many elements, of the same dtype. Without it a
-    ///     new array is made, its axes in the same memory order.
+    ///     Receives the elements and is returned; it has the same number of elements and the same
+    ///     dtype. If omitted, a new array with the same memory order is created.
     /// pagelocked : bool, optional
     ///     True for a new array in page-locked memory.
     /// async_ : bool, optional
-    ///     True to return when the copy is queued.
+    ///     True to return after the copy is queued.
     /// stream : Stream, optional
-    ///     Where the copy is queued.
+    ///     The stream on which the copy is queued.
     /// **kwargs : bool
     ///     `async`, the name of `async_` before it became a keyword of Python.
     ///
@@ -248,7 +248,7 @@ impl GPUArray {
     /// ValueError
     ///     `ary` has another size, or is read-only.
     /// TypeError
-    ///     `ary` is no numpy array, or has another dtype.
+    ///     `ary` is not a numpy array, or has another dtype.
     ///
     /// Examples
     /// --------
@@ -313,21 +313,21 @@ impl GPUArray {
         Ok(to)
     }
 
-    /// Queues a copy into a numpy array and returns that, as `get` with `async_=True`.
+    /// Queues a copy into a numpy array and returns that array, like `get` with `async_=True`.
     ///
     /// Parameters
     /// ----------
     /// stream : Stream, optional
-    ///     Where the copy is queued.
+    ///     The stream on which the copy is queued.
     /// ary : numpy.ndarray, optional
-    ///     Receives the elements, as many and of the same dtype, in page-locked memory if the copy
-    ///     is to overlap with other work. Without it a new array in ordinary memory is made; a copy
-    ///     to such memory is done when the call returns.
+    ///     Receives the elements; it has the same number of elements and the same dtype, in
+    ///     page-locked memory if the copy is to overlap with other work. If omitted, a new array in
+    ///     ordinary memory is created; a copy to such memory is done when the call returns.
     ///
     /// Returns
     /// -------
     /// numpy.ndarray
-    ///     The new array, or `ary`; in page-locked memory its elements are there once the stream's
+    ///     The new array, or `ary`. In page-locked memory, the elements are valid after the stream's
     ///     work has run.
     ///
     /// Raises
@@ -335,7 +335,7 @@ impl GPUArray {
     /// ValueError
     ///     `ary` has another size, or is read-only.
     /// TypeError
-    ///     `ary` is no numpy array, or has another dtype.
+    ///     `ary` is not a numpy array, or has another dtype.
     ///
     /// Examples
     /// --------
@@ -356,7 +356,7 @@ impl GPUArray {
         self.get(py, ary, false, true, stream, None)
     }
 
-    /// Refuses to become a numpy array by the way: `get` copies to the host.
+    /// Refuses an implicit conversion to a numpy array; use `get` to copy to the host.
     ///
     /// Raises
     /// ------
@@ -400,7 +400,7 @@ impl GPUArray {
     }
 }
 
-/// The elements of a host array under another shape.
+/// Returns the elements of a host array with another shape.
 pub(super) fn reshaped<'py>(array: &HostArray<'py>, shape: &[usize]) -> PyResult<HostArray<'py>> {
     let shape = pyo3::types::PyTuple::new(array.py(), shape)?;
     Ok(array.call_method1("reshape", (shape,))?.cast_into()?)

@@ -1,4 +1,4 @@
-//! numpy's universal functions on the device, by numpy's names in the tables of functions.
+//! numpy's universal functions on the device, by their names in the tables of functions.
 
 use super::arguments::{expect_array, expect_value};
 use super::functions::unary_into;
@@ -12,11 +12,11 @@ use pyo3::types::{PyDict, PyTuple};
 
 type Given<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 
-/// The function of the same name in numpy, on the device.
+/// The device function for numpy's function of the same name.
 #[pyclass(frozen, module = "pygpu._core", name = "UniversalFunction")]
 pub(crate) struct UniversalFunction {
     function: Arity,
-    /// What numpy's `reduce` and `accumulate` of the function are.
+    /// The reduction of the function's `reduce` and `accumulate` in numpy, if any.
     #[pyo3(get)]
     reduction: Option<PyReduction>,
 }
@@ -29,12 +29,12 @@ enum Arity {
 
 #[pymethods]
 impl UniversalFunction {
-    /// Returns the function of the elements, in a new array or in `out`.
+    /// Applies the function to the elements, in a new array or in `out`.
     ///
     /// Parameters
     /// ----------
     /// *operands : GPUArray or number
-    ///     As many as the function takes, one of them an array unless `out` is there.
+    ///     The function's arguments; at least one is an array, unless `out` is given.
     /// out : GPUArray, optional
     ///     Receives the result.
     #[pyo3(signature = (*operands, out = None))]
@@ -63,7 +63,8 @@ impl UniversalFunction {
     }
 }
 
-/// Refuses exponents that numpy's `ldexp` refuses; those of `cumath` may have fractions, as in PyCUDA.
+/// Refuses exponents that numpy's `ldexp` refuses. As in PyCUDA, exponents of `cumath` may have
+/// fractions.
 fn check_exponent(exponent: &Bound<'_, PyAny>) -> PyResult<()> {
     let value = expect_value("x2", exponent)?;
     let dtype = match value {
@@ -81,10 +82,10 @@ fn check_exponent(exponent: &Bound<'_, PyAny>) -> PyResult<()> {
     }
 }
 
-/// The reduction that combines elements by `function`.
+/// Returns the reduction that combines elements by `function`.
 fn reduction_by(function: BinaryFunction) -> Option<PyReduction> {
     match function {
-        // Their value is a truth value whatever the elements are.
+        // Their value is a truth value for all types of elements.
         BinaryFunction::LogicalOr => Some(PyReduction::Any),
         BinaryFunction::LogicalAnd => Some(PyReduction::All),
         _ => {
@@ -97,7 +98,7 @@ fn reduction_by(function: BinaryFunction) -> Option<PyReduction> {
     }
 }
 
-/// The functions by numpy's names.
+/// Returns the functions by numpy's names.
 pub(crate) fn universal_functions(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let functions = PyDict::new(py);
     for function in UnaryFunction::ALL {

@@ -1,4 +1,4 @@
-//! The same elements under another shape, order of axes or dtype.
+//! Views of the same elements with another shape, order of axes or dtype.
 
 use super::arguments::{order_argument, parse_new_shape, parse_order, parse_shape, refuse_order};
 use super::{GPUArray, run_on, wrap_like, wrap_view};
@@ -19,10 +19,10 @@ pub(super) fn view<'py>(slf: &Bound<'py, GPUArray>, array: gpuarray::Result<Arra
     wrap_view(slf, array.or_raise()?, None)
 }
 
-/// A result of `reshape`: a view, or a copy where the strides allow no view.
+/// Returns a result of `reshape`: a view, or a copy if the strides do not allow a view.
 ///
-/// The elements are those of numpy. An array without gaps stays one, in the order asked for,
-/// as PyCUDA promises; numpy would keep a view in the other order.
+/// The elements are the same as numpy's. As PyCUDA promises, a contiguous array stays contiguous, in
+/// the requested order; numpy might return a view in the other order.
 fn reshaped<'py>(slf: &Bound<'py, GPUArray>, shape: &[isize], order: Order) -> Object<'py> {
     let array = slf.get().array()?;
     let is_dense = array.layout().is_c_contiguous() || array.layout().is_f_contiguous();
@@ -40,8 +40,8 @@ fn reshaped<'py>(slf: &Bound<'py, GPUArray>, shape: &[isize], order: Order) -> O
     wrap_like(slf, result, None)
 }
 
-/// "C", "F", or "A": Fortran's order for an array that has that order only. `allowed` are all that the
-/// function takes.
+/// Parses "C", "F", or "A", which means Fortran's order for an array that is only contiguous in that
+/// order. `allowed` lists the orders that the function supports, for the error.
 fn order_for(slf: &Bound<'_, GPUArray>, order: Option<&str>, allowed: &str) -> PyResult<Order> {
     if !matches!(order, Some("A" | "a")) {
         return parse_order(order).map_err(|_| refuse_order(order.unwrap_or_default(), allowed));
@@ -51,7 +51,7 @@ fn order_for(slf: &Bound<'_, GPUArray>, order: Option<&str>, allowed: &str) -> P
     Ok(if fortran { Order::F } else { Order::C })
 }
 
-/// The elements along one axis, as they follow each other in memory.
+/// Returns the elements along one axis, in memory order.
 fn in_memory_order<'py>(slf: &Bound<'py, GPUArray>) -> Object<'py> {
     let array = slf.get().array()?;
     let dense = array.layout().dense_like(1).or_raise()?;
@@ -65,7 +65,8 @@ fn in_memory_order<'py>(slf: &Bound<'py, GPUArray>) -> Object<'py> {
     wrap_like(slf, flat, None)
 }
 
-/// The view of an array's memory with another shape and strides, `offset` bytes from its first element.
+/// Returns the view of an array's memory with another shape and strides, `offset` bytes from its first
+/// element.
 #[pyfunction]
 pub(crate) fn strided_view<'py>(
     a: &Bound<'py, GPUArray>,
@@ -87,15 +88,15 @@ pub(crate) fn strided_view<'py>(
 
 #[pymethods]
 impl GPUArray {
-    /// Returns the elements under another shape: a view where strides allow it, else a copy.
+    /// Returns the elements with another shape: a view if the strides allow it, else a copy.
     ///
     /// Parameters
     /// ----------
     /// *shape : int, or one sequence of int
-    ///     The extents; one may be -1, which is worked out from the others.
+    ///     The extents; one may be -1, which is computed from the others.
     /// order : {"C", "F", "A"}, optional
-    ///     The order in which elements are read and placed; "A" is "F" for an array that has
-    ///     Fortran's order only. The result of an array without gaps has none either, in that
+    ///     The order in which elements are read and placed; "A" means "F" for an array that is only
+    ///     contiguous in Fortran's order. The result of a contiguous array is contiguous in that
     ///     order, where numpy may return a view in another.
     ///
     /// Returns
@@ -125,13 +126,13 @@ impl GPUArray {
         reshaped(slf, &parse_new_shape(shape)?, order_for(slf, order, "C, F and A")?)
     }
 
-    /// Returns the elements along one axis: a view where strides allow it, else a copy.
+    /// Returns the elements along one axis: a view if the strides allow it, else a copy.
     ///
     /// Parameters
     /// ----------
     /// order : {"C", "F", "A", "K"}, optional
-    ///     The order in which elements are read; "A" is "F" for an array that has Fortran's order
-    ///     only, "K" the order in memory.
+    ///     The order in which elements are read; "A" means "F" for an array that is only contiguous
+    ///     in Fortran's order, and "K" the order in memory.
     ///
     /// Returns
     /// -------
@@ -164,7 +165,7 @@ impl GPUArray {
     /// Parameters
     /// ----------
     /// dtype : dtype, optional
-    ///     The type of the view's elements: that of the array if left out or None. The extent of
+    ///     The type of the view's elements; the array's own if omitted or None. The extent of
     ///     the axis with the smallest stride changes with the size of an element.
     ///
     /// Returns
@@ -175,7 +176,7 @@ impl GPUArray {
     /// Raises
     /// ------
     /// ValueError
-    ///     The bytes of that axis are no whole number of the new elements, or not aligned.
+    ///     The bytes of that axis are not a multiple of the new element size, or not aligned.
     ///
     /// Examples
     /// --------
@@ -191,10 +192,10 @@ impl GPUArray {
         wrap_view(slf, slf.get().array()?.view(dtype).or_raise()?, Some(descr.unbind()))
     }
 
-    /// Returns an array over the same elements whose operations are queued on a stream.
+    /// Returns an array over the same elements whose operations are queued on another stream.
     ///
-    /// Memory is ordered among streams as ever: the operations run behind earlier uses of the
-    /// elements on other streams, and later uses run behind them. PyCUDA has no such method.
+    /// Uses of the memory on several streams are ordered as usual: the operations run after earlier
+    /// uses of the elements on other streams, and before later ones. PyCUDA does not have this method.
     ///
     /// Parameters
     /// ----------
@@ -204,14 +205,14 @@ impl GPUArray {
     /// Returns
     /// -------
     /// GPUArray
-    ///     A view. What is calculated from it is on its stream, too.
+    ///     A view. Results that are computed from it are on the same stream.
     ///
     /// Raises
     /// ------
     /// TypeError
-    ///     `stream` is no stream.
+    ///     `stream` is not a stream.
     /// ValueError
-    ///     The stream is of another device.
+    ///     The stream belongs to another device.
     ///
     /// Examples
     /// --------
@@ -230,7 +231,7 @@ impl GPUArray {
     /// Parameters
     /// ----------
     /// *positions : int, or one sequence of int
-    ///     The axes in their new order; reversed without them.
+    ///     The axes in their new order; reversed if omitted.
     /// axes : sequence of int, optional
     ///     The same by keyword.
     ///

@@ -1,4 +1,4 @@
-//! Structures for other libraries.
+//! Exported structures, for other libraries.
 
 use super::{ArrowArray, ArrowDeviceArray, ArrowSchema, DEPTH_LIMIT, new_capsule, pointers};
 use crate::array::GPUArray;
@@ -9,8 +9,8 @@ use pyo3::types::PyDict;
 use std::ffi::{CString, c_char, c_void};
 use std::ptr::{null, null_mut};
 
-/// What an exported type points to. Each child has a content of its own, because a consumer may keep
-/// a child and release its parent.
+/// The data that an exported type points to. Each child has separate content, because a consumer may
+/// keep a child and release its parent.
 struct SchemaContent {
     format: CString,
     name: CString,
@@ -22,21 +22,21 @@ struct SchemaContent {
 impl Drop for SchemaContent {
     fn drop(&mut self) {
         for child in self.children.drain(..).chain([self.dictionary]) {
-            // SAFETY: a child is from a box, or null; a consumer that has moved its content has set
-            // its `release` to null.
+            // SAFETY: a child comes from a box, or is null; a consumer that has moved its content has
+            // set its `release` to null.
             unsafe { free_child(child, |child: &mut ArrowSchema| child.release) }
         }
     }
 }
 
-/// What an exported column points to.
+/// The data that an exported column points to.
 struct ArrayContent {
     buffers: Vec<*const c_void>,
     children: Vec<*mut ArrowArray>,
     dictionary: *mut ArrowArray,
-    /// What `sync_event` points to.
+    /// The event handle that `sync_event` points to.
     event: *mut c_void,
-    /// Keeps the memory of the buffers, and the event.
+    /// Keeps the memory of the buffers, and the event, alive.
     keeper: Option<Py<PyAny>>,
 }
 
@@ -46,7 +46,7 @@ impl Drop for ArrayContent {
             // SAFETY: as for `SchemaContent`.
             unsafe { free_child(child, |child: &mut ArrowArray| child.release) }
         }
-        // Without an interpreter the memory is left to the end of the process.
+        // Without an interpreter, the memory is leaked until the end of the process.
         let mut keeper = self.keeper.take();
         Python::try_attach(|py| {
             if let Some(keeper) = keeper.take() {
@@ -62,7 +62,7 @@ type Release<T> = Option<unsafe extern "C" fn(*mut T)>;
 /// Releases and frees a child.
 ///
 /// # Safety
-/// `child` is null or from `Box::into_raw`, and is not used again.
+/// `child` is null or comes from `Box::into_raw`, and is not used again.
 unsafe fn free_child<T>(child: *mut T, release: impl Fn(&mut T) -> Release<T>) {
     if child.is_null() {
         return;
@@ -77,7 +77,8 @@ unsafe fn free_child<T>(child: *mut T, release: impl Fn(&mut T) -> Release<T>) {
 
 /// `ArrowSchema::release` of exported types.
 unsafe extern "C" fn release_schema(schema: *mut ArrowSchema) {
-    // SAFETY: a consumer calls this with a structure of this file. A second call finds no content.
+    // SAFETY: a consumer calls this with a structure of this file. A second call finds the content
+    // gone.
     unsafe {
         let content = std::mem::replace(&mut (*schema).private_data, null_mut());
         (*schema).release = None;
@@ -190,7 +191,7 @@ fn build_array(
     })
 }
 
-/// Makes the capsule "arrow_schema" of a type.
+/// Creates the capsule "arrow_schema" of a type.
 ///
 /// Parameters
 /// ----------
@@ -201,7 +202,7 @@ pub(crate) fn arrow_schema_capsule<'py>(schema: &Bound<'py, PyAny>) -> PyResult<
     new_capsule(schema.py(), build_schema(schema, DEPTH_LIMIT)?)
 }
 
-/// Makes the capsule "arrow_device_array" of a column.
+/// Creates the capsule "arrow_device_array" of a column.
 ///
 /// Parameters
 /// ----------
@@ -209,11 +210,11 @@ pub(crate) fn arrow_schema_capsule<'py>(schema: &Bound<'py, PyAny>) -> PyResult<
 ///     Length, null count, offset, list of the buffers' addresses, list of children, and the
 ///     dictionary or None.
 /// keeper : object
-///     What keeps the memory and the event; it is released by the last of the column's structures.
+///     Keeps the memory and the event alive. The last of the column's structures releases it.
 /// device : tuple of int
 ///     Arrow's type and number of the device.
 /// event : int
-///     The driver's handle of the event that the buffers are valid behind; 0 for none.
+///     The driver's handle of the event after which the buffers are valid; 0 for none.
 #[pyfunction]
 pub(crate) fn arrow_device_array_capsule<'py>(
     array: &Bound<'py, PyAny>,
@@ -236,7 +237,7 @@ pub(crate) fn arrow_device_array_capsule<'py>(
 
 #[pymethods]
 impl GPUArray {
-    /// Exports an array of one axis by the Arrow C device data interface, without a copy; see
+    /// Exports a one-dimensional array by the Arrow C device data interface, without a copy; see
     /// `pygpu.arrow.DeviceColumn.from_gpuarray`.
     #[pyo3(signature = (requested_schema = None, **kwargs))]
     fn __arrow_c_device_array__<'py>(

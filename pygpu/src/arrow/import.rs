@@ -1,7 +1,7 @@
-//! Structures of other libraries.
+//! Imported structures, from other libraries.
 //!
-//! Counts, null pointers, the depth and the number of nodes are checked. That a pointer is valid is
-//! the producer's promise, as with every C interface.
+//! Counts, null pointers, the depth and the number of nodes are checked. As with every C interface,
+//! the producer guarantees that pointers are valid.
 
 use super::{ArrowArray, ArrowDeviceArray, ArrowSchema, DEPTH_LIMIT, Structure};
 use crate::current_device::current_device;
@@ -14,8 +14,8 @@ use pyo3::types::{PyBytes, PyCapsule};
 use std::ffi::{CStr, c_char, c_void};
 use std::mem::ManuallyDrop;
 
-/// Bounds of what is read: children of a node, nodes of a tree, buffers of a node, and bytes of the
-/// texts and metadata of a node.
+/// Limits on imported data: children per node, nodes per tree, buffers per node, and bytes of texts
+/// and metadata per node.
 const CHILD_LIMIT: i64 = 1 << 20;
 const NODE_LIMIT: usize = 1 << 20;
 const BUFFER_LIMIT: i64 = 1 << 16;
@@ -25,7 +25,7 @@ fn broken(problem: impl Into<String>) -> PyErr {
     PyBufferError::new_err(problem.into())
 }
 
-/// A structure that was moved out of its capsule; it is released with this.
+/// A structure that was moved out of its capsule. It is released when this is dropped.
 struct Taken<T: Structure>(ManuallyDrop<T>);
 
 impl<T: Structure> Drop for Taken<T> {
@@ -43,8 +43,8 @@ fn take<T: Structure>(capsule: &Bound<'_, PyAny>) -> PyResult<Taken<T>> {
             capsule.get_type().name()?
         )));
     }
-    // SAFETY: the object is a live capsule. One of this name holds this structure, which its
-    // destructor frees; the content is moved out, and marked as moved.
+    // SAFETY: the object is a live capsule. A capsule of this name contains this structure, which its
+    // destructor frees. The content is moved out, and marked as moved.
     unsafe {
         if ffi::PyCapsule_IsValid(capsule.as_ptr(), T::NAME.as_ptr()) != 1 {
             return Err(broken(format!("the capsule is no {name:?}")));
@@ -62,14 +62,14 @@ fn take<T: Structure>(capsule: &Bound<'_, PyAny>) -> PyResult<Taken<T>> {
     }
 }
 
-/// The content of a consumed capsule "arrow_device_array", which is released when this is dropped.
+/// The content of a consumed capsule "arrow_device_array". It is released when this is dropped.
 #[pyclass(frozen, module = "pygpu._core")]
 pub(crate) struct ArrowOwner {
     _array: Taken<ArrowDeviceArray>,
 }
 
-// SAFETY: the structure is read before anybody else has the object; its release may be called on
-// any thread, as the interface requires.
+// SAFETY: the structure is read before the object is returned; its release may be called on any
+// thread, as the interface requires.
 unsafe impl Send for ArrowOwner {}
 // SAFETY: as above; a shared reference gives no access.
 unsafe impl Sync for ArrowOwner {}
@@ -101,7 +101,7 @@ unsafe fn children_of<'a, T>(count: i64, children: *mut *mut T) -> PyResult<Vec<
         .collect()
 }
 
-/// Counts nodes and levels down.
+/// The remaining number of nodes.
 struct Budget {
     nodes: usize,
 }
@@ -127,11 +127,11 @@ unsafe fn text<'a>(what: &str, text: *const c_char) -> PyResult<Option<&'a str>>
     text.to_str().map(Some).map_err(|_| broken(format!("{what} is not UTF-8")))
 }
 
-/// Returns the bytes of a field's metadata: a count of pairs, then each key and value behind its size,
-/// all numbers of 32 bits.
+/// Returns the bytes of a field's metadata: a count of pairs, then each key and value preceded by its
+/// size. All numbers have 32 bits.
 ///
 /// # Safety
-/// `metadata` is null or of this form.
+/// `metadata` is null or has this form.
 unsafe fn metadata_of<'a>(metadata: *const c_char) -> PyResult<Option<&'a [u8]>> {
     if metadata.is_null() {
         return Ok(None);
@@ -157,7 +157,7 @@ unsafe fn metadata_of<'a>(metadata: *const c_char) -> PyResult<Option<&'a [u8]>>
 }
 
 /// # Safety
-/// The structure is valid but for what is checked here.
+/// The structure is valid, except for the properties that are checked here.
 unsafe fn read_schema<'py>(
     py: Python<'py>,
     schema: &ArrowSchema,
@@ -247,7 +247,8 @@ unsafe fn read_array<'py>(
     Ok(tree.into_pyobject(py)?.into_any())
 }
 
-/// Consumes a capsule "arrow_schema": returns format, name, metadata, flags, children and dictionary.
+/// Consumes a capsule "arrow_schema", and returns format, name, metadata, flags, children and
+/// dictionary.
 ///
 /// Raises BufferError for a structure that is released or breaks the interface's rules.
 #[pyfunction]
@@ -261,7 +262,7 @@ pub(crate) fn arrow_schema<'py>(capsule: &Bound<'py, PyAny>) -> PyResult<Bound<'
 /// and number of the device; the handle of the event, or 0.
 type DeviceArrayParts<'py> = (ArrowOwner, Bound<'py, PyAny>, (i32, i64), usize);
 
-/// Consumes a capsule "arrow_device_array": its content belongs to the object that is returned first.
+/// Consumes a capsule "arrow_device_array". The first returned object owns its content.
 ///
 /// Raises BufferError for a structure that is released or breaks the interface's rules.
 #[pyfunction]
@@ -277,15 +278,15 @@ pub(crate) fn arrow_device_array<'py>(
     if !event.is_aligned() {
         return Err(broken(format!("sync_event is {event:?}")));
     }
-    // SAFETY: a pointer that is not null is to an event's handle.
+    // SAFETY: a pointer that is not null points to an event's handle.
     let event = if event.is_null() { 0 } else { unsafe { event.read() as usize } };
     let device = (structure.device_type, structure.device_id);
     Ok((ArrowOwner { _array: taken }, tree, device, event))
 }
 
-/// Makes a stream wait for an event of another library, by its handle.
+/// Makes a stream wait for an event of another library, given by its handle.
 ///
-/// The event has to be alive during the call.
+/// The event must be alive during the call.
 #[pyfunction]
 pub(crate) fn wait_for_external_event(
     handle: u64,
@@ -293,7 +294,7 @@ pub(crate) fn wait_for_external_event(
 ) -> PyResult<()> {
     let current = current_device()?;
     let stream = stream_argument(stream, &current)?;
-    // SAFETY: whoever passes a handle vouches for it, as with every GPU library.
+    // SAFETY: as with every GPU library, code that passes a handle is responsible for it.
     let event = unsafe { current.device.event_from_handle(handle) }.or_raise()?;
     stream.wait_event(event.as_ref()).or_raise()
 }

@@ -13,17 +13,17 @@ use pyo3::types::{PyDict, PyTuple, PyType};
 use pyo3::{PyTraverseError, PyVisit};
 use std::sync::{Mutex, MutexGuard};
 
-/// Stands for an array in host memory among a kernel's arguments: the base of :class:`In`, :class:`Out`,
+/// Represents an array in host memory among a kernel's arguments. It is the base of :class:`In`, :class:`Out`,
 /// :class:`InOut` and of a program's own handlers.
 ///
-/// A subclass's ``pre_call`` is called before the kernel is launched; its ``post_call``, if it has one, once the
+/// A subclass's ``pre_call`` is called before the kernel is launched, and its ``post_call``, if any, after the
 /// kernel has run. The argument of both is the stream of the call, or None.
 ///
 /// Parameters
 /// ----------
 /// ary : numpy.ndarray or buffer
-///     The array, which is the attribute ``array``. The kernel's argument is new device memory of its size,
-///     :meth:`get_device_alloc`.
+///     The array, available as the attribute ``array``. The kernel's argument is new device memory of its
+///     size, :meth:`get_device_alloc`.
 ///
 /// Examples
 /// --------
@@ -53,11 +53,11 @@ impl ArgumentHandler {
     }
 
     fn parts(&self) -> MutexGuard<'_, Parts> {
-        // Two references are valid whatever failed elsewhere.
+        // Two references stay valid even if a thread panicked.
         self.parts.lock().unpoisoned()
     }
 
-    /// Replaces a reference; the old one goes without the lock.
+    /// Replaces a reference; the old one is dropped outside the lock.
     fn set(&self, value: Option<Py<PyAny>>, of: impl Fn(&mut Parts) -> &mut Option<Py<PyAny>>) {
         let old = std::mem::replace(of(&mut self.parts()), value);
         drop(old);
@@ -70,7 +70,7 @@ impl ArgumentHandler {
         if !self.filled.is_set() {
             return Ok(());
         }
-        // Whoever holds the lock runs no code of Python.
+        // A thread that holds the lock does not run Python code.
         let Ok(parts) = self.parts.try_lock() else { return Ok(()) };
         visit.call(&parts.array)?;
         visit.call(&parts.memory)
@@ -80,7 +80,7 @@ impl ArgumentHandler {
         drop(std::mem::take(&mut *self.parts()));
     }
 
-    /// A subclass's arguments are its own, so only `__init__` looks at them.
+    /// A subclass may take other arguments, so only `__init__` examines them.
     #[new]
     #[pyo3(signature = (*_args, **_kwargs), text_signature = "(ary)")]
     fn py_new(_args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> ArgumentHandler {
@@ -112,7 +112,7 @@ impl ArgumentHandler {
         self.set(None, |parts| &mut parts.array);
     }
 
-    /// The device memory, once something has asked for it; None before.
+    /// The device memory; None before its first use.
     #[getter]
     fn dev_alloc(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         self.parts().memory.as_ref().map(|memory| memory.clone_ref(py))
@@ -128,7 +128,7 @@ impl ArgumentHandler {
         self.set(None, |parts| &mut parts.memory);
     }
 
-    /// Returns the device memory that the kernel gets, which the first call allocates.
+    /// Returns the device memory for the kernel, which the first call allocates.
     fn get_device_alloc<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let (py, this) = (slf.py(), slf.get());
         if let Some(memory) = this.dev_alloc(py) {
@@ -152,7 +152,7 @@ impl ArgumentHandler {
     fn pre_call(&self, stream: &Bound<'_, PyAny>) {}
 }
 
-/// The bytes of an array.
+/// Returns the bytes of an array.
 fn nbytes(array: &Bound<'_, PyAny>) -> PyResult<usize> {
     let bytes = array.getattr(intern!(array.py(), "nbytes")).map_err(|error| {
         if !error.is_instance_of::<PyAttributeError>(array.py()) {
@@ -172,7 +172,7 @@ fn nbytes(array: &Bound<'_, PyAny>) -> PyResult<usize> {
 /// Parameters
 /// ----------
 /// ary : numpy.ndarray or buffer
-///     The array, contiguous.
+///     The contiguous array.
 ///
 /// Examples
 /// --------
@@ -209,12 +209,12 @@ impl In {
     }
 }
 
-/// An array in host memory that a kernel writes. Elements that it does not write become zero.
+/// An array in host memory that a kernel writes. Elements that the kernel does not write become zero.
 ///
 /// Parameters
 /// ----------
 /// ary : numpy.ndarray or buffer
-///     The array, contiguous.
+///     The contiguous array.
 ///
 /// Examples
 /// --------
@@ -271,7 +271,8 @@ impl Out {
     }
 }
 
-/// The memory of a handler and its array; the former by the method, which a subclass may have.
+/// Returns the memory of a handler and its array. The memory comes from the method, which a subclass may
+/// override.
 fn ends<'py>(
     handler: &Bound<'py, ArgumentHandler>,
 ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
@@ -295,7 +296,7 @@ fn copy_out(handler: &Bound<'_, ArgumentHandler>) -> PyResult<()> {
     copy_to_host(handler.py(), &array, &memory, None, true)
 }
 
-/// Adds the class `InOut`, which is both: Rust's classes have one base.
+/// Adds the class `InOut`, which derives from both; classes defined in Rust can only have one base.
 pub(crate) fn install(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let class = in_out(module.py())?;
     module.add("InOut", class)
@@ -341,18 +342,18 @@ pub(super) struct Handler<'py> {
     kind: Kind,
 }
 
-/// Whose methods a handler has.
+/// The class that defines a handler's methods.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     In,
     Out,
     InOut,
-    /// A subclass of the program's.
+    /// A subclass that the program defines.
     Derived,
 }
 
 impl<'py> Handler<'py> {
-    /// The handler that an object is, if it is one.
+    /// Returns the handler, if an object is one.
     pub(super) fn of(value: &Bound<'py, PyAny>) -> PyResult<Option<Handler<'py>>> {
         let Ok(object) = value.cast::<ArgumentHandler>() else { return Ok(None) };
         let kind = if value.is_exact_instance_of::<In>() {
@@ -367,7 +368,7 @@ impl<'py> Handler<'py> {
         Ok(Some(Handler { object: object.clone(), kind }))
     }
 
-    /// The array whose elements the kernel is given; `None` for a class of the program, which may give it others.
+    /// Returns the array whose elements the kernel receives; `None` for a program's class, which may pass others.
     pub(super) fn array(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
         match self.kind {
             Kind::Derived => Ok(None),
@@ -375,7 +376,7 @@ impl<'py> Handler<'py> {
         }
     }
 
-    /// The kernel's argument.
+    /// Returns the kernel's argument.
     pub(super) fn memory(&self) -> PyResult<Bound<'py, PyAny>> {
         match self.kind {
             Kind::Derived => self.object.call_method0("get_device_alloc"),
@@ -383,7 +384,7 @@ impl<'py> Handler<'py> {
         }
     }
 
-    /// True for one that copies during the call, which a graph would not do again.
+    /// Returns true for a handler that copies during the call, which a graph would not repeat.
     pub(super) fn copies(&self) -> bool {
         self.object.is_instance_of::<In>() || self.object.is_instance_of::<Out>()
     }
@@ -396,7 +397,7 @@ impl<'py> Handler<'py> {
         }
     }
 
-    /// True if there is something to do once the kernel has run.
+    /// Returns true if there is something to do after the kernel has run.
     pub(super) fn has_after(&self) -> PyResult<bool> {
         match self.kind {
             Kind::In => Ok(false),

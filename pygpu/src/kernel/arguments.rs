@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 type Object<'a, 'py> = Borrowed<'a, 'py, PyAny>;
 
-/// What errors call an argument.
+/// The name of an argument in errors.
 #[derive(Clone, Copy)]
 pub(super) enum Place<'a> {
     Number(usize),
@@ -41,7 +41,8 @@ impl Display for Place<'_> {
     }
 }
 
-/// The memory that an object of this module stands for, and the address in it; `None` for any other object.
+/// Returns the memory that an object of this module represents, and the address in it; `None` for any other
+/// object.
 fn memory_of<'a>(value: Object<'a, '_>) -> PyResult<Option<(u64, &'a Arc<DeviceMemory>)>> {
     let memory = if let Ok(allocation) = value.cast::<DeviceAllocation>() {
         allocation.get().memory()
@@ -56,14 +57,14 @@ fn memory_of<'a>(value: Object<'a, '_>) -> PyResult<Option<(u64, &'a Arc<DeviceM
     Ok(Some((memory.address(), memory)))
 }
 
-/// Adds memory that the device may read and write; false if the object is none.
+/// Adds memory that the device may read and write; returns false if the object does not represent memory.
 fn push_memory<'a>(value: Object<'a, '_>, list: &mut ArgumentList<'a>) -> PyResult<bool> {
     let Some((address, memory)) = memory_of(value)? else { return Ok(false) };
     list.memory(address, memory, Access::Write);
     Ok(true)
 }
 
-/// As [`push_memory`], for the classes themselves, which costs next to nothing.
+/// Like [`push_memory`], for exact instances of the classes, which is very fast.
 fn push_exact_memory<'a>(value: Object<'a, '_>, list: &mut ArgumentList<'a>) -> PyResult<bool> {
     if value.is_exact_instance_of::<DeviceAllocation>()
         || value.is_exact_instance_of::<GPUArray>()
@@ -78,7 +79,7 @@ fn push_bytes<const N: usize>(list: &mut ArgumentList<'_>, bytes: [u8; N]) -> Py
     list.number(&bytes, N).or_raise()
 }
 
-/// Adds the argument at `place` as its format code says.
+/// Adds the argument at `place` according to its format code.
 pub(super) fn push_as<'a>(
     code: Code,
     value: Object<'a, '_>,
@@ -163,12 +164,12 @@ fn signed(value: Object<'_, '_>, code: Code, place: Place<'_>) -> PyResult<i64> 
 
 fn float(value: Object<'_, '_>, code: Code, place: Place<'_>) -> PyResult<f64> {
     if value.is_exact_instance_of::<PyInt>() {
-        // SAFETY: the object is a whole number.
+        // SAFETY: the object is an integer.
         let number = unsafe { ffi::PyLong_AsDouble(value.as_ptr()) };
         if number != -1.0 {
             return Ok(number);
         }
-        // -1, or a number that is too large: told apart below.
+        // -1, or a number that is too large; distinguished below.
         drop(PyErr::take(value.py()));
     }
     value.extract::<f64>().map_err(|_| refused(value, code, place, "a number"))
@@ -187,7 +188,7 @@ fn complex(value: Object<'_, '_>, code: Code, place: Place<'_>) -> PyResult<(f64
     Ok((number.real(), number.imag()))
 }
 
-/// The bytes of a structure, cut off or filled with zeros to its size.
+/// Adds the bytes of a structure, truncated or padded with zeros to its size.
 fn push_structure(value: Object<'_, '_>, size: usize, list: &mut ArgumentList<'_>) -> PyResult<()> {
     let mut padded = vec![0; size];
     let mut fill = |bytes: &[u8]| {
@@ -198,20 +199,20 @@ fn push_structure(value: Object<'_, '_>, size: usize, list: &mut ArgumentList<'_
         Ok(bytes) => fill(bytes.as_bytes()),
         Err(_) => {
             let block = numpy_array::block("a kernel's argument", &value, false)?;
-            // SAFETY: the block's owner has so many bytes, and no Python code runs meanwhile.
+            // SAFETY: the block's owner has this many bytes, and no Python code runs meanwhile.
             fill(unsafe { std::slice::from_raw_parts(block.pointer, block.bytes) });
         }
     }
     list.bytes(&padded).or_raise()
 }
 
-/// An address that is no exact instance of the usual classes.
+/// Adds an address that is not an exact instance of the usual classes.
 fn push_address<'a>(
     value: Object<'a, '_>,
     place: Place<'_>,
     list: &mut ArgumentList<'a>,
 ) -> PyResult<()> {
-    // A number needs no more; it is asked for first since a subclass check takes longer.
+    // Numbers are checked first, because a subclass check takes longer.
     if let Ok(address) = value.extract::<u64>()
         && !value.is_instance_of::<DeviceAllocation>()
         && !value.is_instance_of::<PooledDeviceAllocation>()
@@ -230,7 +231,7 @@ fn push_address<'a>(
     Ok(())
 }
 
-/// `__cuda_array_interface__` of an object, if it has one, and the address in it.
+/// Returns `__cuda_array_interface__` of an object, if any, and the address in it.
 pub(super) fn interface<'py>(
     value: &Bound<'py, PyAny>,
 ) -> PyResult<Option<(Bound<'py, PyAny>, u64)>> {
@@ -255,19 +256,19 @@ pub(super) fn interface<'py>(
     }
 }
 
-/// Adds the memory of a numpy array that host and device share; false for any other object.
+/// Adds the memory of a numpy array in managed memory; returns false for any other object.
 fn push_managed(value: Object<'_, '_>, list: &mut ArgumentList<'_>) -> PyResult<bool> {
     let Ok(array) = value.cast::<PyUntypedArray>() else {
         return Ok(false);
     };
     let Some(allocation) = managed(&array) else { return Ok(false) };
-    // Code of another argument may take the base from the array.
+    // Code of another argument may replace the base of the array.
     let memory = allocation.get().memory().clone();
     list.kept_memory(numpy_array::data(&array) as u64, memory, Access::Write);
     Ok(true)
 }
 
-/// The memory of a numpy array that host and device share; `None` for any other array.
+/// Returns the managed memory of a numpy array; `None` for any other array.
 pub(super) fn managed<'py>(
     array: &Bound<'py, PyUntypedArray>,
 ) -> Option<Bound<'py, DeviceAllocation>> {
@@ -283,7 +284,7 @@ pub(super) fn managed<'py>(
     None
 }
 
-/// What a number of numpy's is to a kernel.
+/// The kind of a numpy number, as kernels see it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum ScalarKind {
     Signed,
@@ -292,10 +293,10 @@ pub(super) enum ScalarKind {
     Complex,
 }
 
-/// One of numpy's scalar types: its class, its bytes, and what it is.
+/// A numpy scalar type: its class, its size in bytes, and its kind.
 type ScalarType = (usize, usize, ScalarKind);
 
-/// numpy's scalar types whose values kernels take: the bytes of this one, and what it is.
+/// Returns the size in bytes and the kind of a numpy scalar that kernels support.
 fn scalar_type(value: Object<'_, '_>) -> Option<(usize, ScalarKind)> {
     static TYPES: PyOnceLock<Vec<ScalarType>> = PyOnceLock::new();
     let py = value.py();
@@ -324,7 +325,7 @@ fn scalar_type(value: Object<'_, '_>) -> Option<(usize, ScalarKind)> {
         types
             .into_iter()
             .filter_map(|(number, size, kind)| {
-                // SAFETY: the number is one of a type; the result is a new reference or null.
+                // SAFETY: the number is a type number; the result is a new reference or null.
                 let class = unsafe { PY_ARRAY_API.PyArray_TypeObjectFromType(py, number as i32) };
                 // numpy's types live as long as the process, so the reference may be kept.
                 (!class.is_null()).then_some((class as usize, size, kind))
@@ -335,7 +336,7 @@ fn scalar_type(value: Object<'_, '_>) -> Option<(usize, ScalarKind)> {
     types.iter().find(|(known, ..)| *known == class).map(|&(_, size, kind)| (size, kind))
 }
 
-/// A number: its bytes with zeros behind them.
+/// A number: its bytes, padded with zeros.
 #[derive(Clone, Copy)]
 pub(super) struct Scalar {
     pub(super) word: u128,
@@ -343,11 +344,11 @@ pub(super) struct Scalar {
     pub(super) kind: ScalarKind,
 }
 
-/// The value of a scalar of numpy's that kernels take; `None` for any other object.
+/// Returns the value of a numpy scalar that kernels support; `None` for any other object.
 pub(super) fn scalar(value: Object<'_, '_>) -> Option<Scalar> {
     let (size, kind) = scalar_type(value)?;
     let mut word = 0u128;
-    // SAFETY: the scalar has so many bytes, at most 16, which the call copies.
+    // SAFETY: the scalar has this many bytes, at most 16, which the call copies.
     unsafe {
         let target = (&raw mut word).cast();
         PY_ARRAY_API.PyArray_ScalarAsCtype(value.py(), value.as_ptr(), target);
@@ -360,7 +361,7 @@ pub(super) fn push_scalar(scalar: Scalar, list: &mut ArgumentList<'_>) -> PyResu
     push_number(list, &scalar.word.to_ne_bytes()[..scalar.size], scalar.kind)
 }
 
-/// Adds a number by its bytes.
+/// Adds a number as bytes.
 fn push_number(list: &mut ArgumentList<'_>, bytes: &[u8], kind: ScalarKind) -> PyResult<()> {
     let pushed = match kind {
         ScalarKind::Signed => list.integer(bytes, true),
@@ -371,18 +372,18 @@ fn push_number(list: &mut ArgumentList<'_>, bytes: &[u8], kind: ScalarKind) -> P
     pushed.or_raise()
 }
 
-/// What became of an argument, or of all of a call.
+/// The result of adding an argument, or all arguments of a call.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Pushed {
-    /// It first has to be replaced by the memory or number that it stands for.
+    /// It must first be replaced by the memory or number that it represents.
     Not,
-    /// It is an array of numpy with axes, added by its bytes.
+    /// It is a numpy array with axes, and was added as bytes.
     Array,
     /// It was added.
     Done,
 }
 
-/// Adds an argument by what it is.
+/// Adds an argument according to its type.
 pub(super) fn push<'a>(value: Object<'a, '_>, list: &mut ArgumentList<'a>) -> PyResult<Pushed> {
     if push_exact_memory(value, list)? {
         return Ok(Pushed::Done);
@@ -397,7 +398,7 @@ pub(super) fn push<'a>(value: Object<'a, '_>, list: &mut ArgumentList<'a>) -> Py
     push_structure_of(value, list)
 }
 
-/// As [`push`], for an object that the program does not keep.
+/// Like [`push`], for an object that the program does not keep.
 pub(super) fn push_kept(value: Object<'_, '_>, list: &mut ArgumentList<'_>) -> PyResult<Pushed> {
     if let Some((address, memory)) = memory_of(value)? {
         list.kept_memory(address, memory.clone(), Access::Write);
@@ -409,7 +410,7 @@ pub(super) fn push_kept(value: Object<'_, '_>, list: &mut ArgumentList<'_>) -> P
     }
 }
 
-/// Adds an array of numpy, a record or bytes.
+/// Adds a numpy array, a record or bytes.
 fn push_structure_of(value: Object<'_, '_>, list: &mut ArgumentList<'_>) -> PyResult<Pushed> {
     if push_managed(value, list)? {
         return Ok(Pushed::Done);
@@ -423,7 +424,7 @@ fn push_structure_of(value: Object<'_, '_>, list: &mut ArgumentList<'_>) -> PyRe
         return Ok(Pushed::Not);
     }
     let block = numpy_array::block("a kernel's argument", &value, false)?;
-    // SAFETY: the block's owner has so many bytes, and no Python code runs meanwhile.
+    // SAFETY: the block's owner has this many bytes, and no Python code runs meanwhile.
     let bytes = unsafe { std::slice::from_raw_parts(block.pointer, block.bytes) };
     push_array(list, bytes, array)?;
     Ok(if array.is_some_and(|array| array.ndim() > 0) { Pushed::Array } else { Pushed::Done })
@@ -446,13 +447,13 @@ fn push_array(
     pushed.or_raise()
 }
 
-/// True for what `numpy.void` stands for, numbers of types that numpy lacks, and those of classes derived from
-/// numpy's.
+/// Returns true for instances of `numpy.void`, for numbers of types that numpy lacks, and for instances of
+/// classes derived from numpy's.
 fn is_record(value: Object<'_, '_>) -> PyResult<bool> {
     if !numpy_array::is_numpy_scalar(&value)? {
         return Ok(false);
     }
-    // No device has an extended type.
+    // Extended-precision types are not supported on any device.
     let Ok((_, dtype)) = crate::dtypes::parse(&value.getattr("dtype")?) else { return Ok(false) };
     let numpy = value.py().import("numpy")?;
     let classes = (numpy.getattr("void")?, numpy.getattr("number")?);
@@ -460,7 +461,7 @@ fn is_record(value: Object<'_, '_>) -> PyResult<bool> {
         || value.is_instance(classes.into_pyobject(value.py())?.as_any())?)
 }
 
-/// A whole number, as `PyLong_AsLongLong` takes it; the exception is set if it is none.
+/// Converts an integer with `PyLong_AsLongLong`; fails with that function's exception for any other object.
 pub(super) fn long(value: Object<'_, '_>) -> PyResult<i64> {
     // SAFETY: the object is live.
     let number = unsafe { ffi::PyLong_AsLongLong(value.as_ptr()) };

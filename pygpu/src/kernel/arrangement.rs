@@ -1,4 +1,4 @@
-//! How the arrays of a call lie in memory: as runs of elements, or along axes with strides.
+//! The memory arrangement of a call's arrays: contiguous, or with strides along axes.
 
 use super::signature::{Arrays, Signature, Vector};
 use gpuarray::Array;
@@ -6,14 +6,14 @@ use gpuarray::memory::Access;
 use hal::operation::{Shape, Strides};
 use smallvec::SmallVec;
 
-/// Where an array's elements lie in the order in which a kernel counts them.
+/// The positions of an array's elements, in the order in which a kernel counts them.
 pub(super) struct Axes {
     pub(super) shape: Shape,
     pub(super) strides: Strides,
 }
 
 impl Axes {
-    /// Merges axes that are one run in C order, and leaves out those of one element.
+    /// Merges axes that are contiguous in C order, and drops axes with one element.
     fn in_c_order(array: &Array) -> Axes {
         let mut axes = Axes { shape: Shape::new(), strides: Strides::new() };
         for (&extent, &stride) in array.shape().iter().zip(array.strides()) {
@@ -33,7 +33,7 @@ impl Axes {
         axes
     }
 
-    /// The number of axes, 0 for elements beside one another.
+    /// Returns the number of axes; 0 for contiguous elements.
     pub(super) fn rank(&self, itemsize: usize) -> u8 {
         match self.strides[..] {
             [] => 0,
@@ -43,7 +43,7 @@ impl Axes {
         }
     }
 
-    /// True if an offset in bytes or a number of elements needs more than 31 bits.
+    /// Returns true if an offset in bytes or a number of elements needs more than 31 bits.
     fn is_wide(&self) -> bool {
         let axes = self.strides.iter().zip(&self.shape);
         let reach = axes.fold(0_u64, |reach, (stride, &extent)| {
@@ -54,7 +54,7 @@ impl Axes {
         reach.max(count) >= 1 << 31
     }
 
-    /// The members of `Strided<T, RANK, wide>::Geometry` in pygpu-strided.hpp.
+    /// Returns the members of `Strided<T, RANK, wide>::Geometry` in pygpu-strided.hpp.
     pub(super) fn geometry(&self, wide: bool) -> Vec<u8> {
         let mut bytes = Vec::new();
         let mut word = |value: u64| match wide {
@@ -67,20 +67,21 @@ impl Axes {
     }
 }
 
-/// How the arrays of a call lie in memory.
+/// The memory arrangement of a call's arrays.
 #[derive(Default)]
 pub(super) struct Arrangement {
     pub(super) addresses: SmallVec<[u64; 6]>,
-    /// For each array its axes; none at all if every array is one run of elements.
+    /// The axes of each array; empty if every array is contiguous.
     pub(super) axes: SmallVec<[Axes; 6]>,
-    /// The arrays' numbers of axes, 0 for a run; empty if every array is one.
+    /// The number of axes of each array, 0 for a contiguous one; empty if every array is contiguous.
     pub(super) ranks: SmallVec<[u8; 8]>,
     pub(super) wide: bool,
 }
 
 impl Arrangement {
-    /// Elements are counted in memory order if all arrays are in C order or all in Fortran order, else
-    /// in C order; where the order is of no consequence, in that of the first array that is written.
+    /// Returns the arrangement. If all arrays are in C order, or all in Fortran order, elements are
+    /// counted in memory order. Otherwise they are counted in C order or, if the order does not
+    /// matter, in the memory order of the first array that is written.
     pub(super) fn of(signature: &Signature, arrays: &Arrays<'_>) -> Arrangement {
         let mut arrangement = Arrangement {
             addresses: arrays.iter().map(|(_, array)| array.address()).collect(),
@@ -108,8 +109,8 @@ impl Arrangement {
         arrangement
     }
 
-    /// Visits the arrays that the running index accesses in the memory order of the first that is
-    /// written, if they have one shape.
+    /// Reorders the axes of the indexed arrays to the memory order of the first array that is written,
+    /// if all have the same shape.
     fn sort_axes(&mut self, arrays: &Arrays<'_>) {
         let mut order: SmallVec<[usize; 6]> =
             (0..arrays.len()).filter(|&position| arrays[position].0.indexed).collect();

@@ -1,4 +1,4 @@
-//! The time of work on a stream.
+//! Timing of work on a stream.
 
 use crate::errors::OrRaise;
 use crate::synchronize;
@@ -6,7 +6,7 @@ use gpuarray::{Device, Event, EventOptions, Stream};
 use pyo3::prelude::*;
 use std::sync::Arc;
 
-/// The time of work on a stream.
+/// Two events around work on a stream, for its time.
 #[pyclass(frozen, module = "pygpu.driver")]
 pub(crate) struct CallTime {
     start: Arc<dyn Event>,
@@ -14,7 +14,7 @@ pub(crate) struct CallTime {
 }
 
 impl CallTime {
-    /// Queues work on a stream between two events; returns what it does, too.
+    /// Queues work on a stream between two events; also returns the result of `work`.
     pub(crate) fn of<T>(
         device: &dyn Device,
         stream: &dyn Stream,
@@ -31,7 +31,7 @@ impl CallTime {
 
 #[pymethods]
 impl CallTime {
-    /// Waits for the work, and returns the seconds that it took.
+    /// Waits for the work, and returns its time in seconds.
     fn __call__(&self, py: Python<'_>) -> PyResult<f64> {
         synchronize::synchronize_event(py, self.end.as_ref())?.or_raise()?;
         let milliseconds = self.end.elapsed_since(self.start.as_ref()).or_raise()?;

@@ -1,4 +1,4 @@
-//! How many threads a launch has, as Python passes it.
+//! The launch configuration, as Python passes it.
 
 use super::arguments::long;
 use crate::errors::to_python;
@@ -7,7 +7,7 @@ use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
-/// A launch of `grid` blocks, one without it, of `block` threads.
+/// Returns the configuration of `grid` blocks (one if omitted) of `block` threads.
 pub(super) fn config(
     grid: Option<&Bound<'_, PyAny>>,
     block: &Bound<'_, PyAny>,
@@ -17,7 +17,7 @@ pub(super) fn config(
     Ok(LaunchConfig::new(grid, extents("block", block)?).shared_bytes(shared_bytes))
 }
 
-/// One to three extents; those left out are 1.
+/// Parses one to three extents; the omitted ones are 1.
 #[inline]
 fn extents(name: &str, value: &Bound<'_, PyAny>) -> PyResult<[u32; 3]> {
     if value.is_exact_instance_of::<PyTuple>()

@@ -1,5 +1,4 @@
-//! Numbers and elements beside the types of parameters: what C makes of a number, and which elements a pointer is meant
-//! for.
+//! Conversion of numbers to the types of parameters by C's rules, and matching of array elements with pointer types.
 
 use super::arguments::{Scalar, ScalarKind};
 use gpuarray::signature::{Number, ValueType};
@@ -11,7 +10,7 @@ use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt};
 
 type Object<'a, 'py> = Borrowed<'a, 'py, PyAny>;
 
-/// Elements of an array: a letter as numpy's kinds of dtypes have it, and the bytes of one.
+/// The element type of an array: the letter of its kind in numpy, and its size in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Elements {
     pub(super) kind: u8,
@@ -36,7 +35,7 @@ impl Elements {
         Elements { kind: descr.kind(), size: descr.itemsize() }
     }
 
-    /// Those of a text such as `<f4`.
+    /// Returns the elements for a text such as `<f4`.
     pub(super) fn of_typestr(text: &str) -> Option<Elements> {
         let text = text.trim_start_matches(['<', '>', '|', '=']);
         let kind = *text.as_bytes().first()?;
@@ -51,14 +50,15 @@ impl Elements {
         self.kind == kind && self.size == usize::from(size)
     }
 
-    /// True if a pointer to values of a type is meant for such elements, too: bytes are anything, a structure is what
-    /// the program says, and integers of one size, vectors and complex numbers are one another.
+    /// Returns true if a pointer to values of a type may also be meant for such elements. Bytes match everything, and a
+    /// structure matches what the program chooses. Integers of equal size match each other, as do vectors and complex
+    /// numbers.
     pub(super) fn stand_for(self, of: ValueType) -> bool {
         let number = match of {
             ValueType::Number(number) => number,
             ValueType::Vector(number, count) => {
                 let is_complex = |part| count > 1 && self.is_of(b'c', 2 * part);
-                // Textures have no doubles but in pairs of integers.
+                // Textures only support doubles as pairs of integers.
                 let is_pair = matches!(number, Number::Signed(4) | Number::Unsigned(4))
                     && count > 1
                     && (self.is_of(b'f', 8) || self.is_of(b'c', 16));
@@ -80,25 +80,25 @@ impl Elements {
             return true;
         }
         match number {
-            // Halves travel as integers of their size.
+            // Half-precision numbers may be passed as integers of their size.
             Number::Bfloat16 | Number::Float(2) | Number::Signed(2) | Number::Unsigned(2) => {
                 self.size == 2
             }
             Number::Signed(size) | Number::Unsigned(size) => {
                 self.is_integer() && self.size == usize::from(size)
             }
-            // Real and imaginary parts lie side by side.
+            // Real and imaginary parts are adjacent.
             Number::Float(size) => self.is_of(b'f', size) || self.is_of(b'c', 2 * size),
             _ => true,
         }
     }
 }
 
-/// A number that a program gives.
+/// A number that a program passes.
 #[derive(Clone, Copy)]
 pub(super) enum Given {
     Whole(i128),
-    /// A whole number of more than 64 bits, rounded.
+    /// An integer of more than 64 bits, rounded.
     Long(f64),
     Real(f64),
     Complex(f64, f64),
@@ -127,7 +127,7 @@ impl Given {
         }
     }
 
-    /// A number of Python's; `None` for any other object.
+    /// Returns a Python number; `None` for any other object.
     pub(super) fn of_object(value: Object<'_, '_>) -> PyResult<Option<Given>> {
         if let Ok(truth) = value.cast::<PyBool>() {
             return Ok(Some(Given::Whole(truth.is_true().into())));
@@ -165,7 +165,7 @@ impl Given {
         }
     }
 
-    /// The bits of a floating-point number of so many bytes; `None` for a number beyond its range.
+    /// Returns the bits of a floating-point number with `size` bytes; `None` for a number beyond its range.
     fn float(number: f64, size: u8) -> Option<u64> {
         let (bits, is_finite) = match size {
             2 => {
@@ -178,8 +178,8 @@ impl Given {
         (is_finite || !number.is_finite()).then_some(bits)
     }
 
-    /// The value of a type that C makes of the number, where nothing but digits behind the last one of a
-    /// floating-point number is lost.
+    /// Returns the number converted to a type by C's rules; `None` if anything would be lost except digits beyond the
+    /// precision of a floating-point type.
     pub(super) fn converted(self, of: ValueType) -> Option<u128> {
         match of {
             ValueType::Number(Number::Bool) => match self {
@@ -217,12 +217,12 @@ impl Given {
     }
 }
 
-/// True for a number of Python's.
+/// Returns true for a Python number.
 pub(super) fn is_number(value: &Bound<'_, PyAny>) -> PyResult<bool> {
     Given::of_object(value.as_borrowed()).map(|it| it.is_some())
 }
 
-/// What a parameter takes in place of a number that it cannot have.
+/// Returns the advice for a parameter that cannot represent a number.
 pub(super) fn needed(given: Given, of: ValueType) -> String {
     if matches!(given, Given::Complex(..)) && !matches!(of, ValueType::Complex(_)) {
         return "a real number is needed, such as x.real".into();
@@ -242,7 +242,7 @@ pub(super) fn needed(given: Given, of: ValueType) -> String {
     }
 }
 
-/// The name of numpy's type for a type of C.
+/// Returns the name of numpy's type for a C type.
 pub(super) fn numpy_name(of: ValueType) -> String {
     let number = match of {
         ValueType::Number(number) | ValueType::Vector(number, _) => number,

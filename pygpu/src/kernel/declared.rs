@@ -1,5 +1,5 @@
-//! Arguments for parameters whose types the program's text tells: they are taken as they are, converted as C would
-//! where nothing is lost, or refused.
+//! Arguments for parameters whose types the program's text declares. They are passed unchanged, converted as in C if
+//! nothing is lost, or refused.
 
 use super::arguments::{self, Pushed, Scalar, ScalarKind, managed};
 use super::conversion::{Elements, Given, needed, numpy_name};
@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 type Object<'a, 'py> = Borrowed<'a, 'py, PyAny>;
 
-/// Says what becomes of an array whose elements are of another type than a parameter's.
+/// The environment variable that says how to treat an array whose elements have another type than the parameter's.
 const VARIABLE: &str = "PYGPU_ARGUMENT_TYPES";
 
 /// The parameters of a kernel.
@@ -32,21 +32,21 @@ const VARIABLE: &str = "PYGPU_ARGUMENT_TYPES";
 pub(crate) struct Declared {
     pub(super) signature: Signature,
     parameters: Box<[Parameter]>,
-    /// The parameters about which the program has been warned.
+    /// True for parameters about which the program has been warned.
     warned: Box<[AtomicBool]>,
 }
 
-/// What a launch needs to know of a parameter.
+/// The properties of a parameter that a launch needs.
 #[derive(Clone, Copy, Debug)]
 struct Parameter {
     of: ValueType,
     is_pointer: bool,
-    /// The bytes of its value; `None` where neither the text nor the driver tells them.
+    /// The bytes of its value; `None` if neither the text nor the driver provides them.
     size: Option<usize>,
 }
 
 impl Parameter {
-    /// True for a scalar of numpy that is passed as it is.
+    /// Returns true for a numpy scalar that is passed unchanged.
     #[inline]
     fn takes(self, scalar: Scalar) -> bool {
         let is_integer = matches!(scalar.kind, ScalarKind::Signed | ScalarKind::Unsigned);
@@ -67,7 +67,7 @@ impl Parameter {
         }
     }
 
-    /// True for an array of one number that is passed as it is.
+    /// Returns true for an array with one number that is passed unchanged.
     fn takes_array(self, array: &Bound<'_, PyUntypedArray>) -> bool {
         let elements = Elements::of_descr(&array.dtype());
         let kind = match elements.kind {
@@ -90,7 +90,7 @@ impl Parameter {
     }
 }
 
-/// As the program declares it.
+/// Writes the declaration of the kernel as in the program.
 impl Display for Declared {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         self.signature.fmt(f)
@@ -118,8 +118,8 @@ impl Declared {
         self.parameters[position].is_pointer
     }
 
-    /// Adds the argument at a position as its parameter has it. `None` if the arguments are not one for each parameter,
-    /// but components of structures or several parameters in an array.
+    /// Adds the argument at a position according to its parameter. Returns `None` if the arguments do not correspond
+    /// one to one to the parameters, but are components of structures or several parameters in one array.
     #[inline]
     pub(super) fn push<'a>(
         &self,
@@ -137,7 +137,7 @@ impl Declared {
         if let Some(scalar) = arguments::scalar(value) {
             match (parameter.takes(scalar), parameter.of) {
                 (true, _) => arguments::push_scalar(scalar, list)?,
-                // One of its components.
+                // A component of the vector.
                 (_, ValueType::Vector(..)) if scalar.kind != ScalarKind::Complex => {
                     return Ok(None);
                 }
@@ -148,7 +148,7 @@ impl Declared {
         self.push_object(position, value, list)
     }
 
-    /// Adds what is no scalar of numpy's for a parameter that is no pointer.
+    /// Adds an object that is not a numpy scalar, for a parameter that is not a pointer.
     fn push_object<'a>(
         &self,
         position: usize,
@@ -209,7 +209,7 @@ impl Declared {
         arguments::push_scalar(Scalar { word, size, kind }, list)
     }
 
-    /// Checks what is given for a pointer, if it says of what type it is.
+    /// Checks an argument for a pointer parameter, if the argument has an element type.
     fn check_pointer(&self, position: usize, value: Object<'_, '_>) -> PyResult<()> {
         if let Ok(array) = value.cast::<GPUArray>() {
             let elements = Elements::of(array.get().array()?.dtype());
@@ -233,8 +233,8 @@ impl Declared {
         self.check_elements(value.py(), position, Elements::of_descr(&array.dtype()))
     }
 
-    /// Warns of an array whose elements are no values of the type that a parameter points to, or refuses it, as the
-    /// variable of the environment says.
+    /// Warns about an array whose elements do not have the type that a parameter points to, or refuses it, as the
+    /// environment variable says.
     #[inline]
     pub(super) fn check_elements(
         &self,
@@ -285,7 +285,7 @@ impl Declared {
         Ok(())
     }
 
-    /// The error of a call with more or fewer arguments than parameters.
+    /// Returns the error of a call with a wrong number of arguments.
     #[cold]
     pub(super) fn wrong_count(&self, given: usize) -> PyErr {
         let (Signature { name, .. }, count) = (&self.signature, self.len());
@@ -297,7 +297,7 @@ impl Declared {
         crate::errors::to_python(Error::invalid_type("launch", text))
     }
 
-    /// What errors call an argument: its position, its kernel and its declaration.
+    /// Returns the description of an argument in errors: its position, its kernel and its declaration.
     fn place(&self, position: usize) -> String {
         let Signature { name, parameters, .. } = &self.signature;
         format!("argument {position} (0-based) of kernel {name}, {},", parameters[position])
@@ -330,7 +330,7 @@ fn setting() -> PyResult<Setting> {
     Ok(setting.or_raise()?.unwrap_or(Setting::Warn))
 }
 
-/// What `inspect.signature` shows of a kernel: its parameters, and the keywords of a call.
+/// Returns the result of `inspect.signature` for a kernel: its parameters, and the keywords of a call.
 pub(super) fn signature_of_call<'py>(
     py: Python<'py>,
     signature: &Signature,

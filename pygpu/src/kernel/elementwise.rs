@@ -1,4 +1,4 @@
-//! Calls of element-wise kernels around a program's statements.
+//! Calls of element-wise kernels with a program's statements.
 
 use super::arrangement::Arrangement;
 use super::signature::{Signature, refuse_keywords};
@@ -23,12 +23,13 @@ pub(crate) struct ElementwiseLauncher {
 }
 
 struct Content {
-    /// What generates and compiles the source of a variant.
+    /// The object that generates and compiles the source of a variant.
     generator: Py<PyAny>,
     signature: Signature,
-    /// Elements that a thread serves at once where the arrays allow it; 1 if the statements do not.
+    /// The number of elements that a thread processes together if the arrays allow it; 1 if the
+    /// statements do not.
     pack: usize,
-    /// Statements follow one another, so that a store may change what a later one reads.
+    /// True if there are several statements, so that a store may change what a later one reads.
     sequential: bool,
     variants: Variants,
 }
@@ -48,7 +49,7 @@ impl Indices {
         u64::try_from(count).unwrap_or(0)
     }
 
-    /// The least and the most of at least one index.
+    /// Returns the smallest and the largest of at least one index.
     fn ends(&self) -> (i64, i64) {
         let last = (self.count() as i64 - 1).wrapping_mul(self.step).wrapping_add(self.start);
         (self.start.min(last), self.start.max(last))
@@ -60,7 +61,7 @@ fn given<'a, 'py>(value: Option<&'a Bound<'py, PyAny>>) -> Option<&'a Bound<'py,
 }
 
 impl Indices {
-    /// The indices from three numbers, which `argument` brought.
+    /// Returns the indices from three numbers that come from `argument`.
     fn new(argument: &str, [start, stop, step]: [Bound<'_, PyAny>; 3]) -> PyResult<Indices> {
         let number = |name: &str, value: Bound<'_, PyAny>| -> PyResult<i64> {
             Ok(integer::<isize>(&format!("the {name} of {argument}"), &value)? as i64)
@@ -72,7 +73,7 @@ impl Indices {
         }
     }
 
-    /// Those of a slice or a range, whose numbers are taken as they are.
+    /// Returns the indices of a slice or a range, whose numbers are used unchanged.
     fn of_range(value: &Bound<'_, PyAny>) -> PyResult<Indices> {
         let part = |name: &str, default: i64| {
             let part = value.getattr(name).map_err(|_| {
@@ -84,7 +85,7 @@ impl Indices {
         Indices::new("range", [start, value.getattr("stop")?, step])
     }
 
-    /// Those of a slice of `size` elements.
+    /// Returns the indices of a slice of `size` elements.
     fn of_slice(value: &Bound<'_, PyAny>, size: usize) -> PyResult<Indices> {
         let Ok(slice) = value.cast::<PySlice>() else {
             return Err(PyTypeError::new_err(format!("slice is {value}; a slice is needed")));
@@ -94,15 +95,15 @@ impl Indices {
     }
 }
 
-/// What `_define` of the Python class returns: the generator; the kernel's name; its arguments, tuples
-/// of a name, a dtype or a format code, whether the running index accesses it, whether something else
-/// does, and whether it is only read; whether elements may be visited in any order; then `pack` and
-/// `sequential` of `Content`.
+/// The result of the Python class's `_define`: the generator; the kernel's name; its arguments, as tuples
+/// of a name, a dtype or a format code, and three flags that are true if the running index accesses it,
+/// if something else does, and if it is only read; a flag that is true if elements may be visited in any
+/// order; then `pack` and `sequential` of `Content`.
 type Definition<'py> = (Bound<'py, PyAny>, String, Bound<'py, PyAny>, bool, usize, bool);
 
 impl ElementwiseLauncher {
-    /// The content, which the first call makes. Threads whose first calls meet make it each, for none may
-    /// wait for another in Python code; that of one serves all.
+    /// Returns the content, which the first call creates. If first calls on several threads coincide,
+    /// each creates it, because threads must not wait for each other in Python code; one of them is kept.
     fn content<'a>(slf: &'a Bound<'_, Self>) -> PyResult<&'a Content> {
         let cell = &slf.get().content;
         if let Some(content) = cell.get() {
@@ -128,7 +129,7 @@ impl ElementwiseLauncher {
         self.content.get().map_or(Ok(()), |content| visit.call(&content.generator))
     }
 
-    /// Queues the kernel for all elements, or for those of `range` or `slice`.
+    /// Queues the kernel for all elements, or for the elements of `range` or `slice`.
     #[pyo3(signature = (*args, range = None, slice = None, stream = None, **kwargs))]
     fn __call__<'py>(
         slf: &Bound<'py, Self>,

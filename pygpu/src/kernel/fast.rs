@@ -1,5 +1,5 @@
-//! The methods that the launch of a short kernel spends its time in, called without the tuple
-//! that pyo3 makes of further arguments: that saves a sixth of the call.
+//! The methods on the critical path of short kernel launches. They avoid the tuple that pyo3
+//! creates for variable arguments, which saves a sixth of the call.
 
 use super::Function;
 use crate::stream::{PyStream, stream_argument};
@@ -109,8 +109,8 @@ fn add(py: Python<'_>, name: &'static CStr, doc: &'static CStr, method: Method) 
         ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
         ml_doc: doc.as_ptr(),
     }));
-    // SAFETY: the definition lives as long as the process, and the method is of the kind that
-    // its flags say.
+    // SAFETY: the definition lives as long as the process, and the method is of the kind that its
+    // flags say.
     let method = unsafe {
         Bound::from_owned_ptr_or_err(py, ffi::PyDescr_NewMethod(class.as_type_ptr(), definition))?
     };
@@ -123,7 +123,7 @@ unsafe extern "C" fn prepared_call(
     count: ffi::Py_ssize_t,
     names: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: Python passes what the type says.
+    // SAFETY: Python passes arguments of the declared types.
     unsafe { call(this, arguments, count, names, "prepared_call", false) }
 }
 
@@ -138,8 +138,8 @@ unsafe extern "C" fn prepared_async_call(
 }
 
 /// # Safety
-/// Python's lock is held; `this` is a `Function`, and `arguments` are `count` objects and one
-/// for each of `names`, a tuple or null. They stay alive until the call returns.
+/// Python's lock is held. `this` is a `Function`, and `arguments` are `count` objects plus one for
+/// each entry of `names`, a tuple or null. They stay alive until the call returns.
 #[inline]
 unsafe fn call(
     this: *mut ffi::PyObject,
@@ -149,8 +149,8 @@ unsafe fn call(
     method: &str,
     takes_stream: bool,
 ) -> *mut ffi::PyObject {
-    // SAFETY: the caller's promise; `Object` is the pointer and nothing else, which pyo3 relies
-    // on, too.
+    // SAFETY: the caller's promise; `Object` consists only of the pointer, on which pyo3 also
+    // relies.
     let (py, this, names, arguments) = unsafe {
         let py = Python::assume_attached();
         let named = if names.is_null() { 0 } else { ffi::PyTuple_Size(names) as usize };
@@ -204,7 +204,7 @@ fn launch<'a, 'py>(
     }
 }
 
-/// The only argument that has to be named.
+/// Parses the only keyword argument.
 #[cold]
 fn shared_size(method: &str, names: Object<'_, '_>, values: &[Object<'_, '_>]) -> PyResult<u32> {
     let mut shared_size = 0;

@@ -11,12 +11,12 @@ use std::fmt::{Display, Formatter};
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// One argument.
+/// The type of an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Code {
     Address,
     Bool,
-    /// An integer of so many bytes.
+    /// An integer with this many bytes.
     Signed(u8),
     Unsigned(u8),
     Half,
@@ -26,7 +26,7 @@ pub(super) enum Code {
     Complex,
     /// Two doubles.
     DoubleComplex,
-    /// A structure of so many bytes.
+    /// A structure with this many bytes.
     Bytes(usize),
 }
 
@@ -61,10 +61,11 @@ pub(super) struct Format {
     pub(super) codes: Vec<Code>,
 }
 
-/// The formats of a kernel: the one that `prepare` was called with last, read without a lock.
+/// The formats of a kernel. The current one, set by the last call of `prepare`, is read without a
+/// lock.
 pub(super) struct Formats {
     current: AtomicPtr<Format>,
-    /// Every format so far, so that a launch on another thread may go on with an earlier one.
+    /// Every format so far, so that a launch on another thread can continue with an earlier one.
     all: Mutex<Vec<Arc<Format>>>,
 }
 
@@ -76,8 +77,8 @@ impl Formats {
     }
 
     pub(super) fn current(&self) -> &Format {
-        // SAFETY: the pointer is to a format in `all`, from which none is ever taken, and which
-        // nobody changes.
+        // SAFETY: the pointer is to a format in `all`, from which none is ever removed, and which
+        // never changes.
         unsafe { &*self.current.load(Ordering::Acquire) }
     }
 
@@ -92,7 +93,7 @@ impl Formats {
     }
 }
 
-/// The exception that packing by a format raises.
+/// Returns the exception for a failure to pack by a format.
 pub(super) fn struct_error(py: Python<'_>, text: String) -> PyErr {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     match CLASS.import(py, "struct", "error") {
@@ -102,8 +103,8 @@ pub(super) fn struct_error(py: Python<'_>, text: String) -> PyErr {
 }
 
 impl Format {
-    /// Reads a sequence of types: dtypes, scalar types of numpy, and texts of format codes,
-    /// or one such text. Anything else stands for an address.
+    /// Parses a sequence of types: dtypes, numpy scalar types and texts of format codes, or one
+    /// such text. Any other object stands for an address.
     pub(super) fn parse(types: &Bound<'_, PyAny>) -> PyResult<Format> {
         let mut text = String::new();
         for item in types.try_iter()? {
@@ -114,7 +115,7 @@ impl Format {
     }
 }
 
-/// The format code of one type.
+/// Returns the format code of one type.
 fn code_of(item: &Bound<'_, PyAny>) -> PyResult<String> {
     if let Ok(text) = item.cast::<PyString>() {
         return text.extract();
@@ -140,7 +141,7 @@ fn is_number(class: &Bound<'_, PyType>) -> PyResult<bool> {
     Ok(class.is_subclass(&numpy.getattr("number")?)? || class.is(&numpy.getattr("bool_")?))
 }
 
-/// Reads the format code of one argument.
+/// Parses the format code of one argument.
 pub(super) fn code(text: &str) -> Result<Code, String> {
     match parse_codes(text)?[..] {
         [code] => Ok(code),
@@ -150,7 +151,7 @@ pub(super) fn code(text: &str) -> Result<Code, String> {
 
 fn parse_codes(text: &str) -> Result<Vec<Code>, String> {
     const WORD: u8 = size_of::<usize>() as u8;
-    // `long` of the platform, which numpy's codes follow.
+    // The platform's `long`, which numpy's codes follow.
     const LONG: u8 = size_of::<std::ffi::c_long>() as u8;
     // A kernel takes at most 32 KiB of arguments.
     const MOST: usize = 1 << 15;

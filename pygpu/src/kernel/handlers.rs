@@ -1,5 +1,5 @@
-//! The arguments of one call: those that stand for others are host arrays to be copied, and objects of other
-//! libraries.
+//! The arguments of one call, including those that must be replaced: host arrays to be copied, and objects of
+//! other libraries.
 
 use super::argument_handlers::Handler;
 use super::arguments::{self, Pushed, interface};
@@ -16,27 +16,28 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::sync::Arc;
 
-/// What is launched where, as far as arguments need to know.
+/// The properties of a launch that affect its arguments.
 pub(super) struct Target<'a> {
     pub(super) kernel: &'a dyn Kernel,
     pub(super) home: &'a CurrentDevice,
     pub(super) stream: &'a Arc<dyn Stream>,
-    /// The types of the parameters, where they are known.
+    /// The types of the parameters, if they are known.
     pub(super) declared: Option<&'a Declared>,
 }
 
-/// What stands behind the arguments of a call; empty for most calls.
+/// The objects that replace arguments of a call; empty for most calls.
 #[derive(Default)]
 pub(super) struct Replaced<'py> {
-    /// Those that copy something before or behind the call.
+    /// The handlers that copy something before or after the call.
     pub(super) handlers: Vec<Handler<'py>>,
-    /// What others stand for, which nobody else may keep.
+    /// Replacements that nothing else may keep alive.
     objects: Vec<Bound<'py, PyAny>>,
 }
 
-/// Adds every argument of a call to the list, and what it stands for in place of one that stands for another.
+/// Adds every argument of a call to the list. If an argument represents another object, that object is added
+/// instead.
 ///
-/// Raises PyCUDA's `TypeError` for one that a kernel does not take.
+/// Raises PyCUDA's `TypeError` for an argument that kernels do not support.
 pub(super) fn push_all<'a, 'py>(
     given: &'a Bound<'py, PyTuple>,
     target: &Target<'_>,
@@ -45,7 +46,7 @@ pub(super) fn push_all<'a, 'py>(
 ) -> PyResult<Pushed> {
     let declared = target.declared.filter(|it| it.len() == given.len());
     let mut pushed = match push_each(given, target, declared, list, replaced) {
-        // What a parameter does not have may be part of another.
+        // An argument that a parameter refuses may be part of a structure.
         Err(error) if declared.is_some() && is_packed(given, target, &error) => None,
         pushed => pushed?,
     };
@@ -59,7 +60,8 @@ pub(super) fn push_all<'a, 'py>(
     Ok(pushed.unwrap_or(Pushed::Done))
 }
 
-/// As [`push_all`], by the types of the parameters; `None` if the arguments are not one for each of them.
+/// Like [`push_all`], by the types of the parameters; `None` if the arguments do not correspond one to one to
+/// them.
 #[inline]
 fn push_each<'a, 'py>(
     given: &'a Bound<'py, PyTuple>,
@@ -85,7 +87,8 @@ fn push_each<'a, 'py>(
     Ok(Some(all))
 }
 
-/// True if arguments that were refused one by one are parts of structures, or several parameters in an array.
+/// Returns true if arguments that were refused one by one are parts of structures, or several parameters in one
+/// array.
 #[cold]
 fn is_packed(given: &Bound<'_, PyTuple>, target: &Target<'_>, error: &PyErr) -> bool {
     let (mut list, mut replaced) = (ArgumentList::new(), Replaced::default());
@@ -141,7 +144,8 @@ fn push_replaced<'py>(
     Err(remedies::invalid_type(position, value, parameter, declared.map(|it| &it.signature)))
 }
 
-/// Refuses handlers that copy during the call where the stream captures: its graph would run the kernel alone.
+/// Refuses handlers that copy during the call if the stream captures, because its graph would only run the
+/// kernel.
 fn check_capture(stream: &Arc<dyn Stream>) -> PyResult<()> {
     match stream.is_capturing().or_raise()? {
         false => Ok(()),
@@ -153,8 +157,8 @@ fn check_capture(stream: &Arc<dyn Stream>) -> PyResult<()> {
     }
 }
 
-/// The allocation, or the address, that an object of another library stands for; `None` for one that stands for
-/// none.
+/// Returns the allocation or the address that another library's object represents; `None` if it does not
+/// represent one.
 fn stands_for<'py>(
     value: &Bound<'py, PyAny>,
     position: usize,
@@ -180,8 +184,7 @@ fn stands_for<'py>(
     }
 }
 
-/// Has the stream wait for the one that `__cuda_array_interface__` names, as its version 3 asks
-/// for.
+/// Makes the stream wait for the one that `__cuda_array_interface__` names, as version 3 requires.
 fn order_behind_owner(
     value: &Bound<'_, PyAny>,
     interface: &Bound<'_, PyAny>,

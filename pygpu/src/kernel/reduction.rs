@@ -1,4 +1,4 @@
-//! Calls of reductions of a program's expressions.
+//! Calls of reductions with a program's expressions.
 
 use super::arrangement::Arrangement;
 use super::signature::{Signature, refuse_keywords};
@@ -20,10 +20,11 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use std::sync::Arc;
 
-/// The most blocks of the first launch, whose results one block combines: enough to fill a device.
+/// The maximum number of blocks of the first launch, whose results one block combines; enough to fill
+/// a device.
 const MOST_BLOCKS: u64 = 1024;
 
-/// Elements of a thread before another block is worth its result.
+/// The number of elements per thread that makes another block worthwhile.
 const ELEMENTS: u64 = 8;
 
 /// Checks, packs and launches for `pygpu.reduction.ReductionKernel`, which derives from it and
@@ -40,7 +41,7 @@ struct Content {
     variants: Variants,
 }
 
-/// A launch for so many elements, each of whose blocks has one result.
+/// Returns the configuration of a launch for `count` elements, in which each block has one result.
 fn launch_config(count: u64, on_host: bool) -> LaunchConfig {
     match on_host {
         true => host_config(count, MOST_BLOCKS),
@@ -48,7 +49,7 @@ fn launch_config(count: u64, on_host: bool) -> LaunchConfig {
     }
 }
 
-/// Memory for the result, as the first array would get it.
+/// Returns memory for the result, allocated like the first array's results.
 fn result_array(
     source: &ResultAllocator,
     home: &CurrentDevice,
@@ -65,7 +66,7 @@ fn result_array(
     array.or_raise()
 }
 
-/// The array for the result that a program brings.
+/// Checks the array that a program provides for the result.
 fn check_out<'a>(out: &'a Bound<'_, PyAny>, dtype: DType) -> PyResult<&'a Array> {
     let Ok(array) = out.cast::<GPUArray>() else {
         return Err(PyTypeError::new_err(format!(
@@ -113,7 +114,7 @@ impl ReductionLauncher {
             .map_err(|_| PyRuntimeError::new_err("the kernel was declared a second time"))
     }
 
-    /// Queues the reduction and returns the array without axes that has the result, or `out`.
+    /// Queues the reduction, and returns an array without axes for the result, or `out`.
     #[pyo3(signature = (
         *args, stream = None, out = None, allocator = None, kernel_wrapper = None, **kwargs
     ))]
@@ -225,7 +226,7 @@ impl ReductionLauncher {
     }
 }
 
-/// The two kernels as a program's function has wrapped them.
+/// The two kernels after a program's function has wrapped them.
 struct Wrapped<'py> {
     kernels: [Bound<'py, PyAny>; 2],
 }
@@ -276,7 +277,7 @@ impl<'py> Wrapped<'py> {
     }
 }
 
-/// Where the first array's results get their memory from.
+/// Returns the allocator of the first array's results.
 fn source_of_first(args: &Bound<'_, PyTuple>, py: Python<'_>) -> PyResult<ResultAllocator> {
     for value in args.iter_borrowed() {
         if let Ok(array) = value.cast::<GPUArray>() {

@@ -1,4 +1,4 @@
-//! What to write in place of an argument that a kernel cannot take: all of it is for calls that are refused.
+//! Advice for arguments that a kernel cannot take. Everything here is only for calls that are refused.
 
 use super::arguments::managed;
 use super::declared::Declared;
@@ -19,7 +19,7 @@ const COPY: &str = "driver.In(x), Out or InOut copies it for the call, gpuarray.
 
 pub(super) const ADDRESS: &str = "pass an array or device memory, or np.uintp(address)";
 
-/// The error of PyCUDA for an argument that kernels do not take.
+/// Returns PyCUDA's error for an argument that kernels do not support.
 #[cold]
 pub(super) fn invalid_type(
     position: usize,
@@ -37,7 +37,7 @@ pub(super) fn invalid_type(
     ))
 }
 
-/// A value in at most a few words.
+/// Returns the text of a value, shortened.
 pub(super) fn shown(value: &Bound<'_, PyAny>) -> String {
     const MOST: usize = 40;
     let text = value.repr().map_or_else(|_| "it".into(), |text| text.to_string());
@@ -47,7 +47,7 @@ pub(super) fn shown(value: &Bound<'_, PyAny>) -> String {
     }
 }
 
-/// What to write in place of an object that is no argument.
+/// Returns the advice for an object that is not a valid argument.
 fn remedy(value: &Bound<'_, PyAny>, parameter: Option<Parameter>) -> String {
     let size = parameter.map(|it| it.size);
     if value.is_none() {
@@ -95,7 +95,7 @@ fn remedy(value: &Bound<'_, PyAny>, parameter: Option<Parameter>) -> String {
         .into()
 }
 
-/// Adds to the error of a launch what to write for the argument whose size does not fit.
+/// Adds to the error of a launch the advice for the argument whose size does not fit.
 #[cold]
 pub(super) fn explain(
     kernel: &dyn Kernel,
@@ -124,13 +124,13 @@ pub(super) fn explain(
     Error::invalid("launch", detail)
 }
 
-/// The dtype of a scalar of numpy.
+/// Returns the dtype of a numpy scalar.
 fn scalar_dtype<'py>(value: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
     let dtype = value.getattr("dtype").ok()?;
     (numpy_array::is_numpy_scalar(value).ok() == Some(true)).then_some(dtype)
 }
 
-/// What to write for a value that the parameter has no room for, or more.
+/// Returns the advice for a value whose size differs from the parameter's.
 fn of_size(value: &Bound<'_, PyAny>, parameter: Parameter) -> Option<String> {
     if value.cast::<PyUntypedArray>().is_ok_and(|array| array.ndim() > 0) {
         return (parameter.size == 8).then(|| format!("it is a numpy array: {COPY}"));
@@ -158,7 +158,7 @@ fn of_size(value: &Bound<'_, PyAny>, parameter: Parameter) -> Option<String> {
     Some(format!("np.{name}({}) has so many", shown(&item)))
 }
 
-/// Refuses an array of the host, which kernels cannot reach, where the kernel has a pointer.
+/// Refuses a host array, which kernels cannot access, if the kernel has a pointer parameter.
 #[cold]
 pub(super) fn check_arrays(
     kernel: &dyn Kernel,
@@ -196,7 +196,7 @@ pub(super) fn check_arrays(
     Ok(())
 }
 
-/// True for an array that holds one number, the address of memory of the device.
+/// Returns true for an array that contains one number, the address of device memory.
 fn is_address(array: &Bound<'_, PyUntypedArray>, device: &dyn Device) -> bool {
     array.len() == 1
         && matches!(array.dtype().kind(), b'i' | b'u')

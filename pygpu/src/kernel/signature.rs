@@ -1,5 +1,5 @@
-//! The arguments of a kernel that is generated around a program's expressions: what the program
-//! declared, and the check of a call against it.
+//! The arguments of a kernel that is generated around a program's expressions: the program's declaration, and
+//! the check of a call against it.
 
 use super::arguments::{Place, push_as};
 use super::format::{Code, code};
@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 use smallvec::SmallVec;
 
-/// One declared argument.
+/// A declared argument.
 struct Parameter {
     name: String,
     form: Form,
@@ -28,15 +28,15 @@ enum Form {
 #[derive(Clone, Copy)]
 pub(super) struct Vector {
     dtype: DType,
-    /// The expressions access it at the running index: its length is that of the others.
+    /// True if the expressions access it at the running index: its length equals the others'.
     pub(super) indexed: bool,
-    /// They access it at other indices, too: it may be longer.
+    /// True if they also access it at other indices: it may be longer.
     elsewhere: bool,
     pub(super) access: Access,
 }
 
 impl Vector {
-    /// Whether an array of so many elements can be visited with others of `size`.
+    /// Returns true if an array with `elements` elements can be visited together with others of `size`.
     fn fits(&self, elements: usize, size: usize) -> bool {
         !self.indexed || elements == size || (self.elsewhere && elements > size)
     }
@@ -46,8 +46,8 @@ impl Vector {
 pub(super) struct Signature {
     pub(super) name: String,
     parameters: Vec<Parameter>,
-    /// The expressions use the running index only to access arrays, so that elements may be visited
-    /// in any order.
+    /// True if the expressions use the running index only to access arrays, so that elements may be visited in
+    /// any order.
     pub(super) order_free: bool,
 }
 
@@ -55,8 +55,8 @@ pub(super) struct Signature {
 pub(super) type Arrays<'a> = SmallVec<[(Vector, &'a Array); 6]>;
 
 impl Signature {
-    /// Reads tuples of a name, a dtype or a format code, and, for an array, whether the running index
-    /// accesses it, whether something else does, and whether the kernel only reads it.
+    /// Parses tuples of a name, a dtype or a format code, and, for an array, three flags that are true if the
+    /// running index accesses it, if something else does, and if the kernel only reads it.
     pub(super) fn parse(
         name: String,
         parameters: &Bound<'_, PyAny>,
@@ -82,8 +82,8 @@ impl Signature {
         Ok(Signature { name, parameters, order_free })
     }
 
-    /// The arguments, with arrays in place of the objects that only say where their elements lie (`gpudata`), as
-    /// PyCUDA's kernels take them. `None` if there are none of those.
+    /// Returns the arguments with objects that only provide an address (`gpudata`) replaced by arrays, as
+    /// PyCUDA's kernels accept them. Returns `None` if there are no such objects.
     pub(super) fn adopt<'py>(
         &self,
         arguments: &Bound<'py, PyTuple>,
@@ -105,11 +105,11 @@ impl Signature {
         Ok(Some(adopt.call1((arguments, declared))?.cast_into::<PyTuple>()?))
     }
 
-    /// Checks the number and the kinds of the arguments and returns the arrays.
+    /// Checks the number and the kinds of the arguments, and returns the arrays.
     ///
-    /// Raises `TypeError` for another number of arguments, for something else than an array, and for an array
-    /// whose elements have another size, or lie where the declared type cannot. Dtypes of one size stand for
-    /// one another, as in PyCUDA, whose kernels take the address: the kernel reads the bytes as its own type.
+    /// Raises `TypeError` for a wrong number of arguments, for an object that is not an array, and for an array
+    /// whose elements have another size or are misaligned for the declared type. As in PyCUDA, whose kernels
+    /// take the address, dtypes of equal size are interchangeable: the kernel reads the bytes as its own type.
     pub(super) fn arrays<'a>(&self, arguments: &'a Bound<'_, PyTuple>) -> PyResult<Arrays<'a>> {
         if arguments.len() != self.parameters.len() {
             return Err(self.wrong_number(arguments.len()));
@@ -158,11 +158,11 @@ impl Signature {
         vectors.map(|it| it.name.as_str()).nth(position).unwrap_or_default()
     }
 
-    /// Returns how many elements a call visits: those of the first array, or, if that is accessed
-    /// elsewhere, too, of a shorter one that is not.
+    /// Returns the number of elements that a call visits: the first array's number or, if that array is also
+    /// accessed elsewhere, the number of a shorter array that is not.
     ///
-    /// Raises `ValueError` unless all arrays that the running index accesses have as many elements;
-    /// those that are accessed elsewhere, too, may have more.
+    /// Raises `ValueError` unless all arrays that the running index accesses have the same number of elements.
+    /// Arrays that are also accessed elsewhere may have more.
     pub(super) fn count(&self, arrays: &Arrays<'_>) -> PyResult<usize> {
         let Some((first, array)) = arrays.first() else { return Ok(0) };
         let own = |(vector, _): &(Vector, &Array)| vector.indexed && !vector.elsewhere;
@@ -191,8 +191,8 @@ impl Signature {
         }
     }
 
-    /// Raises `ValueError` unless all arrays that the running index accesses have the elements from
-    /// `least` to `most`.
+    /// Raises `ValueError` unless all arrays that the running index accesses contain the elements from `least`
+    /// to `most`.
     pub(super) fn check_range(&self, arrays: &Arrays<'_>, least: i64, most: i64) -> PyResult<()> {
         let outside = |(vector, array): &(Vector, &Array)| {
             vector.indexed && (least < 0 || most as u64 >= array.size() as u64)
@@ -209,7 +209,7 @@ impl Signature {
         }
     }
 
-    /// Adds the arguments to a list, arrays at these addresses.
+    /// Adds the arguments to a list, with arrays at the given addresses.
     pub(super) fn pack<'a>(
         &self,
         arguments: &'a Bound<'_, PyTuple>,
@@ -235,7 +235,7 @@ impl Signature {
     }
 }
 
-/// Checks that a kernel can read the elements of an array as another dtype; the error is the end of a sentence.
+/// Checks that a kernel can read the elements of an array as another dtype. The error is the end of a sentence.
 #[cold]
 fn check_stands_for(array: &Array, declared: DType) -> Result<(), String> {
     let given = array.dtype();
@@ -253,7 +253,7 @@ fn check_stands_for(array: &Array, declared: DType) -> Result<(), String> {
     Ok(())
 }
 
-/// Refuses keywords that a launcher's call does not have.
+/// Refuses keywords that a launcher's call does not support.
 pub(super) fn refuse_keywords(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
     let Some(keywords) = keywords.filter(|keywords| !keywords.is_empty()) else {
         return Ok(());

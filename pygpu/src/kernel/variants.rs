@@ -1,5 +1,5 @@
-//! The kernels that were generated for one signature: one for each way in which arrays lie in memory,
-//! compiled when it is first needed.
+//! The kernels that were generated for one signature: one for each memory arrangement of the arrays,
+//! compiled at first use.
 
 use super::Function;
 use super::arrangement::Arrangement;
@@ -12,43 +12,44 @@ use pyo3::types::PyTuple;
 use smallvec::SmallVec;
 use std::sync::Mutex;
 
-/// Threads of a block.
+/// The number of threads per block.
 pub(super) const THREADS: u32 = 256;
 
-/// The most blocks of a launch, whose threads go on until all elements are done.
+/// The maximum number of blocks of a launch. Threads loop until all elements are processed.
 const MOST_BLOCKS: u64 = 1 << 20;
 
-/// A launch of a block for each `THREADS` pieces of work, as far as a grid reaches.
+/// Returns the configuration with one block per `THREADS` units of work, limited by the grid.
 pub(super) fn config(work: u64, most_blocks: u64) -> LaunchConfig {
     let blocks = work.div_ceil(u64::from(THREADS)).clamp(1, most_blocks.min(MOST_BLOCKS));
     LaunchConfig::new([blocks as u32, 1, 1], [THREADS, 1, 1])
 }
 
-/// Elements of a thread of the host: as many as are worth handing out.
+/// The number of elements per thread on the host, which makes distributing the work worthwhile.
 const HOST_ELEMENTS: u64 = 16 << 10;
 
-/// A launch for elements that are independent.
+/// Returns the launch configuration for independent elements.
 pub(super) fn elementwise_config(work: u64, on_host: bool) -> LaunchConfig {
     if on_host { host_config(work, MOST_BLOCKS) } else { config(work, u64::MAX) }
 }
 
-/// A launch on the host, where a block is one thread, which takes neighbours.
+/// Returns the launch configuration on the host, where a block has one thread, which processes
+/// neighbours.
 pub(super) fn host_config(work: u64, most_blocks: u64) -> LaunchConfig {
     let blocks = work.div_ceil(HOST_ELEMENTS).clamp(1, most_blocks);
     LaunchConfig::new([blocks as u32, 1, 1], [1; 3])
 }
 
-/// What decides which code serves a call.
+/// The properties of a call that determine its code.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Variant {
     device: DeviceId,
-    /// The device's: a reset ends its kernels.
+    /// The device's epoch: a reset invalidates its kernels.
     epoch: u64,
-    /// The indices come from a range.
+    /// True if the indices come from a range.
     pub(super) ranged: bool,
-    /// A thread serves several neighbours with one access to each array.
+    /// True if a thread processes several neighbours with one access to each array.
     pub(super) packed: bool,
-    /// Offsets of strided arrays have 64 bits.
+    /// True if offsets of strided arrays have 64 bits.
     wide: bool,
     ranks: SmallVec<[u8; 8]>,
 }
@@ -79,8 +80,8 @@ type Functions = SmallVec<[Py<Function>; 2]>;
 pub(super) struct Variants(Mutex<Vec<(Variant, Functions)>>);
 
 impl Variants {
-    /// Returns the functions for a variant; `owner._build(ranged, packed, wide, ranks)` generates and
-    /// compiles them if there are none yet.
+    /// Returns the functions for a variant. If there are none yet, `owner._build(ranged, packed,
+    /// wide, ranks)` generates and compiles them.
     pub(super) fn functions(
         &self,
         owner: &Bound<'_, PyAny>,
@@ -101,24 +102,24 @@ impl Variants {
         let result = copy(&functions);
         let mut all = self.0.lock().unpoisoned();
         let current = |it: &Variant| it.device != variant.device || it.epoch == variant.epoch;
-        // Kernels of a context that was reset are of no use.
+        // Kernels of a context that was reset are useless.
         let outdated: Vec<_> = all.extract_if(.., |(it, _)| !current(it)).collect();
         all.push((variant.clone(), functions));
-        // What the program has to do when they go may call the kernel.
+        // Dropping them may run code of the program, which may call the kernel.
         drop(all);
         drop(outdated);
         Ok(result)
     }
 }
 
-/// The geometries of the strided arrays, each a kernel's argument behind the program's own.
+/// Returns the geometries of the strided arrays, each a kernel argument after the program's own.
 pub(super) fn geometries(arrangement: &Arrangement) -> impl Iterator<Item = Vec<u8>> + '_ {
     let strided = arrangement.axes.iter().zip(&arrangement.ranks).filter(|(_, rank)| **rank > 0);
     strided.map(|(axes, _)| axes.geometry(arrangement.wide))
 }
 
-/// True if every array can be accessed 16 bytes at a time, and no array that is written shares memory
-/// with another.
+/// Returns true if every array can be accessed 16 bytes at a time, and no array that is written
+/// shares memory with another.
 pub(super) fn packable(arrays: &Arrays<'_>, pack: usize, sequential: bool) -> bool {
     let aligned = arrays.iter().all(|(_, array)| {
         let bytes = (pack * array.dtype().size()).min(16) as u64;

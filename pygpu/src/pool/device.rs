@@ -1,5 +1,5 @@
-//! Pools of device memory as Python objects, which say when they go (`Ticket`); a block whose last
-//! user was no Python object is found by looking.
+//! Pools of device memory as Python objects. A Python object reports its end with a `Ticket`; a
+//! block whose last user was another object is found by searching.
 
 use super::pool_members;
 use crate::allocation::view;
@@ -13,8 +13,8 @@ use hal::memory::pool::{DevicePool, PoolCounts};
 use pyo3::prelude::*;
 use std::sync::Arc;
 
-/// Dropped behind an object's reference to memory: its pool looks whether it was the last, and
-/// memory whose end may wait for the device ends without Python's lock.
+/// Dropped after an object's reference to memory. Its pool then checks whether that was the last
+/// reference. Memory whose free may wait for the device is freed without Python's lock.
 pub(crate) struct Ticket {
     pool: Option<Arc<DevicePool>>,
     address: u64,
@@ -22,14 +22,14 @@ pub(crate) struct Ticket {
 }
 
 impl Ticket {
-    /// The ticket of an object that refers to `memory`, of a pool or not.
+    /// Returns the ticket of an object that refers to `memory`, from a pool or not.
     #[inline]
     pub(crate) fn new(pool: Option<&Arc<DevicePool>>, memory: &Arc<DeviceMemory>) -> Ticket {
         let waits = (pool.is_none() && memory.waits_when_freed()).then(|| memory.clone());
         Ticket { pool: pool.cloned(), address: memory.address(), waits }
     }
 
-    /// The pool.
+    /// Returns the pool.
     pub(crate) fn pool(&self) -> Option<&Arc<DevicePool>> {
         self.pool.as_ref()
     }
@@ -48,8 +48,8 @@ impl Drop for Ticket {
     }
 }
 
-/// Device memory of a pool, which `DeviceMemoryPool.allocate` returns. It goes back to the pool
-/// when nothing refers to it any longer, or when `free` is called, behind the work that uses it.
+/// Device memory of a pool, which `DeviceMemoryPool.allocate` returns. It returns to the pool,
+/// after the work that uses it, when it is no longer referenced or when `free` is called.
 ///
 /// Examples
 /// --------
@@ -66,12 +66,12 @@ impl Drop for Ticket {
 pub(crate) struct PooledDeviceAllocation {
     memory: Arc<DeviceMemory>,
     size: usize,
-    /// Behind the reference to the memory, since fields are dropped in this order.
+    /// Declared after the reference to the memory, because fields are dropped in this order.
     ticket: Ticket,
 }
 
 impl PooledDeviceAllocation {
-    /// The object for a block of a pool that is in use for `size` bytes.
+    /// Returns the object for a block of a pool that is in use for `size` bytes.
     pub(crate) fn new(
         pool: &Arc<DevicePool>,
         memory: Arc<DeviceMemory>,
@@ -81,7 +81,7 @@ impl PooledDeviceAllocation {
         PooledDeviceAllocation { memory, size, ticket }
     }
 
-    /// The memory, unless it was given back.
+    /// Returns the memory, unless it was returned to the pool.
     pub(crate) fn memory(&self) -> PyResult<&Arc<DeviceMemory>> {
         if self.memory.is_allocated() {
             return Ok(&self.memory);
@@ -89,7 +89,7 @@ impl PooledDeviceAllocation {
         Err(to_python(Error::handle("free", "the memory was given back to its pool")))
     }
 
-    /// The memory, given back or not.
+    /// Returns the memory, even if it was returned to the pool.
     pub(crate) fn any_memory(&self) -> &Arc<DeviceMemory> {
         &self.memory
     }
@@ -97,17 +97,16 @@ impl PooledDeviceAllocation {
 
 #[pymethods]
 impl PooledDeviceAllocation {
-    /// Gives the memory back to the pool now. Using it afterwards is an error, for arrays in it,
-    /// too.
+    /// Returns the memory to the pool now. Using it afterwards is an error, also for arrays in it.
     ///
     /// Raises
     /// ------
     /// LogicError
-    ///     A buffer of `as_buffer` is alive, or it was given back already.
+    ///     A buffer of `as_buffer` still exists, or the memory was already returned.
     fn free(&self, py: Python<'_>) -> PyResult<()> {
         self.memory()?;
         match self.ticket.pool() {
-            // May wait for the device, if the pool keeps no blocks.
+            // May wait for the device, if the pool does not keep blocks.
             Some(pool) => py.detach(|| pool.recall(&self.memory)).or_raise(),
             None => py.detach(|| self.memory.release()).or_raise(),
         }
@@ -125,13 +124,13 @@ impl PooledDeviceAllocation {
         self.size
     }
 
-    /// The number of bytes that were asked for.
+    /// The requested number of bytes.
     #[getter]
     fn size(&self) -> usize {
         self.size
     }
 
-    /// Returns a buffer over a part of the memory, as `DeviceAllocation.as_buffer` does.
+    /// Returns a buffer over a part of the memory, like `DeviceAllocation.as_buffer`.
     ///
     /// Parameters
     /// ----------
@@ -143,12 +142,12 @@ impl PooledDeviceAllocation {
     /// Returns
     /// -------
     /// memoryview
-    ///     The buffer, which keeps the block from the pool's next users.
+    ///     The buffer. While it exists, the block is not reused.
     ///
     /// Raises
     /// ------
     /// LogicError
-    ///     The part does not lie within the memory, or that was given back.
+    ///     The part is not inside the memory, or the memory was returned to the pool.
     ///
     /// Examples
     /// --------
@@ -173,11 +172,11 @@ impl PooledDeviceAllocation {
     }
 }
 
-/// A pool of device memory: blocks that are freed are kept for the next request of their size.
+/// A pool of device memory: freed blocks are kept for later requests of their size.
 ///
-/// Memory may be used on any stream: whoever gets it next is ordered behind its earlier users,
-/// which in PyCUDA is the program's concern. A pool has memory of one device, that of its first
-/// request. Its method `allocate` is an allocator of arrays.
+/// Memory may be used on any stream: the next user's work is ordered after the earlier users' work,
+/// which in PyCUDA is up to the program. All memory of a pool belongs to one device, the device of
+/// the first request. Its method `allocate` is an allocator for arrays.
 ///
 /// Examples
 /// --------
@@ -225,7 +224,7 @@ impl DeviceMemoryPool {
     /// Parameters
     /// ----------
     /// size : int
-    ///     The bytes that are needed.
+    ///     The required number of bytes.
     ///
     /// Returns
     /// -------
@@ -235,9 +234,9 @@ impl DeviceMemoryPool {
     /// Raises
     /// ------
     /// MemoryError
-    ///     There is not so much memory, not even once the kept blocks are freed.
+    ///     Not enough memory is available, even after the kept blocks are freed.
     /// LogicError
-    ///     The pool has memory of another device.
+    ///     The pool's memory belongs to another device.
     fn allocate(
         &self,
         py: Python<'_>,

@@ -17,7 +17,7 @@ use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// How a pool's page-locked memory is made: an argument of `PageLockedMemoryPool`.
+/// An allocator for a pool's page-locked memory: an argument of `PageLockedMemoryPool`.
 ///
 /// Parameters
 /// ----------
@@ -58,15 +58,15 @@ impl PageLockedAllocator {
     }
 }
 
-/// A pool of page-locked memory: blocks that are freed are kept for the next request of their size.
+/// A pool of page-locked memory: freed blocks are kept for later requests of their size.
 ///
-/// A block goes back to the pool behind the copies that were queued when its array went. In
-/// PyCUDA the program has to wait for them.
+/// A block returns to the pool after the copies that were queued when its array was dropped. In
+/// PyCUDA, the program has to wait for them.
 ///
 /// Parameters
 /// ----------
 /// allocator : PageLockedAllocator, optional
-///     How the memory is made.
+///     Allocates the memory.
 ///
 /// Examples
 /// --------
@@ -85,7 +85,7 @@ pub(crate) struct PageLockedMemoryPool {
     pool: PinnedPool,
 }
 
-/// Frees blocks behind the work that their devices have.
+/// Frees blocks after the current work of their devices.
 fn discard_blocks(blocks: Vec<PinnedMemory>) {
     for block in blocks {
         deferred_drop::drop_later(&block.device().clone(), block);
@@ -121,7 +121,7 @@ impl PageLockedMemoryPool {
         PageLockedMemoryPool { pool: PinnedPool::dropping_with(options, discard_blocks) }
     }
 
-    /// Returns a numpy array, its elements undefined, in page-locked memory: a kept block if one
+    /// Returns a numpy array with undefined elements in page-locked memory: a kept block, if one
     /// fits.
     ///
     /// Parameters
@@ -141,11 +141,11 @@ impl PageLockedMemoryPool {
     /// Raises
     /// ------
     /// TypeError
-    ///     Elements of the dtype are no plain bytes, as Python objects are none.
+    ///     The elements are not plain bytes, for example Python objects.
     /// ValueError
     ///     An extent is negative, or `order` is another name.
     /// MemoryError
-    ///     There is not so much memory, not even once the kept blocks are freed.
+    ///     Not enough memory is available, even after the kept blocks are freed.
     #[pyo3(signature = (shape, dtype, order = "C"))]
     fn allocate<'py>(
         &self,
@@ -190,8 +190,8 @@ impl PageLockedMemoryPool {
 
 pool_members!(PageLockedMemoryPool);
 
-/// Page-locked memory of a pool: the base of an array of `PageLockedMemoryPool.allocate`. It goes
-/// back to the pool when no array uses it any longer, or when `free` is called.
+/// Page-locked memory of a pool: the base of an array of `PageLockedMemoryPool.allocate`. It
+/// returns to the pool when no array uses it any longer, or when `free` is called.
 ///
 /// Examples
 /// --------
@@ -205,7 +205,7 @@ pool_members!(PageLockedMemoryPool);
 /// >>> array.base.free()
 #[pyclass(frozen, dict, weakref, module = "pygpu.tools")]
 pub(crate) struct PooledHostAllocation {
-    /// Goes back behind the copies that are queued, which may still use it.
+    /// Returns to the pool after the copies that are queued, which may still use it.
     block: Mutex<Option<DeferredDrop<PooledPinned>>>,
     is_freed: AtomicBool,
     array: WeakArray,
@@ -213,7 +213,7 @@ pub(crate) struct PooledHostAllocation {
 }
 
 impl PooledHostAllocation {
-    /// What keeps the memory from going back.
+    /// Returns an object that prevents the memory from returning to the pool.
     pub(crate) fn hold(&self) -> Arc<()> {
         self.array.hold()
     }
@@ -221,13 +221,13 @@ impl PooledHostAllocation {
 
 #[pymethods]
 impl PooledHostAllocation {
-    /// Gives the memory back to the pool, behind the copies that are queued. Where the numpy
-    /// array over it is still there, that keeps the memory until it goes, too.
+    /// Returns the memory to the pool, after the copies that are queued. If the numpy array over it
+    /// still exists, the memory is returned with that array.
     ///
     /// Raises
     /// ------
     /// LogicError
-    ///     It was given back already.
+    ///     The memory was already returned.
     fn free(&self, py: Python<'_>) -> PyResult<()> {
         if self.is_freed.swap(true, Ordering::AcqRel) {
             return Err(to_python(Error::handle("free", "the memory was given back to its pool")));
