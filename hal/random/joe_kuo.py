@@ -4,9 +4,9 @@ Usage: python joe_kuo.py TABLE, where TABLE is the published text file new-joe-k
 scipy's archive of it (scipy/stats/_sobol_direction_numbers.npz).
 
 A dimension of degree s is stored as s in 5 bits, the s - 1 inner coefficients of its polynomial,
-and the initial numbers m_2 .. m_s, each without its lowest bit, which is 1: j - 1 bits of m_j. Bits
-follow one another from the lowest bit of the first byte. The first dimension, whose numbers are
-all 1, is not stored.
+and the initial numbers m_2 .. m_s, each without its lowest bit, which is 1: j - 1 bits of m_j. The
+bits are stored contiguously, beginning with the lowest bit of the first byte. The first dimension,
+whose numbers are all 1, is not stored.
 """
 
 import pathlib

@@ -225,7 +225,7 @@ pub fn set_from_environment() -> Result<()> {
     Ok(())
 }
 
-/// What reports say about an allocation.
+/// Information about an allocation, for reports.
 #[derive(Clone, Debug, Default)]
 struct Note {
     bytes: usize,

@@ -22,7 +22,7 @@ fn trusted_if(trusted: bool, name: &str) -> Option<OsString> {
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn has_more_rights() -> bool {
-    // SAFETY: the call reads what the kernel passed when the program was started.
+    // SAFETY: the call reads a value that the kernel passed when the program was started.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 

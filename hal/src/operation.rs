@@ -2,7 +2,7 @@
 //!
 //! An [`Operation`] is sealed: [`Operation::new`] checks a [`Description`] and converts its scalars to the
 //! kernels' types, and nothing changes it afterwards. Backends do not repeat the checks or conversions. The
-//! array layer guarantees what a description does not show: shapes agree, every address that the strides
+//! array layer guarantees the conditions that a description does not show: shapes agree, every address that the strides
 //! reach is inside a live allocation, outputs do not partly overlap inputs, and axes that can be merged are
 //! merged ([`crate::iteration`]). So executing an operation is `unsafe`.
 //!

@@ -82,8 +82,8 @@ pub fn generation() -> u32 {
     GENERATION.load(Ordering::Relaxed)
 }
 
-/// A value for each process. A forked child creates its own, regardless of what the parent's threads were
-/// doing with theirs at the fork. The parent's value is neither used nor dropped in the child.
+/// A value for each process. A forked child creates its own, even if the parent's threads were using
+/// theirs at the fork. The parent's value is neither used nor dropped in the child.
 ///
 /// A value that must be dropped by the thread that created it cannot be shared:
 ///

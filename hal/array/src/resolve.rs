@@ -75,7 +75,7 @@ pub(super) fn resolve<'a>(
     Ok((Function::Binary(function), SmallVec::from_slice(&[left, right]), compute))
 }
 
-/// Returns true for an argument of whole numbers or truth values.
+/// Returns true for an argument of integers or booleans.
 fn is_whole(argument: Argument<'_>) -> bool {
     match argument {
         Argument::Number(number) => matches!(number, Number::Bool(_) | Number::Integer(_)),

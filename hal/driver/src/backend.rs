@@ -31,7 +31,7 @@ struct DriverBackend {
 ///
 /// # Safety
 /// The functions of the table behave as the vendor documents for their names, with the parameters
-/// of [`Calls`]; the vendor's part returns what the driver returned. All other code of this crate
+/// of [`Calls`]; the vendor's part returns the driver's results unchanged. All other code of this crate
 /// trusts their results: addresses, sizes, handles.
 pub(super) unsafe fn open(vendor: Box<dyn Vendor>, calls: Calls) -> Result<Arc<dyn Backend>> {
     process::watch();

@@ -225,7 +225,7 @@ impl Context {
     fn switch(&self, code: c_int, current: Handle, handle: Handle) -> Result<Scope<'_>> {
         self.check("current", code)?;
         self.check("set_current", self.driver.vendor.set_current(handle))?;
-        // As with the vendors' runtime libraries, a thread without a context keeps that of device 0. Any other
+        // As with the vendors' runtime libraries, a thread without a context keeps the context of device 0. Any other
         // context is restored.
         let previous = (current != 0 || self.ordinal != 0).then_some(current);
         Ok(Scope { driver: &self.driver, previous })

@@ -39,7 +39,7 @@ use std::sync::Arc;
 const MOST_WAITS: u32 = 4;
 
 /// Returns false if the stream has unfinished work that can be waited for. A capturing stream counts as drained:
-/// calls refuse what a capture cannot contain. A failure of the stream's work is returned, because only the
+/// calls that a capture cannot contain are refused. A failure of the stream's work is returned, because only the
 /// first call that notices a failure can report it.
 fn is_drained(stream: &dyn Stream) -> Result<bool> {
     Ok(stream.is_capturing()? || stream.has_run()?)

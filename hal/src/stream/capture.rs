@@ -1,4 +1,4 @@
-//! Captures of a stream's work: how they begin and end, what they refuse, and the resulting graph.
+//! Captures of a stream's work: how they begin and end, which calls they refuse, and the resulting graph.
 
 use super::Stream;
 use crate::error::{Error, Result};

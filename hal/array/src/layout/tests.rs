@@ -38,7 +38,7 @@ fn any_layout() -> impl Strategy<Value = Layout> {
     })
 }
 
-/// Generates layouts like those of views: a contiguous one, sliced and with its axes in any order.
+/// Generates layouts that views can have: a contiguous one, sliced and with its axes in any order.
 fn view_layout() -> impl Strategy<Value = Layout> {
     (vec(1usize..6, 0..4), vec(any_slice(), 4), any::<bool>(), 1usize..9).prop_flat_map(
         |(shape, slices, fortran, itemsize)| {

@@ -1,12 +1,13 @@
-// What a programmer would write by hand for one task on one type: the measure for the
-// generated kernels. Counts are whole multiples of what a block covers.
+// Kernels as a programmer would write them by hand, each for one task and one type, for comparison
+// with the generated kernels. Counts are multiples of the number of elements that a block
+// processes.
 
 typedef unsigned char byte_t;
 typedef unsigned long long word_t;
 
 __device__ word_t thread_index() { return (word_t)blockIdx.x * blockDim.x + threadIdx.x; }
 
-// A hash of the index as a float from 0 to 1, or as an index below `modulus`.
+// A hash of the index, as a float from 0 to 1 or as an index less than `modulus`.
 extern "C" __global__ void noise(unsigned* out, word_t count, unsigned modulus) {
     for (word_t i = thread_index(); i < count; i += (word_t)gridDim.x * blockDim.x) {
         unsigned hash = (unsigned)i * 2654435761u + 12345u;
@@ -64,7 +65,7 @@ extern "C" __global__ void from_bytes(const uchar4* x, float4* z, word_t count) 
     }
 }
 
-// One row of the grid for each row of the matrix, `width` in packs of four.
+// One row of the grid for each row of the matrix; `width` is in packs of four.
 extern "C" __global__ void add_row(const float4* x, const float4* row, float4* z, unsigned width) {
     const unsigned column = blockIdx.x * blockDim.x + threadIdx.x;
     const word_t i = (word_t)blockIdx.y * width + column;
@@ -79,7 +80,7 @@ extern "C" __global__ void add_every_second(const float* x, const float* y, floa
     }
 }
 
-// The sum of all elements of x, or of the products with y; any order of additions.
+// The sum of all elements of x, or of their products with y; additions are in any order.
 __device__ void add_up(float sum, float* out) {
     __shared__ float parts[32];
     for (int reach = 16; reach > 0; reach /= 2) {
@@ -118,7 +119,7 @@ extern "C" __global__ void dot(const float4* x, const float4* y, float* out, wor
     add_up(sum, out);
 }
 
-// z = x + transposed y, or the transpose alone, through tiles; blocks of 32 x 8.
+// z = x + transposed y, or only the transpose, by tiles; blocks of 32 x 8.
 template <bool ADD>
 __device__ void transpose(const float* x, const float* y, float* z, unsigned side) {
     __shared__ float tile[32][33];
@@ -155,7 +156,7 @@ extern "C" __global__ void scatter(const float* x, const int* indices, float* z,
     }
 }
 
-// A copy between arrays of different pitches: threads along x, the grid's y and z outside.
+// A copy between arrays of different pitches; threads along x, grid y and z for the outer axes.
 extern "C" __global__ void copy_3d(const float* x, float* z, unsigned width, word_t from_row,
                                    word_t from_plane, word_t to_row, word_t to_plane) {
     const unsigned column = blockIdx.x * blockDim.x + threadIdx.x;

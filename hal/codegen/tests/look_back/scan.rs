@@ -144,7 +144,7 @@ impl Scan {
             .collect()
     }
 
-    /// Continues with a tile, or without one if none is left.
+    /// Continues after the block has taken a tile, or has found that none is left.
     fn after_take(self, block: &mut Block, tile: usize) {
         block.taken = (tile < self.tiles).then_some(tile);
         match block.taken {

@@ -1,11 +1,11 @@
-"""Compiles every .cu file of a folder with NVRTC, which needs no GPU.
+"""Compiles every .cu file of a folder with NVRTC, which does not need a GPU.
 
 usage: compile_with_nvrtc.py [--no-warnings] FOLDER [ARCHITECTURE ...]
 (default: compute_75 sm_90)
 
-NVRTC is taken from the wheel nvidia-cuda-nvrtc-cu12 if that is installed, else from the
-system. Prints a line for each failure and `N passed, M failed`; exit status 1 if any failed. With
-`--no-warnings` a text that the compiler takes with a warning has failed.
+NVRTC is loaded from the wheel nvidia-cuda-nvrtc-cu12 if that is installed, otherwise from the
+system. Prints a line for each failure and `N passed, M failed`; the exit status is 1 if any file
+failed. With `--no-warnings`, a file that compiles with a warning also counts as failed.
 """
 
 import ctypes

@@ -1,4 +1,4 @@
-// Truth values: sums are "or", products are "and".
+// Booleans: their sum is "or", and their product is "and".
 
 struct BoolFunctions {
     typedef bool T;

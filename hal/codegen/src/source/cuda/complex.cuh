@@ -1,4 +1,4 @@
-// Complex numbers over the real functions.
+// Complex numbers, built on the real functions.
 
 template <class R>
 struct ComplexFunctions {
@@ -46,7 +46,7 @@ struct ComplexFunctions {
     static METHOD T reciprocal(T x) { return divide(make((R)1, (R)0), x); }
     static METHOD T rint(T x) { return make(m_rint(x.re), m_rint(x.im)); }
 
-    // Lexicographic order; nothing is ordered beside a NaN.
+    // Lexicographic order; a comparison with a NaN is false.
     static METHOD bool less(T x, T y) {
         return (x.re < y.re && x.im == x.im && y.im == y.im) || (x.re == y.re && x.im < y.im);
     }
@@ -71,11 +71,12 @@ struct ComplexFunctions {
         return make(start.re + (R)index * step.re, start.im + (R)index * step.im);
     }
 
-    // Above large() one does not count beside the square, below small() not the square beside
-    // one. The functions at zeros, infinities and NaN are those of C99's Annex G.
+    // Next to the square of a number above large(), 1 is negligible; next to 1, the square of a
+    // number below small() is negligible. The results at zeros, infinities and NaN follow Annex G
+    // of C99.
     static METHOD R large() { return sizeof(R) == 4 ? (R)1e18 : (R)1e150; }
     static METHOD R small() { return sizeof(R) == 4 ? (R)1e-18 : (R)1e-150; }
-    // The largest whole number whose exponential is finite.
+    // The largest integer whose exponential is finite.
     static METHOD R step() { return sizeof(R) == 4 ? (R)88 : (R)709; }
     static METHOD R not_a_number() { return Limits<R>::not_a_number(); }
     static METHOD R half_pi() { return (R)1.5707963267948966192; }
@@ -94,7 +95,7 @@ struct ComplexFunctions {
                 ? make(x.re, m_copysign(other, x.im))
                 : make(other, m_copysign(Limits<R>::infinity(), x.im));
         }
-        // Powers of four, whose roots are exact, keep sums finite and normal.
+        // Scaling by powers of four, whose roots are exact, keeps sums finite and normal.
         R factor = (R)1;
         const R size = m_fabs(x.re) > m_fabs(x.im) ? m_fabs(x.re) : m_fabs(x.im);
         if (size > Limits<R>::largest() * (R)0.25) {
@@ -111,7 +112,7 @@ struct ComplexFunctions {
             : make(other * factor, m_copysign(root * factor, x.im));
     }
 
-    // e^x * factor, also where e^x alone is too large.
+    // Returns e^x * factor, also if e^x alone is too large.
     static METHOD R exp_times(R x, R factor) {
         for (int i = 0; i < 2; ++i) {
             if (x > step()) {
@@ -121,7 +122,7 @@ struct ComplexFunctions {
         }
         return factor * m_exp(x);
     }
-    // e^x / 2 * factor for x above step(); halves of the smallest factors would be lost.
+    // Returns e^x / 2 * factor for x above step(). Halving the smallest factors would lose bits.
     static METHOD R half_exp_times(R x, R factor) {
         return exp_times(x - step(), factor * ((R)0.5 * m_exp(step())));
     }
@@ -141,7 +142,7 @@ struct ComplexFunctions {
         if (!is_finite(x.re) || !is_finite(x.im)) {
             return exp(scale(x, ln_2()));
         }
-        // Half of the exponent at a time: the whole may be too large for a product that is not.
+        // Half of the exponent at a time: 2^x may be too large even if the product is not.
         const R half = m_exp2((R)0.5 * x.re);
         const R angle = x.im * ln_2();
         return make(
@@ -160,7 +161,7 @@ struct ComplexFunctions {
         return make(m_expm1(x.re) * m_cos(x.im) - (R)2 * sine * sine, power.im);
     }
 
-    // The logarithm of the modulus of two parts that are not negative.
+    // The logarithm of the modulus; neither part is negative.
     static METHOD R log_modulus(R x, R y) {
         const R wide = x > y ? x : y;
         const R thin = x > y ? y : x;
@@ -177,7 +178,7 @@ struct ComplexFunctions {
         if (wide < (R)0.5 || wide >= (R)2) {
             return m_log(m_hypot(x, y));
         }
-        // Around the unit circle the squares' rounding errors count.
+        // Near the unit circle, the rounding errors of the squares matter.
         const R first = wide * wide;
         const R second = thin * thin;
         R missing = m_fma(wide, wide, -first) + m_fma(thin, thin, -second);
@@ -190,14 +191,14 @@ struct ComplexFunctions {
     static METHOD T log(T x) {
         return make(log_modulus(m_fabs(x.re), m_fabs(x.im)), m_atan2(x.im, x.re));
     }
-    // What the rounding of a sum lost: Knuth, The Art of Computer Programming, 4.2.2.
+    // Returns the rounding error of a sum: Knuth, The Art of Computer Programming, 4.2.2.
     static METHOD R lost(R x, R y) {
         const R sum = x + y;
         const R part = sum - x;
         return (x - (sum - part)) + (y - part);
     }
-    // Near zero the squared modulus of one more, less one, is summed with the rounding errors,
-    // for its terms may cancel.
+    // Near zero, |1 + x|^2 - 1 is summed together with its rounding errors, because its terms may
+    // cancel.
     static METHOD T log1p(T x) {
         const R angle = m_atan2(x.im, (R)1 + x.re);
         if (!(m_fabs(x.re) < (R)0.5 && m_fabs(x.im) < (R)0.5)) {
@@ -274,16 +275,16 @@ struct ComplexFunctions {
         return make(slope * cosine * sine / divisor, tangent / divisor);
     }
 
-    // Trigonometric functions are the hyperbolic ones a quarter turn on.
+    // The trigonometric functions are the hyperbolic functions, rotated by a quarter turn.
     static METHOD T turn(T x) { return make(-x.im, x.re); }
     static METHOD T turn_back(T x) { return make(x.im, -x.re); }
     static METHOD T sin(T x) { return turn_back(sinh(turn(x))); }
     static METHOD T cos(T x) { return cosh(turn(x)); }
     static METHOD T tan(T x) { return turn_back(tanh(turn(x))); }
 
-    // Hull, T. E., Fairgrieve, T. F., Tang, P. T. P. (1997), "Implementing the complex arcsine
-    // and arccosine functions using exception handling": for parts that are not negative, the
-    // real parts of both, and the imaginary part that they share but for its sign.
+    // Hull, T. E., Fairgrieve, T. F., Tang, P. T. P. (1997), "Implementing the complex arcsine and
+    // arccosine functions using exception handling". For parts that are not negative: the real
+    // parts of both functions, and their imaginary part, which differs only in its sign.
     static METHOD void arc(R x, R y, R* sine, R* cosine, R* height) {
         if (x > large() || y > large()) {
             *sine = m_atan2(x, y);
@@ -356,7 +357,7 @@ struct ComplexFunctions {
             negative ? (R)2 * half_pi() - cosine : cosine, -m_copysign(height, x.im));
     }
     static METHOD T asinh(T x) { return turn_back(asin(turn(x))); }
-    // The inverse cosine turned to a real part that is not negative.
+    // The inverse cosine, rotated so that its real part is not negative.
     static METHOD T acosh(T x) {
         const T angle = acos(x);
         if (angle.re != angle.re) {
@@ -400,7 +401,8 @@ struct ComplexFunctions {
             const R undefined = Limits<R>::not_a_number();
             return y.re > (R)0 ? make((R)0, (R)0) : make(undefined, undefined);
         }
-        // Small whole exponents multiply, which is exact where the products are.
+        // Small integer exponents are computed by multiplication, which is exact if the products
+        // are.
         if (y.im == (R)0 && m_fabs(y.re) < (R)100 && m_trunc(y.re) == y.re) {
             T result = make((R)1, (R)0);
             T square = x;

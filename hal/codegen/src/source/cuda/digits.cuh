@@ -1,6 +1,6 @@
-// The order of elements as words, of which sorts by digits take eight bits at a time.
+// The order of elements as words, which radix sorts process eight bits at a time.
 
-// Words whose order is that of the elements: NaN, whatever its bits, is the last, and zeros are equal.
+// Words in the same order as the elements. NaN of any bits is last, and zeros of both signs are equal.
 template <class Bits, int FRACTION>
 struct FloatOrder {
     static METHOD Bits of(Bits bits) {
@@ -12,7 +12,8 @@ struct FloatOrder {
         }
         return magnitude == 0 ? sign : (bits & sign) != 0 ? (Bits)~bits : (Bits)(bits | sign);
     }
-    // Eight bits of it, without the others: a word of 64 bits costs twice what one of 32 does.
+    // Eight bits of the word, without computing the others: a 64-bit word costs twice as much as a
+    // 32-bit one.
     static METHOD u32 digit(Bits bits, u32 shift) {
         const Bits sign = (Bits)((Bits)1 << (sizeof(Bits) * 8 - 1));
         const Bits magnitude = (Bits)(bits & (Bits)~sign);
@@ -27,7 +28,7 @@ struct SignedOrder {
     static METHOD Bits of(Bits bits) { return (Bits)(bits ^ (Bits)((Bits)1 << (sizeof(Bits) * 8 - 1))); }
 };
 
-// The order of elements of a type, and an element that none comes after.
+// The order of elements of a type, and an element that is at least as large as all others.
 template <class V>
 struct Digits {
     typedef V Bits;
@@ -65,7 +66,8 @@ template <>
 struct Digits<f32> {
     typedef u32 Bits;
 #if defined(__CUDA_ARCH__) && !defined(__GPUARRAY_HOST__)
-    // NVIDIA's sum of two numbers has one NaN, with positive sign, and zero in place of its negative.
+    // On NVIDIA's devices, a sum has only one NaN, with positive sign; adding 0 makes a negative zero
+    // positive.
     static METHOD Bits order(f32 x) {
         const u32 bits = to_bits(x + 0.0f);
         return bits ^ ((u32)((i32)bits >> 31) | 0x80000000u);
@@ -82,7 +84,7 @@ struct Digits<f64> {
     static METHOD f64 last() { return from_bits((u64)0x7fffffffffffffffull); }
 };
 
-// Eight bits of an element's order.
+// Eight bits of the order of an element.
 template <class V>
 struct DigitOf {
     static METHOD u32 at(typename Stored<V>::type x, u32 shift) { return (u32)(Digits<V>::order(x) >> shift) & 255; }

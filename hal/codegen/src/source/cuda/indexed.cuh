@@ -1,6 +1,6 @@
-// Indices that count from either end of an axis.
+// Indices that count from the start or the end of an axis.
 
-// Where the element lies on the axis; false if nowhere.
+// Stores the position on the axis; returns false if the index is out of bounds.
 template <class T>
 DEVICE bool resolve(T index, i64 length, i64* position) {
     i64 place = (i64)index;

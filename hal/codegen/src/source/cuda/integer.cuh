@@ -1,4 +1,4 @@
-// Integers. Arithmetic is done on unsigned values, where overflow wraps by definition.
+// Integers. Arithmetic is done on unsigned values, whose overflow is defined to wrap.
 
 template <class T>
 struct Unsigned {
@@ -41,13 +41,13 @@ struct IntegerFunctions {
     static METHOD bool sign_bit(T x) { return negative_value(x); }
     static METHOD T positive(T x) { return x; }
     static METHOD T square(T x) { return multiply(x, x); }
-    // 1 and -1 are their own, of all others the fraction is cut off.
+    // 1 and -1 are their own reciprocals; all others are truncated to 0.
     static METHOD T reciprocal(T x) { return x == (T)1 || minus_one(x) ? x : (T)0; }
     static METHOD T add(T x, T y) { return (T)((U)x + (U)y); }
     static METHOD T subtract(T x, T y) { return (T)((U)x - (U)y); }
     static METHOD T multiply(T x, T y) { return (T)((U)x * (U)y); }
 
-    // The quotient of the smallest value and -1 does not fit and traps on some machines.
+    // The quotient of the smallest value and -1 does not fit, and traps on some machines.
     static METHOD T floor_divide(T x, T y) {
         if (y == (T)0) {
             return (T)0;
@@ -87,7 +87,7 @@ struct IntegerFunctions {
     static METHOD T maximum(T x, T y) { return x < y ? y : x; }
     static METHOD T fmin(T x, T y) { return minimum(x, y); }
     static METHOD T fmax(T x, T y) { return maximum(x, y); }
-    // Euclid's algorithm on magnitudes.
+    // Euclid's algorithm on the magnitudes.
     static METHOD U magnitude(T x) { return negative_value(x) ? (U)0 - (U)x : (U)x; }
     static METHOD U divisor(T x, T y) {
         U divisor = magnitude(x);
@@ -109,7 +109,7 @@ struct IntegerFunctions {
     static METHOD T bitwise_and(T x, T y) { return (T)(x & y); }
     static METHOD T bitwise_or(T x, T y) { return (T)(x | y); }
     static METHOD T bitwise_xor(T x, T y) { return (T)(x ^ y); }
-    // C++ leaves shifts by the number of bits or more, and by less than zero, undefined.
+    // In C++, shifting by a negative number or by at least the number of bits is undefined.
     static METHOD bool is_shift(T y) { return (U)y < (U)(8 * sizeof(T)); }
     static METHOD T left_shift(T x, T y) { return is_shift(y) ? (T)((U)x << (U)y) : (T)0; }
     static METHOD T right_shift(T x, T y) {
@@ -121,7 +121,7 @@ struct IntegerFunctions {
     static METHOD bool less_equal(T x, T y) { return x <= y; }
     static METHOD bool greater(T x, T y) { return x > y; }
     static METHOD bool greater_equal(T x, T y) { return x >= y; }
-    // Comparisons of a signed number with an unsigned one of the same width.
+    // Comparisons of a signed integer with an unsigned one of the same width.
     static METHOD bool mixed_equal(T x, U y) { return !negative_value(x) && (U)x == y; }
     static METHOD bool mixed_not_equal(T x, U y) { return !mixed_equal(x, y); }
     static METHOD bool mixed_less(T x, U y) { return negative_value(x) || (U)x < y; }

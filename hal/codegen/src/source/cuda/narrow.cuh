@@ -1,4 +1,4 @@
-// Floating-point numbers of few bits: every function is computed in binary32 and rounded once.
+// Floating-point numbers of 8 and 16 bits. Every function is computed in binary32 and rounded once.
 
 template <class Type>
 struct NarrowFunctions {
@@ -40,7 +40,7 @@ struct NarrowFunctions {
         if (is_nan(y)) {
             return y;
         }
-        // Sign and magnitude: the numbers of one sign are in the order of their bits.
+        // Sign and magnitude: numbers of the same sign are ordered like their bits.
         if (magnitude(x) == 0) {
             x.bits = (Bits)((y.bits & SIGN) | 1u);
         } else if (less(x, y) != sign_bit(x)) {

@@ -1,7 +1,7 @@
-// Indices of the true elements of a mask, or the values there, in one pass: as in scans, blocks take tiles by
-// number, publish totals, and wait for what precedes theirs. The truths of 32 elements are the bits of a word, and a
-// tile is two words for each of 256 threads, so that a block can keep a tile while it counts its next one.
-// `nonzero.rs` knows the size.
+// Finds the indices of the true elements of a mask, or the values there, in one pass. As in scans, blocks take tiles
+// by number, publish totals, and wait for the totals of earlier tiles. The truths of 32 elements are the bits of a
+// word. A tile has two words per thread for 256 threads, so that a block can keep a tile while it counts its next
+// one. `nonzero.rs` relies on the size.
 constexpr u32 SEARCHED = 256 * 64;
 
 #if defined(__AMDGCN__)
@@ -16,7 +16,7 @@ struct CountSum {
     static METHOD C combine(C x, C y) { return x + y; }
 };
 
-// A bit for each of the 32 elements from `base` on that is there and true.
+// Returns a bit for each of the 32 elements from `base`, set if the element exists and is true.
 DEVICE u32 truths(const u8* mask, u64 base, u64 length) {
     u32 bits = 0;
     if (base + 32 <= length && packable<u32, 4>((const char*)mask + base)) {
@@ -25,7 +25,7 @@ DEVICE u32 truths(const u8* mask, u64 base, u64 length) {
             const Pack<u32, 4> pack = *(const Pack<u32, 4>*)(mask + base + k * 16);
 #pragma unroll
             for (u32 j = 0; j < 4; ++j) {
-                // The highest bit of each byte that is not zero, then the four of them side by side.
+                // Sets the highest bit of each byte that is not zero, then moves the four bits next to each other.
                 const u32 word = pack.item[j];
                 const u32 ones = (((word & 0x7f7f7f7fu) + 0x7f7f7f7fu) | word) >> 7 & 0x01010101u;
                 bits |= (ones * 0x10204080u) >> 28 << (k * 16 + j * 4);
@@ -33,7 +33,7 @@ DEVICE u32 truths(const u8* mask, u64 base, u64 length) {
         }
         return bits;
     }
-    // More of them at once have more conditions than AMD's devices have scalar registers.
+    // Unrolling further needs more conditions at a time than AMD's devices have scalar registers for.
 #pragma unroll 4
     for (u32 k = 0; k < 32; ++k) {
         if (base + k < length && mask[base + k] != 0) {
@@ -43,7 +43,7 @@ DEVICE u32 truths(const u8* mask, u64 base, u64 length) {
     return bits;
 }
 
-// What is stored for the true element `i`.
+// The value stored for the true element `i`.
 template <class T>
 struct IndexAt {
     METHOD T at(u64 i) const { return (T)i; }
@@ -59,7 +59,7 @@ DEVICE void find_true(const u8* mask, u64 length, u64 most, F found, T* out, u64
     typedef Published<C> Word;
     __shared__ u32 sums[8];
     __shared__ BlockValues<C> block;
-    // Of the tile that is kept: the words of truths, and how many true elements precede each.
+    // For the kept tile: the words of truths, and the number of true elements before each word.
     __shared__ u32 words[512];
     __shared__ u32 befores[512];
     const u32 thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
@@ -69,7 +69,7 @@ DEVICE void find_true(const u8* mask, u64 length, u64 most, F found, T* out, u64
     bool more = true;
     for (bool first = true; more; first = false) {
         u64 part = 0;
-        // One tile needs no state.
+        // A single tile does not use the state.
         more = parts == 1 ? first : take_tile(state, parts, first, &part);
         u32 low = 0, high = 0, before = 0, count = 0;
         if (more) {
@@ -108,8 +108,8 @@ DEVICE void find_true(const u8* mask, u64 length, u64 most, F found, T* out, u64
             if (thread == 0 && rank == TEAM - 1 && kept + 1 < parts) {
                 Word::put(prefix + Word::words, (C)(place + total));
             }
-            // A warp looks at a word at a time, whose elements are its lanes', and has the values of eight on
-            // their way before it stores the first.
+            // A warp processes a word at a time, with one element per lane. It loads the values of eight words
+            // before it stores the values of the first word.
             const u32 earlier_lanes = (1u << lane) - 1;
             for (u32 begin = warp; begin < 512; begin += 64) {
                 T values[8];

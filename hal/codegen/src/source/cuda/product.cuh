@@ -1,8 +1,8 @@
-// Products of matrices: a block of 256 threads, 16 by 16, computes a tile of the result. Eight terms
-// at a time of the rows and columns that it needs lie in shared memory, while the next eight are on their
-// way to registers; a thread keeps the sums of some rows and columns in registers.
+// Products of matrices. A block of 256 threads, 16 by 16, computes a tile of the result. Eight terms of its rows and
+// columns are in shared memory at a time, while the next eight are being loaded into registers. Each thread keeps the
+// sums for some rows and columns in registers.
 
-// How a term is added to a sum. Floating-point numbers are fused, as libraries of linear algebra do.
+// Adds a term to a sum. Floating-point numbers use fused multiply-add, like linear algebra libraries.
 template <class F, class A>
 struct WholeSum {
     typedef A value;
@@ -26,12 +26,12 @@ struct ComplexSum {
     }
 };
 
-// Terms that lie in shared memory at a time.
+// The number of terms in shared memory at a time.
 constexpr u32 TERMS = 8;
 
-// Two blocks share a multiprocessor of NVIDIA's, so that a thread has 128 registers.
-// AMD's compiler reads all terms of a loop that it unrolls before it adds the first: elements of eight bytes and more
-// then do not fit into registers, nor do masks of lanes, which it has for booleans.
+// On NVIDIA's devices, two blocks share a multiprocessor, so that a thread has 128 registers. AMD's compiler reads
+// all terms of an unrolled loop before it adds the first. Elements of eight bytes or more then do not fit into
+// registers, nor do the lane masks that it uses for booleans.
 #if defined(__CUDA_ARCH__)
 #define GPUARRAY_TILE_BOUNDS __launch_bounds__(256, 2)
 template <class A> constexpr u32 TERMS_AT_ONCE = TERMS;
@@ -40,24 +40,24 @@ template <class A> constexpr u32 TERMS_AT_ONCE = TERMS;
 template <class A> constexpr u32 TERMS_AT_ONCE = sizeof(A) < 8 && sizeof(A) > 1 ? TERMS : 1;
 #endif
 
-// A tile's lines (rows of the left matrix, columns of the right one): `COUNT` of each thread, in
-// packs of `width` that lie 16 packs apart, so that neighbouring threads read neighbouring packs.
+// The lines of a tile (rows of the left matrix, columns of the right one): `COUNT` per thread, in packs of `width`
+// that are 16 packs apart, so that neighbouring threads read neighbouring packs.
 template <class A, u32 COUNT>
 struct Lines {
     static constexpr u32 count = COUNT;
     static constexpr u32 size = 16 * COUNT;
     static constexpr u32 most = (u32)(sizeof(A) < 16 ? 16 / sizeof(A) : 1);
     static constexpr u32 width = most < COUNT ? most : COUNT;
-    // Threads that store neighbouring terms of a line meet other banks because of the gap.
+    // The gap makes threads that store neighbouring terms of a line use different banks.
     static constexpr u32 pitch = size + width;
     struct Memory {
         alignas(16) A item[2][TERMS][pitch];
     };
-    // The line of a tile that a thread's line `k` is.
+    // Returns the line of the tile for line `k` of the thread.
     static METHOD u32 line(u32 thread, u32 k) {
         return k / width * (16 * width) + thread * width + k % width;
     }
-    // The thread's lines of one term.
+    // Reads the thread's lines of one term.
     static METHOD void get(const Memory& memory, u32 buffer, u32 term, u32 thread, A* own) {
         const A* const from = memory.item[buffer][term] + thread * width;
 #pragma unroll
@@ -67,13 +67,13 @@ struct Lines {
     }
 };
 
-// Brings lines of a matrix to shared memory. Neighbouring threads read neighbouring terms of a line
-// with `ALONG_TERMS`, else neighbouring lines: whichever are nearer in memory. `Element` reads one.
-// Elements beyond the matrix are zeros.
+// Copies lines of a matrix to shared memory. Neighbouring threads read neighbouring terms of a line with
+// `ALONG_TERMS`, otherwise neighbouring lines: whichever are closer in memory. `Element` reads one element. Elements
+// beyond the matrix are zero.
 template <class A, class Element, bool ALONG_TERMS, u32 COUNT>
 struct LineReader {
     typedef Lines<A, COUNT> L;
-    // Elements that a thread reads, `apart` lines, or terms, from one another.
+    // The number of elements that a thread reads, `apart` lines or terms from each other.
     static constexpr u32 items = L::size * TERMS / 256;
     static constexpr u32 apart = ALONG_TERMS ? 256 / TERMS : 256 / L::size;
     const char* at;
@@ -92,7 +92,7 @@ struct LineReader {
         advance = (i64)TERMS * term_stride;
     }
 
-    // Reads the next terms, of which there are `terms` or more than a tile has.
+    // Reads the next terms. `terms` is the number that remains, which may be larger than a tile.
     METHOD void read(u64 terms, A* own) {
 #pragma unroll
         for (u32 k = 0; k < items; ++k) {
@@ -114,8 +114,8 @@ struct LineReader {
     }
 };
 
-// The tile of a result at which a work is done: tiles that share rows or columns come close to one
-// another, eight rows of tiles at a time.
+// The tile of a result for an index of work. Tiles that share rows or columns have close indices, in groups of eight
+// rows of tiles.
 struct TilePlace {
     u64 row;
     u64 column;
@@ -128,8 +128,8 @@ struct TilePlace {
     }
 };
 
-// Computes a tile from terms `0` to before `terms`: the tile's first row and column are `row` and
-// `column`, and `write` stores an element by its row and its column.
+// Computes a tile from the first `terms` terms. The tile begins at `row` and `column`, and `write` stores an element
+// at a row and a column.
 template <class Sum, u32 ROWS, u32 COLUMNS, class Left, class Right, class Write>
 DEVICE void multiply_tile(Left left, Right right, u64 terms, u64 row, u64 rows, u64 column, u64 columns,
                           const Write& write) {

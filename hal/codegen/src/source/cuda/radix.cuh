@@ -1,22 +1,23 @@
-// Sorting by digits of eight bits, the lowest first, after "Onesweep: A Faster Least Significant Digit
-// Radix Sort for GPUs" (Adinets and Merrill, 2022): one kernel counts the digits of all places, then
-// each pass reads and writes the elements once. A block sorts a tile by the digit in shared memory; where
-// its elements of a digit go follows from the counts, and from those of the tiles before it, which it
-// takes from the words that their blocks have published. Equal elements keep their order.
+// Radix sort with digits of eight bits, the lowest first, after "Onesweep: A Faster Least Significant
+// Digit Radix Sort for GPUs" (Adinets and Merrill, 2022). One kernel counts the digits of all places;
+// then each pass reads and writes the elements once. A block sorts a tile by the digit in shared memory.
+// It computes the destination of the elements of a digit from the counts and from the counts of earlier
+// tiles, which it reads from the words that their blocks have published. Equal elements keep their order.
 
 // Words that tiles publish.
 template <bool WIDE>
 struct RadixState {
     typedef typename RadixWords<WIDE>::Word Word;
 
-    // A word is a count, below a mark: of the tile alone, or with all before it.
+    // A word is a count, with a mark in its upper bits: of this tile alone, or including all earlier
+    // tiles.
     static constexpr u32 mark = sizeof(Word) * 8 - 2;
     static constexpr Word alone = (Word)1 << mark;
     static constexpr Word complete = (Word)2 << mark;
     static constexpr Word value = alone - 1;
 
-    // How many elements of the thread's digit are in the tiles before `state`, of which there is one
-    // at least.
+    // Returns the number of elements of the thread's digit in the tiles before `state`. There is at least
+    // one such tile.
     static METHOD Word look_back(const Word* state, u64 tiles) {
         Word sum = 0;
         for (bool done = false; !done;) {
@@ -41,7 +42,7 @@ struct RadixState {
     }
 };
 
-// Counts the digits of all places in each row, in parts of so many elements.
+// Counts the digits of all places in each row, in parts of this many elements.
 constexpr u32 COUNTED = 1 << 16;
 
 template <class V, bool INDICES, bool WIDE>
@@ -50,7 +51,7 @@ DEVICE void count_digits(const char* in, u64 rows, u64 length, typename RadixWor
     typedef typename E::T T;
     constexpr u32 places = sizeof(T);
     constexpr u32 copies = 16 / places;
-    // Equal digits of neighbouring threads are counted in different copies.
+    // Equal digits of neighbouring threads are counted in different copies, to avoid conflicts.
     __shared__ u32 counts[places * 256 * copies];
     const u32 thread = threadIdx.x;
     const u64 parts = (length + COUNTED - 1) / COUNTED;
@@ -94,8 +95,8 @@ DEVICE void count_digits(const char* in, u64 rows, u64 length, typename RadixWor
     }
 }
 
-// Sorts the rows by one digit, tile by tile: `state` has a word for each tile and digit, zeros at first,
-// and `next_state`, if there is one, is cleared for the next pass.
+// Sorts the rows by one digit, tile by tile. `state` has a word for each tile and digit, initially zero;
+// `next_state`, if not null, is cleared for the next pass.
 template <class V, bool INDICES, bool WIDE>
 DEVICE void radix_pass(const RadixArrays<typename Stored<V>::type, typename RadixWords<WIDE>::Word>& arrays,
                        u64 rows, u64 length, u32 place, u64* counter,

@@ -1,29 +1,30 @@
-// A tile of a sort by digits where NVIDIA's warps are not: as `RadixTile` in radix_tile.cuh.
+// A tile of a radix sort for devices other than NVIDIA's; see `RadixTile` in radix_tile.cuh.
 
 #if !defined(__CUDA_ARCH__)
-// Without a width of wavefronts to rely on, threads count their own elements, by half a digit at a time.
+// The width of wavefronts is unknown here, so each thread counts its own elements, by half a digit at a
+// time.
 template <class V, bool INDICES, bool WIDE>
 struct RadixTile : RadixElements<V, INDICES, WIDE> {
     typedef RadixElements<V, INDICES, WIDE> E;
     typedef typename E::T T;
     typedef typename E::Word Word;
-    // Elements of a thread: an odd number, which spreads the threads over the banks, and at most 15, so
-    // that counts of them have four bits. `Tiles` in sort/radix.rs knows this.
+    // The number of elements per thread. It is odd, which spreads the threads over the banks, and at most
+    // 15, so that counts fit into four bits. `Tiles` in sort/radix.rs relies on this.
     static constexpr u32 count = WIDE && INDICES ? 7 : sizeof(T) > 4 ? 9 : 15;
     static constexpr u32 size = 256 * count;
 
     struct Memory {
         T key[size];
         Word index[INDICES ? size : 1];
-        // For each thread, how many of its elements have a half digit: two of the sixteen to a word,
-        // with a gap behind eight words.
+        // For each thread, the number of its elements with each of the sixteen half digits: two counts per
+        // word, with a gap after every eight words.
         u32 counts[256 * 9];
         BlockSums<u32> sums;
         BlockSums<Word> starts;
-        // Where the elements of each digit begin and end in the tile.
+        // The start and the end of the elements of each digit in the tile.
         u32 begin[256];
         u32 end[256];
-        // How far they go from there.
+        // The offset from the position in the tile to the destination.
         Word move[256];
     };
 
@@ -33,7 +34,8 @@ struct RadixTile : RadixElements<V, INDICES, WIDE> {
     static METHOD void sort_half(Memory& memory, u32 shift) {
         const u32 thread = threadIdx.x;
         T own[count];
-        // Four bits of each: the half digits, how many equal ones a thread has before, and has in all.
+        // Four bits for each element: its half digit, and the number of equal ones that the thread has
+        // before it; four bits for each half digit: the number of equal ones that the thread has.
         u64 halves = 0, ranks = 0, counts = 0;
 #pragma unroll
         for (u32 k = 0; k < count; ++k) {
@@ -55,7 +57,7 @@ struct RadixTile : RadixElements<V, INDICES, WIDE> {
             item[k] = own_total;
             own_total += memory.counts[thread * 9 + k];
         }
-        // The upper halves count digits that come after all of the lower ones'.
+        // The upper halves count digits that come after all digits of the lower halves.
         u32 before = memory.sums.before(own_total, &total);
         before += total << 16;
 #pragma unroll
@@ -86,8 +88,9 @@ struct RadixTile : RadixElements<V, INDICES, WIDE> {
         __syncthreads();
     }
 
-    // Reads the `limit` elements of the tile that begins at `base` in its row, and sorts them. `begin`
-    // becomes where the elements of the thread's digit begin in the sorted tile, `total` how many there are.
+    // Reads the `limit` elements of the tile that begins at `base` in its row, and sorts them. `begin` is
+    // set to the position of the thread's digit in the sorted tile, and `total` to the number of its
+    // elements.
     METHOD void read(const typename E::Arrays& arrays, u64 row, u64 base, u32 limit, u32 shift, Memory& memory,
                      u32* begin, u32* total) {
         const u32 thread = threadIdx.x;

@@ -1,6 +1,6 @@
-// A tile of a sort by digits: a block reads it, sorts it by a digit in shared memory, and writes it.
+// A tile of a radix sort: a block reads it, sorts it by a digit in shared memory, and writes it.
 
-// Words that count elements and the words of indices in memory: of 32 bits below 2^30 elements.
+// Words for counting elements and for indices in memory: 32 bits for fewer than 2^30 elements.
 template <bool WIDE>
 struct RadixWords {
     typedef u32 Word;
@@ -10,8 +10,8 @@ struct RadixWords<true> {
     typedef u64 Word;
 };
 
-// Where a pass reads and writes. The first reads the elements alone, whose indices are their places; the
-// last of an argsort writes nothing but indices, of 64 bits.
+// The memory that a pass reads and writes. The first pass only reads the elements, whose indices are their
+// positions. The last pass of an argsort only writes 64-bit indices.
 template <class T, class Word>
 struct RadixArrays {
     const T* keys;
@@ -26,7 +26,7 @@ struct BlockSums {
     W values[272];
     W groups[17];
 
-    // What precedes the thread's value among those of the block; `total` becomes their sum.
+    // Returns the sum of the values of earlier threads of the block; `total` is set to the sum of all values.
     METHOD W before(W value, W* total) {
         const u32 thread = threadIdx.x;
         values[thread + thread / 16] = value;
@@ -64,7 +64,7 @@ struct BlockSums {
     }
 };
 
-// What the two ways to sort a tile have in common.
+// The common part of the two ways to sort a tile.
 template <class V, bool INDICES, bool WIDE>
 struct RadixElements {
     typedef typename Stored<V>::type T;
@@ -73,7 +73,7 @@ struct RadixElements {
 
     static METHOD u32 digit(T key, u32 shift) { return DigitOf<V>::at(key, shift); }
 
-    // The index of an element that is read.
+    // Returns the index of an element that was read.
     static METHOD Word index(const Arrays& arrays, u64 row, u64 place) {
         return arrays.indices != 0 ? arrays.indices[row + place] : (Word)place;
     }
@@ -92,46 +92,49 @@ struct RadixElements {
 };
 
 #if defined(__CUDA_ARCH__)
-// Each warp counts its digits first, so that the tile's counts are known, and published, early. Then its
-// threads find those with the same digit by a mask in shared memory, into which each sets its bit; the last
-// of them takes places for all. Where many threads have one digit, as the upper ones of small numbers are, they
-// would wait for one another at each mask and count: there they find one another by a match.
+// Each warp first counts its digits, so that the counts of the tile are known, and published, early. Then its
+// threads find the threads with the same digit by a mask in shared memory, in which each of them sets its bit;
+// the last of them takes places for all. If many threads have the same digit, as in the upper digits of small
+// numbers, they would wait for each other at each mask and count; in this case, they find each other with a
+// match instruction.
 template <class V, bool INDICES, bool WIDE>
 struct RadixTile : RadixElements<V, INDICES, WIDE> {
     typedef RadixElements<V, INDICES, WIDE> E;
     typedef typename E::T T;
     typedef typename E::Word Word;
-    // Elements of a thread, of which a block's shared memory has room. `Tiles` in sort/radix.rs knows this.
+    // The number of elements per thread that fit into the shared memory of a block. `Tiles` in sort/radix.rs
+    // relies on this.
     static constexpr u32 count = sizeof(T) > 4 ? WIDE ? 12 : 18 : WIDE && INDICES ? 12 : 23;
     static constexpr u32 size = 256 * count;
-    // Blocks that share a multiprocessor, which bounds the registers.
+    // The number of blocks that share a multiprocessor, which limits the registers.
     static constexpr u32 blocks = sizeof(T) > 4 && !WIDE ? 2 : 3;
 
     struct Memory {
-        // Keys follow when all have places, and indices when the keys have been written.
+        // Keys are stored here after all elements have places, and indices after the keys have been written.
         union {
             T key[size];
             Word index[INDICES ? size : 1];
-            // For each warp, the threads that have a digit; those of one element and the next take turns.
+            // For each warp, the threads that have each digit. Consecutive elements alternate between two sets
+            // of masks.
             u32 masks[8 * 2 * 256];
         };
-        // For each warp, how many of its elements have a digit; then where the next of them goes.
+        // For each warp, the number of its elements with each digit; later, the place of the next such element.
         u32 counts[8 * 256];
-        // Of each warp.
+        // The sum of each warp.
         u32 sums[8];
         BlockSums<Word> starts;
-        // How far the elements of a digit go from where they are in the tile.
+        // The offset from the position in the tile to the destination, for each digit.
         Word move[256];
     };
 
-    // Of each element of the thread: the digit; then its place in the tile.
+    // For each element of the thread: its digit; later, its place in the tile.
     u32 rank[count];
     T key[count];
     Word index[INDICES ? count : 1];
-    // True if many of the warp's digits are probably the same.
+    // True if many digits of the warp are probably the same.
     bool alike;
 
-    // The threads of the warp that have this digit, as a mask.
+    // Returns a mask of the threads of the warp that have this digit.
     static METHOD u32 match(u32 digit) {
 #if __CUDA_ARCH__ >= 700
         return __match_any_sync(0xffffffffu, digit);
@@ -139,14 +142,15 @@ struct RadixTile : RadixElements<V, INDICES, WIDE> {
         return 0;
 #endif
     }
-    // Threads of a warp that have one digit in its first row, above which digits are taken for alike.
+    // If more threads of a warp have the same digit in its first row, the digits are considered alike.
     static constexpr u32 few = 7;
 
-    // The element of the tile that is the thread's `k`th: neighbours have neighbours.
+    // Returns the position in the tile of the thread's element `k`. Neighbouring threads have neighbouring
+    // elements.
     static METHOD u32 item(u32 k) { return threadIdx.x / 32 * 32 * count + k * 32 + threadIdx.x % 32; }
 
-    // Reads the `limit` elements of the tile that begins at `base` in its row. `begin` becomes where the
-    // elements of the thread's digit begin in the sorted tile, `total` how many there are.
+    // Reads the `limit` elements of the tile that begins at `base` in its row. `begin` is set to the position
+    // of the thread's digit in the sorted tile, and `total` to the number of its elements.
     METHOD void read(const typename E::Arrays& arrays, u64 row, u64 base, u32 limit, u32 shift, Memory& memory,
                      u32* begin, u32* total) {
         const u32 thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
@@ -162,7 +166,7 @@ struct RadixTile : RadixElements<V, INDICES, WIDE> {
         __syncwarp();
 #pragma unroll
         for (u32 k = 0; k < count; ++k) {
-            // What is not there comes behind all that is.
+            // Positions beyond the limit are sorted last.
             rank[k] = item(k) < limit ? E::digit(key[k], shift) : 255;
         }
 #if __CUDA_ARCH__ >= 700
@@ -216,7 +220,7 @@ struct RadixTile : RadixElements<V, INDICES, WIDE> {
         *total = thread == 255 ? sum - (size - limit) : sum;
     }
 
-    // Sorts the tile; the threads have to meet before it is written.
+    // Sorts the tile; a barrier is needed before it is written.
     METHOD void sort(Memory& memory) {
         const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
         u32* const counts = memory.counts + warp * 256;
@@ -245,7 +249,7 @@ struct RadixTile : RadixElements<V, INDICES, WIDE> {
             }
             __syncwarp();
             if (lane == last && !alike) {
-                // Used again behind the next meeting of the warp.
+                // The mask is only used again after the next synchronization of the warp.
                 *mask = 0;
             }
             rank[k] = __shfl_sync(0xffffffffu, place, last) + (u32)__popc(same & ((1u << lane) - 1));
@@ -257,7 +261,7 @@ struct RadixTile : RadixElements<V, INDICES, WIDE> {
         }
     }
 
-    // Reads the indices, which come while the block waits for other tiles.
+    // Reads the indices, which arrive while the block waits for other tiles.
     METHOD void read_indices(const typename E::Arrays& arrays, u64 row, u64 base, u32 limit) {
         if (INDICES) {
 #pragma unroll
@@ -268,7 +272,7 @@ struct RadixTile : RadixElements<V, INDICES, WIDE> {
     }
 
     METHOD void write(const typename E::Arrays& arrays, u64 row, u32 limit, u32 shift, Memory& memory) {
-        // Four to a word: those of the elements that the thread writes.
+        // The digits of the elements that the thread writes, four per word.
         u32 digits[(count + 3) / 4] = {};
 #pragma unroll
         for (u32 k = 0; k < count; ++k) {

@@ -1,15 +1,16 @@
-// Random numbers. The arithmetic is that of the crate `random`, step for step; `RANDOM_` are its tables.
+// Random numbers. The arithmetic follows the crate `random` step by step; the tables `RANDOM_...` come from it.
 
-// Uniform numbers: of a word, of 53 bits, without zero and one, without one.
+// Uniform numbers from a 32-bit word or from 53 bits. `open_of_bits` returns neither 0 nor 1.
 DEVICE f32 unit_of_word(u32 x) { return (f32)x * 2.3283064365386963e-10f + 1.1641532182693481e-10f; }
 DEVICE f64 wide_unit_of_word(u32 x) { return (f64)x * 2.3283064365386963e-10 + 1.1641532182693481e-10; }
 DEVICE f64 unit_of_bits(u64 x) { return (f64)x * 1.1102230246251565e-16 + 5.551115123125783e-17; }
 DEVICE f64 open_of_bits(u64 x) { return ((f64)(x >> 1) + 0.5) * 2.220446049250313e-16; }
 DEVICE u64 join_words(u32 x, u32 y) { return (u64)x ^ ((u64)y << 21); }
 
-// A state in registers: `next` draws a word.
+// A state in registers; `next` draws a word.
 struct Xorwow {
-    // A draw costs less than its store: a warp that stores one at a time goes through memory with the others.
+    // A draw costs less than its store, and warps that store one value at a time progress through memory
+    // together.
     static const int UNROLLED = 1;
     u32 weyl, v0, v1, v2, v3, v4;
     METHOD void load(const u32* s) {
@@ -32,7 +33,7 @@ struct Xorwow {
     }
 };
 
-// x modulo 2^32 - rest, for x below 2^54.
+// Returns x modulo 2^32 - rest, for x below 2^54.
 DEVICE u32 reduce_modulus(u64 x, u32 rest) {
     x = (x >> 32) * rest + (u32)x;
     x = (x >> 32) * rest + (u32)x;
@@ -49,7 +50,7 @@ struct Mrg32k3a {
     METHOD void store(u32* s) const {
         s[0] = s0, s[1] = s1, s[2] = s2, s[3] = t0, s[4] = t1, s[5] = t2;
     }
-    // From 1 to 2^32 - 209.
+    // Returns a number from 1 to 2^32 - 209.
     METHOD u32 draw() {
         const u32 m1 = (u32)RANDOM_MRG_M1, m2 = (u32)RANDOM_MRG_M2;
         const u32 p = reduce_modulus(RANDOM_MRG_A12 * s1 + RANDOM_MRG_A13 * (m1 - s0), 0u - m1);
@@ -72,7 +73,7 @@ DEVICE u32 count_trailing_ones(u64 x) {
     return count;
 }
 
-// The point, its value, the shift, the direction vectors, of which the first are in registers.
+// The index of the point, its value and the direction vectors, the first of which are kept in registers.
 template <class W>
 struct Sobol {
     W point, value, v0, v1, v2;
@@ -106,7 +107,8 @@ DEVICE f64 unit_of_point(u64 x) { return unit_of_bits(x >> 11); }
 DEVICE f64 open_of_point(u32 x) { return wide_unit_of_word(x); }
 DEVICE f64 open_of_point(u64 x) { return open_of_bits(x >> 11); }
 
-// What is drawn: `ELEMENTS` values at once, `UNROLLED` times in one round of a loop. A device has room for more
+// The distributions: each draws `ELEMENTS` values in one call, and a loop is unrolled `UNROLLED` times. There
+// are fewer states than a device can run threads, so it is only busy if the draws of each state overlap.
 // threads than there are states: it is busy if the draws of each overlap.
 template <class S, class T>
 struct pseudo_bits {
@@ -245,7 +247,7 @@ struct quasi_poisson_of_element {
     }
 };
 
-// Draws of one state, `COUNT` of them apart, packed into one store each if `PACKED`.
+// Draws of one state, `COUNT` draws apart, each written by a single store if `PACKED`.
 template <class S, u32 COUNT, class D, bool PACKED, class T>
 DEVICE void draw_all(S& state, T* place, u64 rounds, f64 first, f64 second) {
     typedef Pack<T, D::ELEMENTS> pack;
@@ -262,7 +264,7 @@ DEVICE void draw_all(S& state, T* place, u64 rounds, f64 first, f64 second) {
     }
 }
 
-// A thread for each of `COUNT` states of `WORDS` words.
+// One thread for each of `COUNT` states of `WORDS` words.
 template <class S, u32 COUNT, u32 WORDS, class D, class T>
 DEVICE void fill_random(u32* states, T* out, u64 length, f64 first, f64 second) {
     const u32 index = blockIdx.x * blockDim.x + threadIdx.x;
@@ -290,7 +292,7 @@ DEVICE void fill_random(u32* states, T* out, u64 length, f64 first, f64 second) 
 
 DEVICE u64 wide_product(u32 x, u32 y) {
 #if defined(__CUDA_ARCH__)
-    // NVRTC makes it a product of 64 bits, and adds the upper half of y, which is zero.
+    // NVRTC would compile a 64-bit product, and add the upper half of y, which is zero.
     u64 product;
     asm("mul.wide.u32 %0, %1, %2;" : "=l"(product) : "r"(x), "r"(y));
     return product;

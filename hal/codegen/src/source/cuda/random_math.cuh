@@ -1,7 +1,7 @@
-// Functions that make numbers of a distribution out of uniform ones. The arithmetic is that of the crate
-// `random`, step for step; `RANDOM_` are its tables.
+// Functions that turn uniform numbers into numbers of a distribution. The arithmetic follows the crate `random`
+// step by step; the tables `RANDOM_...` come from it.
 
-// The value of a polynomial by Horner's rule, the highest coefficient first.
+// Evaluates a polynomial by Horner's rule, the highest coefficient first.
 template <class R>
 DEVICE R horner(R, R sum) {
     return sum;
@@ -11,7 +11,7 @@ DEVICE R horner(R x, R sum, R next, Rest... rest) {
     return horner(x, m_fma(sum, x, next), rest...);
 }
 
-// -2 ln x.
+// Returns -2 ln x.
 DEVICE f32 random_square_radius(f32 x) {
     const u32 bits = to_bits(x);
     const u32 exponent = (bits - 0x3f400000u) & 0xff800000u;
@@ -20,8 +20,8 @@ DEVICE f32 random_square_radius(f32 x) {
     return m_fma((f32)(i32)exponent, -0.693147180559945309417f / 4194304, m_fma(g * g, p, g));
 }
 
-// The root of zero or of a number from 2^-60 to 2^60, correctly rounded. CUDA's compilers take the same steps for
-// such numbers, and ask each time whether it is one.
+// Returns the correctly rounded square root of zero or of a number from 2^-60 to 2^60. CUDA's compilers take the
+// same steps for such numbers, but test each time that the number is one of them.
 DEVICE f32 random_root(f32 x) {
 #if defined(__CUDA_ARCH__)
     f32 inverse;
@@ -48,15 +48,15 @@ struct alignas(2 * sizeof(R)) Pair {
     R first, second;
 };
 
-// The sine and the cosine of (y + 1/2) / 2^32 of a turn.
+// Returns the sine and the cosine of (y + 1/2) / 2^32 of a turn.
 DEVICE Pair<f32> random_sine_cosine(u32 y) {
     const f32 unit = RANDOM_TURN_32;
-    // Four times what exceeds the nearest quarter.
+    // Four times the distance from the nearest quarter.
     const f32 x = m_fma((f32)(i32)(y << 2), unit * 0.25f, unit * 0.5f);
     const f32 z = x * x;
     const f32 s = m_fma(x * z, horner<f32>(z, RANDOM_SINE_32), x);
     const f32 c = horner<f32>(z, RANDOM_COSINE_32);
-    // The quarter is in the upper bits.
+    // The upper bits hold the quarter.
     const u32 quarter = y + 0x20000000u;
     const bool even = (quarter & 0x40000000u) == 0;
     Pair<f32> both;
@@ -65,7 +65,7 @@ DEVICE Pair<f32> random_sine_cosine(u32 y) {
     return both;
 }
 
-// The sine and the cosine of (y + 1/2) / 2^53 of a turn.
+// Returns the sine and the cosine of (y + 1/2) / 2^53 of a turn.
 DEVICE Pair<f64> random_sine_cosine(u64 y) {
     const f64 unit = RANDOM_TURN_53;
     const u64 quarter = (y + (1ull << 50)) >> 51;
@@ -120,7 +120,7 @@ DEVICE f64 random_log_normal(f64 normal, f64 mean, f64 deviation) {
     return random_exp(m_fma(normal, deviation, mean));
 }
 
-// The quantile of Poisson's distribution.
+// The quantile of the Poisson distribution.
 DEVICE f64 random_poisson(f64 point, f64 mean) {
     if (!(mean > 0.0)) {
         return 0.0;

@@ -1,7 +1,7 @@
-// Real floating-point numbers, over the vendor's device functions.
+// Real floating-point numbers, built on the device functions of the vendor.
 
 #ifdef GPUARRAY_BARE_HIP
-// Without ROCm's headers the functions of its device library have only their own names.
+// Without ROCm's headers, the functions of its device library only have their internal names.
 }
 #define GPUARRAY_OCML_1(name)                                     \
     extern "C" __device__ float __ocml_##name##_f32(float);       \
@@ -112,7 +112,7 @@ DEVICE bool is_infinite(R x) {
 DEVICE bool is_signed(f32 x) { return (to_bits(x) >> 31) != 0; }
 DEVICE bool is_signed(f64 x) { return (to_bits(x) >> 63) != 0; }
 
-// C's frexp from the bits, with the exponent 0 for what is not finite.
+// C's frexp, computed from the bits; the exponent is 0 for infinities and NaN.
 DEVICE f64 split(f64 x, int* exponent) {
     *exponent = 0;
     if (x == 0.0 || !is_finite(x)) {
@@ -174,7 +174,7 @@ struct RealFunctions {
     static METHOD T trunc(T x) { return m_trunc(x); }
     static METHOD T fraction(T x) {
         const T whole = m_trunc(x);
-        // An infinity has no fraction; its difference from itself would be NaN.
+        // The fraction of an infinity is 0; subtracting it from itself would give NaN.
         return m_copysign(whole == x ? (T)0 : x - whole, x);
     }
     static METHOD T rint(T x) { return m_rint(x); }
@@ -212,8 +212,8 @@ struct RealFunctions {
     static METHOD T multiply(T x, T y) { return x * y; }
     static METHOD T divide(T x, T y) { return x / y; }
 
-    // Division and remainder agree with each other: x = quotient * y + rest, the rest with
-    // the sign of y, the quotient corrected for the rounding of the division.
+    // Division and remainder agree: x = quotient * y + rest, where the rest has the sign of y, and
+    // the quotient is corrected for the rounding of the division.
     static METHOD T floor_divide(T x, T y) {
         if (y == (T)0) {
             return x / y;
@@ -255,7 +255,7 @@ struct RealFunctions {
     static METHOD T heaviside(T x, T y) {
         return x != x ? x : x == (T)0 ? y : x > (T)0 ? (T)1 : (T)0;
     }
-    // Infinities of one sign, whose difference is NaN, are equal.
+    // Infinities of the same sign, whose difference is NaN, are equal.
     static METHOD T log_add_exp(T x, T y) {
         const T distance = x - y;
         return x == y ? x + (T)0.69314718055994530942

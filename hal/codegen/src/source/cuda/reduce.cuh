@@ -1,6 +1,6 @@
-// Reductions: blocks of 256 threads, combined in a fixed order, with no wavefront intrinsics.
+// Reductions: blocks of 256 threads, combined in a fixed order, without wavefront intrinsics.
 
-// Neighbours combined in pairs, then pairs of pairs; `COUNT` is a power of two.
+// Combines neighbours in pairs, then pairs of pairs, and so on; `COUNT` is a power of two.
 template <class Op, int COUNT>
 DEVICE typename Op::value fold(typename Op::value* leaf) {
 #pragma unroll
@@ -13,8 +13,8 @@ DEVICE typename Op::value fold(typename Op::value* leaf) {
     return leaf[0];
 }
 
-// A product of bytes that the compiler makes no vector of: in the selection of instructions for sums of such
-// vectors AMD's LLVM 21 and 22 crash.
+// A product of bytes that the compiler does not turn into a vector. AMD's LLVM 21 and 22 crash in
+// instruction selection for sums of such vectors.
 template <class T>
 DEVICE T apart(T product) {
 #ifdef __AMDGCN__
@@ -26,7 +26,7 @@ DEVICE T apart(T product) {
 #endif
 }
 
-// An element, and its index among those of its output.
+// An element and its index among the elements of its output.
 template <class T, class Index>
 struct Placed {
     T value;
@@ -41,7 +41,7 @@ DEVICE Placed<T, Index> placed(T value, Index place) {
     return it;
 }
 
-// The first of the elements that `Extreme` combines all into, or of those that are no numbers.
+// The first element that is equal to the result of `Extreme`, or the first NaN.
 template <class Extreme, class Functions, bool INEXACT, class Index>
 struct FirstPlace {
     typedef typename Extreme::value T;
@@ -50,7 +50,8 @@ struct FirstPlace {
     static METHOD bool is(T x, T extreme) {
         return Functions::equal(x, extreme) || (INEXACT && Functions::not_equal(x, x));
     }
-    // The first of `COUNT` packs, whose first elements are `STEP` packs apart and begin at `base`.
+    // The first element among `COUNT` packs, whose first elements are `STEP` packs apart and begin at
+    // `base`.
     template <int COUNT, int PACK, u32 STEP>
     static METHOD value gathered(const T* leaf, Index base) {
         T all[COUNT * PACK];
@@ -71,14 +72,15 @@ struct FirstPlace {
     static METHOD value combine(const value& x, const value& y) {
         const T extreme = Extreme::combine(x.value, y.value);
         const bool later = is(y.value, extreme) && (y.place < x.place || !is(x.value, extreme));
-        // A choice between the operands themselves would be one of addresses, which keeps them in memory.
+        // Choosing between the operands themselves would choose between addresses, which keeps them in
+        // memory.
         const Index earlier = x.place, other = y.place;
         return placed(extreme, later ? other : earlier);
     }
 };
 
-// Of `WIDTH` outputs with as many elements each: that number, their means, and the sums of the
-// squares of their distances from these.
+// For `WIDTH` outputs with equally many elements each: that number, the means, and the sums of squared
+// distances from the means.
 template <class A, int WIDTH>
 struct Moments {
     A count;
@@ -95,7 +97,7 @@ DEVICE Moments<A, 1> moments_of_one(A value) {
     return one;
 }
 
-// What deviates from a mean that is no number, or infinite, is no number.
+// Deviations from a mean that is NaN or infinite are NaN.
 template <class A>
 DEVICE A squares(const Moments<A, 1>& all) {
     return all.squares[0] + (all.mean[0] - all.mean[0]);
@@ -107,8 +109,8 @@ struct Sum {
     static METHOD A combine(A x, A y) { return x + y; }
 };
 
-// Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample
-// variances", 1979.
+// Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances",
+// 1979.
 template <class A, int WIDTH = 1>
 struct CombineMoments {
     typedef Moments<A, WIDTH> value;
@@ -159,7 +161,7 @@ struct CombineMoments {
     }
 };
 
-// What sums are divided by is 1 where they are wanted themselves.
+// The divisor is 1 if the sum itself is the result.
 template <class Functions, class A>
 DEVICE A quotient(A sum, double divisor) {
     return divisor == 1 ? sum : Functions::divide(sum, convert<A>(divisor));
@@ -171,10 +173,10 @@ DEVICE A root_of_quotient(A sum, double divisor, u32 root) {
     return root ? Functions::sqrt(value) : value;
 }
 
-// Combines what `read.gather<COUNT>(i)` combines: `COUNT` reads from `i` on, `step` apart, all
-// under way before any is used. Reads go on below `end`, eight at a time, and sixteen of those
-// in a row; as a thread reads a few thousand times at most, rounding errors grow with a small
-// multiple of the logarithm of their number.
+// Combines what `read.gather<COUNT>(i)` combines: `COUNT` reads from `i` on, `step` apart, which are all
+// started before any is used. The reads continue up to `end`, eight at a time, and sixteen such groups in a
+// row. Since a thread reads a few thousand times at most, rounding errors grow with a small multiple of the
+// logarithm of their number.
 template <class Op, class Index, class Read>
 DEVICE typename Op::value accumulate(const Read& read, Index first, Index end, Index step) {
     typedef typename Op::value A;
@@ -202,7 +204,7 @@ DEVICE typename Op::value accumulate(const Read& read, Index first, Index end, I
     return total;
 }
 
-// Elements that `read(i)` gives.
+// Elements returned by `read(i)`.
 template <class Op, class Index, class Read>
 struct Elements {
     const Read* read;
@@ -243,7 +245,7 @@ DEVICE typename Op::value accumulate_packs(const Row& row, Index first, Index en
     return accumulate<Op, Index>(packs, first, end, (Index)DEEP);
 }
 
-// The values of `DEEP` threads, `STEP` apart, combined for the first of them.
+// Combines the values of `DEEP` threads, `STEP` apart; the first of these threads has the result.
 template <class Op, u32 DEEP, u32 STEP>
 DEVICE typename Op::value together(typename Op::value value) {
     typedef typename Op::value A;
@@ -266,7 +268,7 @@ DEVICE typename Op::value together(typename Op::value value) {
         value = fold<Op, DEEP / FEW>(leaf);
     }
     if (FEW > 1) {
-        // Either STEP or the number of those who share it is 1.
+        // Either STEP or the number of threads that share it is 1.
         const u32 first = (STEP == 1 ? thread / DEEP : thread % STEP) * FEW;
         if (row < FEW) {
             halfway[first + row] = value;
@@ -286,16 +288,16 @@ DEVICE typename Op::value together(typename Op::value value) {
     return value;
 }
 
-// Which output and which part of its elements a block's work is about.
+// Computes the output and the part of its elements that a block processes.
 template <class Index>
 DEVICE void divide_work(Index work, Index groups, Index chunks, Index* group, Index* part) {
     *part = chunks == 1 ? 0 : groups == 1 ? work : work / groups;
     *group = work - *part * groups;
 }
 
-// `DEEP` threads for each output read packs of `WIDTH` neighbours, in the same order whether
-// or not they are aligned; the first of them add the elements behind all packs. An output's
-// packs are cut into `chunks` of `chunk`.
+// `DEEP` threads for each output read packs of `WIDTH` neighbours, in the same order whether or not they are
+// aligned; the first threads add the elements after all packs. The packs of an output are divided into
+// `chunks` chunks of `chunk` packs.
 template <class Op, int WIDTH, u32 DEEP, class Index, class Source, class Sink>
 DEVICE void reduce_packs(const Source& source, const Sink& sink, Index outputs, Index packs, u32 tail,
                          Index chunk, Index chunks) {
@@ -332,7 +334,7 @@ DEVICE void reduce_packs(const Source& source, const Sink& sink, Index outputs, 
     }
 }
 
-// The values of `WIDTH` outputs beside one another.
+// The values of `WIDTH` neighbouring outputs.
 template <class Op, int WIDTH>
 struct Beside {
     struct value {
@@ -347,7 +349,7 @@ struct Beside {
         }
         return all;
     }
-    // `COUNT` elements of each output, those of the first output first.
+    // `COUNT` elements of each output; the elements of the first output come first.
     template <int COUNT, int PACK, u32 STEP, class T, class Index>
     static METHOD value gathered(const T* leaf, Index base) {
         value all;
@@ -378,7 +380,7 @@ struct Beside<CombineMoments<A, 1>, WIDTH> : CombineMoments<A, WIDTH> {
     }
 };
 
-// Packs hold elements of `WIDTH` outputs; a block serves `WIDE` such `columns`.
+// Packs hold elements of `WIDTH` outputs; a block processes `WIDE` such `columns`.
 template <class Op, int WIDTH, u32 WIDE, class Index, class Source, class Sink>
 DEVICE void reduce_columns(const Source& source, const Sink& sink, Index columns, Index length,
                            Index chunk, Index chunks) {
@@ -407,9 +409,8 @@ DEVICE void reduce_columns(const Source& source, const Sink& sink, Index columns
     }
 }
 
-// Element by element: a block serves `1 << split` outputs with `256 >> split` threads
-// each; `across` says that neighbouring threads share an output (the reduced axis is the fast
-// one).
+// Element by element: a block processes `1 << split` outputs with `256 >> split` threads each. `across` is
+// true if neighbouring threads share an output, because the reduced axis is the fastest one.
 template <class Op, class Index, class Source, class Sink>
 DEVICE void reduce_elements(const Source& source, const Sink& sink, Index outputs, Index length,
                             Index chunk, Index chunks, u32 split, u32 across) {
@@ -449,7 +450,8 @@ DEVICE void reduce_elements(const Source& source, const Sink& sink, Index output
     }
 }
 
-// Partial results lie side by side for one chunk of every output, then the next chunk.
+// Partial results are stored contiguously: those for the first chunk of every output, then those for the
+// next chunk.
 template <class A, class Index>
 struct Partials {
     A* values;
@@ -459,7 +461,7 @@ struct Partials {
     }
 };
 
-// Eight partial results of an output, `step` apart; the identity in place of those beyond.
+// Combines eight partial results of an output, `step` apart; the identity replaces those beyond the last.
 template <class Op, class Index>
 DEVICE typename Op::value gather_partials(const typename Op::value* values, Index outputs,
                                           Index chunks, Index first, Index step) {
@@ -472,7 +474,8 @@ DEVICE typename Op::value gather_partials(const typename Op::value* values, Inde
     return fold<Op, 8>(leaf);
 }
 
-// Combines the chunks of each output: a block for one that has many, else a thread.
+// Combines the chunks of each output, with a block for an output that has many chunks, otherwise with a
+// thread.
 template <class Op, class Index, class Sink>
 DEVICE void reduce_partials(const Sink& sink, const typename Op::value* values, Index outputs,
                             Index chunks, u32 by_block) {

@@ -1,6 +1,6 @@
-// Running values: by a block for a range, by a block for each tile in one pass, or by a thread for a range.
+// Scans: by one block per range, by one block per tile in a single pass, or by one thread per range.
 
-// One block for a range, a tile after the other.
+// One block per range, one tile after another.
 template <class Op, bool EXCLUSIVE, class Index, class Read, class Write>
 DEVICE void scan_range(Read read, Write write, Index length, typename Op::value carry) {
     typedef typename Op::value A;
@@ -20,17 +20,16 @@ DEVICE void scan_range(Read read, Write write, Index length, typename Op::value 
     }
 }
 
-// Scans in one pass, in which a block takes what precedes its tile from the blocks before it: after
-// "Single-pass Parallel Prefix Scan with Decoupled Look-back" (Merrill and Garland, 2016), but with
-// an order of combination that does not depend on time. 256 tiles are a team. A tile publishes its
-// total; what precedes a tile is what precedes its team, then the totals of the earlier tiles of the
-// team, sixteen by sixteen; the last tile of a team publishes what precedes the next team. Tiles are
-// numbered as blocks take them, so that every tile that a block waits for is done or under way.
+// Scans in a single pass, in which a block gets the prefix of its tile from earlier blocks. This follows "Single-pass
+// Parallel Prefix Scan with Decoupled Look-back" (Merrill and Garland, 2016), but combines in an order that does not
+// depend on timing. 256 tiles form a team. A tile publishes its total. The prefix of a tile is the prefix of its team,
+// combined with the totals of the earlier tiles of the team, sixteen by sixteen. The last tile of a team publishes the
+// prefix of the next team. Tiles are numbered in the order in which blocks take them, so that every tile that a block
+// waits for is complete or in progress.
 //
-// The state is made of words of 64 bits that are zero at first: how many tiles have been taken, then
-// what precedes each team but the first of each row, then the total of each tile. A word has 32 bits
-// of a value, and a mark: so a value of any size is complete once all of its words have the mark,
-// and no fence is needed.
+// The state consists of 64-bit words that are initially zero: the number of tiles taken, then the prefix of each team
+// except the first of each row, then the total of each tile. A word has 32 bits of a value, and a mark. A value of any
+// size is complete once all of its words have the mark, so no fence is needed.
 constexpr u32 TEAM = 256;
 
 template <class A>
@@ -62,9 +61,9 @@ struct Published {
     }
 };
 
-// What precedes a tile, in the order of the tiles: what precedes its team, which is `carry` for the
-// first, then the totals of the `rank` tiles before it in the team. `totals` and `prefix` are the words
-// of this tile and of its team. There is nothing before the first tile of an inclusive scan.
+// Returns the combined values before a tile, in the order of the tiles: the prefix of its team, which is `carry` for
+// the first team, then the totals of the `rank` tiles before it in the team. `totals` and `prefix` are the words of
+// this tile and of its team. The first tile of an inclusive scan does not have a prefix.
 template <class Op, bool EXCLUSIVE>
 DEVICE typename Op::value look_back(const u64* totals, const u64* prefix, u32 rank, bool is_first_team,
                                     typename Op::value carry, BlockValues<typename Op::value>& block) {
@@ -72,7 +71,7 @@ DEVICE typename Op::value look_back(const u64* totals, const u64* prefix, u32 ra
     typedef Published<A> Word;
     __shared__ A before_team;
     const u32 thread = threadIdx.x;
-    // The last thread has no tile to wait for, and `rank` is below it.
+    // `rank` is less than the number of the last thread, which therefore does not wait for a tile.
     if (thread < rank) {
         block.values[thread + thread / 16] = Word::wait(totals - (rank - thread) * Word::words);
     } else if (thread == TEAM - 1 && !is_first_team) {
@@ -93,7 +92,7 @@ DEVICE typename Op::value look_back(const u64* totals, const u64* prefix, u32 ra
     return carry;
 }
 
-// An array of rows whose tiles blocks share; `Rows::at` returns by pointer what reads and what writes a row.
+// Rows whose tiles are shared by blocks. `Rows::at` stores the functors that read and write a row.
 template <class Op, bool EXCLUSIVE, class Rows>
 struct SharedTiles {
     typedef typename Op::value A;
@@ -103,12 +102,13 @@ struct SharedTiles {
     typedef TileScan<Op> Scan;
 
     const Rows& rows;
-    // Elements of a row, rows, and tiles of a row. All tiles are fewer than 2^32: their elements would fill terabytes.
+    // Elements per row, number of rows, and tiles per row. There are fewer than 2^32 tiles in total: more would fill
+    // terabytes.
     const u64 length;
     const u32 count, parts;
     u64* const state;
 
-    // A tile, and its functors, which begin with it.
+    // A tile, and its functors, which start at the tile.
     struct Place {
         u32 row, part;
         u32 limit;
@@ -128,7 +128,7 @@ struct SharedTiles {
         return place;
     }
 
-    // What precedes the team of a tile, and the tile's total.
+    // The words for the prefix of a tile's team, and for the tile's total.
     METHOD u64* prefix(const Place& place) const {
         const u32 teams = (parts + TEAM - 1) / TEAM;
         return state + 1 + (u64)(place.row * teams + place.part / TEAM) * Word::words;
@@ -138,7 +138,7 @@ struct SharedTiles {
         return state + 1 + ((u64)count * teams + place.row * parts + place.part) * Word::words;
     }
 
-    // Reads a tile, scans it alone, and publishes its total.
+    // Reads a tile, scans it by itself, and publishes its total.
     METHOD A begin(const Place& place, Scan& scan, typename Scan::Memory& memory) const {
         if (place.part + AHEAD + 1 < parts) {
             place.read.prefetch((i64)AHEAD * Tile<A>::size, Tile<A>::size);
@@ -151,8 +151,8 @@ struct SharedTiles {
         return value;
     }
 
-    // Waits for what precedes a tile. The last of a team publishes what precedes the next team. `value` is the
-    // tile's total, which the first thread looks at.
+    // Waits for the prefix of a tile. The last tile of a team publishes the prefix of the next team. `value` is the
+    // total of the tile, which only the first thread uses.
     METHOD A wait(const Place& place, const A& value, const A& start, BlockValues<A>& block) const {
         const u32 rank = place.part % TEAM;
         u64* const before = prefix(place);
@@ -166,8 +166,9 @@ struct SharedTiles {
     METHOD bool carries(const Place& place) const { return EXCLUSIVE || place.part > 0; }
 };
 
-// Whether a block keeps a tile in shared memory while it reads and scans its next one: what precedes the first
-// has come by then, so that no memory is idle while blocks wait. Elsewhere one waits while others read.
+// If true, a block keeps a tile in shared memory while it reads and scans its next one. The prefix of the kept tile is
+// then usually available, so that memory is not idle while blocks wait. On other devices, one block waits while others
+// read.
 #if defined(__CUDA_ARCH__)
 constexpr bool TILES_ARE_KEPT = LANES_EXCHANGE;
 #else
@@ -200,7 +201,7 @@ struct TileLoop<true> {
         typedef TileScan<Op> Scan;
         __shared__ typename Scan::Memory memory;
         __shared__ typename Scan::Kept kept;
-        // The tile that is kept, unless this is the first turn.
+        // The kept tile, except in the first iteration.
         u32 earlier = 0;
         bool more = true;
         for (bool first = true; more; first = false) {
@@ -229,7 +230,8 @@ struct TileLoop<true> {
     }
 };
 
-// Scans the rows, each of which has `length` elements in `parts` tiles. `start` is what an exclusive scan begins with.
+// Scans the rows, each of which has `length` elements in `parts` tiles. `start` is the first value of an exclusive
+// scan.
 template <class Op, bool EXCLUSIVE, class Rows>
 DEVICE void scan_tiles(const Rows& rows, u64 length, u64 count, u64 parts, u64* state,
                        const typename Op::value& start) {
@@ -237,7 +239,7 @@ DEVICE void scan_tiles(const Rows& rows, u64 length, u64 count, u64 parts, u64* 
     TileLoop<TILES_ARE_KEPT && Tile<typename Op::value>::by_lanes>::run(tiles, start);
 }
 
-// One thread for a range, eight elements at a time; the operator has an identity.
+// One thread per range, eight elements at a time; the operator has an identity.
 template <class Op, bool EXCLUSIVE, class Index, class Read, class Write>
 DEVICE void scan_serial(const Read& read, const Write& write, Index begin, Index end,
                         typename Op::value running) {
@@ -259,7 +261,7 @@ DEVICE void scan_serial(const Read& read, const Write& write, Index begin, Index
     }
 }
 
-// The totals of one row's chunks, `step` apart, which become what precedes each chunk.
+// The totals of the chunks of a row, `step` apart, which are replaced by the prefix of each chunk.
 template <class A, class Index>
 struct Carries {
     A* values;

@@ -1,40 +1,40 @@
-// A tile of a scan: a block reads it, combines each element with those before it in the tile, and writes
-// it with what precedes the tile. A tile is some neighbours for each of 256 threads.
+// A tile of a scan: a block reads it, combines each element with the earlier elements of the tile, and
+// writes it combined with the prefix of the tile. Each of 256 threads has some neighbouring elements.
 //
-// An operator is a struct with the type `value` and the static function `combine(value, value)`, the
-// first of which is the earlier operand. It need not be commutative, and has no identity.
+// An operator is a struct with the type `value` and the static function `combine(value, value)`, whose first
+// operand is the earlier one. The operator does not have to be commutative, and does not need an identity.
 
 template <class A>
 struct Tile {
-    // Bytes of a thread's elements, which are counted as four bytes at least. `tile` in scan/plan.rs and
-    // `_tile` in scan.py know this.
+    // The bytes of a thread's elements, counting at least four bytes per element. `tile` in scan/plan.rs and
+    // `_tile` in scan.py rely on this.
     static constexpr u32 bytes = sizeof(A) > 8 ? 64 : sizeof(A) == 4 || sizeof(A) == 8 ? 112 : 96;
-    // Elements of a thread.
+    // The number of elements per thread.
     static constexpr u32 count = (u32)(bytes / (sizeof(A) > 4 ? sizeof(A) : 4));
-    // Neighbours that move in one access.
+    // The number of neighbours that are moved in one access.
     static constexpr u32 width = sizeof(A) == 1                                       ? 8
                                  : sizeof(A) == 2 || sizeof(A) == 4 || sizeof(A) == 8 ? (u32)(16 / sizeof(A))
                                                                                       : 1;
     static constexpr u32 size = 256 * count;
-    // Blocks that share a multiprocessor: as many as registers allow without spilling those of sums.
+    // The number of blocks that share a multiprocessor: the most that do not spill registers in sums.
     static constexpr u32 blocks = 4;
-    // True if lanes exchange values in registers. Others go through shared memory: those whose neighbours do
-    // not move in one access, so that lanes would exchange each of them.
+    // True if lanes exchange values in registers. Elements that are not moved as packs go through shared
+    // memory instead, because lanes would have to exchange each of them.
     static constexpr bool by_lanes = LANES_EXCHANGE && width > 1;
 };
 
-// A value of each thread, with a gap behind sixteen, and one of each sixteen.
+// A value of each thread, with a gap after every sixteen, and a value for every sixteen threads.
 template <class A>
 struct BlockValues {
     A values[272];
     A groups[16];
 };
 
-// Combines sixteen neighbours, or fewer, in their order.
+// Combines at most sixteen neighbours, in order.
 template <class Op>
 DEVICE typename Op::value fold_in_order(const typename Op::value* items, u32 count) {
     typename Op::value total = items[0];
-    // No further: all of the values would be in registers at once.
+    // Further unrolling would keep all of the values in registers at the same time.
 #pragma unroll 5
     for (u32 k = 1; k < 16; ++k) {
         if (k < count) {
@@ -44,8 +44,8 @@ DEVICE typename Op::value fold_in_order(const typename Op::value* items, u32 cou
     return total;
 }
 
-// A tile in registers. A warp has a run of neighbours, and reads it row by row: a pack of neighbours for
-// each lane. The packs of all rows are scanned over the lanes at the same time.
+// A tile in registers. A warp has contiguous elements, and reads them row by row, with a pack of neighbours
+// for each lane. The packs of all rows are scanned over the lanes at the same time.
 template <class Op, bool BY_LANES = Tile<typename Op::value>::by_lanes>
 struct TileScan {
     typedef typename Op::value A;
@@ -54,7 +54,7 @@ struct TileScan {
     static_assert(rows * T::width == T::count, "rows have whole packs");
 
     struct Memory {
-        // For each warp, a row, whose elements change places where memory takes no packs.
+        // A row for each warp, in which elements are rearranged if memory cannot be accessed in packs.
         alignas(16) A row[8][32 * T::width];
         // The total of each warp.
         A warps[8];
@@ -62,22 +62,24 @@ struct TileScan {
     };
     struct Kept {
         alignas(16) A row[rows][256 * T::width];
-        // The first thread's.
+        // The total, which only the first thread stores and reads.
         A total;
     };
 
     A own[T::count];
-    // What precedes the thread's pack of each row in the warp's run, and the run in the tile.
+    // The prefix of the thread's pack in each row, within the warp's elements, and the prefix of the warp
+    // within the tile.
     A before[rows];
     A earlier;
 
     static METHOD u32 lane() { return threadIdx.x % 32; }
     static METHOD u32 warp() { return threadIdx.x / 32; }
-    // The place of an element of each row if all lanes move neighbours, and if each moves a pack.
+    // The position of an element if lanes move neighbouring elements, and of a pack if each lane moves a
+    // pack.
     static METHOD u32 item(u32 k) { return warp() * 32 * T::count + k * 32 + lane(); }
     static METHOD u32 pack(u32 row) { return warp() * 32 * T::count + row * 32 * T::width + lane() * T::width; }
 
-    // Reads the `limit` elements of a tile. Those that are not there repeat the last one: no result but the
+    // Reads the `limit` elements of a tile. Positions beyond the limit repeat the last element; only the
     // total depends on them.
     template <class Read>
     METHOD void read(const Read& read, u32 limit, Memory& memory) {
@@ -105,7 +107,7 @@ struct TileScan {
         }
     }
 
-    // Scans the tile, whose total is returned.
+    // Scans the tile and returns its total.
     METHOD A scan(Memory& memory) {
 #pragma unroll
         for (u32 k = 0; k < rows; ++k) {
@@ -154,8 +156,8 @@ struct TileScan {
         return total;
     }
 
-    // Makes results of the elements as if nothing preceded the tile. The first element of an exclusive scan
-    // has none then.
+    // Computes the results of the elements without the prefix of the tile. The first element of an exclusive
+    // scan then does not have a result.
     template <bool EXCLUSIVE>
     METHOD void settle() {
 #pragma unroll
@@ -181,8 +183,8 @@ struct TileScan {
         }
     }
 
-    // Writes the pack of row `k` of a tile that has settled; `carried` says whether anything precedes the
-    // tile, which is `carry`.
+    // Writes the pack of row `k` of a tile after `settle`. `carried` is true if the tile has a prefix, which
+    // is `carry`.
     template <bool EXCLUSIVE, class Write>
     static METHOD void write_row(const Write& write, u32 limit, Memory& memory, u32 k, A* pack, bool carried,
                                  const A& carry) {
@@ -199,7 +201,8 @@ struct TileScan {
         A* const row = memory.row[warp()];
         Neighbours<A, T::width>::put(row + lane() * T::width, pack);
         meet_lanes();
-        // Unrolled, the places of all rows would be computed first, and take more registers than there are.
+        // If this loop were unrolled, the positions of all rows would be computed first, and need too many
+        // registers.
 #pragma unroll 1
         for (u32 j = 0; j < T::width; ++j) {
             if (item(k * T::width + j) < limit) {
@@ -218,7 +221,7 @@ struct TileScan {
         }
     }
 
-    // Keeps a tile that has settled until what precedes it is known: each thread its own elements.
+    // Keeps a tile after `settle` until its prefix is known; each thread stores its own elements.
     METHOD void keep(Kept& kept) const {
 #pragma unroll
         for (u32 k = 0; k < rows; ++k) {
@@ -226,7 +229,7 @@ struct TileScan {
         }
     }
 
-    // Writes a tile that has been kept, row by row, for the next one is in the registers.
+    // Writes a kept tile row by row, because the next tile is in the registers.
     template <bool EXCLUSIVE, class Write>
     static METHOD void write_kept(const Kept& kept, const Write& write, u32 limit, Memory& memory, bool carried,
                                   const A& carry) {
@@ -239,12 +242,12 @@ struct TileScan {
     }
 };
 
-// A tile whose elements go through shared memory: each thread has neighbours.
+// A tile whose elements go through shared memory: each thread has neighbouring elements.
 template <class Op>
 struct TileScan<Op, false> {
     typedef typename Op::value A;
     typedef Tile<A> T;
-    // Elements between those of one thread and of the next, which spreads the threads over the banks.
+    // A gap between the elements of neighbouring threads, which spreads the threads over the banks.
     static constexpr u32 gap = T::count > 1 ? T::width : 0;
 
     struct Memory {
@@ -255,7 +258,7 @@ struct TileScan<Op, false> {
     };
 
     A own[T::count];
-    // What precedes the thread's elements in the tile; nothing precedes the first thread's.
+    // The prefix of the thread's elements in the tile; the first thread does not have one.
     A before;
 
     template <class Read>
@@ -299,7 +302,8 @@ struct TileScan<Op, false> {
         BlockValues<A>& block = memory.block;
         block.values[thread + group] = own[T::count - 1];
         __syncthreads();
-        // Each thread combines what it needs, which takes no longer than to wait for one that does.
+        // Each thread combines the values that it needs, which is as fast as waiting for one thread to do
+        // it.
         before = own[0];
         if (rank > 0) {
             before = fold_in_order<Op>(block.values + group * 17, rank);

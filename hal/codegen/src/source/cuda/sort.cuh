@@ -1,8 +1,8 @@
-// Sorting: tiles in shared memory, then runs merged two by two until a row is one run. Equal elements
-// keep their order.
+// Merge sort: tiles are sorted in shared memory, then runs are merged in pairs until each row is one run. Equal
+// elements keep their order.
 
-// Whether `x` comes before `y`: NaN is last, and complex numbers are ordered by their real parts, then
-// by their imaginary ones; of those with NaN the ones whose real part is a number come first.
+// Returns true if `x` comes before `y`. NaN is last. Complex numbers are ordered by their real parts, then by
+// their imaginary parts; of those with a NaN, the ones whose real part is a number come first.
 template <class T>
 struct Ascending {
     static METHOD bool precedes(T x, T y) { return x < y || (y != y && x == x); }
@@ -28,11 +28,11 @@ struct Ascending<complex<R> > {
     }
 };
 
-// Elements of a row as they lie in memory, and with `INDICES` the index of each in the row.
+// Elements of a row as stored in memory, and with `INDICES` the index of each in the row.
 template <class V, bool INDICES>
 struct Sorted {
     typedef typename Stored<V>::type T;
-    // Elements of a thread. `count` in sort/merge.rs knows them.
+    // The number of elements per thread. `count` in sort/merge.rs relies on it.
     static constexpr u32 count = sizeof(T) > 8 ? 4 : 8;
     static constexpr u32 size = 256 * count;
 
@@ -45,7 +45,7 @@ struct Sorted {
         return Ascending<V>::precedes(Stored<V>::get(x), Stored<V>::get(y));
     }
 
-    // How many of the first `taken` elements of two runs, merged, are the first run's.
+    // Returns how many of the first `taken` elements of two merged runs come from the first run.
     template <class Index>
     static METHOD Index split(const T* first, Index first_count, const T* second, Index second_count,
                               Index taken) {
@@ -62,8 +62,8 @@ struct Sorted {
         return low;
     }
 
-    // The thread's elements of two runs in shared memory, merged: `first` to before `first_end`, and
-    // `second` to before `second_end`.
+    // Merges the thread's elements of two runs in shared memory: `first` up to `first_end`, and `second` up to
+    // `second_end`.
     static METHOD void merge(const Memory& memory, u32 first, u32 first_end, u32 second, u32 second_end,
                              T* own, i64* index) {
 #pragma unroll
@@ -106,8 +106,8 @@ struct Sorted {
         }
     }
 
-    // Sorts the first `length` elements of each `span` in shared memory: a power of two, and at least the
-    // elements of a thread.
+    // Sorts the first `length` elements of each `span` in shared memory. `span` is a power of two, and at least
+    // the number of elements per thread.
     static METHOD void sort(Memory& memory, u32 length, u32 span) {
         const u32 begin = threadIdx.x * count;
         const u32 limit = begin - begin % span + length;
@@ -152,8 +152,8 @@ struct Sorted {
     }
 };
 
-// Where elements and indices lie after each turn. Without indices buffer 0 is the output, and buffer 1
-// the workspace; with indices the output is for those, and the workspace has two buffers for elements,
+// The buffers for elements and indices after each iteration. Without indices, buffer 0 is the output, and buffer
+// 1 the workspace. With indices, the output is for the indices, and the workspace has two buffers for elements,
 // then one for indices.
 template <class V, bool INDICES>
 struct SortBuffers {
@@ -169,14 +169,14 @@ struct SortBuffers {
     }
 };
 
-// Sorts the tiles of all rows into a buffer; rows that are at most half as long as a tile share one. Elements are
-// not needed after the last turn if there are indices.
+// Sorts the tiles of all rows into a buffer; rows that are at most half as long as a tile share one. If there are
+// indices, the elements are not needed after the last iteration.
 template <class V, bool INDICES>
 DEVICE void sort_tiles(const SortBuffers<V, INDICES>& buffers, const char* in, u64 rows, u64 length,
                        u64 tiles, u32 buffer, bool last) {
     typedef Sorted<V, INDICES> S;
     __shared__ typename S::Memory memory;
-    // The elements of a tile that a row has for itself.
+    // The logarithm of the number of elements of a tile that each row gets.
     u32 bits = S::count == 8 ? 3 : 2;
     while ((u64)1 << bits < length && 1u << bits < S::size) {
         ++bits;
@@ -213,7 +213,7 @@ DEVICE void sort_tiles(const SortBuffers<V, INDICES>& buffers, const char* in, u
     }
 }
 
-// Merges runs of `width` elements two by two, from one buffer into the other. A block makes a tile.
+// Merges runs of `width` elements in pairs, from one buffer into the other. Each block produces a tile.
 template <class V, bool INDICES>
 DEVICE void merge_tiles(const SortBuffers<V, INDICES>& buffers, u64 rows, u64 length, u64 tiles,
                         u64 width, u32 buffer, bool last) {

@@ -1,7 +1,7 @@
-// Element types: storage, conversion, packing. Every unit starts with this.
+// Element types: storage, conversion and packing. Every unit begins with this file.
 
 #if defined(__HIP__) && !defined(__device__)
-// clang without ROCm's headers: name what the language and the compiler already have.
+// clang without ROCm's headers: declare the names that the language and the compiler already have.
 #define __global__ __attribute__((global))
 #define __device__ __attribute__((device))
 #define __shared__ __attribute__((shared))
@@ -38,15 +38,15 @@ typedef unsigned long long u64;
 typedef float f32;
 typedef double f64;
 
-// The formats of floating-point numbers that are stored in few bits and computed in binary32: a sign,
-// an exponent, `FRACTION` bits of fraction. Magnitudes above `INFINITE` are not numbers. A number widens
-// by `widen`; `narrow` rounds one to a format.
+// Formats of floating-point numbers that are stored in 8 or 16 bits and computed in binary32: a sign, an
+// exponent, and `FRACTION` bits of fraction. Magnitudes above `INFINITE` are NaN. `widen` converts a
+// number to binary32, and `narrow` rounds one to the format.
 struct Binary16 {
     typedef u16 Bits;
     static constexpr int FRACTION = 10;
     static constexpr u32 INFINITE = 0x7c00u;
 };
-// The upper half of a binary32.
+// The upper half of a binary32 number.
 struct Brain16 {
     typedef u16 Bits;
     static constexpr int FRACTION = 7;
@@ -140,8 +140,8 @@ DEVICE f32 widen(f16 x) {
 
 DEVICE f32 widen(bf16 x) { return from_bits((u32)x.bits << 16); }
 
-// IEEE 754 bits with `FRACTION` bits of fraction and exponent bias `BIAS`, rounded to the
-// nearest binary16, ties to even.
+// Rounds IEEE 754 bits with `FRACTION` bits of fraction and exponent bias `BIAS` to the nearest
+// binary16, ties to even.
 template <class Bits, int FRACTION, int BIAS>
 DEVICE f16 narrow_bits(Bits bits) {
     const u32 sign = (u32)(bits >> (sizeof(Bits) * 8 - 16)) & 0x8000u;
@@ -198,8 +198,8 @@ DEVICE f16 narrow(f32 x, Binary16) { return narrow_bits<u32, 23, 127>(to_bits(x)
 #endif
 DEVICE f16 narrow(f64 x, Binary16) { return narrow_bits<u64, 52, 1023>(to_bits(x)); }
 
-// The nearest bfloat16, ties to even; from double precision by way of single, as numpy converts with
-// the package `ml_dtypes`.
+// Rounds to the nearest bfloat16, ties to even. Double precision is first rounded to single precision,
+// like numpy with the package `ml_dtypes`.
 DEVICE bf16 narrow(f32 x, Brain16) {
     const u32 bits = to_bits(x);
     bf16 out;
@@ -223,8 +223,8 @@ DEVICE complex<R> make_complex(R re, R im) {
     return z;
 }
 
-// Floating point to a narrow integer goes through a wider one, so that what does not fit
-// wraps as it does between integers.
+// Floating-point numbers are converted to narrow integers through wider ones, so that values out of
+// range wrap, as they do between integers.
 template <class T>
 struct Truncate {
     template <class R>
@@ -335,7 +335,7 @@ DEVICE To convert(From x) {
     return Convert<To>::of(x);
 }
 
-// bool is stored as a byte, and any byte but zero is true.
+// A bool is stored as a byte; any byte except zero is true.
 template <class T>
 struct Stored {
     typedef T type;
@@ -359,9 +359,9 @@ DEVICE void store(char* address, T value) {
     *(typename Stored<T>::type*)address = Stored<T>::put(value);
 }
 
-// An element as it is stored, read into a variable that others are chosen from later. One of 16
-// bytes is read in parts: clang keeps an array of what it only copies whole in memory, and none of
-// AMD's registers holds so much.
+// An element as stored, read into a variable from which values are selected later. An element of 16
+// bytes is read in parts, because clang keeps arrays that are only copied as a whole in memory, and
+// AMD's registers are too small for it.
 template <class T>
 struct Element {
     static METHOD T read(const char* address) { return *(const T*)address; }
@@ -377,13 +377,13 @@ struct Element<c128> {
     }
 };
 
-// `COUNT` neighbours that move in one access.
+// `COUNT` neighbours that are moved in one access.
 template <class T, int COUNT>
 struct alignas(sizeof(T) * COUNT) Pack {
     T item[COUNT];
 };
 
-// Copies `WIDTH` neighbours by way of registers, in one access.
+// Copies `WIDTH` neighbours through registers, in one access.
 template <class A, u32 WIDTH>
 struct Neighbours {
     static METHOD void put(A* to, const A* from) {
@@ -413,7 +413,7 @@ DEVICE bool packable(const char* address) {
     return (u64)address % sizeof(Pack<T, COUNT>) == 0;
 }
 
-// `COUNT` neighbours, in one access if the address allows it.
+// Reads `COUNT` neighbours, in one access if `ALIGNED`.
 template <bool ALIGNED, class T, int COUNT>
 DEVICE Pack<T, COUNT> fetch(const char* address) {
     if (ALIGNED) {
@@ -427,7 +427,7 @@ DEVICE Pack<T, COUNT> fetch(const char* address) {
     return pack;
 }
 
-// One element, `COUNT` times.
+// Repeats one element `COUNT` times.
 template <class T, int COUNT>
 DEVICE Pack<T, COUNT> repeat(const char* address) {
     const T item = *(const T*)address;
@@ -448,9 +448,9 @@ DEVICE u64 high_product(u64 x, u64 y) {
     return high * (y >> 32) + (first >> 32) + (second >> 32);
 }
 
-// The axes of a space. Indices fall short of half their type's range, so that the high half
-// of twice an index times `factor`, shifted, is the exact quotient by the extent; the first
-// axis is never divided by.
+// The axes of a space. Indices are less than half of their type's range, so that the high half of twice
+// an index times `factor`, shifted, is the exact quotient by the extent. The first axis does not need a
+// factor.
 template <class Index, int RANK, bool FACTORS>
 struct Axes {
     Index count;
@@ -472,15 +472,15 @@ struct Axes<Index, RANK, false> {
     METHOD Index quotient(Index index, int axis) const { return index / extent[axis]; }
 };
 
-// An iteration space of `rank` axes, the last `rank` of `RANK`; strides in bytes for
-// each of `OPERANDS` arrays. All members have one width, so that the layout has no gaps.
+// An iteration space of `rank` axes, the last `rank` of `RANK`, with strides in bytes for each of
+// `OPERANDS` arrays. All members have the same width, so that the layout has no gaps.
 template <class Index, class Offset, int RANK, int OPERANDS>
 struct Space : Axes<Index, RANK, (RANK > 1 && RANK <= 8)> {
     Offset stride[OPERANDS][RANK];
 
     METHOD void locate(Index index, Offset* offsets) const { walk<RANK>(index, offsets); }
 
-    // The same without the last two axes.
+    // Computes the offsets without the last two axes.
     METHOD void outside(Index index, Offset* offsets) const { walk<RANK - 2>(index, offsets); }
 
     template <int LEVELS>

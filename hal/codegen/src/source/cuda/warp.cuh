@@ -1,7 +1,7 @@
-// What 32 neighbours of a block exchange: a warp on NVIDIA's devices, a wavefront or half of one on AMD's.
-// Blocks have threads along x alone, in whole wavefronts, and all of them come to each exchange.
+// Exchanges between 32 neighbouring threads of a block: a warp on NVIDIA's devices, a wavefront or half of one
+// on AMD's. Blocks only have threads along x, in whole wavefronts, and all of them take part in each exchange.
 
-// A value in words of 32 bits; the rest of the last one is zeros.
+// A value in 32-bit words; the last word is padded with zeros.
 template <class A>
 struct InWords {
     static constexpr u32 count = (u32)((sizeof(A) + 3) / 4);
@@ -12,8 +12,8 @@ struct InWords {
     };
 };
 
-// On the host all lanes meet for an exchange, which costs more than a barrier does. The doubles of GPUs run what
-// GPUs run.
+// On the host, all lanes meet for an exchange, which costs more than a barrier. Simulated GPUs run the same code
+// as GPUs.
 #if defined(__GPUARRAY_HOST__) && !defined(__GPUARRAY_DOUBLE__)
 constexpr bool LANES_EXCHANGE = false;
 #else
@@ -21,14 +21,14 @@ constexpr bool LANES_EXCHANGE = true;
 #endif
 
 #if defined(__AMDGCN__)
-// Of a thread's number, the instruction takes the bits that count lanes of a wavefront.
+// The instruction only uses the bits of the thread number that count the lanes of a wavefront.
 DEVICE u32 word_of_lane(u32 word, u32 lane) {
     return (u32)__builtin_amdgcn_ds_bpermute((int)((threadIdx.x / 32 * 32 + lane) * 4), (int)word);
 }
 DEVICE u32 word_before(u32 word, u32 by) {
     return (u32)__builtin_amdgcn_ds_bpermute((int)((threadIdx.x - by) * 4), (int)word);
 }
-// The lanes meet, and see what each of them has written to shared memory.
+// Synchronizes the lanes, and makes their writes to shared memory visible to each other.
 DEVICE void meet_lanes() {
     __builtin_amdgcn_fence(__ATOMIC_RELEASE, "wavefront");
     __builtin_amdgcn_wave_barrier();
@@ -44,7 +44,7 @@ DEVICE u32 word_before(u32 word, u32 by) { return __shfl_up(word, by, 32); }
 DEVICE void meet_lanes() { __syncwarp(); }
 #endif
 
-// The value of a lane.
+// Returns the value of a lane.
 template <class A>
 DEVICE A of_lane(const A& value, u32 lane) {
     typename InWords<A>::Parts parts;
@@ -56,7 +56,7 @@ DEVICE A of_lane(const A& value, u32 lane) {
     return parts.value;
 }
 
-// The value of the lane that is `by` before; any lane's if there is none.
+// Returns the value of the lane `by` places earlier, or of any lane if there is no such lane.
 template <class A>
 DEVICE A of_lane_before(const A& value, u32 by) {
     typename InWords<A>::Parts parts;

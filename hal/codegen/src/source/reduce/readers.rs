@@ -191,7 +191,7 @@ impl Key {
         self.row_and_source(name, &methods)
     }
 
-    /// Returns statements that combine packs of many elements together: `leaf` is element `k` of pack `j`.
+    /// Returns statements that combine long packs together: `leaf` is element `k` of pack `j`.
     fn whole_gather(&self, name: &str, pack: u64, leaf: &str) -> String {
         let value = self.value_type();
         let columns = matches!(self.access, AccessPattern::Columns(_));
