@@ -231,7 +231,7 @@ pub unsafe trait Device: Send + Sync + Debug {
     fn synchronize(&self) -> Result<()>;
 
     /// Waits like [`Device::synchronize`], before the library frees something. A one-time failure of the work stays
-    /// pending: the next user-visible call reports it. Captures in progress continue.
+    /// pending: a later call of the program reports it. Captures in progress continue.
     ///
     /// # Errors
     /// The driver's, if it cannot wait.

@@ -100,7 +100,7 @@ pub unsafe trait Event: Send + Sync + Debug {
     /// reset of the device.
     fn query(&self) -> Result<bool>;
 
-    /// Like [`Event::query`], but does not consume a pending error: the next user-visible call reports it.
+    /// Like [`Event::query`], but does not consume a pending error: a later call of the program reports it.
     ///
     /// # Errors
     /// As for [`Event::query`].
@@ -121,7 +121,7 @@ pub unsafe trait Event: Send + Sync + Debug {
     fn synchronize(&self) -> Result<()>;
 
     /// Waits like [`Event::synchronize`], before the library frees something. A one-time failure of the work stays
-    /// pending: the next user-visible call reports it.
+    /// pending: a later call of the program reports it.
     ///
     /// # Errors
     /// The driver's, if it cannot wait.

@@ -139,11 +139,11 @@ pub trait StreamCore: Send + Sync + Debug {
     /// it, so after this call the library always asks the driver whether the stream captures.
     fn handle(&self) -> u64;
 
-    /// Returns true if all work queued so far has finished (`cuStreamQuery`, `hipStreamQuery`).
+    /// Returns true if all work queued so far has finished (`cuStreamQuery`, `hipStreamQuery`). Returns false while the
+    /// stream captures.
     ///
     /// # Errors
-    /// A failure of that work, except a host function's failure, which a waiting call reports; the driver's, while
-    /// the stream captures.
+    /// A failure of that work, except a host function's failure, which a waiting call reports.
     fn query(&self) -> Result<bool>;
 
     /// Waits until all work queued so far has finished (`cuStreamSynchronize`, `hipStreamSynchronize`).
@@ -265,7 +265,7 @@ pub trait StreamState: StreamCore + StreamCapture {
         self.handle() == handle
     }
 
-    /// Like [`StreamCore::query`], but does not consume a pending error: the next user-visible call reports it.
+    /// Like [`StreamCore::query`], but does not consume a pending error: a later call of the program reports it.
     ///
     /// # Errors
     /// As for [`StreamCore::query`].
@@ -280,7 +280,7 @@ pub trait StreamState: StreamCore + StreamCapture {
     }
 
     /// Waits like [`StreamCore::synchronize`], before the library orders or frees something. A one-time failure of
-    /// the work stays pending: the next user-visible call reports it. Returns immediately while the stream captures.
+    /// the work stays pending: a later call of the program reports it. Returns immediately while the stream captures.
     ///
     /// # Errors
     /// The driver's, if it cannot wait.

@@ -201,7 +201,7 @@ pub(crate) fn watch_exit(py: Python<'_>) -> PyResult<()> {
 }
 
 /// Drops a value that may wait for the device, without Python's lock. At the end of the program, the value is leaked
-/// to the process's exit: a kernel may never end, and Ctrl-C no longer interrupts a wait then.
+/// instead: a kernel may never end, and Ctrl-C no longer interrupts a wait then.
 pub(crate) fn drop_unlocked<T: Send>(value: T) {
     if IS_DROPPING.get() {
         return drop(value);

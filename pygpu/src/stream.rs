@@ -212,12 +212,12 @@ impl PyStream {
     /// Returns
     /// -------
     /// bool
-    ///     True if it has finished.
+    ///     True if it has finished; False while the stream captures.
     ///
     /// Raises
     /// ------
     /// Error
-    ///     Queued work has failed; on a GPU also while the stream captures.
+    ///     Queued work has failed.
     fn is_done(&self) -> PyResult<bool> {
         self.note(self.stream.query())
     }

@@ -109,8 +109,8 @@ impl DeviceAllocator {
         lists + self.pool.unused()
     }
 
-    /// Forgets all memory after another library has reset the device. The caller may hold any locks except the
-    /// lowest-ranked ones.
+    /// Forgets all memory after another library has reset the device. The caller may hold any locks except those of
+    /// rank [`LEAF`].
     pub(super) fn forget(&self) {
         self.lists().iter().for_each(|list| list.forget());
         self.pool.leave();

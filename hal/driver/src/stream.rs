@@ -327,7 +327,7 @@ impl Drop for DriverStream {
         let destroy = || {
             self.drop_capture()?;
             match self.capture_number()? {
-                // The blocks may still be in use by captured work, and the stream cannot be waited for.
+                // The last uses of the blocks may still run, and the stream cannot be waited for.
                 Some(capture) => {
                     let captures = &self.device.open_captures;
                     for (address, bytes) in self.blocks.take() {

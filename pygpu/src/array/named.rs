@@ -253,8 +253,8 @@ fn frexp<'py>(
 ///
 /// Returns
 /// -------
+/// tuple of GPUArray
 ///     The two results, with the shape of `arg`, in the dtype of the elements.
-///     The two results, of the shape of `arg`, in the dtype of the elements.
 ///
 /// Raises
 /// ------

@@ -1,4 +1,4 @@
-// Floating-point numbers of 8 and 16 bits. Every function is computed in binary32 and rounded once.
+// Floating-point numbers of at most 16 bits. Every function is computed in binary32 and rounded once.
 
 template <class Type>
 struct NarrowFunctions {

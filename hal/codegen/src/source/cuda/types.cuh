@@ -38,7 +38,7 @@ typedef unsigned long long u64;
 typedef float f32;
 typedef double f64;
 
-// Formats of floating-point numbers that are stored in 8 or 16 bits and computed in binary32: a sign, an
+// Formats of floating-point numbers that are stored in 16 bits and computed in binary32: a sign, an
 // exponent, and `FRACTION` bits of fraction. Magnitudes above `INFINITE` are NaN. `widen` converts a
 // number to binary32, and `narrow` rounds one to the format.
 struct Binary16 {
