@@ -79,7 +79,7 @@ fn parse_numpy_value<'a>(value: &Bound<'_, PyAny>) -> PyResult<Option<Argument<'
 /// Returns the element of a numpy array with one element.
 pub(crate) fn scalar_of(array: &numpy_array::HostArray<'_>) -> PyResult<Scalar> {
     let (_, dtype) = numpy_array::dtype_of(array)?;
-    // SAFETY: the array's one element has so many bytes.
+    // SAFETY: the array's one element has this many bytes.
     let bytes = unsafe { std::slice::from_raw_parts(numpy_array::data(array), dtype.size()) };
     Scalar::from_bytes(dtype, bytes).or_raise()
 }
