@@ -1,36 +1,36 @@
 # make demo      the main job on a real photograph, then the Rust example
-# make test      the Rust tests, both GPU backends over a double of the drivers, the Python tests and PyCUDA's
-#                own on the host
-# make test-more what a change must pass, too: Python's tests and PyCUDA's on the doubles, other generations of
-#                ROCm's runtime, AMD's real headers and runtime, generated source by the vendors' compilers, with
-#                traps and with checks for races
-# make test-all  both without anything left out, on the wheel that users get, and longer
+# make test      the Rust tests, both GPU backends over fake drivers, the Python tests, and PyCUDA's
+#                own tests on the host
+# make test-more more checks that every change must pass: the Python tests and PyCUDA's on the fake drivers,
+#                other ROCm runtime generations, AMD's real headers and runtime, generated source through
+#                the vendors' compilers, with traps and with race checks
+# make test-all  both without omissions, on the wheel that users get; takes longer
 # make sanitize  the Rust tests under ThreadSanitizer and AddressSanitizer; needs a nightly toolchain
-# make memcheck  the classic kernels and the executor of kernels under valgrind, on the host
-# make test-packages  the tests of packages that are built on PyCUDA, and pyarrow's of device memory;
-#                     PYGPU_BACKEND chooses where
+# make memcheck  the classic kernels and the kernel executor under valgrind, on the host
+# make test-packages  the tests of packages that are built on PyCUDA, and pyarrow's device memory tests;
+#                     PYGPU_BACKEND chooses the backend
 # make test-kernels   every builtin kernel through the vendors' compilers
-# make check-crates   the sets of features, the oldest Rust, and the packages of the crates
+# make check-crates   feature combinations, the oldest supported Rust, and the crates' packages
 # make bench     numpy against pygpu, then the Rust benchmarks
 # make lint      rustfmt, clippy, ruff, and the stubs against the module
 # make bindings  backend-hip/src/bindings.rs from HIP's headers; needs libclang
-# make clean     everything that the above made
+# make clean     remove everything that the targets above create
 #
-# Each sets up what it needs in .venv and target/, once.
-# Needed beforehand: cargo (with rustfmt and clippy for `lint`), Python 3.10 or newer, a C++ compiler.
+# Each target sets up what it needs in .venv and target/, once.
+# Prerequisites: cargo (with rustfmt and clippy for `lint`), Python 3.10 or newer, a C++ compiler.
 
 PYTHON ?= python3
 CARGO  ?= cargo
 
 VENV   := .venv
-# Where the virtual environment's packages lie.
+# Prints the virtual environment's site-packages folder.
 PACKAGES = $(PY) -c 'import sysconfig; print(sysconfig.get_path("purelib"))'
 PY     := $(VENV)/bin/python
 PIP    := $(PY) -m pip --quiet --disable-pip-version-check
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 WHEELS := $(TARGET)/wheels
 
-# How the backends find the double of a driver. What the double has compiled is kept for all.
+# The environment in which the backends find the fake drivers, which share one cache of compiled code.
 DOUBLE     := $(abspath $(TARGET))/double
 ON_DOUBLE  := DOUBLE_CACHE=$(DOUBLE)/kernels
 CUDA_FILES := $(DOUBLE)/cuda/libcuda.so.1 $(DOUBLE)/cuda/libnvrtc.so.12
@@ -40,29 +40,29 @@ on_hip      = $(ON_DOUBLE) PYGPU_CACHE_DIR=$(DOUBLE)/cache-hip$(1) \
   PYGPU_HIP_LIBRARY=$(DOUBLE)/hip$(1)/libamdhip64.so.$(1)
 FORWARDED  := DOUBLE_FORWARD=$(word 1,$(CUDA_FILES)) DOUBLE_NVRTC=$(word 2,$(CUDA_FILES)) \
   $(subst cache-hip6,cache-forwarded,$(call on_hip,6))
-# A test that hangs is ended after so many seconds; one that compiles much takes a minute beside others.
+# Tests that hang are killed after this many seconds. A test that compiles a lot takes a minute on a busy machine.
 export GPUARRAY_TEST_SECONDS ?= 240
 CONFORMANCE = $(CARGO) test --quiet --workspace $(NO_BENCHES) --test conformance -- --quiet
 
-# The package of the benchmarks is left out, for what it depends on takes as long to compile as
-# everything else. With `pygpu` in, its dependencies have the same features in the module.
+# The benchmarks' package is left out: its dependencies take as long to compile as everything else.
+# With `pygpu` included, the shared dependencies have the same features as in the extension module.
 NO_BENCHES := --exclude gpuarray-benches
 
-# Tests run on a module that is compiled as the Rust tests are: quickly, and with the compiler's
-# checks of arithmetic. `make test-all` takes the wheel that users get.
+# Tests use a module that is compiled like the Rust tests: quickly, and with overflow checks.
+# `make test-all` uses the wheel that users get.
 MODULE := $(VENV)/.for-tests
-# How many processes the Python tests take.
+# The number of processes that the Python tests run in.
 JOBS   := 2
-# Tests start hundreds of interpreters, each of which would compile its packages again.
+# Bytecode is written: tests start hundreds of interpreters, each of which would otherwise compile its packages
+# again.
 export PYTHONDONTWRITEBYTECODE :=
-# As pip builds it from source.
+# Builds the wheel as pip builds it from source.
 BUILD_WHEEL = PATH="$(abspath $(VENV))/bin:$$PATH" $(PIP) wheel --no-deps --no-build-isolation
 PYTEST  = $(PY) -m pytest -n $(JOBS)
-# Conformance tests in which generations of one runtime can't differ: they are about kernels.
+# Conformance tests of kernels: the generations of one runtime cannot differ in them.
 SAME   := $(addprefix --skip ,::dtypes:: ::elementwise:: ::indexed:: ::reductions:: ::random_streams:: \
   ::views:: ::sorting::)
-# Python tests that are about kernels and statuses; those about drivers and exchange; the others are about
-# arrays and the package.
+# Groups of Python tests: kernels and status style; drivers and exchange; the rest is arrays and the package.
 in_python     = $(foreach name,$(2),tests/python/$(1)/test_$(name).py)
 OF_KERNELS   := $(addprefix tests/python/,compile kernels status_style)
 DRIVER_TESTS := $(OF_KERNELS) $(addprefix tests/python/,driver exchange) \
@@ -74,23 +74,23 @@ CUDA_TESTS   := tests/python/status_style $(call in_python,array,blas) \
   $(call in_python,exchange,arrow_columns dask forged_exchange numba_plugin) \
   $(call in_python,kernels,cubemaps texture_references textures)
 
-# What a runtime of ROCm may lack, or have and not support.
+# Functions that a ROCm runtime may lack, or may have without supporting them.
 HIDDEN  := hipMallocFromPoolAsync,hipMemPoolCreate,hipLaunchHostFunc,hipMallocManaged,$\
   hipMemPrefetchAsync,hipModuleLaunchCooperativeKernel,hipDeviceSetLimit,hipIpcGetMemHandle,$\
   hipIpcOpenMemHandle,hipIpcCloseMemHandle,hipIpcGetEventHandle,hipIpcOpenEventHandle,$\
   hipUserObjectCreate,hipGraphRetainUserObject,hipArray3DCreate,hipArrayDestroy,$\
   hipTexObjectCreate,hipTexObjectDestroy,hipCreateSurfaceObject,hipDestroySurfaceObject
-# The features that need them: the runtime has these functions, and they refuse.
+# The features that need these functions, for a runtime that has them and refuses the calls.
 WITHOUT := DriverPool,ManagedMemory,CooperativeLaunch,Limits,Sharing,GraphObjects,Textures,Surfaces
 
-# The photograph lies inside this package, which is installed alone: nothing imports it.
+# The photograph is a file of this package, which is installed without dependencies: nothing imports it.
 PHOTOGRAPH := scikit-learn>=1.4
 
-# PyCUDA's tests are fetched when they are run, and never kept in the repository.
+# PyCUDA's tests are downloaded when they run, and never kept in the repository.
 PYCUDA       := pycuda-2026.1
 PYCUDA_TESTS := $(TARGET)/$(PYCUDA)/test
 
-# Packages that are built on PyCUDA, fetched in the same way.
+# Packages that are built on PyCUDA, downloaded in the same way.
 GRUNNUR        := grunnur-0.6.0
 REIKNA         := reikna-0.9.0
 PACKAGES_BUILT := $(TARGET)/packages/site
@@ -108,7 +108,7 @@ SOURCES := Cargo.toml Cargo.lock build.rs pyproject.toml README.md \
   cuda hip) $(addprefix double-,self cuda hip6 \
   wavefronts hip5 hip7 lacking forwarded sticky-cuda sticky-hip)
 
-# With `pygpu` among the packages, the example is built on the crates that the wheel was built of.
+# With `pygpu` among the packages, the example builds on the crates that the wheel was built from.
 demo: $(VENV)/.installed
 	$(PY) -m pygpu info
 	$(PY) -m pygpu run examples/photograph.py
@@ -116,9 +116,9 @@ demo: $(VENV)/.installed
 	  --features gpuarray/cuda,gpuarray/hip,gpuarray/host --example glue
 	$(TARGET)/release/examples/glue
 
-# The suites run side by side, each as soon as what it needs is built, so that no processor waits: while
-# cargo compiles the Rust tests, packages are fetched; while those run, the module is compiled. Each prints
-# its own closing line when it ends.
+# The suites run side by side, each as soon as its prerequisites are built, so that no processor is idle: packages
+# are downloaded while cargo compiles the Rust tests, and the module is compiled while those run. Each suite prints
+# its own closing line.
 test:
 	+$(MAKE) --no-print-directory -j3 --output-sync=target suites
 
@@ -131,7 +131,7 @@ test-more:
 more-suites: test-python-hip test-fetched test-python-cuda $(addprefix test-pycuda-,hip cuda) \
   $(addprefix double-,wavefronts hip5 hip7 lacking forwarded)
 
-# Tests of kernels without a fault, in which checks find none.
+# Kernel tests without planted faults, in which the checks must not find any.
 CHECKED_TESTS := $(call in_python,kernels,classic elementwise reduction scan)
 
 test-all: export PYGPU_TEST_ALL := 1
@@ -149,18 +149,18 @@ prepare: test-programs $(MODULE) double $(PYCUDA_TESTS)
 test-programs:
 	$(CARGO) test --quiet --workspace $(NO_BENCHES) --no-run
 
-# NVRTC and hipRTC compile without a GPU; the former is found among the virtual environment's
-# packages, and Debian's ROCm and clang are fetched into the target folder. Where a test makes a
-# double of its own, that keeps what it compiles with the others.
+# NVRTC and hipRTC compile without a GPU. NVRTC comes from the virtual environment's packages;
+# Debian's ROCm and clang are downloaded into the target folder. Tests that build their own fake
+# driver share its cache of compiled code.
 COMPILERS = MAKEFLAGS= $(ON_DOUBLE) PYTHON='$(PYTHON)' PYGPU_NVRTC_PATH="$$($(PACKAGES))" PYGPU_REQUIRE_NVRTC=1
 
 test-rust: test-programs $(VENV)/.requirements
 	$(if $(filter suites,$(MAKECMDGOALS)),PYGPU_FETCH=0) $(COMPILERS) $(CARGO) test --workspace $(NO_BENCHES) \
 	  --no-fail-fast $(if $(filter suites,$(MAKECMDGOALS)),-- --skip builtin_operations --skip on_host:: --skip checked::)
 
-# AMD's headers, compilers and runtime, as Debian has them, take longer to fetch than to use; a part of the
-# builtin operations is compiled by the vendors' compilers, and the generated source run with traps for what C
-# leaves undefined, and with checks for races, as the doubles run it without.
+# AMD's headers, compilers and runtime, as Debian packages them, take longer to download than to use. Vendors'
+# compilers compile a part of the builtin operations. The generated source runs with traps for undefined behaviour
+# and with race checks, as the fake drivers run it without.
 test-fetched: $(VENV)/.requirements $(MODULE)
 	$(COMPILERS) $(CARGO) test --workspace $(NO_BENCHES) --no-fail-fast --test abi --test attributes \
 	  --test hiprtc --test metadata --test runtime
@@ -168,7 +168,7 @@ test-fetched: $(VENV)/.requirements $(MODULE)
 	$(COMPILERS) $(CARGO) test --workspace $(NO_BENCHES) --test embedded -- code_objects
 	PYGPU_BACKEND=host $(PY) -m pytest tests/python/exchange/test_mpi.py
 
-# To be run by hand when a source of kernels has changed: it takes more than half an hour.
+# Run it by hand when a kernel source has changed: it takes more than half an hour.
 test-kernels: $(VENV)/.requirements
 	PYGPU_EVERY_KERNEL=1 $(COMPILERS) $(CARGO) test --workspace $(NO_BENCHES) --no-fail-fast \
 	  --test nvrtc --test hiprtc --test embedded -- builtin_operations memory_is_accessed
@@ -178,9 +178,9 @@ double:
 
 $(addprefix double-,self cuda hip6 wavefronts hip5 hip7 lacking forwarded sticky-cuda sticky-hip): double
 
-# The CUDA backend over a double of the driver, which runs kernels on the processor; the HIP
-# backend over three generations of such a runtime, over one that lacks much, and over one whose
-# calls go to the CUDA double.
+# The CUDA backend over a fake driver, which runs kernels on the CPU; the HIP backend over three
+# generations of such a runtime, over one that lacks many functions, and over one that forwards its
+# calls to the fake CUDA driver.
 test-double: $(addprefix double-,self cuda hip6 wavefronts hip5 hip7 lacking forwarded sticky-cuda sticky-hip)
 
 double-self:
@@ -193,7 +193,7 @@ double-cuda double-sticky-cuda:
 double-hip5 double-hip6 double-hip7:
 	$(call on_hip,$(patsubst double-hip%,%,$@)) GPUARRAY_REQUIRE=hip $(CONFORMANCE) hip:: $(SAME)
 
-# Kernels of single elements are those of CUDA; what wavefronts share is not.
+# Elementwise kernels are the same as on CUDA; kernels that share data within a wavefront are not.
 double-wavefronts:
 	$(call on_hip,6) GPUARRAY_REQUIRE=hip $(CONFORMANCE) $(addprefix hip::,indexed reductions sorting)
 
@@ -207,14 +207,14 @@ double-forwarded:
 double-sticky-hip:
 	$(call on_hip,6) DOUBLE_STICKY=1 GPUARRAY_REQUIRE=hip $(CONFORMANCE) hip::isolated
 
-# What the suites of Python need.
+# Prerequisites of the Python suites.
 NEEDED := $(MODULE) double
 
-# On the host; on the doubles, what is about drivers.
+# All Python tests on the host; those about drivers on the fake drivers.
 test-python: $(addprefix test-python-,host hip cuda)
 
-# The host's compiler has its usual level in PyCUDA's own tests and in those of the crate `gpuarray-host-executor`;
-# `make test-all` has it here, too.
+# PyCUDA's own tests and the tests of `gpuarray-host-executor` use the host compiler's usual
+# optimisation level. `make test-all` uses it here also.
 test-python-host: $(NEEDED)
 	$(if $(filter suites,$(MAKECMDGOALS)),PYGPU_FETCH=0) $(if $(PYGPU_TEST_ALL),,CXX='$(if $(filter default,$(origin CXX)),c++,$(CXX)) -O1') $(PYTEST) tests/python
 
@@ -239,7 +239,7 @@ test-pycuda-host: $(NEEDED) $(PYCUDA_TESTS)
 test-pycuda-cuda: $(NEEDED) $(PYCUDA_TESTS)
 	$(ON_CUDA) PYGPU_BACKEND=cuda $(PYCUDA_PYTEST)
 
-# Two tests take a third of the time and run on the other backends; scans have tests of ours on HIP.
+# Two tests take a third of the time and also run on the other backends; our own tests cover scans on HIP.
 test-pycuda-hip: $(NEEDED) $(PYCUDA_TESTS)
 	$(call on_hip,6) PYGPU_BACKEND=hip $(PYCUDA_PYTEST) $(if $(PYGPU_TEST_ALL),,$(addprefix \
 	  --deselect test_gpuarray.py::TestGPUArray::test_,scan curand_wrappers))
@@ -259,13 +259,13 @@ bench: $(VENV)/.installed
 	$(PY) benches/imports.py
 	$(CARGO) bench -p gpuarray-benches
 
-# By hand: an hour or more.
+# Run it by hand: it takes an hour or more.
 sanitize: export GPUARRAY_TEST_SECONDS := 2400
 sanitize: double
 	scripts/sanitize thread
 	scripts/sanitize address
 
-# Needs valgrind; some minutes.
+# Needs valgrind and takes some minutes.
 memcheck: $(MODULE)
 	PYTHON=$(PY) CARGO='$(CARGO)' scripts/memcheck
 
@@ -292,9 +292,9 @@ clean:
 	find . -name __pycache__ -prune -exec rm -rf {} +
 	rm -rf .pytest_cache .hypothesis .mypy_cache .ruff_cache
 
-# ---- what the targets above stand on -------------------------------------------------------------
+# ---- prerequisites of the targets above ----------------------------------------------------------
 
-# One of the two is installed at a time.
+# Only one of the two wheels is installed at a time.
 $(VENV)/.installed: $(VENV)/.wheel
 	$(PIP) install --force-reinstall --no-deps $(WHEELS)/pygpu-*.whl
 	@rm -f $(VENV)/.for-tests
@@ -310,7 +310,7 @@ $(VENV)/.wheel: $(VENV)/.demo-requirements $(SOURCES)
 	$(BUILD_WHEEL) --wheel-dir $(WHEELS) .
 	@touch $@
 
-# Cargo builds one thing at a time: what takes all processors comes first.
+# Two cargo builds cannot run in parallel, so the one that uses all processors runs first.
 $(VENV)/.test-wheel: $(VENV)/.requirements $(SOURCES) $(if $(filter suites,$(MAKECMDGOALS)),| test-programs)
 	@rm -f $(WHEELS)/test/pygpu-*.whl
 	$(BUILD_WHEEL) --config-settings=build-args='--profile dev --features testing,aot' --wheel-dir $(WHEELS)/test .
@@ -325,7 +325,7 @@ $(VENV)/.requirements: requirements-dev.txt $(VENV)/.demo-requirements
 	$(PIP) install --no-compile -r requirements-dev.txt
 	@touch $@
 
-# Debian keeps the part of `venv` that puts pip in (ensurepip) in a package of its own.
+# Debian packages ensurepip, which installs pip into a new environment, separately.
 $(PY):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' \
 	  || { echo 'make: Python 3.10 or newer is needed, as $$(PYTHON)' >&2; exit 1; }
@@ -338,7 +338,7 @@ $(PY):
 	       echo 'make: cannot make a virtual environment with pip in it;' \
 	            'on Debian or Ubuntu: apt install python3-venv' >&2; exit 1; }
 
-# Their code comes from the same source packages as the tests.
+# The packages' code comes from the same source distributions as their tests.
 $(PACKAGES_BUILT): | $(VENV)/.requirements
 	rm -rf $@ $(TARGET)/packages
 	mkdir -p $(TARGET)/packages

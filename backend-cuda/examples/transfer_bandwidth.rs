@@ -1,13 +1,13 @@
-//! How fast pageable host memory is copied to and from the first NVIDIA GPU.
+//! Prints the bandwidth of copies between pageable host memory and the first NVIDIA GPU.
 //!
 //! ```text
 //! cargo run --release -p gpuarray-backend-cuda --example transfer_bandwidth
 //! ```
 //!
-//! Bandwidths are medians of nine copies on the default stream, each waited for. "Fresh" is
-//! memory that is allocated for the copy and freed after it, as a new numpy array is; for
-//! sizes below 32 MiB set `MALLOC_MMAP_THRESHOLD_=131072`, or glibc hands out the same pages
-//! again. `PYGPU_STAGING_THREADS=0` shows the driver's own way, for comparison.
+//! Bandwidths are medians of nine copies on the default stream, with a wait after each. "Fresh"
+//! memory is allocated for the copy and freed after it, like a new numpy array. For sizes below 32
+//! MiB, set `MALLOC_MMAP_THRESHOLD_=131072`; otherwise glibc reuses the same pages.
+//! `PYGPU_STAGING_THREADS=0` shows the driver's own copies, for comparison.
 
 #![allow(clippy::print_stdout, reason = "the table is what the program is for")]
 
@@ -52,14 +52,14 @@ fn main() -> Result<()> {
 fn send(stream: &Arc<dyn Stream>, to: &DeviceMemory, from: &[u8], bytes: usize) -> Result<()> {
     let from = from[..bytes].as_ptr() as u64;
     let copy = Transfer::linear(Direction::HostToDevice, to.address(), from, bytes, true);
-    // SAFETY: both ranges hold so many bytes, and the call waits.
+    // SAFETY: both ranges hold `bytes` bytes, and the call waits.
     unsafe { stream.transfer(&copy) }
 }
 
-/// `to` has room for so many bytes.
+/// Copies `bytes` bytes to `to`, which has room for them.
 fn receive(stream: &Arc<dyn Stream>, from: &DeviceMemory, to: *mut u8, bytes: usize) -> Result<()> {
     let copy = Transfer::linear(Direction::DeviceToHost, to as u64, from.address(), bytes, true);
-    // SAFETY: both ranges hold so many bytes, and the call waits.
+    // SAFETY: both ranges hold `bytes` bytes, and the call waits.
     unsafe { stream.transfer(&copy) }
 }
 
@@ -76,7 +76,7 @@ fn receive_fresh(stream: &Arc<dyn Stream>, from: &DeviceMemory, bytes: usize) ->
     result
 }
 
-/// Seconds, in the middle of nine times after one more.
+/// Returns the median of nine timings in seconds, after one warm-up copy.
 fn median(mut copy: impl FnMut() -> Result<()>) -> Result<f64> {
     let mut times = Vec::new();
     for turn in 0..10 {

@@ -1,4 +1,4 @@
-//! Which types of cudarc's declarations are passed as which types of the driver layer's tables.
+//! The types of cudarc's declarations that stand for the types of the driver layer's tables.
 
 use cudarc::driver::sys;
 use cudarc::nvrtc::sys as nvrtc;
@@ -8,8 +8,7 @@ use hal::IpcHandle;
 use std::ffi::c_int;
 use std::mem::offset_of;
 
-// Enumerations are ints in C.
-/// What CUDA's declarations pass in place of the table's types.
+/// The types that CUDA's declarations pass as the table's types. Enumerations are ints in C.
 pub(crate) enum Abi {}
 
 hal::abi_passes! {
@@ -33,7 +32,7 @@ hal::abi_passes! {
 
 driver::check_pool_layouts!(sys::CUmemPoolProps, sys::CUmemLocation, sys::CUmemAccessDesc);
 
-// The fields of the descriptions of textures lie where the driver's structs have them.
+// The fields of texture descriptions have the driver's offsets.
 const _: () = {
     use sys::CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_3 as Linear;
     use sys::CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_4 as Pitched;

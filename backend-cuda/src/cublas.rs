@@ -1,10 +1,10 @@
 //! cuBLAS, found at run time when matrices are first multiplied.
 //!
-//! It is taken from the file in `PYGPU_CUBLAS` alone if that is set (`off`: no file), else from the
-//! loader's own folders, CUDA toolkits and NVIDIA's Python packages, as NVRTC is. With another driver than
-//! the system's (`PYGPU_CUDA_LIBRARY`) only a named file is taken, because cuBLAS opens a driver itself.
+//! If `PYGPU_CUBLAS` is set, only that file is tried (`off`: none). Otherwise cuBLAS is searched for like
+//! NVRTC: in the loader's folders, CUDA toolkits and NVIDIA's Python packages. If `PYGPU_CUDA_LIBRARY`
+//! replaces the system's driver, only a named file is tried, because cuBLAS opens a driver itself.
 //!
-//! Types and numbers are those of `cublas_api.h` and `library_types.h` of CUDA 11 to 13.
+//! Types and numbers come from `cublas_api.h` and `library_types.h` of CUDA 11 to 13.
 
 use crate::LIBRARY_VARIABLE;
 use crate::search::{BLAS_VARIABLE, SearchPaths};
@@ -22,7 +22,7 @@ const OPERATIONS: [c_int; 2] = [0, 1];
 /// `CUBLAS_GEMM_DEFAULT`.
 const DEFAULT_ALGORITHM: c_int = -1;
 
-/// `CUBLAS_COMPUTE_32F`, which also is the computation of half precision, and `CUBLAS_COMPUTE_64F`.
+/// `CUBLAS_COMPUTE_32F`, which also computes half precision, and `CUBLAS_COMPUTE_64F`.
 const SINGLE: c_int = 68;
 const DOUBLE: c_int = 70;
 
@@ -57,13 +57,12 @@ static ABI: BlasAbi<Multiply> = BlasAbi {
     multiply,
 };
 
-/// Returns cuBLAS for a driver of this major version; `None` where there is none.
+/// Returns cuBLAS for a driver of this major version; `None` if it is not installed.
 pub(crate) fn find(known: &BlasLibrary, driver_major: c_int) -> Result<Option<Arc<dyn Blas>>> {
     let files = || {
         let paths = SearchPaths::of_environment();
         (paths.blas.clone(), paths.blas_candidates(driver_major))
     };
-    // SAFETY: the names are those of NVIDIA's library, or the user chose the file; the types are those of
-    // its headers.
+    // SAFETY: the names are NVIDIA's, or the user chose the file; the types come from NVIDIA's headers.
     unsafe { known.get(&ABI, files) }
 }

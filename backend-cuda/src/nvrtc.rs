@@ -1,11 +1,11 @@
-//! NVRTC, found at run time when something is first compiled.
+//! NVRTC, found at run time when the program first compiles a kernel.
 //!
-//! NVRTC is taken from the file in `PYGPU_NVRTC` alone if that is set, else from the first of:
-//! the folders in `PYGPU_NVRTC_PATH` (with colons between; folders of libraries, or of Python
-//! packages), the loader's own folders, CUDA toolkits in `CUDA_HOME`, `CUDA_PATH` and
-//! `/usr/local/cuda`, and the directories of [`hal::library::add_search_directory`].
-//! One whose code the driver could not load is the last resort: of a later major version than
-//! the driver, or of a later minor version if it can only make PTX for the device.
+//! If `PYGPU_NVRTC` is set, only that file is tried. Otherwise NVRTC comes from the first of: the
+//! colon-separated folders in `PYGPU_NVRTC_PATH` (library folders or Python package folders), the
+//! loader's folders, the CUDA toolkits in `CUDA_HOME`, `CUDA_PATH` and `/usr/local/cuda`, and the
+//! directories of [`hal::library::add_search_directory`]. A version whose code the driver could not
+//! load is the last resort: a later major version than the driver, or a later minor version that
+//! can only make PTX for the device.
 
 use crate::abi::Abi;
 use crate::search::{self, SearchPaths};
@@ -22,25 +22,25 @@ use std::sync::{Arc, Mutex};
 
 type Program = sys::_nvrtcProgram;
 
-/// Forms of code, the best first.
+/// Output formats, preferred first.
 const OUTPUTS: &[&str] = &[CUBIN, "PTX"];
 const CUBIN: &str = "CUBIN";
 
-/// What an NVRTC without `nvrtcGetSupportedArchs` (before 11.2) knows at least.
+/// The architectures that every NVRTC without `nvrtcGetSupportedArchs` (before 11.2) supports.
 const ASSUMED_ARCHITECTURES: &[c_int] = &[50, 52, 53, 60, 61, 62, 70, 72, 75];
 
-/// NVRTC's compilers for the devices of one driver.
+/// The NVRTC compilers for the devices of one driver.
 #[derive(Debug)]
 pub struct Nvrtc {
-    /// Major, minor; zeros if unknown.
+    /// The driver's major and minor version; zeros if unknown.
     driver: (c_int, c_int),
-    /// By the number of the architecture that each was found for.
+    /// The libraries found so far, each with the architecture that it was found for.
     found: Mutex<Vec<(c_int, Arc<LoadedNvrtc>)>>,
 }
 
 impl Nvrtc {
-    /// Returns the compilers for a driver of this version, as `cuDriverGetVersion` counts (12080 is
-    /// 12.8; 0 if unknown). No library is opened yet.
+    /// Creates the compilers for a driver of this version, encoded like `cuDriverGetVersion` (12080
+    /// is 12.8; 0 if unknown). Opens no library yet.
     pub fn new(driver_version: i32) -> Nvrtc {
         let driver = (driver_version / 1000, driver_version % 1000 / 10);
         Nvrtc { driver, found: Mutex::new(Vec::new()) }
@@ -49,13 +49,13 @@ impl Nvrtc {
     /// Returns the file that compiles for a target.
     ///
     /// # Errors
-    /// Those of [`Compiler::identity`].
+    /// The errors of [`Compiler::identity`].
     pub fn file(&self, target: &str) -> Result<PathBuf> {
         self.find(number(target)?).map(|found| found.file.clone())
     }
 
-    /// The NVRTC for an architecture. A failure is not remembered: NVRTC may be installed
-    /// while the program runs.
+    /// Returns the NVRTC for an architecture. Failures are not cached: NVRTC may be installed while
+    /// the program runs.
     fn find(&self, architecture: c_int) -> Result<Arc<LoadedNvrtc>> {
         let mut found = self.found.lock().unpoisoned();
         if let Some((_, known)) = found.iter().find(|(it, _)| *it == architecture) {
@@ -95,12 +95,12 @@ impl Compiler for Nvrtc {
     }
 }
 
-/// True for an option that names the architecture, in one string or as the first of two.
+/// Returns true for an option that names the architecture, with its value or followed by it.
 fn is_architecture(option: &str) -> bool {
     matches!(option.split('=').next(), Some("-arch" | "--gpu-architecture"))
 }
 
-/// The number in `sm_90` or `sm_90a`.
+/// Returns the number in `sm_90` or `sm_90a`.
 fn number(target: &str) -> Result<c_int> {
     let digits = target.strip_prefix("sm_").map(|it| it.trim_end_matches(['a', 'f']));
     digits.and_then(|it| it.parse().ok()).filter(|it| *it > 0).ok_or_else(|| {
@@ -111,13 +111,13 @@ fn number(target: &str) -> Result<c_int> {
     })
 }
 
-/// An NVRTC library that has been opened.
+/// An opened NVRTC library.
 #[derive(Debug)]
 struct LoadedNvrtc {
     calls: ProgramCalls<Program>,
     file: PathBuf,
     version: (c_int, c_int),
-    /// In ascending order.
+    /// The supported architectures, in ascending order.
     architectures: Vec<c_int>,
 }
 
@@ -150,7 +150,8 @@ impl LoadedNvrtc {
             }
             Ok(found)
         };
-        // SAFETY: NVRTC's initialisers have no conditions, and nothing else is looked for.
+        // SAFETY: NVRTC's initialisers have no preconditions, and the search opens no other
+        // library.
         let result = unsafe { search.open(accept) };
         result.or_else(|error| {
             let found = last_resort.ok_or(error)?;
@@ -177,7 +178,7 @@ impl LoadedNvrtc {
             // SAFETY: the pointer is valid.
             if unsafe { count(&mut length) } == 0 && (1..1000).contains(&length) {
                 let mut numbers = vec![0; length as usize];
-                // SAFETY: the buffer has as many numbers as NVRTC said.
+                // SAFETY: the buffer has the length that NVRTC returned.
                 if unsafe { list(numbers.as_mut_ptr()) } == 0 {
                     architectures = numbers;
                 }
@@ -192,13 +193,13 @@ impl LoadedNvrtc {
         format!("NVRTC {}.{}", self.version.0, self.version.1)
     }
 
-    /// True if it makes code for the very device.
+    /// Returns true if this NVRTC makes device code for exactly this architecture.
     fn knows(&self, number: c_int) -> bool {
         self.architectures.contains(&number) && self.calls.has_output(CUBIN)
     }
 
-    /// The target itself if this NVRTC knows it, else the architecture whose PTX the driver
-    /// compiles for the device.
+    /// Returns the target if this NVRTC compiles device code for it, else the virtual architecture
+    /// whose PTX the driver can compile for the device.
     fn architecture(&self, target: &str, number: c_int) -> Result<String> {
         if self.knows(number) {
             return Ok(target.to_owned());
@@ -206,7 +207,7 @@ impl LoadedNvrtc {
         self.virtual_architecture(number).map(|it| format!("compute_{it}"))
     }
 
-    /// The latest architecture that a device of this one has the features of.
+    /// Returns the latest supported architecture that is not newer than the device's.
     fn virtual_architecture(&self, number: c_int) -> Result<c_int> {
         let usable = self.architectures.iter().rev().find(|it| **it <= number);
         usable.copied().ok_or_else(|| {

@@ -1,10 +1,10 @@
-//! Where CUDA's libraries and headers may be installed.
+//! The places where CUDA's libraries and headers may be installed.
 
 use hal::library::search_directories;
 use std::ffi::{OsString, c_int};
 use std::path::{Path, PathBuf};
 
-/// Files, each of which is then the only candidate.
+/// Variables that name a file, which is then the only candidate.
 pub(crate) const BLAS_VARIABLE: &str = "PYGPU_CUBLAS";
 pub(crate) const FILE_VARIABLE: &str = "PYGPU_NVRTC";
 const PATH_VARIABLE: &str = "PYGPU_NVRTC_PATH";
@@ -14,22 +14,22 @@ const DEFAULT_TOOLKIT: &str = "/usr/local/cuda";
 /// The latest major version that is tried even if the driver is older.
 const LATEST_MAJOR: c_int = 13;
 
-/// What CUDA calls this processor below `targets`.
+/// The names of this processor in a toolkit's `targets` folder.
 const PROCESSORS: &[&str] = if cfg!(target_arch = "aarch64") {
     &["sbsa-linux", "aarch64-linux"]
 } else {
     &["x86_64-linux"]
 };
 
-/// Folders and files in which CUDA's libraries may be.
+/// The folders and files that may contain CUDA's libraries.
 #[derive(Debug)]
 pub(crate) struct SearchPaths {
     pub(crate) file: Option<OsString>,
     pub(crate) blas: Option<OsString>,
-    /// Of libraries or of Python packages, named by the user.
+    /// Library folders or Python package folders that the user named.
     named: Vec<PathBuf>,
     toolkits: Vec<PathBuf>,
-    /// Of Python packages.
+    /// Folders of Python packages.
     packages: Vec<PathBuf>,
 }
 
@@ -51,20 +51,20 @@ impl SearchPaths {
         }
     }
 
-    /// What may be NVRTC, in this order.
+    /// Returns the candidates for NVRTC, in the order to try.
     pub(crate) fn candidates(&self, driver_major: c_int) -> Vec<PathBuf> {
         self.files(&names(driver_major), "cuda_nvrtc", driver_major)
     }
 
-    /// What may be cuBLAS, in this order.
+    /// Returns the candidates for cuBLAS, in the order to try.
     pub(crate) fn blas_candidates(&self, driver_major: c_int) -> Vec<PathBuf> {
         let majors = (11..=LATEST_MAJOR.max(driver_major)).rev();
         let names: Vec<_> = majors.map(|it| (it, format!("libcublas.so.{it}"))).collect();
         self.files(&names, "cublas", driver_major)
     }
 
-    /// Names for the loader, and files that are there: those of a later major version than the
-    /// driver, as far as names tell, come last. `component` is the folder of the library in NVIDIA's
+    /// Returns names for the loader and existing files. Those of a later major version than the
+    /// driver, as far as names tell, come last. `component` is the library's folder in NVIDIA's
     /// Python packages.
     fn files(
         &self,
@@ -94,7 +94,7 @@ impl SearchPaths {
         paths
     }
 
-    /// What to do without NVRTC, and in which folders there is none.
+    /// Returns advice on installing NVRTC, with the folders that were searched.
     pub(crate) fn advice(&self, driver_major: c_int) -> String {
         let package = match driver_major {
             1..12 => "nvidia-cuda-nvrtc-cu11",
@@ -113,15 +113,15 @@ impl SearchPaths {
         )
     }
 
-    /// The folders to include CUDA's headers from: those beside this NVRTC, else those of a
-    /// toolkit. Empty if there are none.
+    /// Returns the folders to include CUDA's headers from: those of this NVRTC's installation, else
+    /// those of a toolkit. Empty if no headers are found.
     pub(crate) fn headers(&self, nvrtc: &Path) -> Vec<PathBuf> {
-        // A link to the library may lie elsewhere than its headers.
+        // The library may be a symbolic link into another installation.
         let real = nvrtc.canonicalize();
         let beside = [Some(nvrtc), real.as_deref().ok()].into_iter().flatten().flat_map(|file| {
             let root = file.parent().and_then(Path::parent);
             let folder = root.map(|root| root.join("include"));
-            // The packages of CUDA 11 and 12 have a folder for each component.
+            // The packages for CUDA 11 and 12 have one folder per component.
             let component = root.and_then(Path::parent).map(|it| it.join("cuda_runtime/include"));
             [folder, component]
         });
@@ -130,14 +130,14 @@ impl SearchPaths {
         let Some(folder) = folders.find(|it| it.join("cuda_fp16.h").is_file()) else {
             return Vec::new();
         };
-        // Since CUDA 13 the C++ libraries have a folder of their own.
+        // Since CUDA 13 the C++ libraries are in a separate folder.
         let libraries = Some(folder.join("cccl")).filter(|it| it.is_dir());
         [Some(folder), libraries].into_iter().flatten().collect()
     }
 }
 
-/// Names of the library with their major version; 0 if the name does not tell. All versions
-/// 11.2 to 11.8 are called 11.2.
+/// Returns the library's file names with their major version, or 0 if the name does not include it.
+/// All versions from 11.2 to 11.8 are called 11.2.
 fn names(driver_major: c_int) -> Vec<(c_int, String)> {
     let majors = (12..=LATEST_MAJOR.max(driver_major)).rev();
     let mut names: Vec<_> = majors.map(|it| (it, format!("libnvrtc.so.{it}"))).collect();
@@ -146,14 +146,14 @@ fn names(driver_major: c_int) -> Vec<(c_int, String)> {
     names
 }
 
-/// The folders of libraries in a toolkit.
+/// Returns a toolkit's library folders.
 fn of_toolkit(root: &Path) -> Vec<PathBuf> {
     let targets = PROCESSORS.iter().map(|it| root.join("targets").join(it).join("lib"));
     [root.join("lib64"), root.join("lib")].into_iter().chain(targets).collect()
 }
 
-/// The folders of libraries in NVIDIA's Python packages: `nvidia/cuda_nvrtc/lib` up to CUDA
-/// 12, `nvidia/cu13/lib` and so on since.
+/// Returns the library folders of NVIDIA's Python packages: `nvidia/cuda_nvrtc/lib` up to CUDA 12,
+/// `nvidia/cu13/lib` and so on since.
 fn of_packages(directory: &Path, component: &str) -> Vec<PathBuf> {
     let root = directory.join("nvidia");
     let mut folders: Vec<PathBuf> = std::fs::read_dir(&root)

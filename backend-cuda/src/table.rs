@@ -101,13 +101,13 @@ driver::driver_names! {
         profiler_stop: cuProfilerStop();
     }
     unchecked {
-        // CUDA 10.1's form: stream, state and number. Newer headers declare a longer one under
-        // this name with a suffix.
+        // The form of CUDA 10.1: stream, state and number. Newer headers declare a longer function
+        // under this name with a suffix.
         capture_info: "cuStreamGetCaptureInfo";
     }
 }
 
-// The functions of CUDA alone, and those whose types differ from HIP's.
+// The functions that only CUDA has, and those whose types differ from HIP's.
 driver::driver_calls! {
     Abi, sys, "Rust";
     required {

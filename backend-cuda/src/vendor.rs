@@ -1,4 +1,4 @@
-//! What CUDA does differently from HIP.
+//! The calls that work differently in CUDA than in HIP.
 
 use crate::copies;
 use crate::cublas;
@@ -23,7 +23,7 @@ pub(crate) struct Cuda {
     calls: OwnCalls,
     compiler: Arc<Nvrtc>,
     blas: BlasLibrary,
-    /// As `cuDriverGetVersion` counts; 0 if unknown.
+    /// The version as `cuDriverGetVersion` encodes it; 0 if unknown.
     version: c_int,
 }
 
@@ -34,7 +34,8 @@ impl DriverLibrary for Cuda {
 
     fn new(own: OwnCalls, calls: &Calls, _library: Library) -> Cuda {
         let mut version = 0;
-        // SAFETY: the number is written before the call returns; needs no initialisation.
+        // SAFETY: the number is written before the call returns; the call works without
+        // initialisation.
         unsafe { (calls.driver_version)(&mut version) };
         Cuda {
             calls: own,
@@ -45,14 +46,14 @@ impl DriverLibrary for Cuda {
     }
 }
 
-/// What the driver says of a status number.
+/// Returns the driver's text for a status number.
 fn describe(
     read: unsafe extern "C" fn(c_int, *mut *const c_char) -> c_int,
     code: c_int,
 ) -> Option<&'static str> {
     let mut text = std::ptr::null();
-    // SAFETY: the driver returns a text that lives as long as its library, which is never
-    // unloaded, or leaves the pointer as it is.
+    // SAFETY: the driver leaves the pointer unchanged or stores a text that lives as long as its
+    // library, which is never unloaded.
     let code = unsafe { read(code, &mut text) };
     if code != Status::SUCCESS || text.is_null() {
         return None;
@@ -61,7 +62,7 @@ fn describe(
     unsafe { CStr::from_ptr(text) }.to_str().ok()
 }
 
-/// A linker's state, destroyed in the end.
+/// The state of a linker, destroyed on drop.
 struct Link<'a> {
     cuda: &'a Cuda,
     state: Handle,
@@ -110,7 +111,7 @@ impl Vendor for Cuda {
     }
 
     fn reset_context(&self, device: c_int) -> c_int {
-        // SAFETY: the device's number is the driver's.
+        // SAFETY: the driver returned the device's number.
         unsafe { (self.calls.reset)(device) }
     }
 
@@ -125,14 +126,14 @@ impl Vendor for Cuda {
     #[inline]
     fn number_of(&self, context: Handle) -> (c_int, u64) {
         let mut number = 0;
-        // SAFETY: the handle is the driver's; the number is written before the call returns.
+        // SAFETY: the driver returned the handle; the number is written before the call returns.
         let code =
             self.calls.number.map_or(NO_SYMBOL, |read| unsafe { read(context, &mut number) });
         (code, number)
     }
 
     fn set_current(&self, context: Handle) -> c_int {
-        // SAFETY: the handle is the driver's.
+        // SAFETY: the driver returned the handle.
         unsafe { (self.calls.set_current)(context) }
     }
 
@@ -178,19 +179,19 @@ impl Vendor for Cuda {
     }
 
     fn enable_peer(&self, _device: c_int, context: Handle) -> c_int {
-        // SAFETY: the handle is the driver's.
+        // SAFETY: the driver returned the handle.
         self.calls.enable_peer.map_or(NO_SYMBOL, |enable| unsafe { enable(context, 0) })
     }
 
     fn disable_peer(&self, _device: c_int, context: Handle) -> c_int {
-        // SAFETY: the handle is the driver's.
+        // SAFETY: the driver returned the handle.
         self.calls.disable_peer.map_or(NO_SYMBOL, |disable| unsafe { disable(context) })
     }
 
     fn knows(&self, address: u64) -> bool {
         let mut kind = 0_u32;
         let attribute = sys::CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE as c_int;
-        // SAFETY: this attribute is an unsigned int; the driver only looks the address up.
+        // SAFETY: this attribute is an unsigned int; the driver only looks up the address.
         let code =
             unsafe { (self.calls.pointer_attribute)((&raw mut kind).cast(), attribute, address) };
         code == Status::SUCCESS
@@ -240,13 +241,14 @@ impl Vendor for Cuda {
             let name = CString::new(input.name).map_err(|_| {
                 Error::invalid("link", format!("name is {:?}, with a zero in it", input.name))
             })?;
-            // PTX is a text that ends with a zero.
+            // PTX is text that ends with a zero byte.
             let mut data = input.data.to_vec();
             if input.kind == LinkKind::Ptx && data.last() != Some(&0) {
                 data.push(0);
             }
             let null: *mut c_void = std::ptr::null_mut();
-            // SAFETY: data and name outlive the call, which copies what it needs.
+            // SAFETY: data and name outlive the call, and the driver copies the parts that it
+            // keeps.
             let code = unsafe {
                 add(
                     link.state,
@@ -269,7 +271,7 @@ impl Vendor for Cuda {
         if code != Status::SUCCESS || image.is_null() {
             return Err(failed(code));
         }
-        // SAFETY: the linker owns so many bytes until it is destroyed.
+        // SAFETY: the linker owns `bytes` bytes at this address until it is destroyed.
         let code = unsafe { std::slice::from_raw_parts(image.cast::<u8>(), bytes) }.to_vec();
         Ok(Compiled { code, log: jit.info(), lowered: Vec::new() })
     }

@@ -1,5 +1,5 @@
-//! Opening the driver where there is none, or one that lacks something, or one that refuses:
-//! ordinary errors, each with what a user needs to know.
+//! Opening a driver that is missing, lacks a symbol or refuses to start returns an ordinary error
+//! that tells the user enough to act on.
 
 use gpuarray_backend_cuda::{open_file, symbols};
 use hal::{Backend, ErrorKind, Result};
@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-/// A library whose functions do nothing but return a status.
+/// A fake library whose functions only return a status.
 struct MadeUp {
     folder: PathBuf,
 }
 
 impl MadeUp {
-    /// With the functions of `names`, of which those in `answers` return what is said there
-    /// and all others success.
+    /// Creates a library with the functions of `names`. Those in `answers` return the given status,
+    /// all others success.
     fn new(test: &str, names: &[&str], answers: &[(&str, i32)]) -> MadeUp {
         let folder = std::env::temp_dir().join(format!("pygpu-cuda-{test}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder");
@@ -25,7 +25,7 @@ impl MadeUp {
             writeln!(source, "int {name}(int *result) {{ (void)result; return {code}; }}")
                 .expect("text");
         }
-        // One device, so that what is missing is looked for further on.
+        // With one device, opening continues to the later lookups.
         let source = source.replace(
             "int cuDeviceGetCount(int *result) { (void)result; return 0; }",
             "int cuDeviceGetCount(int *result) { *result = DEVICES; return 0; }",
@@ -61,14 +61,14 @@ fn refusal(result: Result<Arc<dyn Backend>>) -> (i32, String) {
 
 #[test]
 fn a_missing_library_is_named() {
-    // SAFETY: there is no such file.
+    // SAFETY: the file does not exist.
     let (_, text) = refusal(unsafe { open_file(Path::new("/nowhere/libcuda.so.1")) });
     assert!(text.contains("/nowhere/libcuda.so.1"), "{text}");
 }
 
 #[test]
 fn a_file_that_is_no_library_is_refused() {
-    // SAFETY: the loader refuses a text.
+    // SAFETY: the loader refuses a text file.
     let (_, text) = refusal(unsafe { open_file(Path::new("/etc/passwd")) });
     assert!(text.contains("/etc/passwd"), "{text}");
 }
@@ -82,7 +82,7 @@ fn missing_symbols_are_all_named() {
         .filter(|name| !["cuLaunchKernel", "cuMemAlloc_v2", "cuCtxGetCurrent"].contains(name))
         .collect();
     let (_, text) = refusal(MadeUp::new("symbols", &present, &[]).open(1));
-    // Both tables are looked through before the library is given up.
+    // Opening looks through both tables before it fails.
     for name in ["cuLaunchKernel", "cuMemAlloc_v2"] {
         assert!(text.contains(name), "{text}");
     }
@@ -101,7 +101,7 @@ fn a_driver_without_devices_says_so() {
 #[test]
 fn a_driver_that_refuses_gives_its_status() {
     let (required, _) = symbols();
-    // No device, mismatched versions, and a number that nobody has named.
+    // No device, mismatched versions, and numbers without a name.
     for code in [100, 803, 999, 123_456, -7] {
         let library = MadeUp::new(&format!("init{code}"), &required, &[("cuInit", code)]);
         let (found, text) = refusal(library.open(1));

@@ -1,5 +1,5 @@
-//! The real NVRTC, which needs no GPU: the builtin operations (a part of them; all, which takes
-//! minutes, with `PYGPU_EVERY_KERNEL=1`), and what users' kernels need.
+//! Tests with the real NVRTC, which works without a GPU: a part of the builtin operations (all of them,
+//! which takes minutes, with `PYGPU_EVERY_KERNEL=1`), and the compiler features that users' kernels need.
 //!
 //! Without NVRTC the tests are skipped, unless `PYGPU_REQUIRE_NVRTC=1`. Point
 //! `PYGPU_NVRTC_PATH` at the site-packages of a Python that has `nvidia-cuda-nvrtc-cu12`.
@@ -25,7 +25,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The NVRTC of this machine; `None`, with the reason printed, if there is none.
+/// Returns this machine's NVRTC; `None`, with the reason printed, if there is none.
 fn nvrtc() -> Option<Nvrtc> {
     let nvrtc = Nvrtc::new(0);
     match nvrtc.identity("sm_90") {
@@ -39,7 +39,7 @@ fn nvrtc() -> Option<Nvrtc> {
     }
 }
 
-/// A kernel that needs nothing.
+/// A kernel without options, names or headers.
 const KERNEL: Compilation<'static> = Compilation {
     text: "extern \"C\" __global__ void double_all(float *a) { a[threadIdx.x] *= 2; }",
     name: "kernel.cu",
@@ -49,17 +49,17 @@ const KERNEL: Compilation<'static> = Compilation {
     headers: false,
 };
 
-/// ELF for the machine EM_CUDA.
+/// Returns true for an ELF file whose machine is EM_CUDA.
 fn is_cubin(code: &[u8]) -> bool {
     code.starts_with(b"\x7fELF") && code.get(18..20) == Some(&190_u16.to_le_bytes())
 }
 
-/// True if `part` lies in `bytes`.
+/// Returns true if `bytes` contains `part`.
 fn contains(bytes: &[u8], part: &[u8]) -> bool {
     bytes.windows(part.len()).any(|window| window == part)
 }
 
-/// PTX as text; it ends with a zero, as the driver wants it.
+/// Returns PTX as text; it ends with a zero byte, as the driver requires.
 fn ptx(compiled: &Compiled) -> &str {
     let text = compiled.code.strip_suffix(&[0]).expect("a zero at the end");
     std::str::from_utf8(text).expect("text")
@@ -68,7 +68,7 @@ fn ptx(compiled: &Compiled) -> &str {
 #[test]
 fn builtin_operations_compile() {
     let Some(nvrtc) = nvrtc() else { return };
-    // Kept below the target folder, by source and compiler.
+    // Compiled code is cached below the target folder, by source and compiler.
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cuda-code");
     let cache = CodeCache::new(folder, 1 << 30);
     let plans = operations::plans();
@@ -100,9 +100,9 @@ fn builtin_operations_compile() {
     });
 }
 
-/// The language's headers for the CPU are held against NVRTC: it accepts the same functions with the same
-/// types, and the kernels that Python's tests run on every backend. (Those that include the vendor's
-/// own headers are left out: they need those.)
+/// Compares the CUDA C headers for the CPU with NVRTC: it accepts the same functions with the same types,
+/// and the kernels that the Python tests run on every backend. Kernels that include the vendor's own
+/// headers are left out, because NVRTC does not have them here.
 #[test]
 fn what_runs_on_the_cpu_compiles() {
     let Some(nvrtc) = nvrtc() else { return };
@@ -240,7 +240,7 @@ fn headers_are_found_when_they_are_asked_for() {
     }
     let root = std::env::temp_dir().join(format!("pygpu-headers-{}", std::process::id()));
     std::fs::create_dir_all(root.join("include/cccl")).expect("folders");
-    // NVRTC's own headers would come first if it had any beside it, and have this too.
+    // If NVRTC's own headers were installed next to it, they would come first and declare this type also.
     let text = "#pragma once\nstruct __half { unsigned short bits; };\n";
     std::fs::write(root.join("include/cuda_fp16.h"), text).expect("a header");
     std::fs::write(root.join("include/cccl/own.h"), "struct own {};\n").expect("a header");

@@ -1,5 +1,5 @@
-//! How NVRTC is found, and what a broken one leads to: with made-up libraries, each in a
-//! process of its own, because a library stays and the environment is the process's.
+//! Tests the search for NVRTC and the errors of a broken one, with fake libraries. Each case runs
+//! in its own process, because a library stays loaded and the environment belongs to the process.
 
 #![cfg(target_os = "linux")]
 
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A folder with libraries, removed again.
+/// A temporary folder with libraries, removed on drop.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -21,7 +21,7 @@ impl Folder {
         Folder(std::env::temp_dir().join(name))
     }
 
-    /// Compiles a made-up NVRTC with macros.
+    /// Compiles a fake NVRTC with these macros.
     fn library(&self, path: &str, macros: &[&str]) -> PathBuf {
         let path = self.0.join(path);
         std::fs::create_dir_all(path.parent().expect("a folder")).expect("folders");
@@ -49,7 +49,7 @@ impl Drop for Folder {
     }
 }
 
-/// What [`compiles_and_prints`] prints in a process with this environment alone.
+/// Returns the output of [`compiles_and_prints`] in a process with only this environment.
 fn compile(variables: &[(&str, &str)]) -> String {
     let output = Command::new(std::env::current_exe().expect("this program"))
         .args(["--exact", "compiles_and_prints", "--ignored", "--nocapture"])
@@ -99,8 +99,8 @@ fn compiles_and_prints() {
     println!("\nresult: {result}");
 }
 
-/// True on a system without NVRTC in the loader's folders or a toolkit, which would be found
-/// before or after made-up ones.
+/// Returns true if the system has no NVRTC in the loader's folders or a toolkit, where the search
+/// would find it before or after the fake ones.
 #[allow(clippy::print_stderr, reason = "a skip has its reason printed")]
 fn is_without_nvrtc() -> bool {
     let result = compile(&[]);
@@ -112,7 +112,7 @@ fn is_without_nvrtc() -> bool {
 }
 
 fn live_programs(file: &Path) -> i32 {
-    // SAFETY: the library is loaded already, and has this function.
+    // SAFETY: the library is already loaded and has this function.
     unsafe {
         let library = Search::new("NVRTC").candidates([file]).open(Ok).expect("it was opened");
         let function: Option<unsafe extern "C" fn() -> i32> =
@@ -144,7 +144,7 @@ fn the_first_place_that_has_one_is_taken() {
         ("TEST_PACKAGES", format!("{}:{}", path("old"), path("new")), "12.7"),
     ];
     let without = is_without_nvrtc();
-    // The first two come before what the system has.
+    // The first two variables take precedence over the system's libraries.
     for first in 0..if without { variables.len() } else { 2 } {
         let environment: Vec<_> =
             variables[first..].iter().map(|(name, value, _)| (*name, value.as_str())).collect();

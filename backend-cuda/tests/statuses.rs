@@ -1,10 +1,10 @@
-//! The names of status numbers are those of CUDA's headers.
+//! The names of status numbers match CUDA's headers.
 
 use cudarc::driver::sys::CUresult;
 use cudarc::nvrtc::sys::nvrtcResult;
 use hal::{Api, Status};
 
-/// Every value of an enumeration with its name; does not compile if one is missing.
+/// Lists every value of an enumeration with its name; does not compile if one is missing.
 macro_rules! every {
     ($function:ident: $type:ident { $($name:ident)* }) => {
         fn $function() -> Vec<(i32, &'static str)> {

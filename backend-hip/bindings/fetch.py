@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What tests need of other projects, from where it is public, into a folder.
+"""Downloads headers, runtimes and compilers of other projects that tests need into a folder.
 
     fetch.py headers 5.2|6.1|6.2|7.1 FOLDER   include/hip of that version
     fetch.py cuda FOLDER                      include/driver_types.h of CUDA 12.4
@@ -7,11 +7,11 @@
     fetch.py clang FOLDER                     llvm/bin/clang and AMD's device libraries
     fetch.py mpi FOLDER                       bin/mpiexec of MPICH, and lib/libmpi.so.12
 
-A folder that is there already is left as it is. Headers of 6 and 7 travel in the wheels of
-triton, those of 5.2 in Debian's libamdhip64-dev, with amd_comgr.h. Runtimes of 6 and 7 are those
-that Debian's next releases have, with its C library and loader, lib/ld-linux-*: to be run as
+An existing folder is left as it is. Headers of 6 and 7 come from triton's wheels; those of 5.2
+come from Debian's libamdhip64-dev, with amd_comgr.h. Runtimes of 6 and 7 are the ones in
+Debian's next releases, with that C library and loader (lib/ld-linux-*): run them as
 `ld-linux-x86-64.so.2 --library-path lib PROGRAM`. Nothing is installed. The folder of clang is
-laid out as an installation of ROCm, for ROCM_PATH.
+laid out like a ROCm installation, for ROCM_PATH.
 """
 
 import fcntl
@@ -22,7 +22,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-# Seconds for one download; the largest wheel has 270 MB.
+# Seconds allowed for one download; the largest wheel has 270 MB.
 PATIENCE = 400
 
 TRITON = {"6.1": "3.0.0", "6.2": "3.3.1", "7.1": "3.9.0"}
@@ -33,7 +33,7 @@ ROCM_PACKAGES = [
     "libhsakmt1",
     "rocm-device-libs",
 ]
-# Where Debian has the later generations.
+# The Debian suites that have the later generations.
 LATER = {"6": "sid", "7": "experimental"}
 CLANG_PACKAGES = [
     "clang-19",
@@ -44,7 +44,7 @@ CLANG_PACKAGES = [
     "rocm-device-libs",
 ]
 MPI_PACKAGES = ["mpich", "libmpich12"]
-# Debian's packages of what those need, for machines that lack them.
+# Debian packages that the above need, for machines that lack them.
 NEEDED = {
     "libLLVM-15.so.1": "libllvm15",
     "libdrm.so.2": "libdrm2",
@@ -68,7 +68,7 @@ NEEDED = {
 
 
 class Unavailable(Exception):
-    """Why something cannot be had here."""
+    """Raised with the reason why something cannot be downloaded here."""
 
 
 def run(command, folder):
@@ -85,7 +85,7 @@ def run(command, folder):
 
 
 def wheel(requirement, member, target, folder):
-    """The members of a wheel whose names begin so, without that beginning."""
+    """Extracts the members of a wheel whose names begin with `member`, without that prefix."""
     platforms = ["manylinux2014_x86_64", "manylinux_2_27_x86_64", "manylinux_2_28_x86_64"]
     run(
         [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
@@ -104,12 +104,12 @@ def wheel(requirement, member, target, folder):
 
 
 def debian(packages, target, folder):
-    """The files of Debian's packages below `target`."""
+    """Extracts the files of Debian packages below `target`."""
     download = ["apt-get", "download", "-o", "APT::Sandbox::User=root"]
     try:
         run([*download, *packages], folder)
     except Unavailable:
-        # A machine on which nobody has asked for the lists of packages yet: with lists of ours.
+        # Package lists were never fetched on this machine: fetch them into this folder.
         apt = Path(folder, "apt")
         for name in ("lists/partial", "cache/archives/partial"):
             (apt / name).mkdir(parents=True, exist_ok=True)
@@ -147,7 +147,7 @@ def cuda(target, folder):
 
 
 def libraries(packages, root, library, programs, folder):
-    """Debian's packages below `root`, their libraries and all that those need in `library`."""
+    """Extracts Debian packages below `root`, and collects their libraries and dependencies."""
     library.mkdir()
     while packages:
         debian(packages, root, folder)
@@ -169,12 +169,12 @@ def libraries(packages, root, library, programs, folder):
 
 
 def later(packages, suite, target, folder):
-    """The files of a later suite's packages, and of all that those need, below `target`."""
+    """Extracts a later suite's packages, with all their dependencies, below `target`."""
     apt = Path(folder, "apt")
     for name in ("lists/partial", "cache/archives/partial"):
         (apt / name).mkdir(parents=True)
     (apt / "status").touch()
-    # The mirror that this machine uses.
+    # The Debian mirror that this machine uses.
     targets = [
         "apt-get",
         "indextargets",
@@ -230,12 +230,12 @@ def clang(target, folder):
     shutil.copytree(lib / "amdgcn", target / "amdgcn")
     llvm = target / "llvm"
     shutil.copytree(root / "usr/lib/llvm-19", llvm, symlinks=True)
-    # Its headers and libraries of its own are links to what lies elsewhere.
+    # clang's own headers and libraries are links to files outside the package.
     resources = llvm / "lib/clang/19"
     shutil.rmtree(resources, ignore_errors=True)
     resources.unlink(missing_ok=True)
     shutil.copytree(root / "usr/lib/llvm-19/lib/clang/19", resources)
-    # A program of that name sets where its libraries are; the linker that it runs inherits it.
+    # A wrapper of this name sets the library path, which the linker that it runs inherits.
     (llvm / "bin/clang").rename(llvm / "bin/clang-19")
     script = (
         '#!/bin/sh\nhere=$(cd "$(dirname "$0")/../.." && pwd)\n'
@@ -250,7 +250,7 @@ def mpi(target, folder):
     root = Path(folder, "root")
     programs = ["mpiexec.hydra", "hydra_pmi_proxy"]
     libraries(MPI_PACKAGES, root, target / "lib", [f"usr/bin/{name}" for name in programs], folder)
-    # The name that MPICH and all that have its binary interface agreed on.
+    # The soname that MPICH and other MPI libraries with the same binary interface agreed on.
     (target / "lib/libmpi.so.12").symlink_to("libmpich.so.12")
     (target / "bin").mkdir()
     for name in programs:

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Makes src/bindings.rs from real headers: `make bindings`. Needs Python with pip, libclang
+# Generates src/bindings.rs from real headers: `make bindings`. Needs Python with pip, libclang
 # (Debian: libclang-dev; or LIBCLANG_PATH) and, to install bindgen the first time, cargo.
 # generate.sh FOLDER: a folder for the headers and for bindgen, kept.
 set -eu
-# bindgen would take it for that of the headers.
+# bindgen would take TARGET for the target of the headers.
 unset TARGET
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$1"
@@ -35,7 +35,7 @@ hipGraph(InstantiateWithFlags|Launch|Destroy|ExecDestroy|GetNodes|RetainUserObje
 hiprtc(Version|CreateProgram|DestroyProgram|CompileProgram|AddNameExpression|GetLoweredName)
 hiprtc(GetProgramLogSize|GetProgramLog|GetCodeSize|GetCode|GetErrorString)'
 types='hip(DeviceArch_t|DeviceAttribute_t|Function_attribute|MemPoolAttr|Limit_t|DeviceProp_tR0000)'
-# What the bindings need not look into: the driver layer has these structs in its own words, and
+# Types that the bindings leave opaque: the driver layer defines these structs itself, and
 # tests/abi.rs compares them with the headers.
 opaque='hipArray|hipDeviceArch_t|HIP_(RESOURCE|RESOURCE_VIEW|TEXTURE)_DESC_st
 hipResourceDesc__bindgen_ty_1'

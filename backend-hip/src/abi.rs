@@ -1,4 +1,4 @@
-//! Which types of the bindings are passed as which types of the driver layer's tables.
+//! The types of the bindings that stand for the types of the driver layer's tables.
 
 use crate::bindings as sys;
 use driver::abi::Passes;
@@ -8,8 +8,8 @@ use hal::IpcHandle;
 use std::ffi::c_void;
 use std::mem::offset_of;
 
-// Device addresses are pointers here.
-/// What HIP's declarations pass in place of the table's types.
+/// The types that HIP's declarations pass as the table's types. Device addresses are pointers in
+/// HIP.
 pub(crate) enum Abi {}
 
 hal::abi_passes! {
@@ -35,7 +35,8 @@ hal::abi_passes! {
 
 driver::check_pool_layouts!(sys::hipMemPoolProps, sys::hipMemLocation, sys::hipMemAccessDesc);
 
-// Of an array, the beginning is all that is read: a surface is never over anything else.
+// The runtime reads only the beginning of an array's description: a surface always belongs to an
+// array.
 impl Passes<Abi, sys::hipResourceDesc> for ResourceDescription {}
 const _: () = {
     use sys::hipResourceDesc as Resource;

@@ -1,13 +1,14 @@
-//! Device attributes: the public numbers are CUDA's, and HIP numbers its own otherwise.
+//! Device attributes: pygpu's public numbers are CUDA's, and HIP numbers its attributes
+//! differently.
 
 use crate::bindings::hipDeviceAttribute_t as hip;
 use std::ffi::c_int;
 
-/// AMD's own attributes, which begin far behind CUDA's numbers, keep theirs.
+/// AMD's own attributes keep their numbers, which begin far above CUDA's.
 const AMD: std::ops::Range<i32> = hip::hipDeviceAttributeAmdSpecificBegin as i32
     ..hip::hipDeviceAttributeVendorSpecificBegin as i32;
 
-/// Returns HIP's number of the attribute whose number is `number` in CUDA.
+/// Returns HIP's number for the attribute that CUDA numbers `number`.
 pub(crate) fn of_hip(number: i32) -> Option<c_int> {
     if AMD.contains(&number) {
         return Some(number);
@@ -16,8 +17,8 @@ pub(crate) fn of_hip(number: i32) -> Option<c_int> {
     Some(CUDA[index].1 as c_int)
 }
 
-/// CUDA's number and HIP's, in ascending order. HIP's attributes that were not in ROCm 5 have
-/// numbers that it refuses.
+/// CUDA's number and HIP's, in ascending order. ROCm 5 refuses the numbers of attributes that were
+/// added later.
 pub(crate) const CUDA: &[(i32, hip::Type)] = &[
     (1, hip::hipDeviceAttributeMaxThreadsPerBlock),
     (2, hip::hipDeviceAttributeMaxBlockDimX),
@@ -77,7 +78,7 @@ pub(crate) const CUDA: &[(i32, hip::Type)] = &[
     (91, hip::hipDeviceAttributeCanUseHostPointerForRegisteredMem),
     (95, hip::hipDeviceAttributeCooperativeLaunch),
     (96, hip::hipDeviceAttributeCooperativeMultiDeviceLaunch),
-    // CUDA's limit for kernels that ask for more than usual; kernels of HIP need not ask.
+    // CUDA's limit for kernels that opt in to more shared memory; HIP kernels need not opt in.
     (97, hip::hipDeviceAttributeMaxSharedMemoryPerBlock),
     (99, hip::hipDeviceAttributeHostRegisterSupported),
     (100, hip::hipDeviceAttributePageableMemoryAccessUsesHostPageTables),

@@ -1,5 +1,5 @@
-//! AMD's code object manager, which hipRTC compiles with. hipRTC of ROCm 5 aborts the process
-//! when it is asked for a target that this library does not know, so it is asked before.
+//! AMD's code object manager, which hipRTC compiles with. hipRTC of ROCm 5 aborts the process for a
+//! target that this library does not support, so the target is checked first.
 
 use crate::search::SearchPaths;
 use hal::library::{Library, Search};
@@ -8,17 +8,17 @@ use std::path::Path;
 
 /// `amd_comgr_get_version`: major, minor.
 type GetVersion = unsafe extern "C" fn(*mut usize, *mut usize);
-/// `amd_comgr_create_action_info`: result, a struct of one u64.
+/// `amd_comgr_create_action_info`: the result, a struct of one u64.
 type CreateInfo = unsafe extern "C" fn(*mut u64) -> c_int;
-/// `amd_comgr_action_info_set_isa_name`: what was created, name.
+/// `amd_comgr_action_info_set_isa_name`: the action info, the name.
 type SetName = unsafe extern "C" fn(u64, *const c_char) -> c_int;
 /// `amd_comgr_destroy_action_info`.
 type DestroyInfo = unsafe extern "C" fn(u64) -> c_int;
 
-/// What precedes a target in the name of an instruction set.
+/// The prefix of a target in an instruction set's name.
 const PREFIX: &str = "amdgcn-amd-amdhsa--";
 
-/// The functions that tell which targets there are.
+/// The functions that report which targets are supported.
 #[derive(Debug)]
 pub(crate) struct Comgr {
     version: (usize, usize),
@@ -28,18 +28,18 @@ pub(crate) struct Comgr {
 }
 
 impl Comgr {
-    /// The library that hipRTC in a file works with, if it can be found.
+    /// Returns the library that the hipRTC in a file works with, if it can be found.
     pub(crate) fn beside(compiler: &Path) -> Option<Comgr> {
         let search =
             Search::new("the code object manager").candidates(SearchPaths::comgrs(compiler));
-        // SAFETY: the names are those of AMD's library, which hipRTC opens too.
+        // SAFETY: the names are AMD's library, which hipRTC also opens.
         let comgr = unsafe { search.open(Comgr::load) };
         comgr.inspect_err(|error| log::debug!("targets cannot be checked: {error}")).ok()
     }
 
     fn load(library: Library) -> hal::Result<Comgr> {
         let mut symbols = library.symbols();
-        // SAFETY: the types are those of amd_comgr.h, whose struct of one u64 is passed as one.
+        // SAFETY: the types come from amd_comgr.h, whose struct of one u64 is passed as a u64.
         let (version, create, set_name, destroy) = unsafe {
             (
                 symbols.required::<GetVersion>("amd_comgr_get_version"),
@@ -58,18 +58,19 @@ impl Comgr {
         symbols.complete(all())
     }
 
-    /// Major, minor.
+    /// Returns the major and minor version.
     pub(crate) fn version(&self) -> (usize, usize) {
         self.version
     }
 
-    /// True if it makes code for a target: `gfx90a`, `gfx90a:sramecc+:xnack-`.
+    /// Returns true if the library makes code for a target such as `gfx90a` or
+    /// `gfx90a:sramecc+:xnack-`.
     pub(crate) fn knows(&self, target: &str) -> bool {
         let Ok(name) = CString::new(format!("{PREFIX}{target}")) else { return false };
         let mut info = 0;
         // SAFETY: the result is written before the call returns.
         if unsafe { (self.create)(&mut info) } != 0 {
-            // Without memory for this, hipRTC says so itself.
+            // hipRTC itself reports that memory is short.
             return true;
         }
         // SAFETY: the object is live, the name ends with a zero.

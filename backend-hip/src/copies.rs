@@ -8,7 +8,7 @@ use hal::{Direction, Transfer};
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 
-/// One side of a copy, in the runtime's words.
+/// One side of a copy, in the runtime's terms.
 struct Side {
     array: sys::hipArray_t,
     start: sys::hipPos,
@@ -26,7 +26,7 @@ impl Side {
         Side { array: null_mut(), start: ORIGIN, memory }
     }
 
-    /// The side of a copy of rows of `width` bytes. In arrays, positions count texels.
+    /// Describes one side of a copy of rows of `width` bytes. In arrays, positions count texels.
     fn of(side: &CopySide, width: usize) -> Side {
         match *side {
             CopySide::Array { array, format, origin: [x, y, z] } => Side {

@@ -1,12 +1,11 @@
-//! hipRTC, found at run time when something is first compiled.
+//! hipRTC, found at run time when the program first compiles a kernel.
 //!
-//! hipRTC is taken from the file in `PYGPU_HIPRTC` alone if that is set, else from the first
-//! of: `libhiprtc.so` beside the HIP runtime, the runtime itself, which has the functions
-//! inside in ROCm 5, the loader's own folders, `ROCM_PATH`, `HIP_PATH` and `/opt/rocm`, and the
-//! directories of [`hal::library::add_search_directory`]. It needs no GPU.
+//! If `PYGPU_HIPRTC` is set, only that file is tried. Otherwise hipRTC comes from the first of: `libhiprtc.so` in
+//! the HIP runtime's folder, the runtime itself, which contains the functions in ROCm 5, the loader's folders,
+//! `ROCM_PATH`, `HIP_PATH` and `/opt/rocm`, and the directories of [`hal::library::add_search_directory`]. It works
+//! without a GPU.
 //!
-//! Options may have the names of NVIDIA's compilers where clang has an equal; `options.rs`
-//! lists them.
+//! Options may have the names that NVIDIA's compilers use if clang has an equivalent; `options.rs` lists them.
 
 use crate::abi::Abi;
 use crate::bindings as sys;
@@ -24,29 +23,28 @@ use std::sync::{Arc, Mutex};
 
 type Program = sys::_hiprtcProgram;
 
-/// Held while a text is compiled: hipRTC of ROCm 5 crashes if two threads compile at once
-/// before it has ever compiled.
+/// Held during a compilation: hipRTC of ROCm 5 crashes if the first two compilations run concurrently.
 static COMPILING: Mutex<()> = Mutex::new(());
 
-/// The name under which every text is compiled. hipRTC of ROCm 6 and 7 writes it to that place below a folder
-/// of its own: a name with `..` would lie outside. The text says itself what it is called.
+/// The name under which every text is compiled. hipRTC of ROCm 6 and 7 writes the text to a file of this name in its
+/// own folder, which a name with `..` would leave. The text itself sets the name that messages use.
 const FILE: &str = "CompileSource";
 
-/// The language of texts that choose none, as NVIDIA's run-time compiler has it; hipRTC's own is older.
+/// The default language standard, the same as NVRTC's; hipRTC's own default is older.
 const LANGUAGE: &str = "-std=c++17";
 
-/// Initializers in braces may narrow their values, as NVIDIA's compilers have it.
+/// Allows narrowing conversions in braced initialisers, as NVIDIA's compilers do.
 const NARROWING: &str = "-Wno-c++11-narrowing";
 
-/// CUDA programs hand over values that only some lanes have set, as in `if (lane == leader) first = atomicAdd(...);
-/// first = __shfl_sync(mask, first, leader);`. clang would take the condition for always true: an argument without a
-/// value is undefined behaviour in C++. Without this analysis it assumes nothing of arguments.
+/// CUDA programs pass values that only some lanes have set, as in `if (lane == leader) first = atomicAdd(...); first
+/// = __shfl_sync(mask, first, leader);`. Passing an unset argument is undefined behaviour in C++, so clang would
+/// assume that the condition is always true. Without this analysis clang assumes nothing about arguments.
 const UNSET_ARGUMENTS: [&str; 2] = ["-Xclang", "-no-enable-noundef-analysis"];
 
 /// The option that names the architecture.
 const ARCHITECTURE_OPTION: &str = "--offload-arch=";
 
-/// hipRTC for the devices of one HIP runtime.
+/// The hipRTC for the devices of one HIP runtime.
 #[derive(Debug)]
 pub struct Hiprtc {
     /// The file of the runtime.
@@ -55,20 +53,20 @@ pub struct Hiprtc {
 }
 
 impl Hiprtc {
-    /// Returns the compiler for the runtime in a file, if that is known. No library is opened yet.
+    /// Creates the compiler for the runtime in a file, if that is known. Opens no library yet.
     pub fn new(driver: Option<PathBuf>) -> Hiprtc {
         Hiprtc { driver, found: Mutex::new(None) }
     }
 
-    /// Returns the file that compiles.
+    /// Returns the file of the compiler.
     ///
     /// # Errors
-    /// `Unsupported` that says what to install if there is none.
+    /// `Unsupported`, saying what to install, if hipRTC is not found.
     pub fn file(&self) -> Result<PathBuf> {
         self.find().map(|found| found.file.clone())
     }
 
-    /// A failure is not remembered: hipRTC may be installed while the program runs.
+    /// Returns hipRTC. Failures are not cached: hipRTC may be installed while the program runs.
     fn find(&self) -> Result<Arc<LoadedHiprtc>> {
         let mut found = self.found.lock().unpoisoned();
         if let Some(known) = &*found {
@@ -80,7 +78,7 @@ impl Hiprtc {
             .explicit(COMPILER_VARIABLE, paths.compiler.clone())
             .candidates(paths.compilers(self.driver.as_deref()))
             .advice(paths.advice("hipRTC", COMPILER_VARIABLE));
-        // SAFETY: the names are those of AMD's libraries, or the user chose the file.
+        // SAFETY: the names are AMD's libraries, or the user chose the file.
         let new = Arc::new(unsafe { search.open(LoadedHiprtc::load) }?);
         log::debug!("{} in {} compiles", new.identity(), new.file.display());
         *found = Some(new.clone());
@@ -129,8 +127,8 @@ impl Compiler for Hiprtc {
     }
 }
 
-/// Compiles with options that begin with [`UNSET_ARGUMENTS`], or with the others if the compiler is from before
-/// those: it makes no such analysis.
+/// Compiles with options that begin with [`UNSET_ARGUMENTS`]. A compiler that does not know these options does not
+/// make the analysis either, and compiles without them.
 fn as_known<T>(options: &[&str], compile: impl Fn(&[&str]) -> Result<T>) -> Result<T> {
     compile(options).or_else(|error| match error.detail().contains(UNSET_ARGUMENTS[1]) {
         true => compile(&options[UNSET_ARGUMENTS.len()..]),
@@ -138,7 +136,7 @@ fn as_known<T>(options: &[&str], compile: impl Fn(&[&str]) -> Result<T>) -> Resu
     })
 }
 
-/// True for a target of this vendor: `gfx`, digits and letters, and features with a sign each.
+/// Returns true for an AMD target: `gfx`, digits and letters, and features with a sign each.
 pub(crate) fn is_target(target: &str) -> bool {
     let mut parts = target.split(':');
     let name = parts.next().and_then(|it| it.strip_prefix("gfx")).unwrap_or_default();
@@ -151,7 +149,7 @@ pub(crate) fn is_target(target: &str) -> bool {
     is_name && parts.all(is_feature)
 }
 
-/// Refuses what is no target of this vendor.
+/// Returns an error for anything but an AMD target.
 fn check(target: &str) -> Result<()> {
     if is_target(target) {
         return Ok(());
@@ -165,7 +163,7 @@ fn check(target: &str) -> Result<()> {
     ))
 }
 
-/// A hipRTC that was opened.
+/// An opened hipRTC.
 #[derive(Debug)]
 struct LoadedHiprtc {
     calls: ProgramCalls<Program>,
@@ -185,8 +183,8 @@ impl LoadedHiprtc {
         Ok(LoadedHiprtc { calls, file, version, comgr })
     }
 
-    /// hipRTC calls itself 9.0 in every generation: its file and the library that it compiles
-    /// with tell more.
+    /// Returns a description for messages. hipRTC reports version 9.0 in every generation, so this uses its file and
+    /// the library that it compiles with.
     fn identity(&self) -> String {
         let real = self.file.canonicalize().unwrap_or_else(|_| self.file.clone());
         let name = real.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -198,7 +196,7 @@ impl LoadedHiprtc {
         format!("hipRTC {}.{} ({name}, {bytes} bytes{comgr})", self.version.0, self.version.1)
     }
 
-    /// Refuses a target that this hipRTC cannot compile for.
+    /// Returns an error for a target that this hipRTC cannot compile for.
     fn check(&self, target: &str) -> Result<()> {
         match &self.comgr {
             Some(comgr) if !comgr.knows(target) => {

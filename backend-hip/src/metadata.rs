@@ -1,15 +1,14 @@
-//! What a code object says of its kernels' parameters: the HIP runtime has no call that does.
+//! Reads kernels' parameters from a code object: the HIP runtime has no call that returns them.
 //!
-//! The layouts are those of notes of type `NT_AMDGPU_METADATA`, which code objects have since
-//! version 3 ("User Guide for AMDGPU Backend" of LLVM), and of MessagePack, which such a note is
-//! written in.
+//! Code objects since version 3 describe their kernels in notes of type `NT_AMDGPU_METADATA`, written
+//! in MessagePack (LLVM's "User Guide for AMDGPU Backend").
 //!
-//! Users hand in any bytes: each read is checked, nothing recurses, and no room is made for
-//! more than was read.
+//! The bytes come from users: each read is checked, nothing recurses, and no allocation is larger
+//! than the bytes that were read.
 //!
-//! MessagePack is read by hand for this reason. `rmp` (0.8.15) panics when it skips an extension type
-//! (`MessageLen`), and recurses; `rmpv` makes a tree of 40 bytes and more for each value, of which a
-//! damaged note can have one in each byte.
+//! For this reason the reader is written by hand. `rmp` (0.8.15) panics when it skips an extension
+//! type (`MessageLen`), and recurses; `rmpv` builds a tree of 40 or more bytes for each value, and a
+//! damaged note can have a value in every byte.
 
 use codegen::compile::format;
 use driver::vendor::KernelParameters;
@@ -18,11 +17,12 @@ use hal::Parameter;
 const EM_AMDGPU: u16 = 224;
 const NT_AMDGPU_METADATA: u32 = 32;
 
-/// Returns the parameters that a caller passes to each kernel of a code object, by the kernel's
-/// name. Of a bundle it is the code that suits the device best, whose architecture is `target`.
+/// Returns the parameters that a caller passes to each kernel of a code object, by the kernel's name.
+/// In a bundle, this reads the code that suits the device best; the device's architecture is
+/// `target`.
 ///
-/// `None` for everything else: bytes that are neither or are damaged, code for other devices,
-/// a compressed bundle.
+/// Returns `None` for everything else: bytes that are neither, damaged files, code for other devices,
+/// compressed bundles.
 pub fn parameters(image: &[u8], target: &str) -> Option<KernelParameters> {
     let object = format::code_for(image, target)?;
     let metadata = format::note(object, EM_AMDGPU, "AMDGPU", NT_AMDGPU_METADATA)?;
@@ -50,7 +50,7 @@ fn kernel(reader: &mut Reader<'_>) -> Option<(String, Vec<Parameter>)> {
     Some((name?, arguments.into_iter().flatten().collect()))
 }
 
-/// A parameter; nothing for one that the runtime adds.
+/// Reads a parameter; the inner `None` stands for a parameter that the runtime adds.
 fn argument(reader: &mut Reader<'_>) -> Option<Option<Parameter>> {
     let (mut offset, mut size, mut kind) = (None, None, None);
     reader.fields(|key, value| {
@@ -68,10 +68,10 @@ fn argument(reader: &mut Reader<'_>) -> Option<Option<Parameter>> {
     Some((!kind.starts_with(b"hidden_")).then_some(parameter))
 }
 
-/// Reads MessagePack from the front of bytes.
+/// Reads MessagePack from the front of the remaining bytes.
 struct Reader<'a>(&'a [u8]);
 
-/// A value; what a list or a map of that length holds follows it.
+/// A value. The elements of a list or map of the given length follow it.
 enum Value<'a> {
     Number(usize),
     Text(&'a [u8]),
@@ -98,23 +98,23 @@ impl<'a> Reader<'a> {
 
     fn value(&mut self) -> Option<Value<'a>> {
         let kind = self.big_endian(1)?;
-        // The number of a type is the logarithm of the bytes that a number or length has.
+        // The type's number encodes the logarithm of the size of its number or length.
         let power = |first: usize| 1 << (kind - first);
         match kind {
             0x00..=0x7f => Some(Value::Number(kind)),
             0x80..=0x8f => Some(Value::Map(kind & 15)),
             0x90..=0x9f => Some(Value::List(kind & 15)),
             0xa0..=0xbf => self.take(kind & 31).map(Value::Text),
-            // Nil, never used, false, true; small negative numbers.
+            // Nil, never used, false, true; negative numbers of one byte.
             0xc0..=0xc3 | 0xe0.. => Some(Value::Other),
-            // Bytes; bytes behind a type; floats.
+            // Byte strings; extension types with a length; floats.
             0xc4..=0xc6 => self.big_endian(power(0xc4)).and_then(|size| self.other(size)),
             0xc7..=0xc9 => {
                 self.big_endian(power(0xc7)).and_then(|size| self.other(size.checked_add(1)?))
             }
             0xca | 0xcb => self.other(4 * power(0xca)),
             0xcc..=0xcf => self.big_endian(power(0xcc)).map(Value::Number),
-            // Negative numbers; a few bytes behind a type.
+            // Negative numbers; extension types of a fixed size.
             0xd0..=0xd3 => self.other(power(0xd0)),
             0xd4..=0xd8 => self.other(1 + power(0xd4)),
             0xd9..=0xdb => {
@@ -138,7 +138,7 @@ impl<'a> Reader<'a> {
         (0..length).map(|_| element(self)).collect()
     }
 
-    /// Calls `field` with each key of a map; it reads the value.
+    /// Calls `field` with each key of a map; `field` must read the value.
     fn fields(&mut self, mut field: impl FnMut(&'a [u8], &mut Self) -> Option<()>) -> Option<()> {
         let Value::Map(length) = self.value()? else { return None };
         (0..length).try_for_each(|_| {
@@ -147,7 +147,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Reads a value with everything in it.
+    /// Skips a value with everything in it.
     fn skip(&mut self) -> Option<()> {
         let mut left: usize = 1;
         while left > 0 {

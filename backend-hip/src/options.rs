@@ -1,5 +1,4 @@
-//! Options of NVIDIA's compilers under the names that clang knows them by: CUDA programs are
-//! written with the former.
+//! Translates options of NVIDIA's compilers, which CUDA programs use, to clang's names.
 //!
 //! | nvcc, NVRTC | clang |
 //! |---|---|
@@ -10,38 +9,38 @@
 //! | `-ftz=false`, `--ftz=false` | `-fno-gpu-flush-denormals-to-zero` |
 //! | `-lineinfo`, `--generate-line-info` | `-gline-tables-only` |
 //! | `-G`, `--device-debug` | `-g` |
-//! | `-rdc=true`, `=false`, `--relocatable-device-code` | nothing: hipRTC has nothing to link the code with |
+//! | `-rdc=true`, `=false`, `--relocatable-device-code` | nothing: hipRTC cannot link the code with other code |
 //! | `-std=X`, `--std=X` | `-std=X` |
 //! | `--define-macro=X`, `--undefine-macro=X` | `-DX`, `-UX` |
 //! | `--include-path=X`, `--pre-include=X` | `-IX`, `-include X` |
 //! | `-default-device`, `--device-as-default-execution-space` | pragmas around the text, [`unit`] |
 //! | `--disable-warnings` | `-w` |
 //! | `-arch=sm_N`, `-arch=compute_N` | nothing: the code is for the device at hand |
-//! | `-Xptxas X`, `-maxrregcount=N` and what else speaks to NVIDIA's own phases | nothing |
+//! | `-Xptxas X`, `-maxrregcount=N` and other options for NVIDIA's own phases | nothing |
 //!
-//! A value may be an option of its own, too: `-arch`, `X`. NVIDIA's fast mathematics keeps
-//! infinities and what is not a number, so clang's has to. All other options stay as they
-//! are, and the compiler names those that it does not know or has no use for.
+//! A value may also be an option of its own: `-arch`, `X`. NVIDIA's fast mathematics keeps infinities and
+//! NaN, so clang's must also. All other options are passed unchanged, and the compiler reports those that it
+//! does not support.
 
-/// What becomes of an option.
+/// The translation of an option.
 enum Form {
-    /// Others in its place.
+    /// Replaced by other options.
     Flag(&'static [&'static str]),
-    /// Those or the others, for `true` and `false`.
+    /// Replaced by the first list for `true`, by the second for `false`.
     Switch(&'static [&'static str], &'static [&'static str]),
-    /// Its value behind this.
+    /// This prefix, followed by the option's value.
     Joined(&'static str),
-    /// Its value as the next option.
+    /// This option, then the value as the next option.
     Separate(&'static str),
-    /// Its value behind this, unless it is an architecture of NVIDIA's.
+    /// This prefix, followed by the option's value, unless the value is an NVIDIA architecture.
     Architecture(&'static str),
-    /// Nothing of it and its value.
+    /// Removed with its value.
     Nothing,
 }
 
 use Form::{Architecture, Flag, Joined, Nothing, Separate, Switch};
 
-/// What the names of NVIDIA's architectures begin with.
+/// The prefixes of NVIDIA's architecture names.
 const NVIDIA: [&str; 3] = ["sm_", "compute_", "lto_"];
 
 const FORMS: [(&[&str], Form); 17] = [
@@ -87,11 +86,12 @@ const FORMS: [(&[&str], Form); 17] = [
     ),
 ];
 
-/// The options by which variables without a qualifier are the device's.
+/// The options that make variables without a qualifier device variables.
 const DEFAULT_DEVICE: [&str; 2] = ["-default-device", "--device-as-default-execution-space"];
 
 impl Form {
-    /// clang's options for a value, if there is one; `None` if there are none.
+    /// Returns clang's options for an option with this value or without a value; `None` if there is no
+    /// translation.
     fn of(&self, value: Option<&str>) -> Option<Vec<String>> {
         match (self, value) {
             (Flag(options), None)
@@ -111,7 +111,7 @@ impl Form {
     }
 }
 
-/// Options as clang reads them.
+/// Returns the options as clang reads them.
 pub(crate) fn translate(options: &[&str]) -> Vec<String> {
     let mut translated = Vec::with_capacity(options.len());
     let mut rest = options;
@@ -135,9 +135,9 @@ pub(crate) fn translate(options: &[&str]) -> Vec<String> {
     translated
 }
 
-/// What hipRTC compiles for a text of this name, which messages, `__FILE__` and what debuggers read then
-/// have; lines keep their numbers. With `-default-device` among the options of NVIDIA's compilers, variables
-/// have the attribute of the device's; functions without a qualifier stay the host's.
+/// Returns the text that hipRTC compiles. Messages, `__FILE__` and debuggers use `name`, and lines keep their
+/// numbers. If `options` contain `-default-device`, variables get the device attribute; functions without a
+/// qualifier stay host functions.
 pub(crate) fn unit(name: &str, options: &[&str], text: &str) -> String {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut line = "#line 1".to_owned();
@@ -246,7 +246,7 @@ mod tests {
             &["--offload-arch=gfx90a", "-std=c++17", "-DX=-G", "-include", "own.h", "-O3", "-g"],
             &["--unknown=32", "-Xptxas"],
             &["-archx=gfx90a", "-use_fast_math=true", "-Gx", "-G=1", "-lineinfo="],
-            // Values that say nothing, and none.
+            // Invalid values, and missing values.
             &["-fmad=maybe", "--fmad", "yes", "-rdc="],
             &["-arch"],
             &["--pre-include"],

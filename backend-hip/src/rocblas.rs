@@ -1,10 +1,10 @@
 //! rocBLAS, found at run time when matrices are first multiplied.
 //!
-//! It is taken from the file in `PYGPU_ROCBLAS` alone if that is set (`off`: no file), else from the
-//! folder of the HIP runtime, the loader's own folders, ROCm's and Python packages. With another runtime
-//! than the system's (`PYGPU_HIP_LIBRARY`) only a named file is taken, because rocBLAS is linked with one.
+//! If `PYGPU_ROCBLAS` is set, only that file is tried (`off`: none). Otherwise rocBLAS comes from the HIP
+//! runtime's folder, the loader's folders, ROCm or Python packages. If `PYGPU_HIP_LIBRARY` replaces the
+//! system's runtime, only a named file is tried, because rocBLAS is linked with a runtime.
 //!
-//! Types and numbers are those of `rocblas-types.h` and `rocblas-functions.h` of ROCm 5 to 7.
+//! Types and numbers come from `rocblas-types.h` and `rocblas-functions.h` of ROCm 5 to 7.
 
 use crate::search::{BLAS_VARIABLE, DRIVER_VARIABLE, SearchPaths};
 use driver::blas::{Blas, BlasAbi, BlasLibrary, BlasNames};
@@ -23,13 +23,13 @@ const OPERATIONS: [c_int; 2] = [111, 112];
 /// `rocblas_gemm_algo_standard`.
 const STANDARD_ALGORITHM: c_int = 0;
 
-/// `rocblas_datatype_f32_r`, `rocblas_datatype_f32_c`, and the same of double precision.
+/// `rocblas_datatype_f32_r`, `rocblas_datatype_f32_c`, and the same in double precision.
 const SINGLE: c_int = 151;
 const COMPLEX_SINGLE: c_int = 154;
 const DOUBLE: c_int = 152;
 const COMPLEX_DOUBLE: c_int = 155;
 
-/// Each dtype's `rocblas_datatype`, and that of its computation.
+/// Each dtype's `rocblas_datatype`, and the datatype of its computation.
 const TYPES: [(DType, c_int, c_int); 6] = [
     (DType::Float32, SINGLE, SINGLE),
     (DType::Float64, DOUBLE, DOUBLE),
@@ -40,8 +40,8 @@ const TYPES: [(DType, c_int, c_int); 6] = [
 ];
 
 driver::blas_multiply! {
-    /// `rocblas_gemm_strided_batched_ex`, whose result is a matrix of its own: here it is C. Solution and flags
-    /// are 0.
+    /// `rocblas_gemm_strided_batched_ex`. Its result is a separate matrix D, for which this passes C. Solution
+    /// and flags are 0.
     Multiply, [2, 2], STANDARD_ALGORITHM => c_int, 0 => i32, 0 => u32
 }
 
@@ -61,13 +61,12 @@ static ABI: BlasAbi<Multiply> = BlasAbi {
     multiply,
 };
 
-/// Returns rocBLAS for the runtime in the file `driver`; `None` where there is none.
+/// Returns rocBLAS for the runtime in the file `driver`; `None` if it is not installed.
 pub(crate) fn find(known: &BlasLibrary, driver: Option<&Path>) -> Result<Option<Arc<dyn Blas>>> {
     let files = || {
         let paths = SearchPaths::of_environment();
         (paths.blas.clone(), paths.blas_libraries(driver))
     };
-    // SAFETY: the names are those of AMD's library, or the user chose the file; the types are those of
-    // its headers.
+    // SAFETY: the names are AMD's, or the user chose the file; the types come from AMD's headers.
     unsafe { known.get(&ABI, files) }
 }

@@ -1,10 +1,10 @@
-//! Where ROCm may be installed: its runtime, its compiler, its headers.
+//! The places where ROCm's runtime, compiler and headers may be installed.
 
 use hal::library::search_directories;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Files, each of which is then the only candidate.
+/// Variables that name a file, which is then the only candidate.
 pub(crate) const DRIVER_VARIABLE: &str = "PYGPU_HIP_LIBRARY";
 pub(crate) const BLAS_VARIABLE: &str = "PYGPU_ROCBLAS";
 pub(crate) const COMPILER_VARIABLE: &str = "PYGPU_HIPRTC";
@@ -16,20 +16,20 @@ const COMPILER: &str = "libhiprtc.so";
 const BLAS: &str = "librocblas.so";
 const COMGR: &str = "libamd_comgr.so";
 
-/// Folders of libraries in Python packages: AMD's own, and PyTorch's for ROCm.
+/// Library folders in Python packages: AMD's own, and PyTorch's for ROCm.
 const PACKAGES: [&str; 2] = ["_rocm_sdk_core/lib", "torch/lib"];
 
-/// Folders and files in which ROCm's libraries may be.
+/// The folders and files that may contain ROCm's libraries.
 #[derive(Debug)]
 pub(crate) struct SearchPaths {
     pub(crate) driver: Option<OsString>,
     pub(crate) compiler: Option<OsString>,
     pub(crate) blas: Option<OsString>,
-    /// HIP runtimes that this process has loaded.
+    /// HIP runtimes that this process has already loaded.
     loaded: Vec<PathBuf>,
-    /// Installations of ROCm.
+    /// ROCm installations.
     roots: Vec<PathBuf>,
-    /// Of Python packages.
+    /// Folders of Python packages.
     packages: Vec<PathBuf>,
 }
 
@@ -55,22 +55,23 @@ impl SearchPaths {
         }
     }
 
-    /// Folders of libraries.
+    /// Returns the library folders.
     fn folders(&self) -> impl Iterator<Item = PathBuf> {
         let of_packages = |it: &PathBuf| PACKAGES.map(|package| it.join(package));
         let packages = self.packages.iter().flat_map(of_packages);
         self.roots.iter().map(|it| it.join("lib")).chain(packages)
     }
 
-    /// What may be the HIP runtime, in this order. One that another library of the process has
-    /// loaded comes first: two of them do not know each other's streams and memory.
+    /// Returns the candidates for the HIP runtime, in the order to try. A runtime that the process
+    /// has already loaded comes first, because two runtimes cannot use each other's streams and
+    /// memory.
     pub(crate) fn drivers(&self) -> Vec<PathBuf> {
         let found = self.folders().flat_map(|folder| there(&folder, &versions(DRIVER)));
         distinct(self.loaded.iter().cloned().chain(named(DRIVER)).chain(found))
     }
 
-    /// What may be hipRTC for the runtime in the file `driver`: first what lies beside it, and
-    /// itself, which are of the same version.
+    /// Returns the candidates for the hipRTC of the runtime in the file `driver`. Files in the
+    /// runtime's folder, and the runtime itself, come first, because they have the same version.
     pub(crate) fn compilers(&self, driver: Option<&Path>) -> Vec<PathBuf> {
         let beside = driver.into_iter().flat_map(|file| beside(file, &versions(COMPILER)));
         let found = self.folders().flat_map(|folder| there(&folder, &versions(COMPILER)));
@@ -78,7 +79,8 @@ impl SearchPaths {
         distinct(beside.chain(itself).chain(named(COMPILER)).chain(found))
     }
 
-    /// What may be rocBLAS for the runtime in the file `driver`: first what lies beside it.
+    /// Returns the candidates for the rocBLAS of the runtime in the file `driver`, files in its
+    /// folder first.
     pub(crate) fn blas_libraries(&self, driver: Option<&Path>) -> Vec<PathBuf> {
         let names = ["", ".5", ".4", ".3", ".0"].map(|it| format!("{BLAS}{it}"));
         let beside = driver.into_iter().flat_map(|file| beside(file, &names));
@@ -86,14 +88,14 @@ impl SearchPaths {
         distinct(beside.chain(names.iter().map(PathBuf::from)).chain(found))
     }
 
-    /// What may be the code object manager that hipRTC in the file `compiler` works with: one
-    /// beside it. Another one of the machine knows other targets.
+    /// Returns the candidates for the code object manager of the hipRTC in the file `compiler`.
+    /// Only its own folder counts: another installation supports other targets.
     pub(crate) fn comgrs(compiler: &Path) -> Vec<PathBuf> {
         let versions = ["", ".3", ".2"].map(|it| format!("{COMGR}{it}"));
         distinct(beside(compiler, &versions).into_iter())
     }
 
-    /// What to do where there is none, and in which folders there is none.
+    /// Returns advice on installing ROCm, with the folders that were searched.
     pub(crate) fn advice(&self, what: &str, variable: &str) -> String {
         let folders: Vec<_> = self.folders().map(|it| it.display().to_string()).collect();
         format!(
@@ -103,12 +105,12 @@ impl SearchPaths {
         )
     }
 
-    /// The folder to include HIP's headers from: that of the installation which the library
-    /// belongs to, else of another one. `None` if there are no headers.
+    /// Returns the folder to include HIP's headers from: the installation that contains the
+    /// library, else another one. `None` if no headers are found.
     pub(crate) fn headers(&self, library: &Path) -> Option<PathBuf> {
         let real = library.canonicalize();
         let files = [Some(library), real.as_deref().ok()].into_iter().flatten();
-        // Debian has folders of libraries for each processor.
+        // Debian has a library folder for each processor.
         let above = files.flat_map(|file| file.ancestors().skip(2).take(2));
         let mut folders =
             above.chain(self.roots.iter().map(PathBuf::as_path)).map(|it| it.join("include"));
@@ -116,7 +118,7 @@ impl SearchPaths {
     }
 }
 
-/// The names of a library in all generations, without a version first.
+/// Returns a library's file names in all generations, the one without a version first.
 fn versions(library: &str) -> [String; 4] {
     ["", ".7", ".6", ".5"].map(|it| format!("{library}{it}"))
 }
@@ -125,12 +127,13 @@ fn named(library: &str) -> impl Iterator<Item = PathBuf> {
     versions(library).into_iter().map(PathBuf::from)
 }
 
-/// Those of the names that are in a folder.
+/// Returns the paths of those names that exist in a folder.
 fn there(folder: &Path, names: &[String]) -> Vec<PathBuf> {
     names.iter().map(|name| folder.join(name)).filter(|it| it.is_file()).collect()
 }
 
-/// Those of the names that are in the folder of a file, or in that of the file it is a link to.
+/// Returns the paths of those names that exist in the file's folder, or in the folder that the file
+/// links to.
 fn beside(file: &Path, names: &[String]) -> Vec<PathBuf> {
     let real = file.canonicalize();
     let files = [Some(file), real.as_deref().ok()].into_iter().flatten();
@@ -147,12 +150,12 @@ fn distinct(paths: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
     all
 }
 
-/// What of files is mapped into this process; empty where the system does not tell.
+/// Returns the files that are mapped into this process; empty if the system does not report them.
 fn maps() -> String {
     std::fs::read_to_string("/proc/self/maps").unwrap_or_default()
 }
 
-/// The files of a library in such a list: a path is what begins with a slash in a line.
+/// Returns a library's files in this list. In a line, the path begins at the first slash.
 fn loaded(maps: &str, library: &str) -> Vec<PathBuf> {
     let paths = maps.lines().filter_map(|line| line.find('/').map(|at| Path::new(&line[at..])));
     let ours = paths.filter(|path| {

@@ -1,10 +1,10 @@
 //! The runtime's functions by their symbols, each checked against the declaration that
 //! bindgen made of it.
 //!
-//! Of the older of two functions that do the same, this takes the one that every generation
-//! has: `hipMemcpy3DAsync`, because the members of `HIP_MEMCPY3D` were 32 bits wide in ROCm 5, and
-//! because AMD's runtime captures it, and not `hipDrvMemcpy3DAsync`; `hipDeviceReset`, because
-//! `hipDevicePrimaryCtxReset` is deprecated.
+//! If two functions do the same, the table has the older one, which every generation provides.
+//! `hipMemcpy3DAsync` is used because the members of `HIP_MEMCPY3D` were 32 bits wide in ROCm 5,
+//! and because AMD's runtime captures it, but not `hipDrvMemcpy3DAsync`. `hipDeviceReset` is used
+//! because `hipDevicePrimaryCtxReset` is deprecated.
 
 use crate::abi::Abi;
 use crate::bindings as sys;
@@ -106,14 +106,14 @@ driver::driver_names! {
         profiler_stop: hipProfilerStop();
     }
     unchecked {
-        // hipFuncSetAttribute takes the address of a kernel linked into the program, not a
-        // function of a module, whose shared memory needs no permission either.
+        // hipFuncSetAttribute takes the address of a kernel that is linked into the program, not a
+        // module's function. A module's function may use more shared memory without it.
         function_set_attribute: "";
         function_parameter: "";
     }
 }
 
-// The functions of HIP alone, and those whose types differ from CUDA's.
+// The functions that only HIP has, and those whose types differ from CUDA's.
 driver::driver_calls! {
     Abi, sys, "C";
     required {

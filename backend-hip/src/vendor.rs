@@ -1,8 +1,8 @@
-//! What HIP does differently from CUDA.
+//! The calls that work differently in HIP than in CUDA.
 //!
-//! A device's context is the device itself here: the token of one is its number plus one,
-//! because 0 stands for none. The runtime makes a primary context when it is first needed and
-//! keeps it; `hipDevicePrimaryCtxRetain` and `hipCtxSetCurrent` are deprecated.
+//! In HIP a device's context is the device itself. Its token is the device number plus one, because
+//! 0 stands for no context. The runtime creates a primary context on first use and keeps it;
+//! `hipDevicePrimaryCtxRetain` and `hipCtxSetCurrent` are deprecated.
 
 use crate::attribute;
 use crate::bindings as sys;
@@ -51,8 +51,8 @@ impl DriverLibrary for Hip {
     }
 }
 
-/// The numbers of `hipError_t` for arguments that the other vendor has no number for, or
-/// another one.
+/// The numbers of `hipError_t` for invalid arguments that CUDA does not have, or numbers
+/// differently.
 const REFUSED: [sys::hipError_t::Type; 5] = [
     sys::hipError_t::hipErrorInvalidConfiguration,
     sys::hipError_t::hipErrorInvalidDevicePointer,
@@ -61,12 +61,13 @@ const REFUSED: [sys::hipError_t::Type; 5] = [
     sys::hipError_t::hipErrorUnsupportedLimit,
 ];
 
-/// Numbers that say in CUDA that the device is lost, and something else here.
+/// Numbers that mean a lost device in CUDA, but not in HIP.
 const REFUSED_LAUNCH: c_int = sys::hipError_t::hipErrorLaunchFailure as c_int;
 const UNKNOWN_HANDLE: c_int = sys::hipError_t::hipErrorContextIsDestroyed as c_int;
 
 impl Hip {
-    /// A code whose failure, if it is one, nobody else is to see.
+    /// Returns the code. Clears the runtime's remembered failure, so that other libraries do not
+    /// see it.
     fn own(&self, code: c_int) -> c_int {
         if code != Status::SUCCESS {
             self.forget_failure();
@@ -74,7 +75,8 @@ impl Hip {
         code
     }
 
-    /// A text of the properties of a device that `read` fills, which `text` is taken from.
+    /// Reads a device's properties with `read`, and returns the status and the text that `text`
+    /// selects.
     fn property<P, const N: usize>(
         read: unsafe extern "C" fn(*mut P, c_int) -> c_int,
         device: c_int,
@@ -92,7 +94,7 @@ impl Hip {
     }
 }
 
-/// What the runtime says of a status number.
+/// Returns the runtime's text for a status number.
 fn describe(
     read: unsafe extern "C" fn(c_int) -> *const c_char,
     code: c_int,
@@ -115,12 +117,12 @@ impl Vendor for Hip {
 
     fn status_name(&self, code: i32) -> Option<&'static str> {
         let name = describe(self.calls.error_name?, code)?;
-        // What the runtime calls every number that it does not know.
+        // The runtime returns this name for every number that it does not know.
         (name != "hipErrorUnknown" || code == Status::UNKNOWN).then_some(name)
     }
 
     fn status_message(&self, code: i32) -> Option<&'static str> {
-        // The runtime has one sentence for every number that it does not know.
+        // The runtime returns the same sentence for every number that it does not know.
         self.status_name(code)?;
         describe(self.calls.error_string?, code)
     }
@@ -136,11 +138,10 @@ impl Vendor for Hip {
         common_kind(code)
     }
 
-    /// The runtime's checks before a launch return `hipErrorLaunchFailure` for a block above
-    /// `__launch_bounds__` and for a cooperative launch that the device cannot do;
-    /// `hipErrorContextIsDestroyed` is what it returns for a stream or an array that it does not
-    /// know. Both leave the device as it was (`hipamd/src/hip_module.cpp`, `hip_stream.cpp` and
-    /// `hip_memory.cpp` of clr).
+    /// Before a launch the runtime checks the block against `__launch_bounds__`, and whether the
+    /// device supports cooperative launches; it returns `hipErrorLaunchFailure` if a check fails.
+    /// It returns `hipErrorContextIsDestroyed` for an unknown stream or array. Neither changes the
+    /// device (`hipamd/src/hip_module.cpp`, `hip_stream.cpp` and `hip_memory.cpp` of clr).
     fn lasting(&self, code: i32) -> Lasting {
         match code {
             REFUSED_LAUNCH => Lasting::Unclear,
@@ -157,15 +158,16 @@ impl Vendor for Hip {
         }
     }
 
-    /// `hipGetLastError` returns to other libraries the thread's last failed call, whoever made it,
-    /// and they check kernels' launches so. Up to ROCm 6 the next successful call erases it;
-    /// since 7 it stays until somebody asks.
+    /// Clears the thread's last failure. Other libraries check their kernel launches with
+    /// `hipGetLastError`, which returns the thread's last failed call, regardless of the caller. Up
+    /// to ROCm 6 the next successful call erases it; since 7 it stays until it is read.
     fn forget_failure(&self) {
         // SAFETY: no argument.
         unsafe { (self.calls.last_error)() };
     }
 
-    /// `HIP_VERSION` is ten million times the major, plus a hundred thousand times the minor.
+    /// Decodes `HIP_VERSION`: ten million times the major version plus a hundred thousand times the
+    /// minor.
     fn version(&self, driver_version: c_int) -> i32 {
         driver_version / 10_000_000 * 1000 + driver_version / 100_000 % 100 * 10
     }
@@ -174,7 +176,7 @@ impl Vendor for Hip {
         attribute::of_hip(number)
     }
 
-    /// The flag has had a value since ROCm 6, before which there were no flags.
+    /// Returns the flag, which has had a value since ROCm 6; older runtimes do not have flags.
     fn ipc_open_flags(&self) -> c_uint {
         match self.calls.properties {
             Some(_) => sys::hipIpcMemLazyEnablePeerAccess,
@@ -215,7 +217,7 @@ impl Vendor for Hip {
 
     fn set_current(&self, context: Handle) -> c_int {
         match context.checked_sub(1) {
-            // SAFETY: the number is one that the runtime returned.
+            // SAFETY: the runtime returned the number.
             Some(device) => unsafe { (self.calls.set_device)(device as c_int) },
             None => Status::SUCCESS,
         }
@@ -239,7 +241,8 @@ impl Vendor for Hip {
         unsafe { copies::rows(&self.calls, transfer, stream) }
     }
 
-    /// The runtime copies rows with a kernel that reads the host's memory when it runs.
+    /// Returns false: the runtime copies rows with a kernel that reads the host's memory later,
+    /// when it runs.
     fn reads_rows_at_once(&self) -> bool {
         false
     }
@@ -268,7 +271,8 @@ impl Vendor for Hip {
         Ok(())
     }
 
-    /// The runtime takes the mode of x for all axes (`hipamd/src/hip_texture.cpp` of clr).
+    /// Refuses different modes for different axes: the runtime uses the mode of x for all
+    /// (`hipamd/src/hip_texture.cpp` of clr).
     fn check_texture(&self, resource: &TextureResource, sampling: &Sampling) -> Result<()> {
         let modes = &sampling.effective_modes()[..resource.axes()];
         if modes.iter().all(|mode| *mode == modes[0]) {
@@ -286,20 +290,21 @@ impl Vendor for Hip {
     }
 
     fn enable_peer(&self, device: c_int, _context: Handle) -> c_int {
-        // SAFETY: the number is the runtime's.
+        // SAFETY: the runtime returned the number.
         self.own(self.calls.enable_peer.map_or(NO_SYMBOL, |enable| unsafe { enable(device, 0) }))
     }
 
     fn disable_peer(&self, device: c_int, _context: Handle) -> c_int {
-        // SAFETY: the number is the runtime's.
+        // SAFETY: the runtime returned the number.
         self.own(self.calls.disable_peer.map_or(NO_SYMBOL, |disable| unsafe { disable(device) }))
     }
 
-    /// Runtimes differ in what they say of an address that they do not know, a status or a type,
-    /// and in the numbers of the types; none returns addresses.
+    /// Returns true if the runtime knows an address. For an unknown address, some runtimes return a
+    /// failure and others a memory type, and the numbers of the types differ. Only a known address
+    /// makes them return addresses.
     fn knows(&self, address: u64) -> bool {
         let mut all = MaybeUninit::<sys::hipPointerAttribute_t>::zeroed();
-        // SAFETY: the struct is of the header's layout; the runtime only looks the address up.
+        // SAFETY: the struct has the header's layout; the runtime only looks up the address.
         let code =
             unsafe { (self.calls.pointer_attributes)(all.as_mut_ptr(), address as *const c_void) };
         // SAFETY: zeros are valid for every field.
