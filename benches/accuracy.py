@@ -1,13 +1,14 @@
-"""Errors of functions of elements in units in the last place (ulp), against mpmath.
+"""Errors of elementwise functions in units in the last place (ulp), against mpmath.
 
     python benches/accuracy.py [--count 20000] [--check] [FUNCTION ...]
 
-prints a line for each function and dtype: the largest error found and where. `--check` fails where
-one is above its bound. Arguments are random bits, uniform numbers of several ranges, and numbers
-around the functions' zeros, poles and ends. docs/accuracy.md has a table of the results.
+prints a line for each function and dtype: the largest error and its arguments. `--check` fails if
+an error is above its bound. Arguments are random bits, uniform numbers from several ranges, and
+numbers around the functions' zeros, poles and limits. docs/accuracy.md has a table of the
+results.
 
-The logarithms of sums and of the gamma function have zeros at which terms cancel. Their errors are
-counted in units of the largest term.
+The logarithms of sums and of the gamma function have zeros at which terms cancel. Their errors
+are counted in ulp of the largest term.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ mpmath.mp.prec = 160
 
 Reference = Callable[..., Any]
 
-# The function, its value, and the bounds in ulp for float32 and float64 on the host backend.
+# The name, the reference, and the bounds in ulp for float32 and float64 on the host backend.
 FUNCTIONS: dict[str, tuple[Reference, float, float]] = {
     "log1p": (mpmath.log1p, 1, 1),
     "expm1": (mpmath.expm1, 1, 1),
@@ -48,7 +49,7 @@ FUNCTIONS: dict[str, tuple[Reference, float, float]] = {
     "logaddexp2": (lambda x, y: log_add_exp(x * mpmath.ln2, y * mpmath.ln2) / mpmath.ln2, 2, 2),
 }
 BINARY = ("hypot", "arctan2", "logaddexp", "logaddexp2")
-# What is added up to the value, where terms cancel.
+# Functions whose terms cancel, with the magnitude of their largest term.
 TERMS: dict[str, Callable[..., float]] = {
     "lgamma": lambda x: 1.0,
     "logaddexp": lambda x, y: max(abs(x), abs(y)),
@@ -57,20 +58,20 @@ TERMS: dict[str, Callable[..., float]] = {
 
 
 def log_gamma(x: Any) -> Any:
-    """The logarithm of the gamma function's absolute value."""
+    """Returns the logarithm of the gamma function's absolute value."""
     if x > 0:
         return mpmath.loggamma(x)
     return mpmath.log(mpmath.pi / abs(mpmath.sinpi(x))) - mpmath.loggamma(1 - x)
 
 
 def log_add_exp(x: Any, y: Any) -> Any:
-    """`log(e**x + e**y)`."""
+    """Returns `log(e**x + e**y)`."""
     larger, smaller = max(x, y), min(x, y)
     return larger + mpmath.log1p(mpmath.exp(smaller - larger))
 
 
 def numbers(dtype: np.dtype[Any], count: int, seed: int) -> np.ndarray:
-    """Finite arguments from everywhere."""
+    """Returns finite arguments from the whole range."""
     rng = np.random.default_rng(seed)
     bits = np.dtype(f"u{dtype.itemsize}")
     parts = [rng.integers(0, np.iinfo(bits).max, count // 4, bits).view(dtype)]
@@ -84,7 +85,7 @@ def numbers(dtype: np.dtype[Any], count: int, seed: int) -> np.ndarray:
 
 
 def errors(name: str, dtype: np.dtype[Any], count: int) -> tuple[float, tuple[float, ...], int]:
-    """The largest error in ulp, its arguments, and the number of arguments with finite values."""
+    """Returns the largest error in ulp, its arguments, and the number of finite values."""
     reference = FUNCTIONS[name][0]
     arguments = [numbers(dtype, count, seed) for seed in range(2 if name in BINARY else 1)]
     if name in BINARY:

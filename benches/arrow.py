@@ -1,11 +1,11 @@
-"""Serialising record batches to the device, beside copies of as many bytes from one numpy array.
+"""Serialisation of record batches to the device, compared with copies of one numpy array.
 
     PYGPU_BACKEND=cuda python benches/arrow.py [--mib N] [--rounds N]
 
-Prints GB/s, the best of the rounds, in which the ways run in turn, and the ratio of each batch to
-the copy. Each batch has the same number of bytes: in 64 columns, in columns of 16 KiB, with nulls,
-and of texts. "copy" is `memcpy_htod` from pageable memory, as that of the batches is, into memory
-that is there; "new" allocates for each copy, as a batch does.
+Prints GB/s, the best of all rounds, and each batch's ratio to the copy. The cases alternate
+within each round. Each batch has the same number of bytes: in 64 columns, in 16 KiB columns,
+with nulls, and of strings. "copy" is `memcpy_htod` from pageable memory, which the batches also
+use, into existing memory; "new" allocates for each copy, as a batch does.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from pygpu import arrow, autoinit, driver
 
 
 def columns(nbytes: int, width: int) -> pa.RecordBatch:
-    """Columns of `width` bytes, of float32."""
+    """Returns float32 columns of `width` bytes."""
     values = np.random.default_rng(1).random(width // 4, "f4")
     return pa.record_batch({f"c{number}": values.copy() for number in range(nbytes // width)})
 
 
 def nulls(nbytes: int) -> pa.RecordBatch:
-    """Columns of 4 MiB, a tenth of whose elements is null."""
+    """Returns 4 MiB columns in which a tenth of the elements is null."""
     count = 1 << 20
     generator = np.random.default_rng(2)
     return pa.record_batch(
@@ -41,7 +41,7 @@ def nulls(nbytes: int) -> pa.RecordBatch:
 
 
 def texts(nbytes: int) -> pa.RecordBatch:
-    """A column of texts of 12 bytes, and their offsets."""
+    """Returns a column of 12-byte strings with their offsets."""
     values = [f"text {number:07}" for number in range(1 << 16)]
     return pa.record_batch({"text": pa.array(values * (nbytes // (len(values) * 16)))})
 

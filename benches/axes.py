@@ -1,10 +1,12 @@
-"""Reductions and running sums along axes: pygpu beside what else is installed, in one run.
+"""Reductions and cumulative sums along axes: pygpu and other installed libraries, in one
+run.
 
     PYGPU_BACKEND=cuda python benches/axes.py [--json FILE]
 
-Bandwidth: bytes of the elements, read once (for running sums read and written once), in GB/s, by
-the best of the rounds. The libraries run in turn, round after round, on the same shapes of float32.
-Needs a GPU; CuPy and PyTorch are measured where they can be imported. Takes less than a minute.
+Bandwidth in GB/s: the bytes of the elements, read once (for cumulative sums read and
+written once), divided by the best time. The libraries run in turn, round after round, on
+the same shapes of float32. Needs a GPU; CuPy and PyTorch are measured if they can be
+imported. Takes less than a minute.
 """
 
 from __future__ import annotations
@@ -21,14 +23,14 @@ import numpy as np
 from user_kernels import ROUNDS, device_time
 
 SHAPES = ((8192, 8192), (64, 1 << 20), (1 << 20, 64))
-# A function's name, and how many times each element has to cross the memory's bus.
+# A function's name, and how many times each element must cross the memory bus.
 FUNCTIONS = {"sum": 1, "max": 1, "mean": 1, "var": 1, "argmax": 1, "cumsum": 2}
 
 Calls = dict[tuple[str, int], Callable[[], Any]]
 
 
 class Pygpu:
-    """The work by pygpu."""
+    """The calls of pygpu."""
 
     def __init__(self) -> None:
         from pygpu import autoinit, driver, gpuarray
@@ -37,7 +39,7 @@ class Pygpu:
         self.synchronize = driver.Context.synchronize
 
     def calls(self, values: Any) -> Calls:
-        """The calls on an array of these values."""
+        """Returns the calls on an array of these values."""
         a, library = self.library.to_gpu(values), self.library
         return {
             (name, axis): lambda name=name, axis=axis: getattr(library, name)(a, axis=axis)
@@ -47,7 +49,7 @@ class Pygpu:
 
 
 class Cupy:
-    """The work by CuPy."""
+    """The calls of CuPy."""
 
     def __init__(self) -> None:
         import cupy
@@ -56,7 +58,7 @@ class Cupy:
         self.synchronize = cupy.cuda.get_current_stream().synchronize
 
     def calls(self, values: Any) -> Calls:
-        """The calls on an array of these values."""
+        """Returns the calls on an array of these values."""
         a, library = self.library.asarray(values), self.library
         return {
             (name, axis): lambda name=name, axis=axis: getattr(library, name)(a, axis=axis)
@@ -66,7 +68,7 @@ class Cupy:
 
 
 class Torch:
-    """The work by PyTorch."""
+    """The calls of PyTorch."""
 
     def __init__(self) -> None:
         import torch
@@ -75,7 +77,7 @@ class Torch:
         self.synchronize = torch.cuda.synchronize
 
     def calls(self, values: Any) -> Calls:
-        """The calls on an array of these values."""
+        """Returns the calls on an array of these values."""
         a, torch = self.torch.from_numpy(values).cuda(), self.torch
         named = {name: getattr(torch, name) for name in FUNCTIONS}
         named["max"] = torch.amax
@@ -87,7 +89,8 @@ class Torch:
 
 
 def main() -> int:
-    """Measures, prints the table, and writes it where the command line says."""
+    """Measures, prints the table, and writes it to the file that the command line
+    names."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()

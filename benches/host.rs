@@ -1,5 +1,5 @@
-//! What operations cost from Rust on the host backend: small ones, where the way to the kernel
-//! counts, and large ones, where memory and arithmetic do.
+//! The cost of operations from Rust on the host backend: small ones, dominated by the call's
+//! overhead, and large ones, dominated by memory and arithmetic.
 
 #![allow(missing_docs, reason = "criterion's macros make public items")]
 #![allow(clippy::unwrap_used, reason = "a failure ends the benchmark")]

@@ -1,11 +1,11 @@
-"""pygpu on the host backend against numpy: time over time, on one thread and on two.
+"""pygpu on the host backend compared with numpy: ratios of times, on one thread and on two.
 
     python benches/host_vs_numpy.py [--json FILE] [--wheel-folder FOLDER] [--elements N]
 
-Each number of threads has a process of its own, in which every case runs on numpy and on pygpu in
-turn, round after round, so that a change of the machine's speed meets both. A figure is the median
-over the rounds; a ratio is the median of the rounds' ratios, pygpu's time over numpy's: below 1,
-pygpu is faster.
+Each number of threads has its own process, in which every case runs on numpy and on pygpu in
+turn, round after round, so that changes of the machine's speed affect both. A time is the
+median over the rounds; a ratio is the median of the rounds' ratios of pygpu's time to numpy's:
+below 1, pygpu is faster.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import numpy as np
 
 SMALL = 1024
 THREADS = (1, 2)
-# The most that each case may take, as a multiple of numpy's time, on one thread and on two.
+# The upper bounds of each case's ratio, on one thread and on two.
 GOALS = {
     "small a + b": (1.5, 1.5),
     "small a[10:500]": (4, 4),
@@ -43,7 +43,7 @@ WHEEL_GOAL_MB = 5
 
 
 def cases(to_array: Callable, total: Callable, elements: int) -> dict[str, Callable]:
-    """The same expressions over numpy's arrays or pygpu's."""
+    """Returns the same expressions over numpy's arrays or pygpu's."""
     rng = np.random.default_rng(0)
     side = int(elements**0.5)
     a, b = (to_array(rng.standard_normal(SMALL).astype("f4")) for _ in range(2))
@@ -67,7 +67,7 @@ def cases(to_array: Callable, total: Callable, elements: int) -> dict[str, Calla
 
 
 def functions(elements: int) -> tuple[dict[str, Callable], dict[str, Callable]]:
-    """Functions of numpy's, and what pygpu has in their place."""
+    """Returns functions of numpy, and the functions that pygpu has in their place."""
     from pygpu import curandom, gpuarray
     from pygpu.reduction import ReductionKernel
     from pygpu.scan import InclusiveScanKernel
@@ -99,7 +99,7 @@ def functions(elements: int) -> tuple[dict[str, Callable], dict[str, Callable]]:
 
 
 def seconds(function: Callable, calls: int, synchronize: Callable) -> float:
-    """The time of one call, from `calls` of them and the wait for their end."""
+    """Returns the time of one call, from `calls` of them and the wait for their end."""
     start = time.perf_counter()
     for _ in range(calls):
         function()
@@ -108,7 +108,7 @@ def seconds(function: Callable, calls: int, synchronize: Callable) -> float:
 
 
 def measure(elements: int) -> dict[str, tuple[float, float, float]]:
-    """In a process of its own: seconds of numpy, seconds of pygpu, and the ratio, per case."""
+    """Measures in a child process: numpy's seconds, pygpu's, and the ratio, per case."""
     from pygpu import driver, gpuarray
 
     theirs, ours = functions(elements)
@@ -135,7 +135,8 @@ def measure(elements: int) -> dict[str, tuple[float, float, float]]:
 
 
 def import_milliseconds(rounds: int = 15) -> tuple[float, float]:
-    """The shortest time to start Python and import numpy, and what pygpu adds to it."""
+    """Returns the shortest time to start Python and import numpy, and the time that pygpu
+    adds."""
     codes = ("import numpy", "import numpy; import pygpu.gpuarray")
     best = [float("inf"), float("inf")]
     for _ in range(rounds):

@@ -1,10 +1,11 @@
-"""Importing each module: processor time over numpy's own import, the worst module first.
+"""Importing each module: processor time in addition to numpy's own import, slowest
+first.
 
     python benches/imports.py [--rounds N] [--check]
 
-Each import runs in a process of its own, in turn, round after round; a time is the least of the
-rounds, in milliseconds of the processor, with the compiled files present. With --check the exit
-status is 1 if a module takes longer than it may.
+Each import runs in its own process, in turn, round after round. A time is the least of
+the rounds, in milliseconds of processor time, with compiled files present. With --check
+the exit status is 1 if a module exceeds its limit.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ PYCUDA = (
     *("autoinit", "characterize", "compiler", "cumath", "curandom", "driver", "elementwise"),
     *("gpuarray", "reduction", "scan", "tools"),
 )
-# Modules that are imported together, and the most milliseconds that they may take.
+# Modules that are imported together, and their limit in milliseconds.
 MOST = {(f"pygpu.{name}",): 10.0 for name in PYCUDA} | {
     ("pygpu.autoinit", "pygpu.gpuarray"): 10.0,
     tuple(f"pygpu.{name}" for name in PYCUDA): 25.0,
@@ -33,7 +34,7 @@ print(time.process_time() - start)
 
 
 def measure(modules: tuple[str, ...]) -> float:
-    """The milliseconds of one import."""
+    """Returns the milliseconds of one import."""
     variables = {
         name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"
     }

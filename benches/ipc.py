@@ -1,10 +1,11 @@
-"""Opening and closing a slice of another process's array, beside the driver's own two calls.
+"""Opening and closing a slice of another process's array, compared with two driver calls.
 
     PYGPU_BACKEND=cuda python benches/ipc.py [--rounds N]
 
-Prints microseconds for a pair of calls: the best of the rounds, in which the ways run in turn.
-"driver" is cuIpcOpenMemHandle and cuIpcCloseMemHandle through ctypes, or HIP's; the host backend
-has no driver, and there only the handle (`pygpu.driver.IPCMemoryHandle`) is compared.
+Prints microseconds for a pair of calls, the best of all rounds. The methods alternate within
+each round. "driver" is cuIpcOpenMemHandle and cuIpcCloseMemHandle through ctypes, or HIP's.
+The host backend does not have a driver; there, only the handle
+(`pygpu.driver.IPCMemoryHandle`) is compared.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ LIBRARIES = {
 
 
 def export() -> None:
-    """The other process: shares an array until its input ends."""
+    """Runs in the other process: shares an array until its standard input ends."""
     array = ipc.share(gpuarray.zeros((1 << 20, 4), "f4"))
     with array[10:1000, 1].ipc_handle() as descriptor:
         print(descriptor.to_json(), flush=True)
@@ -40,7 +41,7 @@ class Handle(ctypes.Structure):
 
 
 def driver_calls(handle: bytes) -> Callable[[], None] | None:
-    """The driver's own two calls, for a handle."""
+    """Returns a function that makes the driver's two calls for a handle."""
     names = LIBRARIES.get(choose_backend())
     if names is None:
         return None
@@ -52,7 +53,7 @@ def driver_calls(handle: bytes) -> Callable[[], None] | None:
     address = ctypes.c_void_p()
 
     def call() -> None:
-        # 1: with access between devices where it is needed.
+        # 1: enables access between devices where it is needed.
         status = open_(ctypes.byref(address), value, 1) or close(address)
         assert status == 0, f"the driver returned {status}"
 
@@ -60,7 +61,7 @@ def driver_calls(handle: bytes) -> Callable[[], None] | None:
 
 
 def best(call: Callable[[], None]) -> float:
-    """Microseconds of a call, on average over some."""
+    """Returns the average microseconds of a call."""
     start = time.perf_counter()
     for _ in range(CALLS):
         call()

@@ -1,11 +1,12 @@
-"""CUDA C on the host beside OpenCL C on the CPU and loops in C, in one run.
+"""CUDA C on the host, OpenCL C on the CPU, and loops in C, compared in one run.
 
     PYGPU_BACKEND=host python benches/opencl.py
 
-The kernels are those of `backend-host/executor/examples/speed.cu`, and the same in OpenCL C for the
-first CPU that OpenCL has (`pip install pyopencl pocl-binary-distribution`). All run in turn;
-printed are the least time of each, in milliseconds, and the least that it took of all processors,
-which other work on the machine changes less.
+The kernels are those in `backend-host/executor/examples/speed.cu`, and the same in
+OpenCL C for the first OpenCL CPU device (`pip install pyopencl
+pocl-binary-distribution`). All run in turn. For each, prints the shortest time in
+milliseconds and the shortest total processor time, which other work on the machine
+changes less.
 """
 
 from __future__ import annotations
@@ -80,7 +81,8 @@ __kernel void stencil(PARAMETERS) {
 """
 
 ELEMENTS = 16 << 20
-# Grid and block, those of the loop in C, what `n` is, and how many elements are written.
+# Grid, block, blocks of the loop in C, the meaning of `n`, and the number of written
+# elements.
 KERNELS = {
     "axpy": ((ELEMENTS // 256, 1), (256, 1), 128, ELEMENTS, ELEMENTS),
     "sum": ((256, 1), (256, 1), 256, ELEMENTS, 256),
@@ -90,7 +92,7 @@ KERNELS = {
 
 
 def of_opencl() -> tuple[Callable[..., Callable[[], np.ndarray]], str]:
-    """Return what makes a call of a kernel, and the platform's name."""
+    """Returns a factory of kernel calls, and the platform's name."""
     devices = [
         device
         for platform in cl.get_platforms()
@@ -122,7 +124,7 @@ def of_opencl() -> tuple[Callable[..., Callable[[], np.ndarray]], str]:
 
 
 def of_pygpu() -> Callable[..., Callable[[], np.ndarray]]:
-    """Return what makes a call of a kernel, or of the loop in C beside it."""
+    """Returns a factory of calls of a kernel, or of the corresponding loop in C."""
     module = SourceModule((FOLDER / "speed.cu").read_text(), no_extern_c=True)
 
     def make(
@@ -161,7 +163,7 @@ def main() -> None:
         }
         results = [call(fetch=True)[:written].copy() for call in calls.values()]
         if name == "sum":
-            # Blocks add up other parts in the loop.
+            # The loop in C splits the sum into other parts.
             results = [result.sum(dtype=np.float64, keepdims=True) for result in results]
         for result in results[1:]:
             np.testing.assert_allclose(results[0], result, rtol=1e-3, atol=1e-2)

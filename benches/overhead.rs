@@ -1,5 +1,5 @@
-//! What this library adds to a launch: the time of calls over a made-up driver whose
-//! functions return at once. `PYGPU_NVRTC` or an installed NVRTC compiles the kernels.
+//! The time that this library adds to a launch, measured over a fake driver whose functions return
+//! immediately. `PYGPU_NVRTC` or an installed NVRTC compiles the kernels.
 
 #![allow(missing_docs, reason = "the macro makes a public function")]
 
@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 use std::hint::black_box;
 use std::process::Command;
 
-/// The functions that must give something back.
+/// The functions that must return a result.
 const WORKING: &str = r#"
 #include <stddef.h>
 #include <string.h>
@@ -41,7 +41,7 @@ fn overhead(criterion: &mut Criterion) {
     let (required, optional) = symbols();
     let mut source = WORKING.to_owned();
     for name in required.iter().chain(&optional) {
-        // Parameters are not known here, which these functions never read.
+        // The library works without cuFuncGetParamInfo, and these functions never read parameters.
         if !WORKING.contains(&format!("int {name}(")) && *name != "cuFuncGetParamInfo" {
             writeln!(source, "int {name}() {{ return 0; }}").expect("text");
         }
@@ -54,7 +54,7 @@ fn overhead(criterion: &mut Criterion) {
         .status()
         .expect("a C compiler");
     assert!(status.success());
-    // SAFETY: the functions have the driver's signatures, as far as they read arguments.
+    // SAFETY: the functions have the driver's signatures for the arguments that they read.
     let backend = unsafe { open_file(&library) }.expect("the made-up driver opens");
     let device = backend.device(0).expect("its device");
     let a = DeviceArray::<f32>::from_slice(&device, &[1.0; 1024]).expect("an array");
@@ -62,14 +62,14 @@ fn overhead(criterion: &mut Criterion) {
     let mut c = a.copy().expect("an array");
     let text = "extern \"C\" __global__ void axpy(float a, const float *x, float *y, int n) {}";
     let source = ModuleSource::Source { text, name: "axpy.cu", options: &[] };
-    // SAFETY: the module is the text above.
+    // SAFETY: the module is compiled from the text above.
     let module = unsafe { device.load_module(&source, &LoadOptions::default()) }.expect("a module");
     let kernel = module.kernel("axpy").expect("a kernel");
     let stream = device.default_stream();
     let config = LaunchConfig::linear(1024, 128);
 
     criterion.bench_function("launch", |bencher| {
-        // SAFETY: nothing runs.
+        // SAFETY: the fake driver runs nothing.
         bencher.iter(|| unsafe { kernel.launch(config, &stream, (2f32, &a, &mut c, 1024i32)) })
     });
     criterion.bench_function("allocate and free", |bencher| {

@@ -1,14 +1,15 @@
-"""Sorting and products of matrices: pygpu beside what else is installed, in one run.
+"""Sorting and matrix products: pygpu and other installed libraries, in one run.
 
     PYGPU_BACKEND=cuda python benches/sort_and_matmul.py [--elements N] [--side N] [--json FILE]
     PYGPU_BACKEND=cuda PYGPU_CUBLAS=off python benches/sort_and_matmul.py     # pygpu's own kernels
     PYGPU_BACKEND=cuda python benches/sort_and_matmul.py --side 0             # no products
     PYGPU_BACKEND=host python benches/sort_and_matmul.py --elements 4000000 --side 1000
 
-Sorting: GB/s, of elements read and written once; argsort also writes the indices, of 64 bits.
-Products of square matrices: GFLOP/s, two for each real multiplication and addition. The best of
-the rounds, in which the libraries run in turn. On a GPU the peers are CuPy and PyTorch, where they
-can be imported; on the host numpy, whose sort is asked to be stable, as pygpu's is.
+Sorting: GB/s of elements read and written once; argsort also writes 64-bit indices.
+Products of square matrices: GFLOP/s, counting each real multiplication and addition.
+Figures are the best of all rounds, in which the libraries run in turn. On a GPU the
+others are CuPy and PyTorch, if they can be imported; on the host numpy, whose sort is
+set to be stable, as pygpu's is.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ Call = Callable[[], Any]
 
 
 class Library:
-    """A library under its name, and how it is called."""
+    """A library's name, and its calls."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -57,7 +58,7 @@ class Library:
             self.module, self.array = np, np.array
 
     def sorts(self, values: np.ndarray) -> dict[str, Call]:
-        """The calls that sort these values."""
+        """Returns the calls that sort these values."""
         a, module = self.array(values), self.module
         if module is np:
             return {
@@ -67,13 +68,13 @@ class Library:
         return {"sort": lambda: module.sort(a), "argsort": lambda: module.argsort(a)}
 
     def product(self, values: np.ndarray) -> Call:
-        """The call that multiplies the matrix with itself."""
+        """Returns the call that multiplies the matrix by itself."""
         a, module = self.array(values), self.module
         return lambda: module.matmul(a, a)
 
 
 def seconds(call: Call, synchronize: Call) -> float:
-    """Returns the time of one call: of as many as take about a tenth of a second."""
+    """Returns the time of one call, averaged over about a tenth of a second."""
     synchronize()
     start = time.perf_counter()
     call()
@@ -87,7 +88,8 @@ def seconds(call: Call, synchronize: Call) -> float:
 
 
 def best(calls: dict[str, Call | None], libraries: dict[str, Library]) -> dict[str, float]:
-    """Returns the least time of each library's call; none where it refuses."""
+    """Returns the least time of each library's call, without the libraries that refuse
+    it."""
     times: dict[str, float] = {}
     refused = set()
     for _ in range(ROUNDS):
@@ -104,7 +106,7 @@ def best(calls: dict[str, Call | None], libraries: dict[str, Library]) -> dict[s
 
 
 def values(dtype: str, *shape: int) -> np.ndarray:
-    """Numbers over much of the dtype's range."""
+    """Returns numbers over much of the dtype's range."""
     rng = np.random.default_rng(0)
     kind = np.dtype(dtype).kind
     if kind in "iu":
@@ -115,7 +117,8 @@ def values(dtype: str, *shape: int) -> np.ndarray:
 
 
 def main() -> int:
-    """Measures, prints the tables, and writes them where the command line says."""
+    """Measures, prints the tables, and writes them to the file that the command line
+    names."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--elements", type=int, default=1 << 26, help="that are sorted")
     parser.add_argument("--side", type=int, default=8192, help="of the matrices; 0: none")

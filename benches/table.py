@@ -2,9 +2,10 @@
 
     PYGPU_BACKEND=host PYGPU_HOST_THREADS=1 python benches/table.py [options]
 
-Prints one row for each operation and dtype, the worst ratio first, and the geometric mean of each
-size. numpy and pygpu run in turn, round after round, on one thread each; a time is the least of the
-rounds, in seconds of the processor, so that other programs on the machine disturb it little.
+Prints one row for each operation and dtype, the worst ratio first, and the geometric mean of
+each size. numpy and pygpu run in turn, round after round, on one thread each. A time is the
+least of all rounds, in seconds of processor time, which other programs on the machine hardly
+change.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from typing import Any
 import numpy as np
 
 SIZES = (1_000, 100_000, 10_000_000)
-# The most that one operation may take, and the geometric mean of a size.
+# The upper bounds of one operation's ratio, and of the geometric mean of a size.
 WORST = 1.5
 MEANS = {1_000: 1.0, 10_000_000: 0.6}
 
@@ -37,7 +38,7 @@ FLOATS = f"{REAL} {COMPLEX}"
 NUMBERS = f"{INTEGERS} {FLOATS}"
 ALL = f"? {NUMBERS}"
 
-# name, dtypes, what is done with the library and the data of one dtype
+# The name, the dtypes, and the call with a library and the data of one dtype.
 Operation = tuple[str, str, Callable[[Any, Any], Any]]
 
 ELEMENTWISE: list[Operation] = [
@@ -129,7 +130,7 @@ OPERATIONS = ELEMENTWISE + FUNCTIONS + REDUCTIONS + MOVES + CASTS
 
 @dataclass
 class Row:
-    """One operation on one dtype and size, in seconds."""
+    """The times of one operation on one dtype and size, in seconds."""
 
     operation: str
     dtype: str
@@ -143,7 +144,7 @@ class Row:
 
 
 def data(dtype: str, size: int) -> dict[str, np.ndarray]:
-    """The operands of one dtype, none of which lets an operation overflow or divide by zero."""
+    """Returns operands of one dtype that avoid overflow and division by zero."""
     rng = np.random.default_rng(0)
     kind = np.dtype(dtype)
 
@@ -251,7 +252,7 @@ def seconds(function: Callable[[], Any], calls: int) -> float:
 
 
 def measure(theirs: Callable[[], Any], ours: Callable[[], Any]) -> tuple[float, float]:
-    """The least time of a call of each, from rounds of both in turn."""
+    """Returns the least time of a call of each, from rounds of both in turn."""
     once = max(min(seconds(theirs, 1) for _ in range(2)), min(seconds(ours, 1) for _ in range(2)))
     calls = max(1, min(300, int(4e-4 / max(once, 1e-7))))
     rounds = 3 if once > 3e-3 else 7
@@ -277,7 +278,7 @@ def rows(sizes: list[int], only: str, dtypes: str) -> Iterator[Row]:
                 calls = partial(function, theirs, host), partial(function, ours, device)
                 try:
                     pair = measure(*calls)
-                except (TypeError, ValueError) as error:  # one of the two does not have it
+                except (TypeError, ValueError) as error:  # one of the two does not support it
                     print(f"left out: {name} of {dtype}: {error}", file=sys.stderr)
                     continue
                 yield Row(name, np.dtype(dtype).name, size, *pair)

@@ -1,11 +1,11 @@
-"""Kernels around a program's own expressions: pygpu beside what else is installed, in one run.
+"""Kernels from a program's own expressions: pygpu and other installed libraries, in one run.
 
     PYGPU_BACKEND=cuda python benches/user_kernels.py [--elements N] [--json FILE]
 
-Call: host time of one call on 1,024 elements, the queue being short; the least median of the
-rounds, in microseconds. Bandwidth: bytes that have to be read and written once, in GB/s, by the
-least time of the rounds. The libraries run in turn, round after round. Needs a GPU; CuPy and
-PyTorch are measured where they can be imported.
+Call: host time of one call on 1,024 elements with a short queue; the least median of all rounds, in
+microseconds. Bandwidth in GB/s: bytes that must be read and written once, divided by the least
+time. The libraries run in turn, round after round. Needs a GPU; CuPy and PyTorch are measured if
+they can be imported.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Row = dict[str, Callable[[], Any]]
 
 
 class Pygpu:
-    """The work by pygpu's PyCUDA modules."""
+    """The calls of pygpu's PyCUDA modules."""
 
     def __init__(self) -> None:
         from pygpu import (
@@ -68,7 +68,7 @@ class Pygpu:
         self.nothing = module.get_function("nothing").prepare("Pi")
 
     def rows(self, elements: int) -> Row:
-        """The calls on arrays of this many elements."""
+        """Returns the calls on arrays of this many elements."""
         x, y = (self.array(np.ones(elements, np.float32)) for _ in range(2))
         z, two, three = self.empty(x), np.float32(2), np.float32(3)
         numbers = self.array(unsorted(elements))
@@ -96,7 +96,7 @@ class Pygpu:
 
 
 class Cupy:
-    """The work by CuPy."""
+    """The calls of CuPy."""
 
     def __init__(self) -> None:
         import cupy
@@ -111,7 +111,7 @@ class Cupy:
         )
 
     def rows(self, elements: int) -> Row:
-        """The calls on arrays of this many elements."""
+        """Returns the calls on arrays of this many elements."""
         x, y, z = (self.cupy.ones(elements, self.cupy.float32) for _ in range(3))
         two, three = np.float32(2), np.float32(3)
         numbers = self.cupy.asarray(unsorted(elements))
@@ -132,7 +132,7 @@ class Cupy:
 
 
 class Torch:
-    """The work by PyTorch."""
+    """The calls of PyTorch."""
 
     def __init__(self) -> None:
         import torch
@@ -141,7 +141,7 @@ class Torch:
         self.synchronize = torch.cuda.synchronize
 
     def rows(self, elements: int) -> Row:
-        """The calls on arrays of this many elements."""
+        """Returns the calls on arrays of this many elements."""
         torch = self.torch
         x, y = (torch.ones(elements, device="cuda") for _ in range(2))
         z = torch.empty_like(x)
@@ -162,12 +162,12 @@ class Torch:
 
 
 def unsorted(elements: int) -> np.ndarray:
-    """Random numbers, half of them above zero."""
+    """Returns random numbers, half of them positive."""
     return np.random.default_rng(0).normal(size=elements).astype(np.float32)
 
 
-# How many times each element of float32 has to cross the memory's bus: a sort reads and writes each
-# once at least, and a mask of bytes takes half of the elements.
+# How many times each float32 element must cross the memory bus. A sort reads and writes each at
+# least once, and a mask of bytes selects half of the elements.
 CROSSINGS = {
     "a*x + b*y": 3,
     "sum(x*y)": 2,
@@ -199,7 +199,7 @@ def call_time(call: Callable[[], Any], synchronize: Callable[[], Any]) -> float:
 
 
 def device_time(call: Callable[[], Any], synchronize: Callable[[], Any]) -> float:
-    """Returns the seconds of one call, its work on the device included."""
+    """Returns the seconds of one call, including its work on the device."""
     synchronize()
     start = time.perf_counter()
     for _ in range(20):
@@ -209,7 +209,7 @@ def device_time(call: Callable[[], Any], synchronize: Callable[[], Any]) -> floa
 
 
 def measure(libraries: dict[str, Any], elements: int) -> dict[str, dict[str, float]]:
-    """Returns the best figure of each row and library, which run in turn."""
+    """Returns the best figure of each row and library; the libraries run in turn."""
     results: dict[str, dict[str, float]] = {}
     is_small = elements == SMALL
     rows = {name: library.rows(elements) for name, library in libraries.items()}
@@ -233,7 +233,7 @@ def measure(libraries: dict[str, Any], elements: int) -> dict[str, dict[str, flo
 
 
 def main() -> int:
-    """Measures, prints the table, and writes it where the command line says."""
+    """Measures, prints the table, and writes it to the file that the command line names."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--elements", type=int, default=1 << 26, help="of the large arrays")
     parser.add_argument("--json", type=Path)

@@ -1,7 +1,8 @@
 """Prints the coefficients in backend-host/kernels/src/math/coefficients.rs.
 
-Each polynomial interpolates a function at the Chebyshev points of an interval, which comes close
-to the best approximation. Needs mpmath: ``pip install mpmath; python scripts/polynomials.py``.
+Each polynomial interpolates a function at the Chebyshev points of an interval, which is
+close to the best approximation. Needs mpmath: ``pip install mpmath; python
+scripts/polynomials.py``.
 """
 
 import mpmath
@@ -11,7 +12,7 @@ mpmath.mp.dps = 200
 
 
 def odd(function, factor=1):
-    """(factor * function(r) - factor * r) / r^3 in powers of r^2."""
+    """Returns (factor * function(r) - factor * r) / r^3 as a function of r^2."""
     return lambda z: factor * (function(sqrt(z)) - sqrt(z)) / (sqrt(z) * z)
 
 
@@ -28,13 +29,13 @@ def cosh_tail(z):
 
 
 def log_tail(z):
-    """(2 atanh(s) - 2 s - 2/3 s^3) / s^5 in powers of z = s^2."""
+    """Returns (2 atanh(s) - 2 s - 2/3 s^3) / s^5 for z = s^2."""
     s = sqrt(z)
     return (2 * atanh(s) - 2 * s - 2 * s**3 / 3) / s**5
 
 
 # Name, function, ends of the interval, number of coefficients.
-WIDER = mpf("1.0001")  # the reductions may end a little beyond the exact bounds
+WIDER = mpf("1.0001")  # the reduced arguments may slightly exceed the exact bounds
 HALF_LN_2 = log(2) / 2 * WIDER
 EIGHTH = (sqrt(2) - 1) ** 2 * WIDER
 QUARTER = (pi / 4) ** 2 * WIDER

@@ -1,14 +1,14 @@
-//! What this build carries: code compiled ahead of time, and the backend that is tried first.
+//! The code that this build embeds, compiled ahead of time, and the backend that it tries first.
 
 use crate::Choice;
 use codegen::compile::embedded::{self, EmbeddedTarget};
 
-// TARGETS and PREFERRED, by the build script.
+// The build script defines TARGETS and PREFERRED.
 include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 
-/// How this library was built.
+/// Describes how this library was built.
 ///
-/// A line for a program's `--version`, and the backend that it opens first:
+/// For example, a line for a program's `--version`, and the backend that this build opens first:
 ///
 /// ```
 /// # fn main() -> gpuarray::Result<()> {
@@ -22,20 +22,19 @@ include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 #[non_exhaustive]
 pub struct BuildInfo {
     /// The devices that builtin operations were compiled for ahead of time, in the order of
-    /// `PYBIND_GPU_TARGET`: for each its name, the compiler, the number of kernels and of
-    /// bytes.
+    /// `PYBIND_GPU_TARGET`, each with its name, compiler, number of kernels and number of bytes.
     pub targets: &'static [EmbeddedTarget],
-    /// The backend that [`Choice::Auto`] tries first: that of `PYBIND_GPU_PREFERRED_BACKEND`,
-    /// else of the first target; [`Choice::Auto`] itself without either.
+    /// The backend that [`Choice::Auto`] tries first: the one in `PYBIND_GPU_PREFERRED_BACKEND`,
+    /// else the backend of the first target. [`Choice::Auto`] itself if the build set neither.
     pub default_backend: Choice,
 }
 
-/// Returns how this library was built. Opens nothing.
+/// Returns how this library was built. Opens no backend.
 pub fn build_info() -> BuildInfo {
     BuildInfo { targets: TARGETS, default_backend: PREFERRED }
 }
 
-/// Makes the code known to devices that are opened from now on.
+/// Registers the embedded code for devices that are opened after this call.
 pub(crate) fn register() {
     embedded::register(TARGETS);
 }

@@ -1,9 +1,10 @@
-//! GPU arrays on NVIDIA, on AMD and on no GPU at all, chosen when the program starts.
+//! GPU arrays on NVIDIA GPUs, AMD GPUs and the CPU; the backend is chosen when the program starts.
 //!
 //! # Arrays
 //!
-//! [`open`] finds a backend and returns its devices. A [`DeviceArray`] lies in the memory of one. Operators,
-//! functions and reductions queue work on the array's stream, and what returns values to the program waits for it:
+//! [`open`] finds a backend and returns its devices. A [`DeviceArray`] is an array in the memory of one device.
+//! Operators, functions and reductions queue work on the array's stream. A call that returns values to the program
+//! waits for that work:
 //!
 //! ```
 //! use gpuarray::{Choice, DeviceArray};
@@ -18,8 +19,8 @@
 //! }
 //! ```
 //!
-//! A function is there for the element types that have it, with the type of its value; what could
-//! never succeed does not compile. Views are made by indices and ranges, and share the memory:
+//! A function exists only for the element types that support it, and its signature gives the result's type, so an
+//! impossible call does not compile. Indices and ranges make views, which share the memory:
 //!
 //! ```
 //! use gpuarray::{Choice, DeviceArray, s};
@@ -37,15 +38,14 @@
 //!
 //! # Kernels, streams, graphs
 //!
-//! Kernels in CUDA C are compiled when the program runs, on the host also: a [`Program`] is what nvcc takes, on every
-//! backend. Streams and events are those
-//! of CUDA; arrays that several streams use order the work by themselves. [`coming_from_cudarc`] has a program for
-//! each, and a table of calls. Structs become elements and arguments of kernels by [`record!`]. A library that
-//! exists already is called with an array's address and stream under an [`AccessGuard`](memory::AccessGuard), as
+//! Kernels in CUDA C are compiled when the program runs, for the CPU as well. A [`Program`] takes the text and the
+//! options that nvcc takes, on every backend. Streams and events work as in CUDA; arrays that several streams use
+//! order the work automatically. [`coming_from_cudarc`] has a program for each, and
+//! a table of calls. [`record!`] makes structs usable as elements and as kernel arguments. To call an existing
+//! library, pass it an array's address and stream while you hold an [`AccessGuard`](memory::AccessGuard), as
 //! `examples/glue.rs` shows.
 //!
-//! Copies that are not waited for own a page-locked buffer, which
-//! comes back when they are done:
+//! A copy that the program does not wait for owns a page-locked buffer. Waiting for the copy returns the buffer:
 //!
 //! ```
 //! use gpuarray::{Choice, DeviceArray, PinnedBuffer, StreamOptions};
@@ -67,8 +67,9 @@
 //!
 //! # Errors
 //!
-//! A call that fails returns an [`Error`]: a [kind](ErrorKind) to decide on, the driver's number, the call and a
-//! sentence. Every result is also a value and a status, for programs that check numbers as C does:
+//! A call that fails returns an [`Error`]: a [kind](ErrorKind) to match on, the driver's number, the name of the
+//! call and a sentence. For programs that check numbers as C does, every result can be split into a value and a
+//! status:
 //!
 //! ```
 //! use gpuarray::{Choice, Status, StatusExt};
@@ -81,21 +82,20 @@
 //! assert_eq!(status.runtime_name(), Some("cudaErrorInvalidDevice"));
 //! ```
 //!
-//! A backend is opened when it is asked for; a missing driver is an ordinary
-//! [`ErrorKind::BackendUnavailable`], never a panic. Arrays free their memory behind the work
-//! that uses it, on whatever streams that runs. What programs use is re-exported here.
-//! Backends, decorators and bindings depend on the crates `gpuarray-hal`, `gpuarray-array`, `gpuarray-codegen` and
-//! `gpuarray-driver` themselves.
+//! A backend is opened when the program asks for it. A missing driver is an ordinary
+//! [`ErrorKind::BackendUnavailable`], never a panic. Dropping an array frees its memory after the work that uses it,
+//! on every stream. This crate re-exports what programs use. Backends, decorators and bindings depend on the crates
+//! `gpuarray-hal`, `gpuarray-array`, `gpuarray-codegen` and `gpuarray-driver` directly.
 //!
 //! # Features
 //!
-//! All are on by default; with `default-features = false` nobody compiles what they leave out.
+//! All features are on by default; `default-features = false` leaves out their code and dependencies.
 //!
-//! - `cuda`, `hip`, `host`: the backend of that name. One that is left out is an ordinary
+//! - `cuda`, `hip`, `host`: the backend of that name. Opening a backend that is left out returns an ordinary
 //!   [`ErrorKind::BackendUnavailable`] that names the feature.
-//! - `aot`: the build script can compile builtin operations ahead of time, for the devices that
-//!   `PYBIND_GPU_TARGET` names. Without it the build compiles no copy of the core for the script,
-//!   and setting that variable is an error.
+//! - `aot`: lets the build script compile builtin operations ahead of time, for the devices in `PYBIND_GPU_TARGET`.
+//!   Without this feature the build does not compile a second copy of the core for the script, and setting that
+//!   variable is an error.
 
 #[doc = include_str!("../docs/coming-from-cudarc.md")]
 pub mod coming_from_cudarc {}
@@ -130,22 +130,22 @@ pub mod array {
     pub use array::{Arithmetic, Bits, Float, Inexact, Integer, Numeric, Real};
 }
 
-/// Looking for faults of kernels while they run on the host.
+/// Checks that find faults in kernels while they run on the host.
 pub mod checking {
     pub use hal::checking::{Checking, Checks, current};
 }
 
-/// The functions that untyped arrays are told to compute.
+/// The functions that untyped arrays compute.
 pub mod function {
     pub use hal::function::{BinaryFunction, Function, Reduction, UnaryFunction};
 }
 
-/// Arguments of launches.
+/// Kernel arguments of a launch.
 pub mod launch {
     pub use hal::launch::{ArgumentList, KernelArgument, KernelArguments, Launcher};
 }
 
-/// Where the elements of an array lie.
+/// The positions of an array's elements in memory.
 pub mod layout {
     pub use array::layout::{
         IndexItem, Layout, MAX_AXES, Order, SliceBounds, broadcast_shapes, checked_size,
@@ -153,7 +153,7 @@ pub mod layout {
     };
 }
 
-/// Memory as objects: allocations that free themselves, in the order of the work that uses them.
+/// Memory as objects: allocations that free themselves after the work that uses them.
 pub mod memory {
     pub use hal::memory::{
         Access, AccessGuard, AddressLease, Allocation, Allocator, DeviceMemory, DevicePool,
@@ -162,17 +162,17 @@ pub mod memory {
     };
 }
 
-/// Generators of random numbers, and what they draw.
+/// Generators of random numbers, and the distributions that they draw from.
 pub mod random {
     pub use hal::random::{DIMENSIONS, Distribution, Generator, Jump, sobol};
 }
 
-/// The groups of calls that a [`Stream`] has. A `dyn Stream` needs none of these names.
+/// The traits that group the calls of a [`Stream`]. A `dyn Stream` works without importing them.
 pub mod stream {
     pub use hal::stream::{StreamCapture, StreamCore, StreamMemory, StreamState};
 }
 
-/// Arrays of texels, texture and surface objects.
+/// Texture arrays, texture objects and surface objects.
 pub mod texture {
     pub use hal::memory::{SurfaceObject, TextureArray, TextureObject};
     pub use hal::texture::{

@@ -1,4 +1,4 @@
-//! Which backends there are, and how one is chosen.
+//! The available backends, and the choice between them.
 
 use crate::embedded::{self, PREFERRED};
 use hal::{Backend, DeviceProperties, Error, ErrorKind, Result};
@@ -7,12 +7,12 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::{Arc, OnceLock};
 
-/// The environment variable that chooses a backend where the program does not.
+/// The environment variable that chooses a backend if the program does not.
 pub const BACKEND_VARIABLE: &str = "PYGPU_BACKEND";
 
-/// A backend by name.
+/// The name of a backend.
 ///
-/// A program that lets its user name the backend:
+/// For example, a program whose user names the backend:
 ///
 /// ```
 /// use gpuarray::Choice;
@@ -27,9 +27,10 @@ pub const BACKEND_VARIABLE: &str = "PYGPU_BACKEND";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Choice {
-    /// What `PYGPU_BACKEND` says; without it the best one present: the one that this library
-    /// was built for ([`BuildInfo::default_backend`](crate::BuildInfo::default_backend)), then
-    /// CUDA, HIP, host.
+    /// The backend that `PYGPU_BACKEND` names. If it is unset, the best available one: first the
+    /// one that this library was built for
+    /// ([`BuildInfo::default_backend`](crate::BuildInfo::default_backend)), then CUDA, HIP and the
+    /// host.
     Auto,
     /// NVIDIA GPUs.
     Cuda,
@@ -71,9 +72,9 @@ impl FromStr for Choice {
     }
 }
 
-/// What is known of a backend on this machine.
+/// The state of a backend on this machine.
 ///
-/// Each backend's devices, or the reason why it cannot be used here:
+/// For example, each backend's devices, or the reason why the backend cannot be used:
 ///
 /// ```
 /// use gpuarray::{Choice, backends};
@@ -93,15 +94,15 @@ impl FromStr for Choice {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct BackendInfo {
-    /// Which backend.
+    /// The name of the backend.
     pub choice: Choice,
     /// The driver's version and the devices, or why the backend cannot be used.
     pub state: Result<Opened>,
 }
 
-/// What an opened backend says of itself.
+/// The properties of an opened backend.
 ///
-/// The largest device of this machine, whatever its vendor:
+/// For example, the largest device of this machine, whatever its vendor:
 ///
 /// ```
 /// use gpuarray::{Opened, backends};
@@ -119,7 +120,7 @@ pub struct BackendInfo {
 pub struct Opened {
     /// The version of the driver, as `1000 * major + 10 * minor`.
     pub version: i32,
-    /// The devices in the order of their numbers.
+    /// The devices, in the order of their numbers.
     pub devices: Vec<DeviceProperties>,
 }
 
@@ -129,7 +130,7 @@ struct Entry {
     opened: OnceLock<Result<Arc<dyn Backend>>>,
 }
 
-/// Every backend, the best first where the build prefers none.
+/// Every backend, in the order of preference if the build does not prefer one.
 static ENTRIES: [Entry; 3] = [
     #[cfg(feature = "cuda")]
     Entry::new(Choice::Cuda, backend_cuda::open),
@@ -145,7 +146,7 @@ static ENTRIES: [Entry; 3] = [
     Entry::new(Choice::Host, || left_out(Choice::Host)),
 ];
 
-/// The error of a backend whose feature is off.
+/// Returns the error for a backend whose feature is off.
 #[cfg(not(all(feature = "cuda", feature = "hip", feature = "host")))]
 fn left_out(choice: Choice) -> Result<Arc<dyn Backend>> {
     Err(Error::unavailable(
@@ -179,8 +180,8 @@ impl Entry {
     }
 }
 
-/// Returns every backend that this library knows, each with its version and devices or the reason
-/// why it cannot be used. Opens them, which touches no device's memory.
+/// Returns every backend that this library knows, with its version and devices, or with the reason
+/// why it cannot be used. Opens the backends, but allocates no device memory.
 pub fn backends() -> Vec<BackendInfo> {
     ENTRIES
         .iter()
@@ -188,12 +189,12 @@ pub fn backends() -> Vec<BackendInfo> {
         .collect()
 }
 
-/// Opens a backend: the one named, or with [`Choice::Auto`] the one that `PYGPU_BACKEND`
-/// names, or without that the best one present. A backend is opened once per process.
+/// Opens a backend by name. [`Choice::Auto`] opens the one that `PYGPU_BACKEND` names or, if it is
+/// unset, the best available one. Each backend is opened once per process.
 ///
 /// # Errors
-/// `BackendUnavailable` with the reason; `InvalidArgument` for a `PYGPU_BACKEND` that names
-/// no backend.
+/// `BackendUnavailable` with the reason; `InvalidArgument` if `PYGPU_BACKEND` is not the name of a
+/// backend.
 pub fn open(choice: Choice) -> Result<Arc<dyn Backend>> {
     let choice = match choice {
         Choice::Auto => from_environment()?,
@@ -202,8 +203,8 @@ pub fn open(choice: Choice) -> Result<Arc<dyn Backend>> {
     open_one_of(&ENTRIES, PREFERRED, choice)
 }
 
-/// Opens the entry of a choice; with [`Choice::Auto`] the preferred one, else the first that
-/// can be used.
+/// Opens the entry of a choice. [`Choice::Auto`] opens the preferred entry, else the first that can
+/// be used.
 fn open_one_of(entries: &[Entry], preferred: Choice, choice: Choice) -> Result<Arc<dyn Backend>> {
     let mut reasons = Vec::new();
     let is_preferred = |entry: &&Entry| entry.choice == preferred;
@@ -214,7 +215,7 @@ fn open_one_of(entries: &[Entry], preferred: Choice, choice: Choice) -> Result<A
         }
         match entry.get() {
             Ok(backend) => return Ok(backend),
-            // A setting that cannot be read is not a backend that is missing.
+            // An invalid setting is an error, not a missing backend.
             Err(error) if choice != Choice::Auto || error.kind() == ErrorKind::InvalidArgument => {
                 return Err(error);
             }
@@ -251,7 +252,7 @@ mod tests {
         assert!(text.contains("\"opencl\"") && text.contains("auto, cuda, hip and host"), "{text}");
     }
 
-    /// Backends of which those named are here.
+    /// Returns entries of which only those in `present` can be opened.
     fn entries(present: &[Choice]) -> Vec<Entry> {
         let missing: fn() -> Result<Arc<dyn Backend>> =
             || Err(Error::unavailable("open", "no driver"));
@@ -263,7 +264,7 @@ mod tests {
         [Choice::Cuda, Choice::Hip, Choice::Host].map(entry).into()
     }
 
-    /// Which of them is opened.
+    /// Returns the choice that is opened.
     fn opened(entries: &[Entry], preferred: Choice, choice: Choice) -> Result<Choice, String> {
         let backend = open_one_of(entries, preferred, choice).map_err(|error| error.to_string())?;
         let is_it = |entry: &&Entry| {
@@ -299,7 +300,7 @@ mod tests {
         assert!(error.contains("no driver"), "{error}");
     }
 
-    /// What `scripts/check-features` runs with features off.
+    /// Runs in `scripts/check-crates features`, with features turned off.
     #[test]
     fn a_backend_that_is_left_out_names_its_feature() {
         for choice in [Choice::Cuda, Choice::Hip, Choice::Host] {

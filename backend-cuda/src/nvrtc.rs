@@ -150,7 +150,8 @@ impl LoadedNvrtc {
             }
             Ok(found)
         };
-        // SAFETY: NVRTC's initialisers have no preconditions, and the search opens no other
+        // SAFETY: NVRTC's initialisers do not have preconditions, and the search opens no other
+        // library.
         // library.
         let result = unsafe { search.open(accept) };
         result.or_else(|error| {
@@ -198,8 +199,8 @@ impl LoadedNvrtc {
         self.architectures.contains(&number) && self.calls.has_output(CUBIN)
     }
 
-    /// Returns the target if this NVRTC compiles device code for it, else the virtual architecture
-    /// whose PTX the driver can compile for the device.
+    /// Returns the target if this NVRTC compiles device code for it. Otherwise returns the virtual
+    /// architecture: the driver compiles its PTX for the device.
     fn architecture(&self, target: &str, number: c_int) -> Result<String> {
         if self.knows(number) {
             return Ok(target.to_owned());

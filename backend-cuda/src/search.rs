@@ -63,9 +63,9 @@ impl SearchPaths {
         self.files(&names, "cublas", driver_major)
     }
 
-    /// Returns names for the loader and existing files. Those of a later major version than the
-    /// driver, as far as names tell, come last. `component` is the library's folder in NVIDIA's
-    /// Python packages.
+    /// Returns names for the loader and existing files. Later major versions than the driver's, as
+    /// far as names tell, come last. `component` is the library's folder in NVIDIA's Python
+    /// packages.
     fn files(
         &self,
         names: &[(c_int, String)],
@@ -113,8 +113,8 @@ impl SearchPaths {
         )
     }
 
-    /// Returns the folders to include CUDA's headers from: those of this NVRTC's installation, else
-    /// those of a toolkit. Empty if no headers are found.
+    /// Returns the folders to include CUDA's headers from: next to this NVRTC, else in a toolkit.
+    /// Empty if no headers are found.
     pub(crate) fn headers(&self, nvrtc: &Path) -> Vec<PathBuf> {
         // The library may be a symbolic link into another installation.
         let real = nvrtc.canonicalize();

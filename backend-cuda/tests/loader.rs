@@ -1,5 +1,5 @@
 //! Opening a driver that is missing, lacks a symbol or refuses to start returns an ordinary error
-//! that tells the user enough to act on.
+//! from which the user can find the cause.
 
 use gpuarray_backend_cuda::{open_file, symbols};
 use hal::{Backend, ErrorKind, Result};

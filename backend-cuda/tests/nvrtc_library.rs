@@ -99,8 +99,8 @@ fn compiles_and_prints() {
     println!("\nresult: {result}");
 }
 
-/// Returns true if the system has no NVRTC in the loader's folders or a toolkit, where the search
-/// would find it before or after the fake ones.
+/// Returns true if NVRTC is in neither the loader's folders nor a toolkit, where the search would
+/// find it before or after the fake ones.
 #[allow(clippy::print_stderr, reason = "a skip has its reason printed")]
 fn is_without_nvrtc() -> bool {
     let result = compile(&[]);

@@ -7,9 +7,9 @@
     fetch.py clang FOLDER                     llvm/bin/clang and AMD's device libraries
     fetch.py mpi FOLDER                       bin/mpiexec of MPICH, and lib/libmpi.so.12
 
-An existing folder is left as it is. Headers of 6 and 7 come from triton's wheels; those of 5.2
-come from Debian's libamdhip64-dev, with amd_comgr.h. Runtimes of 6 and 7 are the ones in
-Debian's next releases, with that C library and loader (lib/ld-linux-*): run them as
+An existing folder is left as it is. Headers of 6 and 7 come from triton's wheels, and the 5.2
+headers from Debian's libamdhip64-dev, with amd_comgr.h. Runtimes of 6 and 7 come from Debian's
+next releases, with that C library and loader (lib/ld-linux-*): run them as
 `ld-linux-x86-64.so.2 --library-path lib PROGRAM`. Nothing is installed. The folder of clang is
 laid out like a ROCm installation, for ROCM_PATH.
 """

@@ -1,4 +1,4 @@
-//! Reads kernels' parameters from a code object: the HIP runtime has no call that returns them.
+//! Reads kernels' parameters from a code object: the HIP runtime cannot return them.
 //!
 //! Code objects since version 3 describe their kernels in notes of type `NT_AMDGPU_METADATA`, written
 //! in MessagePack (LLVM's "User Guide for AMDGPU Backend").

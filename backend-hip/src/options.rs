@@ -90,8 +90,7 @@ const FORMS: [(&[&str], Form); 17] = [
 const DEFAULT_DEVICE: [&str; 2] = ["-default-device", "--device-as-default-execution-space"];
 
 impl Form {
-    /// Returns clang's options for an option with this value or without a value; `None` if there is no
-    /// translation.
+    /// Returns clang's options for an option with or without a value; `None` if there is no equivalent.
     fn of(&self, value: Option<&str>) -> Option<Vec<String>> {
         match (self, value) {
             (Flag(options), None)

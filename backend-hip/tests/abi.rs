@@ -1,7 +1,7 @@
-//! The bindings and what relies on them, against real headers of four versions: a C file that
-//! asserts every number, layout and declaration, handed to a C compiler.
+//! Checks the bindings, and the code that relies on them, against the real headers of four versions. A
+//! C compiler compiles a file that asserts every number, layout and declaration.
 //!
-//! The headers are fetched; without them the tests are skipped, unless
+//! The headers are downloaded; without them the tests are skipped, unless
 //! `PYGPU_REQUIRE_HIP_HEADERS=1`.
 
 #![allow(clippy::print_stderr, reason = "a skip has its reason printed")]
@@ -22,11 +22,11 @@ use std::process::Command;
 
 const REQUIRED: &str = "PYGPU_REQUIRE_HIP_HEADERS";
 
-/// A number of 5.2 that is another one since.
+/// The numbers that changed after 5.2, with their values in 5.2.
 const RENUMBERED: &[(&str, u32)] = &[
-    // Without flags, the only value was 0: `Vendor::ipc_open_flags`.
+    // 5.2 does not have flags, and the only valid value was 0: `Vendor::ipc_open_flags`.
     ("hipIpcMemLazyEnablePeerAccess", 0),
-    // No number of a memory type is looked at: `Hip::knows`.
+    // The backend reads no memory type's number: `Hip::knows`.
     ("hipMemoryTypeHost", 0),
     ("hipMemoryTypeDevice", 1),
     ("hipMemoryTypeArray", 2),
@@ -35,25 +35,25 @@ const RENUMBERED: &[(&str, u32)] = &[
 
 /// Names of the bindings that 5.2 does not have.
 const YOUNGER_THAN_5_2: &[&str] = &[
-    // Not looked at.
+    // The backend does not read it.
     "hipMemoryTypeUnregistered",
     "hipMemoryTypeManaged",
     "hipMemcpyDeviceToDeviceNoCU",
     "hipLimitRange",
     "HIPRTC_ERROR_LINKING",
-    // Refused as invalid values by a runtime that does not know them.
+    // A runtime that does not know them refuses them as invalid values.
     "hipLimitStackSize",
     "hipDeviceAttributeVirtualMemoryManagementSupported",
     "hipDeviceAttributeHostRegisterSupported",
     "hipDeviceAttributeMemoryPoolSupportedHandleTypes",
     "hipDeviceAttributeWallClockRate",
-    // Places of attributes that were texts, which the translation leaves out.
+    // Placeholders for attributes that were texts; the translation leaves them out.
     "hipDeviceAttributeUnused1",
     "hipDeviceAttributeUnused2",
     "hipDeviceAttributeUnused3",
     "hipDeviceAttributeUnused4",
     "hipDeviceAttributeUnused5",
-    // Optional, or with a fallback: `names!` and `own_calls!`.
+    // Optional functions, or functions with a fallback: `names!` and `own_calls!`.
     "hipDeviceSetLimit",
     "hipModuleLaunchCooperativeKernel",
     "hipGetDevicePropertiesR0600",
@@ -61,22 +61,22 @@ const YOUNGER_THAN_5_2: &[&str] = &[
     "hipGraphRetainUserObject",
 ];
 
-/// Functions that 5.2 has under names of C++: the backend does not find them there.
+/// Functions that 5.2 exports under C++ names, so that the backend does not find them.
 const OF_CPP_IN_5_2: &[&str] = &["hipCreateSurfaceObject", "hipDestroySurfaceObject"];
 
-/// Numbers that grow with each version, as the ends of enumerations do.
+/// Numbers that grow with each version, such as the ends of enumerations.
 const ENDS: &[&str] = &["hipLimitRange", "hipJitOptionNumOptions"];
 
-/// A version whose headers can be had.
+/// A version whose headers are available.
 struct Version {
     name: &'static str,
-    /// hiprtc.h is in the package.
+    /// The package contains hiprtc.h.
     hiprtc: bool,
-    /// Has `hipDeviceProp_tR0600` beside the older struct, and that under a name of its own.
+    /// The headers have `hipDeviceProp_tR0600`, and the older struct under its own name.
     properties: bool,
-    /// The source of a copy to the device is a pointer to constants.
+    /// The source of a copy to the device is a pointer to const.
     constant_sources: bool,
-    /// `hipMemPoolProps` has a size at the start of what was reserved.
+    /// `hipMemPoolProps` has a size at the start of the reserved bytes.
     pool_size: bool,
 }
 
@@ -111,7 +111,7 @@ const VERSIONS: [Version; 4] = [
     },
 ];
 
-/// The declarations of functions in C, by name.
+/// Returns the C declarations of functions, by name.
 fn functions() -> BTreeMap<&'static str, String> {
     let mut all = BTreeMap::new();
     for part in BINDINGS.split("pub fn ").skip(1) {
@@ -130,7 +130,7 @@ fn functions() -> BTreeMap<&'static str, String> {
     all
 }
 
-/// A type of the bindings as it is written in C.
+/// Returns the C spelling of a type of the bindings.
 fn c_type(rust: &str) -> String {
     let rust = rust.trim();
     if let Some(rest) = rust.strip_prefix("*mut ") {
@@ -150,15 +150,15 @@ fn c_type(rust: &str) -> String {
         "c_ulonglong" => "unsigned long long",
         "usize" => "size_t",
         "f32" => "float",
-        // Has no name of its own in C.
+        // C does not have a typedef for this enumeration.
         "hipLimit_t" => "enum hipLimit_t",
         other => other,
     }
     .to_owned()
 }
 
-/// The size of a struct and the places of its fields, as assertions in C. The struct is the bindings',
-/// or one of the driver layer that is passed as it.
+/// Asserts in C the size of a struct and the offsets of its fields. The struct comes from the bindings
+/// or from the driver layer, which passes its own struct as the C one.
 macro_rules! layout {
     ($name:ident { $($fields:tt)* }) => { layout!(sys::$name as $name { $($fields)* }) };
     ($ours:ty as $name:ident { $($field:ident: $header:literal),* $(,)? }) => {{
@@ -234,7 +234,7 @@ fn layouts(version: &Version) -> String {
             reserved: "reserved",
         }),
         layout!(hipResourceDesc { resType: "resType", res: "res.array.array" }),
-        // What the driver layer passes in words of its own.
+        // The structs of the driver layer that are passed as HIP's.
         String::from(
             "_Static_assert(offsetof(HIP_RESOURCE_DESC, res.pitch2D.height) == \
              offsetof(HIP_RESOURCE_DESC, res.pitch2D.width) + 8 && \
@@ -250,7 +250,7 @@ fn layouts(version: &Version) -> String {
         layout!(hipIpcMemHandle_t { reserved: "reserved" }),
         layout!(hipIpcEventHandle_t { reserved: "reserved" }),
         layout!(hipDeviceProp_tR0000 { gcnArchName: "gcnArchName" }),
-        // A zero where there is no size yet: no limit.
+        // Zero means no limit, so the versions without a size behave like the others.
         match version.pool_size {
             true => layout!(hipMemPoolProps { maxSize: "maxSize", reserved: "reserved" }),
             false => layout!(hipMemPoolProps { maxSize: "reserved" }),
@@ -263,7 +263,7 @@ fn layouts(version: &Version) -> String {
     text
 }
 
-/// All words of the headers in a folder.
+/// Returns all words in the headers of a folder.
 fn words(folder: &Path) -> BTreeSet<String> {
     let mut words = BTreeSet::new();
     for file in std::fs::read_dir(folder.join("hip")).expect("headers").flatten() {
@@ -276,7 +276,7 @@ fn words(folder: &Path) -> BTreeSet<String> {
     words
 }
 
-/// The assertions of a version, and how many numbers and functions they are about.
+/// Returns the assertions for a version, and the number of constants and functions that they check.
 fn source(version: &Version, words: &BTreeSet<String>) -> (String, usize) {
     let old = version.name == "5.2";
     let mut text = String::from("#include <stddef.h>\n#include <hip/hip_runtime_api.h>\n");
@@ -339,7 +339,7 @@ fn source(version: &Version, words: &BTreeSet<String>) -> (String, usize) {
     (text, count)
 }
 
-/// What a C compiler has to say of a text; nothing if it compiles.
+/// Returns the C compiler's messages for a text; empty if the text compiles.
 fn compile(text: &str, headers: &Path) -> String {
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!(
         "abi-{}-{}.c",
@@ -366,11 +366,11 @@ fn bindings_are_those_of_every_version() {
             continue;
         };
         let (text, count) = source(version, &words(&headers.join("include")));
-        // As many as there are, but for what the version lacks.
+        // Every number and function is checked, except those that the version lacks.
         assert!(count + 60 > numbers().len() + functions().len() && count > 350, "{count}");
         let errors = compile(&text, &headers);
         assert!(errors.is_empty(), "{}: {errors}", version.name);
-        // The compiler does look: each kind of assertion fails where it should.
+        // Wrong assertions of each kind fail, so the compiler does check them.
         for (right, wrong) in [
             ("(hipErrorNotReady == 600,", "(hipErrorNotReady == 601,"),
             ("(sizeof(hipMemPoolProps) == 88,", "(sizeof(hipMemPoolProps) == 80,"),

@@ -1,7 +1,7 @@
-//! The translation of device attributes, against what both vendors' headers say: AMD's own for
+//! Compares the translation of device attributes with both vendors' headers: AMD's own headers for
 //! programs that are compiled for NVIDIA, and CUDA's.
 //!
-//! The headers are fetched; without them the test is skipped, unless
+//! The headers are downloaded; without them the test is skipped, unless
 //! `PYGPU_REQUIRE_HIP_HEADERS=1`.
 
 #![allow(clippy::print_stderr, reason = "a skip has its reason printed")]
@@ -19,7 +19,7 @@ use std::path::Path;
 
 const REQUIRED: &str = "PYGPU_REQUIRE_HIP_HEADERS";
 
-/// `case hipDeviceAttributeX: cdattr = cudaDevAttrY;` in AMD's headers for NVIDIA.
+/// Reads `case hipDeviceAttributeX: cdattr = cudaDevAttrY;` in AMD's headers for NVIDIA.
 fn amd_says(headers: &Path) -> BTreeMap<String, String> {
     let file = headers.join("include/hip/nvidia_detail/nvidia_hip_runtime_api.h");
     let text = std::fs::read_to_string(file).expect("AMD's headers for NVIDIA");
@@ -33,7 +33,7 @@ fn amd_says(headers: &Path) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// CUDA's attributes: name by number.
+/// Returns the names of CUDA's attributes, by number.
 fn cuda_says(headers: &Path) -> BTreeMap<i32, String> {
     let file = headers.join("include/driver_types.h");
     let text = std::fs::read_to_string(file).expect("CUDA's headers");
@@ -47,13 +47,13 @@ fn cuda_says(headers: &Path) -> BTreeMap<i32, String> {
         .collect()
 }
 
-/// Attributes with names that differ, beyond those in AMD's own translation.
+/// Attributes whose names differ, in addition to those in AMD's own translation.
 const RENAMED: &[(&str, &str)] = &[
     ("DeviceOverlap", "GpuOverlap"),
     ("PersistingL2CacheMaxSize", "MaxPersistingL2CacheSize"),
     ("AccessPolicyMaxWindowSize", "MaxAccessPolicyWindowSize"),
     ("ReservedSharedMemPerBlock", "ReservedSharedMemoryPerBlock"),
-    // Kernels of HIP need not ask for more.
+    // HIP kernels need not opt in to more.
     ("MaxSharedMemoryPerBlock", "MaxSharedMemoryPerBlockOptin"),
 ];
 
@@ -82,7 +82,7 @@ fn attributes_are_translated_as_the_vendors_name_them() {
         });
         assert!(agrees, "{number}: {cuda_name} of CUDA, {:?} of HIP", hip_names[hip]);
     }
-    // Nothing that AMD translates is left out.
+    // Every attribute that AMD translates is also translated here.
     for (hip, cuda_name) in &translation {
         let number = cuda.iter().find(|(_, name)| *name == cuda_name).expect("CUDA's name").0;
         let ours = attribute::of_hip(*number).unwrap_or_else(|| panic!("{cuda_name}"));

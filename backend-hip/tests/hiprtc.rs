@@ -1,9 +1,9 @@
-//! The real hipRTC of ROCm 5, 6 and 7, as Debian has them, which needs no GPU: every builtin operation,
-//! and what users' kernels need. Each test is a process of its own, so that the loader finds the
-//! runtime that was fetched.
+//! Tests with the real hipRTC of ROCm 5, 6 and 7, as Debian packages them, which works without a GPU:
+//! every builtin operation, and the compiler features that users' kernels need. Each test runs in its
+//! own process, so that the loader finds the downloaded runtime.
 //!
-//! A part of the builtin operations is compiled; all of them, which takes minutes, with
-//! `PYGPU_EVERY_KERNEL=1`. The code is kept below the target folder and checked each time.
+//! By default a part of the builtin operations is compiled; with `PYGPU_EVERY_KERNEL=1` all of them are,
+//! which takes minutes. The code is cached below the target folder and checked each time.
 //!
 //! Without the runtime the tests are skipped, unless `PYGPU_REQUIRE_HIP_RUNTIME=1`.
 
@@ -32,12 +32,12 @@ use gpuarray_backend_hip::metadata;
 use hal::{Api, Error, ErrorKind, Result, Status};
 use std::path::Path;
 
-/// Runs a test in a process with each fetched runtime.
+/// Runs a test in a separate process with each downloaded runtime.
 fn with_runtime(test: &str) {
     fetched::with_runtimes(test, &fetched::GENERATIONS, |_| Vec::new());
 }
 
-/// Pairs of a test and its process.
+/// Defines, for each pair, a test that runs an ignored test in a process.
 macro_rules! in_processes {
     ($($test:ident => $process:ident;)*) => {$(
         #[test]
@@ -58,18 +58,19 @@ in_processes! {
     the_identity_names_version_and_file => tell_identity;
 }
 
-/// hipRTC of the runtime that was fetched, which the loader finds.
+/// Returns the hipRTC of the downloaded runtime, which the loader finds.
 fn hiprtc() -> Hiprtc {
     Hiprtc::new(Some(fetched::runtime().into()))
 }
 
-/// The name of its file: the runtime, which has the functions inside in ROCm 5 and 6, or `libhiprtc.so`.
+/// Returns hipRTC's file name: the runtime, which contains the functions in ROCm 5 and 6, or
+/// `libhiprtc.so`.
 fn library() -> String {
     let file = hiprtc().file().expect("hipRTC");
     file.file_name().expect("a name").to_str().expect("text").to_owned()
 }
 
-/// A kernel that needs nothing.
+/// A kernel without options, names or headers.
 const KERNEL: Compilation<'static> = Compilation {
     text: "extern \"C\" __global__ void double_all(float *a) { a[threadIdx.x] *= 2; }",
     name: "kernel.cu",
@@ -186,7 +187,7 @@ fn compile_with_features() {
 #[ignore = "a process of a_target_that_the_compiler_does_not_know_is_an_error"]
 fn refuse_targets() {
     let hiprtc = hiprtc();
-    // hipRTC of ROCm 5 aborts the process for each of these, and knows no gfx1100.
+    // hipRTC of ROCm 5 aborts the process for each of these targets. It does not support gfx1100.
     let of_later = (fetched::generation() == "5").then_some("gfx1100");
     for target in ["gfx9000", "gfx90a:foo+", "gfx1030:xnack+"].into_iter().chain(of_later) {
         let error = refused(hiprtc.compile(&Compilation { target, ..KERNEL }));
@@ -215,7 +216,7 @@ fn compile_for_option() {
         let object = CodeObject::parse(&compiled.expect(options[0]).code);
         assert_eq!(object.flags & MACHINE, GFX1030);
     }
-    // Programs name NVIDIA's architectures, which say nothing of this device.
+    // NVIDIA architectures in a program's options do not change the target.
     let compiled = hiprtc.compile(&Compilation { options: &["-arch=sm_90"], ..KERNEL });
     let object = CodeObject::parse(&compiled.expect("the device's own").code);
     assert_eq!(object.flags & MACHINE, GFX90A);
@@ -230,7 +231,7 @@ fn compile_for_option() {
     }
 }
 
-/// The code of a text, without warnings.
+/// Compiles a text, which must not cause warnings, and returns the code.
 fn code(text: &str, options: &[&str]) -> Vec<u8> {
     let compiled = hiprtc().compile(&Compilation { text, options, ..KERNEL });
     let compiled = compiled.unwrap_or_else(|error| panic!("{options:?}: {error}"));
@@ -245,7 +246,7 @@ fn translate_options() {
     let kernel = |body: &str| {
         format!("extern \"C\" __global__ void k(float *a, float b, float c) {{ {body} }}")
     };
-    // Contraction; fast functions, which keep what is not a number; small numbers.
+    // Contraction; fast functions that respect NaN; flushing of subnormal numbers.
     let fused = kernel("*a = *a * b + c;");
     let [plain, fast, exact] =
         [&[][..], &["-fmad=true"], &["--fmad=false"]].map(|it| code(&fused, it));
@@ -257,17 +258,18 @@ fn translate_options() {
     assert_ne!(code(&is_number, &[]), code(&is_number, &["-ffast-math"]));
     let [kept, flushed] = ["-ftz=false", "--ftz=true"].map(|it| code(&fused, &[it]));
     assert!(plain == kept && plain != flushed);
-    // Lines; variables, too.
+    // Line tables, and debug information with variables.
     let [none, lines, debug] =
         [&[][..], &["-lineinfo"], &["-G"]].map(|it| code(KERNEL.text, it).len());
     assert!(none < lines && lines < debug, "{none} {lines} {debug}");
     assert_eq!(code(KERNEL.text, &["--generate-line-info"]).len(), lines);
     assert_eq!(code(KERNEL.text, &["--device-debug"]).len(), debug);
-    // hipRTC links the code either way.
+    // hipRTC cannot link, so both forms give the same code.
     for options in [&["-rdc=true"][..], &["-rdc=false"], &["--relocatable-device-code", "true"]] {
         code(KERNEL.text, options);
     }
-    // Variables without a qualifier, whatever else is declared; lines keep their numbers.
+    // Variables without a qualifier become device variables, whatever else the text declares; lines keep
+    // their numbers.
     let text = "int of_device = 4; static const int fixed = 2; __constant__ int table[4] = {1};
         extern __shared__ int shared[];
         extern \"C\" __global__ void k(int *a) {
@@ -280,7 +282,7 @@ fn translate_options() {
     assert!(error.detail().contains("kernel.cu:2:9: error"), "{error}");
     let error = refused(hiprtc().compile(&Compilation { text, ..KERNEL }));
     assert!(error.detail().contains("of_device"), "{error}");
-    // The language and the preprocessor.
+    // The language standard, and options of the preprocessor.
     let folder = std::env::temp_dir().join(format!("pygpu-hip-options-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
     std::fs::write(folder.join("own.h"), "struct own { float value; };").expect("a header");
@@ -293,11 +295,11 @@ fn translate_options() {
     let first = code(text, &[&all[..], &["--pre-include=own.h"]].concat());
     assert_eq!(first, code(text, &[&all[..], &["--pre-include", "own.h"]].concat()));
     std::fs::remove_dir_all(folder).expect("the folder");
-    // What speaks to NVIDIA's own phases changes nothing.
+    // Options for NVIDIA's own phases change nothing.
     for option in ["-maxrregcount=32", "--ptxas-options=-v"] {
         assert!(code(&fused, &[option]) == plain, "{option}");
     }
-    // Those without an equal are named.
+    // hipRTC names options that it does not support.
     for option in ["-fmad=maybe", "-rdc=maybe"] {
         let error = refused(hiprtc().compile(&Compilation { options: &[option], ..KERNEL }));
         assert!(error.detail().contains(option), "{error}");
@@ -331,12 +333,12 @@ fn make_templates() {
 fn include_headers() {
     let root = std::env::temp_dir().join(format!("pygpu-hip-include-{}", std::process::id()));
     std::fs::create_dir_all(root.join("include/hip")).expect("folders");
-    // What tells that the folder has HIP's headers, and another one.
+    // The file that identifies a folder with HIP's headers, and another one.
     for name in ["hip/hip_fp16.h", "own.h"] {
         let text = "#pragma once\nstruct own { float value; };\n";
         std::fs::write(root.join("include").join(name), text).expect("a header");
     }
-    // An installation around the runtime, which is not loaded from elsewhere.
+    // An installation with the runtime in it, from which nothing is loaded.
     let runtime = root.join("lib").join(fetched::runtime());
     std::fs::create_dir_all(root.join("lib")).expect("a folder");
     let real = fetched::folder(&fetched::generation()).join("lib");
@@ -355,7 +357,7 @@ fn include_headers() {
     let code = compiled.expect("the header is found").code;
     assert!(CodeObject::parse(&code).kernels.contains_key("twice"));
     assert!(refused(without).detail().contains("own.h"));
-    // hipRTC has binary16 of its own.
+    // hipRTC has its own binary16 type.
     let text = "extern \"C\" __global__ void twice(__half *a) { a[0] = a[0] + a[0]; }";
     hiprtc.compile(&Compilation { text, headers: true, ..KERNEL }).expect("it is there");
 }
@@ -404,6 +406,6 @@ fn find_no_compiler() {
     for part in expected {
         assert!(error.detail().contains(part), "{error}");
     }
-    // It is looked for again each time: nothing is remembered of a failure.
+    // hipRTC is searched for each time: a failure is not cached.
     assert!(hiprtc.compile(&KERNEL).is_err());
 }

@@ -1,5 +1,6 @@
-//! Opening a runtime that lacks something, refuses, or is of another generation than the
-//! bindings: ordinary errors, the older functions, and no failure left for others to find.
+//! Opening a runtime that lacks a symbol, refuses to start, or is of another generation than the
+//! bindings: the result is an ordinary error, the older functions are used, and no failure stays
+//! pending in the runtime.
 
 #![cfg(target_os = "linux")]
 
@@ -10,15 +11,15 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-/// A library whose functions return a status, made of a few that do more.
+/// A fake library whose functions return a status; a few do more.
 struct MadeUp {
     folder: PathBuf,
     file: PathBuf,
 }
 
 impl MadeUp {
-    /// With the functions of `names`. Those that `source` does not define succeed without
-    /// doing anything.
+    /// Creates a library with the functions of `names`. Those that `source` does not define return
+    /// success and do nothing.
     fn new(test: &str, names: &[&str], source: &str) -> MadeUp {
         let folder = std::env::temp_dir().join(format!("pygpu-hip-{test}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder");
@@ -57,8 +58,8 @@ fn refusal(result: Result<Arc<dyn Backend>>) -> (i32, String) {
     (error.status().code, error.to_string())
 }
 
-/// One device, which counts the failures that nobody has asked for, and knows attribute N as
-/// N + 1000 and no attribute above 80.
+/// One device, which counts unread failures. The value of attribute N is N + 1000; attributes above
+/// 80 are unknown.
 const DEVICE: &str = "
     #include <string.h>
     static __thread int last;
@@ -100,7 +101,7 @@ fn missing_symbols_are_all_named() {
         assert!(text.contains(name), "{text}");
     }
     assert!(!text.contains("hipFree"), "{text}");
-    // SAFETY: there is no such file.
+    // SAFETY: the file does not exist.
     let (_, text) = refusal(unsafe { open_file(Path::new("/nowhere/libamdhip64.so.6")) });
     assert!(text.contains("/nowhere/libamdhip64.so.6"), "{text}");
 }
@@ -108,7 +109,7 @@ fn missing_symbols_are_all_named() {
 #[test]
 fn a_runtime_that_refuses_gives_its_status() {
     let (required, _) = symbols();
-    // No device in either number, and one that nobody has named.
+    // Both numbers for a missing device, and one without a name.
     for code in [100, 101, 4242] {
         for function in ["hipInit", "hipGetDeviceCount"] {
             let source = format!("int {function}(void) {{ return {code}; }}");
@@ -153,10 +154,11 @@ fn attributes_are_asked_for_by_hips_numbers() {
     let library = MadeUp::new("attributes", &required, &source);
     let device = library.open().expect("it opens").device(0).expect("a device");
     let attribute = |number| device.attribute(DeviceAttribute(number));
-    // hipDeviceAttributeMaxThreadsPerBlock, and one of AMD's own.
+    // hipDeviceAttributeMaxThreadsPerBlock, and an attribute of AMD's own.
     assert_eq!(attribute(1).expect("a value"), 1056);
     assert_eq!(attribute(10_015).expect("a value"), 11_015);
-    // Not in HIP, and in HIP but not in this runtime: 10 is hipDeviceAttributeWarpSize, 87.
+    // An attribute that HIP lacks, and one that this runtime lacks: 10 is
+    // hipDeviceAttributeWarpSize, 87.
     for number in [27, 10] {
         let error = attribute(number).expect_err("no such attribute");
         assert_eq!((error.kind(), error.status().code), (ErrorKind::InvalidArgument, 1));
@@ -172,7 +174,7 @@ fn addresses_are_known_by_what_the_runtime_says_of_them() {
     let source = format!("#define VERSION 60241134\n{DEVICE}{PROPERTIES}{PROPERTIES_R0600}");
     let library = MadeUp::new("addresses", &names, &source);
     let device = library.open().expect("it opens").device(0).expect("a device");
-    // With an address; a success without any, as 6 and 7 answer; a failure, as 5 does.
+    // Success with an address; success without an address, as in 6 and 7; a failure, as in 5.
     assert!(device.can_access(4096, 1));
     assert!(!device.can_access(8192, 1));
     assert!(!device.can_access(12288, 1));
@@ -188,7 +190,7 @@ fn no_failure_is_left_for_other_libraries() {
     let source = format!("#define VERSION 71025424\n{DEVICE}{PROPERTIES}{PROPERTIES_R0600}{peek}");
     let library = MadeUp::new("failures", &names, &source);
     let device = library.open().expect("it opens").device(0).expect("a device");
-    // SAFETY: the library is open already, and stays.
+    // SAFETY: the library is already open and is never closed.
     let peek = unsafe {
         hal::library::Search::new("it")
             .candidates([&library.file])
@@ -207,7 +209,7 @@ fn no_failure_is_left_for_other_libraries() {
     left("an attribute");
     assert!(!device.can_access(12288, 1));
     left("an address");
-    // 9 is what runtimes of 7 say of too many threads.
+    // Runtimes of 7 return 9 for too many threads.
     let error = device.allocate(64).expect_err("it is refused");
     assert_eq!((error.kind(), error.status().code), (ErrorKind::InvalidArgument, 9));
     left("an allocation");

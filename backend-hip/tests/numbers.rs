@@ -1,4 +1,4 @@
-//! The numbers that `hal` hands to either vendor's driver are HIP's too.
+//! The numbers that `hal` passes to either vendor's driver are valid for HIP.
 
 #[path = "../src/bindings.rs"]
 mod bindings;
@@ -7,7 +7,7 @@ use bindings::*;
 use hal::{Api, KernelAttribute, Status};
 use std::collections::HashMap;
 
-/// The constants of an enumeration in the bindings, by number: the first name of each.
+/// Returns the constants of an enumeration in the bindings by number, with the first name of each.
 fn constants(enumeration: &str) -> HashMap<i32, &'static str> {
     let bindings = include_str!("../src/bindings.rs");
     let start = bindings.find(&format!("pub mod {enumeration} {{")).expect("the enumeration");
@@ -55,7 +55,7 @@ fn statuses_are_those_that_both_vendors_number_alike() {
         (Status::LAUNCH_FAILED, hipErrorLaunchFailure),
         (Status::NOT_SUPPORTED, hipErrorNotSupported),
         (Status::UNKNOWN, hipErrorUnknown),
-        // Those that hal/driver tells apart by number.
+        // The statuses that hal/driver recognises by number.
         (35, hipErrorInsufficientDriver),
         (200, hipErrorInvalidImage),
         (201, hipErrorInvalidContext),

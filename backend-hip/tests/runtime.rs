@@ -1,5 +1,6 @@
-//! The real runtimes of ROCm 5, 6 and 7, as Debian has them, on a machine without an AMD GPU: an ordinary error, that says
-//! what was tried and what the runtime answered. Each test is a process of its own.
+//! Tests the real runtimes of ROCm 5, 6 and 7, as Debian packages them, on a machine without an AMD GPU. Opening one
+//! returns an ordinary error with the files that were tried and the runtime's status. Each test runs in its own
+//! process.
 //!
 //! Without the runtime the tests are skipped, unless `PYGPU_REQUIRE_HIP_RUNTIME=1`.
 
@@ -14,7 +15,7 @@ use hal::{Api, ErrorKind, Status};
 use std::io::Write as _;
 use std::path::Path;
 
-/// True with an AMD GPU, where the runtime has no reason to refuse.
+/// Returns true if the machine has an AMD GPU, so that opening the runtime may succeed.
 fn has_gpu() -> bool {
     Path::new("/dev/kfd").exists()
 }
@@ -39,7 +40,7 @@ fn without_a_device_the_status_and_the_paths_are_told() {
 fn open_by_search() {
     let error = open().expect_err("there is no GPU");
     assert_eq!(error.kind(), ErrorKind::BackendUnavailable);
-    // hipInit says 101 without a device in ROCm 5, and 100 since; hipGetDeviceCount says 100.
+    // Without a device, hipInit returns 101 in ROCm 5 and 100 since; hipGetDeviceCount returns 100.
     assert_eq!(error.status().api, Api::Hip);
     assert!([Status::NO_DEVICE, Status::INVALID_DEVICE].contains(&error.status().code), "{error}");
     let found = format!("{} (", fetched::runtime());
@@ -71,7 +72,7 @@ fn runtimes_have_what_is_required_and_lack_what_came_later() {
 #[ignore = "a process of runtimes_have_what_is_required_and_lack_what_came_later"]
 fn look_for_symbols() {
     let search = Search::new("HIP").candidates([fetched::runtime()]);
-    // SAFETY: AMD's runtime has no conditions.
+    // SAFETY: AMD's runtime can be loaded without preconditions.
     let library = unsafe { search.open(Ok) }.expect("Debian's runtime");
     let (required, optional) = symbols();
     assert!(required.len() > 40 && optional.len() > 30, "{required:?} {optional:?}");

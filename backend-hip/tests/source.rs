@@ -1,5 +1,5 @@
-//! The source of builtin operations, as hipRTC sees it: valid for wavefronts of 32 and of 64
-//! threads, without what only CUDA has, and with the mathematics of AMD's device library.
+//! The source of builtin operations is valid for hipRTC with wavefronts of 32 and 64 threads. It uses
+//! no CUDA-only features, and its mathematical functions are in AMD's device library.
 
 #![allow(clippy::unwrap_used, reason = "a module of another crate's tests unwraps")]
 
@@ -12,25 +12,26 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// What the language has for kernels; hipRTC has it without a header.
+/// The names that hipRTC defines for kernels without a header.
 const LANGUAGE: [&str; 11] = [
-    // Words that the blocks of a scan share, whichever of them runs first.
+    // The blocks of a scan exchange values through these, in whichever order the blocks run.
     "__ATOMIC_RELAXED",
     "__atomic_fetch_add",
     "__atomic_load_n",
     "__atomic_store_n",
-    // The true ones of 32 elements, whose bits a thread counts alone.
+    // A thread counts the true elements among 32 by itself.
     "__builtin_popcount",
     "__device__",
     "__forceinline__",
     "__global__",
     "__launch_bounds__",
     "__shared__",
-    // All threads of a block wait for each other, in whatever wavefronts they are.
+    // All threads of a block wait for each other, in whichever wavefronts they are.
     "__syncthreads",
 ];
 
-/// What the lanes of scans exchange their sums with, 32 at a time: one wavefront, or half of one.
+/// The lanes of scans exchange their sums with these, 32 lanes at a time: a whole wavefront, or half
+/// of one.
 const LANES: [&str; 5] = [
     "__ATOMIC_ACQUIRE",
     "__ATOMIC_RELEASE",
@@ -39,10 +40,10 @@ const LANES: [&str; 5] = [
     "__builtin_amdgcn_wave_barrier",
 ];
 
-/// Our names of these 32 neighbours, and the scope of their fence.
+/// The source's own names for these 32 lanes, and the scope of their fence.
 const NEIGHBOURS: [&str; 3] = ["warp", "warps", "wavefront"];
 
-/// All builtin operations after preprocessing with the macros that hipRTC has.
+/// Returns all builtin operations after preprocessing with hipRTC's macros.
 fn text() -> &'static str {
     static TEXT: OnceLock<String> = OnceLock::new();
     TEXT.get_or_init(preprocessed)
@@ -81,14 +82,14 @@ fn is_word(it: char) -> bool {
 
 #[test]
 fn nothing_depends_on_the_vendor_or_the_width_of_a_wavefront() {
-    // An empty statement, by which AMD's compiler knows less of a value.
+    // AMD's compiler optimises less around this empty statement.
     let whole = text();
     let parts: Vec<_> = whole.split(r#"asm("" : "+v"(word));"#).collect();
     assert_eq!(parts.len(), 2);
     let text = parts.concat();
     let words: BTreeSet<&str> = text.split(|it| !is_word(it)).collect();
-    // Names with two underscores in front are the compilers': the language's alone are used, and those
-    // for exchanges of lanes.
+    // Names with two leading underscores belong to the compilers. The source uses only the language's,
+    // and those that exchange values between lanes.
     let reserved: BTreeSet<_> = words.iter().filter(|it| it.starts_with("__")).copied().collect();
     assert_eq!(reserved, LANGUAGE.into_iter().chain(LANES).collect());
     for word in words.difference(&reserved).filter(|it| !NEIGHBOURS.contains(it)) {
@@ -96,10 +97,10 @@ fn nothing_depends_on_the_vendor_or_the_width_of_a_wavefront() {
         for part in ["warp", "wave", "shfl", "ballot", "cuda", "nvvm", "ptx", "atomic"] {
             assert!(!lower.contains(part), "{word}");
         }
-        // Without a barrier, threads would rely on running in step.
+        // Without a barrier, threads would rely on running in lockstep.
         assert!(!["asm", "volatile"].contains(word), "{word}");
     }
-    // What a kernel may ask of its place, in one dimension.
+    // Kernels read only the x components of these.
     for name in ["threadIdx", "blockIdx", "blockDim", "gridDim"] {
         for (at, _) in text.match_indices(name) {
             assert!(text[at + name.len()..].starts_with(".x"), "{}", &text[at..at + 40]);
@@ -110,18 +111,19 @@ fn nothing_depends_on_the_vendor_or_the_width_of_a_wavefront() {
 #[test]
 fn mathematics_is_the_device_librarys() {
     let text = text();
-    // A function of no namespace: `::` that follows neither a name nor a template's end.
+    // A function in the global namespace: `::` that follows neither a name nor the end of template
+    // arguments.
     let free = text.match_indices("::").filter_map(|(at, _)| {
         let before = text[..at].trim_end().chars().next_back();
         let name: String = text[at + 2..].chars().take_while(|it| is_word(*it)).collect();
         before.is_none_or(|it| !is_word(it) && it != '>').then_some(name)
     });
-    // `return ::name` is one too.
+    // `return ::name` is one as well.
     let returned = text.split("return ::").skip(1);
     let returned = returned.map(|it| it.chars().take_while(|it| is_word(*it)).collect());
     let used: BTreeSet<String> = free.chain(returned).collect();
-    // Those of double precision that AMD's library has as `__ocml_NAME_f64`, which HIP's own
-    // headers give these names; with an f behind, those of single precision.
+    // Names in double precision. AMD's library has them as `__ocml_NAME_f64`, and HIP's own headers
+    // give them these names. The suffix f selects single precision.
     let library = [
         "acos",
         "acosh",

@@ -1,4 +1,4 @@
-"""What a machine has: its AMD GPUs as the system sees them, ROCm, and the tools of a build."""
+"""The machine's AMD GPUs as the system reports them, its ROCm installation and build tools."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from pathlib import Path
 TOPOLOGY = Path("/sys/class/kfd/kfd/topology/nodes")
 DEVICE = Path("/dev/kfd")
 LIBRARY = "libamdhip64.so"
-# What changes what ROCm, or the test double, does.
+# Variables that change the behaviour of ROCm or of the fake driver.
 TELLING = re.compile(r"(HIP|HSA|ROCM|ROCR|GPU|AMD|PYGPU|GPUARRAY|DOUBLE)_[A-Z0-9_]+")
 
 
 def output(*command: str | Path) -> str:
-    """What a program prints; nothing if it cannot be run or fails."""
+    """Returns a program's output; empty if it cannot be run or fails."""
     try:
         done = subprocess.run(
             command,
@@ -38,19 +38,19 @@ def rocm_folders() -> list[Path]:
 
 
 def tool(name: str) -> Path | None:
-    """A program of ROCm."""
+    """Returns the path of a ROCm program."""
     below = [folder / part / name for folder in rocm_folders() for part in ("bin", "llvm/bin")]
     found = [shutil.which(name), *(it for it in below if os.access(it, os.X_OK))]
     return next((Path(it) for it in found if it), None)
 
 
 def target_of_topology(version: int) -> str:
-    """The kernel's 90010 is gfx90a, 100300 is gfx1030."""
+    """Returns the target for the kernel's number: 90010 is gfx90a, 100300 is gfx1030."""
     return f"gfx{version // 10000}{version // 100 % 100:x}{version % 100:x}"
 
 
 def gpus(topology: Path = TOPOLOGY) -> tuple[list[str], str]:
-    """The targets of the GPUs here, and who says so."""
+    """Returns the targets of this machine's GPUs, and the program that reported them."""
     for name in ("amdgpu-arch", "rocminfo"):
         path = tool(name)
         text = output(path) if path else ""
@@ -64,13 +64,14 @@ def gpus(topology: Path = TOPOLOGY) -> tuple[list[str], str]:
             version = int(properties.get("gfx_target_version", 0))
         except (OSError, ValueError):
             continue
-        if version:  # 0 for processors
+        if version:  # 0 for CPUs
             found.append(target_of_topology(version))
     return found, str(topology)
 
 
 def runtime() -> str | None:
-    """A file of the HIP runtime: the one that PYGPU_HIP_LIBRARY names, else one that is found."""
+    """Returns the file of the HIP runtime: the one in PYGPU_HIP_LIBRARY, else one that is
+    found."""
     named = os.environ.get("PYGPU_HIP_LIBRARY")
     if named:
         return named if Path(named).is_file() else None
@@ -86,7 +87,7 @@ def runtime() -> str | None:
 
 
 def missing(found: list[str], library: str | None) -> str | None:
-    """One sentence that says why nothing can be shown here, if that is so."""
+    """Returns a sentence that says why nothing can be verified on this machine, or None."""
     named = os.environ.get("PYGPU_HIP_LIBRARY")
     if library is None:
         if named:
@@ -122,7 +123,7 @@ def rocm_version() -> str:
 
 
 def kernel_driver() -> str:
-    """The version of amdgpu, which only the driver outside the kernel has, and the kernel's."""
+    """Returns the version of amdgpu, which only the out-of-tree driver has, and the kernel's."""
     file = Path("/sys/module/amdgpu/version")
     own = file.read_text().strip() if file.is_file() else "of the kernel"
     loaded = Path("/sys/module/amdgpu").is_dir()
@@ -141,7 +142,7 @@ def first_line(*command: str) -> str:
 
 
 def describe(root: Path) -> dict[str, str]:
-    """What the report says of the machine, without its name or its user's."""
+    """Returns the report's description of the machine, without its name or its user's."""
     found, source = gpus()
     hipcc = tool("hipcc")
     commit = output("git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=12")

@@ -1,5 +1,5 @@
-"""What `verify-amd` runs on the GPU: each program in a process of its own, by the Python of a
-virtual environment that has pygpu. The last line that one prints is JSON.
+"""Programs that `verify-amd` runs on the GPU, each in its own process, with the Python of a
+virtual environment that contains pygpu. The last line of each program's output is JSON.
 
     python on_gpu.py devices | first | operations FILE | compare FILE FILE | figures | peers | facts
 """
@@ -23,14 +23,14 @@ LIBRARIES = re.compile(r"/lib(amdhip64|hiprtc|amd_comgr|hsa-runtime64)\.so")
 
 
 def loaded_libraries() -> list[str]:
-    """The files of ROCm that this process has mapped."""
+    """Returns the ROCm files that this process has mapped."""
     lines = Path("/proc/self/maps").read_text().splitlines()
     paths = {line[line.index("/") :] for line in lines if "/" in line}
     return sorted(path for path in paths if LIBRARIES.search(path))
 
 
 def runtime() -> str:
-    """The file of the HIP runtime in use."""
+    """Returns the file of the HIP runtime in use."""
     return next(path for path in loaded_libraries() if "libamdhip64" in path)
 
 
@@ -42,7 +42,7 @@ def devices() -> dict:
     from pygpu import driver
 
     libraries = loaded_libraries()
-    # Only the test double of the runtime has this symbol.
+    # Only the fake driver has this symbol.
     is_double = any(b"double_calls" in Path(path).read_bytes() for path in libraries)
     version = driver.get_driver_version()
     return {
@@ -63,7 +63,7 @@ def devices() -> dict:
 
 
 def first() -> dict:
-    """The first operation of a process, once its context and its arrays exist."""
+    """Times the first operation of a process, after its context and its arrays exist."""
     import pygpu.autoinit  # noqa: F401
     from pygpu import driver, gpuarray
 
@@ -83,7 +83,7 @@ def first() -> dict:
 
 
 def operations(path: str) -> dict:
-    """Builtin operations of every kind against numpy; the results are kept in a file."""
+    """Compares builtin operations of every kind with numpy; saves the results to a file."""
     import pygpu.autoinit  # noqa: F401
     from pygpu import cumath, gpuarray
 
@@ -133,7 +133,7 @@ def operations(path: str) -> dict:
 
 
 def compare(one: str, other: str) -> dict:
-    """Results of two runs of `operations`, bit by bit."""
+    """Compares the results of two runs of `operations` bit by bit."""
     first, second = np.load(one), np.load(other)
     assert set(first) == set(second), set(first) ^ set(second)
     different = [it for it in first if first[it].tobytes() != second[it].tobytes()]
@@ -151,7 +151,7 @@ AXPY = """extern "C" __global__ void axpy(float a, const float* x, float* y, int
 
 
 def latency(call, wait, batch=200, batches=15) -> str:
-    """Microseconds of the host for one call, the wait for the device not counted."""
+    """Returns the host microseconds of one call, without the wait for the device."""
     times = []
     for _ in range(batches + 1):
         start = time.perf_counter()
@@ -163,7 +163,7 @@ def latency(call, wait, batch=200, batches=15) -> str:
 
 
 def bandwidth(call, wait, size, batch=10, batches=12) -> str:
-    """Of `size` bytes for each call, all of them waited for."""
+    """Returns the bandwidth of calls that move `size` bytes each, with a wait for all of them."""
     rates = []
     for _ in range(batches + 1):
         start = time.perf_counter()
@@ -175,14 +175,14 @@ def bandwidth(call, wait, size, batch=10, batches=12) -> str:
 
 
 def figures() -> dict:
-    """Medians; bandwidth counts the bytes read and written, of float32 arrays."""
+    """Returns medians; bandwidth counts the bytes read and written, of float32 arrays."""
     import pygpu.autoinit  # noqa: F401
     from pygpu import driver, gpuarray
     from pygpu.compiler import SourceModule
 
     wait = driver.Context.synchronize
     free, _ = driver.mem_get_info()
-    # 64 Mi numbers, less where three arrays would not fit well.
+    # 64 Mi numbers, or fewer if three such arrays would not fit well.
     count = min(64 << 20, 1 << (free // 48).bit_length())
     side = int(count**0.5)
     numbers = np.random.default_rng(0).standard_normal(count, np.float32)
@@ -263,7 +263,7 @@ memory.close()
 
 
 def attempt(call) -> str:
-    """What a call gives, or how it is refused."""
+    """Returns the result of a call, or its error, as text."""
     from pygpu import driver
 
     try:
@@ -273,7 +273,7 @@ def attempt(call) -> str:
 
 
 def facts() -> dict:
-    """What runtimes and devices of AMD differ in."""
+    """Returns facts in which AMD's runtimes and devices differ."""
     import pygpu.autoinit
     from pygpu import driver, gpuarray
     from pygpu.compiler import SourceModule
@@ -288,7 +288,7 @@ def facts() -> dict:
         SourceModule(LANES, no_extern_c=True).get_function("lanes")(out, block=(256, 1, 1))
         return " and ".join(map(str, out.get()))
 
-    # GCN and CDNA, gfx9 and older, have wavefronts of 64; RDNA is compiled for 32.
+    # gfx9 and older (GCN, CDNA) have wavefronts of 64; code for RDNA uses wavefronts of 32.
     expected = 64 if len(name) < 7 else 32
     found["wavefront: attribute"] = str(device.warp_size)
     found["wavefront: of the target"] = str(expected)
@@ -315,7 +315,7 @@ def facts() -> dict:
     pools = driver.device_attribute.MEMORY_POOLS_SUPPORTED
     found["pools: attribute"] = attempt(lambda: device.get_attribute(pools))
     if hasattr(library, "hipMemPoolCreate"):
-        # hipMemPoolProps: pinned, without handles, on device 0; the rest is zeros.
+        # hipMemPoolProps: pinned memory, no handles, device 0; all other fields are zero.
         properties, pool = (ctypes.c_int * 64)(1, 0, 1, 0), ctypes.c_void_p()
         status = library.hipMemPoolCreate(ctypes.byref(pool), properties)
         found["pools: hipMemPoolCreate"] = f"status {status}"
@@ -323,7 +323,7 @@ def facts() -> dict:
             library.hipMemPoolDestroy(pool)
     memory = driver.mem_alloc(256)
     driver.memcpy_htod(memory, np.arange(64, dtype=np.int32))
-    # No other process is ordered behind a copy.
+    # The other process does not wait for the copy on its own.
     driver.Context.synchronize()
     handle = attempt(lambda: driver.mem_get_ipc_handle(memory).hex())
     if handle.startswith("refused"):

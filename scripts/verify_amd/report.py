@@ -1,4 +1,4 @@
-"""The report of `verify-amd`: what ran, how it ended, and nothing else."""
+"""The report of `verify-amd`: the steps and their results."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ PASSED, FAILED, SKIPPED, NOT_RUN = "passed", "FAILED", "skipped", "not run"
 
 @dataclass
 class Result:
-    """How one step ended."""
+    """The result of one step."""
 
     name: str
     title: str
     status: str = NOT_RUN
-    # The last word of the test runner, or the reason.
+    # The closing line of the test runner, or the reason.
     closing: str = ""
     seconds: float = 0.0
     log: str = ""
@@ -24,21 +24,21 @@ class Result:
 
 @dataclass
 class Report:
-    """Everything that the page says."""
+    """The contents of the page."""
 
     date: str
     machine: dict[str, str]
     results: list[Result]
-    # What pygpu says: see `on_gpu.devices`. Empty where it was not asked.
+    # The output of `on_gpu.devices`; empty if it did not run.
     devices: dict = field(default_factory=dict)
     info: str = ""
 
 
 def closing_of(log: str) -> str:
-    """The last word of the test runner whose output this is; empty if it had none.
+    """Returns the closing line of a test runner's output; empty if there is none.
 
-    Those of several test programs of cargo are added up, with the tests that said that they
-    were skipped, which cargo counts as passed.
+    The counts of several cargo test programs are added up. Tests that print that they
+    were skipped are counted also, because cargo counts them as passed.
     """
     cargo = re.findall(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored", log, re.M)
     if cargo:
@@ -52,7 +52,7 @@ def closing_of(log: str) -> str:
 
 
 def escape(text: str) -> str:
-    """For a cell of a table."""
+    """Escapes a text for a table cell."""
     return " ".join(text.split()).replace("|", "\\|")
 
 
@@ -62,7 +62,8 @@ def table(columns: list[str], rows: list[list[str]]) -> list[str]:
 
 
 def kind_of_run(devices: dict) -> str:
-    """What the numbers are of: hardware, or the double of a runtime."""
+    """Returns a sentence that says what produced the figures: hardware, or a fake
+    driver."""
     if not devices:
         return "pygpu was not asked which devices there are, and no step used one."
     names = ", ".join(dict.fromkeys(device["name"] for device in devices["devices"]))
@@ -77,7 +78,7 @@ def kind_of_run(devices: dict) -> str:
 
 
 def render(report: Report) -> str:
-    """The page in Markdown."""
+    """Returns the page in Markdown."""
     devices = report.devices
     name = "no device"
     if devices:

@@ -1,5 +1,5 @@
-//! What an AMDGPU code object says of itself: machine, target, kernels and their arguments.
-//! Its note is a value of MessagePack, as LLVM's "User Guide for AMDGPU Backend" describes it.
+//! Reads an AMDGPU code object: its machine, target, kernels and their arguments. The metadata note is a MessagePack
+//! value, as LLVM's "User Guide for AMDGPU Backend" describes it.
 
 #![allow(dead_code, reason = "each test that includes this module uses a part of it")]
 
@@ -21,34 +21,34 @@ pub(crate) const XNACK_OFF: u32 = 0x200;
 pub(crate) const SRAMECC_ANY: u32 = 0x400;
 pub(crate) const SRAMECC_ON: u32 = 0xc00;
 
-/// The type of the note with the metadata.
+/// The type of the metadata note.
 const NT_AMDGPU_METADATA: u32 = 32;
 
 #[derive(Debug)]
 pub(crate) struct CodeObject {
-    /// Machine and features: `EF_AMDGPU_*`.
+    /// The machine and the features: `EF_AMDGPU_*`.
     pub(crate) flags: u32,
-    /// As in `amdgcn-amd-amdhsa--gfx90a:xnack-`.
+    /// The target, as in `amdgcn-amd-amdhsa--gfx90a:xnack-`.
     pub(crate) target: String,
-    /// Kernels by name.
+    /// The kernels, by name.
     pub(crate) kernels: BTreeMap<String, Kernel>,
-    /// Names of what the object defines.
+    /// The symbols that the object defines.
     pub(crate) symbols: BTreeSet<String>,
 }
 
 #[derive(Debug)]
 pub(crate) struct Kernel {
-    /// The symbol of its descriptor.
+    /// The symbol of the kernel's descriptor.
     pub(crate) symbol: String,
-    /// Without those that the runtime adds.
+    /// The arguments, except those that the runtime adds.
     pub(crate) arguments: Vec<Argument>,
     pub(crate) argument_bytes: u64,
     pub(crate) wavefront: u64,
     pub(crate) most_threads: u64,
-    /// Bytes of each lane in memory, for what is in no register.
+    /// Bytes of memory per lane, for values that are not in registers.
     pub(crate) scratch: u64,
-    /// Registers that were put aside for want of room: scalar ones, into lanes of vector ones, and
-    /// vector ones, into memory.
+    /// The numbers of spilled registers: scalar registers, into lanes of vector registers, and vector registers,
+    /// into memory.
     pub(crate) spills: [u64; 2],
 }
 
@@ -56,12 +56,12 @@ pub(crate) struct Kernel {
 pub(crate) struct Argument {
     pub(crate) offset: u64,
     pub(crate) size: u64,
-    /// `global_buffer`, `by_value`.
+    /// The kind, such as `global_buffer` or `by_value`.
     pub(crate) kind: String,
 }
 
-/// How many scalar registers a kernel may put aside: long sequences of comparisons are held as
-/// masks of lanes, a pair of registers each, which costs an instruction and no memory.
+/// Returns the number of scalar registers that a kernel may spill. Long sequences of comparisons hold masks of
+/// lanes, each a pair of registers; spilling one costs an instruction and no memory.
 fn scalar_spills(name: &str) -> u64 {
     // Divisions, powers and functions of complex numbers.
     if name.contains("_c128") || name.contains("_c64") {
@@ -80,11 +80,11 @@ fn scalar_spills(name: &str) -> u64 {
     MOST.iter().find(|(part, _)| name.contains(part)).map_or(0, |(_, most)| *most)
 }
 
-/// How many vector registers a kernel may put aside in memory: some, in the large tiles of products on
-/// wavefronts of 32, where each thread holds 64 sums and what goes into them; and a few where a thread reads
-/// packs of 256 bits of two operands. Merges of `complex128` have a thread's four elements in memory, and so have
-/// deviations of what lies anywhere, extremes of `complex64` in scans and their places of `complex128`, one element,
-/// with LLVM 21 and 22.
+/// Returns the number of vector registers that a kernel may spill to memory. Large tiles of matrix products on
+/// wavefronts of 32 spill some, because each thread holds 64 sums and their operands. Kernels whose threads read
+/// 256-bit packs of two operands spill a few. With LLVM 21 and 22 these kernels also spill: `complex128` merges,
+/// which keep a thread's four elements in memory, deviations of strided operands, and, one element each, scans of
+/// extremes of `complex64` and their positions of `complex128`.
 fn vector_spills(name: &str) -> u64 {
     match name {
         _ if name.contains("_product_") => 80,
@@ -126,7 +126,7 @@ impl CodeObject {
         }
     }
 
-    /// What each kernel puts aside above what it may: a line for each.
+    /// Returns a line for each kernel that spills more than it may.
     pub(crate) fn registers_that_do_not_suffice(&self) -> Vec<String> {
         let lines = self.kernels.iter().filter_map(|(name, kernel)| {
             let [scalar, vector] = kernel.spills;
@@ -139,7 +139,8 @@ impl CodeObject {
         lines.collect()
     }
 
-    /// The kernels of a plan are there and take the arguments that it packs; returns their number.
+    /// Checks that the code has a plan's kernels, and that they take the arguments that the plan packs. Returns the
+    /// number of kernels.
     pub(crate) fn check_kernels(&self, plan: &Plan, wavefront: u64) -> usize {
         let names = plan.spec().kernel_names();
         for name in &names {
@@ -160,7 +161,7 @@ impl CodeObject {
                 assert!(argument.offset >= end, "{name}: {kernel:?}");
                 end = argument.offset + argument.size;
                 assert!(["global_buffer", "by_value"].contains(&argument.kind.as_str()), "{name}");
-                // The plan packs each argument into words, right behind the one before.
+                // The plan packs each argument into words, directly after the previous argument.
                 if let Some(next) = given.get(i + 1) {
                     let packed = (*next as usize - given[i] as usize) as u64;
                     assert_eq!(argument.size.next_multiple_of(8), packed, "{name}: {kernel:?}");
@@ -194,7 +195,7 @@ impl Kernel {
     }
 }
 
-/// A value of MessagePack, of the kinds that occur.
+/// A MessagePack value, of the kinds that occur in metadata.
 #[derive(Debug)]
 enum Value {
     Number(u64),

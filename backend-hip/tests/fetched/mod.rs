@@ -1,5 +1,5 @@
-//! Real headers, a real runtime and a real compiler, fetched into the target folder when a test first needs
-//! them, by the script that `make bindings` uses.
+//! Real headers, runtimes and compilers, which the script of `make bindings` downloads into the target
+//! folder when a test first needs them.
 
 #![allow(dead_code, reason = "each test that includes this module uses a part of it")]
 
@@ -11,7 +11,7 @@ fn below(name: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 
-/// Where the runtime of a generation lies, once it is fetched.
+/// Returns the folder of a generation's runtime, after the download.
 pub(crate) fn folder(generation: &str) -> PathBuf {
     below(&runtime_name(generation))
 }
@@ -20,15 +20,16 @@ fn runtime_name(generation: &str) -> String {
     format!("hip-runtime-{generation}")
 }
 
-/// The folder of a thing that `bindings/fetch.py` knows; `None`, with the reason printed, where
-/// it cannot be had and `required` is not set to 1, or nothing is to be fetched: `PYGPU_FETCH=0`.
+/// Returns the folder of something that `bindings/fetch.py` can download. Returns `None`, with the reason
+/// printed, if the download fails and the variable `required` is not 1, or if `PYGPU_FETCH=0` forbids
+/// downloads.
 pub(crate) fn fetched(what: &[&str], folder: &str, required: &str) -> Option<PathBuf> {
     if std::env::var("PYGPU_FETCH").is_ok_and(|it| it == "0") {
         let _ = writeln!(std::io::stderr(), "skipped: {what:?} is left to `make test-more`");
         return None;
     }
     let folder = below(folder);
-    // The tests of two packages use this.
+    // The tests of two packages use this module.
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     let scripts = ["bindings/fetch.py", "backend-hip/bindings/fetch.py"].map(|it| package.join(it));
     let script = scripts.iter().find(|it| it.is_file()).expect("the script");
@@ -45,24 +46,24 @@ pub(crate) fn fetched(what: &[&str], folder: &str, required: &str) -> Option<Pat
     None
 }
 
-/// The generations of ROCm whose runtimes Debian has: 5.2, 6.4 and 7.2 as this is written.
+/// The generations of ROCm whose runtimes Debian packages: 5.2, 6.4 and 7.2 at the time of writing.
 pub(crate) const GENERATIONS: [&str; 3] = ["5", "6", "7"];
 
-/// What tells a process which of them it is for.
+/// The variable that passes the generation to a child process.
 const GENERATION: &str = "GPUARRAY_TEST_ROCM";
 
-/// The generation that this process was started for.
+/// Returns the generation that this process was started for.
 pub(crate) fn generation() -> String {
     std::env::var(GENERATION).expect("a process of `with_runtimes`")
 }
 
-/// The file of that generation's runtime, which the loader finds.
+/// Returns the file name of that generation's runtime, which the loader finds.
 pub(crate) fn runtime() -> String {
     format!("libamdhip64.so.{}", generation())
 }
 
-/// Runs one ignored test of this program in a process of its own with the real runtime of each of
-/// these generations; those that cannot be had are skipped, unless `PYGPU_REQUIRE_HIP_RUNTIME=1`.
+/// Runs one ignored test of this program with the real runtime of each of these generations, in a separate
+/// process each. Unavailable generations are skipped, unless `PYGPU_REQUIRE_HIP_RUNTIME=1`.
 pub(crate) fn with_runtimes(
     test: &str,
     generations: &[&str],
@@ -79,8 +80,8 @@ pub(crate) fn with_runtimes(
     }
 }
 
-/// Runs one ignored test of this program in a process of its own, with the libraries of `folder`,
-/// no other runtime, and returns its output. With a loader there, that loads the program.
+/// Runs one ignored test of this program in a separate process with the libraries in `folder` and no other
+/// runtime, and returns its output. If the folder contains a loader, that loader starts the program.
 pub(crate) fn in_process(test: &str, folder: &Path, variables: &[(&str, &str)]) -> String {
     let program = std::env::current_exe().expect("this program");
     let libraries = folder.join("lib");

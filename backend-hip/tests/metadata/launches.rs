@@ -1,4 +1,4 @@
-//! Launches on a made-up runtime, which counts those that it is asked for.
+//! Launches on a fake runtime that counts the launches it receives.
 
 use crate::notes::code_object;
 use crate::{Scratch, compiled, declared, with_runtime};
@@ -24,7 +24,7 @@ fn refuse_launches() {
     let stream = device.default_stream();
     let options = LoadOptions::default();
     let source = ModuleSource::File(&file);
-    // SAFETY: a made-up driver runs nothing.
+    // SAFETY: a fake driver does not run the code.
     let module = unsafe { device.load_module(&source, &options) }.expect("it loads");
     let launch = |name: &str, sizes: &[usize]| launch(&module, &stream, name, sizes);
     for (name, sizes, message) in [
@@ -64,9 +64,9 @@ fn refuse_launches() {
     // All parameters in one structure.
     launch("by_value", &[36]).expect("it fits");
     assert_eq!(launches(), declared().len() as i32 + 1);
-    // Code that does not tell: as it was given.
+    // Code without metadata: the arguments are passed as given.
     let code = code_object(b"");
-    // SAFETY: a made-up driver runs nothing.
+    // SAFETY: a fake driver does not run the code.
     let module =
         unsafe { device.load_module(&ModuleSource::Image(&code), &options) }.expect("it loads");
     let kernel = module.kernel("axpy").expect("a kernel");
@@ -85,12 +85,12 @@ fn launch(
         1 | 2 | 4 | 8 => list.number(&vec![0; *size], *size),
         _ => list.bytes(&vec![0; *size]),
     })?;
-    // SAFETY: the runtime is made up, and runs nothing.
+    // SAFETY: the runtime is fake and does not run the kernel.
     unsafe { list.launch(kernel.as_ref(), &LaunchConfig::linear(1, 1), stream, false) }
 }
 
-/// The device of a runtime whose calls succeed without doing anything, and its number of
-/// launches.
+/// Returns a device of a runtime whose calls succeed without doing anything, and a function that
+/// returns its number of launches.
 fn made_up(folder: &Path) -> (Arc<dyn Device>, impl Fn() -> i32) {
     let mut source = "
         #include <string.h>
@@ -118,7 +118,7 @@ fn made_up(folder: &Path) -> (Arc<dyn Device>, impl Fn() -> i32) {
     assert!(status.success());
     // SAFETY: the functions have the arguments of the runtime's, or ignore them.
     let backend = unsafe { open_file(&file) }.expect("it opens");
-    // SAFETY: the library is open already, and stays; the type is that of the definition.
+    // SAFETY: the library is already open and is never closed; the type matches the definition.
     let launches = unsafe {
         let search = hal::library::Search::new("it").candidates([&file]);
         let library = search.open(Ok).expect("it opens");

@@ -1,7 +1,7 @@
-//! What code objects say of their kernels' parameters: those of the real hipRTC and of clang,
-//! damaged ones, made-up ones; and launches that it refuses.
+//! Reads kernels' parameters from code objects: from the real hipRTC and clang, damaged ones, and
+//! made-up ones. Launches that contradict the parameters are refused.
 //!
-//! What needs hipRTC or clang is skipped without it, with the reason printed, unless
+//! Tests that need hipRTC or clang are skipped without it, with the reason printed, unless
 //! `PYGPU_REQUIRE_HIP_RUNTIME=1` or `PYGPU_REQUIRE_CLANG=1`.
 
 #![allow(clippy::print_stderr, reason = "a skip has its reason printed")]
@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Without a header, so that each compiler takes it.
+/// The text includes no header, so that each compiler accepts it.
 const KERNELS: &str = "
     #define KERNEL __attribute__((global)) void
     struct record { double a; int b; float c; char d; };
@@ -42,7 +42,7 @@ const KERNELS: &str = "
 
 type Places = BTreeMap<String, Vec<(usize, usize)>>;
 
-/// Offset and size of each parameter, by the rules of C for a struct of them.
+/// Returns each parameter's offset and size, by C's rules for a struct of the parameters.
 fn declared() -> Places {
     let all: [(&str, &[(usize, usize)]); 7] = [
         ("nothing", &[]),
@@ -68,7 +68,7 @@ fn has(bytes: &[u8], text: &str) -> bool {
     bytes.windows(text.len()).any(|it| it == text.as_bytes())
 }
 
-/// `KERNELS` compiled by the hipRTC that was fetched.
+/// Returns the code of `KERNELS` from the downloaded hipRTC.
 fn compiled(target: &str) -> Vec<u8> {
     let name = "kernels.cu";
     let compilation = Compilation { text: KERNELS, name, target, ..Compilation::default() };
@@ -92,7 +92,7 @@ fn read_code_objects() {
     assert!(has(&large, "hidden_global_offset_x"));
     for code in [&large, &small] {
         assert_eq!(places(code, "gfx90a"), Some(declared()));
-        // Wherever it lies.
+        // The code may start at any address.
         let shifted = [&[0; 3], &code[..]].concat();
         assert_eq!(places(&shifted[3..], "gfx90a"), Some(declared()));
     }
@@ -154,7 +154,7 @@ fn read_damaged() {
         let largest = LARGEST.replace(before);
         assert!(largest <= 4 * bytes.len(), "{largest} bytes for {}", bytes.len());
     };
-    // `make test-all` damages every place, else one in five.
+    // `make test-all` damages every byte, other runs one byte in five.
     let step = if std::env::var_os("PYGPU_TEST_ALL").is_some() { 1 } else { 5 };
     for whole in [&code, &bundle] {
         for end in (0..whole.len()).step_by(step) {
@@ -168,7 +168,7 @@ fn read_damaged() {
             }
             damaged[place] = whole[place];
         }
-        // Several at once, most of them where the metadata is.
+        // Several damaged bytes, most of them in the metadata.
         let mut state = 1_u64;
         let mut random = |below: usize| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -186,7 +186,7 @@ fn read_damaged() {
     assert!(told > 1000 && refused > 1000, "{told} {refused}");
 }
 
-/// A folder of its own, removed again.
+/// A temporary folder, removed on drop.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -205,7 +205,7 @@ impl Drop for Scratch {
 }
 
 thread_local! {
-    /// The largest block that this thread has asked for.
+    /// The largest allocation that this thread has requested.
     static LARGEST: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -214,7 +214,7 @@ struct Watched;
 #[global_allocator]
 static ALLOCATOR: Watched = Watched;
 
-// SAFETY: everything is the system's.
+// SAFETY: every call goes to the system's allocator.
 unsafe impl GlobalAlloc for Watched {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         LARGEST.set(LARGEST.get().max(layout.size()));

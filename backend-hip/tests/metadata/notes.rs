@@ -1,4 +1,4 @@
-//! Made-up code objects and bundles, whose notes a test chooses.
+//! Made-up code objects and bundles with notes that a test chooses.
 
 use crate::{LARGEST, Places, places};
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ fn notes_that_claim_too_much_are_refused_soon() {
     let long = u32::MAX.to_be_bytes();
     for kind in [0xdb, 0xdd, 0xdf, 0xc6, 0xc9] {
         let claim = [&[kind][..], &long].concat();
-        // In place of the map, of the list of kernels, and of what is skipped.
+        // Nested lists in place of the map, of the list of kernels, and of a skipped value.
         for note in [
             claim.clone(),
             [b"\x81\xaeamdhsa.kernels", &claim[..]].concat(),
@@ -22,7 +22,7 @@ fn notes_that_claim_too_much_are_refused_soon() {
             assert!(LARGEST.get() <= 1024, "{} bytes", LARGEST.get());
         }
     }
-    // Many segments, each of them the same many notes.
+    // Many segments, each with the same notes.
     let mut file = header(u16::MAX);
     for _ in 0..u16::MAX {
         file.extend(segment(4 << 20, 2 << 20));
@@ -36,7 +36,7 @@ fn notes_that_claim_too_much_are_refused_soon() {
     assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
 }
 
-/// A kernel `k` with a parameter of 8 bytes behind a hidden one, and fields of every kind.
+/// A kernel `k` with a parameter of 8 bytes after a hidden one, and fields of every kind.
 const NOTE: &[u8] = b"\x8c\
     \xa1a\xc0\xa1b\xc3\xa1c\xe0\xa1d\xd1\xff\0\xa1e\xca\0\0\0\0\xa1f\xcb\0\0\0\0\0\0\0\0\
     \xa1g\xc4\x02xy\xa1h\xc7\x02\x01xy\xa1i\xd5\x01xy\xa1j\xdc\0\x02\x91\x01\x81\xa1k\xa1v\
@@ -50,7 +50,7 @@ const NOTE: &[u8] = b"\x8c\
 fn notes_are_read_whatever_else_they_have() {
     let expected = Some(Places::from([("k".to_owned(), vec![(8, 8)])]));
     assert_eq!(places(&code_object(NOTE), "gfx90a"), expected);
-    // Without parameters; without kernels.
+    // A kernel without parameters; a note without kernels.
     let none = b"\x81\xaeamdhsa.kernels\x91\x81\xa5.name\xa1k";
     let expected = Some(Places::from([("k".to_owned(), vec![])]));
     assert_eq!(places(&code_object(none), "gfx90a"), expected);
@@ -66,7 +66,7 @@ fn what_does_not_tell_is_none() {
         other[place] = byte;
         other
     };
-    // 32 bits, big-endian, another machine, no note, a note of another type and of another
+    // 32 bits, big-endian, another machine, no note, a note of another type, a note of another
     // vendor.
     for (place, byte) in [(4, 1), (5, 2), (0x12, 62), (64, 1), (148, 10), (152, b'X')] {
         assert_eq!(places(&with(place, byte), "gfx90a"), None, "{place}");
@@ -118,7 +118,7 @@ fn of_a_bundle_it_is_the_code_that_suits_the_device_best() {
     }
 }
 
-/// An ELF file of AMD's with a note of metadata behind another vendor's.
+/// Returns one of AMD's ELF files with a metadata note after another vendor's note.
 pub(crate) fn code_object(metadata: &[u8]) -> Vec<u8> {
     let other = [&[4, 0, 0, 0, 3, 0, 0, 0, 1, 0, 0, 0][..], b"GNU\0abc\0"].concat();
     let length = (metadata.len() as u32).to_le_bytes();
@@ -130,7 +130,7 @@ pub(crate) fn code_object(metadata: &[u8]) -> Vec<u8> {
     file
 }
 
-/// The header of an ELF file with so many segments.
+/// Returns the header of an ELF file with this many segments.
 fn header(segments: u16) -> Vec<u8> {
     let mut header = vec![0; 64];
     header[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
@@ -141,7 +141,7 @@ fn header(segments: u16) -> Vec<u8> {
     header
 }
 
-/// The header of a segment of notes.
+/// Returns the program header of a note segment.
 fn segment(offset: u64, size: u64) -> Vec<u8> {
     let mut segment = vec![0; 56];
     segment[0] = 4;
@@ -150,7 +150,7 @@ fn segment(offset: u64, size: u64) -> Vec<u8> {
     segment
 }
 
-/// A bundle of what clang makes for each of several devices.
+/// Returns a bundle as clang makes it for several devices.
 pub(crate) fn bundle(entries: &[(&str, &[u8])]) -> Vec<u8> {
     let mut bundle = b"__CLANG_OFFLOAD_BUNDLE__".to_vec();
     bundle.extend((entries.len() as u64).to_le_bytes());

@@ -1,10 +1,10 @@
-//! What the bindings name, read from their text.
+//! The names in the bindings, read from their text.
 
 use std::collections::BTreeMap;
 
 pub(crate) const BINDINGS: &str = include_str!("../../src/bindings.rs");
 
-/// Numbers by name, of macros and enumerations.
+/// Returns the values of macros and enumerators, by name.
 pub(crate) fn numbers() -> BTreeMap<&'static str, u32> {
     let constants = BINDINGS.lines().filter_map(|line| line.trim().strip_prefix("pub const "));
     constants
