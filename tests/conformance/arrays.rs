@@ -1,4 +1,4 @@
-//! Arrays: a file for each kind of operation.
+//! Tests of arrays: a file for each kind of operation.
 
 pub(crate) mod dtypes;
 pub(crate) mod elementwise;

@@ -7,7 +7,7 @@ use backend_host::{HostBackend, HostConfig};
 use gpuarray::{Backend, Choice, Feature, Result};
 use std::sync::Arc;
 
-/// Every backend, with what it can and what is known to fail.
+/// Every backend, with its capabilities and known failures.
 pub(crate) const BACKENDS: [BackendUnderTest; 4] = [
     BackendUnderTest {
         name: "host",
@@ -46,7 +46,7 @@ pub(crate) const BACKENDS: [BackendUnderTest; 4] = [
         expected_failures: &[],
         skipped: &[],
     },
-    // What the least that a backend needs is enough for.
+    // A backend that implements only the required methods.
     BackendUnderTest {
         name: "skeleton",
         open: skeleton::open,
@@ -75,18 +75,19 @@ pub(crate) const BACKENDS: [BackendUnderTest; 4] = [
     },
 ];
 
-/// A host of its own for each test, small enough to run out of memory.
+/// Opens a separate host backend for each test, with little enough memory that a test can use it
+/// up.
 fn open_host() -> Result<Arc<dyn Backend>> {
     Ok(HostBackend::with_config(HostConfig { memory: 64 << 20, cache: 8 << 20, threads: 2 }))
 }
 
-/// True for the driver double, which runs kernels on the host, one after another, when
-/// somebody waits for them.
+/// Returns true for the fake driver, which runs kernels on the host, one after another, when a
+/// caller waits for them.
 pub(crate) fn is_double(backend: &dyn Backend) -> Result<bool> {
     Ok(backend.device(0)?.properties().name.contains("Double"))
 }
 
-/// What this GPU can of what only tests ask for.
+/// Returns this GPU's capabilities that only tests need.
 fn gpu(backend: &dyn Backend) -> Result<Vec<Capability>> {
     let device = backend.device(0)?;
     let double = is_double(backend)?;

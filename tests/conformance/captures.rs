@@ -1,4 +1,4 @@
-//! Captures and graphs: what is recorded, replayed and refused, and the memory of both.
+//! Captures and graphs: which calls are recorded or refused, replays, and the memory of both.
 
 pub(crate) mod capture_rules;
 pub(crate) mod captured_memory;

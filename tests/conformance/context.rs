@@ -1,4 +1,4 @@
-//! What a test works with: an open backend, its first device, and small helpers.
+//! The context of a test: an open backend, its first device, and small helpers.
 
 use crate::gates;
 pub(crate) use crate::gates::Gate;
@@ -9,7 +9,7 @@ use gpuarray::{
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How a test gets other devices than the first.
+/// Functions that return devices other than the first.
 #[derive(Clone, Copy)]
 pub(crate) struct Others {
     pub(crate) second: fn(&dyn Backend) -> Result<Arc<dyn Device>>,
@@ -40,44 +40,45 @@ impl Context {
         Ok(Context { backend, device, second, open_apart, capabilities, takes_all })
     }
 
-    /// True if the backend can do what a test asks for in passing.
+    /// Returns true if the backend has a capability on which only part of a test depends.
     pub(crate) fn can(&self, capability: impl Into<Capability>) -> bool {
         self.capabilities.contains(&capability.into())
     }
 
-    /// True if a test takes the case with this number: all of them, but on a double, on which each
-    /// takes a run of the C++ compiler, one in four without `PYGPU_TEST_ALL`.
+    /// Returns true if a test should run the case with this number. A fake driver runs the C++
+    /// compiler for each case, so it takes one in four unless `PYGPU_TEST_ALL` is set; other backends
+    /// take all.
     pub(crate) fn takes(&self, number: usize) -> bool {
         self.takes_all || number.is_multiple_of(4)
     }
 
-    /// False on a double without `PYGPU_TEST_ALL`.
+    /// Returns false on a fake driver if `PYGPU_TEST_ALL` is not set.
     pub(crate) fn takes_all(&self) -> bool {
         self.takes_all
     }
 
-    /// A device that is not the first one.
+    /// Returns a device other than the first.
     pub(crate) fn second_device(&self) -> Result<Arc<dyn Device>> {
         (self.second)(self.backend.as_ref())
     }
 
-    /// The first device of another opening of the backend.
+    /// Returns the first device of a separate instance of the backend.
     pub(crate) fn device_apart(&self) -> Result<Arc<dyn Device>> {
         (self.open_apart)()?.device(0)
     }
 
-    /// Every device that is another one: of this opening, and of another.
+    /// Returns every other device: the second one, if supported, and that of a separate instance.
     pub(crate) fn other_devices(&self) -> Result<Vec<Arc<dyn Device>>> {
         let second = self.can(Capability::SecondDevice).then(|| self.second_device());
         second.into_iter().chain([self.device_apart()]).collect()
     }
 
-    /// A stream that the default stream and it do not wait for each other.
+    /// Creates a stream that does not wait for the default stream, nor the default stream for it.
     pub(crate) fn stream(&self) -> Result<Arc<dyn Stream>> {
         self.device.create_stream(StreamOptions::default().non_blocking(true))
     }
 
-    /// A stream that waits for the default stream, and the default stream for it.
+    /// Creates a stream that waits for the default stream, and the default stream for it.
     pub(crate) fn blocking_stream(&self) -> Result<Arc<dyn Stream>> {
         self.device.create_stream(StreamOptions::default())
     }
@@ -94,18 +95,18 @@ impl Context {
         DeviceArray::from_shaped(&self.device, shape, values)
     }
 
-    /// `0, 1, 2, ...` in the shape given.
+    /// Returns `0, 1, 2, ...` in the given shape.
     pub(crate) fn counting(&self, shape: &[usize]) -> Result<DeviceArray<i32>> {
         self.array(shape, &counting(shape.iter().product()))
     }
 }
 
-/// The numbers below `count`.
+/// Returns the numbers from zero up to, but not including, `count`.
 pub(crate) fn counting(count: usize) -> Vec<i32> {
     (0..count as i32).collect()
 }
 
-/// The error of a call that has to fail.
+/// Returns the error of a call that must fail.
 pub(crate) fn error_of<T>(result: Result<T>) -> Error {
     match result {
         Ok(_) => panic!("the call succeeded; an error was expected"),
@@ -113,7 +114,7 @@ pub(crate) fn error_of<T>(result: Result<T>) -> Error {
     }
 }
 
-/// Checks the kind of an error, and that its call, its text or its status names everything in `named`.
+/// Checks an error's kind, and that its call, text or status contains every string in `named`.
 #[track_caller]
 pub(crate) fn expect_error<T>(result: Result<T>, kind: ErrorKind, named: &[&str]) -> Outcome {
     let error = error_of(result);
@@ -126,7 +127,7 @@ pub(crate) fn expect_error<T>(result: Result<T>, kind: ErrorKind, named: &[&str]
     Ok(())
 }
 
-/// Long enough that work which does not wait would have run.
+/// Sleeps long enough that work which does not wait would have run.
 pub(crate) fn pause() {
     std::thread::sleep(Duration::from_millis(30));
 }

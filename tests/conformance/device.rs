@@ -1,4 +1,4 @@
-//! Backends, devices and contexts: what they say of themselves, and what they refuse.
+//! Backends, devices and contexts: their properties, and the calls that they refuse.
 
 pub(crate) mod contexts;
 pub(crate) mod devices;

@@ -1,10 +1,10 @@
-//! The driver's own functions, as another library in the process would call them.
+//! The driver's own functions, called as another library in the process would call them.
 
 use crate::context::Context;
 use libloading::{Library, Symbol};
 use std::ffi::{CString, c_char, c_int, c_uint, c_ulonglong};
 
-/// A driver's library, opened once more.
+/// A driver's library, opened a second time.
 pub(crate) struct Raw {
     library: Library,
     hip: bool,
@@ -22,7 +22,7 @@ macro_rules! call {
     ($raw:expr, $name:expr, ($($type:ty),*), ($($value:expr),*)) => {{
         let name: &str = $name;
         type Function = unsafe extern "C" fn($($type),*) -> c_int;
-        // SAFETY: the type is that of the driver's documentation.
+        // SAFETY: the type comes from the driver's documentation.
         let function: Symbol<'_, Function> = unsafe { $raw.library.get(name.as_bytes())? };
         // SAFETY: pointers are to values of this function, handles are live.
         check(name, unsafe { function($($value),*) })
@@ -30,7 +30,7 @@ macro_rules! call {
 }
 
 impl Raw {
-    /// The library of the context's backend, which is loaded already.
+    /// Opens the library of the context's backend, which is already loaded.
     pub(crate) fn new(context: &Context) -> DriverResult<Raw> {
         let hip = context.backend.name() == "hip";
         let (variable, name) = match hip {
@@ -38,7 +38,7 @@ impl Raw {
             false => ("PYGPU_CUDA_LIBRARY", "libcuda.so.1"),
         };
         let path = std::env::var_os(variable).unwrap_or_else(|| name.into());
-        // SAFETY: the library is loaded already.
+        // SAFETY: the library is already loaded.
         Ok(Raw { library: unsafe { Library::new(path)? }, hip })
     }
 
@@ -46,7 +46,7 @@ impl Raw {
         if self.hip { hip } else { cuda }
     }
 
-    /// Bytes that the driver has free, pools counted as used.
+    /// Returns the bytes of free memory, counting pools as used.
     pub(crate) fn free_memory(&self) -> DriverResult<usize> {
         let (mut free, mut total) = (0, 0);
         let name = self.name("cuMemGetInfo_v2", "hipMemGetInfo");
@@ -54,7 +54,7 @@ impl Raw {
         Ok(free)
     }
 
-    /// A stream that the library under test does not know.
+    /// Creates a stream that the library under test does not know.
     pub(crate) fn create_stream(&self) -> DriverResult<usize> {
         let (mut stream, non_blocking, priority) = (0, 1, 0);
         let name = self.name("cuStreamCreateWithPriority", "hipStreamCreateWithPriority");
@@ -63,19 +63,19 @@ impl Raw {
         Ok(stream)
     }
 
-    /// The end of it.
+    /// Destroys a stream.
     pub(crate) fn destroy_stream(&self, stream: usize) -> DriverResult<()> {
         let name = self.name("cuStreamDestroy_v2", "hipStreamDestroy");
         call!(self, name, (usize), (stream))
     }
 
-    /// True once all work of a stream has run: the handle is live.
+    /// Waits until all work of a stream has run. Fails if the handle is not valid.
     pub(crate) fn synchronize_stream(&self, stream: usize) -> DriverResult<()> {
         let name = self.name("cuStreamSynchronize", "hipStreamSynchronize");
         call!(self, name, (usize), (stream))
     }
 
-    /// Starts to capture, as the vendors' runtime libraries do without an option.
+    /// Begins a capture in the mode that the vendors' runtime libraries use by default.
     pub(crate) fn begin_capture(&self, stream: usize) -> DriverResult<()> {
         let (name, thread_local) =
             (self.name("cuStreamBeginCapture_v2", "hipStreamBeginCapture"), 1);
@@ -90,7 +90,7 @@ impl Raw {
         Ok(graph)
     }
 
-    /// An executable graph.
+    /// Returns an executable graph.
     pub(crate) fn instantiate(&self, graph: usize) -> DriverResult<usize> {
         let (mut executable, flags) = (0, 0);
         let name = self.name("cuGraphInstantiateWithFlags", "hipGraphInstantiateWithFlags");
@@ -98,46 +98,47 @@ impl Raw {
         Ok(executable)
     }
 
-    /// Queues it.
+    /// Queues an executable graph.
     pub(crate) fn launch_graph(&self, executable: usize, stream: usize) -> DriverResult<()> {
         let name = self.name("cuGraphLaunch", "hipGraphLaunch");
         call!(self, name, (usize, usize), (executable, stream))
     }
 
-    /// The end of a graph; executable ones that were made of it stay.
+    /// Destroys a graph; executable graphs made from it stay valid.
     pub(crate) fn destroy_graph(&self, graph: usize) -> DriverResult<()> {
         call!(self, self.name("cuGraphDestroy", "hipGraphDestroy"), (usize), (graph))
     }
 
-    /// The end of an executable graph.
+    /// Destroys an executable graph.
     pub(crate) fn destroy_executable(&self, executable: usize) -> DriverResult<()> {
         let name = self.name("cuGraphExecDestroy", "hipGraphExecDestroy");
         call!(self, name, (usize), (executable))
     }
 
-    /// How many there are of a kind; of the double alone.
+    /// Returns the number of live objects of a kind. Only the fake driver has this function.
     pub(crate) fn live(&self, kind: &str) -> DriverResult<u64> {
         type Live = unsafe extern "C" fn(*const c_char) -> u64;
         let kind = CString::new(kind)?;
-        // SAFETY: the type is that of the double's documentation.
+        // SAFETY: the type comes from the fake driver's documentation.
         let live: Symbol<'_, Live> = unsafe { self.library.get(b"double_live")? };
-        // SAFETY: the text ends with a zero and outlives the call.
+        // SAFETY: the text ends with a zero byte and outlives the call.
         Ok(unsafe { live(kind.as_ptr()) })
     }
 
-    /// The calling thread's context; 0 for none.
+    /// Returns the calling thread's context, or 0 if it has none.
     pub(crate) fn current_context(&self) -> DriverResult<usize> {
         let mut context = 0;
         call!(self, "cuCtxGetCurrent", (*mut usize), (&mut context))?;
         Ok(context)
     }
 
-    /// Makes a context the calling thread's; 0 for none.
+    /// Makes a context current on the calling thread; 0 for none.
     pub(crate) fn set_context(&self, context: usize) -> DriverResult<()> {
         call!(self, "cuCtxSetCurrent", (usize), (context))
     }
 
-    /// A context beside the primary one, which is the calling thread's from now on.
+    /// Creates a context in addition to the primary one, and makes it current on the calling
+    /// thread.
     pub(crate) fn create_context(&self, device: usize) -> DriverResult<usize> {
         let (mut context, flags) = (0, 0);
         let device = device as c_int;
@@ -146,7 +147,7 @@ impl Raw {
         Ok(context)
     }
 
-    /// The end of it.
+    /// Destroys a context.
     pub(crate) fn destroy_context(&self, context: usize) -> DriverResult<()> {
         call!(self, "cuCtxDestroy_v2", (usize), (context))
     }

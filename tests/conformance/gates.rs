@@ -1,8 +1,8 @@
-//! Something that work of a stream waits at, so that a test knows what has not run yet.
+//! Gates hold up a stream's work, so that a test knows which work has not run yet.
 //!
-//! Where functions of several streams run beside each other, it is a queued function. CUDA
-//! runs all of them on one thread, which a waiting one would hold; there it is a kernel that
-//! waits for a number in pinned memory.
+//! If host functions of several streams run concurrently, a gate is a queued host function. CUDA
+//! runs all host functions on one thread, which a waiting function would block; there a gate is a
+//! kernel that waits for a number in pinned memory.
 
 use crate::context::pause;
 use gpuarray::array::functions;
@@ -20,17 +20,17 @@ const SOURCE: &str = "extern \"C\" __global__ void wait(volatile int* flag, long
 }";
 
 thread_local! {
-    /// The device whose kernels are the gates of this thread's test; none for functions.
+    /// The device whose kernels act as gates in this thread's test; `None` if host functions do.
     static DEVICE: RefCell<Option<Arc<dyn Device>>> = const { RefCell::new(None) };
 }
 
-/// What the gates of one device need, until that is reset: nothing is allocated or loaded
-/// while a gate is closed, which might wait for it.
+/// The resources for the gates of one device, valid until it is reset. They are created in advance,
+/// because allocating or loading while a gate is closed might wait for the gate.
 struct Gates {
     device: DeviceId,
     epoch: u64,
     kernel: Arc<dyn Kernel>,
-    /// Numbers for as many gates.
+    /// Memory for the flags of many gates.
     flags: &'static PinnedMemory,
     used: usize,
 }
@@ -39,7 +39,7 @@ const FLAGS: usize = 4096;
 
 static GATES: Mutex<Option<Gates>> = Mutex::new(None);
 
-/// Chooses the gates of this thread's test.
+/// Chooses the kind of gate for this thread's test.
 pub(crate) fn prepare(device: &Arc<dyn Device>, functions: bool) -> Result<()> {
     static WARM: Mutex<Option<(DeviceId, u64)>> = Mutex::new(None);
     DEVICE.set((!functions).then(|| device.clone()));
@@ -48,7 +48,7 @@ pub(crate) fn prepare(device: &Arc<dyn Device>, functions: bool) -> Result<()> {
     if functions || *warm == Some(key) {
         return Ok(());
     }
-    // The driver loads code only when no kernel runs, and a closed gate is one.
+    // The driver loads code only while no kernel runs, and a closed gate is a running kernel.
     let mut small = DeviceArray::<i32>::zeros(device, &[4, 4])?;
     (&small + &small)?;
     (&small + 1)?;
@@ -63,7 +63,7 @@ pub(crate) fn prepare(device: &Arc<dyn Device>, functions: bool) -> Result<()> {
     device.synchronize()
 }
 
-/// The kernel, and a number of its own for a gate.
+/// Returns the kernel, and an unused flag for a gate.
 fn take(device: &Arc<dyn Device>) -> Result<(Arc<dyn Kernel>, *mut u8)> {
     let mut known = GATES.lock().unwrap();
     let (id, epoch) = (device.id(), device.epoch());
@@ -71,10 +71,10 @@ fn take(device: &Arc<dyn Device>) -> Result<(Arc<dyn Kernel>, *mut u8)> {
         Some(gates) if (gates.device, gates.epoch) == (id, epoch) && gates.used < FLAGS => gates,
         slot => {
             let source = ModuleSource::Source { text: SOURCE, name: "gate.cu", options: &[] };
-            // SAFETY: the text has functions only.
+            // SAFETY: the text has no initialisers, only functions.
             let kernel =
                 unsafe { device.load_module(&source, &LoadOptions::default()) }?.kernel("wait")?;
-            // Never freed, which would wait for the device, which may wait for a gate.
+            // Never freed, because freeing waits for the device, which may wait for a gate.
             let flags = Box::leak(Box::new(PinnedMemory::new(device, 4 * FLAGS)?));
             slot.insert(Gates { device: id, epoch, kernel, flags, used: 0 })
         }
@@ -84,11 +84,11 @@ fn take(device: &Arc<dyn Device>) -> Result<(Arc<dyn Kernel>, *mut u8)> {
     Ok((gates.kernel.clone(), flag))
 }
 
-/// The number that a kernel waits for.
+/// The flag that a kernel waits for.
 #[derive(Clone, Copy)]
 struct Flag(*mut u8);
 
-// SAFETY: the number is accessed by atomics only, and lives as long as the process.
+// SAFETY: the flag is accessed only by atomics, and lives as long as the process.
 unsafe impl Send for Flag {}
 // SAFETY: as above.
 unsafe impl Sync for Flag {}
@@ -101,13 +101,13 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    /// A gate that work of `stream` now waits at.
+    /// Returns a closed gate that holds up the work queued on `stream` after this call.
     pub(crate) fn on(stream: &dyn Stream) -> Result<Gate> {
         let mut gate = Gate::default();
         if let Some(device) = DEVICE.with_borrow(Clone::clone) {
             let (kernel, flag) = take(&device)?;
             let mut address = device.pinned_address(flag)?;
-            // Some tens of seconds: every turn reads over the bus.
+            // A limit of some tens of seconds: each turn reads over the bus.
             let mut turns = 20_000_000_i64;
             let arguments = [(&raw mut address).cast(), (&raw mut turns).cast()];
             let config = LaunchConfig::linear(1, 1);
@@ -121,10 +121,10 @@ impl Gate {
         Ok(gate)
     }
 
-    /// Lets everybody through.
+    /// Opens the gate for all waiters.
     pub(crate) fn open(&self) {
         if let Some(Flag(flag)) = self.flag {
-            // SAFETY: the memory is four aligned bytes, which only atomics access.
+            // SAFETY: the memory is four aligned bytes, accessed only by atomics.
             let flag = unsafe { AtomicI32::from_ptr(flag.cast()) };
             flag.store(1, Ordering::SeqCst);
         }
@@ -134,12 +134,12 @@ impl Gate {
 
     fn wait(&self) {
         let open = self.state.0.lock().unwrap();
-        // A test that fails opens no gate; its threads must end nevertheless.
+        // A failed test does not open its gate, but its threads must still end.
         let limit = Duration::from_secs(30);
         drop(self.state.1.wait_timeout_while(open, limit, |open| !*open));
     }
 
-    /// Opens the gate after a while, for a caller that waits on the stream meanwhile.
+    /// Opens the gate after a pause, for a caller that waits on the stream.
     pub(crate) fn open_later(&self) -> std::thread::JoinHandle<()> {
         let gate = self.clone();
         std::thread::spawn(move || {

@@ -1,5 +1,5 @@
-//! Runs the table: every test against every backend, each in a thread of its own so that a
-//! test that hangs fails instead of holding up the rest.
+//! Runs the table: every test against every backend. Each test has its own thread, so that a test that
+//! hangs fails and does not block the others.
 
 use crate::context::{Context, Others};
 use gpuarray::{Backend, Device, Feature, Result};
@@ -12,38 +12,39 @@ use std::process::ExitCode;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-/// What a test returns; a panic is a failure, too.
+/// The result of a test. A panic also counts as a failure.
 pub(crate) type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// What a test may need of a backend, beyond what every backend must have: a feature of the device,
-/// or something that only tests ask for.
+/// A requirement of a test beyond what every backend must support: a feature of the device, or a
+/// property that only tests need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Capability {
     /// The device has the feature.
     Has(Feature),
-    /// The free memory is known to the byte, and nobody else changes it.
+    /// The free memory is known to the byte, and nothing else changes it.
     ExactAccounting,
     /// The device has so little memory that a test can use all of it.
     SmallMemory,
     /// The host can read and write through device addresses.
     HostAddresses,
-    /// A second device can be had.
+    /// A second device is available.
     SecondDevice,
-    /// Functions of several streams run beside each other.
+    /// Host functions of several streams run concurrently.
     ConcurrentHostFunctions,
-    /// Work goes on by itself, and can be seen to be under way.
+    /// Work makes progress without waiting calls, and a query can observe it running.
     Progress,
-    /// Its driver is a real compiler of PTX and linker, with options and logs.
+    /// The driver contains a real PTX compiler and linker, with options and logs.
     Jit,
-    /// All blocks of a cooperative launch run at once.
+    /// All blocks of a cooperative launch run at the same time.
     ResidentBlocks,
-    /// Its calls go to a driver, which knows profilers, PCI addresses and memory of other devices.
+    /// Calls go to a driver, which supports profilers, PCI addresses and memory of other devices.
     Driver,
     /// Two of its devices can use each other's memory.
     Peers,
-    /// It is the driver double itself, which can be told to be odd.
+    /// The backend runs on the fake driver, which can be configured to behave unusually.
     Double,
-    /// Its target is set by the environment; that of a forwarded call's device is not.
+    /// An environment variable sets the device's architecture. A fake driver that forwards its calls
+    /// does not have this.
     OwnTarget,
 }
 
@@ -62,36 +63,37 @@ impl From<Feature> for Capability {
     }
 }
 
-/// One statement of behaviour.
+/// A test: one statement of behaviour.
 pub(crate) struct Test {
     /// The statement.
     pub(crate) name: &'static str,
-    /// What a backend needs for it.
+    /// The capabilities that the test requires.
     pub(crate) needs: fn() -> Vec<Capability>,
-    /// Checks it.
+    /// Checks the statement.
     pub(crate) run: fn(&Context) -> Outcome,
 }
 
-/// One backend as the suite knows it.
+/// One backend, as the suite describes it.
 pub(crate) struct BackendUnderTest {
-    /// Its name.
+    /// The backend's name.
     pub(crate) name: &'static str,
-    /// Opens it for one test.
+    /// Opens the backend for one test.
     pub(crate) open: fn() -> Result<Arc<dyn Backend>>,
-    /// Opens it once more, apart from every other opening.
+    /// Opens another instance, separate from every other.
     pub(crate) open_apart: fn() -> Result<Arc<dyn Backend>>,
-    /// Another device than the first, where there is one.
+    /// Returns a device other than the first, if the backend has one.
     pub(crate) second: fn(&dyn Backend) -> Result<Arc<dyn Device>>,
-    /// What it can here and now, beyond the features of its device.
+    /// Returns the backend's capabilities in this run, in addition to its device's features.
     pub(crate) capabilities: fn(&dyn Backend) -> Result<Vec<Capability>>,
-    /// Tests (`module::name`) that fail, each with the reason. One that passes is a failure.
+    /// Tests (`module::name`) that are known to fail, each with the reason. If one passes, that is a
+    /// failure.
     pub(crate) expected_failures: &'static [(&'static str, &'static str)],
     /// Tests that are left out, each with the reason.
     pub(crate) skipped: &'static [(&'static str, &'static str)],
 }
 
-/// Makes the table of a module: `tests![name, name needs [A, B], ...]`. What a test needs is a variant
-/// of [`Feature`] or of [`Capability`].
+/// Makes the table of a module: `tests![name, name needs [A, B], ...]`. A requirement is a variant of
+/// [`Feature`] or of [`Capability`].
 macro_rules! tests {
     ($($name:ident $(needs [$($capability:ident),*])?),* $(,)?) => {
         pub(crate) const TESTS: &[crate::harness::Test] = &[$(crate::harness::Test {
@@ -126,7 +128,7 @@ impl Arguments {
                 "--list" => arguments.list = true,
                 "--quiet" | "-q" => arguments.quiet = true,
                 "--skip" => arguments.skipped.extend(words.next()),
-                // What libtest takes with a value and this suite has no use for.
+                // libtest's options with a value; this suite ignores them.
                 "--test-threads" | "--format" | "--color" | "--logfile" => drop(words.next()),
                 flag if flag.starts_with('-') => {}
                 filter => arguments.filters.push(filter.to_owned()),
@@ -160,11 +162,11 @@ thread_local! {
     static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Runs everything that the arguments select. Names are `backend::module::test`.
+/// Runs all selected tests. Their names are `backend::module::test`.
 pub(crate) fn run(tables: &[(&str, &[Test])], backends: &[BackendUnderTest]) -> ExitCode {
     let arguments = Arguments::parse();
-    // Panics are reported with the test that they fail; those of threads that a test starts
-    // are part of the test.
+    // A panic is reported with the test that it fails. Threads that a test starts are part of the
+    // test.
     std::panic::set_hook(Box::new(|panic| {
         let text = payload_text(panic.payload());
         let place = panic.location().map(|l| format!("{}:{}: ", l.file(), l.line()));
@@ -268,7 +270,7 @@ fn run_selected(
     Ok(failed == 0)
 }
 
-/// Seconds that one test may take.
+/// Returns the time limit of one test in seconds.
 pub(crate) fn time_limit() -> std::result::Result<u64, String> {
     match env::var("GPUARRAY_TEST_SECONDS") {
         Ok(text) => text.parse().map_err(|_| format!("GPUARRAY_TEST_SECONDS is {text:?}")),
@@ -276,7 +278,7 @@ pub(crate) fn time_limit() -> std::result::Result<u64, String> {
     }
 }
 
-/// The backends that `GPUARRAY_REQUIRE` names.
+/// Returns the backends that `GPUARRAY_REQUIRE` names.
 fn required(backends: &[BackendUnderTest]) -> std::result::Result<Vec<String>, String> {
     let text = env::var("GPUARRAY_REQUIRE").unwrap_or_default();
     let names: Vec<String> =
@@ -287,7 +289,7 @@ fn required(backends: &[BackendUnderTest]) -> std::result::Result<Vec<String>, S
     }
 }
 
-/// Refuses a listed exception for a test that does not exist.
+/// Returns an error if a listed exception names a test that does not exist.
 fn check_names(
     backend: &BackendUnderTest,
     tables: &[(&str, &[Test])],
@@ -304,9 +306,9 @@ fn check_names(
     }
 }
 
-/// What the backend's device says it supports, and what the suite knows of the backend, but for what
-/// `GPUARRAY_WITHOUT` (names with commas between) lists: a driver may have a function that refuses
-/// all work, which only a call tells.
+/// Returns the device's features and the backend's other capabilities, without those that
+/// `GPUARRAY_WITHOUT` (comma-separated names) lists. A driver may have a function that refuses all
+/// work, which shows only when it is called.
 fn capabilities(backend: &BackendUnderTest, opened: &dyn Backend) -> Result<Vec<Capability>> {
     let features = opened.device(0)?.features();
     let mut all: Vec<_> = features.iter().map(Capability::Has).collect();
@@ -360,7 +362,7 @@ fn attempt(
             Ok(Err(error)) => Err(error.to_string()),
             Err(_) => Err(PANIC.take().unwrap_or_else(|| "panicked".to_owned())),
         };
-        // The receiver is gone if the time is up.
+        // The receiver is dropped if the time limit has passed.
         let _ = sender.send(result);
     });
     if let Err(error) = thread {
@@ -371,7 +373,7 @@ fn attempt(
         .unwrap_or_else(|_| Err(format!("did not finish in {} seconds", limit.as_secs())))
 }
 
-/// What a panic says.
+/// Returns the message of a panic.
 pub(crate) fn payload_text(payload: &(dyn Any + Send)) -> String {
     payload
         .downcast_ref::<&str>()

@@ -1,4 +1,4 @@
-//! Modules, kernels and textures: loaded, described and launched.
+//! Loading, describing and launching modules, kernels and textures.
 
 pub(crate) mod attributes;
 pub(crate) mod launches;

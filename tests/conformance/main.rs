@@ -1,10 +1,10 @@
-//! The conformance suite: one table of plain functions, run against every backend.
+//! The conformance suite: one table of plain functions that run against every backend.
 //!
-//! `cargo test --test conformance -- [FILTER] [--exact] [--skip TEXT] [--list]`. A test that
-//! a backend lacks a capability for is skipped; a backend that cannot be opened is skipped
-//! with its reason, unless `GPUARRAY_REQUIRE` (names with commas between) lists it.
-//! `GPUARRAY_WITHOUT` lists features whose functions the driver has and that refuse all work;
-//! `GPUARRAY_TEST_SECONDS` sets how long one test may take (60).
+//! `cargo test --test conformance -- [FILTER] [--exact] [--skip TEXT] [--list]`. A test is skipped
+//! if a backend lacks a required capability. A backend that cannot be opened is skipped with its
+//! reason, unless `GPUARRAY_REQUIRE` (comma-separated names) lists it. `GPUARRAY_WITHOUT` lists
+//! features whose driver functions exist but refuse all work. `GPUARRAY_TEST_SECONDS` sets the time
+//! limit of one test (default 60).
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -28,7 +28,7 @@ mod streams;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // A process that a test has started.
+    // This process was started by a test.
     if let Some(end) = scenarios::run() {
         return end;
     }

@@ -1,4 +1,4 @@
-//! Every pair of element types: promotion, casts, and numbers beside arrays.
+//! Every pair of element types: promotion, casts, and operations with numbers.
 
 use crate::context::Context;
 use crate::harness::{Outcome, tests};
@@ -11,8 +11,8 @@ tests![
     casts_between_all_types_keep_small_numbers,
 ];
 
-/// Returns the pairs of dtypes that `Context::takes` twice; each dtype is the first and the second of
-/// some.
+/// Returns the pairs of dtypes that `Context::takes` selects twice. Each dtype occurs as the first
+/// and as the second element of a pair.
 fn pairs_of_dtypes(context: &Context) -> impl Iterator<Item = (DType, DType)> {
     let numbered = || DType::ALL.into_iter().enumerate();
     let pairs = numbered().flat_map(move |(i, a)| numbered().map(move |(j, b)| ((i, j), (a, b))));
@@ -48,7 +48,7 @@ fn a_number_takes_the_type_of_the_array(context: &Context) -> Outcome {
     assert_eq!(sum(single.untyped(), Number::Float(1e-3))?.dtype(), DType::Float32);
     let complex = sum(single.untyped(), Number::Complex(Complex::new(0.0, 1.0)))?;
     assert_eq!(complex.dtype(), DType::Complex64);
-    // A comparison with a number outside the type has an answer.
+    // Comparing with a number outside the dtype's range returns a result.
     let larger =
         Array::binary(BinaryFunction::Less, bytes.untyped().into(), Number::Integer(300).into())?;
     assert_eq!(DeviceArray::<bool>::from_untyped(larger)?.to_vec()?, [true, true]);

@@ -1,4 +1,4 @@
-//! Functions of corresponding elements.
+//! Elementwise functions of one and two operands.
 
 use crate::context::{Context, counting};
 use crate::harness::{Outcome, tests};
@@ -66,7 +66,7 @@ fn arithmetic_works_at_every_length(context: &Context) -> Outcome {
     Ok(())
 }
 
-/// Applies a function to two lists of numbers of one type.
+/// Applies a function to two slices of numbers of one type.
 pub(crate) fn apply<T: Element, U: Element>(
     context: &Context,
     function: BinaryFunction,
@@ -98,7 +98,7 @@ fn division_of_integers_by_zero_gives_zero(context: &Context) -> Outcome {
     for function in [FloorDivide, Remainder, Fmod] {
         assert_eq!(apply::<i64, i64>(context, function, &[5, -5, 0], &[0; 3])?, [0; 3]);
         assert_eq!(apply::<u8, u8>(context, function, &[5, 255, 0], &[0; 3])?, [0; 3]);
-        // The one quotient that does not fit wraps, and must not trap.
+        // The one quotient that overflows wraps, and must not trap.
         let remainder = apply::<i32, i32>(context, function, &[i32::MIN], &[-1])?;
         assert_eq!(remainder, [if function == FloorDivide { i32::MIN } else { 0 }]);
     }
@@ -236,7 +236,8 @@ fn bits_are_combined_in_every_integer_type(context: &Context) -> Outcome {
     Ok(())
 }
 
-/// numpy's rule: beyond the number of bits, and below zero, nothing is left but the sign.
+/// As in numpy, only the sign is left after a shift by a negative count, or by the number of bits
+/// or more.
 fn bits_are_shifted_in_every_integer_type(context: &Context) -> Outcome {
     use BinaryFunction::{LeftShift, RightShift};
     macro_rules! check {
@@ -246,7 +247,7 @@ fn bits_are_shifted_in_every_integer_type(context: &Context) -> Outcome {
                 let places = [0, 1, bits - 1, bits, <$integer>::MAX, <$integer>::MIN];
                 for x in [<$integer>::MIN, 0, 1, 0x55, <$integer>::MAX] {
                     let sign = if x < 1 && x != 0 { !0 } else { 0 };
-                    // The smallest number is zero places for an unsigned type.
+                    // For an unsigned type, MIN is zero, which is a shift by zero places.
                     let below = <$integer>::MIN == 0;
                     let left = [x, x << 1, x << (bits - 1), 0, 0, if below { x } else { 0 }];
                     let right =

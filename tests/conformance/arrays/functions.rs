@@ -1,4 +1,4 @@
-//! Functions that are known by published values, and what tells floats and integers apart.
+//! Functions with published values, and functions that treat floats and integers differently.
 
 use crate::arrays::elementwise::apply;
 use crate::context::Context;
@@ -12,12 +12,12 @@ tests![
     divisors_and_multiples_are_common,
 ];
 
-/// A function that the table names, applied to an array of a type that its values have, too.
+/// Applies a function whose values have the type of the argument.
 fn mapped<T: Element>(array: &DeviceArray<T>, function: UnaryFunction) -> gpuarray::Result<Vec<T>> {
     DeviceArray::from_untyped(array.untyped().unary(function)?)?.to_vec()
 }
 
-/// Abramowitz and Stegun, tables 6.1 and 7.1.
+/// The values come from Abramowitz and Stegun, tables 6.1 and 7.1.
 fn error_and_gamma_functions_have_published_values(context: &Context) -> Outcome {
     use UnaryFunction::{Erf, Erfc, Gamma, LogGamma};
     let published: [(UnaryFunction, [f64; 3], [f64; 3]); 4] = [
@@ -40,7 +40,7 @@ fn error_and_gamma_functions_have_published_values(context: &Context) -> Outcome
             assert!((f64::from(a) - b).abs() <= 2e-6 * b.abs().max(0.01), "{function:?}: {a}, {b}");
         }
     }
-    // Whole numbers are computed in double precision.
+    // The gamma function of integers is computed in double precision.
     let factorials = context.array(&[3], &[1u8, 5, 11])?.untyped().unary(Gamma)?;
     let factorials = DeviceArray::<f64>::from_untyped(factorials)?.to_vec()?;
     for (a, b) in factorials.into_iter().zip([1.0, 24.0, 3_628_800.0]) {

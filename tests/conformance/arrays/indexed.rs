@@ -1,4 +1,4 @@
-//! Elements picked and stored by arrays of indices.
+//! Gathering and scattering elements with index arrays.
 
 use crate::context::{Context, counting};
 use crate::harness::{Outcome, tests};

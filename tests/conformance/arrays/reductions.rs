@@ -1,4 +1,4 @@
-//! Reductions, dot products and running values.
+//! Reductions, dot products and scans.
 
 use crate::context::{Context, counting};
 use crate::harness::{Outcome, tests};
@@ -86,7 +86,7 @@ fn axes_are_reduced_one_by_one_and_together(context: &Context) -> Outcome {
     let array = context.counting(&shape)?;
     for mask in 0..8usize {
         let axes: Vec<isize> = (0..3).filter(|axis| mask >> axis & 1 == 1).collect();
-        // Along each axis an index that is reduced counts as zero.
+        // The index along a reduced axis counts as zero.
         let kept: Vec<usize> = (0..3).filter(|axis| mask >> axis & 1 == 0).collect();
         let mut expected = vec![0i32; kept.iter().map(|&axis| shape[axis]).product()];
         for (position, value) in counting(60).into_iter().enumerate() {
@@ -122,7 +122,7 @@ fn a_reduction_is_stored_where_it_is_asked_for(context: &Context) -> Outcome {
     let (sum, dtype) = (Reduction::Sum, DType::Int32);
     array.untyped().reduce_into(sum, dtype, Some(&[0]), false, every_other.untyped())?;
     assert_eq!(whole.to_vec()?, [12, -1, 15, -1, 18, -1, 21, -1]);
-    // The output may lie in the elements.
+    // The output may be a view of the input.
     let row = array.index(&[1.into()])?;
     array.untyped().reduce_into(Reduction::Maximum, dtype, Some(&[0]), false, row.untyped())?;
     assert_eq!(array.to_vec()?, [0, 1, 2, 3, 8, 9, 10, 11, 8, 9, 10, 11]);
@@ -142,7 +142,7 @@ fn means_and_variances_follow_axes(context: &Context) -> Outcome {
     assert_eq!(read(array.variance(None, Some(&[-1]), false, 1.0)?)?, [1.0, 1.0]);
     assert_eq!(read(array.standard_deviation(None, Some(&[0]), false, 0.0)?)?, [1.5; 3]);
     assert!(array.variance(Some(DType::Int32), None, false, 0.0).is_err());
-    // The sum of these exceeds what 16 bits hold.
+    // The sum of these overflows float16.
     let halves = context.array(&[64], &[2048.0f32; 64])?.untyped().astype(DType::Float16)?;
     let mean = halves.mean(None, None, false)?;
     assert_eq!(mean.dtype(), DType::Float16);
@@ -150,7 +150,7 @@ fn means_and_variances_follow_axes(context: &Context) -> Outcome {
     Ok(())
 }
 
-/// Rows and columns, short and long, in memory's order and against it: kernels read each in a way of its own.
+/// Rows and columns, short and long, in memory order and reversed: kernels read each layout differently.
 fn positions_and_variances_agree_with_the_reference_in_every_layout(context: &Context) -> Outcome {
     let backwards = || {
         let step = gpuarray::SliceBounds { step: Some(-1), ..Default::default() };
@@ -280,7 +280,7 @@ fn dot_products_agree_with_the_reference_in_every_type(context: &Context) -> Out
         let (x, y) = (context.array(&[6, 10], &a)?, context.array(&[6, 10], &b)?);
         let total = a.iter().zip(&b).fold(T::ZERO, |total, (&a, &b)| total.plus(a.times(b)));
         let found = x.dot(&y)?;
-        // The reference rounds half-precision sums after every step, a device need not.
+        // The reference rounds half-precision sums after every step; a device need not.
         let is_half = T::DTYPE.working() != T::DTYPE;
         assert!(found.near(total) || is_half, "{found:?}, not {total:?}");
         Ok(())

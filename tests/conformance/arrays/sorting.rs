@@ -1,4 +1,4 @@
-//! Sorts, and the places of elements that are not zero.
+//! Sorts, and the positions of nonzero elements.
 
 use crate::context::Context;
 use crate::harness::{Outcome, tests};
@@ -16,14 +16,14 @@ tests![
     nothing_is_sorted_and_found,
 ];
 
-/// The places of a row's elements in ascending order; equal ones in their own order.
+/// Returns the positions of a row's elements in ascending order; equal elements keep their order.
 fn order<T: Reference>(row: &[T]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..row.len()).collect();
     order.sort_by(|&a, &b| row[a].parts().partial_cmp(&row[b].parts()).expect("numbers"));
     order
 }
 
-/// Sorts rows of so many elements, most of which occur often.
+/// Sorts rows of `length` elements, most of which occur several times.
 fn check<T: Reference>(context: &Context, rows: usize, length: usize) -> Outcome {
     let host = samples::<T>(5, rows * length);
     let array = context.array(&[rows, length], &host)?;
@@ -73,12 +73,12 @@ fn any_axis_is_sorted(context: &Context) -> Outcome {
 fn floating_point_numbers_have_one_order(context: &Context) -> Outcome {
     let nan = f64::NAN;
     let host = [nan, 1.0, -0.0, f64::INFINITY, 0.0, -nan, f64::NEG_INFINITY, -1.0, 5e-324, -0.0];
-    // Zeros are equal, NaN is last; all keep their order.
+    // Zeros are equal and NaN sorts last; equal elements keep their order.
     let expected = [6, 7, 2, 4, 9, 8, 1, 3, 0, 5];
     for times in [1, 7001] {
         let array = context.array(&[times * host.len()], &host.repeat(times))?;
         let places = DeviceArray::<i64>::from_untyped(array.untyped().argsort(0)?)?.to_vec()?;
-        // The two zeros are equal, and so are two of NaN.
+        // Positive and negative zero are equal, and so are NaNs.
         let groups: [&[usize]; 7] = [&[6], &[7], &[2, 4, 9], &[8], &[1], &[3], &[0, 5]];
         let all = groups.iter().flat_map(|group| {
             (0..times).flat_map(|k| group.iter().map(move |place| (k * host.len() + place) as i64))
@@ -111,7 +111,7 @@ fn elements_at_which_a_mask_is_true_are_found_in_every_type(context: &Context) -
         let truth: Vec<bool> = (0..6000).map(|i| i % 7 < 3).collect();
         let array = context.array(&[60, 100], &host)?;
         let mask = context.array(&[60, 100], &truth)?;
-        // Without gaps, and transposed.
+        // Once contiguous, once transposed.
         let both = [(array.untyped().clone(), mask.untyped().clone()), {
             let turn = |array: &Array| array.transpose(None);
             (turn(array.untyped())?, turn(mask.untyped())?)
@@ -134,7 +134,8 @@ fn elements_at_which_a_mask_is_true_are_found_in_every_type(context: &Context) -
     Ok(())
 }
 
-/// On GPUs a tile has 16,384 elements, a team 256 tiles, and what precedes its team is awaited, too.
+/// On GPUs a tile has 16,384 elements and a team 256 tiles. A team also waits for the teams before
+/// it.
 fn true_elements_of_several_teams_of_tiles_are_found(context: &Context) -> Outcome {
     let count = 16_384 * 257 + 5;
     let truth: Vec<bool> =

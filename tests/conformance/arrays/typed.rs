@@ -1,5 +1,5 @@
-//! Typed arrays: operators on either side, typed values, streams, copies that do not wait, methods beside functions
-//! of elements, indices as Rust writes them, and records.
+//! Typed arrays: operators with scalars on either side, typed values, streams, asynchronous copies, methods that
+//! correspond to elementwise functions, indices in Rust syntax, and records.
 
 use crate::context::{Context, Gate, expect_error, pause};
 use crate::harness::{Outcome, tests};
@@ -120,7 +120,7 @@ fn pinned_copies_return_their_buffers(context: &Context) -> Outcome {
     let mut a = DeviceArray::<i32>::zeros_on(&context.device, &context.stream()?, &[2, 3])?;
     let buffer = a.copy_from_pinned(buffer)?.wait()?;
     assert_eq!(a.to_vec()?, [1, 2, 3, 4, 5, 6]);
-    // An array with gaps, on its way there and back.
+    // An array with gaps, copied in both directions.
     let mut turned = a.transpose(None)?;
     let mut buffer = turned.copy_to_pinned(buffer)?.wait()?;
     assert_eq!(buffer[..], [1, 4, 2, 5, 3, 6]);
@@ -142,7 +142,7 @@ fn a_pinned_copy_is_not_waited_for(context: &Context) -> Outcome {
     stream.synchronize()?;
     let gate = Gate::on(stream.as_ref())?;
     let pending = a.copy_to_pinned(buffer)?;
-    // The copy keeps what it reads.
+    // The pending copy keeps its source alive.
     drop(a);
     pause();
     assert!(!pending.is_done()?);
@@ -157,14 +157,14 @@ fn a_forgotten_copy_keeps_its_buffer(context: &Context) -> Outcome {
     std::mem::forget(a.copy_to_pinned(PinnedBuffer::new(&context.device, 50)?)?);
     let mut ones = PinnedBuffer::new(&context.device, 50)?;
     ones.fill(1);
-    // Dropped, it waits.
+    // Dropping a pending copy waits for it.
     drop(a.copy_from_pinned(ones)?);
     assert_eq!(a.to_vec()?, [1; 50]);
     Ok(())
 }
 
 fn more_elements_than_the_host_has_memory_for_are_refused(context: &Context) -> Outcome {
-    // An element for many: the device has a single one of them.
+    // Broadcasting repeats one element, so the device allocates only that one.
     let many = DeviceArray::<f32>::ones(&context.device, &[1])?.broadcast_to(&[1 << 50])?;
     expect_error(many.to_vec(), ErrorKind::OutOfMemory, &["1125899906842624 elements"])
 }
@@ -182,7 +182,7 @@ fn a_capture_has_no_copy_that_owns_its_buffer(context: &Context) -> Outcome {
 }
 
 gpuarray::record! {
-    /// The structure that the kernel `record` takes.
+    /// The structure that the kernel `record` takes by value.
     struct Parameters {
         scale: f64,
         offset: i32,

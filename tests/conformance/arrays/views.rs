@@ -1,4 +1,4 @@
-//! Views: strides of every kind, broadcasting, shapes, and writing through views.
+//! Views: positive, negative and zero strides, broadcasting, shapes, and writes through views.
 
 use crate::context::{Context, counting};
 use crate::harness::{Outcome, tests};
@@ -288,7 +288,7 @@ fn operations_mix_any_strides(context: &Context) -> Outcome {
 fn external_layouts_describe_any_view(context: &Context) -> Outcome {
     let base = context.counting(&[20])?;
     let memory: Arc<_> = base.untyped().memory().clone();
-    // Three windows of four elements that start two elements apart.
+    // Three overlapping windows of four elements that start two elements apart.
     let layout = Layout::with_strides(&[3, 4], &[8, 4], 16, 4)?;
     let stream = context.device.default_stream();
     let windows = Array::from_memory(memory.clone(), layout, DType::Int32, stream.clone())?;
@@ -304,7 +304,7 @@ fn external_layouts_describe_any_view(context: &Context) -> Outcome {
     Ok(())
 }
 
-/// A record of a program's own: wider than any number, and aligned as an integer.
+/// A record type defined by the program: larger than any number type, and aligned like an integer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
 struct Particle {
@@ -312,7 +312,7 @@ struct Particle {
     number: u64,
 }
 
-// SAFETY: six floats and an integer behind each other fill 32 bytes; every value is valid.
+// SAFETY: six floats and an integer fill 32 bytes without padding; every bit pattern is valid.
 unsafe impl Element for Particle {
     const DTYPE: DType = DType::Opaque(32);
     const ZERO: Particle = Particle { position: [0.0; 6], number: 0 };

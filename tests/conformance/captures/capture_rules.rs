@@ -1,4 +1,4 @@
-//! What ends a capture before its time, and what other threads do with its stream meanwhile.
+//! Calls that end a capture early, and other threads that use the capturing stream.
 
 use crate::captures::captured_memory::wait_for_free;
 use crate::captures::failed_captures::check_usable;
@@ -26,7 +26,7 @@ tests![
 
 const KIND: ErrorKind = ErrorKind::InvalidArgument;
 
-/// The capture has become invalid; without it the stream works.
+/// Checks that the capture is invalid, and that the stream works after it has ended.
 fn check_spoilt(context: &Context, stream: &Arc<dyn Stream>) -> Outcome {
     expect_error(stream.end_capture(), KIND, &["captur"])?;
     check_usable(context, stream)
@@ -43,11 +43,11 @@ fn an_event_of_a_capture_is_not_waited_for(context: &Context) -> Outcome {
         let refused = if waits { event.synchronize() } else { event.query().map(drop) };
         expect_error(refused, KIND, &["captur"])?;
         check_spoilt(context, &stream)?;
-        // Nor can anybody wait for it now.
+        // After the capture, no other stream can wait for the event.
         assert_eq!(error_of(other.wait_event(event.as_ref())).kind(), KIND);
         assert!(!other.is_capturing()?);
     }
-    // Recorded anew it is an event like any other.
+    // Recorded again outside a capture, it is an ordinary event.
     other.record(event.as_ref())?;
     event.synchronize()?;
     assert_eq!(x.to_vec()?, (0..9).collect::<Vec<_>>(), "nothing has run");
@@ -58,7 +58,7 @@ fn captured_work_waits_for_no_other_work(context: &Context) -> Outcome {
     let (stream, other) = (context.stream()?, context.stream()?);
     let event = context.device.create_event(EventOptions::ORDERING)?;
     let mut x = numbers(context, &stream, 9)?;
-    // Never recorded, it is nothing to wait for.
+    // Waiting for an event that was never recorded has no effect.
     let graph = capture(&stream, || {
         stream.wait_event(event.as_ref())?;
         x.update_scalar(functions::Add, 1)
@@ -92,13 +92,13 @@ fn the_default_stream_does_nothing_during_a_capture_that_it_waits_for(
     let stream = context.blocking_stream()?;
     let mut x = context.counting(&[5])?;
     let mut y = numbers(context, &stream, 5)?;
-    // So that nothing is compiled meanwhile.
+    // Compiles the kernel before the capture.
     x.update_scalar(functions::Add, 0)?;
     let mut dropped = Some(context.counting(&[50])?);
     context.device.synchronize()?;
     stream.begin_capture(CaptureMode::Relaxed)?;
     y.update_scalar(functions::Add, 1)?;
-    // Its memory may go.
+    // Memory may be freed during the capture.
     dropped = dropped.filter(|_| false);
     assert!(dropped.is_none());
     let graph = stream.end_capture()?;
@@ -123,10 +123,10 @@ fn waiting_for_the_device_ends_a_capture(context: &Context) -> Outcome {
     Ok(())
 }
 
-/// Memory that a stream wrote long ago is used in a capture while other threads keep that stream busy.
+/// A capture uses memory that a stream wrote long ago, while other threads keep that stream busy.
 fn captured_work_waits_once_for_a_busy_stream(context: &Context) -> Outcome {
     const THREADS: usize = 4;
-    // More than a queue holds, and less than are queued until it happens to be empty.
+    // More additions than a queue holds, and fewer than are queued before it happens to be empty.
     const MOST: usize = 50_000;
     let (stream, busy) = (context.stream()?, context.stream()?);
     let mut x = numbers(context, &busy, 9)?;
@@ -156,7 +156,7 @@ fn captured_work_waits_once_for_a_busy_stream(context: &Context) -> Outcome {
             both.update_scalar(functions::Add, 1)?;
             let further = additions.load(Ordering::Acquire) - before;
             assert!(further < MOST, "it waited for {further} additions that were queued later");
-            // Of memory that one operation reads and writes, too.
+            // Also with memory that one operation reads and writes.
             let sum = (&both + &both)?;
             both.assign(&sum)
         });
@@ -205,8 +205,8 @@ fn a_capture_that_is_spoilt_lets_its_memory_go(context: &Context) -> Outcome {
     Ok(())
 }
 
-/// One thread adds to an array on a stream, on which another one begins and ends captures: each
-/// addition runs, or is a node of one graph.
+/// One thread adds to an array on a stream while another thread begins and ends captures of the stream. Each
+/// addition runs, or is a node of exactly one graph.
 fn what_threads_queue_runs_or_is_captured_once(context: &Context) -> Outcome {
     const ADDITIONS: i32 = 400;
     let (stream, other) = (context.stream()?, context.stream()?);
@@ -247,17 +247,18 @@ fn what_threads_queue_runs_or_is_captured_once(context: &Context) -> Outcome {
     Ok(())
 }
 
-/// One thread allocates and frees on a stream, on which another one begins and ends captures: nothing is kept
-/// when the graphs have gone.
+/// One thread allocates and frees on a stream while another thread begins and ends captures of it. After the
+/// graphs are dropped, all memory is free.
 fn what_threads_allocate_beside_captures_is_freed(context: &Context) -> Outcome {
     const CAPTURES: usize = 300;
-    // Other processes may use a GPU meanwhile: there, blocks are so large that many would be missed.
+    // On a GPU other processes may allocate meanwhile, so the blocks are large enough that a leak of many
+    // would show.
     let is_alone = context.can(Capability::Double) || context.backend.name() == "host";
     let (bytes, of_others) = if is_alone { (1 << 10, 0) } else { (1 << 20, 100 << 20) };
     let stream = context.stream()?;
     let turn = || -> gpuarray::Result<()> {
         let address = stream.allocate(bytes)?;
-        // SAFETY: the allocation has so many bytes, and nothing uses it.
+        // SAFETY: the allocation has `bytes` bytes, and nothing uses it.
         unsafe { stream.free(address, bytes) }
     };
     let free = || -> gpuarray::Result<usize> {
@@ -286,14 +287,14 @@ fn what_threads_allocate_beside_captures_is_freed(context: &Context) -> Outcome 
         is_done.store(true, Ordering::Release);
         captures.and(allocating.join().expect("no panic"))
     })?;
-    // A driver releases what a graph had some time after the graph.
+    // A driver may release a graph's memory some time after the graph.
     wait_for_free(free, before.saturating_sub(of_others))
 }
 
-/// Two streams of a capture use an array, and another one writes it in between: each captured use comes behind
-/// those before it, whatever else happens.
+/// Two streams of a capture use an array, while a stream outside the capture writes it in between. Each
+/// captured use is still ordered after the earlier captured uses.
 fn a_write_beside_a_capture_hides_no_captured_use(context: &Context) -> Outcome {
-    // Of each use of the array whether it writes, on the streams of the capture by turns.
+    // For each use of the array, whether it writes. The uses alternate between the two streams of the capture.
     for uses in [[true, false, true], [false, true, false], [true, true, true]] {
         let (main, side, beside) = (context.stream()?, context.stream()?, context.stream()?);
         let x = numbers(context, &main, 100)?;
@@ -303,7 +304,7 @@ fn a_write_beside_a_capture_hides_no_captured_use(context: &Context) -> Outcome 
             context.device.create_event(EventOptions::ORDERING)?,
             context.device.create_event(EventOptions::ORDERING)?,
         );
-        // A use of all streams, so that the array is shared.
+        // Every stream uses the array first, so that it counts as shared.
         assert_eq!((&x.on(&side)? + 1)?.to_vec()?[1], 2);
         context.device.synchronize()?;
         let graph = capture(&main, || {

@@ -1,4 +1,5 @@
-//! What captured work uses stays, whatever becomes of the arrays, until the last graph is gone.
+//! Memory that captured work uses stays allocated until the last graph is dropped, even if the
+//! arrays are dropped earlier.
 
 use crate::captures::graphs::{capture, numbers, replay};
 use crate::context::{Context, Gate, expect_error, pause};
@@ -26,7 +27,7 @@ tests![
 
 const COUNT: usize = 1000;
 
-/// Arrays that somebody makes and keeps; nothing else may write them.
+/// Arrays that are allocated after the capture; graphs must not write them.
 struct Others(Vec<DeviceArray<i32>>);
 
 impl Others {
@@ -58,12 +59,12 @@ fn arrays_of_a_capture_may_be_dropped(context: &Context) -> Outcome {
     Ok(())
 }
 
-/// Hands memory out anew as soon as nobody refers to it, as pools do.
+/// Returns a block again as soon as nothing refers to it, like a pool.
 #[derive(Debug, Default)]
 struct Pool(Mutex<Vec<Arc<DeviceMemory>>>);
 
-// SAFETY: each memory is an allocation of its own, which the list keeps; only what nobody refers
-// to is returned again.
+// SAFETY: each block is a separate allocation that the list keeps; a block is returned again only
+// when nothing refers to it.
 unsafe impl Allocator for Pool {
     fn allocate(
         &self,
@@ -92,7 +93,7 @@ fn memory_of_an_allocator_is_not_handed_out_anew(context: &Context) -> Outcome {
         result = Some((&between + 1)?);
         Ok(())
     })?;
-    // As large as what lay between, which nobody refers to any longer.
+    // As large as the temporary of the capture, to which nothing refers any longer.
     let other = (&x * 2)?;
     let before = other.to_vec()?;
     replay(&graph, &stream)?;
@@ -101,19 +102,19 @@ fn memory_of_an_allocator_is_not_handed_out_anew(context: &Context) -> Outcome {
     Ok(())
 }
 
-/// A capture that fills all of `memory` with ones.
+/// Captures a fill of all of `memory` with ones.
 fn filling(
     stream: &Arc<dyn Stream>,
     memory: &Arc<DeviceMemory>,
 ) -> Result<Arc<dyn gpuarray::Graph>> {
     capture(stream, || {
         let _guard = AccessGuard::acquire(stream, &[(memory, Access::Write)])?;
-        // SAFETY: the memory has so many bytes, and the guard orders the work.
+        // SAFETY: the memory has `memory.bytes()` bytes, and the guard orders the work.
         unsafe { stream.fill(memory.address(), 1, 1, memory.bytes()) }
     })
 }
 
-/// Waits until so much memory is free: another thread may have to free it.
+/// Waits until `free` returns at least this many bytes: another thread may have to free them.
 pub(crate) fn wait_for_free<E>(
     free: impl Fn() -> std::result::Result<usize, E>,
     bytes: usize,
@@ -144,7 +145,7 @@ fn memory_released_while_a_graph_uses_it_goes_with_the_graph(context: &Context) 
     replay(&graph, &stream)?;
     drop(graph);
     wait_for_free(|| context.free_memory(), before + size / 2)?;
-    // The object has nothing left to free.
+    // The memory is already freed, so dropping the object does nothing.
     drop(memory);
     assert_eq!((&context.counting(&[3])? + 1)?.to_vec()?, [1, 2, 3]);
     Ok(())
@@ -169,13 +170,13 @@ fn launches_are_ordered_with_other_streams(context: &Context) -> Outcome {
     let (first, second) = (context.stream()?, context.stream()?);
     let mut x = numbers(context, &first, COUNT)?;
     let graph = capture(&first, || x.update_scalar(functions::Multiply, 3))?;
-    // Once, so that nothing is made while a gate is closed.
+    // Run the graph once before a gate is closed, so that everything is loaded.
     replay(&graph, &first)?;
     let mut beside = x.on(&second)?;
     beside.fill(5)?;
     let gate = Gate::on(second.as_ref())?;
     beside.fill(6)?;
-    // SAFETY: the capture uses the array alone.
+    // SAFETY: the capture uses only the array.
     unsafe { graph.launch(&first)? };
     beside.update_scalar(functions::Add, 1)?;
     gate.open();
@@ -189,10 +190,10 @@ fn memory_is_freed_behind_the_last_launch(context: &Context) -> Outcome {
     let graph = capture(&first, || x.update_scalar(functions::Add, 1))?;
     replay(&graph, &first)?;
     let gate = Gate::on(second.as_ref())?;
-    // SAFETY: the capture uses the array alone.
+    // SAFETY: the capture uses only the array.
     unsafe { graph.launch(&second)? };
     drop((x, graph));
-    // The block of the array is free for work behind the launch only.
+    // Other work may use the array's block only after the launch.
     let others = Others::new(context, &first)?;
     gate.open();
     second.synchronize()?;
@@ -208,7 +209,7 @@ fn two_threads_launch_one_graph(context: &Context) -> Outcome {
         let launch = || -> Result<()> {
             let stream = context.stream()?;
             for _ in 0..LAUNCHES {
-                // SAFETY: the capture uses the array alone.
+                // SAFETY: the capture uses only the array.
                 unsafe { graph.launch(&stream)? };
             }
             stream.synchronize()
@@ -248,7 +249,7 @@ impl ExternalLibrary {
         self.stream.as_ref().unwrap()
     }
 
-    /// Captures as a library does that knows only the handle; returns the executable graph.
+    /// Captures work like a library that knows only the handle; returns the executable graph.
     fn capture(
         &self,
         work: impl FnOnce() -> Result<()>,
@@ -271,7 +272,7 @@ impl ExternalLibrary {
 impl Drop for ExternalLibrary {
     fn drop(&mut self) {
         let others = self.stream.take().map(|stream| Arc::downgrade(&stream));
-        // Memory that a graph kept is freed on the stream by a thread; until then the handle lives.
+        // A thread frees the graph's memory on the stream; the handle must live until then.
         let since = Instant::now();
         while others.as_ref().is_some_and(|stream| stream.strong_count() > 0) {
             if since.elapsed() > Duration::from_secs(5) {
@@ -294,10 +295,10 @@ fn captures_of_another_library_keep_what_they_use(context: &Context) -> Outcome 
     let executable = external.capture(|| {
         assert!(stream.is_capturing()?);
         x.update_scalar(functions::Add, 1)?;
-        // What lies between is dropped while the capture goes on.
+        // The temporary is dropped while the capture is active.
         y = Some((&(&x + &x)? + 1)?);
         let _guard = AccessGuard::acquire(stream, &[(&large, Access::Write)])?;
-        // SAFETY: the memory has so many bytes.
+        // SAFETY: the memory has `size` bytes.
         unsafe { stream.fill(large.address(), 1, 1, size) }
     })?;
     let before = external.raw.free_memory()?;
@@ -319,7 +320,7 @@ fn captures_of_another_library_get_no_freed_blocks(context: &Context) -> Outcome
     let external = ExternalLibrary::new(context)?;
     let stream = external.stream();
     let x = numbers(context, stream, COUNT)?;
-    // The stream keeps what this leaves.
+    // The stream's list keeps the block of this temporary.
     drop((&x + 1)?);
     stream.synchronize()?;
     let mut large =

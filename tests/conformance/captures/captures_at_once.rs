@@ -1,4 +1,4 @@
-//! Captures under way at the same time, and what they have in common.
+//! Captures that are active at the same time, and the memory that they share.
 
 use crate::captures::failed_captures::check_usable;
 use crate::captures::graphs::{numbers, replay};
@@ -20,8 +20,8 @@ tests![
     a_texture_goes_behind_other_work_beside_a_capture needs [Graphs, Textures],
 ];
 
-/// Two streams that capture on behalf of different parts of a program, and an array that the first one has
-/// written and the second one has read.
+/// Two streams that capture for different parts of a program, and an array that the first stream wrote and
+/// the second one read.
 struct Two {
     streams: [Arc<dyn Stream>; 2],
     common: DeviceArray<i32>,
@@ -93,7 +93,7 @@ fn what_no_capture_uses_is_dropped_beside_two(context: &Context) -> Outcome {
 }
 
 fn captures_at_once_write_nothing_in_common(context: &Context) -> Outcome {
-    // Of each stream whether it writes.
+    // For each stream, whether it writes.
     for writes in [[true, false], [false, true], [true, true]] {
         let two = Two::new(context)?;
         two.begin()?;
@@ -129,7 +129,7 @@ fn a_texture_goes_behind_other_work_beside_a_capture(context: &Context) -> Outco
             drop(texels);
             has_opened.load(Ordering::Acquire)
         });
-        // Work of the other stream might read the texels until the gate opens.
+        // The other stream's work could read the texels until the gate opens.
         std::thread::sleep(Duration::from_millis(2));
         has_opened.store(true, Ordering::Release);
         gate.open();

@@ -1,4 +1,4 @@
-//! Captures that go wrong, and what may go on beside one.
+//! Captures that fail, and work that may run during a capture.
 
 use crate::captures::graphs::{capture, numbers, replay};
 use crate::context::{Context, error_of, expect_error};
@@ -45,7 +45,7 @@ fn captures_are_refused_by_name(context: &Context) -> Outcome {
     Ok(())
 }
 
-/// The stream captures no longer, and works.
+/// Checks that the stream no longer captures, and works.
 pub(crate) fn check_usable(context: &Context, stream: &Arc<dyn Stream>) -> Outcome {
     assert!(!stream.is_capturing()?);
     let mut x = numbers(context, stream, 5)?;
@@ -134,7 +134,7 @@ fn captures_begin_and_end_in_pairs(context: &Context) -> Outcome {
     x.update_scalar(functions::Add, 1)?;
     let error = error_of(stream.begin_capture(CaptureMode::default()));
     assert!(error.detail().contains("captur"), "{error}");
-    // The first capture is as it was.
+    // The refused call did not change the first capture.
     let graph = stream.end_capture()?;
     replay(&graph, &stream)?;
     assert_eq!(x.to_vec()?, [1, 2, 3]);
@@ -168,7 +168,7 @@ fn a_stream_is_dropped_while_it_captures(context: &Context) -> Outcome {
     stream.begin_capture(CaptureMode::default())?;
     let y = (&x + &x)?;
     drop((x, y, stream));
-    // Nothing is left of the capture that would make other streams wait, or refuse.
+    // Nothing remains of the capture that would make other streams wait or fail.
     let other = context.blocking_stream()?;
     check_usable(context, &other)?;
     context.device.synchronize()?;
@@ -176,12 +176,12 @@ fn a_stream_is_dropped_while_it_captures(context: &Context) -> Outcome {
     Ok(())
 }
 
-/// Work of all kinds, with allocations of new sizes and waiting.
+/// Queues work of all kinds, allocates new sizes, and waits.
 fn other_work(context: &Context, stream: &Arc<dyn Stream>, size: usize) -> gpuarray::Result<()> {
     let x = DeviceArray::<i64>::full(&context.device, &[size], 3)?.on(stream)?;
     assert_eq!((&x + &x)?.sum()?, 6 * size as i64);
     let plain = DeviceMemory::plain(&context.device, 1000 + size)?;
-    // SAFETY: the range lies in the allocation, which outlives the fill.
+    // SAFETY: the range is inside the allocation, which outlives the fill.
     unsafe { stream.fill(plain.address(), 1, 1, 1000)? };
     stream.synchronize()?;
     let event = context.device.create_event(EventOptions::default())?;
@@ -196,11 +196,11 @@ fn a_stream_is_dropped_that_memory_of_its_capture_refers_to(context: &Context) -
         let x = numbers(context, home, 100)?;
         context.device.synchronize()?;
         stream.begin_capture(CaptureMode::Relaxed)?;
-        // Refused, but the stream is among those that may have read.
+        // The call is refused, but the stream is recorded as a possible reader.
         let error = error_of(x.on(&stream)?.to_vec());
         assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
         drop((x, stream));
-        // The capture has ended, or this would be refused.
+        // This would be refused if the capture were still active.
         context.device.synchronize()?;
         check_usable(context, &context.stream()?)?;
     }
@@ -279,7 +279,7 @@ fn every_mode_captures(context: &Context) -> Outcome {
     for mode in [CaptureMode::Global, CaptureMode::ThreadLocal, CaptureMode::Relaxed] {
         let mut x = numbers(context, &stream, 1000)?;
         stream.begin_capture(mode)?;
-        // Allocates, which the stricter modes must not mind.
+        // The addition allocates memory, which the stricter modes must allow.
         let y = (&x + 1)?;
         x.update(functions::Add, &y)?;
         let graph = stream.end_capture()?;
@@ -296,7 +296,7 @@ fn work_beside_a_capture_does_not_become_part_of_it(context: &Context) -> Outcom
         let mut beside = None;
         let graph = capture(&main, || {
             x.update_scalar(functions::Add, 5)?;
-            // The array was written last in the capture, which has not run.
+            // The last recorded write of the array is captured, and has not run.
             beside = Some((&x.on(&other)? + 1)?);
             Ok(())
         })?;
@@ -311,7 +311,7 @@ fn work_beside_a_capture_does_not_become_part_of_it(context: &Context) -> Outcom
 fn trimming_beside_a_capture_leaves_the_graph_alone(context: &Context) -> Outcome {
     let stream = context.stream()?;
     let mut x = numbers(context, &stream, 100)?;
-    // The stream keeps what these leave.
+    // The stream's list keeps the blocks of these temporaries.
     for _ in 0..3 {
         (&x + 1)?;
     }
@@ -333,8 +333,8 @@ fn trimming_beside_a_capture_leaves_the_graph_alone(context: &Context) -> Outcom
     Ok(())
 }
 
-/// A thread has a guard for memory, and queues work with it, while another thread begins a capture of
-/// the stream: the work runs, and is not part of the graph.
+/// A thread holds a guard for memory and queues work under it, while another thread begins a capture
+/// of the stream. The work runs, and is not part of the graph.
 fn a_capture_begins_behind_work_that_is_being_queued(context: &Context) -> Outcome {
     let (stream, other) = (context.stream()?, context.stream()?);
     for is_shared in [false, true] {
@@ -353,12 +353,12 @@ fn a_capture_begins_behind_work_that_is_being_queued(context: &Context) -> Outco
                 stream.end_capture()
             });
             beginning.recv().expect("a thread");
-            // Many chances for the other thread to begin.
+            // Gives the other thread many chances to begin the capture.
             for _ in 0..50 {
                 std::thread::sleep(Duration::from_micros(100));
                 assert!(!capture.is_finished(), "the capture has begun meanwhile");
             }
-            // SAFETY: the guard orders the use of the memory, which has so many bytes.
+            // SAFETY: the guard orders the use of the memory, which has at least 16 bytes.
             unsafe { stream.fill(memory.address(), 7, 4, 4)? };
             drop(guard);
             capture.join().expect("no panic")

@@ -1,4 +1,4 @@
-//! Captured work: recorded once, replayed often, and the memory that it uses.
+//! Captured work: recorded once, replayed many times, and the memory that it uses.
 
 use crate::context::{Context, Gate};
 use crate::harness::{Outcome, tests};
@@ -27,7 +27,7 @@ tests![
     a_launch_is_ordered_with_uses_of_what_the_capture_made needs [Graphs],
 ];
 
-/// Captures what `work` queues on the stream.
+/// Captures the work that `work` queues on the stream.
 pub(crate) fn capture(
     stream: &Arc<dyn Stream>,
     work: impl FnOnce() -> Result<()>,
@@ -39,14 +39,14 @@ pub(crate) fn capture(
     graph
 }
 
-/// Launches a graph and waits.
+/// Launches a graph and waits for it.
 pub(crate) fn replay(graph: &Arc<dyn Graph>, stream: &Arc<dyn Stream>) -> Result<()> {
     // SAFETY: the tests keep the arrays that their captures use.
     unsafe { graph.launch(stream)? };
     stream.synchronize()
 }
 
-/// An array whose own stream is `stream`.
+/// Returns an array of `0, 1, 2, ...` whose own stream is `stream`.
 pub(crate) fn numbers(
     context: &Context,
     stream: &Arc<dyn Stream>,
@@ -71,7 +71,7 @@ fn captured_operations_run_at_every_launch(context: &Context) -> Outcome {
             expected.iter_mut().for_each(|it| *it = *it * 2 + 1);
             assert_eq!(x.to_vec()?, expected);
         }
-        // What the array holds now is what the graph works on.
+        // The graph works on the array's current elements.
         x.copy_from_slice(&[5; 100])?;
         replay(&graph, &stream)?;
         assert_eq!(x.to_vec()?, [11; 100]);
@@ -100,7 +100,7 @@ fn kernels_of_the_program_are_captured(context: &Context) -> Outcome {
     let kernel = programs::kernel(context, "add")?;
     let mut x = numbers(context, &stream, 100)?;
     let graph = capture(&stream, || {
-        // The arguments are those of now, whatever becomes of the variables.
+        // The graph keeps the values that the arguments have when the launch is captured.
         for value in [1, 10] {
             launch(&kernel, grid(1, 128), &stream, (&mut x, value, 100))?;
         }
@@ -117,7 +117,8 @@ fn kernels_of_the_program_are_captured(context: &Context) -> Outcome {
 
 fn a_kernel_compiled_during_a_capture_is_captured(context: &Context) -> Outcome {
     let stream = context.stream()?;
-    // Nobody else needs an arctangent of 32-bit floats with gaps.
+    // No other test uses an arctangent of strided 32-bit floats, so this kernel is not compiled
+    // yet.
     let x = DeviceArray::<f32>::full(&context.device, &[20, 3], 0.5)?.on(&stream)?;
     let column = x.index(&[(..).into(), 1.into()])?;
     stream.synchronize()?;
@@ -150,7 +151,7 @@ fn copies_and_fills_are_captured(context: &Context) -> Outcome {
             false,
         );
         let down = Transfer::linear(Direction::DeviceToHost, to, memory.address(), 4096, false);
-        // SAFETY: all of the memory lives until the graph has run for the last time.
+        // SAFETY: all of the memory lives until the last launch of the graph has run.
         unsafe {
             stream.transfer(&up)?;
             stream.transfer(&around)?;
@@ -202,7 +203,7 @@ fn a_capture_forks_and_joins(context: &Context) -> Outcome {
     Ok(())
 }
 
-/// A graph that makes `y = 2 x + 1` in memory that it allocates, and that array.
+/// Returns a graph that computes `y = 2 x + 1` in memory that it allocates, and the array `y`.
 fn allocating(
     stream: &Arc<dyn Stream>,
     x: &DeviceArray<i32>,
@@ -225,7 +226,7 @@ fn memory_of_a_capture_outlives_the_array(context: &Context) -> Outcome {
     let address = y.as_device_pointer();
     drop(y);
     stream.synchronize()?;
-    // Whoever allocates now gets other memory: the graph writes that of its capture.
+    // New allocations get other memory, because the graph still writes the capture's memory.
     let others: Vec<_> = (0..20)
         .map(|_| DeviceArray::<i32>::full(&context.device, &[1000], 9)?.on(&stream)?.copy())
         .collect::<Result<_>>()?;
@@ -242,7 +243,7 @@ fn memory_of_a_capture_outlives_the_graph(context: &Context) -> Outcome {
     let stream = context.stream()?;
     let x = numbers(context, &stream, 1000)?;
     let (graph, y) = allocating(&stream, &x)?;
-    // SAFETY: the array that the capture uses lives.
+    // SAFETY: the array that the capture uses is alive.
     unsafe { graph.launch(&stream)? };
     drop(graph);
     let others: Vec<_> = (0..20)
@@ -261,7 +262,7 @@ fn memory_freed_in_a_capture_is_kept_for_replays(context: &Context) -> Outcome {
     let mut total = DeviceArray::<i32>::zeros(&context.device, &[1])?.on(&stream)?.copy()?;
     stream.synchronize()?;
     let graph = capture(&stream, || {
-        // Results between are dropped while the capture goes on.
+        // Temporaries are dropped while the capture is active.
         let sum = (&(&x + &x)? + &x)?.reduce(functions::Sum, None)?;
         total.update(functions::Add, &sum.reshape(&[1])?)
     })?;
@@ -311,7 +312,7 @@ fn a_graph_waits_for_the_work_of_its_stream(context: &Context) -> Outcome {
     replay(&graph, &stream)?;
     let gate = Gate::on(stream.as_ref())?;
     x.fill(5)?;
-    // SAFETY: the array lives.
+    // SAFETY: the array is alive.
     unsafe { graph.launch(&stream)? };
     x.update_scalar(functions::Add, 1)?;
     assert!(!stream.query()?);
@@ -341,12 +342,12 @@ fn a_launch_is_ordered_with_uses_of_what_the_capture_made(context: &Context) -> 
         Ok(())
     })?;
     let mut made = made.expect("captured");
-    // Once, so that nothing is made while a gate is closed.
+    // Run the graph once before a gate is closed, so that everything is loaded.
     replay(&graph, &second)?;
     made.fill(4)?;
     first.synchronize()?;
     let gate = Gate::on(second.as_ref())?;
-    // SAFETY: the capture uses arrays alone.
+    // SAFETY: the capture uses only arrays.
     unsafe { graph.launch(&second)? };
     made.fill(5)?;
     gate.open();

@@ -1,7 +1,7 @@
-//! Random programs whose work is in part captured and launched many times, against a model that
-//! knows neither streams nor captures: numbers, and the steps of the program one after another.
+//! Random programs that capture part of their work and launch it many times, compared with a model
+//! without streams and captures: numbers, and the program's steps one after another.
 //!
-//! What `random_streams` says of longer searches holds here, with the same variables.
+//! The environment variables for longer searches are those that `random_streams` describes.
 
 use crate::captures::graphs::capture;
 use crate::context::{Context, Gate};
@@ -21,21 +21,21 @@ tests![launches_do_what_was_captured needs [Graphs]];
 
 const LENGTH: usize = 60;
 
-/// One operation on arrays, which are named by their numbers.
+/// One operation on arrays, which are identified by their numbers.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Fill(usize, i64),
     Multiply(usize, i64),
     Add(usize, usize),
-    /// A new array: the sum of two.
+    /// Makes a new array: the sum of two.
     Make(usize, usize, usize),
-    /// The first half of an array becomes the second one of another, backwards.
+    /// Copies the first half of an array to the second half of another, reversed.
     Reverse(usize, usize),
-    /// Page-locked numbers become those of an array.
+    /// Copies page-locked numbers to an array.
     Upload(usize, usize),
 }
 
-/// What the arrays and the page-locked memories hold after the steps so far.
+/// The values of the arrays and of the page-locked memory after the steps so far.
 struct Model {
     arrays: BTreeMap<usize, Vec<i64>>,
     pinned: Vec<Vec<i64>>,
@@ -72,7 +72,7 @@ fn half(bounds: SliceBounds) -> [IndexItem; 1] {
     [IndexItem::Slice(bounds)]
 }
 
-/// Captured steps.
+/// A graph, and the steps that it captured.
 struct Replay {
     graph: Arc<dyn Graph>,
     steps: Vec<Step>,
@@ -81,9 +81,9 @@ struct Replay {
 struct Program<'a> {
     context: &'a Context,
     random: Random,
-    /// The default stream, and streams of both kinds.
+    /// The default stream, then blocking and non-blocking streams.
     streams: Vec<Arc<dyn Stream>>,
-    /// The arrays that the program still has.
+    /// The arrays that the program still holds.
     arrays: BTreeMap<usize, DeviceArray<i64>>,
     made: usize,
     pinned: Vec<PinnedMemory>,
@@ -93,7 +93,7 @@ struct Program<'a> {
     text: String,
 }
 
-/// The streams whose numbers these are wait for the default stream.
+/// The indices of the streams that wait for the default stream.
 const BLOCKING: [usize; 2] = [3, 4];
 
 impl Program<'_> {
@@ -138,7 +138,7 @@ impl Program<'_> {
         let _ = writeln!(self.text, "{done}");
     }
 
-    /// Changes what uploads copy. No work is under way.
+    /// Changes the numbers that uploads copy. No work is running.
     fn write_pinned(&mut self, buffer: usize) {
         let first = self.random.below(1000) as i64;
         let values: Vec<i64> = (0..LENGTH as i64).map(|it| first - 3 * it).collect();
@@ -149,7 +149,7 @@ impl Program<'_> {
         self.model.pinned[buffer] = values;
     }
 
-    /// The number of an array that the program has.
+    /// Returns the number of an array that the program holds.
     fn pick(&mut self) -> usize {
         let position = self.random.below(self.arrays.len());
         *self.arrays.keys().nth(position).expect("a position below the length")
@@ -171,7 +171,7 @@ impl Program<'_> {
         }
     }
 
-    /// Queues a step on a stream, or has it captured.
+    /// Queues a step on a stream, or captures it.
     fn queue(&mut self, step: Step, number: usize) -> Result<()> {
         self.note(format_args!("  stream {number}: {step:?}"));
         let stream = self.streams[number].clone();
@@ -199,8 +199,9 @@ impl Program<'_> {
                 let _guard = AccessGuard::acquire(&stream, &[(memory, Access::Write)])?;
                 let bytes = 8 * LENGTH;
                 let copy = Transfer::linear(Direction::HostToDevice, to, from, bytes, false);
-                // SAFETY: the guard orders the use of the array, which the program or a graph keeps;
-                // page-locked memory lives longer than the streams have work, and is written only then.
+                // SAFETY: the guard orders the use of the array, which the program or a graph keeps
+                // alive. Page-locked memory outlives all queued work, and is written only when no work
+                // runs.
                 unsafe { stream.transfer(&copy) }
             }
         }
@@ -212,7 +213,7 @@ impl Program<'_> {
         self.queue(step, number)
     }
 
-    /// Lets one stream come behind another: what is captured on the first is joined by the second.
+    /// Orders one stream after another. If the first one captures, the second one joins its capture.
     fn order(&mut self, earlier: usize, later: usize) -> Result<()> {
         self.note(format_args!("  stream {later} waits for stream {earlier}"));
         let event = self.context.device.create_event(EventOptions::ORDERING)?;
@@ -220,7 +221,7 @@ impl Program<'_> {
         self.streams[later].wait_event(event.as_ref())
     }
 
-    /// Captures some steps, on one to three streams.
+    /// Captures some steps on one to three streams.
     fn capture(&mut self) -> Result<()> {
         self.open_gates();
         let mut taking_part = vec![1 + self.random.below(self.streams.len() - 1)];
@@ -241,7 +242,7 @@ impl Program<'_> {
         let this = program.into_inner();
         this.note(format_args!("the capture ends"));
         this.replays.push(Replay { graph, steps });
-        // With its kernels loaded; arrays that it makes have values then.
+        // The first launch loads the kernels, and gives values to the arrays that the capture makes.
         this.launch(this.replays.len() - 1, main)
     }
 
@@ -262,8 +263,8 @@ impl Program<'_> {
         }
     }
 
-    /// Does a step on a stream that takes no part in the capture, with arrays that have values. Only
-    /// while one stream captures: what is written beside it hides from each other what several do.
+    /// Runs a step on a stream outside the capture, with arrays that have values. Only while a single
+    /// stream captures: with several, a write outside the capture hides their uses from each other.
     fn beside(&mut self, taking_part: &[usize], steps: &[Step]) -> Result<()> {
         let &[main] = taking_part else { return Ok(()) };
         let number = self.random.below(self.streams.len());
@@ -281,7 +282,8 @@ impl Program<'_> {
         let stream = self.streams[number].clone();
         let Replay { graph, steps } = &self.replays[position];
         steps.iter().for_each(|step| self.model.apply(*step));
-        // SAFETY: the graph keeps the arrays; page-locked memory is written when nothing runs.
+        // SAFETY: the graph keeps the arrays alive; page-locked memory is written only when no work
+        // runs.
         unsafe { graph.launch(&stream) }
     }
 
@@ -338,7 +340,7 @@ impl Program<'_> {
         let steps = 8 + self.random.below(40);
         let done = (0..steps).try_for_each(|_| self.step());
         self.open_gates();
-        // Page-locked memory goes with the program.
+        // The program's end frees the page-locked memory.
         let waited = self.context.device.synchronize();
         done.and(waited).map_err(|error| error.to_string())?;
         for (number, array) in &self.arrays {
@@ -356,7 +358,7 @@ fn launches_do_what_was_captured(context: &Context) -> Outcome {
     let first = setting("GPUARRAY_PROGRAM_SEED", 1);
     for seed in first..first + setting("GPUARRAY_PROGRAMS", 25) {
         let mut program = Program::new(context, seed)?;
-        // Kernels are compiled and loaded before work waits at a gate.
+        // Kernels are compiled and loaded before any work waits at a gate.
         for step in [Step::Fill(0, 2), Step::Multiply(0, 2), Step::Add(0, 1), Step::Reverse(0, 1)] {
             program.model.apply(step);
             program.queue(step, 1)?;

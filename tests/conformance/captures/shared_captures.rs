@@ -1,9 +1,10 @@
-//! Threads that begin, join and end captures on the same streams at random, beside other work on them.
+//! Threads begin, join and end captures on the same streams at random, while other work runs on them.
 //!
-//! The reference knows neither streams nor captures: each operation adds one to one array, and the number that are
-//! done is counted. What a graph adds is measured when all is over. So each array must hold what ran at once, and
-//! for each graph its part times its launches; what ran at once and what was captured are together what was done.
-//! Results that are dropped at once use memory again that a graph might not have kept.
+//! The reference has neither streams nor captures: each operation adds one to one array, and the test counts the
+//! additions. After all threads have ended, it measures how much each graph adds. Each array must then hold the
+//! additions that ran directly, plus each graph's additions times its launches. Direct and captured additions
+//! together must equal the count. Dropping results immediately reuses memory, which would show if a graph did not
+//! keep it.
 
 use crate::captures::failed_captures::check_usable;
 use crate::captures::graphs::replay;
@@ -20,10 +21,10 @@ tests![threads_share_streams_that_capture needs [Graphs]];
 const THREADS: usize = 3;
 const STREAMS: usize = 3;
 const ARRAYS: usize = 3;
-/// Small, so that a freed block is soon used again.
+/// Small, so that freed blocks are soon used again.
 const LENGTH: usize = 40;
 
-/// An array to which ones are added.
+/// An array to which the threads add ones.
 struct Sum {
     array: DeviceArray<i64>,
     done: AtomicI64,
@@ -42,18 +43,19 @@ impl Sum {
     }
 }
 
-/// What the threads share. A place's lock is held to read or change what is there, and not while it is used.
+/// The state that the threads share. An entry's lock is held to read or replace the entry, not while the entry is
+/// used.
 struct Shared<'a> {
     context: &'a Context,
     streams: [Mutex<Arc<dyn Stream>>; STREAMS],
-    /// Those that were there before; memory may refer to them.
+    /// Replaced streams; memory may still refer to them.
     replaced: Mutex<Vec<Weak<dyn Stream>>>,
     events: [Arc<dyn Event>; 2],
     sums: [Mutex<Arc<Sum>>; ARRAYS],
     graphs: Mutex<Vec<Arc<Launched>>>,
-    /// Captures that have begun and whose graph is not there.
+    /// The number of captures that have begun and have not yet produced a graph.
     unfinished: AtomicUsize,
-    /// Only the first stream captures, and no work is refused.
+    /// If true, only the first stream captures, and no work is refused.
     is_gentle: bool,
 }
 
@@ -91,7 +93,7 @@ impl Shared<'_> {
         })
     }
 
-    /// One move of a thread.
+    /// Performs one random action of a thread.
     fn step(&self, random: &mut Random) -> Result<()> {
         let stream = at(&self.streams, random);
         let capturing = match self.is_gentle {
@@ -140,12 +142,13 @@ impl Shared<'_> {
         Ok(())
     }
 
-    /// Ends what captures, and checks that all streams work.
+    /// Ends all captures, and checks that all streams work.
     fn finish(&self) -> Outcome {
         let replaced = self.replaced.lock().unwrap().iter().filter_map(Weak::upgrade).collect();
         let streams = self.streams.each_ref().map(|it| it.lock().unwrap().clone());
         for stream in [replaced, streams.to_vec()].concat() {
-            // Many do not capture, some captures are spoilt, and those that were joined end where they began.
+            // Errors are expected: many streams do not capture, some captures are invalid, and a stream that
+            // joined a capture cannot end it.
             let _ = self.end(&stream);
         }
         for stream in &streams {
@@ -155,7 +158,7 @@ impl Shared<'_> {
         Ok(())
     }
 
-    /// Checks what the arrays hold by what each graph adds to them.
+    /// Compares the arrays with the additions of each graph.
     fn check(&self) -> Outcome {
         let sums = self.sums.each_ref().map(|it| it.lock().unwrap().clone());
         let values = || -> Result<Vec<i64>> { sums.iter().map(|it| it.value()).collect() };
@@ -189,7 +192,8 @@ impl Shared<'_> {
     }
 }
 
-/// A stream that may wait for the default stream: its captures refuse work there, unless `is_gentle`.
+/// Returns a new stream. Unless `is_gentle`, it may be a blocking stream, whose captures make the default stream
+/// refuse work.
 fn new_stream(context: &Context, random: &mut Random, is_gentle: bool) -> Result<Arc<dyn Stream>> {
     match is_gentle || random.below(3) > 0 {
         true => context.stream(),
@@ -207,7 +211,7 @@ fn threads_share_streams_that_capture(context: &Context) -> Outcome {
             let mut random = Random(seed * 1000 + thread as u64);
             for _ in 0..steps {
                 match shared.step(&mut random) {
-                    // What a capture forbids, and what another thread has done in between.
+                    // The call is forbidden during a capture, or another thread has changed the state.
                     Err(error) if error.kind() == ErrorKind::InvalidArgument => {}
                     result => result?,
                 }

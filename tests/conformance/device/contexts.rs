@@ -1,4 +1,4 @@
-//! Other libraries in the process: their contexts stay current, their streams are taken.
+//! Other libraries in the process: their contexts stay current, and their streams can be used.
 
 use crate::context::{Context, Gate, expect_error, pause};
 use crate::driver_functions::Raw;
@@ -28,7 +28,7 @@ tests![
     priorities_are_within_their_range,
 ];
 
-/// Every kind of call, with a check between any two of them.
+/// Makes every kind of call, with a check after each.
 fn every_call(
     context: &Context,
     device: &Arc<dyn Device>,
@@ -51,7 +51,7 @@ fn every_call(
     check("execute")?;
     assert_eq!(y.sum()?, 4000.0);
     check("sum")?;
-    // SAFETY: the ranges lie in allocations that outlive the copy.
+    // SAFETY: the ranges are inside allocations that outlive the copy.
     unsafe { stream.fill(pooled.address(), 1, 1, 4096)? };
     check("stream fill")?;
     stream.record(event.as_ref())?;
@@ -71,7 +71,7 @@ fn every_call(
     check("can_access")?;
     let source = programs::SOURCE;
     let source = gpuarray::ModuleSource::Source { text: source, name: "p.cu", options: &[] };
-    // SAFETY: the text has functions only.
+    // SAFETY: the text has no initialisers, only functions.
     let module = unsafe { device.load_module(&source, &gpuarray::LoadOptions::default()) }?;
     check("load_module")?;
     let axpy = module.kernel("axpy")?;
@@ -86,7 +86,7 @@ fn every_call(
     y.clone().fill(0.0)?;
     let graph = stream.end_capture()?;
     check("end_capture")?;
-    // SAFETY: the array of the capture lives.
+    // SAFETY: the array that the capture uses is alive.
     unsafe { graph.launch(&stream)? };
     check("graph launch")?;
     device.trim_memory(0)?;
@@ -94,7 +94,7 @@ fn every_call(
     device.priority_range()?;
     device.synchronize()?;
     check("device synchronize")?;
-    // What is dropped now is freed by calls of the driver, too.
+    // Dropping these objects also calls the driver.
     drop((graph, axpy, module));
     check("drop of code")?;
     drop((x, y, plain, pooled, pinned));
@@ -105,7 +105,7 @@ fn every_call(
     Ok(())
 }
 
-/// Runs `work` under a context of another library on a thread of its own.
+/// Runs `work` on a separate thread, under another library's context.
 fn under(
     context: &Context,
     ordinal: usize,
@@ -142,7 +142,7 @@ fn an_external_context_of_another_device_stays_current(context: &Context) -> Out
     under(context, 0, |check| every_call(context, &second, check))
 }
 
-/// Runs `work` on a thread that has no context, with the driver's own functions.
+/// Runs `work`, with the driver's own functions, on a thread without a context.
 fn on_a_fresh_thread(context: &Context, work: impl FnOnce(&Raw) -> Outcome + Send) -> Outcome {
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
@@ -209,7 +209,7 @@ fn external_streams_are_refused_by_name(context: &Context) -> Outcome {
     if context.can(Feature::ExternalStreams) {
         return Ok(());
     }
-    // SAFETY: the handle is refused.
+    // SAFETY: the call is refused.
     let refused = unsafe { context.device.stream_from_handle(2) };
     expect_error(refused, ErrorKind::Unsupported, &["stream_from_handle", "0x2"])?;
     // SAFETY: as above.
@@ -223,7 +223,7 @@ fn an_external_event_orders_and_is_not_destroyed(context: &Context) -> Outcome {
     let array = context.counting(&[100_000])?.on(&first)?;
     let doubled = (&array + &array)?;
     first.record(event.as_ref())?;
-    // SAFETY: the event outlives the object.
+    // SAFETY: the driver's event outlives the object.
     let external = unsafe { context.device.event_from_handle(event.handle())? };
     second.wait_event(external.as_ref())?;
     drop(external);
@@ -235,7 +235,7 @@ fn an_external_event_orders_and_is_not_destroyed(context: &Context) -> Outcome {
     Ok(())
 }
 
-/// The stream of a handle.
+/// Returns the stream for a driver's handle.
 fn taken(context: &Context, handle: u64) -> gpuarray::Result<Arc<dyn Stream>> {
     // SAFETY: the callers pass a handle that lives as long as the test.
     unsafe { context.device.stream_from_handle(handle) }
@@ -252,7 +252,7 @@ fn use_stream(context: &Context, stream: &Arc<dyn Stream>) -> Outcome {
 
 fn the_drivers_stream_handles_are_taken(context: &Context) -> Outcome {
     let default = context.device.default_stream();
-    // Two names of the legacy default stream.
+    // Both handles mean the legacy default stream.
     for handle in [0, 1] {
         assert_eq!(taken(context, handle)?.id(), default.id());
     }
@@ -260,7 +260,7 @@ fn the_drivers_stream_handles_are_taken(context: &Context) -> Outcome {
         let stream = taken(context, handle)?;
         assert_eq!(stream.handle(), known);
         use_stream(context, &stream)?;
-        // Each of them waits for what blocking streams have queued, or is waited for.
+        // Each of these streams is ordered with the work of the default stream.
         let mut array = context.counting(&[100])?;
         let gate = Gate::on(default.as_ref())?;
         array.fill(5)?;
@@ -273,7 +273,7 @@ fn the_drivers_stream_handles_are_taken(context: &Context) -> Outcome {
 
 fn each_thread_has_a_default_stream(context: &Context) -> Outcome {
     let own = taken(context, 2)?;
-    // The first use of a thread's stream makes it, which may wait.
+    // The first use of a thread's stream creates it, which may wait.
     use_stream(context, &own)?;
     let gate = Gate::on(own.as_ref())?;
     std::thread::scope(|scope| -> gpuarray::Result<()> {
@@ -299,17 +299,17 @@ fn a_threads_default_stream_is_that_threads_alone(context: &Context) -> Outcome 
     let array = context.counting(&[1000])?;
     context.device.synchronize()?;
     array.on(&own)?.fill(7)?;
-    // Too large for the stream's list: its end calls the driver.
+    // Too large for the stream's list of freed blocks, so freeing it calls the driver.
     let large = DeviceArray::<u8>::zeros(&context.device, &[4 << 20])?.on(&own)?.copy()?;
     let elsewhere = |large: DeviceArray<u8>| -> Outcome {
-        // The other thread's own default stream, which has nothing to do with the first.
+        // The second thread's own default stream, which is independent of the first.
         let here = taken(context, 2)?;
         use_stream(context, &here)?;
         assert_eq!((&array.on(&here)? + 1)?.to_vec()?, [8; 1000], "behind the other's work");
         let kind = ErrorKind::InvalidHandle;
         expect_error(array.on(&own)?.fill(0), kind, &["stream", "thread"])?;
         expect_error(own.allocate(64), kind, &["stream", "thread"])?;
-        // What waits for it does so on the host.
+        // Waiting for an event of that stream happens on the host.
         let event = context.device.create_event(EventOptions::ORDERING)?;
         own.record(event.as_ref())?;
         here.wait_event(event.as_ref())?;
@@ -335,7 +335,7 @@ fn a_stream_of_another_library_is_taken(context: &Context) -> Outcome {
         assert_eq!(stream.handle(), handle as u64);
         assert!(stream.options()?.non_blocking, "the driver tells how it was made");
         use_stream(context, &stream)?;
-        // Arrays order their work on it like on any other.
+        // Arrays order their work on it as on any other stream.
         let mut array = context.counting(&[100])?;
         let gate = Gate::on(stream.as_ref())?;
         array.on(&stream)?.fill(9)?;

@@ -1,4 +1,4 @@
-//! What a backend and its devices say of themselves.
+//! The properties of a backend and its devices.
 
 use crate::context::{Context, error_of, expect_error};
 use crate::harness::{Outcome, tests};
@@ -83,7 +83,7 @@ fn an_unknown_attribute_is_refused_with_its_number(context: &Context) -> Outcome
 fn streams_have_numbers_of_their_own(context: &Context) -> Outcome {
     let mut seen = HashSet::from([context.device.default_stream().id()]);
     for _ in 0..8 {
-        // Each is dropped before the next is made: numbers are not used again.
+        // Each stream is dropped before the next is created: identifiers are not reused.
         assert!(seen.insert(context.stream()?.id()));
         assert!(seen.insert(context.blocking_stream()?.id()));
     }
@@ -96,7 +96,7 @@ fn common_status_codes_have_names(context: &Context) -> Outcome {
     for code in [Status::SUCCESS, Status::OUT_OF_MEMORY, Status::INVALID_VALUE] {
         assert!(context.backend.status_name(code).is_some_and(|name| !name.is_empty()));
         assert!(context.backend.status_message(code).is_some_and(|text| !text.is_empty()));
-        // The driver and the tables agree.
+        // The driver and the tables agree on the name.
         let status = Status::new(context.backend.api(), code);
         assert_eq!(context.backend.status_name(code), status.name());
     }
@@ -153,7 +153,7 @@ fn what_names_no_device_is_refused_with_the_devices_there_are(context: &Context)
 }
 
 fn limits_of_the_context_are_read_and_set(context: &Context) -> Outcome {
-    // `CU_LIMIT_STACK_SIZE`; HIP's number is the same.
+    // `CU_LIMIT_STACK_SIZE`; HIP uses the same number.
     let stack = context.device.limit(0)?;
     assert!(stack > 0);
     context.device.set_limit(0, stack + 1024)?;

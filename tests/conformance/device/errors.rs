@@ -1,4 +1,4 @@
-//! What is refused, with which words, and that a refused call changes nothing.
+//! Refused calls: the text of their errors, and that they change nothing.
 
 use crate::context::{Context, expect_error};
 use crate::harness::{Outcome, tests};
@@ -77,7 +77,7 @@ fn every_failing_call_is_the_last_status(context: &Context) -> Outcome {
         array.fill(1)?;
         assert!(array.last_status().is_success(), "{name}");
     }
-    // Of functions every operand is told.
+    // The status of a failed function is stored in every operand.
     let criterion = DeviceArray::<bool>::ones(&context.device, &[5])?;
     let then = context.counting(&[4])?;
     let mut repeated = then.broadcast_to(&[2, 4])?;
@@ -180,11 +180,11 @@ fn new_memory_fits_its_layout(context: &Context) -> Outcome {
     Ok(())
 }
 
-/// Returns one memory again and again.
+/// Returns the same memory for every allocation.
 #[derive(Debug)]
 struct Same(Arc<DeviceMemory>);
 
-// SAFETY: the memory is an allocation of its own; the array layer checks its size and device.
+// SAFETY: the memory is a separate allocation; the array layer checks its size and device.
 unsafe impl Allocator for Same {
     fn allocate(
         &self,
@@ -204,7 +204,7 @@ fn memory_of_an_allocator_is_checked(context: &Context) -> Outcome {
     };
     let small = Arc::new(DeviceMemory::plain(&context.device, 31)?);
     expect_error(with(&small).copy(), ErrorKind::InvalidArgument, &["32 bytes", "31"])?;
-    // An operation would read what it has written.
+    // The operation would read elements that it has already written.
     let repeats = with(own.memory());
     let kind = ErrorKind::InvalidArgument;
     let backwards = SliceBounds { start: None, stop: None, step: Some(-1) };
@@ -218,7 +218,7 @@ fn memory_of_an_allocator_is_checked(context: &Context) -> Outcome {
     expect_error(repeats.dot(&own, DType::Int32), kind, &["allocator"])?;
     expect_error(repeats.take(&own, 0), kind, &["allocator"])?;
     assert_eq!(array.to_vec()?, [0, 1, 2, 3, 4, 5, 6, 7], "nothing has been written");
-    // In place, element by element, it is written behind reading it.
+    // Elementwise in place: each element is written after it was read.
     repeats.unary(UnaryFunction::Negative)?;
     assert_eq!(array.to_vec()?, [0, -1, -2, -3, -4, -5, -6, -7]);
     Ok(())

@@ -1,15 +1,15 @@
-//! Random programs of safe code that means ill: two openings of the backend and two devices, their streams, events,
-//! captures, memory and functions, each used with each. Every call returns: a value or an error.
+//! Random programs that misuse safe code: they combine two instances of the backend, two devices, and their
+//! streams, events, captures, memory and functions in every way. Every call returns a value or an error.
 //!
-//! What is read is compared with program order. That functions of streams run in order is compared with what the
-//! program asked for: the set of functions that each place in a stream comes behind, kept here and known to nothing
-//! in the library. A longer search:
+//! Values that are read are compared with program order. The order of host functions is compared with the order
+//! that the program requested: the test keeps, for each position in a stream, the set of functions that must have
+//! run before it. For a longer search:
 //!
 //! ```sh
 //! GPUARRAY_PROGRAMS=100000 GPUARRAY_TEST_SECONDS=7200 cargo test --test conformance -- attack
 //! ```
 //!
-//! `GPUARRAY_PROGRAM_SEED` is the first program's number, which a failure names.
+//! `GPUARRAY_PROGRAM_SEED` is the number of the first program; a failure prints the program's number.
 
 use crate::context::Context;
 use crate::harness::{Outcome, payload_text, tests};
@@ -29,20 +29,20 @@ tests![every_call_returns_and_order_is_kept];
 
 const LENGTH: usize = 64;
 
-/// Numbers of functions.
+/// The numbers of host functions.
 type Functions = BTreeSet<usize>;
 
 struct TestStream {
     device: usize,
     stream: Arc<dyn Stream>,
-    /// What has run before work that is queued now.
+    /// The functions that run before any work that is queued next.
     behind: Functions,
 }
 
 struct TestEvent {
     device: usize,
     event: Arc<dyn Event>,
-    /// What has run when it is reached; `None` if that is not known, because a capture has it.
+    /// The functions that have run when the event is reached; `None` if it was captured, so that this is unknown.
     behind: Option<Functions>,
 }
 
@@ -61,11 +61,11 @@ struct Program {
     copies: Vec<(PendingCopy<i64>, i64)>,
     buffers: Vec<PinnedBuffer<i64>>,
     graphs: Vec<Arc<dyn Graph>>,
-    /// What each function comes behind, by its number.
+    /// For each function, by number, the functions that must run before it.
     functions: Vec<Functions>,
-    /// The functions that have run, in their order.
+    /// The functions that have run, in order.
     ran: Arc<Mutex<Vec<usize>>>,
-    /// Waits in functions that were not refused.
+    /// Calls inside functions that waited although they should have been refused.
     waited: Arc<Mutex<Vec<&'static str>>>,
     text: String,
 }
@@ -129,14 +129,14 @@ impl Program {
         self.devices[one].id().instance != self.devices[other].id().instance
     }
 
-    /// Checks that functions have run which a wait has returned behind.
+    /// Checks that all functions before a wait have run once it returns.
     fn check_ran(&self, behind: &Functions, what: &str) {
         let ran = self.ran.lock().unwrap();
         let missing: Vec<_> = behind.iter().filter(|it| !ran.contains(it)).collect();
         assert!(missing.is_empty(), "{what} returned, and functions {missing:?} have not run");
     }
 
-    /// Something that a function owns, and so drops.
+    /// Returns an object for a function to own, and so to drop.
     fn payload(&mut self) -> Option<Box<dyn Any + Send>> {
         let device = &self.devices[self.random.below(self.devices.len())];
         Some(match self.random.below(8) {
@@ -157,7 +157,7 @@ impl Program {
         })
     }
 
-    /// What a function tries that would wait.
+    /// Returns a call that would wait, for a function to try.
     fn wait(&mut self) -> (&'static str, Box<dyn Fn() -> Result<()> + Send>) {
         let stream = self.streams[self.random.below(self.streams.len())].stream.clone();
         let device = self.devices[self.random.below(self.devices.len())].clone();
@@ -306,13 +306,13 @@ impl Program {
                 let guard = AccessGuard::acquire(&stream, &uses);
                 note!(self, "stream {target}: a guard of array {index}: {:?}", guard.is_ok());
                 assert!(guard.is_err() || !self.is_apart(self.arrays[index].device, device));
-                // Under it nothing may hang, whatever is done.
+                // No call may hang while the guard is held.
                 let _ = self.arrays[index].array.copy();
                 drop(guard);
                 match self.random.below(4) {
                     0 => drop(self.add_stream(device)),
                     1 if self.streams.len() > 4 && target > 3 => {
-                        // Memory may refer to it, and its capture would go on with nobody to end it.
+                        // Memory may keep the stream alive, and nothing else would end its capture.
                         let _ = stream.end_capture();
                         self.streams.remove(target);
                     }
@@ -332,7 +332,7 @@ impl Program {
             let _ = stream.end_capture();
         }
         for device in &self.devices {
-            // As often as there are failures, each of which is reported once.
+            // Each failure is reported once, so there are at most as many reports as failures.
             let most = self.functions.len() + 1;
             let failures = (0..most).take_while(|_| device.synchronize().is_err()).count();
             assert!(failures < most, "a device reports failures without end");

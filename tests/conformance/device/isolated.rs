@@ -1,5 +1,5 @@
-//! What needs a process of its own: faults, exits, forks, other processes, no library. Each
-//! test starts this program again with the name of a scenario.
+//! Tests that need a separate process: faults, exits, forks, sharing between processes, missing
+//! libraries. Each test starts this program again with the name of a scenario.
 
 use crate::context::{Context, Gate};
 use crate::harness::{Outcome, tests, time_limit};
@@ -44,7 +44,7 @@ tests![
     without_a_compiler_the_remedy_is_given needs [Kernels],
 ];
 
-/// This program, told to run a scenario.
+/// Returns a command that runs this program with a scenario.
 fn command(context: &Context, scenario: &str) -> std::io::Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
     command.env(SCENARIO_VARIABLE, scenario).env(BACKEND_VARIABLE, context.backend.name());
@@ -53,7 +53,7 @@ fn command(context: &Context, scenario: &str) -> std::io::Result<Command> {
     Ok(command)
 }
 
-/// Waits for a scenario's end; one that takes too long is ended.
+/// Waits for a scenario's end, and kills it if it takes too long.
 fn finish(mut child: Child) -> Outcome {
     let stderr = child.stderr.take().expect("stderr is a pipe");
     let text = std::thread::spawn(move || {
@@ -61,7 +61,7 @@ fn finish(mut child: Child) -> Outcome {
         let _ = BufReader::new(stderr).read_to_string(&mut text);
         text
     });
-    // Before the limit of the test itself, so that nothing is left running.
+    // The scenario must end before the test's own time limit, so that no process is left running.
     let deadline = Instant::now() + Duration::from_secs(time_limit()?) * 3 / 4;
     let status = loop {
         if let Some(status) = child.try_wait()? {
@@ -82,7 +82,7 @@ fn finish(mut child: Child) -> Outcome {
     }
 }
 
-/// Runs a scenario; afterwards the device works for this process as before.
+/// Runs a scenario, and checks that the device still works in this process.
 fn run(context: &Context, scenario: &str) -> Outcome {
     let array = context.counting(&[1000])?;
     finish(command(context, scenario)?.spawn()?)?;
@@ -181,7 +181,7 @@ fn a_child_forked_before_first_use_works(context: &Context) -> Outcome {
     run(context, "fork early")
 }
 
-/// A handle as text.
+/// Returns a handle as hexadecimal text.
 fn hexadecimal(handle: &IpcHandle) -> String {
     handle.0.iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -209,7 +209,7 @@ fn two_processes_share_an_event(context: &Context) -> Outcome {
     let gate = Gate::on(stream.as_ref())?;
     stream.record(event.as_ref())?;
     let mut child = command(context, "share event")?.env(HANDLE_VARIABLE, handle).spawn()?;
-    // It says when it is about to wait.
+    // The child prints a line just before it waits.
     let mut line = String::new();
     let stdout = child.stdout.take().expect("stdout is a pipe");
     BufReader::new(stdout).read_line(&mut line)?;
@@ -227,7 +227,7 @@ fn queries_that_never_say_yes_are_not_waited_for(context: &Context) -> Outcome {
 }
 
 fn an_architecture_without_a_name_is_told(context: &Context) -> Outcome {
-    // CUDA's drivers tell numbers.
+    // CUDA's drivers return architectures as numbers, which always have a name.
     if context.backend.name() != "hip" {
         return Ok(());
     }

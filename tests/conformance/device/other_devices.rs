@@ -1,5 +1,5 @@
-//! What takes two objects, with one of another device or of another opening of the backend: refused before
-//! anything is done, or right.
+//! Calls that take two objects, one of which belongs to another device or another instance of the backend:
+//! each call is refused before it has any effect, or works correctly.
 
 use crate::context::{Context, error_of, expect_error};
 use crate::harness::{Outcome, tests};
@@ -29,7 +29,7 @@ tests![
 
 const KIND: ErrorKind = ErrorKind::InvalidArgument;
 
-/// Streams of each kind.
+/// Returns a stream of each kind.
 fn streams(device: &Arc<dyn Device>) -> gpuarray::Result<[Arc<dyn Stream>; 3]> {
     let stream =
         |non_blocking| device.create_stream(StreamOptions::default().non_blocking(non_blocking));
@@ -64,7 +64,7 @@ fn another_devices_event_is_not_recorded(context: &Context) -> Outcome {
 fn another_openings_event_is_not_waited_for(context: &Context) -> Outcome {
     for other in context.other_devices()? {
         let event = other.create_event(EventOptions::default())?;
-        // One that was never recorded is not waited for, but is none of this opening either.
+        // An event that was never recorded is not waited for, but it still belongs to another instance.
         for recorded in [false, true] {
             if recorded {
                 other.default_stream().record(event.as_ref())?;
@@ -132,7 +132,7 @@ fn another_openings_events_are_nothing_for_a_capture(context: &Context) -> Outco
     stream.begin_capture(CaptureMode::Relaxed)?;
     expect_error(stream.wait_event(event.as_ref()), KIND, &["event"])?;
     expect_error(stream.record(event.as_ref()), KIND, &["event"])?;
-    // Refused before anything was done: the capture goes on.
+    // The call was refused before it had any effect, so the capture continues.
     stream.end_capture()?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What kernels say of themselves, and launches whose blocks wait for each other.
+//! Attributes of kernels, and cooperative launches.
 
 use crate::context::{Context, error_of, expect_error};
 use crate::harness::{Outcome, tests};
@@ -129,7 +129,7 @@ pub(crate) fn cooperate(
 ) -> Result<()> {
     let mut list = ArgumentList::new();
     arguments.add_all(&mut list)?;
-    // SAFETY: as for `launch`.
+    // SAFETY: the arguments are those that the tests pass to `launch`.
     unsafe { list.launch(kernel.as_ref(), &config, stream, true) }
 }
 
@@ -146,7 +146,7 @@ fn blocks_of_a_cooperative_launch_wait_for_each_other(context: &Context) -> Outc
     let kernel = programs::kernel(context, "meet")?;
     let stream = context.stream()?;
     let processors = context.device.attribute(DeviceAttribute::MULTIPROCESSOR_COUNT)? as u32;
-    // As many as can run at once: were one of them to wait for its turn, none would end.
+    // As many blocks as fit at once. If one had to wait for another to end, none would end.
     let blocks = processors * kernel.active_blocks(128, 0)?;
     let mut arrived = DeviceArray::<u32>::zeros(&context.device, &[1])?;
     let mut seen = DeviceArray::<u32>::zeros(&context.device, &[blocks as usize])?;
@@ -180,7 +180,8 @@ fn a_kernel_is_used_by_many_threads_at_first_use(context: &Context) -> Outcome {
                 scope.spawn(move || -> Result<()> {
                     let stream = context.stream()?;
                     let mut out = DeviceArray::<i32>::zeros(&context.device, &[1])?;
-                    // Each asks for more shared memory than the one before may have had.
+                    // Each launch needs more shared memory than the previous one may have been
+                    // allowed.
                     let config = grid(1, 256).shared_bytes((49 + number) << 10);
                     launch(kernel, config, &stream, (&mut out, 1000))?;
                     assert_eq!(out.item()?, 999 * 500);

@@ -279,7 +279,7 @@ fn a_kernel_with_a_limit_of_its_own_is_refused_above_it(context: &Context) -> Ou
     Ok(())
 }
 
-/// `CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN`; 0 where there is no such thing.
+/// `CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN`; 0 if the device does not have it.
 const SHARED_MEMORY_OPTIN: DeviceAttribute = DeviceAttribute(97);
 
 fn shared_memory_goes_up_to_what_the_device_allows(context: &Context) -> Outcome {
@@ -294,7 +294,7 @@ fn shared_memory_goes_up_to_what_the_device_allows(context: &Context) -> Outcome
         out.item()
     };
     for sizes in [&[1024, 48 << 10, most][..], &[most], &[most, 4, (48 << 10) + 4]] {
-        // A kernel of its own each time: what one was allowed stays so.
+        // A new kernel each time, because a kernel keeps its raised limit.
         let kernel = programs::kernel(context, "dynamic")?;
         for &bytes in sizes.iter().filter(|&&bytes| bytes <= most) {
             let n = i64::from(bytes / 4);
@@ -333,7 +333,7 @@ fn a_launch_waits_for_other_streams_writes(context: &Context) -> Outcome {
     let (writer, reader) = (context.stream()?, context.stream()?);
     let mut values = DeviceArray::<i32>::zeros(&context.device, &[100])?.on(&writer)?;
     let mut out = DeviceArray::<i32>::zeros(&context.device, &[1])?;
-    // The first launch loads the kernel, which would wait for the gate.
+    // The first launch loads the kernel, which would otherwise wait for the gate.
     launch(&kernel, ONE, &reader, (&mut out, &values, 1))?;
     let gate = Gate::on(writer.as_ref())?;
     values.fill(7)?;
@@ -392,7 +392,7 @@ fn memory_of_a_launch_is_freed_behind_it(context: &Context) -> Outcome {
     launch(&kernel, grid(32, 128), &user, (&mut first, 1, n as i32))?;
     let kept = first.on(&user)?.copy()?;
     drop(first);
-    // Whatever gets the block now must not get it before the copy has read it.
+    // A later user of the block must not get it before the copy has read it.
     let other = DeviceArray::<i32>::full(&context.device, &[n], -5)?.on(&home)?.copy()?;
     gate.open();
     let expected: Vec<i32> = (1..=n as i32).collect();
@@ -445,7 +445,7 @@ fn a_stream_of_another_device_is_refused(context: &Context) -> Outcome {
     expect_error(refused, ErrorKind::InvalidArgument, &[&here, &there])
 }
 
-/// What a thread does after the destructors of all that the library keeps for it.
+/// Runs a function after the destructors of everything that the library keeps for a thread.
 #[derive(Default)]
 struct Last(Option<Box<dyn FnOnce()>>);
 
@@ -470,7 +470,7 @@ fn the_last_destructor_of_a_thread_launches_kernels(context: &Context) -> Outcom
     };
     std::thread::scope(|scope| {
         let thread = scope.spawn(move || {
-            // Destructors run in the opposite order of the first uses.
+            // Thread-local destructors run in the reverse order of first use.
             LAST.with_borrow(|_| ());
             let first = axpy();
             LAST.with_borrow_mut(|last| {

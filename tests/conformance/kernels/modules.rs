@@ -1,4 +1,4 @@
-//! Modules: code from source, bytes, text and files; what is no code; symbols.
+//! Modules: code from source, bytes, text and files; invalid code; symbols.
 
 use crate::context::{Context, error_of, expect_error};
 use crate::harness::{Outcome, tests};
@@ -39,7 +39,7 @@ tests![
 ];
 
 fn load(device: &Arc<dyn Device>, source: &ModuleSource<'_>) -> Result<Arc<dyn Module>> {
-    // SAFETY: the suite's own programs have nothing that runs when it is loaded.
+    // SAFETY: the suite's programs run nothing when they are loaded.
     unsafe { device.load_module(source, &LoadOptions::default()) }
 }
 
@@ -47,7 +47,7 @@ fn text<'a>(text: &'a str, options: &'a [&'a str]) -> ModuleSource<'a> {
     ModuleSource::Source { text, name: "program.cu", options }
 }
 
-/// What `set` of a module writes when it is given 7.
+/// Returns the number that a module's kernel `set` writes for 7.
 fn result_of(context: &Context, module: &dyn Module) -> Result<i32> {
     let out = DeviceArray::<i32>::zeros(&context.device, &[1])?;
     let stream = context.device.default_stream();
@@ -55,13 +55,13 @@ fn result_of(context: &Context, module: &dyn Module) -> Result<i32> {
     out.item()
 }
 
-/// The option that asks the compiler for PTX in place of machine code.
+/// Returns the option that makes the compiler return PTX instead of machine code.
 fn ptx_option(context: &Context) -> String {
     let (major, minor) = context.device.properties().compute_capability;
     format!("--gpu-architecture=compute_{major}{minor}")
 }
 
-/// PTX text of a program.
+/// Returns the PTX text of a program.
 fn ptx(context: &Context, program: &str, more: &[&str]) -> Result<Vec<u8>> {
     let architecture = ptx_option(context);
     let options = [&[architecture.as_str()], more].concat();
@@ -134,7 +134,7 @@ fn a_source_that_does_not_compile_is_reported_with_the_log(context: &Context) ->
 
 fn warnings_of_the_compiler_are_in_the_log(context: &Context) -> Outcome {
     let source = "#warning mind the gap\nextern \"C\" __global__ void set() {}";
-    // The second time the code is that of the first, and so is its log.
+    // The second load uses the cached code and its cached log.
     for _ in 0..2 {
         let module = load(&context.device, &text(source, &[]))?;
         assert!(module.log().contains("mind the gap"), "{:?}", module.log());
@@ -169,7 +169,7 @@ fn modules_from_source_carry_signatures(context: &Context) -> Outcome {
     let fill = signature::of(module.as_ref(), "_Z4fillIiEvPT_S0_").expect("it has one");
     assert!(fill.parameters.iter().all(|it| it.of == ValueType::Number(Number::Signed(4))));
     assert_eq!(shown("none"), None);
-    // The same code without its text, and a text that is not that of the code.
+    // The same code without its text, and a text that does not match the code.
     let image = context.device.compile(source, "program.cu", &["-DNUMBER=double"])?.code;
     let loaded = load(&context.device, &ModuleSource::Image(&image))?;
     assert_eq!(signature::of(loaded.as_ref(), "axpy"), None);
@@ -200,7 +200,7 @@ fn ptx_text_is_loaded(context: &Context) -> Outcome {
     Ok(())
 }
 
-/// A file that is removed in the end.
+/// A file that is removed on drop.
 struct File(PathBuf);
 
 impl File {
@@ -333,7 +333,7 @@ fn a_module_is_dropped_while_its_kernel_runs(context: &Context) -> Outcome {
     Ok(())
 }
 
-/// A kernel that would like more than 32 registers.
+/// A kernel that would use more than 32 registers.
 const HUNGRY: &str = "extern \"C\" __global__ void hungry(float* x) {
     float a[48];
 #pragma unroll
@@ -348,11 +348,11 @@ const HUNGRY: &str = "extern \"C\" __global__ void hungry(float* x) {
 
 fn options_of_the_loader_are_taken(context: &Context) -> Outcome {
     let mut text = ptx(context, HUNGRY, &[])?;
-    // The driver keeps what it compiled, without the log.
+    // The driver caches compiled code without the log, so each process compiles a different text.
     let own = format!("// {}\n", std::process::id());
     text.splice(0..0, own.bytes());
     let registers = |options: &LoadOptions| -> Result<(i32, String)> {
-        // SAFETY: the suite's own programs have nothing that runs when it is loaded.
+        // SAFETY: the suite's programs run nothing when they are loaded.
         let module = unsafe { context.device.load_module(&ModuleSource::Image(&text), options) }?;
         let count = module.kernel("hungry")?.attribute(KernelAttribute::NUM_REGS)?;
         Ok((count, module.log().to_owned()))

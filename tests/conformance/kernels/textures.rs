@@ -1,4 +1,4 @@
-//! Arrays for textures, texture objects and surface objects.
+//! Texture arrays, texture objects and surface objects.
 
 use crate::captures::graphs::{capture, replay};
 use crate::context::{Context, Gate, error_of, expect_error};
@@ -65,7 +65,7 @@ __global__ void shift(Surface surface) {
 
 fn kernel(context: &Context, name: &str) -> Result<Arc<dyn Kernel>> {
     let source = ModuleSource::Source { text: SOURCE, name: "textures.cu", options: &[] };
-    // SAFETY: the text above has functions only.
+    // SAFETY: the text above has no initialisers, only functions.
     unsafe { context.device.load_module(&source, &LoadOptions::default()) }?.kernel(name)
 }
 
@@ -77,17 +77,17 @@ fn shape(width: usize, height: usize) -> ArrayShape {
     ArrayShape::new(width, height, 0, floats())
 }
 
-/// A whole array, or a part of one from an origin on.
+/// Returns a side of a copy in an array, starting at `origin`.
 fn of_array(array: &TextureArray, origin: [usize; 3]) -> Result<CopySide> {
     Ok(CopySide::Array { array: array.handle()?, format: array.shape().format, origin })
 }
 
-/// Rows without gaps.
+/// Returns a side of a copy in memory whose rows have no gaps.
 fn of_memory(address: u64, width: usize, height: usize, is_host: bool) -> CopySide {
     CopySide::Memory { address, pitch: width, slice: width * height, is_host }
 }
 
-/// Queues a copy of so many bytes of a row, rows and slices.
+/// Queues a copy of an extent: the bytes of a row, rows and slices.
 fn copy(
     stream: &Arc<dyn Stream>,
     (destination, source): (CopySide, CopySide),
@@ -95,11 +95,11 @@ fn copy(
     wait: bool,
 ) -> Result<()> {
     let copy = ArrayCopy { destination, source, width, height, depth, wait };
-    // SAFETY: the tests name memory and arrays that they have, and wait before these go.
+    // SAFETY: the tests name memory and arrays that they own, and wait before dropping them.
     unsafe { stream.copy_array(&copy) }
 }
 
-/// An array whose texels are `0, 1, 2, ...`.
+/// Returns an array whose texels are `0, 1, 2, ...`.
 fn counting(context: &Context, shape: ArrayShape) -> Result<Arc<TextureArray>> {
     let array = TextureArray::new(&context.device, shape)?;
     let [width, height, depth] = shape.extents();
@@ -110,7 +110,7 @@ fn counting(context: &Context, shape: ArrayShape) -> Result<Arc<TextureArray>> {
     Ok(array)
 }
 
-/// All texels of an array without slices, from a copy of it.
+/// Returns all texels of an array without slices.
 fn texels(context: &Context, array: &TextureArray) -> Result<Vec<f32>> {
     let [width, height, _] = array.shape().extents();
     let mut all = vec![0.0_f32; width * height];
@@ -120,7 +120,7 @@ fn texels(context: &Context, array: &TextureArray) -> Result<Vec<f32>> {
     Ok(all)
 }
 
-/// What a kernel reads at x = 0, `scale`, twice `scale`, ... of a row.
+/// Returns what a kernel reads from a row at x = 0, `scale`, `2 * scale` and so on.
 fn row(
     context: &Context,
     texture: &TextureObject,
@@ -134,7 +134,7 @@ fn row(
     out.to_vec()
 }
 
-/// Copies a random box of an array to another place in it, and compares all texels.
+/// Copies a random box of an array to another position in it, and compares all texels.
 pub(crate) fn check_copy_within(
     context: &Context,
     mut below: impl FnMut(usize) -> usize,
@@ -194,7 +194,7 @@ fn kernels_read_arrays_between_their_texels(context: &Context) -> Outcome {
     assert_eq!(row(context, &nearest, (1.5, 1.0), 6)?, [4.0, 5.0, 6.0, 7.0, 7.0, 7.0]);
     let linear = Sampling::default().linear(true);
     let linear = TextureObject::of_array(&array, &linear)?;
-    // Between the rows, and at edges between texels.
+    // Halfway between rows, and at the boundary between texels.
     assert_eq!(row(context, &linear, (1.0, 1.0), 4)?, [2.0, 2.5, 3.5, 4.5]);
     let repeated = Sampling::default().address([AddressMode::Wrap; 3]).normalized(true);
     let repeated = TextureObject::of_array(&array, &repeated)?;
@@ -225,7 +225,7 @@ fn kernels_read_memory_as_textures(context: &Context) -> Outcome {
     let format = TexelFormat::new(ChannelFormat::Float, 2)?;
     let object = |resource| {
         let kept = Box::new(memory.clone());
-        // SAFETY: the object keeps the memory that the resources below name.
+        // SAFETY: the object keeps the memory that the resources below refer to.
         unsafe { TextureObject::new(&context.device, &resource, &Sampling::default(), kept) }
     };
     let texture = object(TextureResource::Linear { address, bytes: 16, format })?;
@@ -233,7 +233,7 @@ fn kernels_read_memory_as_textures(context: &Context) -> Outcome {
     let stream = context.device.default_stream();
     let fetch = kernel(context, "fetch")?;
     launch(&fetch, grid(1, 4), &stream, (&mut out.clone(), texture.value()))?;
-    // What is outside is zero.
+    // Reads outside the texture return zero.
     assert_eq!(out.to_vec()?, [0.0, 0.0, 0.0, 1.0, 2.0, 3.0, 0.0, 0.0]);
     let format = floats();
     let rows = TextureResource::Pitched { address, width: 3, height: 2, pitch: 256, format };
@@ -255,7 +255,8 @@ fn axes_have_modes_of_their_own_or_are_refused(context: &Context) -> Outcome {
     } else {
         assert_eq!(row(context, &texture?, (7.0, 1.0), 5)?, [8.0, 9.0, 10.0, 11.0, 0.0]);
     }
-    // What no coordinate is read by does not matter; without normalised coordinates there is no wrapping.
+    // The mode of an axis that the texture does not have is ignored, and wrapping is ignored without
+    // normalised coordinates.
     for address in [[Border, Border, Clamp], [Wrap, Clamp, Border]] {
         TextureObject::of_array(&array, &sampling(address))?;
     }
@@ -274,12 +275,12 @@ fn surfaces_are_read_and_written(context: &Context) -> Outcome {
 fn parts_are_copied_between_arrays_and_memory(context: &Context) -> Outcome {
     let stream = context.device.default_stream();
     let (from, to) = (counting(context, shape(5, 4))?, counting(context, shape(4, 3))?);
-    // Two texels of two rows, to another place.
+    // Copies two texels of two rows to another position.
     let sides = (of_array(&to, [4, 1, 0])?, of_array(&from, [12, 2, 0])?);
     copy(&stream, sides, [8, 2, 1], true)?;
     let expected = [0.0, 1.0, 2.0, 3.0, 4.0, 13.0, 14.0, 7.0, 8.0, 18.0, 19.0, 11.0];
     assert_eq!(texels(context, &to)?, expected);
-    // Through device memory whose rows have gaps.
+    // Copies through device memory whose rows have gaps.
     let memory = DeviceArray::<f32>::zeros(&context.device, &[6])?;
     let address = memory.untyped().address();
     let gaps = CopySide::Memory { address, pitch: 12, slice: 24, is_host: false };
@@ -287,7 +288,7 @@ fn parts_are_copied_between_arrays_and_memory(context: &Context) -> Outcome {
     assert_eq!(memory.to_vec()?, [1.0, 2.0, 0.0, 6.0, 7.0, 0.0]);
     copy(&stream, (of_array(&to, [8, 0, 0])?, gaps), [8, 2, 1], true)?;
     assert_eq!(texels(context, &to)?[..8], [0.0, 1.0, 1.0, 2.0, 4.0, 13.0, 6.0, 7.0]);
-    // Slices, of which a part is copied.
+    // Copies a part of several slices.
     let deep = shape(2, 2).depth(3);
     let deep = counting(context, deep)?;
     let mut part = [0.0_f32; 4];
@@ -308,7 +309,7 @@ fn copies_to_arrays_go_in_their_streams_order(context: &Context) -> Outcome {
     copy(&stream, (of_array(&array, [0; 3])?, there), [16, 1, 1], false)?;
     copy(&stream, (back, of_array(&array, [0; 3])?), [16, 1, 1], false)?;
     // Nothing is read before the gate opens.
-    // SAFETY: page-locked memory that the queued copies have not reached.
+    // SAFETY: the queued copies have not reached this page-locked memory.
     unsafe { (address as *mut f32).write(9.0) };
     gate.open();
     stream.synchronize()?;
@@ -343,7 +344,7 @@ fn graphs_copy_to_arrays(context: &Context) -> Outcome {
     let host = of_memory(pageable.as_ptr() as u64, 16, 1, true);
     stream.begin_capture(CaptureMode::Relaxed)?;
     copy(&stream, (to, from), [16, 1, 1], false)?;
-    // What a graph could not repeat ends no capture.
+    // A copy that a graph could not repeat is refused, and the capture continues.
     let refused = error_of(copy(&stream, (to, from), [16, 1, 1], true));
     assert!(refused.to_string().contains("captures"), "{refused}");
     let refused = error_of(copy(&stream, (to, host), [16, 1, 1], false));
