@@ -71,7 +71,7 @@ fn take(device: &Arc<dyn Device>) -> Result<(Arc<dyn Kernel>, *mut u8)> {
         Some(gates) if (gates.device, gates.epoch) == (id, epoch) && gates.used < FLAGS => gates,
         slot => {
             let source = ModuleSource::Source { text: SOURCE, name: "gate.cu", options: &[] };
-            // SAFETY: the text has no initialisers, only functions.
+            // SAFETY: the text contains only functions.
             let kernel =
                 unsafe { device.load_module(&source, &LoadOptions::default()) }?.kernel("wait")?;
             // Never freed, because freeing waits for the device, which may wait for a gate.

@@ -1,4 +1,4 @@
-//! Memory of devices and hosts, and copies between them.
+//! Device memory, host memory, and copies between them.
 
 pub(crate) mod allocations;
 pub(crate) mod managed_arrays;

@@ -1,4 +1,4 @@
-//! Kernels of the tests, and how they are launched.
+//! The kernels of the tests, and functions that launch them.
 
 use crate::context::Context;
 use gpuarray::launch::KernelArguments;
@@ -7,7 +7,7 @@ use gpuarray::{
 };
 use std::sync::Arc;
 
-/// The kernels, in CUDA C.
+/// The kernels in CUDA C.
 pub(crate) const SOURCE: &str = r#"
 struct Record { double x; int y; float z[3]; };
 
@@ -48,7 +48,7 @@ __global__ void places(int* out) {
         + (threadIdx.x * 10 + threadIdx.y) * 10 + threadIdx.z;
 }
 
-// The sum of 0 to n - 1, through n numbers of shared memory.
+// Computes the sum of 0 to n - 1 through n numbers of dynamic shared memory.
 __global__ void dynamic(int* out, int n) {
     extern __shared__ int numbers[];
     for (int i = threadIdx.x; i < n; i += blockDim.x) numbers[i] = i;
@@ -85,7 +85,7 @@ __global__ void record(double* out, Record it, int last) {
     out[3] = last;
 }
 
-// Nobody goes on before every block has come: `arrived` counts them.
+// No block continues before every block has arrived: `arrived` counts them.
 __global__ void meet(unsigned int* arrived, unsigned int* seen) {
     if (threadIdx.x == 0) {
         atomicAdd(arrived, 1);
@@ -97,36 +97,36 @@ __global__ void meet(unsigned int* arrived, unsigned int* seen) {
 }
 "#;
 
-/// The module of [`SOURCE`].
+/// Returns the module of [`SOURCE`].
 pub(crate) fn module(context: &Context) -> Result<Arc<dyn Module>> {
     let source = ModuleSource::Source { text: SOURCE, name: "programs.cu", options: &[] };
     // SAFETY: the text above has functions only.
     unsafe { context.device.load_module(&source, &LoadOptions::default()) }
 }
 
-/// One of its kernels.
+/// Returns a kernel of [`SOURCE`].
 pub(crate) fn kernel(context: &Context, name: &str) -> Result<Arc<dyn Kernel>> {
     module(context)?.kernel(name)
 }
 
-/// Launches one of these kernels.
+/// Launches a kernel of [`SOURCE`].
 pub(crate) fn launch(
     kernel: &Arc<dyn Kernel>,
     config: LaunchConfig,
     stream: &Arc<dyn Stream>,
     arguments: impl KernelArguments,
 ) -> Result<()> {
-    // SAFETY: the tests pass what the kernels declare, and arrays as large as these write;
-    // where they do not, they check that the launch is refused.
+    // SAFETY: the tests pass the declared parameters, with arrays as large as the kernels write.
+    // Tests that do not do so check that the launch is refused.
     unsafe { kernel.launch(config, stream, arguments) }
 }
 
-/// Blocks and threads along x, without dynamic shared memory.
+/// Returns a configuration with blocks and threads along x, and without dynamic shared memory.
 pub(crate) const fn grid(blocks: u32, threads: u32) -> LaunchConfig {
     LaunchConfig::new([blocks, 1, 1], [threads, 1, 1])
 }
 
-/// One thread.
+/// A configuration with a single thread.
 pub(crate) const ONE: LaunchConfig = grid(1, 1);
 
 /// Copies the bytes of `values` to `address`, and waits until every stream sees them.
@@ -137,9 +137,9 @@ pub(crate) fn write<T: gpuarray::Element>(
 ) -> Result<()> {
     let from = values.as_ptr() as u64;
     let copy = Transfer::linear(Direction::HostToDevice, address, from, size_of_val(values), true);
-    // SAFETY: the callers pass an address of as many bytes, and the call waits.
+    // SAFETY: the callers pass an address with at least as many bytes, and the call waits.
     unsafe { stream.transfer(&copy)? };
-    // A driver may keep pageable bytes for a while, in its stream's order.
+    // A driver may stage pageable bytes and copy them later in the stream's order.
     stream.synchronize()
 }
 

@@ -1,17 +1,18 @@
-//! Plain Rust forms of what arrays compute, one element at a time.
+//! Reference implementations in plain Rust of array operations, one element at a time.
 
 use gpuarray::array::Arithmetic;
 use gpuarray::{Complex, bf16, f16};
 
-/// Arithmetic of one element type, by the rules that operations promise.
+/// The arithmetic of an element type, by the rules that operations promise.
 pub(crate) trait Reference: Arithmetic {
-    /// A value for position `index`: small, of both signs where there are two, zero among them.
+    /// Returns a value for position `index`: small, including zero, and of both signs if the type
+    /// is signed.
     fn sample(index: usize) -> Self;
     fn plus(self, other: Self) -> Self;
     fn times(self, other: Self) -> Self;
-    /// True if both are as near as the type's rounding allows.
+    /// Returns true if the values agree within the type's rounding error.
     fn near(self, other: Self) -> bool;
-    /// Returns the number by whose parts elements are ordered.
+    /// Returns the real and imaginary parts, which define the order of elements.
     fn parts(self) -> (f64, f64);
 }
 
@@ -109,8 +110,8 @@ impl Reference for bool {
     }
 }
 
-/// Calls a generic function for every element type, or for those that `Context::takes`, whose
-/// numbers begin at `first`.
+/// Calls a generic function for every element type, or only for those that `Context::takes`
+/// selects. `first` is the number of the first type.
 macro_rules! for_every_type {
     ($function:ident($($argument:expr),*)) => {
         hal::dtypes!(for_every_type @rows (|_| true, 0) $function [$($argument),*])
@@ -141,12 +142,12 @@ macro_rules! for_every_type {
 }
 pub(crate) use for_every_type;
 
-/// `count` samples, from position `start` on.
+/// Returns `count` samples, starting at position `start`.
 pub(crate) fn samples<T: Reference>(start: usize, count: usize) -> Vec<T> {
     (start..start + count).map(T::sample).collect()
 }
 
-/// Checks that two lists agree within rounding.
+/// Checks that two slices agree within rounding errors.
 #[track_caller]
 pub(crate) fn assert_near<T: Reference>(found: &[T], expected: &[T]) {
     assert_eq!(found.len(), expected.len());

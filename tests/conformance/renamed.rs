@@ -1,4 +1,5 @@
-//! A backend whose device has another number: the second device of backends that have one.
+//! A backend whose device has another number: it serves as the second device of backends that have
+//! only one.
 
 use gpuarray::{
     Api, Backend, Device, DeviceId, Event, EventOptions, Features, PinnedOptions, Result, Stream,
@@ -9,7 +10,7 @@ use hal::layers::{Layered, StreamLayer};
 use std::any::Any;
 use std::sync::Arc;
 
-/// An object that says it belongs to another device than it does.
+/// An object that claims to belong to a device with another number.
 #[derive(Debug)]
 pub(crate) struct Renamed<T: ?Sized> {
     ordinal: usize,
@@ -17,7 +18,7 @@ pub(crate) struct Renamed<T: ?Sized> {
 }
 
 impl Renamed<dyn Backend> {
-    /// The backend `inner`, its device numbered `ordinal`.
+    /// Returns the backend `inner` with its device numbered `ordinal`.
     pub(crate) fn backend(inner: Arc<dyn Backend>, ordinal: usize) -> Arc<dyn Backend> {
         Arc::new(Renamed { ordinal, inner })
     }
@@ -53,7 +54,7 @@ impl Backend for Renamed<dyn Backend> {
     }
 }
 
-// SAFETY: every call is that of the object inside, but for its name.
+// SAFETY: every call goes to the inner object; only the device's identity differs.
 unsafe impl Device for Renamed<dyn Device> {
     fn id(&self) -> DeviceId {
         DeviceId { ordinal: self.ordinal, ..self.inner.id() }
@@ -142,7 +143,7 @@ unsafe impl Device for Renamed<dyn Device> {
     }
 }
 
-// SAFETY: every call goes to the one stream inside, whose number it has.
+// SAFETY: every call goes to the one inner stream, and returns that stream's number.
 unsafe impl StreamLayer for Renamed<dyn Stream> {
     fn with<R>(&self, inner: impl FnOnce(&(dyn Stream + 'static)) -> R) -> R {
         inner(self.inner.as_ref())

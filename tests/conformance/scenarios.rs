@@ -1,4 +1,4 @@
-//! What the processes do that the `isolated` tests start.
+//! The scenarios that the `isolated` tests run in separate processes.
 
 mod faults;
 mod mixture;
@@ -11,16 +11,16 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-/// The scenario to run, with its arguments behind blanks.
+/// The variable with the scenario to run, followed by its arguments, separated by blanks.
 pub(crate) const SCENARIO_VARIABLE: &str = "GPUARRAY_SCENARIO";
-/// On which backend.
+/// The variable with the backend's name.
 pub(crate) const BACKEND_VARIABLE: &str = "GPUARRAY_SCENARIO_BACKEND";
-/// An exported handle in hexadecimal.
+/// The variable with an exported handle in hexadecimal.
 pub(crate) const HANDLE_VARIABLE: &str = "GPUARRAY_SCENARIO_HANDLE";
-/// A file with compiled code.
+/// The variable with the name of a file that contains compiled code.
 pub(crate) const FILE_VARIABLE: &str = "GPUARRAY_SCENARIO_FILE";
 
-/// Runs the scenario that the environment names, if it names one, on the main thread.
+/// Runs the scenario that the environment names, if any, on the main thread.
 pub(crate) fn run() -> Option<ExitCode> {
     let scenario = std::env::var(SCENARIO_VARIABLE).ok()?;
     let words: Vec<&str> = scenario.split(' ').collect();
@@ -57,25 +57,25 @@ pub(crate) fn run() -> Option<ExitCode> {
     })
 }
 
-/// The backend under test.
+/// Opens the backend under test.
 fn backend() -> Result<Arc<dyn Backend>> {
     let name = std::env::var(BACKEND_VARIABLE).unwrap_or_default();
     gpuarray::open(name.parse::<Choice>()?)
 }
 
-/// Its first device.
+/// Returns the backend's first device.
 fn device() -> Result<Arc<dyn Device>> {
     backend()?.device(0)
 }
 
-/// A device that works gives the right sum.
+/// Checks that the device computes a sum correctly.
 fn check_works(device: &Arc<dyn Device>) -> Outcome {
     let array = DeviceArray::from_slice(device, &(0..1000).collect::<Vec<i32>>())?;
     assert_eq!((&array + &array)?.sum()?, 999_000);
     Ok(())
 }
 
-/// Checks the kind of an error and that its text names everything in `named`.
+/// Checks an error's kind, and that its text contains every string in `named`.
 #[track_caller]
 fn check_error<T>(what: &str, result: Result<T>, kind: ErrorKind, named: &[&str]) -> Error {
     let Err(error) = result else { panic!("{what} succeeded; an error was expected") };

@@ -71,7 +71,7 @@ fn every_call(
     check("can_access")?;
     let source = programs::SOURCE;
     let source = gpuarray::ModuleSource::Source { text: source, name: "p.cu", options: &[] };
-    // SAFETY: the text has no initialisers, only functions.
+    // SAFETY: the text contains only functions.
     let module = unsafe { device.load_module(&source, &gpuarray::LoadOptions::default()) }?;
     check("load_module")?;
     let axpy = module.kernel("axpy")?;

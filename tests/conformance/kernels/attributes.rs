@@ -129,7 +129,7 @@ pub(crate) fn cooperate(
 ) -> Result<()> {
     let mut list = ArgumentList::new();
     arguments.add_all(&mut list)?;
-    // SAFETY: the arguments are those that the tests pass to `launch`.
+    // SAFETY: the tests pass the arguments that the kernels declare.
     unsafe { list.launch(kernel.as_ref(), &config, stream, true) }
 }
 

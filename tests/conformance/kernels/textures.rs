@@ -65,7 +65,7 @@ __global__ void shift(Surface surface) {
 
 fn kernel(context: &Context, name: &str) -> Result<Arc<dyn Kernel>> {
     let source = ModuleSource::Source { text: SOURCE, name: "textures.cu", options: &[] };
-    // SAFETY: the text above has no initialisers, only functions.
+    // SAFETY: the text above contains only functions.
     unsafe { context.device.load_module(&source, &LoadOptions::default()) }?.kernel(name)
 }
 

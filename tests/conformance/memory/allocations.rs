@@ -1,4 +1,4 @@
-//! Allocation, accounting, running out, page-locked memory.
+//! Allocation, accounting, running out of memory, page-locked memory.
 
 use crate::context::{Context, Gate, error_of, expect_error, pause};
 use crate::harness::{Capability, Outcome, tests};
@@ -91,7 +91,7 @@ fn a_request_beyond_the_address_space_is_an_ordinary_failure(context: &Context) 
 
 fn memory_that_is_kept_for_reuse_counts_as_free(context: &Context) -> Outcome {
     let total = context.free_memory()?;
-    // Freed blocks of one size must not stand in the way of another size.
+    // Kept blocks of one size must not prevent allocations of another size.
     for divisor in [16, 3, 7, 2, 1] {
         let array = DeviceArray::<u8>::ones(&context.device, &[total / divisor])?;
         assert_eq!(context.free_memory()?, total - total / divisor);
@@ -263,7 +263,7 @@ fn external_memory_keeps_its_owner_until_it_is_dropped(context: &Context) -> Out
     let source = context.counting(&[8])?;
     let owner = Arc::new(source.clone());
     let address = source.as_device_pointer();
-    // SAFETY: the owner keeps the array, whose memory this is.
+    // SAFETY: the owner keeps the array that this memory belongs to.
     let memory = unsafe {
         DeviceMemory::from_raw_parts(&context.device, address, 32, Box::new(owner.clone()))
     };
@@ -305,7 +305,7 @@ fn registered_memory_must_not_overlap(context: &Context) -> Outcome {
     let first = unsafe { RegisteredMemory::new(&context.device, &mut bytes[4096..8192])? };
     assert_eq!(first.bytes(), 4096);
     for (offset, length) in [(4096, 4096), (0, 4097), (8191, 10), (5000, 1), (0, 12_288)] {
-        // SAFETY: the range lies inside the vector, which outlives the object.
+        // SAFETY: the range is inside the vector, which outlives the object.
         let second = unsafe {
             RegisteredMemory::from_raw(
                 &context.device,
@@ -321,7 +321,7 @@ fn registered_memory_must_not_overlap(context: &Context) -> Outcome {
     // SAFETY: the object is dropped before the bytes are.
     drop(unsafe { RegisteredMemory::new(&context.device, &mut bytes)? });
     expect_error(
-        // SAFETY: nothing is registered.
+        // SAFETY: the range is empty, so the call is refused.
         unsafe { RegisteredMemory::new(&context.device, &mut []) },
         ErrorKind::InvalidArgument,
         &["0 bytes"],
@@ -331,7 +331,7 @@ fn registered_memory_must_not_overlap(context: &Context) -> Outcome {
 
 fn memory_that_is_not_registered_cannot_be_unregistered(context: &Context) -> Outcome {
     let mut byte = 0u8;
-    // SAFETY: nothing is registered, so nothing can be in use.
+    // SAFETY: the byte is not registered, so no work can use it.
     let error = error_of(unsafe { context.device.unregister_host(&raw mut byte) });
     assert_eq!(error.status().code, Status::HOST_MEMORY_NOT_REGISTERED);
     Ok(())

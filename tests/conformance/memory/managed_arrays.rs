@@ -1,4 +1,4 @@
-//! Managed memory as typed arrays, and as slices of the host that keep streams off.
+//! Managed memory as typed arrays, and as host slices during which streams must not use it.
 
 use crate::captures::graphs::{capture, replay};
 use crate::context::{Context, Gate, counting, error_of, expect_error};
@@ -54,7 +54,7 @@ fn a_slice_waits_for_the_work_that_it_conflicts_with(context: &Context) -> Outco
 
     let gate = Gate::on(reader.as_ref())?;
     let copy = (&x.on(&reader)? + 1)?;
-    // Does not wait for the reader.
+    // Reading on the host does not wait for another reader.
     assert_eq!(x.as_slice()?[999], 2);
     let opener = gate.open_later();
     x.as_mut_slice()?.fill(9);
@@ -86,7 +86,7 @@ fn operations_beside_a_slice_are_refused(context: &Context) -> Outcome {
         expect_error(array.to_vec(), ErrorKind::InvalidArgument, &["host writes"])?;
         expect_error(&*array + 1, ErrorKind::InvalidArgument, &["host writes"])?;
     }
-    // What failed has left nothing behind.
+    // The failed operations have not changed the slice.
     assert_eq!(slice[..], [5; 100]);
     slice[3] = 7;
     drop(slice);
@@ -115,7 +115,7 @@ fn memory_is_not_released_under_a_slice(context: &Context) -> Outcome {
     assert_eq!(error_of(memory.release()).kind(), ErrorKind::InvalidHandle);
     assert_eq!(slice[..], [4; 100]);
     drop(slice);
-    // An array in its place changes nothing of the slices.
+    // Replacing the array does not affect its slices.
     let managed = std::mem::replace(&mut *x, DeviceArray::zeros(&context.device, &[1])?);
     assert_eq!(x.as_slice()?[..], [4; 100]);
     drop(managed);
@@ -150,7 +150,7 @@ fn graphs_do_not_run_beside_a_slice(context: &Context) -> Outcome {
     let mut view = x.on(&stream)?;
     let graph = capture(&stream, || {
         view.update_scalar(functions::Add, 1)?;
-        // What is captured does not run.
+        // Captured work does not run yet.
         assert_eq!(x.as_slice()?[..], [4; 100]);
         Ok(())
     })?;

@@ -1,6 +1,7 @@
-//! Copies whose source and destination share bytes give what copies through other memory give.
+//! Copies whose source and destination overlap give the same result as copies through a separate buffer.
 //!
-//! `GPUARRAY_OVERLAPS` is how many random copies each search makes, `GPUARRAY_OVERLAP_SEED` where it begins.
+//! `GPUARRAY_OVERLAPS` is the number of random copies of each search; `GPUARRAY_OVERLAP_SEED` is the first
+//! seed.
 
 use crate::captures::graphs::{capture, replay};
 use crate::context::Context;
@@ -22,7 +23,7 @@ tests![
 
 const BYTES: usize = 6000;
 
-/// How a copy is made.
+/// The method of a copy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Way {
     Waiting,
@@ -31,7 +32,7 @@ enum Way {
     Peer,
 }
 
-/// The bytes of a block after a copy within it.
+/// Returns the bytes of a block after a copy within it.
 fn expected(block: &[u8], base: u64, copy: &Transfer) -> Vec<u8> {
     let mut copied = block.to_vec();
     let place = |start: u64, pitch: usize, slice: usize, z: usize, y: usize| {
@@ -47,7 +48,8 @@ fn expected(block: &[u8], base: u64, copy: &Transfer) -> Vec<u8> {
     copied
 }
 
-/// A copy within `BYTES` bytes at `base`; of two in three both sides have the same gaps.
+/// Returns a random copy within `BYTES` bytes at `base`. In two of three copies, both sides have the same
+/// gaps.
 fn random_copy(random: &mut Random, base: u64) -> Transfer {
     let [height, depth] = match random.below(3) {
         0 => [1, 1],
@@ -94,7 +96,7 @@ fn run(context: &Context, stream: &Arc<dyn Stream>, copy: &Transfer, way: Way) -
     let device = context.device.as_ref();
     let queue = |wait: bool| {
         let &Transfer { destination, source, width, .. } = copy;
-        // SAFETY: both sides lie in one block, which lives until the stream has been waited for.
+        // SAFETY: both sides are in one block, which lives until the stream has been waited for.
         unsafe {
             match way {
                 Way::Peer => stream.transfer_peer(destination, device, source, device, width),
@@ -108,7 +110,7 @@ fn run(context: &Context, stream: &Arc<dyn Stream>, copy: &Transfer, way: Way) -
     queue(way == Way::Waiting)
 }
 
-/// Makes a copy within a memory, and compares all of its bytes.
+/// Copies within a memory, and compares all of its bytes with the expected ones.
 fn check(
     context: &Context,
     (stream, way): (&Arc<dyn Stream>, Way),
@@ -128,7 +130,7 @@ fn pattern(bytes: usize) -> Vec<u8> {
     (0..bytes as u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect()
 }
 
-/// Every stream with every way that it has.
+/// Returns every stream with every method that it supports.
 fn ways(context: &Context) -> Result<Vec<(Arc<dyn Stream>, Way)>> {
     let own = [context.stream()?, context.blocking_stream()?];
     let streams = [&own[..], &[context.device.default_stream()]].concat();
@@ -156,7 +158,7 @@ fn random_copies_within_a_memory_agree_with_a_reference(context: &Context) -> Ou
 }
 
 fn large_plain_copies_within_a_memory_agree_with_a_reference(context: &Context) -> Outcome {
-    // More than one piece, and less than one.
+    // Copies larger and smaller than one staging piece.
     for (bytes, shift) in [(40_000_003, 1), (20_000_003, 17_000_000), (9_000_001, 4096)] {
         let (stream, block) = (context.stream()?, pattern(bytes + shift));
         let memory = DeviceMemory::plain(&context.device, block.len())?;

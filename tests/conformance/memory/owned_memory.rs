@@ -1,4 +1,4 @@
-//! Memory that its owner frees: pitched and managed memory, and blocks of pools.
+//! Memory that is freed by its owner: pitched memory, managed memory, and blocks of pools.
 
 use crate::context::{Context, expect_error};
 use crate::harness::{Outcome, tests};
@@ -31,7 +31,7 @@ fn fill(stream: &Arc<dyn Stream>, memory: &Arc<DeviceMemory>, value: u8) -> Resu
     unsafe { stream.fill(memory.address(), u32::from(value), 1, memory.bytes()) }
 }
 
-/// The bytes of memory, behind the work on it.
+/// Returns the bytes of memory, after the work that writes it.
 fn bytes_of(stream: &Arc<dyn Stream>, memory: &Arc<DeviceMemory>) -> Result<Vec<u8>> {
     let mut bytes = vec![0; memory.bytes()];
     let _guard = AccessGuard::acquire(stream, &[(memory, Access::Read)])?;
@@ -81,12 +81,12 @@ fn managed_memory_is_the_hosts_and_the_devices(context: &Context) -> Outcome {
     let memory = managed.allocation().memory();
     fill(&stream, memory, 5)?;
     managed.prefetch(&stream, PrefetchTarget::Host).or_else(|error| match error.kind() {
-        // Not every driver can move it.
+        // Some drivers cannot prefetch.
         ErrorKind::Unsupported => Ok(()),
         _ => Err(error),
     })?;
     stream.synchronize()?;
-    // SAFETY: no work is queued on the memory, which has so many bytes.
+    // SAFETY: no work is queued on the memory, which has 1000 bytes.
     let host = unsafe { std::slice::from_raw_parts_mut(managed.pointer(), 1000) };
     assert!(host.iter().all(|byte| *byte == 5));
     host[3] = 7;
@@ -104,7 +104,7 @@ fn managed_memory_moves_only_on_a_stream_of_its_device(context: &Context) -> Out
 
 fn a_missing_feature_is_refused_by_name(context: &Context) -> Outcome {
     let device = &context.device;
-    // Memory that no other process has: a device that shares none says so before it looks.
+    // Memory of this process: a device without sharing must refuse before it checks the address.
     let own = DeviceMemory::plain(device, 64)?;
     let capture = || -> Result<()> {
         let stream = context.stream()?;
@@ -115,7 +115,7 @@ fn a_missing_feature_is_refused_by_name(context: &Context) -> Outcome {
         (
             Feature::ManagedMemory,
             device.allocate_managed(64).and_then(|address| {
-                // SAFETY: allocated just now, and used by nobody.
+                // SAFETY: the memory was just allocated, and nothing uses it.
                 unsafe { device.free(address, 64) }
             }),
         ),
@@ -146,7 +146,7 @@ fn a_pool_hands_a_block_out_again_when_nobody_refers_to_it(context: &Context) ->
     assert_eq!((pool.counts().active_blocks, pool.counts().held_blocks), (0, 1));
     let again = pool.find(&context.device, 1000)?.expect("the block is free");
     assert_eq!(again.address(), address);
-    // Behind the former user's work on another stream.
+    // Ordered after the previous user's work on another stream.
     fill(&second, &again, 2)?;
     assert_eq!(bytes_of(&second, &again)?, vec![2; again.bytes()]);
     pool.stop_holding();
@@ -171,7 +171,7 @@ fn a_block_whose_memory_was_released_is_not_handed_out(context: &Context) -> Out
     let (pool, stream) = (DevicePool::new(), context.stream()?);
     let block = pool.make(&context.device, 700)?;
     block.release()?;
-    // The device may allocate the same address once more while the pool knows the former block.
+    // The device may allocate the same address again while the pool still knows the old block.
     let other = pool.make(&context.device, 700)?;
     fill(&stream, &other, 1)?;
     drop(block);
@@ -191,7 +191,7 @@ fn a_pool_recalls_no_memory_but_its_own(context: &Context) -> Outcome {
     let (pool, stream) = (DevicePool::new(), context.stream()?);
     let block = pool.make(&context.device, 4000)?;
     block.release()?;
-    // The device may return the block's address once more, while the pool knows the block.
+    // The device may return the block's address again while the pool still knows the block.
     let other = Arc::new(DeviceMemory::plain(&context.device, 100)?);
     pool.recall(&other)?;
     assert!(other.is_allocated());

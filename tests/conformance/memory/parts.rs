@@ -1,6 +1,6 @@
-//! Parts of one memory that two streams use at the same time: `split_at_mut`.
+//! Parts of one memory that two streams use concurrently: `split_at_mut`.
 //!
-//! `GPUARRAY_PARTS` is how many steps the search takes, `GPUARRAY_PARTS_SEED` where it begins.
+//! `GPUARRAY_PARTS` is the number of steps of the random search; `GPUARRAY_PARTS_SEED` is its seed.
 
 use crate::captures::graphs::{capture, numbers, replay};
 use crate::context::{Context, Gate, counting, error_of, expect_error, pause};
@@ -31,13 +31,14 @@ fn halves_are_used_at_the_same_time(context: &Context) -> Outcome {
     let mut array = DeviceArray::<i32>::zeros(&context.device, &[1001])?;
     let mut marker = numbers(context, &held, 10)?;
     context.device.synchronize()?;
-    // Code is loaded before gates are closed.
+    // Code is loaded in a first pass, before gates are closed.
     for (index, is_held) in [0, 1, 500, 1001].into_iter().flat_map(|it| [(it, false), (it, true)]) {
         let (head, tail) = array.split_at_mut(index)?;
         for (first, second) in [(&head, &tail), (&tail, &head)] {
             let gate = is_held.then(|| Gate::on(held.as_ref())).transpose()?;
             first.on(&held)?.fill(1)?;
-            // A query on a driver's double runs the gate.
+            // This keeps the stream busy: on a fake driver, a query would otherwise run the gate's work to
+            // its end.
             marker.fill(1)?;
             second.on(&free)?.fill(2)?;
             let copy = (&second.on(&free)? + 1)?;
@@ -47,7 +48,8 @@ fn halves_are_used_at_the_same_time(context: &Context) -> Outcome {
                 gate.open();
             }
             assert!(first.to_vec()?.iter().all(|&it| it == 1));
-            // Streams wait for what a stream has been given until then, not for its part in a memory alone.
+            // Using the whole array orders the next round after all of this work, not only after the work
+            // on each part.
             array.fill(0)?;
             context.device.synchronize()?;
         }
@@ -63,7 +65,7 @@ fn the_whole_waits_for_both_halves(context: &Context) -> Outcome {
         let gates = [Gate::on(streams[0].as_ref())?, Gate::on(streams[1].as_ref())?];
         head.on(&streams[0])?.fill(1)?;
         tail.on(&streams[1])?.fill(2)?;
-        // Also once nothing refers to the halves any longer.
+        // The whole waits even after the halves are dropped.
         drop((head, tail));
         let mut whole = array.on(&streams[2])?;
         let seen = match writes {
@@ -88,7 +90,7 @@ fn halves_wait_for_the_whole(context: &Context) -> Outcome {
     for round in 0..2 {
         let gate = Gate::on(streams[0].as_ref())?;
         array.on(&streams[0])?.fill(5)?;
-        // Halves of before and after the use.
+        // Halves made before the use, and halves made after it.
         let (head, tail) = if round == 0 { early.clone() } else { array.split_at_mut(60)? };
         let head = (&head.on(&streams[1])? + 1)?;
         let mut tail = tail.on(&streams[2])?;
@@ -104,7 +106,7 @@ fn halves_wait_for_the_whole(context: &Context) -> Outcome {
 
 fn parts_of_parts_wait_for_what_they_share(context: &Context) -> Outcome {
     let (held, free, other) = (context.stream()?, context.stream()?, context.stream()?);
-    // Code is loaded before the gate is closed.
+    // Code is loaded in a first pass, before the gate is closed.
     for is_held in [false, true] {
         let mut array = context.counting(&[90])?;
         let (_, mut middle) = array.split_at_mut(30)?;
@@ -117,7 +119,7 @@ fn parts_of_parts_wait_for_what_they_share(context: &Context) -> Outcome {
         if is_held {
             assert!(!held.query()?, "40 to 60 shares nothing with 30 to 40");
         }
-        // 0 to 35 shares five elements with it, 35 to 90 as many.
+        // The ranges 0 to 35 and 35 to 90 each share five elements with 30 to 40.
         before.on(&free)?.update_scalar(functions::Multiply, 2)?;
         let copy = after.on(&other)?.copy()?;
         if let Some(gate) = gate {
@@ -261,7 +263,7 @@ fn a_graph_of_both_halves_keeps_and_orders_them(context: &Context) -> Outcome {
             if drops {
                 drop((head, tail));
             }
-            // The second stream joins the first one again by this.
+            // This use makes the second stream join the first one's capture again.
             array.update_scalar(functions::Add, 1000)
         })?;
         let memory = Arc::downgrade(array.untyped().memory());
@@ -295,7 +297,7 @@ fn captures_at_once_write_one_half_each(context: &Context) -> Outcome {
         graphs.push(stream.end_capture()?);
     }
     let gate = Gate::on(streams[0].as_ref())?;
-    // SAFETY: the captures use arrays alone.
+    // SAFETY: the captures use only arrays.
     unsafe { graphs[0].launch(&streams[0])? };
     // SAFETY: as above.
     unsafe { graphs[1].launch(&streams[1])? };
@@ -307,7 +309,7 @@ fn captures_at_once_write_one_half_each(context: &Context) -> Outcome {
     Ok(())
 }
 
-/// A part of an array, and where it begins there.
+/// A part of an array, and the index of its first element there.
 struct Part {
     array: DeviceArray<i32>,
     start: usize,
@@ -346,7 +348,7 @@ fn random_uses_of_parts_agree_with_a_reference(context: &Context) -> Outcome {
                 expected[own].iter_mut().for_each(|it| *it = it.wrapping_add(value));
             }
             5 => {
-                // Both may share elements.
+                // The two parts may overlap.
                 let other = &parts[random.below(parts.len())];
                 let count = length.min(other.array.size());
                 let from = other.array.index(&[(0..count).into()])?;

@@ -73,7 +73,7 @@ fn the_second_device_works_like_the_first(context: &Context) -> Outcome {
     let second = context.second_device()?;
     assert_ne!(second.id(), context.device.id());
     let stream = second.create_stream(StreamOptions::default())?;
-    // Turn by turn, on one thread.
+    // Alternates between the devices on one thread.
     let here = context.counting(&[1000])?;
     let there = DeviceArray::<i32>::full(&second, &[1000], 3)?.on(&stream)?;
     for _ in 0..3 {
@@ -94,7 +94,7 @@ fn copy(
     from: (&DeviceMemory, &Arc<dyn Device>),
 ) -> Result<()> {
     let ((to, to_device), (from, from_device)) = (to, from);
-    // SAFETY: both memories have as many bytes, and live until the stream is waited for.
+    // SAFETY: both memories are large enough, and live until the stream is waited for.
     unsafe {
         stream.transfer_peer(
             to.address(),
@@ -166,7 +166,7 @@ fn kernels_use_a_peers_memory(context: &Context) -> Outcome {
     let second = context.second_device()?;
     context.device.enable_peer_access(second.as_ref())?;
     let source = ModuleSource::Source { text: SOURCE, name: "programs.cu", options: &[] };
-    // SAFETY: the text has functions only.
+    // SAFETY: the text contains only functions.
     let module = unsafe { context.device.load_module(&source, &LoadOptions::default()) }?;
     let add = module.kernel("add")?;
     let stream = context.stream()?;

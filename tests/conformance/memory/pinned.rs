@@ -1,4 +1,4 @@
-//! Page-locked, registered and managed memory: what the host and kernels both see.
+//! Page-locked, registered and managed memory, which both the host and kernels can access.
 
 use crate::context::{Context, counting, error_of, expect_error};
 use crate::harness::{Outcome, tests};
@@ -140,7 +140,7 @@ fn kernels_see_registered_memory(context: &Context) -> Outcome {
 fn registered_memory_is_copied_without_waiting(context: &Context) -> Outcome {
     let stream = context.stream()?;
     let array = gpuarray::DeviceArray::<u8>::full(&context.device, &[8192], 9)?;
-    // The copy below goes by address, which orders nothing.
+    // The copy below uses raw addresses, so it is not ordered after the fill.
     context.device.synchronize()?;
     let mut bytes = vec![0u8; 8192];
     // SAFETY: the object is dropped before the bytes are.
@@ -171,7 +171,7 @@ fn managed_memory_is_refused_by_name(context: &Context) -> Outcome {
     expect_error(moved, kind, &["prefetch"])
 }
 
-/// Managed memory that is freed in the end.
+/// Managed memory that is freed on drop.
 struct Managed {
     device: Arc<dyn Device>,
     address: u64,
@@ -185,9 +185,9 @@ impl Managed {
         Ok(Managed { device, address, count })
     }
 
-    /// The numbers, as the host sees them.
+    /// Returns the numbers as a slice of the host.
     fn numbers(&mut self) -> &mut [i32] {
-        // SAFETY: the memory has so many numbers; the tests wait for kernels first.
+        // SAFETY: the memory has `count` numbers, and the tests wait for kernels first.
         unsafe { std::slice::from_raw_parts_mut(self.address as *mut i32, self.count) }
     }
 }
@@ -245,7 +245,7 @@ fn managed_memory_moves_ahead(context: &Context) -> Outcome {
     stream.synchronize()?;
     assert!(memory.numbers().iter().all(|&number| number == 4));
     let plain = gpuarray::DeviceArray::<i32>::ones(&context.device, &[4])?;
-    // SAFETY: the range is allocated; that it is not managed is what is tested.
+    // SAFETY: the range is allocated. It is not managed, which the call must detect.
     let refused = unsafe { stream.prefetch(plain.as_device_pointer(), 16, PrefetchTarget::Host) };
     expect_error(refused, ErrorKind::InvalidArgument, &["prefetch"])?;
     launch(&programs::kernel(context, "nothing")?, ONE, &stream, ())?;

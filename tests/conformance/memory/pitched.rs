@@ -21,7 +21,7 @@ tests![
     rows_of_many_shapes_agree_with_a_loop,
 ];
 
-/// Rows of device memory that are freed in the end.
+/// Rows of device memory that are freed on drop.
 struct Pitched {
     device: Arc<dyn Device>,
     address: u64,
@@ -95,7 +95,7 @@ fn rows_of_pitched_memory_keep_apart(context: &Context) -> Outcome {
         source_slice: 0,
         wait: true,
     };
-    // SAFETY: the rows lie in the vector and the allocation, and the call waits.
+    // SAFETY: the rows are inside the vector and the allocation, and the call waits.
     unsafe { stream.transfer(&copy)? };
     let mut all = vec![9u8; rows.pitch * height];
     read(stream.as_ref(), rows.address, &mut all)?;
@@ -114,7 +114,7 @@ struct Side {
     slice: usize,
 }
 
-/// Which rows of which blocks.
+/// A copy: its extents, and the layout of both sides.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     extents: [usize; 3],
@@ -122,7 +122,7 @@ struct Case {
     to: Side,
 }
 
-/// Bytes that both blocks of a case have room in.
+/// The size of a case's blocks in bytes.
 const BYTES: usize = 4096;
 const EMPTY: u8 = 0xee;
 
@@ -144,7 +144,7 @@ impl Case {
         }
     }
 
-    /// What the destination's block holds afterwards.
+    /// Returns the bytes of the destination's block after the copy.
     fn expected(&self, source: &[u8]) -> Vec<u8> {
         let [width, height, depth] = self.extents;
         let mut block = vec![EMPTY; BYTES];
@@ -161,7 +161,7 @@ fn pattern() -> Vec<u8> {
     (0..BYTES).map(|i| (i * 7 + i / 256) as u8).collect()
 }
 
-/// Runs a case in every direction, pageable and pinned, waiting and not.
+/// Runs a case in every direction, with pageable and pinned memory, waiting and not waiting.
 fn check(context: &Context, stream: &dyn Stream, case: Case) -> Outcome {
     let source = pattern();
     let expected = case.expected(&source);
@@ -181,7 +181,7 @@ fn check(context: &Context, stream: &dyn Stream, case: Case) -> Outcome {
             false => source.as_ptr() as u64,
         };
         write(stream, near, &kept)?;
-        // SAFETY: here and below, every row lies in a block of `BYTES` bytes, which lives until
+        // SAFETY: here and below, every row is inside a block of `BYTES` bytes, which lives until
         // the stream has been waited for.
         unsafe { stream.transfer(&case.transfer(Direction::HostToDevice, near, host, wait))? };
         read(stream, near, &mut back)?;
@@ -229,7 +229,7 @@ fn slices_need_not_be_multiples_of_the_pitch(context: &Context) -> Outcome {
     let stream = context.stream()?;
     let even = Side { offset: 0, pitch: 16, slice: 160 };
     let odd = Side { offset: 5, pitch: 21, slice: 211 };
-    // Not even room for all rows of a slice's pitch.
+    // The slice pitch is less than the rows' pitch times their number.
     let tight = Side { offset: 0, pitch: 20, slice: 8 * 20 + 11 };
     for (from, to) in [(odd, even), (even, odd), (odd, tight), (tight, odd), (tight, tight)] {
         check(context, stream.as_ref(), Case { extents: [11, 9, 6], from, to })?;
@@ -266,10 +266,10 @@ fn rows_from_pinned_memory_do_not_wait(context: &Context) -> Outcome {
     let from = source.pointer() as u64;
     let copy = case.transfer(Direction::HostToDevice, memory.address(), from, false);
     let gate = Gate::on(stream.as_ref())?;
-    // SAFETY: the rows lie in both blocks, which live until the stream has been waited for.
+    // SAFETY: the rows are inside both blocks, which live until the stream has been waited for.
     unsafe { stream.transfer(&copy)? };
     assert!(!stream.query()?, "the copy waits behind the gate");
-    // The copy has not read yet.
+    // The copy has not read the source yet.
     source.copy_from_slice(&pattern());
     gate.open();
     let mut back = vec![0; BYTES];
@@ -290,7 +290,8 @@ fn rows_from_pageable_memory_are_read_when_the_call_returns(context: &Context) -
             let copy = case.transfer(Direction::HostToDevice, memory.address(), from, false);
             let gate = Gate::on(stream.as_ref())?;
             let opener = gate.open_later();
-            // SAFETY: what is read before the call returns is allocated; that is what is tested.
+            // SAFETY: the memory is allocated when the call returns; the test checks that it was
+            // read by then.
             unsafe { stream.transfer(&copy)? };
             source.fill(EMPTY);
             opener.join().unwrap();

@@ -1,5 +1,5 @@
-//! Freed memory: who gets it again, when the device gets it back, and what happens when there
-//! is none left.
+//! Freed memory: which allocation gets it, when it returns to the device, and what happens when
+//! memory runs out.
 
 use crate::context::{Context, Gate, error_of, expect_error};
 use crate::driver_functions::Raw;
@@ -49,12 +49,12 @@ fn a_freed_block_serves_later_work_of_its_stream(context: &Context) -> Outcome {
             let address = first.address();
             let gate = Gate::on(stream.as_ref())?;
             drop(first);
-            // The block's work may still be to run: what comes later comes behind it.
+            // The block's work may not have run yet; later work is ordered after it.
             let second = DeviceMemory::for_stream(&context.device, &stream, bytes)?;
             if context.can(Feature::StreamOrderedReuse) {
                 assert_eq!(second.address(), address, "{bytes} bytes");
             }
-            // SAFETY: the memory is allocated for the stream, and freed behind its work.
+            // SAFETY: the memory is allocated for the stream, and freed after its work.
             unsafe { stream.fill(second.address(), 1, 1, bytes)? };
             gate.open();
             stream.synchronize()?;
@@ -69,7 +69,7 @@ fn a_freed_block_does_not_serve_another_stream_at_once(context: &Context) -> Out
         let memory = DeviceMemory::for_stream(&context.device, &first, bytes)?;
         let address = memory.address();
         let gate = Gate::on(first.as_ref())?;
-        // SAFETY: the memory is allocated for the stream, and freed behind its work.
+        // SAFETY: the memory is allocated for the stream, and freed after its work.
         unsafe { first.fill(address, 7, 1, bytes)? };
         drop(memory);
         let other = DeviceMemory::for_stream(&context.device, &second, bytes)?;
@@ -99,7 +99,7 @@ fn freed_blocks_of_many_sizes_are_found_again(context: &Context) -> Outcome {
     Ok(())
 }
 
-/// More than a stream keeps by itself.
+/// More than a stream keeps in its own list.
 const LARGE: usize = 96 << 20;
 
 fn the_device_gets_freed_memory_when_it_is_trimmed(context: &Context) -> Outcome {
@@ -176,9 +176,9 @@ fn the_pool_gives_way_to_plain_memory(context: &Context) -> Outcome {
     context.device.trim_memory(0)?;
     let most = context.device.memory_info()?.free / 8 * 5;
     drop(DeviceMemory::for_stream(&context.device, &stream, most)?);
-    // Without giving the pool's memory back there is too little for as much again.
+    // This succeeds only if the pool's memory is released.
     let plain = DeviceMemory::plain(&context.device, most)?;
-    // SAFETY: the range lies in the allocation, which outlives the fill.
+    // SAFETY: the range is inside the allocation, which outlives the fill.
     unsafe { stream.fill(plain.address() + most as u64 / 4 * 4 - 4, 5, 4, 1)? };
     stream.synchronize()?;
     drop(plain);
@@ -192,7 +192,7 @@ fn the_pool_of_one_stream_gives_way_to_another(context: &Context) -> Outcome {
     let most = context.device.memory_info()?.free / 8 * 5;
     for stream in [&first, &second, &first] {
         let memory = DeviceMemory::for_stream(&context.device, stream, most)?;
-        // SAFETY: the range lies in the allocation, which is freed behind the fill.
+        // SAFETY: the range is inside the allocation, which is freed after the fill.
         unsafe { stream.fill(memory.address(), 5, 1, 1000)? };
     }
     context.device.trim_memory(0)?;

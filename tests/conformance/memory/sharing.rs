@@ -1,4 +1,5 @@
-//! Memory and events for other processes, as far as one process can tell; `isolated` has two.
+//! Export of memory and events to other processes, as far as one process can test it. `isolated`
+//! uses two processes.
 
 use crate::context::{Context, error_of, expect_error};
 use crate::harness::{Outcome, tests};
@@ -47,7 +48,7 @@ fn plain_memory_is_exported(context: &Context) -> Outcome {
     let handle = context.device.export_memory(first.address())?;
     assert_eq!(context.device.export_memory(first.address())?, handle, "the same each time");
     assert_ne!(context.device.export_memory(second.address())?, handle);
-    // A process has its own memory already.
+    // A process cannot import its own memory.
     let error = error_of(context.device.import_memory(&handle));
     assert!(!error.detail().is_empty());
     Ok(())

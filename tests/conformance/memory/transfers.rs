@@ -1,4 +1,4 @@
-//! Copies between host and device, plain and strided, and fills.
+//! Copies between host and device, contiguous and strided, and fills.
 
 use crate::context::{Context, Gate, expect_error};
 use crate::harness::{Outcome, tests};
@@ -102,7 +102,7 @@ fn ranges_of_host_memory_arrive_one_behind_the_other(context: &Context) -> Outco
         let expected = [&[9; 8], &*pieces.concat(), &[9; 8]].concat();
         let memory = DeviceMemory::plain(&context.device, expected.len())?;
         let mut back = vec![0; expected.len()];
-        // SAFETY: the ranges are allocated, what is queued first is on the same stream, and the call waits.
+        // SAFETY: the ranges are allocated, earlier work is on the same stream, and the call waits.
         unsafe {
             stream.fill(memory.address(), 9, 1, expected.len())?;
             stream.gather(memory.address() + 8, &ranges)?;
@@ -121,12 +121,12 @@ fn fetch<T: gpuarray::Element>(
 ) -> gpuarray::Result<()> {
     let to = values.as_mut_ptr() as u64;
     let copy = Transfer::linear(Direction::DeviceToHost, to, address, size_of_val(values), true);
-    // SAFETY: the callers pass an address of as many bytes, and the call waits.
+    // SAFETY: the callers pass an address with at least as many bytes, and the call waits.
     unsafe { stream.transfer(&copy) }
 }
 
 fn pitched_rows_and_slices_are_copied(context: &Context) -> Outcome {
-    // Two slices of three rows of four bytes, cut out of a block of pitch 7 and 5 rows.
+    // Two slices of three rows of four bytes, from a block with a pitch of 7 and 5 rows per slice.
     let (pitch, rows) = (7usize, 5usize);
     let host: Vec<u8> = (0..(2 * rows * pitch) as u8).collect();
     for stream in [context.stream()?, context.device.default_stream()] {
@@ -144,7 +144,7 @@ fn pitched_rows_and_slices_are_copied(context: &Context) -> Outcome {
             source_slice: rows * pitch,
             wait: true,
         };
-        // SAFETY: the rows lie inside the vector and the allocation, and the call waits.
+        // SAFETY: the rows are inside the vector and the allocation, and the call waits.
         unsafe { stream.transfer(&send)? };
         let mut back = vec![0xffu8; 2 * 3 * 4];
         let receive = Transfer {
@@ -192,7 +192,7 @@ fn a_copy_from_pageable_memory_has_read_it_when_it_returns(context: &Context) ->
     let mut source = vec![5u8; 1000];
     let gate = Gate::on(stream.as_ref())?;
     let opener = gate.open_later();
-    // SAFETY: what is read before the call returns is allocated; that is what is tested.
+    // SAFETY: the memory is allocated when the call returns; the test checks that it was read by then.
     unsafe { array.untyped().upload(source.as_ptr(), false)? };
     source.fill(9);
     opener.join().unwrap();
@@ -209,7 +209,7 @@ fn fills_of_each_width_repeat_their_bytes(context: &Context) -> Outcome {
         ] {
             let memory = DeviceMemory::plain(&context.device, 64)?;
             let mut back = vec![0u8; 64];
-            // SAFETY: the elements lie inside the allocation, which outlives the fill.
+            // SAFETY: the elements are inside the allocation, which outlives the fill.
             unsafe {
                 stream.fill(memory.address(), 0, 4, 16)?;
                 stream.fill(memory.address() + 8, value, width, 5)?;
@@ -226,7 +226,7 @@ fn a_fill_of_another_width_or_alignment_is_refused(context: &Context) -> Outcome
     let stream = context.stream()?;
     let memory = DeviceMemory::plain(&context.device, 64)?;
     for (offset, width, named) in [(0, 3, "3"), (0, 0, "0"), (1, 2, "2"), (2, 4, "4")] {
-        // SAFETY: the range lies inside the allocation.
+        // SAFETY: the range is inside the allocation.
         let result = unsafe { stream.fill(memory.address() + offset, 1, width, 4) };
         expect_error(result, ErrorKind::InvalidArgument, &[named])?;
     }
@@ -237,7 +237,7 @@ fn the_host_reads_through_a_device_pointer(context: &Context) -> Outcome {
     let array = context.counting(&[10])?;
     let view = array.index(&[(4..).into()])?;
     context.device.synchronize()?;
-    // SAFETY: the address is that of six integers on the host, and nothing writes them.
+    // SAFETY: the address points to six integers on the host, and nothing writes them.
     let seen = unsafe { std::slice::from_raw_parts(view.as_device_pointer() as *const i32, 6) };
     assert_eq!(seen, [4, 5, 6, 7, 8, 9]);
     assert!(context.device.can_access(array.as_device_pointer(), 40));
@@ -253,7 +253,7 @@ fn an_array_with_gaps_is_no_single_transfer(context: &Context) -> Outcome {
     let result = unsafe { column.untyped().download(back.as_mut_ptr(), true) };
     expect_error(result, ErrorKind::InvalidArgument, &["gaps", "(4,)", "16"])?;
     let turned = array.transpose(None)?;
-    // SAFETY: as above; a transposed array has no gaps and comes in its memory order.
+    // SAFETY: as above; a transposed array has no gaps and is copied in its memory order.
     unsafe { turned.untyped().download(back.as_mut_ptr(), true)? };
     assert_eq!(back[4..8], 1i32.to_ne_bytes());
     Ok(())

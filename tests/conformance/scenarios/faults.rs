@@ -1,4 +1,4 @@
-//! Kernels that fail, and resets.
+//! Kernels that fault, and device resets.
 
 use super::{backend, check_error, check_works, device};
 use crate::backends::is_double;
@@ -21,7 +21,7 @@ __global__ void misaligned(char* out) { *(volatile int*)(out + 1) = 1; }
 }
 "#;
 
-/// One object of each kind, all of them in use.
+/// One object of each kind, all in use.
 struct Objects {
     device: Arc<dyn Device>,
     stream: Arc<dyn Stream>,
@@ -45,7 +45,7 @@ impl Objects {
         let pooled = DeviceMemory::for_stream(device, &stream, 5 << 20)?;
         let pinned = PinnedMemory::new(device, 4096)?;
         let source = ModuleSource::Source { text: SOURCE, name: "faults.cu", options: &[] };
-        // SAFETY: the text has functions only.
+        // SAFETY: the text contains only functions.
         let module = unsafe { device.load_module(&source, &LoadOptions::default()) }?;
         let kernel = module.kernel("set")?;
         stream.begin_capture(CaptureMode::default())?;
@@ -57,10 +57,10 @@ impl Objects {
         Ok(Objects { device, stream, event, array, plain, pooled, pinned, module, kernel, graph })
     }
 
-    /// Launches a kernel that takes the array.
+    /// Launches a kernel whose only parameter is the array.
     fn launch(&self, name: &str) -> Result<()> {
         let kernel = self.module.kernel(name)?;
-        // SAFETY: what the kernel does with the array is what is tested.
+        // SAFETY: some of these kernels fault on purpose; the process has no other work.
         unsafe { kernel.launch(ONE, &self.stream, (&mut self.array.clone(),)) }
     }
 
@@ -69,7 +69,7 @@ impl Objects {
         unsafe { self.kernel.launch(grid(1, 1), &self.stream, (&mut self.array.clone(), 1)) }
     }
 
-    /// Checks that every kind of call fails so.
+    /// Checks that every kind of call fails with this kind of error.
     fn check_all(&self, kind: ErrorKind, named: &[&str]) {
         let Objects { device, stream, event, .. } = self;
         let check = |what: &str, result: Result<()>| drop(check_error(what, result, kind, named));
@@ -84,13 +84,13 @@ impl Objects {
         check("graph launch", unsafe { self.graph.launch(stream) });
         check("operation", (&self.array + &self.array).map(drop));
         check("download", self.array.to_vec().map(drop));
-        // SAFETY: the range lies in the allocation, and the call is refused.
+        // SAFETY: the range is inside the allocation, and the call is refused.
         check("fill", unsafe { stream.fill(self.plain.address(), 0, 1, 64) });
         check("large allocation", stream.allocate(9 << 20).map(drop));
         let _ = device;
     }
 
-    /// Checks that calls which make something new fail so.
+    /// Checks that calls which create an object fail with this kind of error.
     fn check_new(&self, kind: ErrorKind, named: &[&str]) {
         let device = &self.device;
         let check = |what: &str, result: Result<()>| drop(check_error(what, result, kind, named));
@@ -100,13 +100,13 @@ impl Objects {
         check("memory_info", device.memory_info().map(drop));
         check("device synchronize", device.synchronize());
         let source = ModuleSource::Source { text: SOURCE, name: "faults.cu", options: &[] };
-        // SAFETY: the text has functions only.
+        // SAFETY: the text contains only functions.
         let loaded = unsafe { device.load_module(&source, &LoadOptions::default()) };
         check("load_module", loaded.map(drop));
     }
 }
 
-/// A fault, what every call says afterwards, and the way back.
+/// A fault: every later call reports it, and a reset recovers the device.
 pub(super) fn fault(kernel: &str) -> Outcome {
     let device = device()?;
     let objects = Objects::new(&device)?;
@@ -125,7 +125,7 @@ pub(super) fn fault(kernel: &str) -> Outcome {
     check_works(&device)?;
     drop(objects);
     check_works(&device)?;
-    // Once more: what was learnt of the first failure is forgotten.
+    // After the reset a second fault is reported like the first one.
     let objects = Objects::new(&device)?;
     objects.launch(kernel)?;
     let first = objects.stream.synchronize();
@@ -135,10 +135,11 @@ pub(super) fn fault(kernel: &str) -> Outcome {
     check_works(&device)
 }
 
-/// False if the driver does not get over a failure in the same process, and says so.
+/// Resets the device. Returns false if the driver cannot recover within the process, and its error
+/// says so.
 fn recover(device: &Arc<dyn Device>) -> Result<bool> {
     let epoch = device.epoch();
-    // SAFETY: nobody else in the process uses the device, and nothing of before is read.
+    // SAFETY: nothing else in the process uses the device, and no earlier memory is read.
     let result = unsafe { device.reset() };
     assert!(device.epoch() > epoch);
     match result {
@@ -150,7 +151,7 @@ fn recover(device: &Arc<dyn Device>) -> Result<bool> {
     }
 }
 
-/// Different calls that are the first to notice.
+/// Different calls that are the first to report the fault.
 pub(super) fn noticed(by: &str) -> Outcome {
     let device = device()?;
     let objects = Objects::new(&device)?;
@@ -165,7 +166,7 @@ pub(super) fn noticed(by: &str) -> Outcome {
         "download" => objects.array.to_vec().map(drop),
         "device" => device.synchronize(),
         "drop" => {
-            // Its free waits for the device, and a failure has nowhere to go but the log.
+            // Freeing waits for the device, and its failure is only logged.
             drop(plain);
             objects.stream.synchronize()
         }
@@ -181,14 +182,14 @@ pub(super) fn noticed(by: &str) -> Outcome {
     Ok(())
 }
 
-/// The device beside the one that a kernel failed on.
+/// A second device while a kernel has faulted on the first.
 pub(super) fn beside() -> Outcome {
     let backend = backend()?;
     let (first, second) = (backend.device(0)?, backend.device(1)?);
     let (objects, others) = (Objects::new(&first)?, Objects::new(&second)?);
     objects.launch("trap")?;
     check_error("fault", objects.stream.synchronize(), ErrorKind::LaunchFailed, &["reset"]);
-    // Drivers were seen that end what the process does on any device.
+    // Some drivers end the process's work on every device.
     if !is_double(backend.as_ref())? && check_works(&second).is_err() {
         others.check_all(ErrorKind::DeviceLost, &["reset", "Device.reset()"]);
         return Ok(());
@@ -202,7 +203,7 @@ pub(super) fn beside() -> Outcome {
     check_works(&second)
 }
 
-/// The end of a process after a fault: what is left is dropped on the way.
+/// A process that exits after a fault, and drops its objects on the way.
 pub(super) fn exit() -> Outcome {
     let objects = Objects::new(&device()?)?;
     objects.launch("trap")?;
@@ -217,7 +218,7 @@ pub(super) fn reset() -> Outcome {
     for round in 1..=2 {
         let mut objects = Objects::new(&device)?;
         objects.pinned.fill(round as u8);
-        // Small ranges may share a page. Not every runtime has managed memory.
+        // Small ranges may share a page. Some runtimes do not have managed memory.
         let sizes = [100, 1000, 3 << 20];
         let managed = |bytes| Managed::new(&device, bytes).ok().map(|memory| (memory, bytes));
         let managed: Vec<_> = sizes.into_iter().filter_map(managed).collect();
@@ -235,13 +236,13 @@ pub(super) fn reset() -> Outcome {
         let error = unused.synchronize();
         check_error("another stream", error, ErrorKind::InvalidHandle, &["reset"]);
         check_works(&device)?;
-        // The host has its bytes, and may go on with them.
+        // The host's page-locked bytes survive the reset, and the host may go on using them.
         assert!(objects.pinned.iter().all(|&byte| u64::from(byte) == round));
         objects.pinned.fill(9);
         let error = device.pinned_address(objects.pinned.pointer());
         check_error("page-locked memory", error, ErrorKind::InvalidHandle, &["reset"]);
         for (memory, bytes) in managed {
-            // SAFETY: a reset leaves the bytes, and nobody else has them.
+            // SAFETY: a reset leaves the bytes valid, and nothing else uses them.
             let bytes = unsafe { std::slice::from_raw_parts_mut(memory.pointer(), bytes) };
             assert!(bytes.iter().all(|&byte| u64::from(byte) == round));
             bytes.fill(9);
@@ -249,7 +250,7 @@ pub(super) fn reset() -> Outcome {
             check_error("managed memory", error, ErrorKind::InvalidHandle, &["reset"]);
             memory.allocation().free()?;
         }
-        // New objects beside the old ones, which go in any order.
+        // New objects coexist with old ones, which can be dropped in any order.
         let new = Objects::new(&device)?;
         new.launch_set()?;
         assert_eq!(new.array.to_vec()?[0], 1);
@@ -261,7 +262,7 @@ pub(super) fn reset() -> Outcome {
     check_works(&device)
 }
 
-/// A reset releases all memory, also of pools, of objects that live on, and of captures.
+/// A reset releases all memory, including memory of pools, captures, and objects that still exist.
 pub(super) fn reset_gives_back() -> Outcome {
     let device = device()?;
     let options = StreamOptions::default().non_blocking(true);
@@ -276,7 +277,7 @@ pub(super) fn reset_gives_back() -> Outcome {
         drop((&large + 1)?);
         stream.synchronize()?;
         if stream.begin_capture(CaptureMode::Relaxed).is_ok() {
-            // Refused, as a graph could not wait.
+            // The call is refused, because a graph could not wait.
             small.on(&stream)?.to_vec().expect_err("the stream captures");
             small.fill(1)?;
         }
@@ -286,15 +287,16 @@ pub(super) fn reset_gives_back() -> Outcome {
     drop(kept);
     assert_eq!(last_failed_free(), Status::OK, "nothing is freed that the reset took");
     free.push(device.memory_info()?.free);
-    // The first round has opened the context and loaded code. A driver may take some for itself.
+    // The first round has created the context and loaded code. A driver may keep some memory for
+    // itself.
     let most_lost = if is_double(backend()?.as_ref())? { 0 } else { 8 << 20 };
     let lost = free[1].saturating_sub(free[4]);
     assert!(lost <= most_lost, "{lost} bytes are lost: {free:?} were free");
     check_works(&device)
 }
 
-/// A reset while a stream captures. What is asked of a stream that captures is not asked
-/// afterwards: large copies are staged, and streams wait for each other.
+/// A reset during a capture. The restrictions of a capture end with it: large copies are staged,
+/// and streams wait for each other.
 pub(super) fn reset_in_a_capture() -> Outcome {
     let device = device()?;
     let options = StreamOptions::default().non_blocking(false);
@@ -310,7 +312,7 @@ pub(super) fn reset_in_a_capture() -> Outcome {
         array.on(&first)?.fill(-1)?;
         assert!(sum.to_vec()?.iter().all(|&it| it == value + 1), "program order is kept");
     }
-    // The counts of captures are right: another one begins and ends.
+    // The count of active captures is right: another capture begins and ends.
     let array = DeviceArray::<i32>::full(&device, &[100], 1)?.on(&first)?.copy()?;
     first.begin_capture(CaptureMode::default())?;
     array.on(&first)?.fill(7)?;
@@ -322,7 +324,7 @@ pub(super) fn reset_in_a_capture() -> Outcome {
     check_works(&device)
 }
 
-/// The device beside one that is reset.
+/// A second device while the first one is reset.
 pub(super) fn reset_beside() -> Outcome {
     let backend = backend()?;
     let (first, second) = (backend.device(0)?, backend.device(1)?);

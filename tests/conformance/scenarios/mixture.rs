@@ -1,8 +1,8 @@
-//! Captures, resets, forks, drops and trims on several threads at once, in an order that numbers
-//! decide. Every array has one value, which its program knows; nothing else may be read from it.
+//! Captures, resets, forks, drops and trims on several threads concurrently, in a random order.
+//! Every element of an array has one value, which the test knows and must read back.
 //!
-//! `GPUARRAY_MIXTURE_STEPS` says how many steps each thread takes (300), and `GPUARRAY_MIXTURE_SEED`
-//! which ones: some minutes are a search for faults.
+//! `GPUARRAY_MIXTURE_STEPS` is the number of steps of each thread (300), and `GPUARRAY_MIXTURE_SEED`
+//! selects the steps. A run of some minutes searches for faults.
 
 use super::device;
 use super::processes::in_child;
@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, RwLock};
 const THREADS: u64 = 4;
 const SIZE: usize = 700;
 
-/// An array all of whose elements are this number.
+/// An array, and the value of all its elements.
 type Known = (DeviceArray<i32>, i32);
 
 fn check((array, value): &Known) -> Result<()> {
@@ -26,25 +26,25 @@ fn check((array, value): &Known) -> Result<()> {
     Ok(())
 }
 
-/// What all threads use.
+/// The state that all threads share.
 struct Shared {
     device: Arc<dyn Device>,
-    /// Written to by a reset, which nobody may work beside.
+    /// Locked for writing during a reset, and for reading during all other work.
     resets: RwLock<()>,
-    /// Arrays that any thread reads and drops.
+    /// Arrays that any thread may read and drop.
     arrays: Mutex<Vec<Known>>,
     has_graphs: bool,
     has_resets: bool,
     forks: bool,
 }
 
-/// One thread and what it has made since the last reset.
+/// A thread, and the objects that it has made since the last reset.
 struct Worker<'a> {
     shared: &'a Shared,
     random: Random,
     streams: Vec<Arc<dyn Stream>>,
     own: Known,
-    /// What adds a number to the thread's array.
+    /// Graphs that add a number to the thread's array.
     graphs: Vec<(Arc<dyn Graph>, i32)>,
 }
 
@@ -70,7 +70,7 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// Gives all threads a new array, or takes one from them.
+    /// Shares a new array with all threads, or takes one.
     fn exchange(&mut self) -> Result<()> {
         let stream = self.stream();
         let mut all = self.shared.arrays.lock().unwrap();
@@ -83,14 +83,14 @@ impl Worker<'_> {
         let taken = all.swap_remove(position);
         drop(all);
         match self.random.below(3) {
-            // Its own stream may be captured by another thread just now.
+            // Another thread may be capturing its own stream.
             0 => check(&(taken.0.on(&stream)?, taken.1)),
             1 => check(&((&taken.0.on(&stream)? + 1)?, taken.1 + 1)),
             _ => Ok(()),
         }
     }
 
-    /// Records an addition with memory of its own.
+    /// Captures an addition that allocates memory of its own.
     fn capture(&mut self) -> Result<()> {
         let stream = self.stream();
         let by = 1 + self.random.below(9) as i32;
@@ -114,7 +114,7 @@ impl Worker<'_> {
         let stream = self.stream();
         let position = self.random.below(self.graphs.len());
         let (graph, by) = &self.graphs[position];
-        // SAFETY: the capture uses arrays alone.
+        // SAFETY: the capture uses only arrays.
         unsafe { graph.launch(&stream)? };
         self.own.1 += by;
         if self.random.below(3) == 0 {
@@ -123,7 +123,7 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// Another array takes the place of the thread's; graphs of the old one go on using it.
+    /// Replaces the thread's array; graphs of the old one continue to use it.
     fn replace(&mut self) -> Result<()> {
         let stream = self.stream();
         let value = self.random.below(1000) as i32;
@@ -178,7 +178,7 @@ impl Worker<'_> {
             if self.shared.has_resets && self.random.below(60) == 0 {
                 let _alone = self.shared.resets.write().unwrap();
                 self.shared.arrays.lock().unwrap().clear();
-                // SAFETY: nobody else uses the device now.
+                // SAFETY: nothing else uses the device now.
                 unsafe { device.reset()? };
             }
             let _beside = self.shared.resets.read().unwrap();
@@ -204,7 +204,7 @@ pub(super) fn mixture() -> Outcome {
     }
     let is_host = device.id().backend == "host";
     let shared = Shared {
-        // The host can work in a child, and has nothing to reset.
+        // The host backend works in a forked child, and cannot be reset.
         forks: !is_host,
         has_resets: !is_host,
         has_graphs,
@@ -220,7 +220,7 @@ pub(super) fn mixture() -> Outcome {
             let mut worker = Worker::new(&shared, Random(seed * THREADS + thread))?;
             drop(beside);
             let result = worker.run(steps);
-            // What it drops is not to meet a reset, either.
+            // Dropping the worker must not coincide with a reset.
             let _beside = shared.resets.read().unwrap();
             drop(worker);
             result

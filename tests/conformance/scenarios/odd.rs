@@ -1,4 +1,4 @@
-//! Runtimes that leave out what others do; the double is told to be one.
+//! Runtimes that deviate from others; the fake driver is configured to behave like them.
 
 use super::{check_error, check_works, device};
 use crate::harness::Outcome;
@@ -6,7 +6,8 @@ use crate::kernels::attributes::cooperate;
 use crate::programs::{ONE, SOURCE, launch};
 use gpuarray::{DeviceArray, ErrorKind, EventOptions, LoadOptions, ModuleSource, StreamOptions};
 
-/// Queries that never say yes: what orders work does not rely on them, and says so.
+/// Queries that never report completion: ordering does not rely on them, and `supports_queries`
+/// returns false.
 pub(super) fn queries() -> Outcome {
     let device = device()?;
     let stream = device.create_stream(StreamOptions::default().non_blocking(true))?;
@@ -25,7 +26,7 @@ pub(super) fn queries() -> Outcome {
     check_works(&device)
 }
 
-/// An event that was never recorded is not ready there.
+/// A runtime in which an event that was never recorded is not ready.
 pub(super) fn unrecorded() -> Outcome {
     let device = device()?;
     let event = device.create_event(EventOptions::default())?;
@@ -38,7 +39,8 @@ pub(super) fn unrecorded() -> Outcome {
     check_works(&device)
 }
 
-/// A device whose architecture no compiler knows holds data, and says what it is asked in vain.
+/// A device with an architecture that no compiler supports: it stores data, and its errors name the
+/// architecture.
 pub(super) fn architecture() -> Outcome {
     let device = device()?;
     let name = device.properties().architecture.clone();
@@ -50,17 +52,18 @@ pub(super) fn architecture() -> Outcome {
     let refused = &array + &array;
     check_error("an operation", refused, ErrorKind::Unsupported, &named);
     let source = ModuleSource::Source { text: SOURCE, name: "programs.cu", options: &[] };
-    // SAFETY: the text has functions only.
+    // SAFETY: the text contains only functions.
     let refused = unsafe { device.load_module(&source, &LoadOptions::default()) };
     check_error("a module", refused, ErrorKind::Unsupported, &named);
     Ok(())
 }
 
-/// A cooperative launch that the device cannot do, which is not lost for that.
+/// The device does not support a cooperative launch; the error does not mean that the device is
+/// lost.
 pub(super) fn cooperative() -> Outcome {
     let device = device()?;
     let source = ModuleSource::Source { text: SOURCE, name: "programs.cu", options: &[] };
-    // SAFETY: the text has functions only.
+    // SAFETY: the text contains only functions.
     let kernel = unsafe { device.load_module(&source, &LoadOptions::default()) }?.kernel("set")?;
     let stream = device.create_stream(StreamOptions::default())?;
     let mut out = DeviceArray::<i32>::zeros(&device, &[1])?;

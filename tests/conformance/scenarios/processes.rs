@@ -1,4 +1,4 @@
-//! Exits, forks, other processes, and what is not installed.
+//! Exits, forks, other processes, and missing libraries.
 
 use super::{FILE_VARIABLE, HANDLE_VARIABLE, backend, check_error, check_works, device};
 use crate::backends::is_double;
@@ -27,7 +27,7 @@ struct Busy {
 }
 
 fn start_work(device: &Arc<dyn Device>) -> Result<Busy> {
-    // The driver double and the host take long for what a GPU has done in no time.
+    // The fake driver and the host are much slower than a GPU.
     let count = match device.id().backend {
         "host" => 1 << 16,
         _ if is_double(backend()?.as_ref())? => 1 << 10,
@@ -43,8 +43,8 @@ fn start_work(device: &Arc<dyn Device>) -> Result<Busy> {
             array.update_scalar(functions::Add, 1.0)?;
             let doubled = (&array + &array)?;
             array.update(functions::Add, &doubled)?;
-            // SAFETY: the stream has as many bytes of the pinned memory for itself, which nobody
-            // reads; it is freed behind the work, or not at all.
+            // SAFETY: this stream alone uses this part of the pinned memory, which the host does
+            // not read. The memory is freed after the work, or never.
             unsafe {
                 let part = pinned.pointer().add(4 * count * number);
                 array.untyped().download(part, false)?;
@@ -61,16 +61,16 @@ pub(super) fn exit(how: &str) -> Outcome {
     if how == "forever" {
         let stream = device.create_stream(StreamOptions::default().non_blocking(true))?;
         let source = ModuleSource::Source { text: FOREVER, name: "forever.cu", options: &[] };
-        // SAFETY: the text has functions only.
+        // SAFETY: the text contains only functions.
         let module = unsafe { device.load_module(&source, &LoadOptions::default()) }?;
         let kernel = module.kernel("forever")?;
         let mut flag = DeviceArray::<i32>::zeros(&device, &[1])?;
-        // Loaded now: the driver loads no code while a kernel runs.
+        // Load the kernel now: the driver does not load code while a kernel runs.
         flag.update_scalar(functions::Add, 0)?;
         // SAFETY: the kernel takes an array of one number.
         unsafe { kernel.launch(ONE, &stream, (&mut flag,))? };
         flag.clone().update_scalar(functions::Add, 1)?;
-        // Nothing is dropped, as in a program that ends somewhere in its middle.
+        // Nothing is dropped, like in a program that exits early.
         std::process::exit(0);
     }
     let busy = start_work(&device)?;
@@ -91,7 +91,7 @@ pub(super) fn exit(how: &str) -> Outcome {
     }
 }
 
-// The declarations of the C library.
+// Declarations of the C library.
 unsafe extern "C" {
     fn fork() -> i32;
     fn waitpid(process: i32, status: *mut i32, options: i32) -> i32;
@@ -99,13 +99,13 @@ unsafe extern "C" {
     fn alarm(seconds: u32) -> u32;
 }
 
-/// Runs `child` in a forked process; true if it ended well.
+/// Runs `child` in a forked process; returns true if it succeeds.
 pub(super) fn in_child(handlers: bool, child: impl FnOnce() -> Outcome) -> bool {
-    // SAFETY: only this thread uses the library's locks meanwhile; the child ends below.
+    // SAFETY: only this thread uses the library's locks at this time; the child exits below.
     let process = unsafe { fork() };
     assert!(process >= 0, "there is no further process");
     if process == 0 {
-        // SAFETY: no function of this program is called by the signal.
+        // SAFETY: the signal calls no function of this program.
         unsafe { alarm(20) };
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(child));
         let status = match result {
@@ -119,7 +119,7 @@ pub(super) fn in_child(handlers: bool, child: impl FnOnce() -> Outcome) -> bool 
         if handlers {
             std::process::exit(status);
         }
-        // SAFETY: ends the process at once.
+        // SAFETY: ends the process without running destructors.
         unsafe { _exit(status) }
     }
     let mut status = -1;
@@ -128,7 +128,7 @@ pub(super) fn in_child(handlers: bool, child: impl FnOnce() -> Outcome) -> bool 
     status == 0
 }
 
-/// A thread that is queueing more than it has places for, until the sender goes.
+/// Starts a thread that holds more guards than it has slots for, until the sender is dropped.
 fn queue_on_a_thread(device: &Arc<dyn Device>) -> Result<mpsc::Sender<()>> {
     let stream = device.create_stream(StreamOptions::default())?;
     let memory = Arc::new(DeviceMemory::for_stream(device, &stream, 64)?);
@@ -155,7 +155,7 @@ pub(super) fn fork_after_use(handlers: bool) -> Outcome {
     let source = ModuleSource::Source { text: SOURCE, name: "programs.cu", options: &[] };
     let module = match host {
         true => None,
-        // SAFETY: the text has functions only.
+        // SAFETY: the text contains only functions.
         false => Some(unsafe { device.load_module(&source, &LoadOptions::default()) }?),
     };
     let kernel = module.as_ref().map(|module| module.kernel("add")).transpose()?;
@@ -172,7 +172,7 @@ pub(super) fn fork_after_use(handlers: bool) -> Outcome {
             check_works(&device)?;
             let mut own = DeviceArray::<i32>::ones(&device, &[10])?.on(&stream)?;
             assert!(own.fill(1).is_err(), "the parent's stream is not here");
-            // No thread of the parent is queueing here.
+            // The parent's queueing thread does not exist in the child.
             let own = device.create_stream(StreamOptions::default())?;
             own.begin_capture(CaptureMode::default())?;
             drop(own.end_capture()?);
@@ -184,9 +184,9 @@ pub(super) fn fork_after_use(handlers: bool) -> Outcome {
             told("download", array.to_vec().map(drop));
             told("new array", DeviceArray::<f64>::full(&device, &[77_777], 1.0).map(drop));
             told("plain memory", device.allocate(64).map(drop));
-            // SAFETY: the handle is the stream's.
+            // SAFETY: the handle belongs to the stream.
             told("taken", unsafe { device.stream_from_handle(stream.handle()).map(drop) });
-            // A backend that this process opens is the parent's.
+            // In the child, opening the backend returns the parent's instance.
             told("open", backend()?.device(0)?.synchronize());
         }
         drop((stream, array, theirs));
@@ -194,7 +194,7 @@ pub(super) fn fork_after_use(handlers: bool) -> Outcome {
     });
     assert!(well, "the child failed");
     drop(queueing);
-    // The last references of the parent's objects are dropped in another child.
+    // Another child drops the last references to the parent's objects.
     let objects = (plain, pinned);
     assert!(in_child(handlers, || Ok(())), "a child that does nothing failed");
     assert_eq!((&array + &array)?.sum()?, 2000);
@@ -208,7 +208,7 @@ pub(super) fn fork_after_use(handlers: bool) -> Outcome {
 }
 
 pub(super) fn fork_before_use() -> Outcome {
-    // Objects of the library that touch no driver may exist.
+    // Objects that do not use the driver may exist before the fork.
     let options = StreamOptions::default();
     assert!(!options.non_blocking);
     assert!(in_child(false, || check_works(&device()?)), "the child failed");
@@ -216,7 +216,7 @@ pub(super) fn fork_before_use() -> Outcome {
     Ok(())
 }
 
-/// The handle that the parent process passed.
+/// Returns the handle that the parent process passed.
 fn handle() -> Result<IpcHandle> {
     let text = std::env::var(HANDLE_VARIABLE).unwrap_or_default();
     let mut handle = IpcHandle([0; 64]);
@@ -237,7 +237,7 @@ pub(super) fn share_memory() -> Outcome {
     assert!(seen.windows(2).all(|pair| pair[1] == pair[0] + 1), "{:?}", &seen[..4]);
     if device.features().contains(Feature::Kernels) {
         let source = ModuleSource::Source { text: SOURCE, name: "programs.cu", options: &[] };
-        // SAFETY: the text has functions only.
+        // SAFETY: the text contains only functions.
         let add = unsafe { device.load_module(&source, &LoadOptions::default()) }?.kernel("add")?;
         let mut list = ArgumentList::new();
         list.address(address);
@@ -250,7 +250,7 @@ pub(super) fn share_memory() -> Outcome {
         programs::write(stream.as_ref(), address, &more)?;
     }
     stream.synchronize()?;
-    // SAFETY: no work that uses it is left.
+    // SAFETY: all work that uses it has run.
     unsafe { device.close_imported(address)? };
     // SAFETY: the call is refused.
     let again = unsafe { device.close_imported(address) };
@@ -290,12 +290,12 @@ pub(super) fn no_library() -> Outcome {
 pub(super) fn no_compiler() -> Outcome {
     let device = device()?;
     let remedy = ["/nonexistent/compiler.so", "install"];
-    // What needs no kernel works.
+    // Operations without a kernel work.
     let array = DeviceArray::from_slice(&device, &(0..100).collect::<Vec<i32>>())?;
     assert_eq!(array.to_vec()?[99], 99);
     let kind = ErrorKind::Unsupported;
     match &array + &array {
-        // The program was built with the device's kernels in it.
+        // The program contains embedded kernels for this device.
         Ok(doubled) => assert_eq!(doubled.to_vec()?[99], 198),
         refused => {
             let target = device.properties().architecture.as_str();
@@ -305,12 +305,12 @@ pub(super) fn no_compiler() -> Outcome {
     }
     let source = ModuleSource::Source { text: SOURCE, name: "programs.cu", options: &[] };
     let options = LoadOptions::default();
-    // SAFETY: the text has functions only.
+    // SAFETY: the text contains only functions.
     check_error("module", unsafe { device.load_module(&source, &options) }, kind, &remedy);
     check_error("compile", device.compile(SOURCE, "programs.cu", &[]), kind, &remedy);
-    // Code that is compiled already needs no compiler.
+    // Code that is already compiled loads without a compiler.
     let file = PathBuf::from(std::env::var_os(FILE_VARIABLE).unwrap_or_default());
-    // SAFETY: the text has functions only.
+    // SAFETY: the text contains only functions.
     let module = unsafe { device.load_module(&ModuleSource::File(&file), &options) }?;
     let stream = device.default_stream();
     let (kernel, mut numbers) = (module.kernel("add")?, array.clone());

@@ -1,5 +1,5 @@
-//! A backend that is not a driver: the smallest that `docs/adding-a-backend.md` leads to. Every
-//! method that has a body in its trait is left as it is.
+//! The smallest backend that is not a driver, as `docs/adding-a-backend.md` describes it. It uses
+//! the default body of every trait method that has one.
 
 mod queue;
 mod stream;
@@ -21,14 +21,14 @@ use std::ops::Bound::{Excluded, Included};
 use std::sync::{Arc, Mutex, Weak};
 use stream::{SkeletonEvent, SkeletonStream};
 
-/// The name of the backend.
+/// The backend's name.
 const NAME: &str = "skeleton";
 
-/// Bytes of its memory, and how allocations and page-locked memory are aligned.
+/// The bytes of its memory, and the alignment of allocations and page-locked memory.
 const CAPACITY: usize = 64 << 20;
 const PAGE: usize = 4096;
 
-/// One device whose streams are threads and whose memory is the process's.
+/// A backend with one device, whose streams are threads and whose memory is the process's.
 #[derive(Debug)]
 struct Skeleton(Arc<SkeletonDevice>);
 
@@ -86,7 +86,7 @@ impl Backend for Skeleton {
     }
 }
 
-/// The device as programs hold it; streams and queued work share what is behind it.
+/// The device as programs hold it; streams and queued work share its state.
 #[derive(Debug)]
 struct SkeletonDevice(Arc<Shared>);
 
@@ -94,12 +94,13 @@ struct Shared {
     id: DeviceId,
     properties: DeviceProperties,
     default_queue: Arc<Queue>,
-    /// What queued work has failed with.
+    /// The failures of queued work.
     failures: Arc<Failures>,
     default_id: u64,
-    /// The work of streams, dropped ones too, and whether they wait for the default stream.
+    /// The queues of streams, including dropped ones, and whether each waits for the default
+    /// stream.
     queues: Mutex<Vec<(Weak<Progress>, bool)>>,
-    /// Bytes of each allocation by its address.
+    /// The bytes of each allocation, by address.
     memory: Mutex<BTreeMap<u64, usize>>,
     /// Page-locked and registered memory.
     pinned: Mutex<BTreeMap<u64, usize>>,
@@ -111,7 +112,7 @@ impl fmt::Debug for Shared {
     }
 }
 
-/// True if the range lies in one of `ranges`.
+/// Returns true if the range is inside one of `ranges`.
 fn holds(ranges: &Mutex<BTreeMap<u64, usize>>, address: u64, bytes: usize) -> bool {
     let ranges = ranges.lock().unpoisoned();
     ranges.range(..=address).next_back().is_some_and(|(start, &size)| {
@@ -121,7 +122,8 @@ fn holds(ranges: &Mutex<BTreeMap<u64, usize>>, address: u64, bytes: usize) -> bo
 }
 
 impl Shared {
-    /// What is queued on other streams that the default stream waits for, or on all of them.
+    /// Returns marks after the work queued on the streams that the default stream waits for, or on
+    /// all streams.
     fn marks(&self, all: bool) -> Vec<Mark> {
         let mut queues = self.queues.lock().unpoisoned();
         queues.retain(|(queue, _)| queue.strong_count() > 0);
@@ -135,7 +137,7 @@ impl Shared {
         self.default_queue.mark().wait()
     }
 
-    /// True if the range is the device's or page-locked.
+    /// Returns true if the range is in device memory or page-locked memory.
     fn can_access(&self, address: u64, bytes: usize) -> bool {
         holds(&self.memory, address, bytes) || holds(&self.pinned, address, bytes)
     }
@@ -143,7 +145,8 @@ impl Shared {
     fn allocate(&self, bytes: usize) -> Result<u64> {
         let used = || self.memory.lock().unpoisoned().values().sum::<usize>();
         if bytes > CAPACITY - used() {
-            // Memory that queued work frees counts as free, unless this is a part of the work.
+            // Memory that queued work will free counts as free, unless queued work makes this call
+            // itself.
             let _ = self.wait();
         }
         let free = CAPACITY - used();
@@ -171,7 +174,7 @@ impl Shared {
     /// Frees an allocation.
     ///
     /// # Safety
-    /// As for [`Device::free`], and no work is left that uses the memory.
+    /// As for [`Device::free`], and all work that uses the memory has run.
     unsafe fn free(&self, address: u64) {
         if let Some(bytes) = self.memory.lock().unpoisoned().remove(&address) {
             // SAFETY: allocated with this layout; the caller's promise.
@@ -180,12 +183,12 @@ impl Shared {
     }
 }
 
-/// How so many bytes are allocated; no allocation is empty.
+/// Returns the layout for an allocation; no allocation is empty.
 fn layout(bytes: usize) -> Layout {
     Layout::from_size_align(bytes.max(1), PAGE).expect("it is less than the capacity")
 }
 
-// SAFETY: allocations are the global allocator's, and streams and events are the skeleton's.
+// SAFETY: allocations come from the global allocator; streams and events belong to the skeleton.
 unsafe impl Device for SkeletonDevice {
     fn id(&self) -> DeviceId {
         self.0.id

@@ -11,27 +11,27 @@ use std::sync::{Arc, Condvar, Mutex, mpsc};
 /// A piece of queued work.
 pub(super) type Task = Box<dyn FnOnce() -> Result<()> + Send>;
 
-/// How far the work of a queue is. The thread keeps it until all tasks have run.
+/// The progress of a queue. The thread keeps it alive until all tasks have run.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
-    /// How many tasks have been queued.
+    /// The number of tasks that have been queued.
     queued: AtomicU64,
-    /// How many tasks have run.
+    /// The number of tasks that have run.
     done: Mutex<u64>,
     changed: Condvar,
-    /// What tasks have failed with, of all queues, and the number of this one there.
+    /// The failures of the tasks of all queues, and this queue's number among them.
     failures: Arc<Failures>,
     number: u64,
 }
 
 impl Progress {
-    /// The place behind everything queued so far.
+    /// Returns the position after everything queued so far.
     pub(super) fn mark(self: &Arc<Self>) -> Mark {
         Mark { progress: self.clone(), position: self.queued.load(Ordering::SeqCst) }
     }
 }
 
-/// A place in the work of a queue.
+/// A position in the work of a queue.
 #[derive(Clone, Debug)]
 pub(super) struct Mark {
     progress: Arc<Progress>,
@@ -43,19 +43,19 @@ impl Mark {
         *self.progress.done.lock().unpoisoned() >= self.position
     }
 
-    /// Waits for that; refused in a function that a stream runs.
+    /// Waits for the mark; refused in a host function.
     pub(super) fn wait(&self) -> Result<()> {
         interruption::outside_functions("synchronize")?;
         self.wait_as_work();
         Ok(())
     }
 
-    /// Reports the failure of a task before the place, once.
+    /// Reports the failure of a task before the mark, once.
     pub(super) fn take_failure(&self) -> Result<()> {
         self.progress.failures.take_up_to(self.progress.number, self.position)
     }
 
-    /// Waits for that as a task of another queue does.
+    /// Waits for the mark, as a task of another queue does.
     pub(super) fn wait_as_work(&self) {
         let done = self.progress.done.lock().unpoisoned();
         let changed = &self.progress.changed;
@@ -63,7 +63,7 @@ impl Mark {
     }
 }
 
-/// Tasks in order. The thread ends when the queue is gone and its tasks have run.
+/// A queue of tasks. Its thread ends when the queue is dropped and all tasks have run.
 #[derive(Debug)]
 pub(super) struct Queue {
     progress: Arc<Progress>,
@@ -96,19 +96,19 @@ impl Queue {
         Ok(Arc::new(Queue { progress, tasks: Mutex::new(sender) }))
     }
 
-    /// Puts a task behind all others.
+    /// Appends a task.
     pub(super) fn submit(&self, task: Task) {
         let tasks = self.tasks.lock().unpoisoned();
         self.progress.queued.fetch_add(1, Ordering::SeqCst);
         tasks.send(task).expect("the thread lives as long as the queue");
     }
 
-    /// How far its work is, also once the queue itself is gone.
+    /// Returns the queue's progress, which may outlive the queue.
     pub(super) fn progress(&self) -> &Arc<Progress> {
         &self.progress
     }
 
-    /// The place behind everything queued so far.
+    /// Returns the position after everything queued so far.
     pub(super) fn mark(&self) -> Mark {
         self.progress.mark()
     }

@@ -19,7 +19,7 @@ pub(super) struct SkeletonStream {
     device: Arc<Shared>,
     id: u64,
     queue: Arc<Queue>,
-    /// True if it waits for the default stream.
+    /// True if the stream waits for the default stream.
     blocking: bool,
     status: AtomicStatus,
 }
@@ -33,7 +33,7 @@ impl SkeletonStream {
         self.id == self.device.default_id
     }
 
-    /// What the work that is queued next has to wait for on other streams.
+    /// Returns marks for the work of other streams that must run before the next task.
     fn earlier(&self) -> Vec<Mark> {
         if self.is_default() {
             return self.device.marks(false);
@@ -48,7 +48,7 @@ impl SkeletonStream {
         self.queue.mark().wait()
     }
 
-    /// Queues a task behind all work that it has to wait for.
+    /// Queues a task, to run after the work that it must wait for.
     fn submit(&self, task: Task) {
         let earlier = self.earlier();
         self.queue.submit(Box::new(move || {
@@ -157,7 +157,7 @@ impl StreamCore for SkeletonStream {
                 Ok(())
             }));
             if wait {
-                // Memory of the program that is not page-locked is done with when the call returns.
+                // Pageable memory of the program must not be used after the call returns.
                 self.queue.mark().wait()?;
                 return self.queue.take_failure();
             }
@@ -230,7 +230,7 @@ unsafe fn copy(transfer: &Transfer) {
     }
 }
 
-/// A mark in a stream's work.
+/// An event: a mark in a stream's work.
 #[derive(Debug)]
 pub(super) struct SkeletonEvent {
     device: DeviceId,
@@ -264,13 +264,13 @@ impl SkeletonEvent {
     }
 }
 
-/// The skeleton's own event behind a trait object.
+/// Returns the skeleton's own event from a trait object.
 fn own(event: &dyn Event) -> Result<&SkeletonEvent> {
     let own = event.as_any().downcast_ref();
     own.ok_or_else(|| Error::handle("event", "the event belongs to another backend"))
 }
 
-// SAFETY: the mark counts as reached once its queue has come to it.
+// SAFETY: the mark counts as reached once its queue has run all tasks before it.
 unsafe impl Event for SkeletonEvent {
     fn device_id(&self) -> DeviceId {
         self.device

@@ -1,4 +1,4 @@
-//! Events: recorded, asked for, waited for and timed.
+//! Events: recording, queries, waits and times.
 
 use crate::context::{Context, Gate, expect_error, pause};
 use crate::harness::{Outcome, tests};

@@ -1,5 +1,4 @@
-//! Arrays order the streams that use them: nobody waits or synchronises in these tests, save
-//! for the results.
+//! Arrays order the streams that use them: these tests only synchronise to read results.
 
 use crate::context::{Context, Gate, pause};
 use crate::harness::{Outcome, tests};

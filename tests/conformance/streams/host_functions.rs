@@ -1,5 +1,5 @@
-//! Functions of the program that a stream runs: what they may not wait for, what is dropped in them, and who
-//! hears of their failures.
+//! Host functions: the waits that they may not make, the objects that they drop, and reports of their
+//! failures.
 
 use crate::context::{Context, error_of, expect_error, pause};
 use crate::driver_functions::Raw;
@@ -27,12 +27,12 @@ tests![
     captures_begin_beside_threads_that_go_on needs [Graphs],
 ];
 
-/// A default stream, one that waits for it, and one that does not.
+/// Returns the default stream, a blocking stream and a non-blocking stream.
 fn streams(context: &Context) -> Result<[Arc<dyn Stream>; 3]> {
     Ok([context.device.default_stream(), context.blocking_stream()?, context.stream()?])
 }
 
-/// Runs a function on a stream, and returns what it returns.
+/// Runs a function on a stream, and returns its result.
 fn run_on<T: Send + 'static>(
     stream: &Arc<dyn Stream>,
     function: impl FnOnce() -> T + Send + 'static,
@@ -85,7 +85,7 @@ fn nothing_waits_in_a_function(context: &Context) -> Outcome {
 }
 
 fn what_a_function_drops_is_freed(context: &Context) -> Outcome {
-    // What is made at the first use stays.
+    // Memory that is allocated on first use stays allocated.
     let _first =
         (context.counting(&[1000])?.to_vec()?, PinnedBuffer::<i32>::new(&context.device, 1000)?);
     let before = context.free_memory()?;
@@ -112,7 +112,7 @@ fn what_a_function_drops_is_freed(context: &Context) -> Outcome {
     Ok(())
 }
 
-/// Streams, events, modules and graphs, of which a driver counts those that it has.
+/// Streams, events, modules and graphs: the fake driver counts its live objects.
 fn what_a_function_drops_is_destroyed(context: &Context) -> Outcome {
     const SOURCE: &str = "extern \"C\" __global__ void k(int *x) { *x = 1; }";
     let live = || -> Result<Vec<u64>, Box<dyn std::error::Error>> {
@@ -131,7 +131,7 @@ fn what_a_function_drops_is_destroyed(context: &Context) -> Outcome {
         let event = context.device.create_event(EventOptions::default())?;
         stream.record(event.as_ref())?;
         let source = ModuleSource::Source { text: SOURCE, name: "k.cu", options: &[] };
-        // SAFETY: the text has functions only.
+        // SAFETY: the text contains only functions.
         let module = unsafe { context.device.load_module(&source, &LoadOptions::default())? };
         Ok((graph, event, module, stream))
     };
@@ -165,7 +165,8 @@ fn an_error_of_a_function_is_reported_with_its_status(context: &Context) -> Outc
     Ok(())
 }
 
-/// Something that waits for the work of a stream so far; it takes the failure of a function before it.
+/// Returns a function that waits for a stream's work so far, and that reports the failure of an earlier host
+/// function.
 type Wait = fn(&Context, &Arc<dyn Stream>) -> Result<Box<dyn FnOnce() -> Result<()>>>;
 
 fn whoever_waits_hears_of_a_failure_once(context: &Context) -> Outcome {
@@ -184,7 +185,7 @@ fn whoever_waits_hears_of_a_failure_once(context: &Context) -> Outcome {
             Ok(Box::new(move || event.synchronize()))
         }),
         ("a copy", |context, stream| {
-            // Of an array that nothing has to be waited for to use.
+            // A new array, so that its use does not wait for other work.
             let array = DeviceArray::<i32>::zeros_on(&context.device, stream, &[1000])?;
             let copy = array.copy_to_pinned(PinnedBuffer::new(&context.device, 1000)?)?;
             Ok(Box::new(move || copy.wait().map(drop)))
@@ -201,7 +202,7 @@ fn whoever_waits_hears_of_a_failure_once(context: &Context) -> Outcome {
                 let expected =
                     if panics { ErrorKind::LaunchFailed } else { ErrorKind::OutOfMemory };
                 assert_eq!(error.kind(), expected, "{what}: {error}");
-                // Once, whoever comes next.
+                // The failure is reported only once, whichever call comes next.
                 for (again, wait) in &waits {
                     wait(context, &stream)?()
                         .map_err(|error| format!("{what}, {again}: {error}"))?;
@@ -225,7 +226,7 @@ fn an_event_before_a_function_has_not_failed(context: &Context) -> Outcome {
 
 fn what_the_library_waits_for_itself_takes_no_failure(context: &Context) -> Outcome {
     if !context.can(Capability::Driver) && !context.can(Capability::ExactAccounting) {
-        // The least backend has no way to wait and leave the failure.
+        // The minimal backend cannot wait without reporting the failure.
         return Ok(());
     }
     let stream = context.stream()?;
@@ -262,7 +263,7 @@ fn an_operation_under_ones_own_guard_is_an_error(context: &Context) -> Outcome {
         let memory = array.untyped().memory().clone();
         let uses = [(&memory, Access::Write)];
         let guard = AccessGuard::acquire(&stream, &uses)?;
-        // On another stream, or of memory that several use: the thread would wait for itself.
+        // On another stream, or with memory that several streams use, the thread would wait for itself.
         expect_error(other.copy(), kind, &["AccessGuard"])?;
         if is_shared {
             expect_error(array.fill(1), kind, &["AccessGuard"])?;
@@ -281,7 +282,7 @@ fn an_operation_under_ones_own_guard_is_an_error(context: &Context) -> Outcome {
 }
 
 fn captures_begin_beside_threads_that_go_on(context: &Context) -> Outcome {
-    // One keeps the default stream busy, one the stream that captures; both use one memory.
+    // One thread keeps the default stream busy, another one the capturing stream; both use the same memory.
     for blocking in [true, false] {
         let stream = if blocking { context.blocking_stream()? } else { context.stream()? };
         let default = context.counting(&[5000])?;
@@ -291,7 +292,7 @@ fn captures_begin_beside_threads_that_go_on(context: &Context) -> Outcome {
             let over = over.clone();
             thread::spawn(move || {
                 while !over.load(Ordering::SeqCst) {
-                    // What is refused beside a capture is tried again.
+                    // Operations that a capture makes fail are tried again.
                     let _ = array.fill(7);
                 }
             })
@@ -300,7 +301,7 @@ fn captures_begin_beside_threads_that_go_on(context: &Context) -> Outcome {
         let mut result = Ok(());
         for _ in 0..5 {
             result = result.and(stream.begin_capture(CaptureMode::Relaxed));
-            // Work that the other threads refuse may have ended it.
+            // The other threads' refused work may have invalidated the capture.
             let _ = stream.end_capture();
         }
         over.store(true, Ordering::SeqCst);

@@ -1,16 +1,16 @@
-//! Random programs over several streams, against the numbers that program order gives.
+//! Random programs over several streams, compared with the numbers that program order gives.
 //!
-//! Work waits at gates that are opened later and in another order, so a use that is not
-//! ordered behind another one that it conflicts with shows. A longer search:
+//! Work waits at gates that are opened later and in another order, so that a missing order between
+//! conflicting uses shows. For a longer search:
 //!
 //! ```sh
 //! GPUARRAY_PROGRAMS=100000 GPUARRAY_TEST_SECONDS=7200 \
 //!   cargo test --release --test conformance -- random_streams
 //! ```
 //!
-//! `GPUARRAY_PROGRAM_SEED` is the first program's number (a failure names it), and
-//! `GPUARRAY_PROGRAM_ELEMENTS` the length of the arrays: on a GPU several million make work
-//! of different streams overlap.
+//! `GPUARRAY_PROGRAM_SEED` is the number of the first program (a failure prints the program's
+//! number). `GPUARRAY_PROGRAM_ELEMENTS` is the length of the arrays: on a GPU, several million
+//! elements make the work of different streams overlap.
 
 use crate::context::{Context, Gate};
 use crate::harness::{Outcome, tests};
@@ -26,7 +26,7 @@ pub(crate) fn setting(name: &str, default: u64) -> u64 {
     env::var(name).map_or(default, |text| text.parse().expect("a whole number"))
 }
 
-/// Numbers that follow from a seed ("SplitMix64": Steele, Lea, Flood, 2014).
+/// Random numbers from a seed ("SplitMix64": Steele, Lea, Flood, 2014).
 #[derive(Clone)]
 pub(crate) struct Random(pub(crate) u64);
 
@@ -40,7 +40,7 @@ impl Random {
     }
 }
 
-/// An array whose halves hold one number each.
+/// An array, each half of which holds one repeated number.
 struct Pair {
     array: DeviceArray<i64>,
     expected: [i64; 2],
@@ -67,7 +67,7 @@ struct Program<'a> {
     arrays: Vec<Pair>,
     gates: Vec<Gate>,
     half: usize,
-    /// What has been done, for the report of a failure.
+    /// The steps so far, for the report of a failure.
     text: String,
 }
 
@@ -89,7 +89,7 @@ impl Program<'_> {
         let _ = writeln!(self.text, "{done}");
     }
 
-    /// One of the arrays, as a stream uses it.
+    /// Returns one of the arrays, for use on a stream.
     fn pick(&mut self, stream: &Arc<dyn Stream>) -> Result<(usize, DeviceArray<i64>, [i64; 2])> {
         let index = self.random.below(self.arrays.len());
         let pair = &self.arrays[index];
@@ -166,7 +166,7 @@ impl Program<'_> {
                 self.gates.swap_remove(gate).open();
             }
         }
-        // Memory has an end.
+        // Keeps the program's memory small.
         if self.arrays.len() > 8 {
             let target = self.random.below(self.arrays.len());
             self.note(format_args!("array {target} is dropped; the last takes its number"));
@@ -210,8 +210,8 @@ fn program_order_is_kept(context: &Context) -> Outcome {
     Ok(())
 }
 
-/// Compiles and loads what the programs use: a driver may wait for all work to do so, and
-/// work may wait at a gate.
+/// Compiles and loads the programs' kernels: doing so later may wait for all work, which may be
+/// waiting at a gate.
 fn warm_up(context: &Context, half: usize) -> Result<()> {
     let mut array = DeviceArray::<i64>::full(&context.device, &[2 * half], 1)?.copy()?;
     array.fill(2)?;

@@ -1,4 +1,4 @@
-//! Streams: order, asynchrony, and how the default stream and the others wait.
+//! Streams: order, asynchrony, and waits between the default stream and others.
 
 use crate::context::{Context, Gate, error_of, pause};
 use crate::harness::{Outcome, tests};
@@ -148,7 +148,7 @@ fn non_blocking_streams_and_the_default_stream_do_not_wait(context: &Context) ->
 }
 
 fn streams_run_beside_each_other(context: &Context) -> Outcome {
-    // Each waits for the other to have begun, which no single queue could do.
+    // Each function waits until the other has begun, which would not work on a single queue.
     let barrier = Arc::new(std::sync::Barrier::new(2));
     let streams = [context.blocking_stream()?, context.blocking_stream()?];
     for stream in &streams {
@@ -234,7 +234,7 @@ fn many_streams_come_and_go(context: &Context) -> Outcome {
     Ok(())
 }
 
-/// Queues a function that counts how often it ran.
+/// Queues a function that counts its runs.
 fn count_on(stream: &dyn Stream) -> gpuarray::Result<Arc<AtomicUsize>> {
     let count = Arc::new(AtomicUsize::new(0));
     let copy = count.clone();
@@ -244,7 +244,8 @@ fn count_on(stream: &dyn Stream) -> gpuarray::Result<Arc<AtomicUsize>> {
     Ok(count)
 }
 
-/// On the default stream it waits for its kernel otherwise.
+/// A checked launch on the default stream waits for its kernel, unless a host function is queued
+/// before it.
 fn a_launch_with_checks_waits_for_no_function_of_the_program(context: &Context) -> Outcome {
     let kernel = programs::kernel(context, "axpy")?;
     let stream = context.device.default_stream();

@@ -1,4 +1,4 @@
-//! Many threads on many streams, with arrays in common.
+//! Many threads on many streams, with shared arrays.
 
 use crate::captures::graphs::capture;
 use crate::context::{Context, Gate, pause};
@@ -43,7 +43,7 @@ fn check_updates(array: &DeviceArray<i64>) -> Outcome {
     Ok(())
 }
 
-/// Runs a function on several threads and returns the first error.
+/// Runs a function on several threads, and returns the first error.
 fn on_threads(function: impl Fn(usize) -> Result<()> + Sync) -> Result<()> {
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..THREADS)
@@ -73,7 +73,8 @@ fn threads_on_one_stream_update_one_array(context: &Context) -> Outcome {
     check_updates(&array)
 }
 
-/// Writers fill with one value each; readers copy. A copy of one moment has one value.
+/// Writers fill the array with one value each, and readers copy it. An atomic copy contains a single
+/// value.
 fn check_whole(
     context: &Context,
     place: impl Fn(&DeviceArray<i64>) -> Result<DeviceArray<i64>> + Sync,
@@ -148,7 +149,7 @@ fn streams_are_dropped_while_others_trim_memory(context: &Context) -> Outcome {
                 context.device.trim_memory(0)?;
                 continue;
             }
-            // The stream keeps the blocks of the sums, and goes with them.
+            // The stream keeps the blocks of the sums, and is dropped with them.
             let view = array.on(&context.stream()?)?;
             let sums = (0..3).map(|_| view.zip(functions::Add, &view));
             sums.collect::<Result<Vec<_>>>()?;
@@ -165,11 +166,12 @@ fn an_attempt_waits_for_no_other_use(context: &Context) -> Outcome {
     let zeros = DeviceArray::<i32>::zeros(&context.device, &[100])?;
     let mut array = zeros.on(&context.stream()?)?.copy()?;
     let mut elsewhere = array.on(&context.stream()?)?;
-    // Loads what compiling would be waited for.
+    // Loads the code, because compiling might wait.
     elsewhere.copy()?.fill(7)?;
     let memory = array.untyped().memory();
     {
-        // The first use elsewhere waits until this one is queued, which it never is.
+        // The next use on another stream waits until the guard's work is queued, which never
+        // happens.
         let _guard = AccessGuard::acquire(array.stream(), &[(memory, Access::Read)])?;
         assert!(attempt(|| elsewhere.fill(1)).is_none());
     }
@@ -186,7 +188,7 @@ fn an_attempt_waits_for_no_other_use(context: &Context) -> Outcome {
     Ok(())
 }
 
-/// An array that two streams have used.
+/// Returns an array that two streams have used.
 fn shared(context: &Context, value: i32) -> Result<DeviceArray<i32>> {
     let array = DeviceArray::full(&context.device, &[100], value)?;
     array.on(&context.stream()?)?.copy()?;
@@ -194,7 +196,7 @@ fn shared(context: &Context, value: i32) -> Result<DeviceArray<i32>> {
     Ok(array)
 }
 
-/// Runs `meanwhile` while another thread copies an array to the host, which waits at a gate.
+/// Runs `meanwhile` while another thread copies an array to the host and waits at a gate.
 fn while_a_copy_waits(
     context: &Context,
     array: &DeviceArray<i32>,
@@ -202,14 +204,14 @@ fn while_a_copy_waits(
 ) -> Outcome {
     let stream = context.stream()?;
     let view = array.on(&stream)?;
-    // Loads and allocates what doing so behind a closed gate might wait for.
+    // Loads and allocates everything that might otherwise wait for the closed gate.
     view.to_vec()?;
     let gate = Gate::on(stream.as_ref())?;
     std::thread::scope(|scope| {
         let copy = scope.spawn(|| view.to_vec());
         pause();
         let result = meanwhile();
-        // A gate opens by itself after a while, so that nothing hangs.
+        // A gate opens by itself after some time, so that a failing test does not hang.
         let is_closed = !stream.query()?;
         gate.open();
         assert_eq!(copy.join().unwrap()?, [7; 100]);
@@ -233,17 +235,17 @@ fn copies_of_different_arrays_do_not_wait_for_each_other(context: &Context) -> O
 
 fn whoever_waits_for_one_array_keeps_no_other(context: &Context) -> Outcome {
     let stream = context.stream()?;
-    // Used by one stream only, so that the copy takes no lock.
+    // Only one stream uses the array, so that the copy does not take the lock of shared memory.
     let x = DeviceArray::<i32>::full(&context.device, &[100], 7)?.on(&stream)?.copy()?;
     let elsewhere = context.stream()?;
     let arrays = [shared(context, 1)?, shared(context, 2)?];
-    // CUDA's default stream, which has written the arrays, comes behind the others: the readers wait
-    // for it before.
+    // CUDA's default stream, which has written the arrays, is ordered after the other streams. The
+    // readers wait for it before the gate is closed.
     let readers = [context.stream()?, context.stream()?];
     for (array, reader) in arrays.iter().zip(&readers) {
         array.on(reader)?.to_vec()?;
     }
-    // Memories on both sides of the array's address.
+    // Memory before and after the array's address, in the order of locks.
     let (first, second) = ((&arrays[0] + &arrays[1])?, (&arrays[1] + &arrays[0])?);
     x.to_vec()?;
     let gate = Gate::on(stream.as_ref())?;
@@ -291,7 +293,7 @@ fn captures_begin_and_end_while_a_copy_waits(context: &Context) -> Outcome {
     })
 }
 
-/// Operations on several arrays, in all orders, with copies, frees and new arrays between them.
+/// Operations on several arrays in all orders, with copies, frees and new arrays in between.
 fn arrays_are_used_in_every_order_at_once(context: &Context) -> Outcome {
     let arrays: Vec<_> = (0..4).map(|_| shared(context, 1)).collect::<Result<_>>()?;
     on_threads(|number| {
@@ -301,7 +303,7 @@ fn arrays_are_used_in_every_order_at_once(context: &Context) -> Outcome {
             let (i, j) = ((round + number) % 4, (round / 4 + 3 * number) % 4);
             let product = (&views[i] * &views[j])?;
             views[j].clone().assign(&product)?;
-            // One memory twice.
+            // Uses one memory twice in one operation.
             (&views[i] * &views[i].index(&[(0..100).into()])?)?;
             match round % 3 {
                 0 => assert_eq!(product.to_vec()?, [1; 100]),
