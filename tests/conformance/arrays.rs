@@ -1,4 +1,4 @@
-//! Tests of arrays: a file for each kind of operation.
+//! Array tests: a file for each kind of operation.
 
 pub(crate) mod dtypes;
 pub(crate) mod elementwise;

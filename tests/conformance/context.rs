@@ -67,7 +67,7 @@ impl Context {
         (self.open_apart)()?.device(0)
     }
 
-    /// Returns every other device: the second one, if supported, and that of a separate instance.
+    /// Returns every other device: the second one, if supported, and the first one of a separate instance.
     pub(crate) fn other_devices(&self) -> Result<Vec<Arc<dyn Device>>> {
         let second = self.can(Capability::SecondDevice).then(|| self.second_device());
         second.into_iter().chain([self.device_apart()]).collect()

@@ -48,7 +48,7 @@ __global__ void places(int* out) {
         + (threadIdx.x * 10 + threadIdx.y) * 10 + threadIdx.z;
 }
 
-// Computes the sum of 0 to n - 1 through n numbers of dynamic shared memory.
+// The sum of 0 to n - 1, through n numbers of shared memory.
 __global__ void dynamic(int* out, int n) {
     extern __shared__ int numbers[];
     for (int i = threadIdx.x; i < n; i += blockDim.x) numbers[i] = i;
@@ -85,7 +85,7 @@ __global__ void record(double* out, Record it, int last) {
     out[3] = last;
 }
 
-// No block continues before every block has arrived: `arrived` counts them.
+// Nobody goes on before every block has come: `arrived` counts them.
 __global__ void meet(unsigned int* arrived, unsigned int* seen) {
     if (threadIdx.x == 0) {
         atomicAdd(arrived, 1);

@@ -58,7 +58,7 @@ fn captured_work_waits_for_no_other_work(context: &Context) -> Outcome {
     let (stream, other) = (context.stream()?, context.stream()?);
     let event = context.device.create_event(EventOptions::ORDERING)?;
     let mut x = numbers(context, &stream, 9)?;
-    // Waiting for an event that was never recorded has no effect.
+    // Waiting for an event that was never recorded is ignored.
     let graph = capture(&stream, || {
         stream.wait_event(event.as_ref())?;
         x.update_scalar(functions::Add, 1)

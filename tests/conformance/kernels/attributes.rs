@@ -146,7 +146,7 @@ fn blocks_of_a_cooperative_launch_wait_for_each_other(context: &Context) -> Outc
     let kernel = programs::kernel(context, "meet")?;
     let stream = context.stream()?;
     let processors = context.device.attribute(DeviceAttribute::MULTIPROCESSOR_COUNT)? as u32;
-    // As many blocks as fit at once. If one had to wait for another to end, none would end.
+    // As many blocks as can run concurrently. If one had to wait for another to end, none would end.
     let blocks = processors * kernel.active_blocks(128, 0)?;
     let mut arrived = DeviceArray::<u32>::zeros(&context.device, &[1])?;
     let mut seen = DeviceArray::<u32>::zeros(&context.device, &[blocks as usize])?;

@@ -82,7 +82,7 @@ fn of_array(array: &TextureArray, origin: [usize; 3]) -> Result<CopySide> {
     Ok(CopySide::Array { array: array.handle()?, format: array.shape().format, origin })
 }
 
-/// Returns a side of a copy in memory whose rows have no gaps.
+/// Returns a side of a copy in memory with contiguous rows.
 fn of_memory(address: u64, width: usize, height: usize, is_host: bool) -> CopySide {
     CopySide::Memory { address, pitch: width, slice: width * height, is_host }
 }
@@ -120,7 +120,7 @@ fn texels(context: &Context, array: &TextureArray) -> Result<Vec<f32>> {
     Ok(all)
 }
 
-/// Returns what a kernel reads from a row at x = 0, `scale`, `2 * scale` and so on.
+/// Returns the values that a kernel reads from a row at x = 0, `scale`, `2 * scale` and so on.
 fn row(
     context: &Context,
     texture: &TextureObject,

@@ -253,7 +253,7 @@ fn an_array_with_gaps_is_no_single_transfer(context: &Context) -> Outcome {
     let result = unsafe { column.untyped().download(back.as_mut_ptr(), true) };
     expect_error(result, ErrorKind::InvalidArgument, &["gaps", "(4,)", "16"])?;
     let turned = array.transpose(None)?;
-    // SAFETY: as above; a transposed array has no gaps and is copied in its memory order.
+    // SAFETY: as above; a transposed array is contiguous, and is copied in its memory order.
     unsafe { turned.untyped().download(back.as_mut_ptr(), true)? };
     assert_eq!(back[4..8], 1i32.to_ne_bytes());
     Ok(())

@@ -60,7 +60,7 @@ impl Objects {
     /// Launches a kernel whose only parameter is the array.
     fn launch(&self, name: &str) -> Result<()> {
         let kernel = self.module.kernel(name)?;
-        // SAFETY: some of these kernels fault on purpose; the process has no other work.
+        // SAFETY: some of these kernels fault on purpose; no other work runs in the process.
         unsafe { kernel.launch(ONE, &self.stream, (&mut self.array.clone(),)) }
     }
 
