@@ -1,12 +1,12 @@
 #!/bin/sh
-# Builds the driver double: build.sh OUTDIR [test]
+# Builds the fake drivers: build.sh OUTDIR [test]
 #
-# Makes OUTDIR/cuda/libcuda.so.1 and libnvrtc.so.12 (and libnvrtc.so), and in OUTDIR/hip5, hip6 and
-# hip7 the libamdhip64.so and libhiprtc.so of three generations of ROCm. With `test`, runs the
-# double's own tests as well. Kernels are compiled and run by OUTDIR/libdouble_cuda_c.so, which cargo
-# builds into the project's target folder.
-# HIDE (names with spaces or commas between) leaves symbols out, so that a program that looks
-# for them does not find them; CXX names the compiler, CARGO cargo, PYTHON what runs the tests.
+# Builds OUTDIR/cuda/libcuda.so.1 and libnvrtc.so.12 (and libnvrtc.so), and in OUTDIR/hip5, hip6 and
+# hip7 the libamdhip64.so and libhiprtc.so of three ROCm generations. With `test`, also runs the fake
+# drivers' own tests. OUTDIR/libdouble_cuda_c.so, which cargo builds in the project's target folder,
+# compiles and runs kernels. HIDE (names separated by spaces or commas) leaves out symbols, so that
+# programs do not find them. CXX names the compiler, CARGO cargo, PYTHON the Python that runs the
+# tests.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -27,7 +27,7 @@ python=${PYTHON:-python3}
 flags="-std=c++17 -O1 -Wall -Wextra -fPIC -fvisibility=hidden -pthread -U_FORTIFY_SOURCE"
 flags="$flags -I. -I$objects"
 cd "$here"
-# Suites that run side by side build at the same time.
+# Suites that run side by side build concurrently.
 exec 9>"$objects/lock"
 flock 9
 
@@ -35,11 +35,12 @@ object() {
     printf '%s/%s.o' "$objects" "$(printf %s "$1" | tr / -)"
 }
 
-# What is older than its source or than any header, as many at a time as there are processors.
+# Compiles files that are older than their source or than any header, as many at a time as there are
+# processors.
 compile() {
     printf 'exec %s %s -include standard.hpp -c "$1" -o "$2"\n' "$cxx" "$flags" >"$objects/compile.new"
     cmp -s "$objects/compile.new" "$objects/compile" || {
-        # Most of what a file takes to compile are the standard headers: they are precompiled.
+        # Standard headers take most of the compilation time, so they are precompiled.
         cat ./*/*.hpp ./*/*.cpp | grep -oE '^#include <[a-z_]+>' | sort -u >"$objects/standard.hpp"
         # shellcheck disable=SC2086
         $cxx $flags -x c++-header "$objects/standard.hpp" -o "$objects/standard.hpp.gch"
@@ -66,19 +67,19 @@ link() { # output, soname, pattern of its symbols, sources
     shift 3
     made=
     for source in "$@"; do made="$made $(object "$source")"; done
-    # A driver stays loaded: handlers of signals are in it.
+    # A driver is never unloaded, because signal handlers point into it.
     # shellcheck disable=SC2086
     $cxx -shared -o "$library.new" -Wl,-soname,"$soname" -Wl,-Bsymbolic -Wl,-z,defs,-z,nodelete \
         -Wl,--version-script="$map" $made -L"$out" -ldouble_cuda_c -Wl,-rpath,'$ORIGIN/..' \
         -ldl -pthread
-    # Programs may be loading the old one.
+    # Programs may be loading the old library.
     cmp -s "$library.new" "$library" && rm "$library.new" || mv "$library.new" "$library"
 }
 
-# The declarations of HIP come from the bindings that the backend calls by.
+# The declarations of HIP come from the bindings through which the backend calls it.
 "$python" hip/declare.py ../../backend-hip/src/bindings.rs "$objects/hip_api.hpp"
 
-# The product's compiler and executor, in the profile that its tests have.
+# The product's compiler and executor, in the profile that its tests use.
 cuda_c=libdouble_cuda_c.so
 "$cargo" build --quiet --manifest-path cuda-c/Cargo.toml --target-dir "$target" &
 building=$!
@@ -94,24 +95,24 @@ hip="$hip hip/vendor.cpp"
 target_names=hip/target.cpp
 hiprtc="hip/hiprtc.cpp hip/rtc_options.cpp nvrtc/program.cpp"
 generations="hip/rocm5.cpp hip/rocm6.cpp hip/rocm7.cpp"
-alone="core/control.cpp nvrtc/live.cpp" # of a library that is a compiler and no driver
+alone="core/control.cpp nvrtc/live.cpp" # sources of a library that is a compiler without a driver
 # shellcheck disable=SC2086
 {
     compile $core $compiler $nvrtc nvrtc/live.cpp $cuda $hip $target_names $hiprtc $generations
     wait "$building"
-    # Under a new number, for programs may run that have the old one.
+    # Replaced by a new file, because running programs may have mapped the old one.
     cmp -s "$target/debug/$cuda_c" "$out/$cuda_c" || {
         cp "$target/debug/$cuda_c" "$out/$cuda_c.new"
         mv "$out/$cuda_c.new" "$out/$cuda_c"
-        # What the old one has compiled.
+        # Remove everything that the old one has compiled.
         rm -rf "$out/kernels" "$out"/cache-*
     }
     link "$out/cuda/libcuda.so.1" libcuda.so.1 'cu*;' $core $loader $cuda
     link "$out/cuda/libnvrtc.so.12" libnvrtc.so.12 'nvrtc*;' $alone $compiler $nvrtc
-    # ROCm 5 has hipRTC inside; what 5.2 lacks is left out.
+    # ROCm 5 includes hipRTC; symbols that 5.2 lacks are left out.
     absent='hipDeviceSetLimit hipGetDevicePropertiesR0600 hipLaunchHostFunc'
     absent="$absent hipModuleLaunchCooperativeKernel hipUserObjectCreate hipGraphRetainUserObject"
-    # There under names of C++.
+    # 5.2 exports these under C++ names.
     absent="$absent hipCreateSurfaceObject hipDestroySurfaceObject"
     link "$out/hip5/libamdhip64.so.5" libamdhip64.so.5 'hip*;' $core $compiler $hip $target_names \
         $hiprtc hip/rocm5.cpp

@@ -131,7 +131,8 @@ impl StreamCore for SkeletonStream {
     unsafe fn free(&self, address: u64, _: usize) -> Result<()> {
         let device = self.device.clone();
         self.submit(Box::new(move || {
-            // SAFETY: the caller's promise; this runs behind all work that uses the memory.
+            // SAFETY: the caller's promise; all work that uses the memory is queued before this
+            // task.
             unsafe { device.free(address) };
             Ok(())
         }));

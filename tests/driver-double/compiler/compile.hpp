@@ -1,4 +1,4 @@
-// CUDA C to a library for the host, by the product's compiler.
+// Compiles CUDA C to a host library, with the product's compiler.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@ struct Program {
     std::string text, name;
     std::vector<std::pair<std::string, std::string>> headers; // name and text
     std::vector<std::string> name_expressions;
-    std::vector<std::string> options; // in the words of NVRTC or hipRTC
+    std::vector<std::string> options; // with the names that NVRTC or hipRTC uses
     bool hip = false;
-    unsigned warp = 32; // threads of one
+    unsigned warp = 32; // threads of a warp
 };
 
 struct Compiled {
@@ -21,7 +21,7 @@ struct Compiled {
     std::string library;
 };
 
-// Safe on any thread, and takes no lock. DOUBLE_CACHE names a folder that keeps the libraries.
+// Safe on any thread, and lock-free. DOUBLE_CACHE names a folder that caches the libraries.
 Compiled compile(const Program& program);
 
 } // namespace compiler

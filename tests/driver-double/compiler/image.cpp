@@ -9,15 +9,15 @@
 namespace compiler {
 namespace {
 
-// What lies right before the headers of the sections, which are the end of a file.
+// Stored right before the section headers, which are at the end of a file.
 struct Stamp {
     char magic[24];
     char architecture[32];
-    uint64_t sum; // of the whole image, with 0 in place of this
+    uint64_t sum; // checksum of the whole image, computed with 0 here
 };
 constexpr char MAGIC[sizeof Stamp::magic] = "driver double: program";
 constexpr char PTX_MARK[] = "// driver double: ";
-// No slash is among them, for comments have it.
+// Without a slash, because slashes mark comments.
 constexpr char DIGITS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 uint64_t sum_of(const std::string& bytes) {
@@ -32,7 +32,7 @@ constexpr int HOST_MACHINE = EM_AARCH64;
 constexpr int HOST_MACHINE = EM_X86_64;
 #endif
 
-// A copy of memory that may end anywhere; empty if it does.
+// Returns a copy of memory that may end anywhere; empty if the range is not readable.
 std::string copied(const void* memory, size_t size) {
     std::string bytes(size, '\0');
     iovec to = {&bytes[0], size}, from = {const_cast<void*>(memory), size};
@@ -79,7 +79,7 @@ Image from_ptx(const std::string& text) {
     unsigned word = 0, bits = 0;
     for (const char* c = text.c_str() + mark + sizeof PTX_MARK - 1; *c && *c != '='; ++c) {
         const char* digit = std::strchr(DIGITS, *c);
-        if (!digit) continue; // the starts of lines
+        if (!digit) continue; // the beginnings of lines
         word = word << 6 | unsigned(digit - DIGITS);
         bits += 6;
         if (bits >= 8) {
@@ -92,7 +92,7 @@ Image from_ptx(const std::string& text) {
     return image;
 }
 
-// Bytes of an ELF file, which the headers of its sections end; 0 if it has none.
+// Returns the bytes of an ELF file, which ends with its section headers; 0 if it has none.
 size_t elf_size(const Elf64_Ehdr& header) {
     const size_t size = header.e_shoff + size_t(header.e_shnum) * header.e_shentsize;
     return header.e_shoff == 0 || size > size_t(1) << 30 ? 0 : size;
@@ -147,7 +147,7 @@ Image read_image(const std::string& bytes) {
 Image read_image(const void* memory) {
     const char* start = static_cast<const char*>(memory);
     if (strncmp(start, ELFMAG, SELFMAG) != 0) {
-        // Text, up to its zero, if it looks like PTX.
+        // Text up to its terminating zero, if it looks like PTX.
         const std::string text(start);
         const size_t first = text.find_first_not_of(" \t\r\n");
         const bool ptx = first != std::string::npos &&

@@ -1,4 +1,4 @@
-// A program's library in this process.
+// A program's library, loaded in this process.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ struct Parameter {
     size_t offset, bytes;
 };
 
-// A kernel, which keeps its code.
+// A kernel, which keeps its library loaded.
 struct Code {
     std::shared_ptr<CudaCKernel> kernel;
     std::vector<Parameter> parameters;
@@ -30,16 +30,16 @@ struct Code {
 
 class Library {
 public:
-    // Null, with the reason, if the bytes are no library that the compiler made.
+    // Returns null, with the reason, if the compiler did not make the bytes.
     static std::shared_ptr<Library> load(const std::string& bytes, std::string& why);
 
-    // The kernel of a symbol; null if there is none.
+    // Returns the kernel of a symbol; null if it does not exist.
     std::shared_ptr<const Code> code(const char* symbol) const;
 
-    // Address and bytes of a variable; null if there is none.
+    // Returns the address and bytes of a variable; null if it does not exist.
     void* variable(const char* name, size_t* bytes) const;
 
-    // The symbol of one of the `count` name expressions of the program; empty if it has none.
+    // Returns the symbol of one of the program's `count` name expressions; empty if it has none.
     std::string lowered(size_t count, size_t index) const;
 
 private:

@@ -1,4 +1,4 @@
-// Texts from the product's compiler.
+// Collects texts from the product's compiler.
 #pragma once
 
 #include "cuda-c/cuda_c.h"
@@ -7,7 +7,7 @@
 
 namespace compiler {
 
-// What is written is appended to the text.
+// Returns a sink that appends to the text.
 inline CudaCSink into(std::string& text) {
     return {&text, [](void* to, const char* bytes, size_t count) {
                 static_cast<std::string*>(to)->append(bytes, count);

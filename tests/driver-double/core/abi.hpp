@@ -1,10 +1,10 @@
-// Types and numbers of the CUDA driver API, as in cuda.h.
+// Types and numbers of the CUDA driver API, as declared in cuda.h.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-// Opaque pointers are numbers here: they are looked up, never followed.
+// Opaque pointers are numbers here: they are looked up, never dereferenced.
 using Handle = uint64_t;
 using CUdeviceptr = uint64_t;
 using CUdevice = int;
@@ -20,7 +20,7 @@ enum Status : int {
     INVALID_DEVICE = 101,
     INVALID_IMAGE = 200,
     INVALID_CONTEXT = 201,
-    MAP_FAILED_STATUS = 205, // MAP_FAILED is a macro of mmap
+    MAP_FAILED_STATUS = 205, // the macro of mmap is called MAP_FAILED
     NO_BINARY_FOR_GPU = 209,
     UNSUPPORTED_LIMIT = 215,
     PEER_ACCESS_UNSUPPORTED = 217,
@@ -63,7 +63,7 @@ struct CUipcHandle { // CUipcMemHandle and CUipcEventHandle
 
 enum MemoryType : unsigned { HOST = 1, DEVICE = 2, ARRAY = 3, UNIFIED = 4 };
 
-// CUDA_MEMCPY3D; CUDA_MEMCPY3D_PEER has contexts in the reserved places.
+// CUDA_MEMCPY3D. CUDA_MEMCPY3D_PEER has contexts in the reserved fields.
 struct CopySide {
     size_t x, y, z, lod;
     unsigned type;
@@ -88,7 +88,7 @@ static_assert(sizeof(CUDA_ARRAY3D_DESCRIPTOR) == 40, "the layout of cuda.h");
 // The flags of an array.
 enum ArrayFlags : unsigned { LAYERED = 1, SURFACE_LDST = 2, CUBEMAP = 4, GATHER = 8 };
 
-// CUDA_RESOURCE_DESC: the members of its union begin alike.
+// CUDA_RESOURCE_DESC: all members of its union begin with the same fields.
 struct CUDA_RESOURCE_DESC {
     unsigned type; // 0: array, 2: linear memory, 3: rows
     uint64_t object;

@@ -1,4 +1,5 @@
-// The gate that every exported call passes: counted, logged, made to fail if a test asks.
+// The entry of every exported function: it counts and logs the call, and makes it fail if a test
+// requests that.
 #pragma once
 
 #include "rules.hpp"
@@ -18,16 +19,16 @@ struct Function {
     Function(const char* name, unsigned rule);
 };
 
-// Counts and logs; 0, or the status with which a test wants the call to fail. A name starting
-// with a dot is no call but something that queued work does: ".kernel", ".copy".
+// Counts and logs a call. Returns 0, or the status that a test chose for it. A name that starts
+// with a dot stands for queued work instead of a call: ".kernel", ".copy".
 int note(Function& function, const uint64_t* arguments, unsigned count, const char* text);
 int injected(const char* name);
 
-// The function that the thread has called last, for what is said when the process ends.
+// The function that the thread called last, for messages when the process ends.
 extern thread_local const char* called;
 
-// Counts calls that two threads make at once with an object that must not be shared so. The first
-// of them takes its time, so that the other is seen.
+// Counts concurrent calls of two threads with an object that they must not share. The first call is
+// slow, so that the other overlaps with it.
 class Alone {
 public:
     explicit Alone(uint64_t object);
@@ -54,8 +55,8 @@ template <class T> void find_text(const char*& text, T value) {
     if constexpr (std::is_same_v<T, const char*>) text = text ? text : value;
 }
 
-// Counts and logs a call: `unsupported` if the function is hidden, the status with which a test
-// wants it to fail, or 0.
+// Counts and logs a call. Returns `unsupported` if the function is hidden, the status that a test
+// chose for it, or 0.
 template <class... A> int recorded(Function& function, int unsupported, A... arguments) {
     const uint64_t numbers[] = {number_of(arguments)..., 0};
     const char* text = nullptr;
@@ -65,7 +66,8 @@ template <class... A> int recorded(Function& function, int unsupported, A... arg
     return hidden(function.name) ? unsupported : wanted;
 }
 
-// `Gate` says what an unsupported call returns, and holds what a call needs while it runs:
+// `Gate` defines the status of an unsupported call, and holds the resources that a call needs while
+// it runs:
 // `Gate gate(rule); if (gate.status) return gate.status;`
 template <class Gate, class Body, class... A>
 int call(Function& function, Body body, A... arguments) {

@@ -10,7 +10,8 @@
 namespace core {
 namespace {
 
-// The legacy stream waits for all blocking ones, which those that capture cannot take part in.
+// Returns true if a blocking stream captures. The legacy stream would wait for it, which is not
+// allowed.
 bool captured_by_blocking(const Context& context, bool spoil) {
     bool found = false;
     for (const Ref<Stream>& stream : context.streams) {
@@ -36,7 +37,7 @@ void end(const Ref<Capture>& capture) {
     all.erase(std::remove(all.begin(), all.end(), capture), all.end());
 }
 
-// True if every node that the streams ended on is one that the origin waits for.
+// Returns true if the origin waits for every last node of the streams.
 bool joined(const Capture& capture) {
     const std::vector<Node>& nodes = capture.graph->nodes;
     std::vector<bool> reached(nodes.size());
@@ -147,7 +148,7 @@ bool wait_in_capture(const Ref<Stream>& stream, const Event& event, int& status)
     status = check_capture(stream);
     if (status != 0) return true;
     if (!event.capture) {
-        // An event that was never recorded is nothing to wait for.
+        // Waiting for an event that was never recorded does nothing.
         if (event.work) {
             invalidate(*stream->capture);
             status = STREAM_CAPTURE_ISOLATION;
@@ -249,7 +250,7 @@ int cuStreamGetCaptureInfo(Handle handle, int* state, uint64_t* number) {
     const int status = cuStreamIsCapturing(handle, state);
     Ref<Stream> stream;
     if (status != 0 || *state == 0 || find_stream(handle, stream) != 0) return status;
-    // As NVIDIA's driver, which has a number only for a capture that is valid.
+    // NVIDIA's driver sets the number only for a valid capture.
     if (*state == Capture::Active) *number = stream->capture->number;
     return 0;
 }
@@ -266,7 +267,7 @@ int cuStreamGetCaptureInfo_v2(Handle handle, int* state_out, uint64_t* number, H
         if (!capture->handle) capture->handle = state().graphs.add(capture->graph);
         *graph = capture->handle;
     }
-    // Nobody here asks for the nodes.
+    // No caller here reads the nodes.
     if (nodes) *nodes = nullptr;
     if (count) *count = 0;
     return 0;

@@ -1,18 +1,18 @@
-// Streams that record a graph in place of running work.
+// Streams that record a graph instead of running work.
 #pragma once
 
 #include "state.hpp"
 
 namespace core {
 
-// 0 if work may be given to the stream now; what it must not be given invalidates captures.
+// Returns 0 if work may be queued on the stream now. Forbidden work invalidates captures.
 int check_capture(const Ref<Stream>& stream);
 
-// Adds a node behind the stream's last ones.
+// Adds a node after the stream's last nodes.
 int capture_node(Stream& stream, Node node);
 
-// For calls that could wait: STREAM_CAPTURE_UNSUPPORTED, and the capture is invalid, if one
-// forbids them to the calling thread.
+// For calls that could wait: returns STREAM_CAPTURE_UNSUPPORTED and invalidates the capture if one forbids
+// such calls on this thread.
 int check_unsafe();
 
 // The same for calls that wait for a stream, an event or a context.
@@ -22,8 +22,8 @@ int refuse_if_captured(const Context& context);
 
 void invalidate(Capture& capture);
 
-// For calls that change what a capture contains, its end included. NVIDIA's driver has no lock for that, and
-// crashes where two threads do it at once; so does this, with a word why. Others may call meanwhile.
+// For calls that change or end a capture. NVIDIA's driver does not lock it, and crashes if two threads do
+// this concurrently; this class ends the process with a message. Other calls may run meanwhile.
 class OneAtATime {
 public:
     explicit OneAtATime(const Ref<Capture>& capture);
@@ -34,10 +34,10 @@ private:
     Ref<Capture> capture;
 };
 
-// A stream that captures is destroyed.
+// Called when a capturing stream is destroyed.
 void abandon(const Ref<Stream>& stream);
 
-// A stream waits for an event of which either is captured. False if neither is.
+// Makes a stream wait for an event if either is captured. Returns false if neither is.
 bool wait_in_capture(const Ref<Stream>& stream, const Event& event, int& status);
 
 } // namespace core

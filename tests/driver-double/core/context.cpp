@@ -17,7 +17,7 @@ bool valid_flags(unsigned flags) {
     return (flags & ~ALL_FLAGS) == 0 && schedule != 3 && schedule <= 4;
 }
 
-// Gives a context what it has from the start; a primary one can start again.
+// Creates the initial objects of a context; a primary context can start again.
 void start(const Ref<Context>& context) {
     context->alive = true;
     context->number = ++state().context_numbers;
@@ -28,7 +28,7 @@ void start(const Ref<Context>& context) {
                        {5, 64},   {6, 11796480}, {7, 232448}, {8, 0}};
 }
 
-// Runs what is queued, and ends all that belongs to the context.
+// Runs all queued work, and destroys everything that belongs to the context.
 void stop(const Ref<Context>& context) {
     State& it = state();
     drain(context);
@@ -75,7 +75,7 @@ int cuDevicePrimaryCtxRetain(Handle* handle, CUdevice number) {
         device->primary->handle = state().contexts.add(device->primary);
     }
     if (!device->primary->alive) {
-        if (device->failure) return device->failure; // which a reset did not end
+        if (device->failure) return device->failure; // a failure that a reset did not clear
         start(device->primary);
     }
     ++device->retained;

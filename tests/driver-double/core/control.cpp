@@ -1,4 +1,4 @@
-// What tests ask of the double: see README.md.
+// The functions with which tests control the fake driver: see README.md.
 #include "control.hpp"
 #include "call.hpp"
 
@@ -32,16 +32,16 @@ struct Line {
 
 constexpr size_t LINES = 256;
 
-// Never destroyed: calls come as late as the process lives.
+// Never destroyed, because calls may come until the very end of the process.
 struct Control {
     std::mutex mutex;
     Function* functions = nullptr;
     std::vector<Fault> faults;
     std::deque<Line> lines;
     std::set<std::string> hidden;
-    std::atomic<bool> watched{true}; // calls are logged, or some are to fail
+    std::atomic<bool> watched{true}; // calls are logged, or some must fail
     bool logged = true;
-    std::multiset<uint64_t> alone; // objects of calls under way
+    std::multiset<uint64_t> alone; // objects of calls that are running
     uint64_t overlaps = 0;
 
     Control() {
@@ -55,7 +55,7 @@ struct Control {
             hidden.insert(names.substr(begin, end - begin));
             begin = end + 1;
         }
-        // A child must not find the lock taken by a thread that it does not have.
+        // A forked child must not find the lock held by a thread that it does not have.
         pthread_atfork([] { control().mutex.lock(); }, [] { control().mutex.unlock(); },
                        [] { control().mutex.unlock(); });
     }
@@ -133,7 +133,7 @@ Alone::~Alone() {
 }
 
 bool hidden(const char* name) {
-    const std::set<std::string>& names = control().hidden; // fixed once made
+    const std::set<std::string>& names = control().hidden; // constant after initialisation
     return !names.empty() && names.count(name) != 0;
 }
 
@@ -192,7 +192,7 @@ EXPORT size_t double_log(char* text, size_t size) {
         all += '\n';
     }
     if (text && size > 0) {
-        // The last lines, whole ones.
+        // As many of the last lines as fit, without partial lines.
         size_t skip = all.size() < size ? 0 : all.size() - size + 1;
         if (skip > 0) skip = all.find('\n', skip - 1) + 1;
         std::memcpy(text, all.c_str() + skip, all.size() - skip + 1);

@@ -4,7 +4,8 @@
 
 namespace core {
 
-// How many of a kind exist, for checks that nothing leaks. Each library has its own.
+// Returns the number of live objects of a kind, for checks that nothing leaks. Each library counts
+// its own.
 uint64_t live(const char* kind);
 
 } // namespace core

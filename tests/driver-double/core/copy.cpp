@@ -1,5 +1,5 @@
-// Copies, as exact about who waits for what as the driver's documentation of "API
-// synchronization behavior" and a real driver are.
+// Copies that wait exactly as a real driver does, and as the driver's documentation ("API
+// synchronization behavior") requires.
 #include "capture.hpp"
 #include "call.hpp"
 #include "functions.hpp"
@@ -13,7 +13,7 @@
 namespace core {
 namespace {
 
-// Pageable bytes that wait in streams; beyond this they are sent on.
+// The limit of staged pageable bytes in streams; beyond it their copies run.
 constexpr size_t MOST_STAGED = size_t(256) << 20;
 size_t staged_bytes = 0;
 
@@ -37,7 +37,7 @@ size_t span(const Rows& rows, const Box& box) {
 
 char* pointer(uint64_t address) { return reinterpret_cast<char*>(address); }
 
-// Copies between ranges that overlap are undefined: the order here is one that spoils them.
+// Copies between overlapping ranges are undefined: this order corrupts them.
 void copy_row(char* to, const char* from, size_t bytes) {
     if (to + bytes <= from || from + bytes <= to || to == from) {
         std::memcpy(to, from, bytes);
@@ -63,7 +63,7 @@ int perform(const Box& box) {
     return 0;
 }
 
-// Takes the bytes of a pageable source now.
+// Copies the bytes of a pageable source now.
 std::shared_ptr<char> stage(Box& box) {
     const size_t bytes = box.width * box.height * box.depth;
     staged_bytes += bytes;
@@ -91,7 +91,7 @@ int copy(const Ref<Stream>& stream, Box box, bool blocking, int needs) {
     if (box.width == 0 || box.height == 0 || box.depth == 0) return 0;
     const bool captured = stream->capture != nullptr;
     for (Rows* rows : {&box.to, &box.from}) {
-        if (rows->memory) continue; // an array's
+        if (rows->memory) continue; // rows of an array
         if (const int status = find(*rows, box, captured)) return status;
     }
     if ((needs & TO_KNOWN) && !box.to.memory) return INVALID_VALUE;
@@ -104,7 +104,7 @@ int copy(const Ref<Stream>& stream, Box box, bool blocking, int needs) {
     std::shared_ptr<char> staged;
     const bool late = VENDOR.late_rows && !blocking && !box.is_one_row();
     if (!box.from.memory && !captured && !between_hosts && !late) {
-        // A blocking copy waits for the stream, and then for no more than the staging.
+        // A blocking copy waits for the stream, and after that only for the staging.
         if (blocking) {
             if (const int status = wait_for(stream)) return status;
         }
@@ -128,7 +128,7 @@ int copy_row(uint64_t to, uint64_t from, size_t bytes, Handle handle, bool block
     return copy(stream, box, blocking, needs);
 }
 
-// Where in an array a copy begins; what lies outside is refused.
+// Finds where in an array a copy begins; refuses positions outside the array.
 int rows_of_array(const CopySide& side, const CUDA_MEMCPY3D& it, Rows& rows) {
     if (side.array == 0) return INVALID_VALUE;
     const Ref<Array> array = state().arrays.find(side.array);

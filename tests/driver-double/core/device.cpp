@@ -1,4 +1,4 @@
-// What the devices say of themselves: the numbers are those that an NVIDIA H200 gave.
+// The properties of the devices: the numbers come from an NVIDIA H200.
 #include "functions.hpp"
 #include "state.hpp"
 

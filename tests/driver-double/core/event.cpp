@@ -51,7 +51,7 @@ int cuEventRecord(Handle event_handle, Handle stream_handle) {
     }
     event->capture = nullptr;
     if (const int status = submit(stream, {}, nullptr, &event->work)) return status;
-    // Nobody in another process could run what the event stands for.
+    // Another process could not run the work that the event waits for.
     if (event->flags & INTERPROCESS) run_unless_host(event->work);
     return 0;
 }

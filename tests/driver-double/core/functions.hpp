@@ -1,5 +1,5 @@
-// Every function of the driver double, once: name, what must hold before it runs, parameters,
-// arguments. The exports, the table that HIP calls through and the declarations come from it.
+// A single list of all functions of the fake driver: name, preconditions, parameters, arguments.
+// The exports, the table for HIP's calls and the declarations are generated from it.
 #pragma once
 
 #include "abi.hpp"

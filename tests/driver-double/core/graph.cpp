@@ -1,4 +1,4 @@
-// Graphs: what a capture recorded, queued again as often as it is launched.
+// Graphs: captured operations that each launch queues again.
 #include "capture.hpp"
 #include "functions.hpp"
 #include "memory.hpp"
@@ -8,8 +8,7 @@
 namespace core {
 namespace {
 
-// Memory that the graph allocates and leaves allocated must have been freed since the last
-// launch.
+// Memory that the graph allocates without freeing must have been freed since the last launch.
 int back_memory(const Graph& graph) {
     std::vector<Ref<Memory>> taken;
     for (const Node& node : graph.nodes) {
@@ -67,7 +66,7 @@ int cuGraphLaunch(Handle handle, Handle stream_handle) {
 int cuUserObjectCreate(Handle* object, void* data, CUhostFn destroy, unsigned references,
                        unsigned flags) {
     if (!object || !destroy || references == 0 || flags != 1) return INVALID_VALUE;
-    // Made in place: the end of a copy would call the function.
+    // Constructed in place: the destructor of a temporary would call the function.
     *object = state().user_objects.add(Ref<UserObject>(new UserObject{destroy, data, references}));
     return 0;
 }
@@ -80,7 +79,7 @@ int cuUserObjectRelease(Handle handle, unsigned count) {
     return 0;
 }
 
-// Of several references a graph holds one: they go together here.
+// A graph counts several references as one, so this releases all of them together.
 int cuGraphRetainUserObject(Handle graph_handle, Handle handle, unsigned count, unsigned flags) {
     const Ref<Graph> graph = state().graphs.find(graph_handle);
     const Ref<UserObject> object = state().user_objects.find(handle);

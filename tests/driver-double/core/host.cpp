@@ -55,7 +55,7 @@ int cuMemHostGetDevicePointer_v2(CUdeviceptr* address, void* host, unsigned flag
 int cuMemHostGetFlags(unsigned* flags, void* host) {
     const Ref<Memory> memory = known_memory(reinterpret_cast<uintptr_t>(host));
     if (!flags || !memory || memory->on_device()) return INVALID_VALUE;
-    *flags = memory->flags | 2; // mapped, as all is with unified addresses
+    *flags = memory->flags | 2; // mapped: with unified addressing all pinned memory is
     return 0;
 }
 
@@ -63,7 +63,7 @@ int cuMemHostRegister_v2(void* address, size_t bytes, unsigned flags) {
     if (!address || bytes == 0 || flags > 15) return INVALID_VALUE;
     const uint64_t number = reinterpret_cast<uintptr_t>(address);
     if (in_arena(number)) return INVALID_VALUE;
-    // Any range that begins in it, or in which it begins.
+    // Any other range that overlaps this one.
     Ref<Memory> other = memory_at(number);
     const auto next = state().memory.lower_bound(number);
     if (!other && next != state().memory.end() && next->first < number + bytes) {

@@ -1,5 +1,5 @@
-// Memory and events that other processes open. Device memory lies in a file without a name,
-// which they find through the exporter's process.
+// Memory and events that other processes open. Device memory is in unnamed files, which other
+// processes open through the exporting process.
 #include "functions.hpp"
 #include "memory.hpp"
 #include "work.hpp"
@@ -106,8 +106,8 @@ int cuIpcGetEventHandle(CUipcHandle* handle, Handle event_handle) {
     return 0;
 }
 
-// What such an event stands for has run when it is recorded, so that one that another process
-// has opened is always done.
+// The work before an interprocess event has run when the event is recorded, so an opened event is
+// always complete.
 int cuIpcOpenEventHandle(Handle* event_handle, CUipcHandle handle) {
     const Content content = unpack(handle);
     if (!event_handle || content.magic != EVENT_MAGIC) return INVALID_VALUE;

@@ -1,4 +1,4 @@
-// Kernels' properties, and their launches.
+// Kernel attributes and launches.
 #include "call.hpp"
 #include "capture.hpp"
 #include "compiler/sink.hpp"
@@ -17,7 +17,7 @@ constexpr int MULTIPROCESSORS = 132, MOST_BLOCKS = 32, MOST_RESIDENT = 2048;
 constexpr size_t SHARED_OF_MULTIPROCESSOR = 233472, SHARED_OF_SYSTEM = 1024;
 constexpr size_t POISON = 0xcd;
 
-// A copy of the arguments, as a launch takes them.
+// A copy of the arguments, made when the launch is queued.
 struct Arguments {
     std::vector<char> bytes;
     std::vector<void*> pointers;
@@ -34,7 +34,7 @@ size_t parameter_bytes(const Kernel& kernel) {
     return all.empty() ? 0 : all.back().offset + all.back().bytes;
 }
 
-// `extra` is a list of pairs that a zero ends: 1 and the arguments packed, 2 and their size.
+// `extra` is a zero-terminated list of pairs: 1 and the packed arguments, 2 and their size.
 int packed(void** extra, const char*& bytes, size_t& size) {
     bytes = nullptr;
     size = 0;
@@ -55,7 +55,7 @@ int packed(void** extra, const char*& bytes, size_t& size) {
 int take_arguments(const Kernel& kernel, void** parameters, void** extra, Arguments& out) {
     const auto& all = kernel.code->parameters;
     out.bytes.assign(parameter_bytes(kernel) + 16, char(POISON));
-    // Aligned for every type of parameter.
+    // Aligned for every parameter type.
     char* base = out.bytes.data();
     base += -reinterpret_cast<uintptr_t>(base) & 15;
     for (const auto& it : all) out.pointers.push_back(base + it.offset);
@@ -83,7 +83,7 @@ int check(const Kernel& kernel, const Grid& grid) {
         return INVALID_VALUE;
     }
     if (uint64_t(x) * y * z > uint64_t(kernel.most_threads())) return INVALID_VALUE;
-    // A kernel may get more than the default only if it was asked for it.
+    // A kernel may use more than the default only after its limit was raised.
     const size_t shared = kernel.static_shared() + grid.shared;
     const size_t most = std::max(MOST_SHARED, kernel.static_shared() + size_t(kernel.most_dynamic));
     return shared > most ? int(INVALID_VALUE) : 0;
@@ -97,8 +97,8 @@ int active_blocks(const Kernel& kernel, int block, size_t shared) {
     return std::min({MOST_BLOCKS, MOST_RESIDENT / rounded, int(SHARED_OF_MULTIPROCESSOR / bytes)});
 }
 
-// Runs a kernel on the calling thread, and the blocks of a cooperative launch on others, too. The
-// status that it ends with.
+// Runs a kernel on the calling thread; blocks of a cooperative launch also run on other threads.
+// Returns the status.
 int run(const Kernel& kernel, const Grid& grid, void* const* arguments) {
     if (kernel.name == "double_trap") return LAUNCH_FAILED;
     if (kernel.name == "double_fault") return ILLEGAL_ADDRESS;
@@ -178,7 +178,7 @@ int cuFuncGetAttribute(int* value, int attribute, Handle handle) {
     case 1: *value = int(kernel->static_shared()); break;
     case 4: *value = 32; break; // registers
     case 5:
-    case 6: *value = 90; break; // versions of PTX and of the binary
+    case 6: *value = 90; break; // PTX and binary version
     case 8: *value = kernel->most_dynamic; break;
     case 9: *value = kernel->carveout; break;
     default: *value = 0;

@@ -1,5 +1,5 @@
-// Linking. A program of the double is whole already, so one image is taken, of any kind that
-// the double makes; a second one is refused.
+// Linking. Programs of the fake driver are already complete, so it accepts one image, of any kind
+// that it makes, and refuses a second one.
 #include "link.hpp"
 #include "compiler/image.hpp"
 #include "functions.hpp"

@@ -4,7 +4,7 @@
 
 namespace core {
 
-// What cuLinkCreate makes: the double links one image with nothing.
+// The object that cuLinkCreate returns: it contains at most one image.
 struct Link {
     Ref<Context> context;
     std::string image;

@@ -14,14 +14,14 @@ namespace core {
 namespace {
 
 constexpr size_t PAGE = 4096;
-constexpr size_t ALIGNMENT = 512; // as cuMemAlloc gives it
+constexpr size_t ALIGNMENT = 512; // as for cuMemAlloc
 constexpr int FRESH = 0xcd;
 
 size_t up(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
 
-// The addresses of a device. An allocation ends as near before a page without access as its
-// alignment lets it, and no address is used again soon, so that an access to what is not, or
-// no longer, allocated is a fault.
+// The addresses of a device. An allocation ends as close before an inaccessible page as its
+// alignment allows, and addresses are not reused soon. An access outside an allocation, or after
+// its free, therefore faults.
 struct Arena {
     uint64_t base = 0;
     size_t size = 0, next = 0;
@@ -103,7 +103,7 @@ Ref<Memory> reserve(int device, size_t bytes, Kind kind, const Ref<Context>& con
     if (!arena) return nullptr;
     const size_t whole = up(bytes, PAGE) + 2 * PAGE;
     if (whole > arena->size) return nullptr;
-    // Round once through the addresses, past what is still there.
+    // Goes once around the addresses, and skips ranges that are still in use.
     for (int turn = 0; turn < 2; ++turn) {
         while (arena->next + whole <= arena->size) {
             const uint64_t begin = arena->base + arena->next;
@@ -219,7 +219,7 @@ void release_all(const Context& context) {
             release(memory);
             forget(memory);
         } else {
-            // Pinned memory has a page of guard behind it.
+            // Pinned memory is followed by a guard page.
             const size_t bytes = pages_bytes(*memory) + (memory->kind == Kind::Pinned ? PAGE : 0);
             if (memory->kind == Kind::Pinned || memory->kind == Kind::Imported) {
                 munmap(pointer(first_page(*memory)), bytes);
@@ -269,7 +269,7 @@ int cuMemAllocPitch_v2(CUdeviceptr* address, size_t* pitch, size_t width, size_t
     return status;
 }
 
-// The host has it as an ordinary mapping, which a reset takes.
+// On the host, managed memory is an ordinary mapping, which a reset unmaps.
 int cuMemAllocManaged(CUdeviceptr* address, size_t bytes, unsigned flags) {
     if ((flags != 1 && flags != 2) || !address || bytes == 0) return INVALID_VALUE;
     const Ref<Context> context = current_context();
@@ -291,7 +291,7 @@ int cuMemFree_v2(CUdeviceptr address) {
     const Ref<Memory> memory = known_memory(address);
     if (!memory || memory->address != address || memory->freeing) return INVALID_VALUE;
     if (memory->kind == Kind::Pooled) {
-        // Waits for nothing, and so takes its place in no stream's order.
+        // Frees immediately without waiting for any stream.
         release(memory);
         return 0;
     }

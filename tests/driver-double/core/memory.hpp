@@ -1,55 +1,56 @@
-// Ranges of addresses: device memory, pinned and registered host memory.
+// Address ranges: device memory, pinned and registered host memory.
 #pragma once
 
 #include "state.hpp"
 
 namespace core {
 
-// The range that holds an address, whatever its state; null if there is none.
+// Returns the range that contains an address, in any state; null if there is none.
 Ref<Memory> memory_at(uint64_t address);
 
-// The same for one that calls may name: not freed, and not of a graph that has not been
-// launched, unless the call is captured.
+// Like `memory_at`, but only for memory that calls may use: not freed, and, unless the call is
+// captured, not memory of a graph that has not been launched.
 Ref<Memory> known_memory(uint64_t address, bool captured = false);
 
-// True if the bytes lie in it.
+// Returns true if the bytes are inside the memory.
 bool holds(const Memory& memory, uint64_t address, size_t bytes);
 
-// True if the address is one of device memory, now or once. Nothing else may be there.
+// Returns true if the address is in the range for device memory, allocated or not. No other mapping
+// may be there.
 bool in_arena(uint64_t address);
 
-// Reserves a range of a device's addresses with nothing behind it; null if it is out of them.
+// Reserves a range of a device's addresses without memory; null if no range is free.
 Ref<Memory> reserve(int device, size_t bytes, Kind kind, const Ref<Context>& context);
 
-// Puts fresh memory, full of 0xCD, behind a range.
+// Maps fresh memory, filled with 0xCD, into a range.
 void commit(Memory& memory);
 
-// Takes it away again: an access is a fault from now on. Counts what was written beside it.
+// Unmaps the memory: later accesses fault. Counts writes outside the allocation.
 void decommit(Memory& memory);
 
-// A range that lies where it lies: pinned, registered, a module's variable.
+// Registers a range at an existing address: pinned, registered, a module's variable.
 Ref<Memory> adopt(uint64_t address, size_t bytes, Kind kind, const Ref<Context>& context);
 
-// Forgets a range.
+// Removes a range from the table.
 void forget(const Ref<Memory>& memory);
 
-// Takes bytes from a device, after giving back what pools hold in vain if need be.
+// Takes bytes from a device, if necessary after trimming unused memory of pools.
 bool take(int device, size_t bytes);
 void give(int device, size_t bytes);
 
-// Allocates memory in the current context; null if there is not enough.
+// Allocates memory in the current context immediately; null if memory is short.
 Ref<Memory> allocate_at_once(size_t bytes, Kind kind);
 
-// Frees plain, managed or pooled memory: what a queued free does, and what cuMemFree does.
+// Frees plain, managed or pooled memory, for queued frees and for cuMemFree.
 void release(const Ref<Memory>& memory);
 
-// Frees all that belongs to a context.
+// Frees all memory that belongs to a context.
 void release_all(const Context& context);
 
-// Bytes as they count against the device's.
+// Returns the bytes that an allocation takes from the device.
 size_t rounded(size_t bytes);
 
-// Where other processes find a device's memory.
+// The file and offset at which other processes find a device's memory.
 struct Place {
     int file;
     size_t offset;

@@ -13,10 +13,10 @@
 namespace core {
 namespace {
 
-// The numbers of CUjit_option of which the double makes something.
+// The numbers of CUjit_option that the fake driver supports.
 enum Option { INFO_LOG = 3, INFO_LOG_BYTES, ERROR_LOG, ERROR_LOG_BYTES, LAST_OPTION = 40 };
 
-// Sends text to a log buffer of the caller, and its length to where the size was.
+// Writes text to a log buffer of the caller, and the text's length to the option with the size.
 void fill_log(const std::string& text, int buffer, int size, unsigned count, const int* options,
               void** values) {
     char* target = nullptr;

@@ -1,4 +1,4 @@
-// Loaded programs and their kernels.
+// Loaded modules and their kernels.
 #pragma once
 
 #include "compiler/loaded.hpp"
@@ -20,14 +20,14 @@ struct Kernel {
 struct Module {
     Ref<Context> context;
     Ref<compiler::Library> library;
-    std::map<std::string, Handle> kernels;   // those asked for
+    std::map<std::string, Handle> kernels;   // those that were requested
     std::map<std::string, Ref<Memory>> variables;
 };
 
-// Kernels' limits, as the attributes of the device say.
+// Limits of kernels, equal to the device's attributes.
 constexpr size_t MOST_SHARED = 49152, MOST_SHARED_OPT_IN = 232448;
 
-// Unloads what belongs to a context.
+// Unloads the modules of a context.
 void unload_all(const Ref<Context>& context);
 
 } // namespace core

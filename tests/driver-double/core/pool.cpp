@@ -28,7 +28,7 @@ template <class Action> void each_pool(int device, Action action) {
 bool pool_takes(Pool& pool, size_t bytes) {
     const uint64_t backed = pool.backed + rounded(bytes);
     if (backed > pool.reserved) {
-        // The device may take back what this very pool does not use.
+        // The device may trim memory that this pool does not use.
         const uint64_t missing = backed - pool.reserved;
         const Device& device = state().devices[size_t(pool.device)];
         if (missing > device.memory) return false;
@@ -43,8 +43,8 @@ bool pool_takes(Pool& pool, size_t bytes) {
     return true;
 }
 
-// What the stream has queued, and what others have if the pool may wait for them, can give
-// memory back.
+// Tries to allocate. If memory is short, first runs the stream's queued work, then the work of other
+// streams if the pool may wait for them, because they may free memory.
 bool takes_after_frees(Pool& pool, size_t bytes, const Ref<Stream>& stream) {
     if (pool_takes(pool, bytes)) return true;
     if (stream->tail) run_unless_host(stream->tail);
@@ -56,7 +56,7 @@ bool takes_after_frees(Pool& pool, size_t bytes, const Ref<Stream>& stream) {
     return pool_takes(pool, bytes);
 }
 
-// A stream that captures adds a node; the memory is there when the graph runs.
+// A capturing stream adds a node; the memory is allocated when the graph runs.
 int capture_allocation(CUdeviceptr* address, size_t bytes, const Ref<Stream>& stream) {
     const int status = check_capture(stream);
     if (status != 0) return status;
@@ -150,7 +150,7 @@ int cuMemPoolDestroy(Handle handle) {
     trim(*pool, 0);
     Device& device = *device_at(pool->device);
     if (device.current_pool == pool) device.current_pool = device.default_pool;
-    // Its allocations live on; what they hold goes back with them.
+    // Its allocations stay valid, and their memory returns to the default pool.
     state().pools.erase(handle);
     for (const auto& [address, memory] : state().memory) {
         if (memory->pool == pool) memory->pool = device.default_pool;

@@ -1,4 +1,4 @@
-// Pools of memory that streams allocate from in their order.
+// Memory pools for stream-ordered allocation.
 #pragma once
 
 #include "state.hpp"
@@ -7,13 +7,13 @@ namespace core {
 
 void pool_gives_back(Pool& pool, size_t bytes);
 
-// Gives the device what pools hold beyond what is used.
+// Releases all unused memory of pools to the device.
 void trim_all(int device);
 
-// What a wait does: the same beyond the release threshold.
+// Releases unused memory above the release threshold, as a wait does.
 void trim_after_wait(int device);
 
-// Memory of a graph: backs what an allocation node reserved, when the graph is launched.
+// Allocates the memory that an allocation node reserved, when the graph is launched.
 int launch_allocation(const Ref<Memory>& memory);
 
 } // namespace core

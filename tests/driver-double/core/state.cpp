@@ -13,7 +13,7 @@
 namespace core {
 namespace {
 
-// In a child of a process that had initialised the driver, where no call works any more.
+// True in a forked child of a process that had initialised the driver, where every call fails.
 bool is_forked = false;
 
 } // namespace
@@ -23,8 +23,8 @@ State& state() {
     return *it;
 }
 
-// Calls come from destructors of thread-local objects, too, whichever runs last. So what a thread has goes with a
-// key, behind all of those, and is made anew for a call that comes even later.
+// Destructors of thread-local objects may also call the driver, in any order. A thread's data is therefore
+// destroyed by a pthread key, after all of these objects. A later call creates new data.
 Thread& thread() {
     static thread_local Thread* it = nullptr;
     static const pthread_key_t key = [] {

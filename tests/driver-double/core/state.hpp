@@ -1,4 +1,4 @@
-// Everything that the driver double knows, behind one lock.
+// The whole state of the fake driver, protected by one lock.
 #pragma once
 
 #include "abi.hpp"
@@ -33,15 +33,15 @@ struct Stream;
 struct Work;
 template <class T> using Ref = std::shared_ptr<T>;
 
-// An environment variable's number.
+// Returns the number in an environment variable.
 size_t setting(const char* name, size_t otherwise);
 
-// Ends the process, and says why: drivers follow a handle without a look at it, as far as they get.
+// Ends the process with a message: real drivers dereference invalid handles.
 [[noreturn]] void crash(const char* kind, Handle handle, bool is_gone);
 
-// Objects by handle. A handle is an address that can be read, as those of drivers are. None is given twice, so
-// that one of a destroyed object stays invalid; with DOUBLE_REUSE=1 the one that became free last comes
-// first, as from many drivers.
+// Objects by handle. A handle is a readable address, like a driver's. No handle is used twice, so the handle
+// of a destroyed object stays invalid. With DOUBLE_REUSE=1 the handle that was freed last is reused first, as
+// in many drivers.
 template <class T> class Registry {
 public:
     explicit Registry(const char* kind) : kind(kind) {}
@@ -59,15 +59,15 @@ public:
         objects[handle] = std::move(object);
         return handle;
     }
-    // The object. A handle that is 0 has none; any other one that is none ends the process.
+    // Returns the object. Null for handle 0; any other invalid handle ends the process.
     Ref<T> find(Handle handle) const {
         const Ref<T> object = known(handle);
         if (!object && handle != 0) crash(kind, handle, was_made(handle));
         return object;
     }
-    // The same, but null for an object that is gone.
+    // Like `find`, but null for a destroyed object.
     Ref<T> find_or_gone(Handle handle) const { return was_made(handle) ? known(handle) : find(handle); }
-    // False for 0.
+    // Returns false for 0.
     bool erase(Handle handle) {
         if (!find(handle)) return false;
         objects.erase(handle);
@@ -118,14 +118,14 @@ private:
     std::unordered_map<Handle, Ref<T>> objects;
 };
 
-// What a stream runs. Actions of a graph run many times.
+// An operation of a stream. A graph's operations run many times.
 struct Operation {
-    std::function<int()> action;      // a status that is not 0 fails the device for good
-    std::function<void(int)> host;    // instead: runs on the thread of host functions
+    std::function<int()> action;      // a status other than 0 fails the device permanently
+    std::function<void(int)> host;    // alternatively: runs on the thread of host functions
     bool host_after_failure = false;
 };
 
-// One queued operation. What must run before it is known when it is queued.
+// A queued operation. The work that must run before it is known when it is queued.
 struct Work {
     enum State { Queued, Running, Done } state = Queued;
     Operation operation;
@@ -145,7 +145,7 @@ struct Stream {
     size_t queued = 0;
     Ref<Work> tail;
     Ref<Capture> capture;
-    std::vector<int> frontier; // the capture's nodes that the next one follows
+    std::vector<int> frontier; // the capture's nodes that precede the next one
     bool blocking() const { return !legacy && !(flags & 1); }
 };
 
@@ -157,10 +157,10 @@ struct Event {
     std::vector<int> nodes;
 };
 
-// Texels and what an object is are the driver's own: calls do not take their addresses.
+// Texels and Object are internal memory: calls may not pass their addresses.
 enum class Kind { Plain, Pooled, Managed, Pinned, Registered, Imported, Global, Texels, Object };
 
-// A range of addresses that the driver knows.
+// An address range that the driver knows.
 struct Memory {
     enum State { Reserved, Pending, Live, Freed } state = Live;
     Kind kind = Kind::Plain;
@@ -169,27 +169,27 @@ struct Memory {
     int device = 0;
     unsigned flags = 0;
     uint64_t number = 0;
-    bool freeing = false;    // its free is queued
-    unsigned opened = 1;     // times, if imported
-    bool of_graph = false;   // an allocation node's: the range outlives a free
+    bool freeing = false;    // a free is queued
+    unsigned opened = 1;     // number of opens, if imported
+    bool of_graph = false;   // belongs to an allocation node: the range outlives a free
     std::string handle;      // if imported
-    Ref<Context> context;    // null for memory of pools
+    Ref<Context> context;    // null for pool memory
     Ref<Pool> pool;
     bool on_device() const {
         return kind != Kind::Pinned && kind != Kind::Registered;
     }
 };
 
-// An array for textures.
+// A texture array.
 struct Array {
     Ref<Context> context;
     Ref<Memory> texels;
     size_t width, height, slices; // at least 1 each
     unsigned format, channels, flags, texel; // bytes of a texel
-    size_t pitch, slice;          // bytes from one row, or slice, to the next
+    size_t pitch, slice;          // byte distance of rows and of slices
 };
 
-// A texture or surface object, whose number is the address of what kernels read.
+// A texture or surface object. Its number is the address of the data that kernels read.
 struct TextureObject {
     Ref<Context> context;
     Ref<Memory> description;
@@ -200,8 +200,8 @@ struct Pool {
     Handle handle = 0;
     int device = 0;
     bool is_default = false;
-    // `used` is what was asked for, `backed` the same in whole units of allocation; `reserved`
-    // is what the device has given, and counts against it.
+    // `used` counts requested bytes, and `backed` the same in whole allocation units. `reserved` counts the
+    // bytes taken from the device.
     uint64_t threshold = 0, used = 0, backed = 0, reserved = 0, most_used = 0, most_reserved = 0;
     int reuse[4] = {0, 1, 1, 1}; // by attribute number
 };
@@ -212,11 +212,11 @@ struct Node {
     Ref<Memory> allocates, frees;
 };
 
-// What graphs keep for whoever made it.
+// An object that graphs keep alive for a caller.
 struct UserObject {
     CUhostFn destroy;
     void* data;
-    unsigned references; // of its maker
+    unsigned references; // held by the caller
     ~UserObject() { destroy(data); }
 };
 
@@ -228,25 +228,25 @@ struct Graph {
 
 struct Capture {
     Ref<Graph> graph;
-    Handle handle = 0; // of the graph while the capture goes on, once somebody has asked
+    Handle handle = 0; // of the graph during the capture, after a caller has requested it
     uint64_t number = 0;
     Ref<Stream> origin;
     std::vector<Ref<Stream>> members;
     int mode = 0;
     std::thread::id thread;
     enum { Active = 1, Invalidated = 2, Ended = 3 } status = Active;
-    bool in_use = false; // by a call, see OneAtATime
+    bool in_use = false; // by a call; see OneAtATime
 };
 
 struct Context {
     Handle handle = 0;
     int device = 0;
     bool primary = false, alive = true;
-    unsigned long long number = 0; // of this life of it
+    unsigned long long number = 0; // changes each time that the context starts
     unsigned flags = 0;
     Ref<Stream> legacy;
     std::map<std::thread::id, Ref<Stream>> per_thread;
-    std::vector<Ref<Stream>> streams; // also destroyed ones with work left
+    std::vector<Ref<Stream>> streams; // including destroyed ones with queued work
     std::list<Ref<Work>> pending;
     std::map<int, size_t> limits;
     int cache_config = 0, shared_config = 1;
@@ -265,12 +265,12 @@ struct State {
     std::mutex mutex;
     std::condition_variable changed;
     bool initialized = false, eager = false;
-    // Queries never say yes; not of events that were never recorded.
+    // Queries never report completion; `unrecorded_wait`: nor for events that were never recorded.
     bool silent = false, unrecorded_wait = false;
-    bool cooperative = true; // the devices can launch so
+    bool cooperative = true; // the devices support cooperative launches
     std::vector<Device> devices;
     std::map<uint64_t, Ref<Memory>> memory; // by first address
-    std::vector<Ref<Capture>> captures;     // those that have not ended
+    std::vector<Ref<Capture>> captures;     // active captures
     Registry<Context> contexts{"context"};
     Registry<Stream> streams{"stream"};
     Registry<Event> events{"event"};
@@ -286,26 +286,26 @@ struct State {
     uint64_t memory_numbers = 0, capture_numbers = 0, context_numbers = 0, overruns = 0;
 };
 
-// Never destroyed: calls come as late as the process lives.
+// Never destroyed, because calls may come until the very end of the process.
 State& state();
 
-// Of the calling thread.
+// The state of the calling thread.
 struct Thread {
     std::vector<Ref<Context>> contexts;
     int capture_mode = 0;
-    bool host_function = false; // runs one
+    bool host_function = false; // true while it runs a host function
     std::unique_lock<std::mutex>* lock = nullptr;
 };
 Thread& thread();
 
-// The device, null if there is none with this number.
+// Returns the device with this number, or null.
 Device* device_at(CUdevice number);
 Ref<Context> current_context();
 
-// Finds a context: INVALID_CONTEXT, CONTEXT_IS_DESTROYED, or the failure of its device.
+// Returns 0 for a usable context, or INVALID_CONTEXT, CONTEXT_IS_DESTROYED, or its device's failure.
 int usable(const Ref<Context>& context);
 
-// Holds the lock and checks what a function needs.
+// Holds the lock, and checks a function's preconditions.
 class DriverGate {
 public:
     static constexpr int UNSUPPORTED = NOT_SUPPORTED, FORKED = NOT_INITIALIZED;
@@ -316,7 +316,7 @@ public:
 
 private:
     std::unique_lock<std::mutex> lock;
-    std::unique_lock<std::mutex>* outer; // of a host function that calls
+    std::unique_lock<std::mutex>* outer; // of a host function that makes a call
 };
 
 } // namespace core

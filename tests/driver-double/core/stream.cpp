@@ -46,7 +46,7 @@ int cuStreamDestroy_v2(Handle handle) {
     if (!stream) return INVALID_HANDLE;
     if (const int status = usable(stream->context)) return status;
     if (stream->capture) abandon(stream);
-    // What is queued runs all the same.
+    // Work that is already queued still runs.
     stream->destroyed = true;
     state().streams.erase(handle);
     return 0;
@@ -63,7 +63,7 @@ int cuStreamQuery(Handle handle) {
     } else if (stream->tail) {
         all = {stream->tail};
     }
-    // One operation runs, and only one.
+    // Runs a single operation.
     const auto open = [](const Ref<Work>& work) { return work->state != Work::Done; };
     const auto first = std::find_if(all.begin(), all.end(), open);
     if (first != all.end() && !thread().host_function) step(*first);
@@ -113,7 +113,7 @@ int cuStreamGetFlags(Handle handle, unsigned* flags) {
     Ref<Stream> stream;
     if (const int status = find_stream(handle, stream)) return status;
     if (!flags) return INVALID_VALUE;
-    if (stream->capture) return refuse_if_captured(stream); // as a driver of CUDA 13 does
+    if (stream->capture) return refuse_if_captured(stream); // like a driver of CUDA 13
     *flags = stream->flags;
     return 0;
 }

@@ -1,8 +1,8 @@
-// An array's texels are memory of the device, in rows that have gaps between them. An object is the
-// address of what the executor's kernels read (`CudaCTexture`), which has pages of its own: a kernel that
-// reads by an object which was destroyed, or an array or memory that was freed, faults.
+// An array's texels are in device memory, in rows with gaps between them. An object is the address of the
+// data that the executor's kernels read (`CudaCTexture`), which has its own pages. A kernel therefore
+// faults if it reads through a destroyed object, or from a destroyed array or freed memory.
 //
-// Nothing here waits: work that is queued, and still uses what is destroyed, fails.
+// The functions here do not wait: queued work that still uses a destroyed object fails.
 #include "texture.hpp"
 #include "cuda-c/cuda_c.h"
 #include "functions.hpp"
@@ -16,13 +16,13 @@
 namespace core {
 namespace {
 
-// Numbers of CUdevice_attribute.
+// The numbers of CUdevice_attribute.
 enum Attribute { TEXTURE_ALIGNMENT = 14, PITCH_ALIGNMENT = 51 };
 enum Resource : unsigned { OF_ARRAY = 0, OF_MEMORY = 2, OF_ROWS = 3 };
 enum TextureFlags : unsigned { READ_AS_INTEGER = 1, NORMALIZED = 2 };
 constexpr unsigned MODES = 4, LINEAR_FILTER = 1;
 
-// Bytes of a channel by its format; 0 for a number that is none.
+// Returns the bytes of a channel by its format; 0 for an unknown number.
 unsigned channel_bytes(unsigned format) {
     switch (format) {
     case 0x01:
@@ -43,8 +43,8 @@ size_t attribute(int number) {
     return size_t(value);
 }
 
-// Whether the device has arrays of such extents. A number is an attribute's, or 0 for an axis that
-// there must not be.
+// Returns true if the device supports arrays of these extents. A limit is an attribute's number, or 0 for
+// an axis that must be absent.
 bool has_extents(const CUDA_ARRAY3D_DESCRIPTOR& it) {
     struct Limits {
         bool matches;
@@ -82,7 +82,7 @@ CudaCTexture description_of(const Array& array) {
     return it;
 }
 
-// What lies in memory: rows, or one row.
+// Describes linear memory or rows.
 int describe_memory(const CUDA_RESOURCE_DESC& resource, CudaCTexture& it) {
     const unsigned texel = texel_bytes(resource.format, resource.channels);
     if (texel == 0) return INVALID_VALUE;
@@ -181,7 +181,7 @@ int cuArray3DCreate_v2(Handle* handle, const CUDA_ARRAY3D_DESCRIPTOR* descriptio
     array->channels = it.channels;
     array->flags = it.flags;
     array->texel = texel;
-    // A texel more than a row has.
+    // Each row has room for one texel more.
     array->pitch = (array->width + 1) * texel;
     size_t bytes = 0;
     bool bad = __builtin_mul_overflow(array->pitch, array->height, &array->slice);

@@ -1,14 +1,14 @@
-// Arrays for textures, texture objects and surface objects.
+// Texture arrays, texture objects and surface objects.
 #pragma once
 
 #include "state.hpp"
 
 namespace core {
 
-// 0 if there is no such texel.
+// Returns 0 for an unknown texel format.
 unsigned texel_bytes(unsigned format, unsigned channels);
 
-// Forgets all of a context, whose memory goes with it.
+// Removes all objects of a context, whose memory is freed with it.
 void forget_textures(const Ref<Context>& context);
 
 } // namespace core

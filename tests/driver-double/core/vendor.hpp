@@ -1,4 +1,4 @@
-// What differs between the libraries that share this implementation.
+// Differences between the libraries that share this implementation.
 #pragma once
 
 #include <string>
@@ -6,10 +6,10 @@
 namespace core {
 
 struct Vendor {
-    unsigned warp; // threads
-    // Whether code for this architecture runs on the devices.
+    unsigned warp; // threads of a warp
+    // Returns true if code for this architecture runs on the devices.
     bool (*fits)(const std::string& architecture);
-    // Whether copies of rows read pageable memory when they run, not when they are queued.
+    // True if row copies read pageable memory when they run, not when they are queued.
     bool late_rows;
 };
 

@@ -9,11 +9,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A stream of hardware takes about as many launches before a call waits.
+// Stream hardware accepts about this many launches before a call waits.
 constexpr size_t MOST_QUEUED = 1024;
 
 void finish(const Ref<Work>& work) {
-    const Ref<Work> keep = work; // the list's may be the last reference
+    const Ref<Work> keep = work; // the list may hold the last reference
     keep->state = Work::Done;
     keep->finished = Clock::now();
     keep->after.clear();
@@ -25,9 +25,9 @@ void finish(const Ref<Work>& work) {
     state().changed.notify_all();
 }
 
-// Host functions run on a thread of their own, without the lock: they may wait for what other
-// threads hold. What has not been asked for in a while is run there, too, for a host function
-// shows its effect without any call of the driver.
+// Host functions run without the lock on a separate thread, because they may wait for locks of
+// other threads. That thread also starts host functions that no call has waited for after a while,
+// so that their effects appear without a driver call.
 class HostFunctions {
 public:
     static HostFunctions& instance() {
@@ -45,7 +45,7 @@ public:
         }
     }
 
-    // Waits for a host function that has been started to return.
+    // Waits until the running host function has returned.
     void wait() {
         if (on_thread && !ready.empty()) {
             call_next(*thread().lock);
@@ -123,7 +123,7 @@ private:
 };
 thread_local bool HostFunctions::on_thread = false;
 
-// Runs a work of which nothing is left to wait for.
+// Runs work whose predecessors are all done.
 void execute(const Ref<Work>& work) {
     Device& device = state().devices[size_t(work->context->device)];
     if (work->operation.host) {
@@ -138,7 +138,8 @@ void execute(const Ref<Work>& work) {
     finish(work);
 }
 
-// A work on the way to the given one that can run or is running; null if it is done.
+// Returns work on the path to the given one that can run or is running; null if the given one is
+// done.
 Ref<Work> next_on_the_way(Ref<Work> work) {
     if (work->state == Work::Done) return nullptr;
     for (;;) {
@@ -154,7 +155,7 @@ Ref<Work> next_on_the_way(Ref<Work> work) {
 } // namespace
 
 void run(Ref<Work> work) {
-    // Down the works that it waits for, without recursion: queues are long.
+    // Goes through the predecessors without recursion, because queues are long.
     std::vector<Ref<Work>> path = {std::move(work)};
     while (!path.empty()) {
         const Ref<Work> top = path.back();
@@ -192,7 +193,7 @@ void run_unless_host(Ref<Work> work) {
 }
 
 void drain(const Ref<Context>& context) {
-    // What was queued last runs first where nothing orders it, so that a missing order shows.
+    // Without a required order the newest work runs first, so that a missing order shows.
     while (!context->pending.empty()) run(context->pending.back());
 }
 

@@ -1,4 +1,4 @@
-// libcuda.so.1: each function of the list, behind the gate.
+// libcuda.so.1: exports each function of the list.
 #include "core/call.hpp"
 #include "core/functions.hpp"
 #include "core/state.hpp"
@@ -15,8 +15,8 @@
     EXPORT int name parameters { return call_##name arguments; }
 DRIVER_FUNCTIONS(EXPORTED)
 
-// Finds a function by its name without the number of its form, as CUDA's bindings for Python do.
-// Symbols that were left out of the library are not found.
+// Finds a function by its name without a version suffix, as CUDA's Python bindings do. Symbols that
+// were left out of the library are not found.
 EXPORT int cuGetProcAddress_v2(
     const char* symbol, void** function, int, unsigned long long, int* result) {
     Dl_info self{};

@@ -5,7 +5,7 @@
 namespace core {
 namespace {
 
-// The devices are of compute capability 9.0: they take its binaries, and PTX up to it.
+// The devices have compute capability 9.0: they accept binaries for 9.0, and PTX up to 9.0.
 bool fits(const std::string& architecture) {
     const size_t digits = architecture.find_first_of("0123456789");
     if (digits == std::string::npos) return false;

@@ -15,7 +15,7 @@ struct Pair {
     int cuda; // CUdevice_attribute
 };
 
-// What both vendors have.
+// The attributes that both vendors have.
 constexpr Pair PAIRS[] = {
     {hipDeviceAttributeMaxThreadsPerBlock, 1},
     {hipDeviceAttributeMaxBlockDimX, 2},

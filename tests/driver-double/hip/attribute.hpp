@@ -5,13 +5,13 @@ namespace hip {
 
 int device_attribute(int* value, int attribute, int device);
 
-// Whether the devices have hardware for textures.
+// Returns true if the devices have texture hardware.
 bool has_textures();
 
-// What HIP calls a device, with its features.
+// Writes the name of a device's target, with its features.
 int target_of(int device, char* text, unsigned long size);
 
-// Bytes of shared memory that one block may have; none of them needs permission.
+// Returns the bytes of shared memory that a block may have; kernels need not opt in.
 int shared_limit(int* bytes, int device);
 
 } // namespace hip

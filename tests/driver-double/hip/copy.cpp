@@ -18,7 +18,7 @@ int sides(hipMemcpyKind kind, MemoryType& source, MemoryType& destination) {
     }
 }
 
-// One of the two is given. In arrays, positions count texels.
+// Finds one side of a copy: an array or a pointer. In arrays, positions count texels.
 int place(CopySide& side, MemoryType type, hipArray_t array, const hipPitchedPtr& pointer,
           const hipPos& start) {
     if (!array == !pointer.ptr) return hipErrorInvalidValue;
@@ -87,7 +87,7 @@ HIP(hipMemcpy3DAsync, DEVICE, (const hipMemcpy3DParms* copy, hipStream_t stream)
         status = place(box.destination, destination, copy->dstArray, copy->dstPtr, copy->dstPos);
     }
     if (status != 0) return status;
-    // With an array, widths count its texels.
+    // With an array, widths count texels.
     box.width = copy->extent.width * (from ? from : to ? to : 1);
     box.height = copy->extent.height;
     box.depth = copy->extent.depth;

@@ -1,7 +1,7 @@
-"""C++ declarations of HIP from the bindings that the backend calls by: declare.py BINDINGS OUTPUT
+"""Generates C++ declarations of HIP from the backend's bindings: declare.py BINDINGS OUTPUT
 
-The bindings are what bindgen writes, so the double cannot define a function otherwise than the
-backend calls it: C++ refuses two declarations of one C function that differ.
+bindgen writes the bindings. The fake driver cannot define a function differently from the
+backend's declaration, because C++ refuses two different declarations of one C function.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FUNCTION = re.compile(r'unsafe extern "C" fn\((.*?)\)(?: -> (.*))?$', re.DOTALL)
 
 
 def parts(text: str) -> list[tuple[str, str]]:
-    """Names and types of `a: A, b: B`; no type of the bindings has a comma in such a list."""
+    """Splits `a: A, b: B` into names and types; the bindings' types contain no commas here."""
     return [
         (name.strip().rstrip("_"), kind.strip())
         for name, _, kind in (item.partition(": ") for item in text.split(","))
@@ -95,7 +95,7 @@ ITEM = re.compile(
 
 def declarations(text: str) -> list[str]:
     lines = ["// Made by declare.py.", "#pragma once", "#include <cstddef>", ""]
-    # Bindgen puts a union, which is nothing but bytes here, behind the struct that has it.
+    # bindgen writes a union, which is only bytes here, after the struct that contains it.
     for item in sorted(ITEM.finditer(text), key=lambda item: not item["union"]):
         if item["constant"]:
             lines.append(f"constexpr unsigned {item['constant']} = {item['value']};")
@@ -114,6 +114,6 @@ def declarations(text: str) -> list[str]:
 if __name__ == "__main__":
     bindings, output = map(Path, sys.argv[1:])
     text = "\n".join(declarations(bindings.read_text())) + "\n"
-    # Untouched if nothing changed, so that nothing is compiled again.
+    # An unchanged file is not written, so that nothing is compiled again.
     if not output.exists() or output.read_text() != text:
         output.write_text(text)

@@ -1,4 +1,4 @@
-// Devices, and what the library says of itself and of failures.
+// Devices, and the library's version and errors.
 #include "attribute.hpp"
 #include "hip.hpp"
 
@@ -14,7 +14,7 @@ bool is_device(int device) {
     return cuda.cuDeviceGet(&checked, device) == 0;
 }
 
-// Fields that both layouts of the properties have.
+// The fields that both layouts of the properties have.
 template <class P> int fill(P* properties, int device) {
     if (!properties) return hipErrorInvalidValue;
     if (!is_device(device)) return hipErrorInvalidDevice;
@@ -51,7 +51,7 @@ HIP(hipInit, DRIVER, (unsigned flags), (flags)) { return flags ? hipErrorInvalid
 
 HIP(hipRuntimeGetVersion, NOTHING, (int* version), (version)) {
     if (!version) return hipErrorInvalidValue;
-    // Of ROCm 5.2, 6.2 and 7.1.
+    // The versions of ROCm 5.2, 6.2 and 7.1.
     *version = hip::ROCM == 5 ? 50221153 : hip::ROCM == 6 ? 60241133 : 70151831;
     return 0;
 }
@@ -106,7 +106,7 @@ HIP(hipDevicePrimaryCtxGetState, DRIVER, (int device, unsigned* flags, int* acti
 }
 
 HIP(hipSetDevice, DRIVER, (int device), (device)) {
-    if (device == hip::thread_device()) return 0; // known to be one, or the one there always is
+    if (device == hip::thread_device()) return 0; // known to exist
     if (!is_device(device)) return hipErrorInvalidDevice;
     hip::set_thread_device(device);
     return 0;
@@ -152,7 +152,7 @@ HIP(hipProfilerStart, DEVICE, (), ()) { return cuda.cuProfilerStart(); }
 
 HIP(hipProfilerStop, DEVICE, (), ()) { return cuda.cuProfilerStop(); }
 
-// These two neither fail nor are remembered.
+// These two calls never fail, and are not remembered.
 EXPORT hipError_t hipGetLastError() {
     static core::Function function("hipGetLastError", hip::NOTHING);
     core::recorded(function, 0);

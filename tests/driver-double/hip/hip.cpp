@@ -7,7 +7,8 @@
 #include <dlfcn.h>
 #include <pthread.h>
 
-// The double's own driver behind its gate, without a record of the calls: they are HIP's.
+// The functions of the fake CUDA driver with their preconditions, but without recording the calls:
+// only HIP's are recorded.
 #define GATED(name, rule, parameters, arguments)                        \
     template <class... A> static int inner_##name(A... values) {        \
         core::DriverGate gate(rule, 0);                                 \
@@ -23,7 +24,7 @@ constexpr int MOST_DEVICES = 64;
 
 struct Thread {
     int device = 0;
-    bool entered = false; // its context is current
+    bool entered = false; // the device's context is current
     hipError_t last = hipSuccess;
 };
 
@@ -110,7 +111,7 @@ int reset() {
     Handle context = 0;
     int status = primary(it.device, &context);
     if (status == 0) status = cuda.cuDevicePrimaryCtxReset_v2(it.device);
-    // CUDA wants it retained again before its next use; HIP does not.
+    // CUDA requires another retain before the next use; HIP does not.
     if (status == 0) status = cuda.cuDevicePrimaryCtxRetain(&context, it.device);
     if (status == 0) status = cuda.cuDevicePrimaryCtxRelease_v2(it.device);
     it.entered = false;
@@ -132,7 +133,7 @@ bool is_unknown(hipStream_t stream) {
 
 bool forked() { return is_forked; }
 
-// Up to ROCm 6 a call that succeeds erases the failure before it; since 7 it stays.
+// Up to ROCm 6 a successful call erases the previous failure; since 7 it stays.
 hipError_t remember(int status) {
     if (status != 0 || ROCM < 7) thread().last = hipError_t(status);
     return hipError_t(status);

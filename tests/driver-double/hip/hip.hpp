@@ -1,7 +1,8 @@
-// What the functions of HIP share: the driver beneath them, the thread's device, the gate.
+// Shared by the functions of HIP: the driver that they call, the thread's device, and the entry of
+// each call.
 //
-// Each function of HIP is made of calls of CUDA's driver API: of the double's own, or, where
-// DOUBLE_FORWARD names a file, of a real libcuda.
+// Each function of HIP calls CUDA's driver API: the fake driver's own functions, or, if
+// DOUBLE_FORWARD names a file, a real libcuda.
 #pragma once
 
 #include "core/call.hpp"
@@ -12,7 +13,7 @@
 
 namespace hip {
 
-// Which generation of ROCm the library is: 5, 6 or 7.
+// The ROCm generation of the library: 5, 6 or 7.
 extern const int ROCM;
 
 struct Cuda {
@@ -24,25 +25,25 @@ struct Cuda {
 // Complete once `initialise` has succeeded.
 extern Cuda cuda;
 
-// What a function needs before it runs.
+// The preconditions of a function.
 enum Needs : unsigned {
     NOTHING,
-    DRIVER, // the driver beneath, initialised
-    DEVICE, // the thread's device, with its primary context current
+    DRIVER, // the driver that it calls is initialised
+    DEVICE, // the primary context of the thread's device is current
 };
 
 int prepare(unsigned needs);
 
-// The primary context of a device, retained when it is first asked for.
+// Returns the primary context of a device, which is retained at first use.
 int primary(int device, Handle* context);
 
-// Destroys what the thread's device holds.
+// Destroys all objects of the thread's device.
 int reset();
 
 int thread_device();
 void set_thread_device(int device);
 
-// True for a handle that is no stream's.
+// Returns true if the handle does not belong to a stream.
 bool is_unknown(hipStream_t stream);
 template <class T> bool is_unknown(T) { return false; }
 
@@ -58,19 +59,19 @@ hipError_t call(core::Function& function, Body body, A... arguments) {
     int status = prepare(function.rule);
     if (status == 0) status = body(arguments...);
     if (status == hipErrorInvalidHandle && (is_unknown(arguments) || ...)) {
-        status = hipErrorContextIsDestroyed; // whatever the call
+        status = hipErrorContextIsDestroyed; // in every call
     }
     return remember(status);
 }
 
 template <class T> uint64_t at(T* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
 
-// Where a handle or an address is returned.
+// Passes an output pointer for a handle or an address.
 template <class T> uint64_t* out(T** pointer) { return reinterpret_cast<uint64_t*>(pointer); }
 
 } // namespace hip
 
-// Defines an exported function: its body gives a status.
+// Defines an exported function; its body returns a status.
 #define HIP(name, needs, parameters, arguments)                                              \
     static int body_##name parameters;                                                       \
     static core::Function function_##name(#name, hip::needs);                                \

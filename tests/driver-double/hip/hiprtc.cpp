@@ -1,6 +1,6 @@
-// hipRTC: the double's own compiler, or, where DOUBLE_FORWARD names a libcuda, the NVRTC in the
-// file that DOUBLE_NVRTC names. With DOUBLE_HIPRTC what the double compiles is compiled by the real hipRTC
-// in that file, too: what that refuses is refused, and its warnings are in the log.
+// hipRTC: the fake compiler or, if DOUBLE_FORWARD names a libcuda, the NVRTC in the file that DOUBLE_NVRTC
+// names. With DOUBLE_HIPRTC, the real hipRTC in that file also compiles each program: its errors refuse
+// the program, and its warnings are added to the log.
 #include "core/call.hpp"
 #include "hip_api.hpp" // made by declare.py
 #include "nvrtc/functions.hpp"
@@ -24,14 +24,14 @@ struct Nvrtc {
 #undef MEMBER
 };
 
-// A function of a library; nothing once one was not found.
+// Finds a function of a library; does nothing after a previous failure.
 template <class F> void find(void* library, bool& complete, F& member, const char* name) {
     void* symbol = complete ? dlsym(library, name) : nullptr;
     complete = symbol != nullptr;
     member = reinterpret_cast<F>(symbol);
 }
 
-// The real compiler, null for the double's own.
+// Returns the real compiler, or null for the fake one.
 const Nvrtc* real() {
     static Nvrtc all = {};
     static const bool loaded = [] {
@@ -41,7 +41,7 @@ const Nvrtc* real() {
         bool complete = library != nullptr;
 #define FIND(name, parameters, arguments) find(library, complete, all.name, #name);
         NVRTC_FUNCTIONS(FIND)
-        if (!complete) std::abort(); // asked for by hand, and of use for nothing else
+        if (!complete) std::abort(); // a user has set it, and only for this purpose
         return complete;
     }();
     return loaded ? &all : nullptr;
@@ -52,7 +52,7 @@ const Nvrtc* forwarded() { return hip::forwarded() ? real() : nullptr; }
 uint64_t at(hiprtcProgram program) { return reinterpret_cast<uintptr_t>(program); }
 uint64_t* out(hiprtcProgram* program) { return reinterpret_cast<uint64_t*>(program); }
 
-// Programs whose variables are the device's: a pragma says so to clang, an option to NVRTC.
+// Programs whose variables are device variables: clang uses a pragma, NVRTC an option.
 std::set<uint64_t>& of_device() {
     static auto* it = new std::set<uint64_t>;
     return *it;
@@ -63,7 +63,7 @@ std::mutex& mutex() {
 }
 
 int compile_forwarded(const Nvrtc& nvrtc, uint64_t program, const hip::RtcOptions& read) {
-    // NVRTC refuses what is none of its architectures, as hipRTC does.
+    // NVRTC refuses architectures other than its own, as hipRTC does.
     const std::string known = hip::forwarded_architecture(read.target);
     const std::string architecture = known.empty() ? read.target : known;
     std::vector<const char*> options;
@@ -77,7 +77,7 @@ int compile_forwarded(const Nvrtc& nvrtc, uint64_t program, const hip::RtcOption
     return nvrtc.nvrtcCompileProgram(program, int(options.size()), options.data());
 }
 
-// The real hipRTC beside the double's own; null without one, or where the loader can't open it.
+// The real hipRTC in addition to the fake one; null if it is not set or the loader cannot open it.
 struct Hiprtc {
     decltype(&::hiprtcCreateProgram) create;
     decltype(&::hiprtcDestroyProgram) destroy;
@@ -105,7 +105,7 @@ const Hiprtc* beside() {
     return loaded ? &all : nullptr;
 }
 
-// Compiles a program beside the double's compiler; returns the status, and adds to the log.
+// Compiles a program with the real hipRTC as well; returns the status, and appends to the log.
 int compile_beside(const Hiprtc& real, const compiler::Program& source, int count,
                    const char** options, std::string& log) {
     std::vector<const char*> headers, names;
@@ -137,7 +137,7 @@ int compile_here(uint64_t handle, const hip::RtcOptions& read, int count, const 
     if (!program) return HIPRTC_ERROR_INVALID_PROGRAM;
     std::lock_guard<std::mutex> lock(program->mutex);
     program->log.clear();
-    if (read.target.empty()) return HIPRTC_ERROR_COMPILATION; // with an empty log, as hipRTC
+    if (read.target.empty()) return HIPRTC_ERROR_COMPILATION; // with an empty log, like hipRTC
     if (!read.wrong.empty() || !hip::is_target(read.target)) {
         const std::string wrong =
             read.wrong.empty() ? "invalid target ID '" + read.target + "'" : read.wrong;
@@ -146,7 +146,7 @@ int compile_here(uint64_t handle, const hip::RtcOptions& read, int count, const 
     }
     program->source.hip = true;
     program->source.warp = hip::wavefront(read.target);
-    // What hipRTC names the text in its log.
+    // The name that hipRTC uses for the text in its log.
     program->source.name = "/tmp/comgr-d0b1e5/input/CompileSource";
     program->source.options = read.passed;
     const int status = nvrtc::compile(*program, read.target, true, false);
@@ -184,7 +184,7 @@ RTC(hiprtcCreateProgram,
     std::lock_guard<std::mutex> lock(mutex());
     const bool asks = status == 0 && text &&
                       std::strstr(text, "#pragma clang attribute push(__attribute__((device))");
-    if (status == 0) of_device().erase(at(*program)); // of another one, at the same address
+    if (status == 0) of_device().erase(at(*program)); // left by another program at the same address
     if (asks) of_device().insert(at(*program));
     return status;
 }

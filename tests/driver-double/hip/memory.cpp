@@ -1,4 +1,4 @@
-// Memory: allocations, pools, other processes.
+// Memory: allocations, pools, sharing with other processes.
 #include "hip.hpp"
 
 #include <cstring>
@@ -7,7 +7,7 @@ using hip::at, hip::cuda, hip::out;
 
 namespace {
 
-// The flags that both vendors have, with the same numbers; HIP's other ones choose caching.
+// The flags that both vendors have, with equal numbers; HIP's others choose caching.
 constexpr unsigned PINNED_FLAGS =
     hipHostMallocPortable | hipHostMallocMapped | hipHostMallocWriteCombined;
 constexpr unsigned REGISTER_FLAGS = hipHostRegisterPortable | hipHostRegisterMapped;
@@ -19,7 +19,7 @@ template <class T> bool attribute_of(T* value, int attribute, const void* pointe
     return cuda.cuPointerGetAttribute(value, attribute, at(pointer)) == 0;
 }
 
-// The type's number, which differs between the generations.
+// Returns the number of a memory type, which differs between the generations.
 unsigned type_of(unsigned cuda_type, bool managed) {
     const bool old = hip::ROCM < 6;
     if (managed) return old ? 1 : unsigned(hipMemoryTypeManaged);
@@ -158,7 +158,7 @@ HIP(hipIpcGetMemHandle, DEVICE, (hipIpcMemHandle_t * handle, void* address), (ha
 
 HIP(hipIpcOpenMemHandle, DEVICE, (void** address, hipIpcMemHandle_t handle, unsigned flags),
     (address, handle, flags)) {
-    // Refused as ROCm refuses it: before 6 there was no flag, since then it must be set.
+    // Refused as in ROCm: before 6 there was no flag, and since then it must be set.
     const unsigned wanted = hip::ROCM < 6 ? 0 : hipIpcMemLazyEnablePeerAccess;
     if (flags != wanted) return hipErrorInvalidValue;
     CUipcHandle same;

@@ -11,7 +11,7 @@ namespace {
 // The numbers of CUfunction_attribute.
 enum { MOST_THREADS = 0, STATIC_SHARED = 1, MOST_DYNAMIC_SHARED = 8 };
 
-// `extra` ends with 3, where CUDA's ends with 0; what is between has the same numbers.
+// Converts `extra`: HIP's list ends with 3, and CUDA's with 0; the other numbers are equal.
 void** converted(void** extra, void* (&room)[8]) {
     constexpr uintptr_t END = 3;
     if (!extra) return nullptr;
@@ -24,8 +24,8 @@ void** converted(void** extra, void* (&room)[8]) {
     return room;
 }
 
-// More threads than the device allows have a number of their own since ROCm 7. Those above the
-// kernel's own bounds have, in every generation, the number that a kernel's failure has.
+// Since ROCm 7 a separate number reports more threads than the device allows. In every generation,
+// more threads than the kernel's own bounds return the same number as a kernel failure.
 int launched(int status, hipFunction_t function, uint64_t threads) {
     int kernel = 0, device = 0;
     const bool known = status == hipErrorInvalidValue &&
@@ -40,7 +40,7 @@ int launched(int status, hipFunction_t function, uint64_t threads) {
 
 } // namespace
 
-// HIP has the numbers of the options, and makes nothing of most.
+// HIP has numbers for these options, but ignores most.
 HIP(hipModuleLoadDataEx, DEVICE,
     (hipModule_t * module, const void* image, unsigned count, hipJitOption* options,
      void** values),
@@ -53,7 +53,7 @@ HIP(hipModuleUnload, DEVICE, (hipModule_t module), (module)) {
     return cuda.cuModuleUnload(at(module));
 }
 
-// All shared memory that a block can have is a kernel's without asking.
+// In HIP a kernel may use all of a block's shared memory without opting in.
 HIP(hipModuleGetFunction, DEVICE, (hipFunction_t * function, hipModule_t module, const char* name),
     (function, module, name)) {
     int status = cuda.cuModuleGetFunction(out(function), at(module), name);

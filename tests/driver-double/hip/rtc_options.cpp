@@ -9,7 +9,7 @@ bool begins(const std::string& text, const std::string& prefix) {
     return text.compare(0, prefix.size(), prefix) == 0;
 }
 
-// Options that choose how code is made: most mean nothing to the compiler.
+// Returns true for options of code generation, most of which the fake compiler ignores.
 bool is_code_option(const std::string& text) {
     static const char* const KNOWN[] = {
         "-O0", "-O1", "-O2", "-O3", "-Os", "-g", "-fgpu-rdc", "-fno-gpu-rdc", "-mcumode",
@@ -52,7 +52,7 @@ RtcOptions read_rtc_options(int count, const char* const* options) {
             out.target = text.substr(text.find('=') + 1);
         } else if (text == "-Xclang" && i + 1 < count &&
                    std::string(options[i + 1]) == "-no-enable-noundef-analysis") {
-            ++i; // the double's own compiler is told the same
+            ++i; // the fake compiler uses the same value
         } else if (is_code_option(text)) {
             if (text == "-ffp-contract=off") {
                 out.passed.push_back(text);
@@ -65,7 +65,7 @@ RtcOptions read_rtc_options(int count, const char* const* options) {
             if (text == "-gline-tables-only") out.nvrtc.push_back("--generate-line-info");
         } else {
             if (out.wrong.empty()) out.wrong = "unknown argument: '" + text + "'";
-            out.nvrtc.push_back(text); // NVRTC says so itself
+            out.nvrtc.push_back(text); // NVRTC reports the error itself
         }
     }
     return out;

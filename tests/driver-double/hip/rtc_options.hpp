@@ -1,4 +1,4 @@
-// Options of hipRTC, which are clang's.
+// Options of hipRTC, which are clang's options.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 namespace hip {
 
 struct RtcOptions {
-    std::string wrong; // what to say of the first bad one; empty if all are good
+    std::string wrong; // the message for the first invalid option; empty if all are valid
     std::string target;
     std::vector<std::string> passed; // to the compiler
-    std::vector<std::string> nvrtc;  // what NVRTC calls the same
+    std::vector<std::string> nvrtc;  // the equivalent options of NVRTC
 };
 
 RtcOptions read_rtc_options(int count, const char* const* options);

@@ -8,7 +8,7 @@ namespace {
 constexpr unsigned EVENT_FLAGS =
     hipEventBlockingSync | hipEventDisableTiming | hipEventInterprocess;
 
-// HIP's callbacks have the driver's parameters, with the stream as a pointer.
+// HIP's callbacks have the same parameters as the driver's, with the stream as a pointer.
 CUstreamCallback converted(hipStreamCallback_t callback) {
     return reinterpret_cast<CUstreamCallback>(reinterpret_cast<void*>(callback));
 }

@@ -1,5 +1,6 @@
-// Arrays for textures, texture objects and surface objects. AMD's runtime reads all axes by the mode
-// of x, refuses what its samplers have no field for, and knows arrays by a set of its own.
+// Texture arrays, texture objects and surface objects. Like AMD's runtime, this uses the address
+// mode of x for all axes, refuses settings that its samplers do not support, and keeps its own set
+// of arrays.
 #include "texture.hpp"
 #include "attribute.hpp"
 #include "core/texture.hpp"
@@ -16,7 +17,7 @@ std::mutex& mutex() {
     return *it;
 }
 
-// Bytes of a texel, by array.
+// The bytes of a texel, by array.
 std::map<uint64_t, unsigned>& arrays() {
     static auto* it = new std::map<uint64_t, unsigned>;
     return *it;

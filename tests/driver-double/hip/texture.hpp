@@ -1,11 +1,11 @@
-// Arrays for textures.
+// Texture arrays.
 #pragma once
 
 #include "hip.hpp"
 
 namespace hip {
 
-// Bytes of a texel of an array; 0 for null, and for a handle that is no array's.
+// Returns the bytes of an array's texel; 0 for null and for handles of other objects.
 unsigned texel_bytes(hipArray_t array);
 
 } // namespace hip

@@ -1,4 +1,4 @@
-// libnvrtc.so: each function of the list, behind the gate. It needs no lock of the driver.
+// libnvrtc.so: exports each function of the list. It does not need the driver's lock.
 #include "core/call.hpp"
 #include "functions.hpp"
 #include "program.hpp"

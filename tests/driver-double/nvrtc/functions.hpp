@@ -1,4 +1,4 @@
-// Every function of NVRTC that the double has.
+// The list of NVRTC's functions in the fake library.
 #pragma once
 
 #include <cstddef>

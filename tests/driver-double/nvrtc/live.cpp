@@ -1,4 +1,4 @@
-// What a library that is a compiler alone has.
+// The functions of a library that is a compiler without a driver.
 #include "core/control.hpp"
 #include "program.hpp"
 

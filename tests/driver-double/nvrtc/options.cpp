@@ -7,7 +7,7 @@
 namespace nvrtc {
 namespace {
 
-// How an option takes its value.
+// The kinds of values that options take.
 enum class Value { None, Any, Bool, Standard, Architecture, Passed, Include };
 
 struct Known {
@@ -55,7 +55,7 @@ constexpr Known KNOWN[] = {
     {"--no-cache", "-no-cache", Value::None},
 };
 
-// The option that the text begins with, and the value that follows it there.
+// Returns the option that the text begins with, and the value that follows it in the text.
 const Known* find(const std::string& text, std::string& value, bool& has_value) {
     for (const Known& it : KNOWN) {
         for (const char* name : {it.name, it.brief}) {
@@ -89,7 +89,7 @@ bool known_architecture(const std::string& text) {
 
 std::string both(const Known& it) { return std::string(it.name) + " (" + it.brief + ")"; }
 
-// Takes one option's value; what is wrong with it.
+// Applies one option's value; returns the error message, if any.
 std::string take(const Known& it, const std::string& value, Options& out) {
     const auto among = [&](std::initializer_list<const char*> values) {
         return std::any_of(values.begin(), values.end(), [&](auto v) { return value == v; });

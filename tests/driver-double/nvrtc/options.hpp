@@ -7,12 +7,12 @@
 namespace nvrtc {
 
 struct Options {
-    std::string wrong; // what to say of the first bad one; empty if all are good
+    std::string wrong; // the message for the first invalid option; empty if all are valid
     std::string architecture;
     std::vector<std::string> passed; // to the compiler
 };
 
-// The architectures that the compiler knows, as numbers.
+// Returns the numbers of the architectures that the compiler supports.
 const std::vector<int>& architectures();
 
 Options read_options(int count, const char* const* options);

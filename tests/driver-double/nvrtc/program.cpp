@@ -19,7 +19,7 @@ Programs& programs() {
     return *it;
 }
 
-// `name:3: error:` as NVRTC writes it: `name(3): error:`.
+// Converts `name:3: error:` to NVRTC's `name(3): error:`.
 std::string numbered_log(const std::string& log, const std::string& name) {
     std::string out;
     for (size_t begin = 0; begin < log.size();) {

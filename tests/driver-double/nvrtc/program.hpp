@@ -1,4 +1,4 @@
-// Programs of a run-time compiler: what NVRTC and hipRTC share.
+// Programs of a run-time compiler, which NVRTC and hipRTC share.
 #pragma once
 
 #include "compiler/compile.hpp"
@@ -24,7 +24,7 @@ enum Result {
 };
 
 struct Program {
-    std::mutex mutex; // a compilation takes long, and blocks nobody else
+    std::mutex mutex; // a compilation takes long, and must not block other programs
     compiler::Program source;
     bool compiled = false;
     std::string log, code, ptx; // code is empty for a virtual architecture
@@ -37,13 +37,13 @@ int create(uint64_t* handle, const char* text, const char* name, int count,
            const char* const* headers, const char* const* names);
 int destroy(uint64_t* handle);
 
-// Compiles what is in the program for an architecture; `numbered` errors read `name(line): `.
+// Compiles the program for an architecture. If `numbered`, errors read `name(line): `.
 int compile(Program& program, const std::string& architecture, bool with_code, bool numbered);
 
 int add_name(uint64_t handle, const char* expression);
 int lowered_name(uint64_t handle, const char* expression, const char** name);
 
-// Hands out one of the program's texts, with its zero or without.
+// Returns one of the program's texts, with or without its terminating zero.
 int size_of(uint64_t handle, std::string Program::*text, bool zero, size_t* bytes);
 int copy_of(uint64_t handle, std::string Program::*text, bool zero, char* to);
 

@@ -1,4 +1,4 @@
-"""The double's libraries through ctypes, for its own tests."""
+"""The fake drivers through ctypes, for their own tests."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ def out(kind=ctypes.c_uint64, value=0):
 
 
 def call(name, *arguments, library=driver):
-    """The status of a call; integers are passed in 64 bits, objects of ctypes by reference."""
+    """Returns the status of a call; passes integers in 64 bits, and ctypes objects by
+    reference."""
     converted = []
     for argument in arguments:
         if isinstance(argument, int):
@@ -42,7 +43,7 @@ def call(name, *arguments, library=driver):
 
 
 def make(name, *arguments, kind=ctypes.c_uint64, library=driver):
-    """What a call that must succeed returns through its first argument."""
+    """Returns the first output of a call that must succeed."""
     value = kind()
     status = call(name, value, *arguments, library=library)
     assert status == 0, f"{name}: {status}"
@@ -50,7 +51,7 @@ def make(name, *arguments, kind=ctypes.c_uint64, library=driver):
 
 
 def compile_program(source, options=(), names=(), headers=()):
-    """A program after nvrtcCompileProgram: handle, status, log."""
+    """Compiles a program with nvrtcCompileProgram; returns handle, status and log."""
     count = len(headers)
     texts = (ctypes.c_char_p * max(count, 1))(*[text.encode() for _, text in headers])
     titles = (ctypes.c_char_p * max(count, 1))(*[name.encode() for name, _ in headers])
@@ -90,14 +91,14 @@ def kernel(module, name):
 
 
 def launch(function, *arguments, grid=(1, 1, 1), block=(1, 1, 1), shared=0, stream=0):
-    """Launches with arguments that are objects of ctypes; integers are addresses."""
+    """Launches a kernel with arguments that are ctypes objects; integers are addresses."""
     values = [ctypes.c_uint64(it) if isinstance(it, int) else it for it in arguments]
     pointers = (ctypes.c_void_p * max(len(values), 1))(*[ctypes.addressof(it) for it in values])
     return call("cuLaunchKernel", function, *grid, *block, shared, stream, pointers, None)
 
 
 def read(address, kind, count=1):
-    """The elements at a device address, after the legacy stream."""
+    """Returns the elements at a device address, after the legacy stream's work."""
     array = (kind * count)()
     status = call("cuMemcpyDtoH_v2", array, address, ctypes.sizeof(array))
     assert status == 0, status
@@ -111,7 +112,7 @@ def write(address, kind, values):
 
 
 def run_python(code, **environment):
-    """Runs code that has all of this module, in a process of its own."""
+    """Runs code in a separate process, with all names of this module."""
     code = "from double import *\n" + textwrap.dedent(code)
     here = str(pathlib.Path(__file__).parent)
     done = subprocess.run(
@@ -127,7 +128,7 @@ def run_python(code, **environment):
 
 
 class DriverTest(unittest.TestCase):
-    """Each test in a fresh primary context, and nothing of it left at the end."""
+    """Runs each test in a fresh primary context, and checks that nothing of it is left."""
 
     def setUp(self):
         driver.double_fail(None, ctypes.c_uint64(0), 0, 0)
@@ -152,8 +153,9 @@ class DriverTest(unittest.TestCase):
         assert call(name, *arguments) == status, name
 
     def ends(self, kind, name, *arguments):
-        """The call ends the process, and says of which kind the handle is: in a child that the
-        double takes for this process, for no handler of a fork runs."""
+        """Checks that the call ends the process with a message about the kind of handle. It
+        runs in a clone that the fake driver takes for this process, so no fork handler
+        runs."""
         reader, writer = os.pipe()
         clone = {"x86_64": 56}.get(os.uname().machine, 220)
         child = ctypes.CDLL(None).syscall(

@@ -101,7 +101,7 @@ class Contexts(DriverTest):
         self.fails(201, "cuCtxGetId", 0, ctypes.c_uint64())
 
     def test_a_reset_takes_the_pages_of_host_memory_and_leaves_registered_ones(self):
-        # As a driver does: maps says what is mapped where.
+        # The process's memory map shows whether an address is mapped, as for a driver.
         def is_mapped(address):
             with open("/proc/self/maps") as maps:
                 ranges = [line.split()[0].split("-") for line in maps if " rw" in line]

@@ -1,4 +1,4 @@
-"""Kernels that fail, and what is left of the device then."""
+"""Kernels that fail, and the state of the device after it."""
 
 import ctypes
 
@@ -11,7 +11,7 @@ class Faults(DriverTest):
         memory = self.allocate(4)
         assert launch(kernel(module, "f"), memory, **keywords) == 0
         self.fails(status, "cuCtxSynchronize")
-        # The failure stays, whatever is called.
+        # The failure stays, whatever the next call is.
         for name, arguments in (
             ("cuMemAlloc_v2", (ctypes.c_uint64(), 4)),
             ("cuMemFree_v2", (memory,)),

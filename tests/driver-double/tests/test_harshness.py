@@ -1,5 +1,5 @@
-"""A handle of an object that is gone, or that was never made, ends the process, as with drivers
-that follow it."""
+"""The handle of an object that is destroyed, or was never created, ends the process, because real
+drivers dereference handles."""
 
 import ctypes
 
@@ -16,7 +16,7 @@ def graph_of(test):
     return graph.value
 
 
-# For each kind of object: how one is made, how one ends, and calls with its handle.
+# For each kind of object: calls that create it, destroy it, and use its handle.
 KINDS = {
     "stream": (
         lambda test: test.stream(),
@@ -87,7 +87,7 @@ class Harshness(DriverTest):
         self.ends("context", "cuCtxSetCurrent", WILD)
 
     def test_a_thread_that_is_ending_may_still_call(self):
-        # A destructor of a thread-local object of another library runs behind those of the double.
+        # The destructor of another library's thread-local object runs after the fake driver's.
         run_python("""
             import threading, time
             assert driver.cuInit(0) == 0

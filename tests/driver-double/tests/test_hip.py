@@ -1,4 +1,4 @@
-"""HIP: what its generations do differently, its compiler, and forwarding."""
+"""HIP: the differences of its generations, its compiler, and forwarding."""
 
 import ctypes
 import os
@@ -53,7 +53,7 @@ class Hip:
         return value.value
 
     def compile(self, source, *options):
-        """Status, log and code."""
+        """Returns status, log and code."""
         program = SIZE()
         rtc, text = self.rtc, textwrap.dedent(source).encode()
         assert rtc.hiprtcCreateProgram(ctypes.byref(program), text, b"k.hip", 0, None, None) == 0
@@ -139,7 +139,7 @@ class Generations(unittest.TestCase):
             assert hip("hipGetLastError") == 0
 
     def test_pointers(self):
-        types = {5: (1, 0), 6: (2, 1), 7: (2, 1)}  # of device and host
+        types = {5: (1, 0), 6: (2, 1), 7: (2, 1)}  # of device and host memory
         for hip in ALL:
             device, host = hip.make("hipMalloc", 64), hip.make("hipHostMalloc", 64, 0)
             found = Pointer()
@@ -207,7 +207,7 @@ class Compiling(unittest.TestCase):
 
     def test_targets(self):
         hip, source = ALL[1], 'extern "C" __global__ void f() {}'
-        assert hip.compile(source)[:2] == (6, "")  # as hipRTC without a target
+        assert hip.compile(source)[:2] == (6, "")  # like hipRTC without a target
         for target in ("gfx90a", "gfx90a:xnack-", "gfx90a:sramecc+:xnack-"):
             assert hip.launch(hip.compile(source, f"--offload-arch={target}")[2], b"f") == 0
         for target in ("gfx1030", "gfx90a:xnack+"):
@@ -243,7 +243,7 @@ class Compiling(unittest.TestCase):
 
 
 class Forwarding(unittest.TestCase):
-    """To the double's own libcuda and NVRTC, which stand for real ones."""
+    """Forwarding to the fake libcuda and NVRTC, which stand for real ones."""
 
     def test_work_is_done_beneath(self):
         code = """

@@ -1,4 +1,4 @@
-"""Memory that tells who uses it wrongly."""
+"""Memory that detects invalid uses."""
 
 import ctypes
 import mmap
@@ -88,7 +88,8 @@ class InStreamOrder(DriverTest):
         stream, other = self.stream(), self.stream()
         memory = make("cuMemAllocAsync", 64, stream)
         data = (UBYTE * 4)(1, 2, 3, 4)
-        # Another stream that is not ordered behind the allocation comes too early.
+        # The other stream is not ordered after the allocation, so its copy is too
+        # early.
         self.ok("cuMemcpyHtoDAsync_v2", memory, data, 4, stream)
         self.ok("cuStreamSynchronize", stream)
         assert read(memory, UBYTE, 4) == [1, 2, 3, 4]
@@ -124,7 +125,7 @@ class InStreamOrder(DriverTest):
             self.ok("cuMemPoolGetAttribute", pool, number, value)
             return value.value
 
-        # What other tests have left outlives their contexts.
+        # Memory that other tests left in the pool outlives their contexts.
         self.ok("cuMemPoolTrimTo", pool, 0)
         used, reserved = attribute(7), attribute(5)
         self.ok("cuMemPoolSetAttribute", pool, 4, ctypes.c_uint64(1 << 30))

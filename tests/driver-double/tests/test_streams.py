@@ -54,7 +54,7 @@ class Lazy(DriverTest):
         self.ok("cuEventRecord", event, first)
         self.ok("cuStreamWaitEvent", second, event, 0)
         self.copy_out(second)
-        # A later mark in the same event changes nothing for who waits already.
+        # Recording the same event again does not change an earlier wait.
         self.ok("cuMemsetD8Async", self.memory, 10, 64, first)
         self.ok("cuEventRecord", event, first)
         self.ok("cuStreamSynchronize", second)
@@ -124,7 +124,7 @@ class Lazy(DriverTest):
         stream = self.stream()
         pageable = (ctypes.c_ubyte * 4)(1, 2, 3, 4)
         self.ok("cuMemcpyHtoD_v2", self.memory, pageable, 4)
-        self.copy_out(stream)  # ordered with the default stream by nothing
+        self.copy_out(stream)  # not ordered with the default stream
         self.ok("cuStreamSynchronize", stream)
         assert self.seen[0] == 1
         assert read(self.memory, ctypes.c_ubyte, 4) == [1, 2, 3, 4]
@@ -179,7 +179,7 @@ class HostFunctions(DriverTest):
         self.ok("cuLaunchHostFunc", stream, function, None)
         self.fails(NOT_READY, "cuStreamQuery", stream)
         self.fails(NOT_READY, "cuStreamQuery", stream)
-        memory = self.allocate(4)  # other calls pass meanwhile
+        memory = self.allocate(4)  # other calls pass in the meantime
         self.ok("cuMemsetD8Async", memory, 1, 4, self.stream())
         gate.set()
         self.ok("cuStreamSynchronize", stream)

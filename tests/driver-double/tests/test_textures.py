@@ -1,4 +1,4 @@
-"""Arrays, texture objects and surface objects of the double."""
+"""Arrays, texture objects and surface objects of the fake driver."""
 
 import ctypes
 import unittest
@@ -72,7 +72,7 @@ class Textures(DriverTest):
         return make("cuTexObjectCreate", Resource(0, array), Texture(**fields), None)
 
     def upload(self, array, values):
-        """The first row."""
+        """Copies values to the first row of an array."""
         row = (FLOAT * len(values))(*values)
         copy = Copy(stype=1, shost=ctypes.addressof(row), dtype=ARRAY, darr=array)
         copy.width, copy.height, copy.depth = ctypes.sizeof(row), 1, 1
@@ -100,7 +100,7 @@ class Textures(DriverTest):
         ctypes.memmove(pinned, (FLOAT * 4)(1, 2, 3, 4), 16)
         copy = Copy(stype=1, shost=pinned, dtype=ARRAY, darr=array, width=16, height=1, depth=1)
         self.ok("cuMemcpy3DAsync_v2", copy, stream)
-        # Nothing orders the kernel, which runs on another stream, behind the copy.
+        # The kernel runs on another stream, and is not ordered after the copy.
         out, texture = self.allocate(16), self.texture(array)
         function, other = kernel(load(READ), "read"), self.stream()
         assert launch(function, out, texture, block=(4, 1, 1), stream=other) == 0
@@ -121,7 +121,7 @@ class Textures(DriverTest):
             setattr(copy, field, value)
             self.fails(1, "cuMemcpy3D_v2", copy)
             setattr(copy, field, before)
-        # Parts of texels.
+        # Widths that are not whole texels.
         copy.dx, copy.width = 2, 4
         self.fails(1, "cuMemcpy3D_v2", copy)
         copy.darr += 1
@@ -141,7 +141,7 @@ class Textures(DriverTest):
                     self.ends("array", name, handle)
                 else:
                     self.fails(400 if name == "cuArrayDestroy" else 1, name, handle)
-        # They are no memory of the program's.
+        # These are not memory of the program.
         for address in (texture, surface):
             self.fails(1, "cuMemcpyHtoD_v2", address, (FLOAT * 1)(), 4)
             self.fails(1, "cuMemFree_v2", address)
@@ -187,7 +187,7 @@ class Textures(DriverTest):
         whole = make("cuArray3DCreate_v2", Array3D(4, 2, 0, 0x03, 1, 0))
         texture = Texture(filter=1)
         self.fails(1, "cuTexObjectCreate", ctypes.c_uint64(), Resource(0, whole), texture, None)
-        # Not made for surfaces.
+        # The array was not created for surfaces.
         self.fails(1, "cuSurfObjectCreate", ctypes.c_uint64(), Resource(0, array))
 
     def test_arrays_count_as_memory(self):
@@ -303,13 +303,13 @@ class OnHip(unittest.TestCase):
         copy.from_start.x = 1
         assert hip("hipMemcpy3DAsync", copy, 0) == 0
         assert list(back) == [2, 3, 4, 5]
-        # A side is an array or memory, not both and not neither.
+        # A side must be either an array or memory.
         copy.to_array = array
         assert hip("hipMemcpy3DAsync", copy, 0) == 1
         copy.to_memory = copy.from_memory
         copy.from_array = 0
         assert hip("hipMemcpy3DAsync", copy, 0) == 1
-        # Texels of one size.
+        # Both arrays must have texels of the same size.
         other = hip.make("hipArray3DCreate", Array3D(3, 2, 0, 0x20, 1, 0))
         copy = Parameters(from_array=array, to_array=other, extent=Extent(1, 1, 1), kind=3)
         assert hip("hipMemcpy3DAsync", copy, 0) == 1
@@ -340,9 +340,9 @@ class OnHip(unittest.TestCase):
         assert hip.launch(code, b"read", out, texture) == 0
         value = FLOAT()
         assert hip("hipMemcpyDtoH", ctypes.addressof(value), out, 4) == 0
-        # The last row, not the border.
+        # The last row's value, not the border.
         assert value.value == 3
-        # What the samplers have no field for.
+        # Settings that the samplers do not support.
         texture = Texture()
         texture.rest[0] = 1
         status = hip("hipTexObjectCreate", ctypes.c_uint64(), Resource(0, array), texture, None)

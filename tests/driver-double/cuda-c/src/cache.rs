@@ -1,4 +1,4 @@
-//! Compiled programs on disk, for all processes.
+//! An on-disk cache of compiled programs that all processes share.
 
 use host_executor::{Compiled, Compiler, Result, Source};
 use std::fs;
@@ -6,10 +6,10 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Compiles, unless the folder has what the same program was compiled to.
+/// Compiles a program, or returns the cached result for the same program.
 pub(crate) fn compile(folder: &Path, compiler: &Compiler, source: &Source<'_>) -> Result<Compiled> {
     let identity = compiler.identity();
-    // What a text includes is part of what it is kept under.
+    // The text of included files is part of the key.
     let preprocessed = includes(source).then(|| compiler.preprocess(source)).transpose()?;
     let key = match &preprocessed {
         Some(it) => key(&(&identity, &it.text, it.settings())),
@@ -23,7 +23,7 @@ pub(crate) fn compile(folder: &Path, compiler: &Compiler, source: &Source<'_>) -
         Some(it) => compiler.compile_preprocessed(it)?,
         None => compiler.compile(source)?,
     };
-    // Warnings are not kept, and so what has some is not either.
+    // Warnings are not cached, so a program that causes some is not cached either.
     if compiled.log.is_empty() {
         keep(folder, &path, &compiled.library);
     }
@@ -35,7 +35,7 @@ fn includes(source: &Source<'_>) -> bool {
     includes(&source.text.replace("\\\n", "")) || source.options.iter().any(|it| includes(it))
 }
 
-/// A name for a file, of 128 bits.
+/// Returns a file name with 128 bits of hash.
 fn key(parts: &impl std::hash::Hash) -> String {
     let [one, two] = [1_u8, 2].map(|seed| {
         let mut hasher = DefaultHasher::new();
@@ -46,7 +46,7 @@ fn key(parts: &impl std::hash::Hash) -> String {
     format!("{one:016x}{two:016x}.so")
 }
 
-/// Readers find whole files only. What cannot be written is compiled again.
+/// Writes atomically, so that readers find only complete files. A failure to write is ignored.
 fn keep(folder: &Path, path: &Path, library: &[u8]) {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! From a program to the bytes of a compiled unit.
+//! Compiles a program to the bytes of a unit.
 
 use crate::status::status;
 use crate::{Sink, cache, text};
@@ -25,7 +25,7 @@ pub(crate) struct Program {
     cache: *const c_char,
 }
 
-/// The texts of a program.
+/// The strings of a program.
 struct Texts<'a> {
     text: Cow<'a, str>,
     name: Cow<'a, str>,
@@ -36,7 +36,7 @@ struct Texts<'a> {
 }
 
 /// # Safety
-/// The pointers are what `cuda_c.h` says, and outlive the result.
+/// The pointers are valid as `cuda_c.h` documents, and outlive the result.
 unsafe fn texts(program: &Program) -> Texts<'_> {
     // SAFETY: the caller's promise.
     unsafe {
@@ -60,7 +60,7 @@ unsafe fn texts(program: &Program) -> Texts<'_> {
 /// `cuda_c_compile`.
 ///
 /// # Safety
-/// The pointers are what `cuda_c.h` says.
+/// The pointers are valid as `cuda_c.h` documents.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cuda_c_compile(program: *const Program, library: Sink, log: Sink) -> c_int {
     status(log, || {
@@ -75,7 +75,7 @@ unsafe extern "C" fn cuda_c_compile(program: *const Program, library: Sink, log:
 }
 
 fn compile(program: &Program, texts: &Texts<'_>) -> Result<Compiled> {
-    // Builtin kernels exchange values between lanes as on a GPU.
+    // Makes builtin kernels exchange values between lanes as on a GPU.
     let options = texts.options.iter().map(AsRef::as_ref).chain(["-D__GPUARRAY_DOUBLE__"]);
     let options: Vec<&str> = options.collect();
     let names: Vec<&str> = texts.names.iter().map(AsRef::as_ref).collect();
@@ -87,7 +87,7 @@ fn compile(program: &Program, texts: &Texts<'_>) -> Result<Compiled> {
         names: &names,
         headers: &headers,
     };
-    // As for the run-time compilers of GPUs, there are no files but the program's.
+    // Like GPUs' run-time compilers, this one finds only the program's own headers.
     let language = Language {
         warp_size: program.warp_size,
         hip: program.hip != 0,

@@ -1,4 +1,4 @@
-//! The compiler and executor of CUDA C behind a C interface, `cuda_c.h`, for the driver double.
+//! The CUDA C compiler and executor with a C interface, `cuda_c.h`, for the fake drivers.
 
 mod cache;
 mod compile;
@@ -17,15 +17,15 @@ pub(crate) struct Sink {
 
 impl Sink {
     fn put(self, bytes: &[u8]) {
-        // SAFETY: what makes a sink takes bytes with it, as long as the call runs that it is given to.
+        // SAFETY: the sink's creator keeps it valid for the duration of the call that it is passed to.
         unsafe { (self.write)(self.to, bytes.as_ptr().cast(), bytes.len()) };
     }
 }
 
-/// The text at an address, with a mark in place of what is no UTF-8.
+/// Returns the text at an address, with replacement characters for invalid UTF-8.
 ///
 /// # Safety
-/// It is a C string that outlives the result.
+/// The address is a C string that outlives the result.
 unsafe fn text<'a>(address: *const c_char) -> std::borrow::Cow<'a, str> {
     // SAFETY: the caller's promise.
     unsafe { CStr::from_ptr(address) }.to_string_lossy()

@@ -1,4 +1,4 @@
-//! Compiled units in this process, and launches of their kernels.
+//! Loads compiled units into this process, and launches their kernels.
 
 use crate::status::{status, unpanicking};
 use crate::{Sink, text};
@@ -26,8 +26,8 @@ pub(crate) struct Launch {
 /// `cuda_c_load`.
 ///
 /// # Safety
-/// The pointers are what `cuda_c.h` says, and the bytes are what `cuda_c_compile` made of a program that
-/// is trusted.
+/// The pointers are valid as `cuda_c.h` documents, and the bytes are what `cuda_c_compile` made from a
+/// trusted program.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cuda_c_load(bytes: *const u8, count: usize, log: Sink) -> *mut Unit {
     let mut loaded = None;
@@ -54,7 +54,7 @@ unsafe extern "C" fn cuda_c_drop_unit(unit: *mut Unit) {
 /// `cuda_c_lowered`.
 ///
 /// # Safety
-/// The pointers are what `cuda_c.h` says.
+/// The pointers are valid as `cuda_c.h` documents.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cuda_c_lowered(unit: *const Unit, count: usize, index: usize, symbol: Sink) {
     // SAFETY: the caller's promise.
@@ -67,7 +67,7 @@ unsafe extern "C" fn cuda_c_lowered(unit: *const Unit, count: usize, index: usiz
 /// `cuda_c_variable`.
 ///
 /// # Safety
-/// The pointers are what `cuda_c.h` says.
+/// The pointers are valid as `cuda_c.h` documents.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cuda_c_variable(
     unit: *const Unit,
@@ -85,7 +85,7 @@ unsafe extern "C" fn cuda_c_variable(
 /// `cuda_c_kernel`.
 ///
 /// # Safety
-/// The pointers are what `cuda_c.h` says.
+/// The pointers are valid as `cuda_c.h` documents.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cuda_c_kernel(unit: *const Unit, name: *const c_char) -> *mut Kernel {
     // SAFETY: the caller's promise.
@@ -127,7 +127,7 @@ unsafe extern "C" fn cuda_c_static_shared(kernel: *const Kernel) -> usize {
 /// `cuda_c_parameter`.
 ///
 /// # Safety
-/// The pointers are what `cuda_c.h` says.
+/// The pointers are valid as `cuda_c.h` documents.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cuda_c_parameter(
     kernel: *const Kernel,
@@ -145,7 +145,7 @@ unsafe extern "C" fn cuda_c_parameter(
 /// `cuda_c_launch`.
 ///
 /// # Safety
-/// The pointers are what `cuda_c.h` says, and the launch is what [`Kernel::launch`] allows.
+/// The pointers are valid as `cuda_c.h` documents, and [`Kernel::launch`] allows the launch.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cuda_c_launch(
     kernel: *const Kernel,

@@ -1,4 +1,4 @@
-//! What the functions return.
+//! The statuses that the functions return.
 
 use crate::Sink;
 use host_executor::{Error, FailureKind, Result};
@@ -24,12 +24,12 @@ fn of(error: &Error) -> c_int {
     }
 }
 
-/// Returns what `body` returns. A panic is `None`: none may cross the interface.
+/// Returns the result of `body`, or `None` for a panic: panics must not cross the C interface.
 pub(crate) fn unpanicking<T>(body: impl FnOnce() -> T) -> Option<T> {
     catch_unwind(AssertUnwindSafe(body)).ok()
 }
 
-/// Runs `body`, and returns its status. The log gets an error's text.
+/// Runs `body`, and returns its status. An error's text is written to the log.
 pub(crate) fn status(log: Sink, body: impl FnOnce() -> Result<()>) -> c_int {
     match unpanicking(body) {
         Some(Ok(())) => OK,
