@@ -1,4 +1,4 @@
-"""Every test here runs on the backend that PYGPU_BACKEND chooses, else on the best one present."""
+"""All tests here run on the backend in PYGPU_BACKEND, or else on the best available one."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ import tables
 import pygpu.autoinit  # noqa: F401
 from pygpu import driver
 
-# A shell starts what it runs in the background with interrupts ignored, and whatever that starts
-# in turn. The tests send some.
+# A shell starts background processes with SIGINT ignored, and their children inherit this. Some
+# tests send the signal.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# On a double each new operation costs a run of the C++ compiler. `make test-all` looks further, and
-# `--hypothesis-profile thorough` further still.
+# On a fake driver each new operation runs the C++ compiler. `make test-all` tests more, and
+# `--hypothesis-profile thorough` even more.
 on_double = driver.Device(0).name() == "Driver Double"
 examples = 10 if on_double else 12
 if os.environ.get("PYGPU_TEST_ALL"):
@@ -38,7 +38,7 @@ hypothesis.settings.load_profile("pygpu")
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Rows of tables that were skipped go with the report, from other processes, too."""
+    """Adds the skipped table rows to the report, including rows from other processes."""
     report = yield
     report.user_properties += [("skipped row", reason) for reason in tables.skipped_rows]
     tables.skipped_rows.clear()
@@ -46,7 +46,7 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Prints how many rows of tables were skipped, and why."""
+    """Prints the number of skipped table rows, and the reasons."""
     passed = terminalreporter.getreports("passed")
     rows = [value for it in passed for name, value in it.user_properties if name == "skipped row"]
     for reason, count in collections.Counter(rows).items():
@@ -55,6 +55,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def survivors_are_frozen() -> None:
-    """Leaves what stays from earlier files out of garbage collections, of which tests make many."""
+    """Freezes surviving objects of earlier files, because tests run many garbage collections."""
     gc.collect()
     gc.freeze()

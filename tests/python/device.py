@@ -1,4 +1,4 @@
-"""What the device under test is, and what of it a test can count on."""
+"""The device under test, and the properties on which tests may rely."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from pygpu import choose_backend, driver
 
 BACKEND = choose_backend()
 DEVICE = driver.Device(0)
-# Everything, and not a part of it: `make test-all`.
+# True if nothing is left out: `make test-all`.
 TEST_ALL = bool(os.environ.get("PYGPU_TEST_ALL"))
 
 IS_DOUBLE = DEVICE.name() == "Driver Double"
 
-# Nobody else allocates on the host's device or on a double: free memory is known to the byte.
+# No other process allocates on the host's device or on a fake one: free memory is exact.
 ALONE = BACKEND == "host" or IS_DOUBLE
 needs_alone = pytest.mark.skipif(not ALONE, reason="other processes may use the device's memory")
 
-# AMD's code objects say which parameters a kernel has. What stands for them on a double does not,
-# which calls an NVIDIA GPU gfx-sm90.
+# AMD's code objects describe a kernel's parameters. The fake driver's code does not, and it calls
+# an NVIDIA GPU gfx-sm90 when it forwards calls.
 IS_AMD = BACKEND == "hip" and not IS_DOUBLE and re.match("gfx[0-9]", DEVICE.architecture())
 KNOWS_PARAMETERS = BACKEND != "hip" or bool(IS_AMD)
 needs_parameters = pytest.mark.skipif(
@@ -32,14 +32,14 @@ needs_parameters = pytest.mark.skipif(
 )
 
 
-# For tests each of whose examples may be a kernel that is compiled.
+# For tests that may compile a kernel in each example.
 compiled_examples = settings(max_examples=max(5, settings().max_examples // 4))
 
 
 def busy(count: int) -> int:
-    """A number of elements that keeps the device busy as `count` elements keep a GPU.
+    """Returns the number of elements that keeps this device as busy as `count` keep a GPU.
 
-    A double runs kernels thread by thread; the host's module under test is hardly optimised.
+    A fake driver runs kernels thread by thread; the host module under test is hardly optimised.
     """
     return count // 40 if IS_DOUBLE else count // 4 if BACKEND == "host" else count
 
@@ -51,13 +51,13 @@ needs_ptx = pytest.mark.skipif(not HAS_PTX, reason="the backend neither takes PT
 def settled_memory(
     expected: tuple[int, int] | None = None,
 ) -> tuple[int, int] | None:
-    """Free and total bytes when nothing unused is kept; None where others share the device.
+    """Returns free and total bytes once unused memory is released; None on a shared device.
 
-    Returns as soon as they are the expected ones.
+    Returns as soon as they equal the expected ones.
     """
     gc.collect()
     found: list[tuple[int, int]] = []
-    # What was dropped behind queued work is freed by a thread, a moment later.
+    # A thread frees memory that was dropped with queued work, a moment later.
     while len(found) < 500 and (len(found) < 5 or len(set(found[-5:])) > 1):
         driver.Context.synchronize()
         driver.Context.trim_memory()

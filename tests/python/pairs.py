@@ -1,6 +1,6 @@
-"""Pairs of equal arrays, one numpy's and one pygpu's, with the same shape and strides.
+"""Pairs of equal arrays, numpy's and pygpu's, with the same shape and strides.
 
-What a test does to both it compares with `check` (values) or `check_outcome` (values or error).
+Tests compare both with `check` (values) or `check_outcome` (values or errors).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ INTEGERS = SIGNED + UNSIGNED
 REAL = BOOL + INTEGERS + FLOATS
 DTYPES = REAL + COMPLEX
 
-# The error of one correctly or nearly correctly rounded operation.
+# The error of one operation that is correctly or almost correctly rounded.
 ROUNDING = {"f2": 2e-3, "f4": 2e-6, "f8": 1e-14, "c8": 4e-6, "c16": 2e-14}
 
 
@@ -35,9 +35,9 @@ class Pair(NamedTuple):
 def numbers(
     shape: tuple[int, ...] | int, dtype: Any, seed: int = 0, special: bool = False
 ) -> np.ndarray:
-    """An array of varied numbers: zeros, both signs, the type's whole range for integers.
+    """Returns an array of varied numbers: zeros, both signs, the type's whole range for integers.
 
-    `special` puts NaN, both infinities and negative zero among floats.
+    `special` adds NaN, both infinities and negative zero to floats.
     """
     dtype = np.dtype(dtype)
     rng = np.random.default_rng(seed)
@@ -74,7 +74,7 @@ def pairs(
     special: bool = False,
     values: Callable[[tuple[int, ...], np.dtype, int], np.ndarray] | None = None,
 ) -> Pair:
-    """A pair: contiguous, transposed, stepped, reversed or offset, as drawn."""
+    """Draws a pair that is contiguous, transposed, stepped, reversed or offset."""
     chosen = draw(st.sampled_from(DTYPES) if dtype is None else _strategy(dtype))
     final = draw(shapes if shape is None else _strategy(shape))
     seed = draw(seeds)
@@ -109,7 +109,7 @@ def pairs(
 
 @st.composite
 def broadcast_shapes(draw: st.DrawFn) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Two shapes that numpy broadcasts together."""
+    """Draws two shapes that broadcast together in numpy."""
     result = draw(shapes)
     two = []
     for _ in range(2):
@@ -140,17 +140,17 @@ def check(result: gpuarray.GPUArray, expected: Any, rtol: float = 0.0, atol: flo
 
 
 def rounding(dtype: np.dtype) -> float:
-    """The relative error that one rounded operation of `dtype` may have; 0 for exact types."""
+    """Returns the relative error of one rounded operation of `dtype`; 0 for exact types."""
     return ROUNDING.get(f"{dtype.kind}{dtype.itemsize}", 0.0)
 
 
 def ulp(count: float, dtype: np.dtype) -> float:
-    """The relative error of so many units in the last place, at most."""
+    """Returns the largest relative error of `count` units in the last place."""
     return count * float(np.finfo(dtype).eps)
 
 
 def outcome(function: Callable[..., Any], *arguments: Any) -> Any:
-    """What `function` returns, or the exception that it raises."""
+    """Returns the result of `function`, or the exception that it raises."""
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -165,12 +165,12 @@ def check_outcome(
     device: tuple[Any, ...],
     rtol: float | None = 0.0,
 ) -> None:
-    """Asserts that `function` does the same to the device's arguments as numpy does to the host's:
-    the same values, or an error of the same type. `rtol=None` allows for one rounding.
+    """Asserts that `function` does the same with the device's arguments as with the host's: it
+    returns the same values, or raises the same type of error. `rtol=None` allows one rounding.
     """
     expected, result = outcome(function, *host), outcome(function, *device)
     if isinstance(expected, Exception):
-        # numpy's own subclasses (UFuncTypeError, AxisError) count as what they derive from.
+        # numpy's own subclasses (UFuncTypeError, AxisError) count as their base classes.
         kinds = (TypeError, ValueError, OverflowError, IndexError, ZeroDivisionError)
         kind = next(kind for kind in kinds if isinstance(expected, kind))
         assert isinstance(result, kind), f"numpy: {expected!r}; pygpu: {result!r}"
@@ -182,7 +182,7 @@ def check_outcome(
 
 
 def same_strides(device: gpuarray.GPUArray, host: np.ndarray) -> bool:
-    """Whether the two arrays step through memory alike (an axis of length 1 takes no step)."""
+    """Returns true if both have the same strides, except along axes of length 1."""
     return host.size == 0 or all(
         ours == theirs
         for ours, theirs, side in zip(device.strides, host.strides, host.shape, strict=True)

@@ -1,4 +1,4 @@
-"""Programs run in processes of their own, with a time limit."""
+"""Programs that run in separate processes, with a time limit."""
 
 from __future__ import annotations
 
@@ -23,9 +23,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def fetched(what: str, name: str) -> Path:
-    """Returns the folder, of this name, with a thing that `fetch.py` knows, by the words of its
-    command: fetched once. Skips the test where it cannot be had, or nothing is to be fetched:
-    `PYGPU_FETCH=0`."""
+    """Returns the folder `name` with the result of `fetch.py what`, which is downloaded once.
+    Skips the test if the download fails, or if `PYGPU_FETCH=0` forbids it."""
     if os.environ.get("PYGPU_FETCH") == "0":
         pytest.skip(f"{name} is left to `make test-more`")
     folder = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "tmp" / name
@@ -43,16 +42,16 @@ def fetched(what: str, name: str) -> Path:
 
 
 def with_libraries(folder: Path) -> tuple[list[str], dict[str, str]]:
-    """Returns the command that starts Python with the libraries of a folder that was fetched, by
-    its loader if it has one, and the variables that this needs."""
+    """Returns the command that starts Python with the libraries of a downloaded folder, through
+    the folder's loader if it has one, and the variables that the command needs."""
     libraries = folder / "lib"
     for loader in libraries.glob("ld-linux-*"):
         return [str(loader), "--library-path", str(libraries), sys.executable], {}
     return [sys.executable], {"LD_LIBRARY_PATH": str(libraries)}
 
 
-# Has imported the packages, which takes most of a start, and runs each text that it is told in a
-# fork of itself.
+# Imports the packages, which takes most of the start-up time, and runs each text that it receives
+# in a forked process.
 STARTER = """
 import json, os, socket, sys, types
 import numpy, pygpu
@@ -84,7 +83,7 @@ def _variables() -> dict[str, str]:
 
 
 class Starter:
-    """A process that starts programs as forks of itself, with the variables of its own start."""
+    """A process that runs programs in forks of itself, with its own environment variables."""
 
     def __init__(self) -> None:
         self.variables = _variables()
@@ -97,7 +96,7 @@ class Starter:
         atexit.register(self.stop)
 
     def run(self, code: str, arguments: tuple[str, ...], limit: int) -> tuple[int, str, str]:
-        """Returns the exit status of a program, and what it wrote."""
+        """Returns the exit status of a program, and its output."""
         request = json.dumps([code, "-c", *arguments]).encode()
         with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
             socket.send_fds(self.socket, [request], [out.fileno(), err.fileno()])
@@ -132,11 +131,11 @@ def run_python(
     fresh: bool = False,
     **environment: str,
 ) -> subprocess.CompletedProcess[str]:
-    """Runs `code`, with the libraries of a folder that was fetched; asserts, with `check`, that it
-    ended well and wrote nothing to stderr.
+    """Runs `code`, optionally with the libraries of a downloaded folder. With `check`, asserts
+    that it succeeds without output on stderr.
 
-    It runs in a new interpreter if `fresh`, or with variables of its own; else in a fork of one
-    that has imported numpy and `pygpu`, and nothing else of it."""
+    A new interpreter runs it if `fresh` is set or variables are given. Otherwise a fork of an
+    interpreter runs it that has imported only numpy and `pygpu`."""
     code = textwrap.dedent(code)
     if not (fresh or libraries or environment) and starter().variables == _variables():
         done = subprocess.CompletedProcess(
@@ -158,8 +157,8 @@ def run_python(
 
 
 class Peer:
-    """A Python program that runs beside the test and answers in lines; ended with the block, or
-    after the time limit."""
+    """A Python program that runs in parallel with the test and answers in lines. It ends with the
+    block, or after the time limit."""
 
     def __init__(self, code: str, *arguments: str, **environment: str) -> None:
         self.process = subprocess.Popen(
@@ -174,7 +173,7 @@ class Peer:
         self._timer.start()
 
     def read(self) -> str:
-        """Returns its next line."""
+        """Returns the program's next line."""
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         if not line:
@@ -183,23 +182,23 @@ class Peer:
         return line.rstrip("\n")
 
     def write(self, line: str = "") -> None:
-        """Passes it a line."""
+        """Sends a line to the program."""
         assert self.process.stdin is not None
         self.process.stdin.write(line + "\n")
         self.process.stdin.flush()
 
     def ask(self, line: str = "") -> str:
-        """Passes it a line; returns its answer."""
+        """Sends a line to the program; returns its answer."""
         self.write(line)
         return self.read()
 
     def finish(self) -> None:
-        """Waits until it ends; asserts that it ended well and wrote nothing to stderr."""
+        """Waits for the program's end; asserts that it succeeded without output on stderr."""
         _, stderr = self.process.communicate()
         assert (self.process.returncode, stderr) == (0, ""), stderr[-3000:]
 
     def kill(self) -> None:
-        """Ends it at once, as `kill -9` does."""
+        """Kills the program immediately, like `kill -9`."""
         self.process.kill()
         self.process.wait()
 

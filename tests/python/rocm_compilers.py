@@ -1,4 +1,4 @@
-"""The real hipRTC of ROCm 5, 6 and 7, as Debian has them, behind the double of the runtime."""
+"""The real hipRTC of ROCm 5, 6 and 7, from Debian's packages, with the fake HIP runtime."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from processes import LIMIT, fetched, run_python
 if TYPE_CHECKING:
     from pathlib import Path
 
-# Devices of HIP are those of the double, which says what they are; their compiler is the real one.
+# The fake runtime provides the devices and their names; the compiler is the real one.
 COMPILERS = [
     ("5", "gfx90a"),
     ("5", "gfx1030"),
@@ -22,12 +22,12 @@ COMPILERS = [
 
 
 def folder_of(generation: str) -> Path:
-    """The folder with the runtime of a generation, fetched once."""
+    """Returns the folder with a generation's runtime, which is downloaded once."""
     return fetched(f"runtime {generation}", f"hip-runtime-{generation}")
 
 
 def run_with_compiler(generation: str, target: str, cache: Path, *arguments: str) -> str:
-    """Runs Python with hipRTC of a generation; returns what it wrote."""
+    """Runs Python with a generation's hipRTC; returns the output."""
     folder = folder_of(generation)
     library = "libamdhip64.so" if generation == "5" else "libhiprtc.so"
     return run_python(
@@ -60,7 +60,7 @@ def compiled(
     *options: str,
     no_extern_c: bool = False,
 ) -> bytes:
-    """The code object of a program that compiles without a warning."""
+    """Returns the code object of a program, which must compile without a warning."""
     source, code = folder / "program.cu", folder / "program.co"
     source.write_text(text)
     given = (COMPILE, str(source), str(code), str(no_extern_c), *options)
@@ -69,7 +69,7 @@ def compiled(
 
 
 def symbols(code: bytes) -> dict[str, bytes]:
-    """What the symbols of a code object, or of another file of 64-bit ELF, name: their bytes."""
+    """Returns the bytes of each symbol in a code object or another 64-bit ELF file."""
     (table,) = struct.unpack_from("<Q", code, 0x28)
     (count,) = struct.unpack_from("<H", code, 0x3C)
     sections = [struct.unpack_from("<IIQQQQIIQQ", code, table + 64 * i) for i in range(count)]

@@ -1,4 +1,4 @@
-"""One test of a whole table, for rows that take less time than a test of their own."""
+"""Tests of a whole table, for rows that take less time than a test of their own."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-# Reasons of rows that were skipped in tests that passed; `conftest.py` counts and prints them.
+# The reasons of rows that were skipped in passing tests; `conftest.py` counts and prints them.
 skipped_rows: list[str] = []
 
 
 def each_row(
     names: str | tuple[str, ...], table: Iterable[Any], ids: Callable[[Any], str] | None = None
 ) -> Callable:
-    """Like `pytest.mark.parametrize`, with all rows in one test: it goes through all of them, and
-    its failure names those that fail. It is skipped if each row is; rows that
-    are skipped beside others are counted in the summary, with their reasons."""
+    """Like `pytest.mark.parametrize`, but a single test runs all rows. Its failure lists the
+    failed rows. The test is skipped if every row is; other skipped rows are counted in the
+    summary, with their reasons."""
     parameters = (names,) if isinstance(names, str) else names
     table = list(table)
 
@@ -51,7 +51,7 @@ def each_row(
 
 
 def _values(row: Any, ids: Callable[[Any], str] | None, count: int) -> tuple[tuple[Any, ...], str]:
-    """The values of one row and its name."""
+    """Returns the values of one row, and its name."""
     if hasattr(row, "values") and hasattr(row, "marks"):  # pytest.param
         assert not row.marks
         return tuple(row.values), row.id or repr(row.values)

@@ -1,4 +1,4 @@
-"""The elementary functions of `pygpu.cumath`, each with numpy's."""
+"""The elementary functions of `pygpu.cumath`, each with numpy's equivalent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls of numpy's functions, each an expression, for `test_as_numpy.py`."""
+"""Calls of numpy functions, written as expressions, for `test_as_numpy.py`."""
 
 ROWS = """
 np.outer(v, w)

@@ -1,7 +1,8 @@
 """Errors of the host backend's elementary functions in double precision, in ulp.
 
-GPUs have the functions of their vendors, with bounds of their own. Half and single precision are
-checked in `backend-host/kernels/tests/kernels/functions.rs`. The reference is numpy's longdouble.
+GPUs use their vendors' functions, which have other bounds. Half and single precision
+are checked in `backend-host/kernels/tests/kernels/functions.rs`. The reference is
+numpy's longdouble.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def arguments():
     parts = [rng.integers(0, 2**64, count, np.uint64).view(np.float64)]
     parts += [rng.uniform(-size, size, count) for size in (1e-8, 0.1, 1, 5, 90, 750, 1e6, 1e9)]
     parts.append(1 + rng.uniform(-1, 1, count) * 10.0 ** rng.uniform(-16, -1, count))
-    # Next to zeros of sine and cosine, and exact powers.
+    # Arguments next to zeros of sine and cosine, and exact powers.
     parts += [np.arange(1, count) * np.pi / 2, 2.0 ** np.arange(-1074, 1024)]
     parts += [10.0 ** np.arange(-300, 300), np.arange(-100.0, 101.0)]
     limits = np.finfo(np.float64)
@@ -70,7 +71,7 @@ def test_powers():
     x = arguments()
     rng = np.random.default_rng(7)
     with np.errstate(all="ignore"):
-        # Near the ends of the range, where errors of the logarithm count most.
+        # Results near the ends of the range, where errors of the logarithm count most.
         extreme = rng.uniform(-745, 710, x.size) / np.log(np.abs(x))
     whole = rng.integers(-40, 40, x.size).astype(np.float64)
     for y in (rng.permutation(x), rng.uniform(-4, 4, x.size), whole, extreme):
@@ -84,7 +85,8 @@ def test_modulus():
     x = arguments()
     y = np.random.default_rng(8).permutation(x)
     z = np.empty(3 * x.size, np.complex128)
-    # As they come, of nearly one size, and of sizes that differ a little.
+    # Unrelated parts, parts of nearly the same size, and parts whose sizes differ
+    # slightly.
     z.real = np.concatenate([x, x, x])
     scales = 2.0 ** np.random.default_rng(9).integers(-60, 60, x.size)
     with np.errstate(all="ignore"):

@@ -1,4 +1,4 @@
-"""Arrays of indices and masks as indices, by numpy's rules, for reading and writing."""
+"""Reading and writing with index arrays and masks, by numpy's rules."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pygpu import gpuarray
 
 
 def on_device(index):
-    """The index with its arrays on the device."""
+    """Returns the index with its arrays on the device."""
     if isinstance(index, tuple):
         return tuple(on_device(item) for item in index)
     return gpuarray.to_gpu(index) if isinstance(index, np.ndarray) else index
@@ -20,7 +20,7 @@ def on_device(index):
 
 @st.composite
 def cases(draw):
-    """A pair, and an index of arrays, masks, lists, slices and whole numbers."""
+    """Draws a pair, and an index of arrays, masks, lists, slices and integers."""
     pair = draw(pairs(st.sampled_from([np.dtype("i4"), np.dtype("f8")]), some_shapes))
     rng = np.random.default_rng(draw(st.integers(0, 2**16)))
     shape = draw(st.lists(st.integers(1, 3), min_size=1, max_size=2))
@@ -84,7 +84,7 @@ def test_writing(case, device, kind):
     selected = expected_of(a, index)
     if selected is None:
         return
-    # Where an element is named twice, both are to have the same value.
+    # If an index names an element twice, both stores must write the same value.
     value = 7
     if kind in ("whole", "numpy") and np.unique(_addresses(a, index)).size == selected.size:
         value = numbers(np.shape(selected), a.dtype, 3)
@@ -175,7 +175,7 @@ def test_an_array_is_indexed_by_itself_and_assigned_to_itself():
 
 @pytest.mark.parametrize("mask", [[True, True, False, True], [False] * 4])
 def test_an_ellipsis_parts_the_arrays_beside_it_where_it_stands_for_no_axis(mask):
-    """Then the axes of the arrays come first in the result, as numpy has it."""
+    """The axes of the index arrays then come first in the result, as in numpy."""
     a = np.arange(24).reshape(2, 3, 4)
     for index in (
         (slice(None), [2], ..., np.array(mask)),

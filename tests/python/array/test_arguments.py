@@ -1,5 +1,5 @@
-"""Wrong arguments, in every place of every public function and method of arrays: an exception
-that says what is wrong, and never a `SystemError`."""
+"""Wrong arguments, at every position of every public array function and method, raise an exception
+that names the problem, and never `SystemError`."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ WRONG = [
     Ellipsis,
     slice(None),
 ]
-# What may be raised; a program that catches numpy's exceptions catches these.
-# `BufferError` is what the protocols of exchange raise for an array that they cannot pass on,
-# `LogicError` what a number raises that can be no stream's.
+# The allowed exceptions; a program that catches numpy's exceptions catches these also. The
+# exchange protocols raise `BufferError` for an array that they cannot export, and a number that
+# cannot be a stream raises `LogicError`.
 ALLOWED = (
     TypeError,
     ValueError,
@@ -69,7 +69,7 @@ def _callables():
             if inspect.isroutine(function) or function is gpuarray.GPUArray:
                 yield pytest.param(function, id=f"{module.__name__.split('.')[-1]}.{name}")
     for name in dir(gpuarray.GPUArray):
-        # What object has as well, and what sets an attribute, is not the array's.
+        # Skip methods that object also has, and methods that set attributes.
         if hasattr(object, name) and name not in ("__eq__", "__lt__", "__init__", "__format__"):
             continue
         if callable(getattr(gpuarray.GPUArray, name)):
@@ -80,7 +80,7 @@ def _callables():
 
 
 def _attempt(function, *args, **kwargs):
-    """What the call raises, in words; anything but the exceptions allowed is passed on."""
+    """Returns the message of an allowed exception; other exceptions propagate."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -165,7 +165,7 @@ def test_no_dtype_is_float64():
     for make in (gpuarray.empty, gpuarray.GPUArray):
         assert make(3, None).dtype == np.empty(3, None).dtype
         assert make((2, 3), dtype=None, order="F").dtype == np.float64
-    # Where an array is given, it is that of the array.
+    # With an array argument, None means the array's dtype.
     assert gpuarray.empty_like(a_gpu, None).dtype == np.empty_like(a, None).dtype
     check(gpuarray.zeros_like(a_gpu, dtype=None), np.zeros_like(a))
     check(a_gpu.view(None), a)
@@ -190,7 +190,7 @@ def test_every_attribute_and_method_is_documented():
             assert re.match(r"[A-Z].*", lines[0]), f"{cls.__name__}.{name}: {lines[0]}"
             if not callable(value):
                 continue
-            # Every argument is described, by name, here or by numpy.
+            # Every argument is described by name, here or in numpy's documentation.
             if re.search(r"as (:func:`numpy\.|numpy's method)", lines[0]):
                 continue
             parameters = [p.lstrip("*") for p in inspect.signature(value).parameters]

@@ -1,7 +1,8 @@
-"""Functions of numpy that are made of other operations: each call on the device and on the host.
+"""numpy functions that are composed of other operations: each call on the device and on the
+host.
 
-An expression of `numpy_calls.py` is evaluated with arrays of numpy's and with GPUArrays, in which
-numpy's functions find those of the device; results, dtypes and errors are compared.
+Each expression of `numpy_calls.py` is evaluated with numpy arrays and with GPUArrays, for which
+numpy's functions dispatch to the device. Results, dtypes and errors are compared.
 """
 
 from __future__ import annotations
@@ -222,7 +223,7 @@ def test_arguments_have_numpys_names():
             continue
         mine = [*inspect.signature(getattr(gpuarray, name)).parameters]
         if "kwargs" in expected:
-            # numpy's page names more than its signature.
+            # numpy's documentation describes more arguments than its signature has.
             expected += [it for it in mine if it not in expected]
         assert set(mine) <= set(expected), name
         shared = [it for it in expected if it in mine]

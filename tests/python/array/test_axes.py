@@ -1,4 +1,4 @@
-"""Reductions and running values along axes, against numpy, on arrays of any shape and strides."""
+"""Reductions and cumulative functions along axes, against numpy, for any shape and strides."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tables import each_row
 
 from pygpu import driver, gpuarray
 
-# Relative to the sum of magnitudes, over the additions of a small array.
+# Relative to the sum of magnitudes, for the additions of a small array.
 SUM_ERROR = {2: 4e-3, 4: 1e-6, 8: 1e-15}
 small = st.lists(st.integers(0, 5), min_size=1, max_size=3).map(tuple)
 few_examples = settings(max_examples=settings().max_examples // 2)
@@ -22,7 +22,7 @@ full = st.lists(st.integers(1, 5), min_size=1, max_size=3).map(tuple)
 
 @st.composite
 def axes(draw, ndim):
-    """None, one axis, or a tuple of axes, counted from either end."""
+    """Draws None, one axis, or a tuple of axes, counted from either end."""
     chosen = draw(st.lists(st.integers(0, ndim - 1), unique=True, max_size=ndim))
     signed = [axis - ndim * draw(st.integers(0, 1)) for axis in chosen]
     if len(signed) == 1 and draw(st.booleans()):
@@ -91,7 +91,7 @@ def test_positions(name, data, keepdims):
 def test_statistics(name, data, keepdims, ddof):
     a, a_gpu = data.draw(pairs(st.sampled_from([*REAL, *COMPLEX]), full))
     if a.dtype.kind in "iu":
-        # Larger numbers have squares whose rounding hides the differences.
+        # The squares of larger numbers have rounding errors larger than the differences.
         a, a_gpu = a % 100, a_gpu % 100
     axis = data.draw(axes(a.ndim))
     given = {"axis": axis, "keepdims": keepdims} | ({"ddof": ddof} if name != "mean" else {})
@@ -199,7 +199,8 @@ NAMES += ["mean", "var", "argmin", "argmax", "cumsum", "cumprod", "sort", "argso
 @each_row("name", NAMES)
 @each_row("axis", [0, -1, 1, -2, (0,), (), None])
 def test_an_array_without_axes(name, axis):
-    """numpy's reductions take axis 0 or -1 of such an array, alone; other functions do not."""
+    """numpy's reductions accept axis 0 or -1 for such an array, but no tuple; other functions
+    refuse."""
     a = np.array(3, "i8")
     function = getattr(np, name)
     takes_several = name not in ("argmin", "argmax", "cumsum", "cumprod", "sort", "argsort")
@@ -290,7 +291,7 @@ def test_long_axes(dtype):
     check(a_gpu.T.max(axis=0), a.max(1))
 
 
-# Lengths of which there are many packs, and a few elements behind them; rows that are no packs.
+# Long axes with many packs and a few remaining elements, and rows that are not whole packs.
 LONG = [((3, 5003), 1), ((517, 36), 0), ((70, 33), 1)]
 
 
@@ -315,7 +316,7 @@ def test_variances_far_from_zero(shape, axis):
         check(a_gpu.var(over), a.astype("f8").var(over).astype("f4"), rtol=3e-6)
     same = gpuarray.empty(shape, "f4")
     same.fill(1e10)
-    # The square of what the mean is rounded by.
+    # The square of the mean's rounding error.
     assert (same.var(axis).get() < 1e7).all()
     same[1, 1] = np.inf
     alone = np.arange(shape[1 - axis]) == 1

@@ -1,4 +1,4 @@
-"""What must be refused: with numpy's or PyCUDA's exception, in words, before anything changes."""
+"""Refused calls raise numpy's or PyCUDA's exception, with a clear text, before any change."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def memory_at_first():
 
 @pytest.fixture(autouse=True)
 def nothing_is_left_behind(memory_at_first):
-    """A refused call allocates nothing that stays."""
+    """Checks that a refused call does not leave memory allocated."""
     yield
     assert settled_memory(memory_at_first) == memory_at_first
 
@@ -413,7 +413,7 @@ def test_subset_with_wrong_arguments():
 
 
 class Foreign:
-    """An object with a stream of another library, or what it takes for one."""
+    """An object with another library's stream, or with an invalid one."""
 
     def __init__(self, pair):
         self.pair = pair
@@ -448,7 +448,7 @@ def test_a_number_out_of_range_names_its_argument(what):
     name = what.split(",")[0]
     with pytest.raises((OverflowError, ValueError, driver.Error, IndexError)) as raised:
         number_calls()[what]()
-    # Not only in a note, which Python 3.10 has not.
+    # The text must be in the message: Python 3.10 does not show notes.
     assert name in str(raised.value)
     assert re.search(r"-\d|1180591620717411303424", str(raised.value)), raised.value
 

@@ -1,4 +1,4 @@
-"""bfloat16, which numpy has from the package `ml_dtypes`."""
+"""bfloat16, whose numpy dtype comes from the package `ml_dtypes`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BF = np.dtype(ml_dtypes.bfloat16)
 
 @pytest.fixture(autouse=True)
 def _quiet():
-    """`ml_dtypes` warns of NaN, and of what overflows."""
+    """Ignores the warnings of `ml_dtypes` for NaN and overflow."""
     with np.errstate(all="ignore"):
         yield
 
@@ -31,7 +31,7 @@ def some(*shape: int) -> np.ndarray:
 
 
 def same_bits(got: gpuarray.GPUArray, expected: np.ndarray) -> None:
-    """Asserts the same bits, but for those of NaN."""
+    """Asserts that the bits are equal; NaNs may have any bits."""
     values = got.get()
     assert got.dtype == values.dtype == expected.dtype == BF
     assert values.shape == expected.shape
@@ -54,7 +54,7 @@ def test_every_value_comes_back():
 def test_conversions(dtype):
     a = every()
     if dtype.kind in "iu":
-        # What a type does not hold has no value that numpy promises.
+        # numpy does not define the result for values outside the type's range.
         limits = np.iinfo(dtype)
         wide = a.astype(np.float64)
         a = a[(wide > float(limits.min) - 1) & (wide < float(limits.max))]
@@ -82,7 +82,7 @@ def test_operators(name):
     expected = getattr(np, name)(a, b)
     got = getattr(gpuarray.to_gpu(a), method)(gpuarray.to_gpu(b))
     if name in ("floor_divide", "mod"):
-        # numpy's own types and `ml_dtypes` differ for infinities, zeros and what overflows.
+        # numpy's own types and `ml_dtypes` differ for infinities, zeros and overflow.
         usual = np.isfinite(expected) & (abs(a) < 1e3) & (abs(b) > 1e-3) & (abs(b) < 1e3)
         same_bits(gpuarray.to_gpu(got.get()[usual]), expected[usual])
     else:
@@ -126,7 +126,7 @@ def test_numbers(number):
         check(a_gpu, a)
 
 
-# In both, the functions are computed in single precision.
+# Both compute the functions in single precision.
 @pytest.mark.parametrize(
     ("ours", "theirs"),
     [
@@ -155,7 +155,7 @@ def test_functions(ours, theirs):
     got = getattr(cumath, ours)(gpuarray.to_gpu(a))
     assert got.dtype == BF
     expected = getattr(np, theirs)(a.astype(np.float32))
-    # The last bit of single precision may decide between two neighbours.
+    # The last bit of single precision may decide between two neighbouring values.
     values, nearest = got.get(), expected.astype(BF)
     different = values.view(np.uint16) != nearest.view(np.uint16)
     different &= ~(np.isnan(values) & np.isnan(nearest))
@@ -180,7 +180,7 @@ def test_reductions_keep_their_digits_in_single_precision():
     total = gpuarray.sum(a_gpu)
     assert total.dtype == BF
     np.testing.assert_allclose(float(total.get()), wide.sum(), rtol=2.0**-8)
-    # Small whole numbers, whose running sums no rounding changes.
+    # Small integers, whose cumulative sums are exact.
     steps = np.random.default_rng(1).integers(-1, 2, (20, 300)).astype(BF)
     check(_core.scan(_core.Reduction.Sum, gpuarray.to_gpu(steps), axis=1), steps.cumsum(1))
     highest = _core.scan(_core.Reduction.Maximum, a_gpu, axis=0)
@@ -190,10 +190,10 @@ def test_reductions_keep_their_digits_in_single_precision():
     with_nan = a.copy()
     with_nan[3, 4] = np.nan
     assert np.isnan(gpuarray.max(gpuarray.to_gpu(with_nan)).get())
-    # Step by step in bfloat16 the sum would stop at 512.
+    # Accumulated in bfloat16 the sum would stop at 512.
     ones = gpuarray.to_gpu(np.full(1000, 1.0, BF))
     assert gpuarray.sum(ones).get() == 1000
-    # Products are rounded, their sum is not before its end.
+    # Each product is rounded, and their sum only once at its end.
     expected = (a[0] * a[1]).astype(np.float64).sum()
     dot = gpuarray.dot(a_gpu[0], a_gpu[1])
     np.testing.assert_allclose(float(dot.get()), expected, rtol=2.0**-8)

@@ -1,4 +1,4 @@
-"""Shifts, quotients with remainders and rounding, as numpy's."""
+"""Shifts, divisions with remainders, and rounding, like numpy's."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ IN_PLACE = [operator.ilshift, operator.irshift]
 @pytest.mark.parametrize("op", SHIFTS)
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_every_place_of_a_shift(op, dtype):
-    """Also by the number of bits and more, and by less than none."""
+    """Also shifts by at least the number of bits, and by negative counts."""
     limits, bits = np.iinfo(dtype), 8 * dtype.itemsize
     values = np.array([limits.min, limits.max, 0, 1, limits.max // 3], dtype)
     places = [*range(bits + 2), limits.max, limits.min]
@@ -90,7 +90,7 @@ def test_divmod_with_numbers(dtype):
 def test_round(dtype, decimals):
     a = numbers((40,), dtype, 3)
     if dtype.kind in "iu":
-        # Whole numbers beyond 2**53 are not those of the float64 that numpy goes through.
+        # numpy goes through float64, which changes integers beyond 2**53.
         a = np.asarray(a % 120, dtype)
     check_outcome(lambda x: x.round(decimals), (a,), (gpuarray.to_gpu(a),), rtol=None)
     if dtype.kind == "b" and decimals:
@@ -101,7 +101,7 @@ def test_round(dtype, decimals):
 
 @pytest.mark.parametrize("decimals", [-(2**31), -(2**31) + 1, 2**31 - 1])
 def test_round_to_the_most_decimals(decimals):
-    # The scale is infinite: there is nothing left of the digits, and nothing panics.
+    # The scale is infinite: no digits are left, and the call must not panic.
     a = np.array([1.5, -2.5, 0.0], np.float32)
     with np.errstate(all="ignore"):
         scale = np.float64(np.inf)

@@ -1,6 +1,7 @@
-"""Products of matrices by the vendor's library of linear algebra, on the doubles.
+"""Matrix products through the vendor's linear algebra library, on the fake drivers.
 
-The library is a fake, which computes with the arguments that it gets. Expected values are numpy's.
+The library is also fake: it computes with the arguments that it receives. numpy gives
+the expected values.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ products_so_far = [0]
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
-    """The fake library, compiled."""
+    """Compiles the fake library."""
     file = tmp_path_factory.mktemp("blas") / "libfake.so"
     source = Path(__file__).with_name("fake_blas.cpp")
     compiler = os.environ.get("CXX", "c++")

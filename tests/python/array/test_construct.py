@@ -1,4 +1,4 @@
-"""Making arrays: the constructor, to_gpu, empty, zeros, ones, their _like forms, arange."""
+"""Creating arrays: the constructor, to_gpu, empty, zeros, ones, their _like forms, arange."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_attributes_are_numpys(dtype, shape):
     a_gpu = gpuarray.GPUArray(shape, dtype)
     for name in ("shape", "dtype", "size", "nbytes", "itemsize", "ndim"):
         assert getattr(a_gpu, name) == getattr(a, name), name
-    if a.size:  # numpy's strides of nothing differ between its versions
+    if a.size:  # numpy versions differ in the strides of empty arrays
         assert a_gpu.strides == a.strides
     assert a_gpu.mem_size == a.size
     assert a_gpu.base is None
@@ -247,7 +247,7 @@ def test_an_allocators_memory_lives_as_long_as_the_array():
     assert freed
 
 
-# ---- memory that is already there ---------------------------------------------------------------
+# ---- existing memory ----------------------------------------------------------------------------
 
 
 def test_gpudata_and_strides_describe_existing_memory():

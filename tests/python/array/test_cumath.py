@@ -11,7 +11,7 @@ from tables import each_row
 
 from pygpu import cumath, driver, gpuarray
 
-# name, numpy's name, range of the argument
+# Name, numpy's name, range of the argument.
 FUNCTIONS = [
     ("fabs", "abs", -5, 5),
     ("ceil", "ceil", -5, 5),
@@ -75,7 +75,7 @@ def test_fmod_modf_frexp_ldexp(dtype):
     a_gpu, b_gpu = gpuarray.to_gpu(a), gpuarray.to_gpu(b)
     check(cumath.fmod(a_gpu, b_gpu), np.fmod(a, b))
     fraction, whole = cumath.modf(a_gpu)
-    # These are exact, whoever calculates them.
+    # These results are exact in every implementation.
     expected_fraction, expected_whole = np.modf(a)
     check(fraction, expected_fraction)
     check(whole, expected_whole)
@@ -109,7 +109,7 @@ def test_special_values():
     a_gpu = gpuarray.to_gpu(a)
     with np.errstate(all="ignore"):
         for ours, theirs in (("sqrt", np.sqrt), ("log", np.log), ("exp", np.exp), ("sin", np.sin)):
-            # What is finite may be rounded otherwise than numpy's.
+            # Finite values may be rounded differently than numpy's.
             check(getattr(cumath, ours)(a_gpu), theirs(a), ulp(2, a.dtype))
 
 

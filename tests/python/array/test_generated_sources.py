@@ -1,4 +1,4 @@
-"""NVIDIA's compiler takes the generated sources, without a GPU and without a warning."""
+"""NVIDIA's compiler accepts the generated sources without a warning; no GPU is needed."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ class Refused(Exception):
 
 @pytest.fixture
 def sources(monkeypatch, tmp_path):
-    """A list of calls that compile; their sources come to a folder in place of a compiler."""
+    """Returns calls that compile; their sources are written to a folder instead of
+    compiled."""
 
     def keep(text, name, options):
         (tmp_path / f"{len(list(tmp_path.iterdir()))}.cu").write_text(text)

@@ -20,7 +20,7 @@ from pygpu import driver, gpuarray
 
 @st.composite
 def indexed(draw):
-    """A pair of arrays and an index of slices, integers, newaxis and an ellipsis."""
+    """Draws a pair of arrays, and an index of slices, integers, newaxis and an ellipsis."""
     pair = draw(pairs(st.sampled_from([np.dtype("i4"), np.dtype("f8")])))
     index = draw(hnp.basic_indices(pair.host.shape, allow_newaxis=True, allow_ellipsis=True))
     return pair, index
@@ -174,7 +174,7 @@ def test_iteration_and_length():
             len(make)
     with pytest.raises(TypeError, match="without axes"):
         list(gpuarray.to_gpu(np.array(1.0)))
-    # As numpy's; PyCUDA's class has no `__iter__`.
+    # As in numpy; PyCUDA's class does not have `__iter__`.
     assert isinstance(a_gpu, collections.abc.Iterable)
 
 
@@ -263,7 +263,7 @@ def test_assignment_passes_over_leading_axes_of_length_1(given_shape, shape, dty
 
 
 def test_an_operand_keeps_its_leading_axes():
-    """They are passed over by an assignment only, as in numpy."""
+    """Only an assignment ignores leading axes of length 1, as in numpy."""
     a_gpu = gpuarray.zeros((2, 3))
     with pytest.raises(ValueError, match=r"\(1, 2, 3\)"):
         a_gpu += gpuarray.ones((1, 2, 3))
@@ -337,7 +337,7 @@ def test_swaps_of_fields_and_between_arrays_are_refused():
 
 
 def test_views_with_names_are_views_on_purpose():
-    """What a program holds, by a name, in a list or as an argument, it may store where it likes."""
+    """A view that the program holds by name, in a list or as an argument may be stored anywhere."""
     host = np.arange(4.0)
     a = gpuarray.to_gpu(host)
 

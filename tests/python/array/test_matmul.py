@@ -1,4 +1,4 @@
-"""Products of matrices: `@`, `gpuarray.matmul` and numpy's function, against numpy."""
+"""Matrix products: `@`, `gpuarray.matmul` and numpy's function, compared with numpy."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_output():
 
 
 def test_in_place():
-    """The array stays the same object, and views of it see the product."""
+    """The array object stays the same, and its views show the product."""
     a, b = numbers((3, 3), np.float64, 1), numbers((3, 3), np.float64, 2)
     x = same = gpuarray.to_gpu(a)
     row = x[1]

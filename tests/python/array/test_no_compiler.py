@@ -1,4 +1,4 @@
-"""Arrays on the host need no compiler: the examples of their functions run where none is found."""
+"""Host arrays work without a compiler: the examples of their functions run where none is found."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ EXAMPLES = """
                 runner.run(example)
     print(runner.summarize(verbose=False).failed, runner.tries > 300)
 """
-# Textures are for kernels of a program.
+# Textures are used only by a program's kernels.
 EXCEPTIONS = {
     "pygpu.gpuarray.GPUArray.bind_to_texref",
     "pygpu.gpuarray.GPUArray.bind_to_texref_ext",

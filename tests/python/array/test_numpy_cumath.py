@@ -1,5 +1,5 @@
-"""Functions of pygpu.cumath beyond PyCUDA's, against numpy's on every dtype that numpy has them
-for, and against the standard library's `math`."""
+"""Functions of pygpu.cumath that PyCUDA does not have, compared with numpy's for every dtype that
+numpy supports, and with the standard library's `math`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pygpu import cumath, driver, gpuarray
 REAL = ["?", "b", "h", "i", "q", "B", "H", "I", "Q", "e", "f", "d"]
 DTYPES = [*REAL, "F", "D"]
 
-# Name, and the range of arguments with fractions.
+# The name, and the range of fractional arguments.
 UNARY = [
     ("arccosh", 1, 60),
     ("arcsinh", -60, 60),
@@ -55,7 +55,7 @@ BINARY = [
     "nextafter",
     "right_shift",
 ]
-# numpy's own are these steps, each rounded, and less precise near zeros.
+# numpy computes these in rounded steps, which are less precise near zeros.
 ROUNDED = {"F": 4e-6, "D": 8e-15}
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, np.inf, -np.inf, np.nan, 1e-7, -1e-7, 3.0, 100.0]
 
@@ -63,7 +63,7 @@ SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, np.inf, -np.inf, np.nan, 1e-7, -1e-7
 def numbers(dtype, low, high):
     dtype = np.dtype(dtype)
     if dtype.kind == "b":
-        # numpy leaves the reciprocal of zero undefined among integers, false among them.
+        # numpy leaves the reciprocal of integer zero, and of False, undefined.
         return np.array([True] * 6)
     if dtype.kind in "ui":
         least = 1 if dtype.kind == "u" or low >= 0 else -20
@@ -77,7 +77,7 @@ def numbers(dtype, low, high):
 
 
 def expected_of(function, *arguments):
-    """numpy's result, or None where it refuses."""
+    """Returns numpy's result, or None if numpy refuses the call."""
     try:
         with np.errstate(all="ignore"):
             return getattr(np, function)(*arguments)
@@ -154,18 +154,19 @@ def test_special_values_of_two(name, dtype):
     if expected is None:
         return
     if name == "hypot":
-        # The largest number, rounded otherwise, is an infinity.
+        # The largest finite number, rounded differently, becomes infinity.
         beside = expected != limits.max
         a, b, expected = a[beside], b[beside], expected[beside]
     got = getattr(cumath, name)(gpuarray.to_gpu(a), gpuarray.to_gpu(b))
     if name in ("fmin", "fmax", "nextafter"):
-        # Which of two zeros it is, numpy leaves to the processor, or has it another way for halves.
+        # The sign of a zero result depends on the processor in numpy, and differs for half
+        # precision.
         got, expected = got + 0, expected + 0
     compare(got, expected)
 
 
 def by_math(name, x):
-    """The standard library's function, and C's values where that one refuses."""
+    """Returns the standard library's result, or C's value where that function raises."""
     if name in ("gamma", "lgamma") and x <= 0 and (math.isinf(x) or x == math.floor(x)):
         if name == "lgamma":
             return np.inf
@@ -195,7 +196,7 @@ def test_functions_of_the_standard_library(name, dtype):
     finite = np.isfinite(expected)
     np.testing.assert_array_equal(found[~finite], expected[~finite])
     # The logarithm is zero at 1, at 2 and between the poles, where its error is absolute; gamma
-    # takes its argument's error many times.
+    # multiplies its argument's error.
     unit = np.finfo(got.dtype).eps
     scale = np.maximum(np.abs(expected), 1 if name == "lgamma" else 0)[finite].astype(np.float64)
     least = np.finfo(got.dtype).smallest_subnormal

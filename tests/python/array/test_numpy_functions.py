@@ -1,4 +1,4 @@
-"""numpy's own functions given a GPUArray: run on the device, or refused in words."""
+"""numpy's functions called with a GPUArray run on the device, or raise a clear error."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tables import each_row
 
 from pygpu import gpuarray
 
-# They look at the object, not at an array in it.
+# These functions look at the object, not at its elements.
 OF_ANY_OBJECT = {
     "isdtype",
     "isfortran",  # reads `a.flags`
@@ -22,7 +22,7 @@ OF_ANY_OBJECT = {
     "mintypecode",
     "typename",
 }
-# They write text, change numpy's settings or wait for a program; one is exchange by its own name.
+# These write text, change numpy's settings or wait for a program; `from_dlpack` is exchange.
 NOT_OF_ARRAYS = {
     "from_dlpack",
     "get_include",
@@ -36,11 +36,11 @@ NOT_OF_ARRAYS = {
     "show_runtime",
     "test",
 }
-# They return elements that nothing has written.
+# These return uninitialised elements.
 UNDEFINED = {"empty", "empty_like"}
-# They take what numpy refuses: one bound, and an array for its dtype.
+# These accept calls that numpy refuses: a single bound, or an array in place of a dtype.
 LENIENT = {"clip", "full_like"}
-# Arrays are tried in so many of the first places.
+# The number of leading arguments for which arrays are tried.
 PLACES = 4
 
 
@@ -50,7 +50,7 @@ def _functions():
             if name.startswith("_") or name in NOT_OF_ARRAYS:
                 continue
             with warnings.catch_warnings():
-                # numpy 2.5 warns where a name that goes is only looked at.
+                # numpy 2.5 already warns when a deprecated name is accessed.
                 warnings.simplefilter("ignore", DeprecationWarning)
                 function = getattr(module, name, None)
             if callable(function) and not inspect.isclass(function):
@@ -58,8 +58,8 @@ def _functions():
 
 
 def _calls(function):
-    """Arguments with a numpy array in each of the first places, and which of them are to be the
-    device's."""
+    """Yields arguments with a numpy array at each of the first positions, and flags for those
+    that are to be device arrays."""
     if isinstance(function, np.ufunc):
         counts = range(function.nin, function.nin + 1)
     else:
@@ -103,7 +103,8 @@ def _has_device(value):
 
 
 def _agrees(name, result, expected):
-    """Whether the device's result, or an answer without elements, is what numpy returns."""
+    """Returns true if the device's result, or its answer without elements, agrees with
+    numpy's."""
     if isinstance(expected, tuple | list):
         same = isinstance(result, tuple | list) and len(result) == len(expected)
         return same and all(_agrees(name, *pair) for pair in zip(result, expected, strict=True))
@@ -116,7 +117,8 @@ def _agrees(name, result, expected):
 
 
 def _is_a_setting(function, arguments, result):
-    """Whether the array stood for its dtype, or for Python's numbers: a flag, a count, bounds."""
+    """Returns true if the array was used only for its dtype or as Python numbers (flag,
+    bounds)."""
     ways = [
         (meaning, kept)
         for meaning in (lambda a: a.dtype, lambda a: a.item(), lambda a: a.tolist())
@@ -128,7 +130,7 @@ def _is_a_setting(function, arguments, result):
             is_array = [isinstance(a, gpuarray.GPUArray) for a in arguments]
             pairs = zip(arguments[kept:], is_array[kept:], strict=True)
             plain += [meaning(a) if device else a for a, device in pairs]
-            # The elements of `empty` are not said.
+            # The elements of `empty` are undefined.
             if "empty" in function.__name__ or repr(_on_host(result)) == repr(function(*plain)):
                 return True
         except (TypeError, ValueError, IndexError, AttributeError):
@@ -142,7 +144,7 @@ def test_a_numpy_function_works_on_the_device_or_refuses_in_words(
 ):
     if name in OF_ANY_OBJECT:
         pytest.skip("looks at the object, not at an array")
-    # Nothing that a function writes goes anywhere else.
+    # Files that a function writes stay in this folder.
     monkeypatch.chdir(tmp_path)
     warnings.simplefilter("ignore")  # pytest restores the filters after each test
     answered = refused = 0
@@ -156,7 +158,7 @@ def test_a_numpy_function_works_on_the_device_or_refuses_in_words(
             refused += 1
             continue
         except (ValueError, AttributeError, OSError, IndexError, np.linalg.LinAlgError):
-            # Refused for another argument before the array was looked at.
+            # The call was refused for another argument before it looked at the array.
             continue
         try:
             expected = function(*map(_copy, host))
@@ -325,7 +327,7 @@ ON_DEVICE = [
 
 @each_row("name", ON_DEVICE)
 def test_a_function_of_numpy_that_works_on_the_device(name):
-    """Each works for some arguments, with numpy's values and dtypes."""
+    """Each function works for some arguments, with numpy's values and dtypes."""
     function = getattr(np, name)
     two = np.arange(1, 5, dtype=np.int32).reshape(2, 2)
     half = two.astype(np.float32) / 8
@@ -411,7 +413,8 @@ def test_universal_functions_write_to_an_output_and_under_a_mask():
     check(out, result)
     with pytest.raises(TypeError, match="where"):
         np.add(a_gpu, 1, where=a > 2)
-    # uint64 fits int8 by numpy's rule "same_kind", though their common dtype does not.
+    # By numpy's "same_kind" rule uint64 can be cast to int8, although their common dtype is
+    # neither.
     result, mask = np.full((2, 3), -1, np.int8), np.array([True, False, True])
     out = gpuarray.to_gpu(result)
     whole, mask_gpu = a.astype(np.uint64), gpuarray.to_gpu(mask)

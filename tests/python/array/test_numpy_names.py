@@ -1,4 +1,4 @@
-"""Each function that the table of functions names after one of numpy agrees with that one."""
+"""Each function that the table names after a numpy function agrees with that function."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROW = re.compile(
 )
 SECTION = re.compile(r"macro_rules! (\w+) \{")
 
-# What has no function of its own in Python: operators, methods and properties.
+# Functions that Python has as operators, methods or properties.
 WRITTEN = {
     "negative": operator.neg,
     "conjugate": lambda a: a.conj(),
@@ -45,7 +45,7 @@ WRITTEN = {
     "greater": operator.gt,
     "greater_equal": operator.ge,
 }
-# Arguments between which functions that are not defined everywhere are.
+# Argument ranges for functions that are not defined everywhere.
 RANGES = {
     "arccos": (-1, 1),
     "arccosh": (1, 9),
@@ -59,12 +59,13 @@ RANGES = {
     "sqrt": (0, 9),
     "tan": (-1.4, 1.4),
 }
-# numpy makes int8 of the truth values that it conjugates.
+# numpy returns int8 for the conjugate of booleans.
 BY_DESIGN = {("conjugate", "?")}
 
 
 def rows(section: str) -> list[tuple[str, str, str, str]]:
-    """Variant, numpy's name, Python's module and name of the rows of one table."""
+    """Returns variant, numpy's name, Python's module and Python's name for each row of a
+    table."""
     text = TABLE.read_text()
     start = text.index(f"macro_rules! {section} {{")
     following = SECTION.search(text, start + 1)
@@ -101,7 +102,7 @@ def agree(got: gpuarray.GPUArray, expected: np.ndarray) -> None:
 
 
 def test_the_table_is_read_to_its_end():
-    # Every variant of the table is found: a name in capitals at the start of a line, with a text.
+    # Every variant of the table is found: a capitalised name at the start of a line, and a text.
     text = TABLE.read_text()
     variants = re.findall(r'^ {12}([A-Z]\w*) "', text, re.MULTILINE)
     assert [row[0] for row in [*UNARY, *BINARY, *REDUCTIONS]] == variants

@@ -1,4 +1,4 @@
-"""Operators against numpy: every type with every type, any strides, broadcasting, scalars."""
+"""Operators compared with numpy: every pair of types, any strides, broadcasting, scalars."""
 
 from __future__ import annotations
 
@@ -61,7 +61,8 @@ dtypes = st.sampled_from(DTYPES)
 
 
 def tolerance(op, *operands) -> float | None:
-    """Sums and real arithmetic round as numpy's do; complex products may differ in the last bit."""
+    """Returns 0 for sums and real arithmetic, which round like numpy; complex products may
+    differ."""
     is_complex = any(np.asarray(operand).dtype.kind == "c" for operand in operands)
     return None if is_complex and op not in EXACT else 0.0
 
@@ -126,8 +127,8 @@ def test_integer_power(dtype):
 
 @pytest.mark.parametrize("dtype", SIGNED)
 def test_integer_to_a_negative_power(dtype):
-    # numpy refuses. So does pygpu when it sees the exponent; one that lies on the device it
-    # cannot see without waiting for the device, and the result is the quotient without fraction.
+    # numpy refuses, and so does pygpu if the exponent is on the host. Reading an exponent on the
+    # device would wait for the device, so the result is then the truncated quotient.
     a = np.array([2, -2, 1, -1, -1, 3], dtype)
     check_outcome(operator.pow, (a, -2), (gpuarray.to_gpu(a), -2))
     b = np.array([-1, -1, -1, -1, -2, 0], dtype)
@@ -187,7 +188,7 @@ def test_plus_is_the_array_itself():
     assert +a is a
 
 
-# ---- scalars, as NEP 50 has them ----------------------------------------------------------------
+# ---- scalars, by NEP 50 -------------------------------------------------------------------------
 
 python_scalars = st.one_of(
     st.booleans(),
@@ -246,13 +247,13 @@ def test_python_integer_that_the_type_cannot_hold():
     for scalar in (256, -1, 2**70):
         with pytest.raises(OverflowError, match=str(scalar)):
             a + scalar
-    # A comparison has an answer all the same.
+    # The comparison still returns a result.
     check(a < 256, np.ones(3, bool))
     check(a > -1, np.ones(3, bool))
     check(a == 2**70, np.zeros(3, bool))
 
 
-# Neighbours that are one number in float64, and the ends of both types.
+# Neighbours that float64 does not distinguish, and the limits of both types.
 LARGE = [0, 1, 2**53, 2**53 + 1, 2**63 - 1, 2**63, 2**63 + 1, 2**64 - 1]
 
 
@@ -296,7 +297,7 @@ HUGE = [2**64, -(2**64), 2**127, 2**200, -(2**200), 10**400, -(10**400)]
 @each_row("number", HUGE, ids=lambda number: f"{len(str(number))} digits")
 @each_row("code", ["?", "u1", "i8", "u8", "f2", "f4", "f8", "c8", "c16"])
 def test_python_integers_beyond_every_type(code, number):
-    """numpy's value, or numpy's error."""
+    """Returns numpy's value, or raises numpy's error."""
     a = np.ones(3, code)
     operations = [lambda x, n: x + n, lambda x, n: n * x, lambda x, n: x / n, *COMPARISONS]
     for operation in operations:
@@ -480,7 +481,7 @@ def test_large_transposed_and_broadcast_operands():
 
 
 def convertible(source: np.dtype, target: np.dtype):
-    """Numbers whose conversion C defines: no NaN, infinity or overflow into an integer."""
+    """Returns numbers whose conversion C defines: no NaN, infinity or overflow into an integer."""
 
     def values(shape, dtype, seed):
         whole = numbers(shape, dtype, seed)
@@ -502,7 +503,7 @@ def test_astype(source, data, target):
     assert same_strides(result, expected)
 
 
-# C leaves NaN and infinity as an integer undefined.
+# In C the conversion of NaN and infinity to an integer is undefined.
 @pytest.mark.parametrize("target", [*BOOL, *FLOATS, *COMPLEX])
 def test_astype_of_special_floats(target):
     a = numbers(200, "f8", 17, special=True)
@@ -560,7 +561,7 @@ def test_operations_on_a_chosen_stream():
     event.record(stream)
     event.synchronize()
     check(result, a[:, 1:] * 2 + 1)
-    view += 5  # The other streams' uses of the memory run behind it.
+    view += 5  # Runs after the other streams' uses of the memory.
     check(a_gpu, a + 5)
     check(a_gpu.on(None), a + 5)
     for wrong in (1.5, "stream", object()):

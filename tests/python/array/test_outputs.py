@@ -1,5 +1,5 @@
-"""What `out` may be: a dtype that holds the result, the right shape, no partial overlap; and that
-an output which is the input itself costs no memory."""
+"""`out` must have a dtype that holds the result, the right shape, and no partial overlap. An
+output that is the input itself allocates no memory."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from tables import each_row
 
 from pygpu import cumath, gpuarray
 
-# Each writes `out`. The result has the dtype that numpy's function has of the same array, or that
-# of the array.
+# Each function writes `out`. The result's dtype is the dtype of numpy's function for the same
+# array, or the array's own dtype.
 UNARY = {
     "exp": (cumath.exp, np.exp),
     "sqrt": (cumath.sqrt, np.sqrt),
@@ -82,7 +82,7 @@ def test_an_output_that_is_no_device_array_is_named(name, out):
 
 @pytest.mark.parametrize("name", [name for name in UNARY if name != "take"])
 def test_an_output_that_overlaps_the_input(name):
-    """As in numpy: as if the input had been copied first."""
+    """As in numpy, the result is the same as if the input had been copied first."""
     function, _ = UNARY[name]
     a = np.arange(12.0)
     expected_gpu = function(gpuarray.to_gpu(a[:8].copy()), out=gpuarray.zeros(8))

@@ -1,4 +1,4 @@
-"""What Python and other libraries ask of an array: text, truth, pickling, subclasses."""
+"""Python protocols of arrays: text, truth, pickling, subclasses, and exchange interfaces."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_cuda_array_interface(dtype):
     assert interface["strides"] == a.strides
     assert interface["data"] == (a_gpu.ptr, False)
     assert interface["version"] == 3
-    # 1 is CUDA's default stream, while it has work.
+    # 1 means CUDA's default stream, and is returned while it has work.
     assert interface["stream"] in ([None] if BACKEND == "host" else [None, 1])
     view = a_gpu[1:, ::-2]
     interface = view.__cuda_array_interface__
@@ -107,7 +107,7 @@ def test_numpy_leaves_the_operators_to_the_array():
 
 
 class Tagged(gpuarray.GPUArray):
-    """A subclass with an attribute and a method of its own."""
+    """A subclass with its own attribute and method."""
 
     def __init__(self, *args, tag=None, **kwargs):
         super().__init__(*args, **kwargs)
@@ -149,7 +149,7 @@ def test_a_subclass_may_set_what_nothing_computes_with():
     derived = Derived((3,), np.float32, 12)
     assert (derived.mem_size, derived._grid) == (7, gpuarray.zeros(3, np.float32)._grid)
     assert Padded.nbytes.__doc__ == gpuarray.GPUArray.nbytes.__doc__
-    # What follows from others stays as it is, and so do arrays of no subclass.
+    # Derived properties stay read-only, and so do all properties of plain arrays.
     for name in ("dtype", "size", "itemsize"):
         with pytest.raises(AttributeError, match=name):
             setattr(padded, name, None)
@@ -158,7 +158,7 @@ def test_a_subclass_may_set_what_nothing_computes_with():
 
 
 class Rows(gpuarray.GPUArray):
-    """A subclass with a constructor of its own, which says how results are made."""
+    """A subclass whose own constructor defines how results are created."""
 
     def __init__(self, thread, shape, dtype):
         super().__init__(shape, dtype)
@@ -178,7 +178,7 @@ def test_a_subclass_may_say_how_results_are_made():
     wide = a_gpu + gpuarray.arange(3, dtype=np.float64)
     assert type(wide) is Rows
     check(wide, np.arange(6, dtype="f4").reshape(2, 3) + np.arange(3.0))
-    # No method makes another shape.
+    # The constructor does not support another shape.
     check(a_gpu + gpuarray.zeros((4, 2, 3), np.float32), np.stack([a_gpu.get()] * 4))
     plain = gpuarray.zeros((2, 3), np.int16)
     assert plain._new_like_me().dtype == np.int16
@@ -392,7 +392,7 @@ def test_an_integer_without_axes_is_an_index(dtype):
             operator.index(a_gpu)
     with pytest.raises(TypeError, match="index"):
         operator.index(gpuarray.zeros(1, np.int32))
-    # The number is no address: a copy from the array is one of its own bytes.
+    # The number is not taken as an address: the copy reads the array's own bytes.
     host = np.zeros_like(a)
     driver.memcpy_dtoh(host, a_gpu)
     assert host == a

@@ -34,7 +34,8 @@ def fresh(kind, offset=0):
 
 @functools.cache
 def shared(kind):
-    """A generator for tests that any state will do for: deterministic if they run alone."""
+    """Returns a generator for tests that work in any state; deterministic if the test runs
+    alone."""
     return fresh(kind)
 
 
@@ -43,7 +44,7 @@ def states_of(generator):
 
 
 def drawn(generator, draws, dtype, distribution="uniform"):
-    """`draws` numbers of each state, a row for each draw."""
+    """Returns `draws` numbers of each state, one row per draw."""
     count = states_of(generator)
     numbers = getattr(generator, f"gen_{distribution}")(draws * count, dtype).get()
     return numbers.reshape(draws, count)
@@ -58,7 +59,7 @@ def xorwow_step(v):
 
 
 def xorwow_numbers(seed, sequence, offset, count):
-    """Marsaglia's recurrence, with the seeds and sequences that cuRAND documents."""
+    """Yields Marsaglia's recurrence with the seeds and sequences that cuRAND documents."""
     low = (seed ^ 0xAAD26B49) * 1099087573
     high = 0xF7DCEFDD * 2591861531
     state = [
@@ -71,7 +72,7 @@ def xorwow_numbers(seed, sequence, offset, count):
             5783321 + low,
         )
     ]
-    # A row for each bit: what one step makes of it.
+    # Each row is the state after one step from a state with a single bit set.
     matrix = np.zeros((160, 160), np.float32)
     for bit in range(160):
         unit = [0] * 5
@@ -105,7 +106,7 @@ M1, M2 = 4294967087, 4294944443
 
 
 def mrg_numbers(sequence, count):
-    """L'Ecuyer's recurrence from his state, `sequence` subsequences of 2^76 numbers ahead."""
+    """Yields L'Ecuyer's recurrence, advanced by `sequence` subsequences of 2^76 numbers."""
     matrices = (
         ([[0, 1, 0], [0, 0, 1], [-810728, 1403580, 0]], M1),
         ([[0, 1, 0], [0, 0, 1], [-1370589, 0, 527612]], M2),
@@ -130,7 +131,7 @@ def mrg_numbers(sequence, count):
 def test_mrg32k3a():
     generator = curandom.MRG32k3aRandomNumberGenerator(lambda n: gpuarray.zeros(n, np.int32))
     numbers = drawn(generator, 5, np.float64)
-    # The first numbers of the published package, of seed 12345.
+    # The first numbers of the published package, for the seed 12345.
     published = [0.127011122, 0.318527565, 0.309186016, 0.825846863, 0.221629916]
     np.testing.assert_allclose(numbers[:, 0], published, atol=6e-10)
     for sequence in (0, 1, 6):
@@ -173,7 +174,7 @@ def test_direction_vectors(bits):
     for dimension, *row in TABLE:
         assert vectors[dimension - 1].tolist() == direction_vectors(*row, bits)
     scrambled = curandom.generate_direction_vectors(50, names[f"SCRAMBLED_VECTOR_{bits}"]).get()
-    # Leading digits stay where they are.
+    # Scrambling does not move the leading digits.
     for mine, plain in zip(scrambled.tolist(), vectors.tolist()):
         assert [a.bit_length() for a in mine] == [b.bit_length() for b in plain]
     assert (scrambled != vectors[:50]).mean() > 0.8
@@ -185,7 +186,7 @@ def test_quasi_random_points(kind):
     bits = generator.generator_bits
     dtype = np.dtype(f"u{bits // 8}")
     points = drawn(generator, 16, dtype)
-    # Each dimension has one point in each sixteenth, in the order of the Gray code.
+    # Each dimension has one point in each sixteenth, in Gray code order.
     assert (np.arange(16) == np.sort(points >> dtype.type(bits - 4), axis=0).T).all()
     if "Scrambled" not in kind.__name__:
         fractions = [0, 0.5, 0.75, 0.25, 0.375, 0.875, 0.625, 0.125]
@@ -197,7 +198,7 @@ def test_quasi_random_points(kind):
 
 
 def kolmogorov(numbers, cumulated):
-    """The statistic of Kolmogorov and Smirnov, times the root of the number of numbers."""
+    """Returns the Kolmogorov-Smirnov statistic times the square root of the sample size."""
     x = np.sort(np.asarray(numbers, float).ravel())
     expected = np.vectorize(cumulated)(x)
     steps = np.arange(x.size + 1) / x.size
@@ -219,7 +220,7 @@ def normal_cdf(x):
     ],
 )
 def test_distributions(kind, dtype):
-    # Far from its first points, Sobol's sequence has others in each dimension.
+    # Beyond the first points, the dimensions of Sobol's sequence differ.
     generator = fresh(kind, offset=987654321)
     count = 3 * states_of(generator)
     uniform = generator.gen_uniform(count, dtype).get()
@@ -228,7 +229,7 @@ def test_distributions(kind, dtype):
     assert uniform.max() <= 1
     normal = generator.gen_normal(count + 1, dtype).get()
     sample = np.random.default_rng(1).permutation(count)[:20000]
-    # Exceeded by one sample in a thousand; quasi-random numbers are more even.
+    # One sample in a thousand exceeds this bound; quasi-random numbers are more even.
     assert kolmogorov(uniform[sample], lambda x: x) < 1.95
     assert kolmogorov(normal[sample], normal_cdf) < 1.95
     assert abs(normal.mean(dtype="f8")) < 4 / math.sqrt(count)
@@ -241,7 +242,8 @@ def test_distributions(kind, dtype):
 def test_pseudo_random_numbers_are_independent(kind):
     generator = fresh(kind)
     words = generator.gen_uniform(400_000, np.uint32).get()
-    # Bytes at each place are equally frequent: chi-squared with 255 degrees of freedom.
+    # At each position all bytes are equally frequent: chi-squared with 255 degrees of
+    # freedom.
     for place in range(4):
         found = np.bincount(words >> 8 * place & 255, minlength=256)
         chi = ((found - words.size / 256) ** 2 / (words.size / 256)).sum()
@@ -291,7 +293,7 @@ def test_extreme_parameters():
     assert not generator.gen_log_normal(100, np.float64, -1e6, 1.0).get().any()
     odd = gpuarray.to_gpu(np.array([np.nan, -3, np.inf] * 50, np.float64))
     generator.fill_poisson(odd)
-    assert odd.get().tolist() == [0, 0, np.inf] * 50  # Whatever the numbers drawn are.
+    assert odd.get().tolist() == [0, 0, np.inf] * 50  # For any drawn numbers.
 
 
 # -- order ----------------------------------------------------------------------------------
@@ -304,7 +306,7 @@ def test_a_fill_goes_on_where_the_last_one_ended(kind):
     parts = fresh(kind)
     halves = [parts.gen_uniform(size, np.uint32).get() for size in (count, 2 * count)]
     assert np.array_equal(np.concatenate(halves), whole)
-    # A fill of fewer elements than states leaves the others where they were.
+    # If fewer elements than states are filled, the other states do not advance.
     few = fresh(kind)
     first = few.gen_uniform(10, np.uint32).get()
     second = few.gen_uniform(count, np.uint32).get()
@@ -346,7 +348,7 @@ def test_skipping_equals_drawing(kind):
     assert np.array_equal(
         skipped.gen_uniform(count, np.uint32).get(), whole[each, np.arange(count)]
     )
-    # One far jump equals two half ones.
+    # One large jump equals two jumps of half the size.
     one, two = fresh(kind), fresh(kind)
     one.call_skip_ahead(1 << 31)
     two.call_skip_ahead(1 << 30)
@@ -369,7 +371,7 @@ def test_skipping_sequences():
         each = gpuarray.zeros(states_of(skipped), np.int64) + 3
         getattr(skipped, f"call_skip_ahead_{name}_array")(each)
         assert np.array_equal(skipped.gen_uniform(47, np.uint32).get(), expected)
-    # 2^51 subsequences of 2^76 numbers are one sequence.
+    # 2^51 subsequences of 2^76 numbers make up one sequence.
     one, other = PSEUDO[1](same), PSEUDO[1](same)
     one.call_skip_ahead_sequence(1)
     other.call_skip_ahead_subsequence(1 << 51)
@@ -387,7 +389,7 @@ def test_views_and_streams():
         data = make()
         fresh(PSEUDO[0]).fill_normal(data, stream=driver.Stream())
         assert np.array_equal(data.get(), expected)
-    # The columns of an array in Fortran's order are drawn one after another, as they lie.
+    # The columns of a Fortran-order array are filled one after another, in memory order.
     data = gpuarray.zeros((6, 4), np.float32, order="F")
     fresh(PSEUDO[0]).fill_normal(data)
     assert np.array_equal(data.get().T, expected)
@@ -407,7 +409,7 @@ def test_sizes_about_a_round_of_the_states():
             assert np.array_equal(found, longest[:size])
 
 
-# Numbers of every kind, for a comparison of their bits.
+# Numbers of every kind, whose bits are compared.
 PROGRAM = """
 import sys
 import numpy as np
@@ -519,7 +521,7 @@ def test_wrong_arrays_and_numbers():
 
 
 def compressed(words):
-    """RFC 1321 over one block, written from its definition with its tables of numbers."""
+    """Computes RFC 1321 (MD5) over one block, from its definition and tables."""
     state = [0x67452301, 0xEFCDAB89, 0x98BADCFE, 0x10325476]
     a, b, c, d = state
     for step in range(64):

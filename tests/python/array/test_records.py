@@ -1,4 +1,4 @@
-"""Every operation that only moves elements, on dtypes that are stored and not calculated with."""
+"""Operations that only move elements, on dtypes without arithmetic."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def _elements(name: str) -> np.ndarray:
 
 
 def _here(a, value):
-    """A value of the host where `a` lies."""
+    """Returns a host value in the same kind of memory as `a`."""
     return gpuarray.to_gpu(value) if isinstance(a, gpuarray.GPUArray) else value
 
 
 def _stored(index, value):
-    """Assignment to a copy."""
+    """Returns a function that assigns to a copy."""
 
     def store(a):
         copy = a.copy()
@@ -63,7 +63,8 @@ def _table(a):
 
 
 def _gpu(name):
-    """A function of `gpuarray` on the device, and numpy's on the host."""
+    """Returns a function that calls `gpuarray`'s function on the device and numpy's on the
+    host."""
     return lambda a, *args, **kw: getattr(
         gpuarray if isinstance(a, gpuarray.GPUArray) else np, name
     )(*args, **kw)
@@ -128,7 +129,7 @@ def _same(result, expected):
     result = result.get() if isinstance(result, gpuarray.GPUArray) else result
     expected = np.asarray(expected)
     assert (result.dtype, result.shape) == (expected.dtype, expected.shape)
-    # The padding is moved as well, which numpy does not promise.
+    # The padding is also moved, which numpy does not guarantee.
     assert repr(result.tolist()) == repr(expected.tolist())
 
 
@@ -184,7 +185,7 @@ def test_elements_of_another_dtype_of_the_same_size_are_refused_or_converted():
     _same(b, seconds.astype("M8[ms]"))
 
 
-# Prints the elements of the arrays that descriptors in a file tell of, and turns them round.
+# Prints the elements of the arrays whose descriptors are in a file, and reverses them.
 OTHER = """
 import json, sys
 import pygpu.autoinit

@@ -1,4 +1,4 @@
-"""Reductions: sum, any, all, min, max, dot, and those over a subset."""
+"""Reductions: sum, any, all, min, max, dot, and reductions over a subset."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pairs import BOOL, COMPLEX, DTYPES, FLOATS, INTEGERS, REAL, check, numbers,
 
 from pygpu import driver, gpuarray
 
-# Relative to the sum of magnitudes: a float's own rounding, over the additions of a small array.
+# Relative to the sum of magnitudes: the rounding of each addition of a small array.
 SUM_ERROR = {2: 4e-3, 4: 1e-6, 8: 1e-15}
 
 

@@ -1,5 +1,6 @@
-"""Results of numpy's universal functions on the device have numpy's dtypes, for every pair of them.
-What numpy refuses is refused. The arrays are empty, so that nothing is compiled."""
+"""Results of numpy's universal functions on the device have numpy's dtypes, for every pair of
+dtypes, and calls that numpy refuses are refused. The arrays are empty, so that no kernel is
+compiled."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from tables import each_row
 from pygpu import _core, cumath, gpuarray
 
 CODES = "?bBhHiIqQefdFD"
-# Python's numbers take the size of the array since numpy 2 only.
+# Only since numpy 2 do Python numbers adopt the array's dtype.
 NUMBERS = [True, 1, 1.5, 1 + 0j] if np.lib.NumpyVersion(np.__version__) >= "2.0.0" else []
 FUNCTIONS = sorted(
     name for name in _core.universal_functions if isinstance(getattr(np, name), np.ufunc)
@@ -18,7 +19,7 @@ FUNCTIONS = sorted(
 
 
 def outcome(function, *operands):
-    """The result's dtype, or None for a refusal."""
+    """Returns the result's dtype, or None if the call is refused."""
     try:
         with np.errstate(all="ignore"):
             return function(*operands).dtype
@@ -27,11 +28,11 @@ def outcome(function, *operands):
 
 
 def is_left_out(name, operands):
-    """What differs from numpy by intent."""
+    """Returns true for deliberate differences from numpy."""
     dtypes = [getattr(operand, "dtype", None) for operand in operands]
-    # numpy 1 and 2 disagree about signs of complex numbers, which are refused.
+    # numpy 1 and 2 disagree about signs of complex numbers, which pygpu refuses.
     is_sign = name == "sign" and dtypes[0].kind == "c"
-    # To numpy a whole number without a size may be half a precision, too narrow for most exponents.
+    # For numpy, a Python integer may be half precision, which is too narrow for most exponents.
     return is_sign or (name == "ldexp" and dtypes[0] is None)
 
 
@@ -71,7 +72,7 @@ def test_exponents_that_numpy_refuses(dtype):
         np.ldexp(gpuarray.to_gpu(a), gpuarray.to_gpu(b))
     with pytest.raises(TypeError, match=f"x2 has dtype {b.dtype}"):
         np.ldexp(gpuarray.to_gpu(a), b[0])
-    # PyCUDA's function takes them.
+    # PyCUDA's function accepts these operands.
     scaled = cumath.ldexp(gpuarray.to_gpu(a), gpuarray.to_gpu(b))
     np.testing.assert_array_equal(scaled.get(), [4.0, -96.0])
 

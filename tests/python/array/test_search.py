@@ -1,7 +1,7 @@
-"""The searches of tests/fuzz, in small: every public callable, and array programs against numpy.
+"""Short runs of the searches in tests/fuzz: every public callable, and array programs.
 
-Longer ones are run by hand (`tests/fuzz/calls.py --help`); CONTRIBUTING names the commands. That
-they would find something is shown by faults planted on purpose.
+Longer searches run by hand (`tests/fuzz/calls.py --help`); CONTRIBUTING lists the commands.
+Planted faults show that the searches find errors.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from device import ALONE, IS_DOUBLE, TEST_ALL
 from processes import LIMIT
 
 FUZZ = Path(__file__).parents[2] / "fuzz"
-# On a double each new operation costs a run of the C++ compiler. On a GPU that others may use,
-# resets and shared memory are left out, and a process needs more addresses than it has memory.
+# On a fake driver each new operation runs the C++ compiler. On a shared GPU, resets and shared
+# memory are left out, and a process needs more address space than it has memory.
 CASES = {"calls": 60, "programs": 25} if IS_DOUBLE else {"calls": 300, "programs": 60}
 if TEST_ALL:
     CASES = {name: (2 if IS_DOUBLE else 5) * count for name, count in CASES.items()}
@@ -24,7 +24,7 @@ ON_A_GPU = [] if ALONE else ["--no-managed", "--no-resets", "--memory=0"]
 
 
 def search(name: str, *options: str) -> subprocess.CompletedProcess[str]:
-    """Runs a search; it ends with 1 if it has found something."""
+    """Runs a search; its exit status is 1 if it has found something."""
     return subprocess.run(
         [sys.executable, FUZZ / f"{name}.py", *ON_A_GPU, *options],
         capture_output=True,

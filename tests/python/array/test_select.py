@@ -1,4 +1,4 @@
-"""Choosing elements: where, if_positive, minimum, maximum, logical functions, take and put."""
+"""Selecting elements: where, if_positive, minimum, maximum, logical functions, take and put."""
 
 from __future__ import annotations
 
@@ -129,7 +129,8 @@ def test_take_through_strided_arrays():
 
 
 def test_indices_beyond_the_ends():
-    # A device cannot refuse them: they read zero and write nothing. Negative ones count back.
+    # A device cannot refuse them: reads return zero and writes are ignored. Negative indices count
+    # from the end.
     a_gpu = gpuarray.to_gpu(np.arange(1.0, 6.0))
     indices = gpuarray.to_gpu(np.array([0, -1, -5, 5, 1000, -6, -(2**31)], np.int32))
     check(gpuarray.take(a_gpu, indices), np.array([1.0, 5, 1, 0, 0, 0, 0]))

@@ -1,4 +1,5 @@
-"""gpuarray's functions of shapes and of elements that numpy has, against numpy."""
+"""Shape and element functions that gpuarray and numpy both have, compared with
+numpy."""
 
 from __future__ import annotations
 
@@ -14,12 +15,12 @@ shapes = st.lists(st.integers(0, 4), min_size=1, max_size=3).map(tuple)
 dtypes = st.sampled_from([np.dtype(kind) for kind in ("?", "u1", "i4", "f4", "c16")])
 axis = st.integers(-4, 3)
 few = st.integers(-3, 5)
-# Each example makes several arrays; a share of what other tests take.
+# Each example creates several arrays, so there are fewer examples than in other tests.
 few_examples = settings(max_examples=settings().max_examples // 3)
 
 
 def same(name, pair, *arguments, **keywords):
-    """Both libraries return the same, or fail with the same kind of error."""
+    """Checks that both libraries return the same, or raise the same kind of error."""
     ours, theirs = getattr(gpuarray, name), getattr(np, name)
     check_outcome(lambda a: theirs(a, *arguments, **keywords), (pair.host,), (pair.device,))
     if not isinstance(outcome := _outcome(ours, pair.device, *arguments, **keywords), Exception):

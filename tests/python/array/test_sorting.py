@@ -1,4 +1,4 @@
-"""Sorting along an axis, by numpy's order."""
+"""Sorting along an axis, in numpy's order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tables import each_row
 from pygpu import gpuarray
 
 KINDS = [None, "quicksort", "heapsort", "mergesort", "stable"]
-# Tiles have 2048 elements, of 16 bytes 1024; the last length is one that many threads sort.
+# Tiles have 2048 elements, or 1024 of 16 bytes; many thread blocks sort the last length.
 LENGTHS = [1, 2, 8, 1000, 1024, 2048, 2049, 5000, 70_001]
 
 
@@ -51,7 +51,8 @@ def test_rows_of_many_lengths(dtype, length):
     compare(Pair(a, gpuarray.to_gpu(a)))
 
 
-# Tiles of sorts by digits have 23 or 15 elements for each of 256 threads, of 8 bytes 18 or 9.
+# Tiles of radix sorts have 23 or 15 elements per thread, or 18 or 9 of 8 bytes, for 256
+# threads.
 @pytest.mark.parametrize("dtype", ["u1", "i2", "f4", "i8"])
 @pytest.mark.parametrize("length", [76_032, 76_545, 76_801, 78_337])
 def test_rows_that_are_sorted_by_digits(dtype, length):

@@ -1,4 +1,4 @@
-"""The method of conjugate gradients and its operators."""
+"""The conjugate gradient method and its operators."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ N = 40
 
 
 class Matrix(operator.OperatorBase):
-    """A symmetric positive definite matrix that is not sparse, row by row."""
+    """A symmetric positive definite matrix that is dense, multiplied row by row."""
 
     def __init__(self, dtype):
         rng = np.random.default_rng(5)

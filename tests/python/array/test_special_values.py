@@ -1,8 +1,8 @@
-"""Complex functions at zeros, subnormal, huge and infinite parts and at what is not a number.
+"""Complex functions at zeros, subnormal, huge and infinite parts, and NaN.
 
-C99's Annex G says what they are there; numpy's functions are the reference. A sign of zero and of
+C99's Annex G defines these results; numpy's functions are the reference. A sign of zero or
 infinity that the Annex leaves open is not compared. `ULP` bounds the errors of finite values
-relative to the modulus of the result, as the parts of a product or quotient can cancel.
+relative to the modulus of the result, because the parts of a product or quotient can cancel.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from pygpu import cumath, gpuarray
 
 PARTS = {"c8": np.float32, "c16": np.float64}
 ULP = 16
-# Beside a NaN the sign of zero or infinity is unspecified but for these.
+# If the other part is NaN, the sign of zero or infinity is unspecified except for these
+# functions.
 SIGNED = {"sqrt", "exp", "log", "log10"}
 
 
@@ -32,7 +33,8 @@ def grid(dtype):
 
 
 def mismatches(got, expected, z, part, signed):
-    """Where two results differ, as rows of argument, result and expectation."""
+    """Returns the differences between two results, as rows of argument, result and
+    expectation."""
     limits = np.finfo(part)
     with np.errstate(all="ignore"):
         size = np.minimum(np.maximum(abs(expected.real), abs(expected.imag)), limits.max)
@@ -43,11 +45,11 @@ def mismatches(got, expected, z, part, signed):
             free = beside_nan & ~np.isfinite(ours) & (abs(ours) == abs(theirs))
             same = free | (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
             close = np.isfinite(ours) & np.isfinite(theirs) & (abs(ours - theirs) <= allowed)
-            # One rounding decides whether the largest numbers overflow.
+            # A single rounding decides whether the largest numbers overflow.
             edge = (abs(ours) > limits.max * 0.999) & (abs(theirs) > limits.max * 0.999)
             bad |= ~(same | close | (edge & (np.sign(ours) == np.sign(theirs))))
             signs = np.signbit(ours) != np.signbit(theirs)
-            # Annex G leaves the sign of a zero open where an argument is not a number.
+            # Annex G leaves the sign of a zero open if an argument is NaN.
             bad |= signs & (ours == 0) & (theirs == 0) & ~beside_nan & ~np.isnan(z)
     return bad
 

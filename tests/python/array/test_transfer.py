@@ -1,4 +1,4 @@
-"""Moving arrays between host and device: to_gpu, set, get, copy, in every memory order."""
+"""Copying arrays between host and device: to_gpu, set, get, copy, in every memory order."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_get_into_an_array_of_any_order(pair, other):
     assert a_gpu.get(destination) is destination
     np.testing.assert_array_equal(destination, a)
     if before is not None:
-        # What lies between the elements of a strided destination is left as it was.
+        # Bytes between the elements of a strided destination are not changed.
         outside = np.ones(destination.base.shape, bool)
         marks = np.lib.stride_tricks.as_strided
         offset = (
@@ -71,7 +71,7 @@ def test_get_into_an_array_of_any_order(pair, other):
 
 
 def _scaled(strides):
-    """Strides over int32 as strides over bool."""
+    """Returns strides over int32 as strides over bool."""
     return tuple(stride // 4 for stride in strides)
 
 
@@ -193,7 +193,8 @@ def test_arrays_of_the_device_that_do_not_fit():
 
 
 def test_raw_copies_take_arrays_in_c_and_fortran_order_only():
-    # The elements of an image whose channels were moved are not where the program means them to be.
+    # In an image with transposed channels, the elements are not in the order that the program
+    # expects.
     image = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
     moved = image.transpose(2, 0, 1)
     memory = driver.mem_alloc(image.nbytes)

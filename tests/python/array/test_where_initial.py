@@ -1,5 +1,5 @@
-"""numpy's ``where=`` and ``initial=`` of reductions: every combination with the other keywords, by
-numpy's function of an array of each kind and by this package's, against numpy."""
+"""``where=`` and ``initial=`` of reductions: every combination with the other keywords, through
+numpy's function with either kind of array and through this package's function."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ UNSET = np._NoValue
 INITIAL = ("sum", "prod", "min", "max", "nansum", "nanprod")
 MOMENTS = ("mean", "var", "std")
 FUNCTIONS = (*INITIAL, *MOMENTS, "any", "all")
-# On a double each kernel costs a run of the C++ compiler.
+# On a fake driver each kernel runs the C++ compiler.
 DTYPES = ("i1", "f4") if IS_DOUBLE else ("?", "i1", "u2", "i8", "u8", "f2", "f4", "f8", "c8")
 SHAPES = ((3, 4), (0, 4)) if IS_DOUBLE else ((3, 4), (0, 4), (2, 0), (), (5,))
-# `PYGPU_TEST_ALL` looks at most of them.
+# With `PYGPU_TEST_ALL` most of them are tested.
 COMBINATIONS = 400 if os.environ.get("PYGPU_TEST_ALL") else 6
 RTOL = {"f2": 4e-3, "f4": 1e-5, "f8": 1e-12, "c8": 1e-5, "c16": 1e-12}
 
 
 def masks(shape):
-    """Each way in which a mask is given: to numpy, and to a device."""
+    """Yields each form of a mask, for numpy and for a device."""
     chosen = np.random.default_rng(7).random(shape) < 0.5
     yield UNSET, UNSET
     for one in (True, False, np.True_, np.False_):
@@ -39,14 +39,14 @@ def masks(shape):
         yield row, gpuarray.to_gpu(row)
         column = np.ones((*shape[:-1], 1), bool)
         yield column, gpuarray.to_gpu(column)
-        # It does not broadcast to the array.
+        # This mask does not broadcast to the array.
         more = np.ones((2, *shape), bool)
         yield more, gpuarray.to_gpu(more)
     yield np.ones(shape), gpuarray.to_gpu(np.ones(shape))
 
 
 def arguments(name, dtype, shape):
-    """The other keywords in every combination; an output is made for each call."""
+    """Yields the other keywords in every combination; each call gets its own output."""
     initial = [UNSET]
     if name in INITIAL:
         initial += [0, 2, 1.5, -7, 300, None, True, np.int8(3), np.nan, 1j, np.ones(2)]
@@ -57,7 +57,7 @@ def arguments(name, dtype, shape):
 
 
 def thinned(found, count):
-    """Some of many, evenly."""
+    """Returns an evenly spaced selection."""
     found = list(found)
     return found[:: max(1, len(found) // count)]
 
@@ -69,8 +69,8 @@ def result_shape(a, keywords):
 
 
 def is_undefined(dtype, keywords):
-    """Whether numpy casts to the dtype of an output by a looser rule than same_kind, or adds truth
-    values in it."""
+    """Returns true if numpy casts to the output's dtype by a looser rule than same_kind, or adds
+    booleans in the output."""
     out = keywords["out"]
     return out is not None and (out == "?" or not np.can_cast(dtype, out, "same_kind"))
 
@@ -79,7 +79,7 @@ def is_undefined(dtype, keywords):
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_every_combination(name, dtype):
     for shape in SHAPES:
-        # What infinities come to in complex numbers depends on their order.
+        # In complex numbers, operations on infinities depend on their order.
         a = numbers(shape, dtype, special=name not in MOMENTS and dtype != "c8")
         if np.dtype(dtype).kind in "iu":
             a = np.asarray(a % 9, dtype)
@@ -102,7 +102,7 @@ def method(name):
 
 
 def compare(theirs, ours, host, device, keywords):
-    """Asserts that two functions return the same, or refuse both."""
+    """Asserts that two functions return the same, or both refuse the call."""
     given = {key: value for key, value in keywords.items() if value is not UNSET and key != "out"}
     shape, made = result_shape(host[0], keywords), (None, None)
     if keywords["out"] is not None:
@@ -128,7 +128,7 @@ def compare(theirs, ours, host, device, keywords):
 
 @each_row("dtype", ("?", "i1", "u1", "i8", "u8", "f4", "c8"))
 def test_means_of_no_elements(dtype):
-    """numpy converts NaN to the dtype as its processor does."""
+    """numpy's conversion of NaN to the dtype depends on the processor."""
     for shape, axis in (((0,), None), ((0, 2), 0), ((2, 0), 1), ((2, 0), 0)):
         a = np.zeros(shape, "i4")
         for function in (np.mean, gpuarray.mean, method("mean")):

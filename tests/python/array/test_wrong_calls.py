@@ -1,4 +1,5 @@
-"""Wrong calls across the faces: what is raised, what it says, and that nothing has changed."""
+"""Wrong calls across all interfaces: the exception, its message, and that nothing has
+changed."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ from pygpu import (
 )
 
 LONGEST = 250
-# Names of this library's inside, and words that say nothing.
+# Names of the library's internals, and texts without information.
 INTERNAL = re.compile(
     r"\bhal\b|\w::\w|InvalidValue|InvalidType|\[status|\(999\)|\bSome\(|None\)|driver refused|"
     r"DType|Opaque|panic|unwrap|\b_core\b|pyo3|there are 1 |\bwait to false\b|end_capture"
@@ -46,7 +47,7 @@ BLOCK = {"block": (4, 1, 1)}
 
 
 class World:
-    """What the calls use; the arrays are to keep their bytes."""
+    """The objects that the calls use; the arrays must keep their bytes."""
 
     def __init__(self):
         self.x = gpuarray.to_gpu(np.arange(6, dtype=np.float32))
@@ -85,7 +86,7 @@ def world():
 
 POINTER = ["numpy array", "driver.In(x)", "gpuarray.to_gpu"]
 
-# A name, the exception, what the message has to say, and the call.
+# A name, the exception, words that the message must contain, and the call.
 CALLS = {
     # Launches.
     "8-byte array": (
@@ -364,7 +365,7 @@ def test_the_table_is_long_enough():
     assert len(CALLS) >= 60
 
 
-# Sizes are known where the driver or the code tells a kernel's parameters.
+# Sizes are known if the driver or the code object reports a kernel's parameters.
 SIZES = {
     "size of a number": (
         ["argument 1", "scale", "8 bytes", "4", "np.float32(2.0)"],
@@ -418,7 +419,7 @@ def test_arrays_by_value_are_still_taken():
     pair = np.array([1, 2], np.float32)
     module.get_function("both")(x, pair, pair, np.array([4.0]), np.array([5]), block=(1, 1, 1))
     assert x.get().tolist() == [3, 3, 4, 5]
-    # The address of memory, in an array of one number.
+    # A memory address, passed as an array with one number.
     scale = module.get_function("both")
     scale(np.array([x.ptr]), pair, pair, np.array([4.0]), np.array([5]), block=(1, 1, 1))
     assert x.get().tolist() == [6, 6, 8, 10]

@@ -1,4 +1,4 @@
-"""Headers of the C++ library in kernels: this package's, or NVIDIA's where its package is there."""
+"""C++ library headers in kernels: this package's, or NVIDIA's if its package is installed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pygpu.compiler import SourceModule
 
 @pytest.fixture
 def cccl(tmp_path, monkeypatch):
-    """The folder of NVIDIA's package with headers of the C++ library, of which it has none yet."""
+    """Returns a folder like that of NVIDIA's package with C++ headers, which is still empty."""
     for variable in ("CUDA_ROOT", "CUDA_PATH", "CUDA_HOME"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.syspath_prepend(str(tmp_path))

@@ -1,4 +1,5 @@
-"""gdb in a kernel on the host, as docs/debugging-kernels.md describes it."""
+"""Debugging a kernel on the host with gdb, as docs/debugging-kernels.md describes
+it."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Declarations that a reader of C++ stumbles over: the kernels behind them are found and run."""
+"""Unusual C++ declarations: the kernels that follow them are found and run."""
 
 from __future__ import annotations
 

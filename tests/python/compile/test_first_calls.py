@@ -1,4 +1,4 @@
-"""Kernels of elements read their declaration at the first call."""
+"""Elementwise kernels parse their declaration at the first call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What kernels from source include: the headers of this package, the vendor's, the program's."""
+"""Headers that kernels include: this package's, the vendor's, the program's."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ REAL_VALUES = {
 @pytest.mark.parametrize("values", [COMPLEX_VALUES, REAL_VALUES], ids=["complex", "real"])
 @pytest.mark.parametrize("code", CTYPES)
 def test_complex_numbers_are_numpys(code, values):
-    # One kernel for all of them, since each is a run of the compiler.
+    # One kernel for all values, because each kernel is a run of the compiler.
     z, w = z_values(code), z_values(code)[::-1].copy()
     result_type, dtype = (CTYPES[code], np.dtype(code))
     if values is REAL_VALUES:
@@ -188,7 +188,7 @@ __global__ void f(double *x) {
 
 @pytest.mark.parametrize("no_extern_c", [False, True])
 def test_a_program_defines_macros_of_unasked_headers(no_extern_c):
-    # Warnings are errors here.
+    # In this test warnings are errors.
     source = (
         OWN_MACROS.replace("__global__", 'extern "C" __global__') if no_extern_c else OWN_MACROS
     )
@@ -251,7 +251,7 @@ def test_headers_in_headers_of_the_program(tmp_path):
     assert x.get() == np.finfo(np.float32).max
 
 
-# The compilers of GPUs warn of the second definition, as `nvcc` does.
+# Like `nvcc`, the GPU compilers warn about the second definition.
 @pytest.mark.filterwarnings("ignore:The CUDA compiler succeeded")
 def test_a_header_of_the_program_comes_first(tmp_path):
     (tmp_path / "math.h").write_text("#define M_PI 3\n")
@@ -284,7 +284,7 @@ def test_a_header_that_is_missing_is_named_with_its_package():
 
 @pytest.mark.skipif(BACKEND == "host", reason="the host has headers of its own")
 def test_headers_of_the_vendor_are_found_in_packages(tmp_path, monkeypatch):
-    # Names that no compiler has built in.
+    # Header names that no compiler provides itself.
     headers = {
         "cuda_runtime/include/cuda_runtime.h": "",
         "cuda_runtime/include/cuda_of_test.h": "#define BEHIND 1\n",
@@ -307,7 +307,7 @@ def test_headers_of_the_vendor_are_found_in_packages(tmp_path, monkeypatch):
 
 @pytest.fixture
 def toolkit(tmp_path):
-    """A folder as that of a toolkit's headers."""
+    """Returns a folder laid out like a toolkit's headers."""
     for name in ("cuda_runtime_api.h", "cuda_fp16.h", "curand.h", "pycuda-complex.hpp"):
         (tmp_path / name).write_text("#error this is for NVIDIA's compiler\n")
     (tmp_path / "only_there.h").write_text("#define ONE 1\n")
@@ -360,7 +360,7 @@ cp "$last" "$2"
 
 @pytest.fixture
 def nvcc(tmp_path, monkeypatch):
-    """A program in place of nvcc, and the file that tells how it was called."""
+    """Installs a program in place of nvcc; returns the file in which it logs its calls."""
     log, nvcc = tmp_path / "log", tmp_path / "nvcc"
     nvcc.write_text(NVCC.format(log=log))
     nvcc.chmod(nvcc.stat().st_mode | stat.S_IXUSR)
@@ -631,7 +631,7 @@ def test_a_program_for_cuda_sees_that_it_is_compiled_as_one(tmp_path):
     assert asked(ASKS) == [6, 1, 1]
     (tmp_path / "asks.h").write_text(ASKS)
     assert asked('#include "asks.h"', include_dirs=[str(tmp_path)]) == [6, 1, 1]
-    # Those of the options are the program's own.
+    # Macros that the program's options define take precedence.
     assert asked(ASKS, options=["-D__NVCC__=7"]) == [6, 1, 1]
 
 

@@ -166,7 +166,8 @@ def test_code_from_a_pipe_is_refused(tmp_path):
                 else:
                     raise AssertionError(path)
     """
-    # Devices of the system may have no end. The driver of a GPU takes more addresses than that.
+    # System device files may be endless, so memory is limited. A GPU driver needs more address
+    # space.
     limit = "import resource; resource.setrlimit(resource.RLIMIT_AS, (1 << 33, 1 << 33))\n"
     limited = limit if BACKEND == "host" or IS_DOUBLE else ""
     run_python(limited + textwrap.dedent(program), str(path))
@@ -361,7 +362,7 @@ def test_files_to_link(tmp_path):
 
 
 def test_a_dynamic_source_without_launches_needs_no_library():
-    # The text of a launch in a comment is none.
+    # A launch inside a comment does not count.
     assert run_fill(DynamicSourceModule(f"// fill<<<1, 1>>>()\n{FILL}"))
 
 
@@ -406,7 +407,7 @@ def test_text_of_devices_is_refused_by_backend():
         compiler.compile(FILL, target="fatbin")
     with pytest.raises(driver.Unsupported, match=f"add_source: the backend {BACKEND} has no PTX"):
         DynamicModule().add_source(FILL)
-    # What the messages name.
+    # The functions that the messages recommend work.
     assert compiler.compile(FILL, target="cubin")
     assert run_fill(SourceModule(FILL))
     assert run_fill(DynamicSourceModule(FILL))

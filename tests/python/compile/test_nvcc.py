@@ -1,4 +1,4 @@
-"""What programs call nvcc for: its version, its preprocessor, and code of a text as it is."""
+"""Uses of nvcc: its version, its preprocessor, and compilation of an unchanged text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pygpu import compiler, driver
 
 FILL = 'extern "C" __global__ void fill(int *x) { x[threadIdx.x] = VALUE; }'
 
-# A program in place of nvcc: each call of its version is counted.
+# A program in place of nvcc that counts the requests for its version.
 NVCC = """#!{python}
 import sys
 from pathlib import Path
@@ -49,7 +49,7 @@ def test_version(nvcc, tmp_path):
         assert compiler.get_nvcc_version("false") == "nvcc unknown version"
     with pytest.warns(UserWarning, match="could not be determined"):
         assert compiler.get_nvcc_version("/nowhere/nvcc") == "nvcc unknown version"
-    # What PyCUDA raises is an OSError, too.
+    # PyCUDA's exception is also an OSError.
     with pytest.raises(OSError, match="nvcc is '.*nowhere', and there is no such program"):
         compiler.preprocess_source("", [], str(tmp_path / "nowhere"))
 
@@ -86,7 +86,7 @@ def test_a_text_as_it_is(tmp_path, capsys):
     arguments["keep"] = True
     compiler.compile_plain(FILL, ("-DVALUE=3",), **arguments)
     assert "compiler output in" in capsys.readouterr().out
-    # Nothing is put around the text.
+    # The text is compiled without a wrapper.
     template = "template <class T> __global__ void f(T *x) { *x = 0; }\n"
     code = compiler.compile_plain(template + FILL, ["-DVALUE=5"], False, "nvcc", None)
     assert values(code) == [5] * 3

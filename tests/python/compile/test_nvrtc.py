@@ -1,4 +1,5 @@
-"""What programs for nvcc rely on, as NVRTC itself gets it: its package needs no GPU."""
+"""Programs written for nvcc, compiled by the real NVRTC, whose package works without a
+GPU."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from pygpu.compiler import SourceModule
 
 KERNEL = "__global__ void k(int *x) { x[0] = 1; }"
 
-# What nvcc compiles, because it includes much unasked and takes functions for the host, too.
+# Texts that nvcc compiles because it includes headers by itself and accepts host functions.
 TEXTS = {
     "host function": f"static int helper(int a) {{ return a + 1; }}\n{KERNEL}",
     "host variable": f"int counter = 3;\nint main() {{ return counter; }}\n{KERNEL}",
@@ -87,7 +88,7 @@ def test_the_version():
 
 @pytest.fixture(scope="module")
 def nvrtc():
-    """Compiles a text by NVRTC."""
+    """Returns a function that compiles a text with NVRTC."""
     if BACKEND != "host":
         pytest.skip("the process has the backend's own NVRTC")
     try:

@@ -1,4 +1,4 @@
-"""Where programs write qualifiers and attributes."""
+"""Positions of qualifiers and attributes in programs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __global__ __attribute__((noinline)) void doubles(float *a) {
 """
 
 
-# NVRTC says that it may inline a kernel nevertheless.
+# NVRTC warns that it may inline the kernel nevertheless.
 @pytest.mark.filterwarnings("ignore:The CUDA compiler succeeded")
 def test_attributes_of_shared_variables_and_functions():
     module = SourceModule(QUALIFIERS)

@@ -1,4 +1,4 @@
-"""Messages on texts that no compiler takes: each is about the program's own line."""
+"""Error messages for invalid texts point to the program's own line."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ BRACES = {
         for number, text in enumerate(BRACES)
         for no_extern_c in (False, True)
         for cache in ("", "off")
-        # Every pair of two of them.
+        # Every pair of two of these settings occurs.
         if TEST_ALL or (number + no_extern_c + (cache == "off")) % 2 == 0
     ],
 )

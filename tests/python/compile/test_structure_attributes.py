@@ -1,4 +1,5 @@
-"""Attributes behind structures, which NVRTC and clang read otherwise than nvcc."""
+"""Attributes after a struct definition, which NVRTC and clang parse differently from
+nvcc."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What programs write into kernels because nvcc takes it: macros of any name, and names of headers
-that it includes by itself."""
+"""Kernel texts that nvcc accepts: macros with any name, and names from headers that nvcc includes
+by itself."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_macros_of_the_command_line_meet_no_names_of_the_language(options):
         ["-Werror", "all-warnings", "-Wreorder", "--Werror=reorder", "-std", "c++17"],
         ["-cudart=static", "--cudart", "shared", "-keep-dir", "/nowhere", "-time=x", "-clean"],
         ["-Xnvlink", "-v", "-forward-unknown-to-host-compiler", "--system-include=/usr/include"],
-        # What speaks to one phase or one generation of NVIDIA's, on any device.
+        # Options for one phase or one generation of NVIDIA's tools, accepted on every device.
         ["-Xptxas", "-O3", "-maxrregcount=32"],
         ["--ptxas-options=-O3", "--maxrregcount", "64"],
         ["-prec-div=false", "-prec-sqrt=true", "-restrict", "-diag-suppress=177", "-arch=native"],
@@ -93,7 +93,8 @@ __global__ void k(uint8_t *small, uint64_t *large, double_t *real) {
 
 @pytest.mark.skipif(BACKEND != "host", reason="GPUs' compilers make no constant of bits")
 def test_what_nvcc_takes_in_headers_of_programs(tmp_path):
-    # nvcc includes <cmath> and <stddef.h> unasked, and takes bits of constants for constants.
+    # nvcc includes <cmath> and <stddef.h> by itself, and accepts bit casts of constants as
+    # constants.
     (tmp_path / "own.h").write_text("""
 #include <math_constants.h>
 inline __device__ constexpr float largest(float) { return CUDART_INF_F; }
@@ -157,14 +158,14 @@ def test_a_fault_of_a_kernel_is_what_pycuda_raises_too():
 
 
 class Address:
-    """Device memory of another library, as programs hand it to kernels."""
+    """Another library's device memory, as programs pass it to kernels."""
 
     def __init__(self, array):
         self.gpudata = array.ptr
 
 
 class Holder(driver.PointerHolderBase):
-    """One whose author never needed its method."""
+    """A holder whose author never needed its method."""
 
     def __init__(self, array):
         super().__init__()

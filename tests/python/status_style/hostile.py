@@ -1,11 +1,11 @@
-"""Calls everything public of PyGPU with arguments that are likely to hurt.
+"""Calls every public name of PyGPU with arguments that are likely to cause faults.
 
     python tests/python/status_style/hostile.py SEED STEPS
 
-What returns a status may raise TypeError alone, as any function does for an argument of a wrong
-type; the few callables that return something else are listed with what else they raise. Everything
-that is made is used further. A crash ends the process; anything unexpected is printed, and the exit
-status is 1.
+A call that returns a status may raise only TypeError, as for an argument of a wrong
+type. The few callables that return something else are listed with the other exceptions
+that they raise. All created objects are used further. A crash ends the process;
+anything unexpected is printed, and the exit status is 1.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ released.release()
 
 ALWAYS = (TypeError, gpu.UnsupportedDataType)
 REFUSALS = (ValueError, OverflowError, MemoryError, driver.Error)
-# What has no status to return.
+# Callables that do not return a status.
 RAISES = {
     "GPUArray": (*REFUSALS, RuntimeError),  # an allocator and a shape
     "Allocator": REFUSALS,
@@ -62,7 +62,7 @@ KEYWORDS = ("shape", "dtype", "order", "copy", "allocator", "flag_c_contiguous",
 
 
 class Described:
-    """An array of another library, whose description has a fault."""
+    """Another library's array with a faulty description."""
 
     def __init__(self, choose):
         good = {"shape": (2, 3), "typestr": "<f4", "data": (HOLE, False), "version": 3}

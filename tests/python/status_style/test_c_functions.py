@@ -1,4 +1,4 @@
-"""C functions, called through ctypes on the pointers that PyGPU's objects return."""
+"""C functions, called through ctypes with the pointers that PyGPU's objects return."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ void square(long long *x, int n) { for (int i = 0; i < n; ++i) x[i] *= x[i]; }
 void conjugate(double *x, int n) { for (int i = 0; i < n; ++i) x[2 * i + 1] = -x[2 * i + 1]; }
 """
 
-# What PyGPU is for: kernels that exist already, behind functions of C.
+# The main use of PyGPU: existing kernels that C functions launch.
 CUDA = """
 __global__ void each_square(long long *x, int n) {
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
@@ -117,7 +117,7 @@ def driver_library(variable, default):
 
 
 def test_a_function_of_the_vendors_own_library():
-    """Device memory is the driver's: its own functions take the address, as any library's do."""
+    """Device memory belongs to the driver: its own functions accept the address."""
     values = np.arange(6, dtype=np.int32)
     array = gpuarray.DeviceArray_int32(values)
     array.allocate()

@@ -130,7 +130,7 @@ def test_without_a_backend_every_call_says_so():
 
 
 def test_the_runtime_librarys_own_names():
-    """The table's names, against NVIDIA's library where there is one."""
+    """The table's names agree with NVIDIA's library, if it is installed."""
     found = ctypes.util.find_library("cudart")
     if found is None:
         pytest.skip("no libcudart here to compare with")

@@ -1,4 +1,4 @@
-"""Low-level arrays: five constructors for each element type, and what they refuse."""
+"""Low-level arrays: five constructors for each element type, and the arguments they refuse."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_the_buffer_protocol(dtype):
         gc.collect()
         np.testing.assert_array_equal(np.asarray(view), numbers(dtype))
     with pytest.raises((BufferError, ValueError), match="contiguous"):
-        # Asks for bytes in the order of indices, which memory in Fortran's order has not.
+        # crc32 requires bytes in C order, which Fortran-order memory does not provide.
         zlib.crc32(device_array(dtype, [2, 3], 0))
 
 
@@ -123,7 +123,7 @@ def test_any_buffer_is_kept_alive():
     for buffer in made:
         class_ = gpuarray.DeviceArray_int64
         if isinstance(buffer, bytearray | mmap.mmap):
-            # The elements are bytes; as many wider ones do not fit.
+            # The elements are bytes, so the same number of wider elements does not fit.
             refused = class_(buffer)
             assert refused.last_status() == INVALID_VALUE
             buffer = memoryview(buffer).cast("q")
@@ -154,7 +154,7 @@ def test_element_types_are_not_compared():
     assert it.allocate()
     assert it.to_device()
     np.testing.assert_array_equal(np.asarray(it), values.view(np.int64))
-    # Narrower elements take the first bytes.
+    # An array of narrower elements uses the first bytes.
     narrow = gpuarray.DeviceArray_int16(values)
     assert narrow.nbytes() == 12
     np.testing.assert_array_equal(np.asarray(narrow), values.view(np.int16)[:6])
@@ -164,7 +164,7 @@ def test_element_types_are_not_compared():
 
 
 def is_dead(it, code=INVALID_VALUE):
-    """True if nothing can be done with an array that could not be made, and all of it says so."""
+    """Returns true if every use of an array that could not be created fails with this status."""
     assert it.last_status() == code
     assert it.allocate() == INVALID_VALUE
     for call in (it.to_device, it.to_host, lambda: it.set_val(0, 1), lambda: it.set(np.zeros(6))):
@@ -208,7 +208,7 @@ def test_shapes_that_no_memory_has(shape):
 
 
 def test_more_than_there_is():
-    # Drivers differ in what they say of page-locked memory.
+    # Drivers return different statuses for page-locked memory.
     it = gpuarray.DeviceArray_float64(2**50)
     assert it.last_status() in (INVALID_VALUE, OUT_OF_MEMORY)
     assert is_dead(it, it.last_status())
@@ -233,7 +233,7 @@ def test_wrong_sizes():
             assert not isinstance(wrong, int)
     it.to_host()
     np.testing.assert_array_equal(np.asarray(it), np.arange(6))
-    # A pointer knows how much it points to.
+    # A pointer knows the size of its memory.
     small = gpuarray.DeviceArray_int64(3)
     assert is_dead(gpuarray.DeviceArray_int64(small.host_data(), [4]))
     assert gpuarray.DeviceArray_int64(small.host_data(), [3]).last_status()
@@ -276,7 +276,7 @@ def test_null_and_unaligned_pointers():
 
 
 def test_addresses_where_nothing_is():
-    """As far as a process can know: nothing is mapped, or the driver knows no such memory."""
+    """Addresses that are unmapped, or that the driver does not know, are refused."""
     hole = mmap.mmap(-1, mmap.PAGESIZE)
     address = ctypes.addressof(ctypes.c_char.from_buffer(hole))
     hole.close()
@@ -307,7 +307,7 @@ def test_memory_that_was_destroyed_is_not_used():
     assert it.to_host() == INVALID_VALUE
     with pytest.raises(BufferError, match="freed"):
         memoryview(it)
-    # Whoever had a view before keeps the memory.
+    # A view that was created earlier keeps the memory alive.
     view[:] = 7
     assert view.sum() == 42
     pointer.destroy()

@@ -1,4 +1,5 @@
-"""Arguments that are likely to hurt; `hostile.py` beside this file runs for longer."""
+"""Arguments that are likely to cause faults; `hostile.py` in this folder runs longer
+searches."""
 
 from __future__ import annotations
 

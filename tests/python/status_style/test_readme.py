@@ -1,4 +1,4 @@
-"""The round trips of PyGPU's README, and what GPUArray does beyond them."""
+"""The examples of PyGPU's README, and further features of GPUArray."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EXAMPLES = ["arrays.py", "device_arrays.py"]
 
 
 def numbers(shape, dtype, order="C"):
-    """Elements that differ, with an imaginary part where there is one."""
+    """Returns distinct elements, with an imaginary part for complex dtypes."""
     values = np.arange(1, 1 + int(np.prod(shape))).reshape(shape, order=order)
     return np.asarray(values * (1 + 2j) if np.dtype(dtype).kind == "c" else values, dtype, order)
 
@@ -121,7 +121,7 @@ def test_set_val_and_set_change_the_device_side_alone():
     host = np.arange(6).reshape(2, 3)
     array = gpuarray.to_gpu(host)
     assert array.set_val(4, 40)
-    assert array.set(5, 50)  # of two arguments, as older versions have it
+    assert array.set(5, 50)  # the two-argument form, which older versions have
     np.testing.assert_array_equal(host, np.arange(6).reshape(2, 3))
     np.testing.assert_array_equal(array.get(), [[0, 1, 2], [3, 40, 50]])
     assert array.set(np.full((2, 3), 7))
@@ -234,12 +234,12 @@ def test_arrays_of_other_libraries_are_allocators(order):
     assert (array.ptr, array.shape, array.dtype) == (other.ptr, (2, 3), np.int32)
     np.testing.assert_array_equal(array.get(), [[1, 2, 3], [4, 5, 6]])
     array.get()[0, 0] = 9
-    # `get` has copied the elements back, so the change comes after it.
+    # `get` has already copied the elements, so it does not show this change.
     alias = array.get()
     alias[0, 0] = 9
     array.to_device()
     assert other.get()[0, 0] == 9
-    # The other way round.
+    # And in the other direction.
     back = pycuda_arrays.GPUArray(array.shape, array.dtype, gpudata=array.ptr, order=order)
     np.testing.assert_array_equal(back.get(), [[9, 2, 3], [4, 5, 6]])
 

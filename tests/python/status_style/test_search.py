@@ -1,8 +1,8 @@
-"""Random programs of low-level arrays, against a model of what memory there is.
+"""Random programs of low-level arrays, compared with a model of their memory.
 
-The model knows bytes: which memory is alive, what its bytes are as far as anybody has written them,
-and which arrays point to it. From that follows whether a call succeeds. Every call is made in every
-state: before and after the allocation, on memory that was freed or replaced, with wrong sizes.
+The model knows which memory is alive, the bytes that have been written, and which arrays point to
+each memory. It predicts whether a call succeeds. Every call is made in every state: before and
+after the allocation, with freed or replaced memory, and with wrong sizes.
 
 A longer search: PYGPU_SEARCH_STEPS=1000000 pytest tests/python/status_style/test_search.py
 """
@@ -26,7 +26,7 @@ EXTENTS = (0, 1, 2, 3, 5)
 
 
 class Memory:
-    """Bytes, which of them are known, and whether they can still be used."""
+    """A block: its bytes, which of them are known, and whether it can still be used."""
 
     def __init__(self, nbytes):
         self.bytes = np.zeros(nbytes, np.uint8)
@@ -39,7 +39,7 @@ class Memory:
 
 
 class Array:
-    """An array of the package, and where the model has its bytes."""
+    """An array of the package, and the model's blocks with its bytes."""
 
     def __init__(self, made, dtype, shape, order, host, device=None, writable=True):
         self.made, self.dtype, self.shape, self.order = made, dtype, shape, order
@@ -56,7 +56,7 @@ class Program:
     def __init__(self, seed):
         self.random = random.Random(seed)
         self.numbers = np.random.default_rng(seed)
-        # Each an object of the package with the memory that it owns.
+        # Pairs of an object of the package and the memory that it owns.
         self.pointers: list = []
         self.allocators: list = []
         self.arrays: list[Array] = []
@@ -70,7 +70,7 @@ class Program:
     def new(self, kind, dtype):
         return getattr(gpuarray, f"{kind}_{dtype.name}")
 
-    # -- what owns memory ------------------------------------------------------------------------
+    # -- owners of memory ------------------------------------------------------------------------
 
     def create_pointer(self):
         if self.pointers and self.random.random() < 0.5:
@@ -134,7 +134,7 @@ class Program:
         writable = self.random.random() < 0.8
         buffer.flags.writeable = writable
         order = "C" if buffer.flags.c_contiguous else "F"
-        # The array's pointer reaches as far as its elements, not to the end of the buffer.
+        # The array's pointer covers its elements, not the rest of the buffer.
         nbytes = count * dtype.itemsize
         host = Memory(nbytes) if succeeds else None
         if host is not None:
@@ -143,7 +143,7 @@ class Program:
         self.finish(Array(made, dtype, shape, order, host, writable=writable), succeeds)
 
     def host_pointer(self, dtype):
-        """A pointer, what it points to, and whether it may be used as host memory."""
+        """Returns a pointer, its memory, and whether it is usable as host memory."""
         choice = self.random.random()
         if choice < 0.4 and self.pointers:
             pointer, memory, _ = self.random.choice(self.pointers)
@@ -162,12 +162,12 @@ class Program:
         made = self.new("DeviceArray", dtype)(pointer, shape, int(order == "C"))
         nbytes = math.prod(shape) * dtype.itemsize
         if memory is not None and len(memory.bytes) == 0 and usable and nbytes == 0:
-            # numpy gives arrays without elements an address or none; both are right.
+            # For an empty array numpy may return an address or none; both are valid.
             return
         aligned = int(pointer) % dtype.alignment == 0
         fits = nbytes == 0 or (memory is not None and nbytes <= len(memory.bytes) and aligned)
         host = (memory if nbytes else Memory(0)) if usable and fits else None
-        # Whether the memory can be written is the business of whoever owns it.
+        # The owner of the memory decides whether it is writable.
         self.finish(Array(made, dtype, shape, order, host, writable=None), usable and fits)
 
     def make_at_addresses(self):
@@ -187,7 +187,7 @@ class Program:
         made = self.new("DeviceArray", dtype)(address, device, shape, int(order == "C"))
         made.kept_by_the_test = host, allocator
         if as_number:
-            # The number says nothing of the size or the end: only what is surely right is used.
+            # A number carries no size or lifetime, so only sizes that certainly fit are used.
             if nbytes > len(memory.bytes):
                 return None
             memory_there = memory
@@ -206,7 +206,8 @@ class Program:
         )
         self.finish(array, succeeds)
         if as_number and succeeds:
-            # Its end is the program's business; this program does not use it afterwards.
+            # The caller must keep such memory alive; this program does not use the array
+            # afterwards.
             self.exercise(array)
             self.arrays.remove(array)
         return None
