@@ -1,7 +1,6 @@
-"""Programs that go on after a reset of the device with what they had before it: run by
-`test_after_reset.py`, or as a script with a way of resetting, a seed and a number of steps. An old
-object works or is refused; the process lives, page-locked memory keeps its bytes, and new objects
-work."""
+"""Programs that keep using objects from before a device reset. `test_after_reset.py` runs them; as
+a script they take a way of resetting, a seed and a number of steps. An old object works or is
+refused, the process survives, page-locked memory keeps its bytes, and new objects work."""
 
 from __future__ import annotations
 
@@ -29,7 +28,7 @@ extern "C" __global__ void add(int *x, int n) {
 
 
 class Library:
-    """CUDA's driver as another library of the process uses it."""
+    """CUDA's driver, as another library of the process uses it."""
 
     def __init__(self) -> None:
         self._driver = ctypes.CDLL(os.environ.get("PYGPU_CUDA_LIBRARY", "libcuda.so.1"))
@@ -61,13 +60,13 @@ OTHERS: dict[str, Callable[[], Any]] = {
 
 
 class Number(int):
-    """The handle of a stream, which it keeps: that of a stream that nobody has is any number."""
+    """A stream's handle that keeps the stream alive: other numbers are not valid handles."""
 
     stream: Any
 
 
 class World:
-    """Objects of all ages, and what is done with them."""
+    """Objects from before and after resets, and the operations on them."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
@@ -80,7 +79,7 @@ class World:
             known.append(getattr(self, f"make_{kind}")())
         return self.random.choice(known)
 
-    # ---- what there is -----------------------------------------------------------------------
+    # ---- creating objects --------------------------------------------------------------------
 
     def make_stream(self) -> Any:
         stream = driver.Stream(self.random.choice([0, 1]))
@@ -151,7 +150,7 @@ class World:
     def make_texture(self) -> Any:
         return driver.np_to_array(np.zeros((16, 16), np.float32), order="C")
 
-    # ---- what is done ------------------------------------------------------------------------
+    # ---- using objects -----------------------------------------------------------------------
 
     def uses(self) -> dict[str, Callable[[], Any]]:
         pick, host = self.pick, np.arange(COUNT, dtype=np.int32)
@@ -256,20 +255,20 @@ class World:
             self.counts["done"] += 1
 
     def everything(self) -> None:
-        """One of each kind, used in every way."""
+        """Creates one object of each kind, and uses them in every way."""
         for kind in [name[5:] for name in dir(self) if name.startswith("make_")]:
             self.attempt(lambda kind=kind: self.pick(kind))
         for use in self.uses().values():
             self.attempt(use)
 
     def reset(self, reset: Callable[[], Any]) -> None:
-        """Resets the device; host memory keeps its bytes over that, and what is made anew works."""
+        """Resets the device; checks that host memory keeps its bytes and that new objects work."""
         driver.Context.synchronize()
         kinds = ["pinned", "mapped", "registered"]
         if reset in RESETS.values():
             kinds.append("managed")
         elif "managed" in self.objects:
-            # The pages go: no view of them may be used any longer.
+            # The reset unmaps the pages, so no view of them may be used any longer.
             self.objects["managed"].clear()
         before = [(host, host.copy()) for kind in kinds for host in self.objects.get(kind, [])]
         reset()
@@ -279,7 +278,7 @@ class World:
         self.check(may_refuse=reset in OTHERS.values())
 
     def check(self, may_refuse: bool = False) -> None:
-        """Objects that are made now work; the first call after a reset by others says so."""
+        """Checks that new objects work. The first call may report another library's reset."""
         if may_refuse:
             told = ""
             try:
@@ -298,7 +297,7 @@ class World:
 
 
 def search(name: str, seed: int, steps: int) -> World:
-    """Random uses, with a reset now and then."""
+    """Makes random calls, with occasional resets."""
     world, reset = World(seed), (RESETS | OTHERS)[name]
     world.everything()
     world.reset(reset)

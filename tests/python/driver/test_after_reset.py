@@ -1,5 +1,5 @@
-"""What a program had before a reset of the device is refused afterwards, or works; no call of the
-driver sees it."""
+"""Objects from before a device reset are refused or work afterwards; no driver call receives
+them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program may count on wherever it runs: limits, managed memory, numbers of the device."""
+"""Features that programs may rely on everywhere: limits, managed memory, device attributes."""
 
 from __future__ import annotations
 

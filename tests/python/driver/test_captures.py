@@ -1,4 +1,4 @@
-"""Captures of streams and what runs beside them."""
+"""Stream captures, and work that runs in parallel with them."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_capture_that_another_thread_could_not_end_goes_on():
         capture.__exit__(None, None, None)
         graph.launch(stream)
     np.testing.assert_array_equal(a.get(), [int(goes_on)] * 3)
-    # Neither way is anything of it left: the default stream works.
+    # In either case nothing of the capture remains: the default stream works.
     np.testing.assert_array_equal((gpuarray.zeros(3, np.int32) + 1).get(), [1] * 3)
     with pytest.raises(RuntimeError, match="not entered"):
         capture.__exit__(None, None, None)
@@ -96,7 +96,7 @@ def test_an_export_beside_a_capture_leaves_it_alone():
     np.testing.assert_array_equal(exported, [0, 2, 4, 6])
     graph.launch(stream)
     np.testing.assert_array_equal(a.get(), [1] * 3)
-    # What is captured has not been written.
+    # The captured addition has not run.
     stream.begin_capture()
     a += 1
     with pytest.raises(driver.Error):

@@ -1,4 +1,4 @@
-"""Cycles of references through arrays, streams and linkers are found by the garbage collector."""
+"""The garbage collector finds reference cycles through arrays, streams and linkers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pygpu import _core, cumath, driver, gpuarray, tools
 
 
 class Holder:
-    """Something of a program's that can be part of a cycle."""
+    """An object of the program that can be part of a cycle."""
 
 
 def _through_allocator(holder):
@@ -43,7 +43,7 @@ def _through_bound_method(holder):
 
 
 class Owned(driver.PointerHolderBase):
-    """Memory of a program's own kind, such as another library's."""
+    """Memory of a program's own type, such as another library's."""
 
     def __init__(self, size):
         super().__init__()
@@ -123,12 +123,12 @@ def test_a_cycle_through_an_array_frees_its_memory(make):
     del holder
     gc.collect()
     assert (gone(), arrays()) == (None, None)
-    # What an earlier test left may have gone as well.
+    # Objects of an earlier test may have been freed as well.
     assert settled_memory()[0] >= before[0]
 
 
 def test_what_is_still_used_is_kept():
-    """Memory keeps what owns it when the array that showed it to the collector is gone first."""
+    """Memory keeps its owner alive after the array that showed it to the collector is gone."""
     owned = Owned(4000)
     gone = weakref.ref(owned)
     a_gpu = gpuarray.GPUArray(1000, np.float32, gpudata=owned)
@@ -166,7 +166,7 @@ def test_an_owner_is_kept_though_only_a_cycle_shows_it(other):
     assert gone() is None
 
 
-# The default stream of each thread, which every driver has; the host backend has none of others.
+# The handle of each thread's own default stream. All drivers have it; the host backend does not.
 PER_THREAD = 2
 needs_external_streams = pytest.mark.skipif(
     BACKEND == "host", reason="the host backend takes no streams of other libraries"
@@ -224,7 +224,7 @@ def _with_linker(holder):
 
 
 class Array(np.ndarray):
-    """An array of numpy's that can be part of a cycle."""
+    """A numpy array that can be part of a cycle."""
 
 
 def test_a_cycle_through_a_linker():
@@ -246,9 +246,9 @@ def test_a_cycle_through_registered_memory():
 
 
 def test_objects_that_are_being_made_are_visited():
-    # CPython 3.11 and 3.12 may collect garbage between an object's memory and its contents.
-    # Dictionaries are kept, so that each is an allocation, which starts a collection every second
-    # or third time.
+    # CPython 3.11 and 3.12 may collect garbage between the allocation of an object and its
+    # initialisation. Kept dictionaries make every one an allocation, so that every second or
+    # third starts a collection.
     run_python("""
         import gc
         import numpy as np

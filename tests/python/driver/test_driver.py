@@ -27,7 +27,7 @@ def test_versions():
     version = driver.get_version()
     assert isinstance(version, tuple)
     assert len(version) == 3
-    # Programs ask for versions of CUDA from 2.0 to 11.
+    # Programs check for CUDA versions from 2.0 to 11.
     assert version >= (12, 0, 0)
     assert cuda.cudadrv.driver.get_version() == version[:2]
     assert isinstance(driver.get_driver_version(), int)
@@ -73,12 +73,12 @@ def test_device_attributes():
     assert device.warp_size == device.get_attribute(kind.WARP_SIZE)
     assert device.max_threads_per_block == device.get_attribute(kind.MAX_THREADS_PER_BLOCK)
     assert device.multiprocessor_count >= 1
-    # Those that programs ask for before they choose a device or how to copy.
+    # Attributes that programs read before they choose a device or a way to copy.
     for name in ("MAX_PITCH", "KERNEL_EXEC_TIMEOUT", "COMPUTE_MODE", "PCI_DOMAIN_ID"):
         assert attributes[kind[name]] == device.get_attribute(kind[name]) >= 0
     assert attributes[kind.MAX_PITCH] >= 1 << 20
     if BACKEND == "host":
-        # A GPU of NVIDIA's has them all, and so programs ask without a thought.
+        # NVIDIA's GPUs have all attributes, so programs read them without a check.
         assert attributes.keys() == set(kind.values.values())
         assert attributes[kind.MAXIMUM_TEXTURE2D_LAYERED_LAYERS] == 2048
 
@@ -191,7 +191,7 @@ def test_a_stream_waits_for_an_event_of_another():
     event = driver.Event()
     memory = driver.mem_alloc(8 << 20)
     for value in range(1, 6):
-        # Raw memory: nothing but the event orders the two streams.
+        # The memory is raw, so only the event orders the two streams.
         driver.memset_d8_async(int(memory), value, 8 << 20, one)
         event.record(one)
         other.wait_for_event(event)
@@ -217,7 +217,7 @@ def test_mem_alloc():
 
 @needs_alone
 def test_dropping_memory_frees_it():
-    # What earlier tests left.
+    # Frees objects of earlier tests.
     gc.collect()
     driver.Context.synchronize()
     free, _ = driver.mem_get_info()
@@ -405,7 +405,8 @@ def test_exceptions_pass_between_processes():
     classes = [value for value in vars(_errors).values() if isinstance(value, type)]
     for cls in classes:
         if issubclass(cls, Exception):
-            # What pickles exceptions with their attributes, as tblib does, makes them so.
+            # Libraries that pickle exceptions with their attributes, such as tblib, create them
+            # like this.
             assert type(cls.__new__(cls)) is cls
     with pytest.raises(driver.MemoryError) as raised:
         driver.mem_alloc(1 << 60)

@@ -1,4 +1,4 @@
-"""Names of the driver that programs read: enumerations, what is refused by name, packing."""
+"""The driver's names that programs read: enumerations, unsupported names, struct packing."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def test_enumerations_print_as_their_names():
 
 
 def test_enumerations_are_whole_numbers():
-    """Those of PyCUDA are subclasses of int: they take any number, and none."""
+    """Like PyCUDA's, enumerations are subclasses of int: any number or none creates a
+    value."""
     assert driver.jit_option() == 0
     assert isinstance(driver.jit_option(), driver.jit_option)
     assert driver.ctx_flags() == 0
@@ -166,7 +167,7 @@ def test_packing_is_that_of_python(format, values):
 
 
 def test_packing_of_complex_numbers_and_structures():
-    # A complex number is two numbers, aligned as one.
+    # A complex number is two numbers with the alignment of one.
     assert _pvt_struct.pack("bF", 1, 2 + 3j) == struct.pack("b2f", 1, 2, 3)
     assert _pvt_struct.pack("iDi", 1, np.complex128(2 - 3j), 4) == struct.pack("i2di", 1, 2, -3, 4)
     assert _pvt_struct.unpack("2F", struct.pack("4f", 1, 2, 3, 4)) == (1 + 2j, 3 + 4j)

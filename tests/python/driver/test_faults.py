@@ -1,7 +1,8 @@
-"""Every call of the device fails once, in a program of its own: an error, and nothing else.
+"""Each device call fails once, in a separate program, and causes only an error.
 
-In wheels built for tests `PYGPU_FAULT_INJECTION` counts the calls and makes a chosen one fail.
-After each failure the same program runs to its end, with the right result and with all memory back.
+In wheels built for tests, `PYGPU_FAULT_INJECTION` counts the calls and makes a chosen one
+fail. After each failure the same program runs to its end, with the right result and all
+memory freed.
 """
 
 from __future__ import annotations
@@ -86,5 +87,5 @@ def test_each_call_fails_once():
     done = run_python(program, PYGPU_FAULT_INJECTION="1")
     kinds, tried, failed = map(int, done.stdout.split())
     assert kinds >= 5
-    # A failed free or query is noted, not raised; everything else is raised.
+    # Failed frees and queries are only recorded; all other failures are raised.
     assert failed > tried / 2

@@ -1,4 +1,4 @@
-"""Host memory that no copy may touch: Python objects, and destinations that are read-only."""
+"""Host memory that copies must not write: Python objects and read-only destinations."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def memory():
 
 
 def copy_rows(kind, dest, src, host):
-    """A copy by Memcpy2D or Memcpy3D, from or to the host."""
+    """Copies with Memcpy2D or Memcpy3D, from or to the host."""
     copy = kind()
     copy.set_dst_host(dest) if host == "dst" else copy.set_dst_device(dest)
     copy.set_src_host(src) if host == "src" else copy.set_src_device(src)

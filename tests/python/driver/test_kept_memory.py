@@ -1,4 +1,4 @@
-"""Freed memory that is kept, and what is given back."""
+"""Freed memory that is kept for reuse, and its release."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report of device memory that is alive at exit, `PYGPU_LEAKS`."""
+"""The report of device memory that is still allocated at exit, `PYGPU_LEAKS`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What lives how long: memory of captures, streams of other libraries, what a reset has taken."""
+"""Lifetimes: memory of captures, streams of other libraries, objects that a reset destroyed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from processes import run_python
 
 from pygpu import cumath, driver, gpuarray, tools
 
-# For programs that import from this file.
+# For programs that import this file.
 FOLDERS = [str(it) for it in Path(__file__).parents[:2]]
 
 on_a_gpu = pytest.mark.skipif(BACKEND == "host", reason="the host has no resets and no handles")
@@ -63,7 +63,7 @@ def test_temporaries_of_a_capture_are_the_graphs(make):
     allocate = make()
     a = gpuarray.to_gpu(np.full(COUNT, 16, np.float32), allocator=allocate)
     stream = driver.Stream(1)
-    # On the stream of the capture, from the array's allocator.
+    # Frees a block on the capture's stream, in the array's allocator.
     a.fill(16, stream)
     result = gpuarray.empty(COUNT, np.float32, allocator=allocate)
     driver.Context.synchronize()
@@ -216,7 +216,7 @@ def test_an_owner_is_kept_though_the_handle_was_known():
     del second, first
     gc.collect()
     assert gone() is None
-    # What the array was used for before is waited for.
+    # Earlier work on the array is waited for.
     assert (a.get() == 1).all()
     a.fill(2)
     assert (a.get() == 2).all()
@@ -249,7 +249,7 @@ def test_the_interface_names_no_stream_where_nothing_is_queued():
 @on_a_gpu
 @pytest.mark.skipif(not IS_DOUBLE, reason="whether work is still queued is not known on a GPU")
 def test_the_interface_names_the_stream_that_wrote_last():
-    # More than what a reader waits for.
+    # More writes than a reader waits for individually.
     many = 200
     stream = driver.Stream(1)
     a = gpuarray.zeros(COUNT, np.float32)
@@ -266,7 +266,8 @@ def test_the_interface_names_the_stream_that_wrote_last():
     own = driver.Stream.from_handle(2)
     for _ in range(many):
         a.fill(1, own)
-    # The number 2 is another stream on another thread: the work has run instead.
+    # On another thread the handle 2 means another stream, so the work has been waited for
+    # instead.
     assert a.__cuda_array_interface__["stream"] is None
 
 
@@ -313,7 +314,7 @@ assert {check}
     ],
 )
 def test_a_first_use_lets_other_threads_work(work, check, tmp_path):
-    # No code is kept from earlier runs: loading it takes too little to be seen.
+    # No cached code from earlier runs, because loading it would be too fast to observe.
     run_python(WHILE.format(work=work, check=check), PYGPU_CACHE_DIR=str(tmp_path), DOUBLE_CACHE="")
 
 
@@ -372,7 +373,7 @@ def test_a_first_use_on_another_stream_lets_other_threads_work():
     run_python(FIRST_USE_ON_ANOTHER_STREAM, str(busy(1 << 25)))
 
 
-# ---- numbers that are given twice --------------------------------------------------------------
+# ---- reused identifiers ------------------------------------------------------------------------
 
 REUSED = """
 import gc, sys

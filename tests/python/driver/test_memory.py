@@ -1,4 +1,4 @@
-"""Memory that runs out, on the host backend with a small capacity."""
+"""Out-of-memory errors, on the host backend with a small capacity."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_out_of_memory_says_how_much():
     lines = done.stdout.splitlines()
     assert len(lines) == 3
     for line in lines:
-        # Asked, used and available, in bytes or in larger units.
+        # Requested, used and available memory, in bytes or in larger units.
         asked, used, available = 50 << 20, 20 << 20, 44 << 20
         for number, mebibytes in ((asked, 50), (used, 20), (available, 44)):
             assert str(number) in line or re.search(rf"\b{mebibytes}(\.0+)? ?Mi?B", line), line
@@ -71,7 +71,8 @@ def test_an_operation_that_runs_out_changes_nothing():
 
 
 def test_memory_in_use_by_queued_work_is_waited_for():
-    # Each array is dropped while work on it may still be queued: its memory comes back in time.
+    # Each array is dropped while its work may still be queued; its memory is freed when it is
+    # needed.
     run_python(
         """
         import numpy as np, pygpu.autoinit

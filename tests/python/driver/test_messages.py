@@ -1,4 +1,4 @@
-"""What the driver's objects and errors say."""
+"""The texts of the driver's objects and errors."""
 
 from __future__ import annotations
 

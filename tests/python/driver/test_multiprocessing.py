@@ -1,4 +1,4 @@
-"""Programs that start processes with `multiprocessing`, under `python -m pygpu run` and without."""
+"""Programs that use `multiprocessing`, with and without `python -m pygpu run`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def work(count):
     return float(gpuarray.sum(gpuarray.to_gpu(np.arange(count, dtype=np.float64))).get())
 """
 
-# Imports pycuda where a spawned process imports it, too, before it can be given work.
+# A spawned process imports pycuda again here, before it receives work.
 MAIN = """
 import multiprocessing, sys
 import pycuda.driver as cuda
@@ -36,7 +36,7 @@ ANSWER = "[45.0, 190.0, 435.0]\n"
 
 
 def run(folder, *arguments):
-    """Runs a program; one whose processes are started for ever does not outlive the limit."""
+    """Runs a program. If it starts processes endlessly, they end with the time limit."""
     done = subprocess.run(
         [sys.executable, "-m", "pygpu", "run", *arguments],
         capture_output=True,
@@ -94,7 +94,7 @@ def test_an_installed_pycuda_is_not_taken_instead(tmp_path):
     run(tmp_path, "program.py", "spawn")
 
 
-# Each process of the pool has a device memory of its own, or its own view of the one GPU.
+# Each process of the pool has its own device memory, or its own view of the single GPU.
 ARRAYS = """
 import multiprocessing, os, sys
 import numpy as np

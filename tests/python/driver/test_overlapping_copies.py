@@ -1,4 +1,4 @@
-"""Copies on the device whose source and destination share bytes give what assignment gives."""
+"""Device copies whose source and destination overlap give the same result as an assignment."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_a_copy_within_an_array_reads_before_it_writes(way, count, most):
 
 
 def _pitched(random, kind):
-    """A copy of rows within a block, and what it leaves."""
+    """Returns a copy of rows within a block, and the expected bytes."""
     depth = 1 if kind is driver.Memcpy2D else int(random.integers(1, 5))
     height, width = (int(random.integers(1, 9)) for _ in range(2))
     pitch, rows = width + int(random.integers(0, 30)), height + int(random.integers(0, 3))

@@ -1,4 +1,4 @@
-"""Whose memory it is: freed under arrays, views and queued copies, and returned by allocators."""
+"""Ownership: memory freed under arrays, views and queued copies, or returned by allocators."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NUMBERS = np.arange(1000, dtype=np.int32)
 
 
 class BusyStream:
-    """A stream with more work queued than ends soon."""
+    """A stream with more queued work than finishes soon."""
 
     def __init__(self):
         count, size = (50, 2_000_000) if BACKEND == "host" else (300, 100_000_000)
@@ -31,7 +31,7 @@ class BusyStream:
 
 
 def until(condition):
-    """Waits for what another thread does; the test's process has a time limit."""
+    """Waits for another thread's action; the test's process has a time limit."""
     end = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < end
@@ -149,7 +149,7 @@ def test_freed_memory_has_no_address():
     assert "freed" in repr(memory)
 
 
-# ---- what an allocator returns ------------------------------------------------------------------
+# ---- results of allocators ----------------------------------------------------------------------
 
 
 def freed(bytes):
@@ -192,7 +192,7 @@ def test_what_an_allocator_returns_is_checked(which):
     )
     for use in uses:
         if which == "zero" and use in (uses[1], uses[3]):
-            # As in PyCUDA: a place for memory that is assigned later.
+            # As in PyCUDA, 0 stands for memory that is assigned later.
             assert use().ptr == 0
             continue
         with pytest.raises((driver.LogicError, TypeError, OverflowError), match="allocator"):
@@ -310,7 +310,7 @@ def test_a_pooled_host_block_without_an_array_is_given_back_at_once():
 
 @pytest.mark.parametrize("kind", ["pagelocked", "pooled", "registered"])
 def test_dropping_page_locked_memory_does_not_wait(kind):
-    # First, for a driver may wait for all work when it loads a kernel.
+    # Allocated first, because a driver may wait for all work when it loads a kernel.
     result = gpuarray.zeros(NUMBERS.shape, NUMBERS.dtype)
     busy = BusyStream()
     pool = tools.PageLockedMemoryPool()
@@ -334,7 +334,7 @@ def test_dropping_page_locked_memory_does_not_wait(kind):
     busy.stream.synchronize()
     np.testing.assert_array_equal(result.get(), NUMBERS)
     if kind == "registered":
-        # Not before the first registration has ended.
+        # This waits until the first registration has ended.
         again = driver.register_host_memory(source)
         again.base.unregister()
     if kind == "pooled":
@@ -360,10 +360,10 @@ def test_page_locked_memory_comes_back_behind_the_work():
 
 
 def test_other_streams_work_does_not_keep_page_locked_memory_for_ever():
-    """The memory goes behind the work that was queued, not when the stream has no work at all."""
+    """The memory is freed after the work queued so far, even if the stream always has work."""
     busy = BusyStream()
     pool = tools.PageLockedMemoryPool()
     pool.allocate(100, np.uint8)
-    # About as much work as ends meanwhile: what is left over is waited for.
+    # About as much work as runs in the meantime; the rest is waited for.
     part = busy.array[: busy.array.size // 8]
     until(lambda: (part.fill(1, busy.stream), pool.held_blocks == 1)[1])

@@ -1,4 +1,4 @@
-"""Memory pools, with PyCUDA's rules: blocks of sixteenths of a power of two, kept by size."""
+"""Memory pools with PyCUDA's rules: block sizes in sixteenths of powers of two, kept by size."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def state(pool):
 @pytest.mark.parametrize("make", [tools.DeviceMemoryPool, tools.PageLockedMemoryPool])
 def test_bins(make):
     pool = make()
-    # The position of the highest bit, and the four bits behind it.
+    # The position of the highest bit, and the next four bits.
     for size, bin_nr, largest in [
         (0, 0, 1),
         (1, 0, 1),
@@ -148,7 +148,7 @@ def test_a_block_outlives_its_pool(pool):
     gone = weakref.ref(pool)
     del pool
     gc.collect()
-    # The test's own argument may hold the pool; its memory is usable in any case.
+    # The test's argument may still hold the pool; the block's memory is usable in any case.
     assert gone() is None or gone().active_blocks == 1
     driver.memcpy_htod(block, np.arange(16, dtype=np.int32))
     np.testing.assert_array_equal(driver.from_device(block, 16, np.int32), np.arange(16))
@@ -245,7 +245,7 @@ def test_many_live_arrays(pool):
 
 def test_allocators_of_the_program_s_own(pool):
     class Counting(tools.DeviceMemoryPool):
-        """Has an `allocate` of its own, which arrays must call."""
+        """A pool with its own `allocate`, which arrays must call."""
 
         calls = 0
 

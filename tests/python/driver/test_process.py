@@ -1,4 +1,4 @@
-"""Interpreter exit, fork and threads: no hang, no crash, no message, the right numbers."""
+"""Interpreter exit, fork and threads: no hang, no crash, no output, correct results."""
 
 from __future__ import annotations
 
@@ -70,9 +70,9 @@ def test_unhandled_error_with_work_in_flight():
     assert done.stderr.splitlines()[-1] == "ZeroDivisionError: division by zero"
 
 
-# What Python's own library may add to numpy's imports: each module costs every program its time.
+# Standard modules that may be imported in addition to numpy's. Each one slows down every program.
 LIGHT = {"__future__", "atexit"}
-# The faces of other libraries, which few programs import, and what each has in addition.
+# Interfaces of other libraries, which few programs import, and the modules that each one adds.
 FACES = {
     "PybindGPU": {"mmap", "threading"},
     "pygpu.arrow": {"threading"},
@@ -96,7 +96,7 @@ ADDED = """
 @each_row("module", [*(f"pygpu.{name}" for name in OF_PYCUDA), *FACES])
 def test_an_import_brings_little_of_the_standard_library(module):
     added = run_python(ADDED.format(module=module), fresh=True).stdout.split()
-    # Newer versions of Python import parts of packages that older ones have in one.
+    # Newer Python versions import parts of packages that are one module in older versions.
     names = {name.partition(".")[0] for name in added} & sys.stdlib_module_names
     assert names - {"importlib"} <= LIGHT | FACES.get(module, set()), module
 
@@ -110,7 +110,7 @@ def test_imports_leave_what_functions_need_for_later():
         *(f"pygpu.{name}" for name in ("_array", "_array.as_numpy", "_array.methods")),
         *(f"pygpu.{name}" for name in ("_driver", "_driver.device")),
     }
-    # And what a module names is there when a program asks for it.
+    # A module's names become available when a program uses them.
     run_python(
         f"""
         import {modules}, pygpu.curandom, pygpu.cuda
@@ -178,17 +178,18 @@ on_the_host = pytest.mark.skipif(BACKEND != "host", reason="drivers do not survi
 @pytest.mark.parametrize(
     "child",
     [
-        # New arrays, small and large: queues and worker threads of the parent do not exist here.
+        # New arrays, small and large: the parent's queues and worker threads do not exist in the
+        # child.
         "assert ((gpuarray.zeros(10) + 1).get() == 1).all()",
         "b = gpuarray.to_gpu(np.arange(2_000_000.0)); assert (b + b).get()[-1] == 3999998",
         "b = gpuarray.zeros(1_000_000); b.fill(2, driver.Stream()); assert b.get().sum() == 2e6",
-        # The parent's stream does not exist here: an error that says so.
+        # Using the parent's stream raises an error that says so.
         """try:
             gpuarray.zeros(10).fill(1, stream)
             raise AssertionError
         except driver.Error:
             pass""",
-        # Its plain memory is there, but its to give away.
+        # The parent's plain memory can only be freed.
         """read = lambda: driver.memcpy_dtoh(bytearray(8), raw)
         for use in (lambda: driver.memset_d8(raw, 1, 4096), lambda: raw.as_buffer(4096), read):
             try:
@@ -196,9 +197,9 @@ on_the_host = pytest.mark.skipif(BACKEND != "host", reason="drivers do not survi
                 raise AssertionError
             except driver.LogicError as error:
                 assert "parent process" in str(error), error""",
-        # Its arrays are the child's own.
+        # The child has its own copy of these arrays.
         "kept.fill(7); assert (kept.get() == 7).all()",
-        # The parent's arrays: dropped, and left to the end.
+        # The parent's arrays are dropped, or left until exit.
         "del a; driver.Context.synchronize()",
         "pass",
     ],
@@ -207,8 +208,8 @@ def test_fork(child):
     run_python(FORK.replace("{child}", child))
 
 
-# Threads that are inside allocations, frees, pools and streams at the moment of the fork. A long
-# search sets FORKS to some hundreds.
+# Threads that are inside allocations, frees, pools and streams at the moment of the fork. For a
+# long search set FORKS to some hundreds.
 FORKS = f"""{PREAMBLE}
 import signal, threading, warnings
 from pygpu import tools
@@ -348,7 +349,7 @@ assert square(10) == 285
 
 
 def in_threads(count, work):
-    """Runs `work(number)` in `count` threads at once; raises the first error of any."""
+    """Runs `work(number)` in `count` threads concurrently; raises the first error."""
     errors = []
     barrier = threading.Barrier(count)
 
@@ -412,7 +413,7 @@ def test_threads_writing_parts_of_one_array():
 
 
 def test_a_thread_without_a_context_of_its_own():
-    # PyCUDA's contexts belong to threads; a primary context serves all of them.
+    # PyCUDA's contexts belong to one thread; a primary context serves all threads.
     results = []
 
     def work():
@@ -470,7 +471,7 @@ def test_the_interpreter_is_free_while_the_device_works(name):
             operation()
         finished.append(True)
 
-    # With so long an interval another thread runs only when the worker lets go by itself.
+    # With this long interval another thread runs only if the worker releases the lock itself.
     interval = sys.getswitchinterval()
     worker = threading.Thread(target=work)
     try:

@@ -1,7 +1,8 @@
-"""Addresses as plain numbers, which the host backend checks against its allocations.
+"""Addresses given as plain numbers, which the host backend checks against its
+allocations.
 
-The search keeps a model, a list of the ranges that are allocated, and asks for ranges in, beside
-and across them. A longer one:
+The search keeps a model, a list of the allocated ranges, and uses ranges inside, next
+to and across them. For a longer search:
 PYGPU_SEARCH_STEPS=100000 pytest tests/python/driver/test_raw_addresses.py
 """
 
@@ -25,7 +26,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def uses(address: int, size: int) -> list:
-    """Every way to use a number as an address."""
+    """Returns calls for every use of a number as an address."""
     data = np.zeros(size, np.uint8)
     return [
         lambda: driver.memcpy_dtoh(data, address),
@@ -119,7 +120,7 @@ def test_the_allocation_of_an_address_is_told():
 
 
 def test_ranges_are_judged_as_a_model_judges_them():
-    # In a process of its own: the model knows of all memory that there is.
+    # In a separate process, because the model must know all allocations.
     folders = [str(it) for it in Path(__file__).parents[:2]]
     run_python(
         f"import sys; sys.path[:0] = {folders!r}; import test_raw_addresses as tests; "

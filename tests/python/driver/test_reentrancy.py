@@ -1,5 +1,5 @@
-"""Code of the program that runs inside a call: an argument's methods, allocators, callbacks of
-weak references. It may change what the call has looked at already."""
+"""Code of the program that runs during a call: methods of arguments, allocators, callbacks of
+weak references. It may change objects that the call has already checked."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ COUNT = 1000
 
 
 def shrink(array):
-    """Frees an array's memory: it has a single element from now on."""
+    """Frees an array's memory; the array then has a single element."""
     array.__setstate__((1, (1,) * array.ndim, array.dtype, False, bytes(array.itemsize)))
 
 
 class Address:
-    """An address, whose reader calls a function."""
+    """An address whose conversion calls a function."""
 
     def __init__(self, address, function):
         self.address, self.function = int(address), function
@@ -29,7 +29,7 @@ class Address:
 
 
 class External:
-    """A default stream, whose reader calls a function."""
+    """A default stream whose conversion calls a function."""
 
     def __init__(self, function):
         self.function = function
@@ -44,7 +44,7 @@ def host():
 
 
 def allocator(hooks):
-    """An allocator that calls the functions in a list."""
+    """Returns an allocator that calls the functions in a list."""
 
     def allocate(size):
         for hook in hooks:
@@ -55,7 +55,7 @@ def allocator(hooks):
 
 
 def every_second(hooks):
-    """An array with gaps, from and to which copies go through new memory of an allocator."""
+    """Returns an array with gaps: copies from and to it allocate memory with the allocator."""
     return gpuarray.GPUArray((2 * COUNT,), np.float64, allocator=allocator(hooks))[::2]
 
 
@@ -78,7 +78,7 @@ def copy_from_strided(array):
 
 
 def copy_other_elements(array):
-    """The bytes of an element change, in an array without axes that has no strides to compare."""
+    """Changes the element's bytes in an array without axes, whose strides cannot differ."""
     array = np.ones(())
     small = (1, (), np.dtype("u1"), False, bytes(1))
     gpuarray.to_gpu(array, allocator=allocator([lambda: array.__setstate__(small)]))
@@ -202,7 +202,7 @@ def test_a_capture_may_be_used_while_its_last_graph_goes():
     assert done.stdout == "False\n"
 
 
-# What makes the next array of a chain.
+# Expressions for the next array of a chain.
 CHAINS = {
     "views": "array[:]",
     "base": "gpuarray.GPUArray(4, 'f4', base=array, gpudata=memory)",

@@ -1,4 +1,4 @@
-"""The real runtimes of ROCm 5, 6 and 7, as Debian has them, on a machine without an AMD GPU."""
+"""The real runtimes of ROCm 5, 6 and 7, from Debian's packages, without an AMD GPU."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_asking_for_it_is_an_error_that_says_why(generation):
     assert f"libamdhip64.so.{generation}" in done.stderr
 
 
-# Devices without hardware for textures, which the headers of ROCm 6 and 7 say.
+# Devices without texture hardware, according to the headers of ROCm 6 and 7.
 WITHOUT_IMAGES = {"gfx942", "gfx950"}
 
 
@@ -125,12 +125,13 @@ except driver.CompileError as error:
 def test_texture_references_compile(tmp_path, generation, target):
     file = str(tmp_path / "code")
     said = run_with_compiler(generation, target, tmp_path, COMPILE, TEXTURES, GATHERED, file)
-    # The target has no such instruction, for which this compiler would end the process.
+    # The target does not have this instruction, and the compiler would otherwise abort the process.
     assert ("poisoned identifier" in said) == (target == "gfx90a"), said
     image = (tmp_path / "code").read_bytes()
     assert image[:4] == b"\x7fELF"
     assert image[18:20] == b"\xe0\x00"  # EM_AMDGPU
-    # What references were declared with, where `_textures.py` reads it, behind an object's number.
+    # The declared properties of the texture references, which `_textures.py` reads after the
+    # object's number.
     texture, surface = 0x58455450, 0x52555350
     for declared in [(texture, 0x01, 4, 1, 0, 0, 1), (texture, 0x0A, 2, 0, 0, 0, 1), (surface,)]:
         assert struct.pack(f"=Q{len(declared)}I", 0, *declared) in image
@@ -150,7 +151,7 @@ def test_textures_are_refused_where_there_is_no_hardware_for_them(tmp_path, gene
     assert "not supported on the device" in said
 
 
-# ---- hipRTC on programs with functions of warps --------------------------------------------------
+# ---- hipRTC on programs with warp functions ------------------------------------------------------
 
 WARPS = """
 #define __any_sync(mask, x) (x)

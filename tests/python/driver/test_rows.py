@@ -69,7 +69,7 @@ def test_inside_the_device():
 
 
 def test_arrays_with_gaps():
-    # The pitch is that of the array's rows, as PyCUDA's users have it from `strides`.
+    # The pitch is the array's row stride, as PyCUDA programs read it from `strides`.
     whole = np.arange(120, dtype=np.float64).reshape(10, 12)
     part = whole[2:8, 3:9]
     a_gpu = gpuarray.empty((6, 6), np.float64)
@@ -272,7 +272,7 @@ def test_peers():
 @pytest.mark.parametrize("slices", [1, 3])
 @pytest.mark.parametrize("side", ["src", "dst", "both"])
 def test_a_pitch_or_height_of_zero_means_no_gaps(side, slices):
-    # x + width bytes, and y + height rows, as a driver of CUDA takes it.
+    # The pitch is x + width bytes and the height y + height rows, as in CUDA's driver.
     rng = np.random.default_rng(5)
     host = rng.integers(0, 256, 400, np.uint8)
     memory = driver.mem_alloc(400)
@@ -302,7 +302,7 @@ def test_a_pitch_or_height_of_zero_means_no_gaps(side, slices):
 @pytest.mark.parametrize("side", ["src", "dst"])
 @pytest.mark.parametrize("slices", [15, 2**26])
 def test_slices_do_not_begin_again_behind_the_last(side, slices):
-    # z + depth is more than 64 bits hold, so that the last slice would lie in front of the first.
+    # z + depth overflows 64 bits, so that the last slice would be before the first.
     host, memory = np.arange(64, dtype=np.uint8), driver.mem_alloc(64)
     driver.memset_d8(memory, 255, 64)
     copy = driver.Memcpy3D()
@@ -349,7 +349,7 @@ def peer_copy(source, target, contexts):
 
 
 def test_rows_between_devices(peers):
-    # Against copies of numpy, with all gaps and offsets; some do not fit.
+    # Compared with copies in numpy, with gaps and offsets of all sizes; some do not fit.
     rng = np.random.default_rng(11)
     size, refused = 300, 0
     source = driver.mem_alloc(size)
@@ -416,7 +416,7 @@ def test_no_rows_between_devices(peers):
 
 
 def test_rows_of_another_device(peers):
-    # The second device is not the current one.
+    # The second device is not current.
     host, back = np.arange(24, dtype=np.uint8), np.zeros(24, np.uint8)
     memory, other = (in_context(peers[1], driver.mem_alloc, 24) for _ in range(2))
     up, within = peer_copy(0, memory, peers), peer_copy(memory, other, (peers[1], peers[1]))
@@ -433,7 +433,7 @@ def test_rows_of_another_device(peers):
 
 
 def test_memory_goes_back_to_the_device_that_it_is_of(peers):
-    # Its last use was on a stream of the other device.
+    # The memory was last used on a stream of the other device.
     source = gpuarray.to_gpu(np.arange(64, dtype=np.uint8))
     target = in_context(peers[1], gpuarray.empty, 64, np.uint8)
     address = target.ptr
@@ -449,7 +449,8 @@ def test_memory_goes_back_to_the_device_that_it_is_of(peers):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_programs_on_two_devices(peers, seed):
-    # Uploads, fills, sums and copies on streams of both, never waited for, against numpy.
+    # Uploads, fills, sums and copies on streams of both devices without waits, compared with
+    # numpy.
     rng = np.random.default_rng(seed)
     count, size = 6, 64
     homes = [peers[i % 2] for i in range(count)]

@@ -1,4 +1,4 @@
-"""Calls that the system refuses memory or a thread: they fail, and the process goes on."""
+"""Calls for which the system refuses memory or a thread fail, and the process continues."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from processes import run_python
 
 pytestmark = pytest.mark.skipif(BACKEND != "host", reason="a driver takes addresses of its own")
 
-# Runs a function with one more MiB of addresses than the process has, and prints its failure.
+# Runs a function with one MiB more address space than the process uses, and prints its error.
 SHORT = """
 import os, resource
 from pygpu import autoinit, compiler, gpuarray
@@ -55,16 +55,15 @@ thread.join()
 short(lambda: compiler.compile(text % 1))
 compiler.compile(text % 1)
 """,
-        # What another process has compiled needs no compiler, and of threads that have ended the
-        # C library keeps stacks of 40 MiB in all for the next ones. It looks when a thread ends,
-        # and passes over one that is about to: there is one more.
+        # Another process has compiled the kernel, so no compiler runs. The C library keeps up to
+        # 40 MiB of stacks of ended threads for reuse, which the larger stack size exceeds.
         PYGPU_CACHE_DIR=str(tmp_path),
         RUST_MIN_STACK=str(64 << 20),
     )
     assert done.stdout.startswith("RuntimeError the compiler"), done.stdout
 
 
-# Whatever is refused first: states, direction vectors, shifts, or the words that are made of them.
+# Any of these may be refused first: states, direction vectors, skips, or the words made from them.
 @pytest.mark.parametrize(
     "states",
     [

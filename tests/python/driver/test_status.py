@@ -57,7 +57,7 @@ def test_a_status_raises_what_a_call_would():
 
 
 def pycudas_class(code):
-    """The exception that PyCUDA raises for a driver's number."""
+    """Returns the exception that PyCUDA raises for a driver's number."""
     if code in (701, 702, 703, 719):
         return driver.LaunchError
     if code in (100, 209, 214, 301, 600):
@@ -73,7 +73,7 @@ def test_every_status_raises_what_it_does_in_pycuda():
         with pytest.raises(pycudas_class(code)) as raised:
             Status(code, "cuda").raise_for_status()
         assert raised.value.status == code
-        # A kernel that fails is an error of the launch, too.
+        # A kernel failure counts as a launch error in PyCUDA.
         if code not in range(700, 722):
             assert not isinstance(raised.value, tuple(others - {pycudas_class(code)})), code
     for code in (100, 209, 301, 999):

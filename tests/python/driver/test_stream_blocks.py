@@ -1,4 +1,4 @@
-"""Streams that are current in a ``with`` block."""
+"""``with`` blocks that make a stream current."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from pygpu import autoinit, driver, gpuarray  # noqa: F401
 
 
 def _is_of(a_gpu, stream):
-    """Whether the work of an array is the stream's: a capture of the stream takes it."""
+    """Returns true if the array's work goes to the stream, so that a capture records
+    it."""
     before = a_gpu.get()
     stream.begin_capture()
     a_gpu += 1

@@ -1,5 +1,5 @@
-"""The driver's face and numba's in one program, opened and closed in every order: no crash, no
-hang, and nothing printed at the end, whatever is still there."""
+"""The interfaces of PyCUDA and numba in one program, opened and closed in every order: no
+crash, no hang, and no output at exit, whichever objects still exist."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_nothing_is_left_to_say_at_the_end(order):
     lines += ["driver.init()", "kept = []"]
     for step in order.split():
         lines += ["try:", f"    {STEPS[step]}"]
-        # What is gone is refused with this package's error.
+        # Using a destroyed object raises this package's error.
         lines += ["except driver.Error:", "    pass"]
     done = run_python("\n".join(lines))
     assert (done.stdout, done.stderr) == ("", "")

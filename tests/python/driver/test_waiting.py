@@ -1,4 +1,4 @@
-"""Waiting for the device: Ctrl-C ends it, and other threads go on meanwhile."""
+"""Waiting for the device: Ctrl-C interrupts it, and other threads continue in the meantime."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from processes import run_python
 
 from pygpu import driver, gpuarray
 
-# Queues more work than ends soon, then waits; a signal comes while it does.
+# Queues more work than finishes soon, then waits; a signal arrives during the wait.
 INTERRUPTED = """
     import os, signal, sys, threading, time
     import numpy as np
@@ -64,7 +64,7 @@ def test_an_interrupt_ends_a_wait(what):
     assert 0 < float(done.stdout) < 60
 
 
-# On a runtime whose queries never say yes: they are asked for a while, and then no more.
+# On a runtime whose queries never report completion, the library stops querying after a while.
 UNANSWERED = """
     import numpy as np
     import pygpu.autoinit
@@ -135,8 +135,8 @@ def test_waiting_for_nothing():
     assert event.synchronize() is event
 
 
-# A thread copies an array that two streams have used, behind more work than ends soon. Meanwhile
-# the main thread uses, copies and frees another such array.
+# A thread copies an array that two streams have used, after more work than finishes soon. At the
+# same time the main thread uses, copies and frees another such array.
 BESIDE_A_COPY = """
     import os, sys, threading
     import numpy as np
@@ -188,7 +188,7 @@ def test_others_go_on_beside_a_copy_that_waits(what):
 
 
 def test_a_wait_ends_where_another_thread_begins_a_capture():
-    # The work before the capture has run then. A wait for a stream that captures is refused, and
+    # The work before the capture has run by then. Waiting for a capturing stream is refused, and
     # ends the capture.
     run_python(
         """

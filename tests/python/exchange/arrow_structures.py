@@ -1,4 +1,5 @@
-"""The structures of the Arrow C device data interface by ctypes: read, and forged."""
+"""The structs of the Arrow C device data interface through ctypes: reading and forging
+them."""
 
 from __future__ import annotations
 
@@ -56,7 +57,7 @@ class DeviceArray(c.Structure):
 
 
 def opened(capsules):
-    """Returns the structures in a pair of capsules, which keep them."""
+    """Returns the structs in a pair of capsules, which keep them alive."""
     schema, array = capsules
     return (
         Schema.from_address(_get(schema, b"arrow_schema")),
@@ -65,9 +66,9 @@ def opened(capsules):
 
 
 class Forged:
-    """An exporter whose structures a test fills in; it counts the releases."""
+    """An exporter whose structs a test fills in; it counts the releases."""
 
-    # A release that is called after ctypes has freed it ends the process.
+    # Calling a release function after ctypes has freed it would end the process.
     alive: list[Forged] = []  # noqa: RUF012
 
     def __init__(self, format=b"i", device=(1, -1)):

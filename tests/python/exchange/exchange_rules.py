@@ -1,7 +1,7 @@
-"""What the texts of the exchange protocols ask of an export: one function for each protocol.
+"""The requirements of the exchange protocols for an export: one function for each protocol.
 
-Each raises AssertionError for an export that breaks a rule, and returns what the export says. They
-use ctypes and numpy alone, nothing of the library whose exports they read.
+Each raises AssertionError for an export that breaks a rule, and returns the export's contents.
+They use only ctypes and numpy, and nothing of the exporting library.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _get = c.pythonapi.PyCapsule_GetPointer
 _get.restype, _get.argtypes = c.c_void_p, (c.py_object, c.c_char_p)
 
 READ_ONLY, IS_COPIED = 1, 2
-# The widths that each code of elements may have.
+# The widths that each element code may have.
 _WIDTHS = {
     0: (8, 16, 32, 64),
     1: (8, 16, 32, 64),
@@ -73,13 +73,13 @@ _WIDTHS = {
 
 
 def dlpack(capsule, max_version=None, device=None):
-    """Checks a capsule that nobody has consumed.
+    """Checks a capsule that has not been consumed.
 
     Returns data, shape, strides, (code, bits) and flags.
     """
     is_versioned = bool(_is_valid(capsule, b"dltensor_versioned"))
     assert is_versioned or _is_valid(capsule, b"dltensor"), capsule
-    # A consumer that says nothing knows the old form only.
+    # A consumer that passes no version receives the old form.
     assert is_versioned == (max_version is not None and max_version >= (1, 0))
     flags = 0
     if is_versioned:
@@ -97,7 +97,7 @@ def dlpack(capsule, max_version=None, device=None):
     assert tensor.bits in _WIDTHS[tensor.code]
     if device is not None:
         assert (tensor.device_type, tensor.device_id) == device
-    # Without axes both lists may be null, and with axes neither of a producer's.
+    # Without axes both lists may be null; with axes a producer must provide both.
     assert tensor.ndim == 0 or (tensor.shape and tensor.strides)
     shape, strides = tuple(tensor.shape[: tensor.ndim]), tuple(tensor.strides[: tensor.ndim])
     assert all(extent >= 0 for extent in shape)
@@ -119,7 +119,7 @@ _OPTIONAL = {"strides", "descr", "mask", "stream"}
 
 
 def _described(description):
-    """The rules that both interfaces have; returns shape, strides and dtype."""
+    """Checks the rules that both interfaces share; returns shape, strides and dtype."""
     shape, typestr = description["shape"], description["typestr"]
     assert isinstance(shape, tuple)
     assert all(isinstance(extent, int) and extent >= 0 for extent in shape)
@@ -127,7 +127,7 @@ def _described(description):
     width = int(width)
     assert (unit is not None) <= (kind in "mM")
     assert kind not in "OUt"
-    # Only elements of one byte, and bytes, have no order.
+    # Only one-byte elements and byte strings have no byte order.
     assert order != "|" or width == 1 or kind in "SV"
     strides = description.get("strides")
     assert strides is None or isinstance(strides, tuple)
@@ -159,7 +159,7 @@ def cuda_array_interface(description):
     assert set(description) <= _REQUIRED | _OPTIONAL
     shape, strides, dtype = _described(description)
     address, is_read_only = description["data"]
-    # A zero-size array has the null address, and no other one has.
+    # Exactly the zero-size arrays have the null address.
     assert (address == 0) == (0 in shape)
     stream = description.get("stream")
     # None: nothing to wait for; 1 and 2: the default streams; 0 would be ambiguous.
@@ -170,7 +170,7 @@ def cuda_array_interface(description):
 
 
 def array_interface(description):
-    """Checks ``__array_interface__``; returns what :func:`cuda_array_interface` does."""
+    """Checks ``__array_interface__``; returns the same as :func:`cuda_array_interface`."""
     shape, strides, dtype = _described(description)
     assert description.get("offset", 0) == 0
     return description["data"][0], shape, strides, dtype, description["data"][1]
@@ -178,7 +178,7 @@ def array_interface(description):
 
 # ---- Arrow's C data interface and C device data interface, version 1 --------------------------
 
-# The buffers of types without children: validity and values, offsets between them for texts.
+# Types without children have two buffers, validity and values; strings have offsets in between.
 _PRIMITIVE = re.compile(r"[cCsSiIlLefgb]|t[dt][DmsunM]|ts[smun]:.*|tD[smun]|w:[0-9]+")
 _FLAGS = 1 | 2 | 4
 
@@ -205,7 +205,7 @@ def _arrow_array(schema, array):
     buffers = [array.buffers[index] for index in range(array.n_buffers)]
     if _PRIMITIVE.fullmatch(schema.format.decode()):
         assert len(buffers) == 2
-        # The validity may be left out, the values only without elements.
+        # The validity buffer is optional; the values buffer only without elements.
         assert buffers[0] or array.null_count == 0
         assert buffers[1] or array.length == 0
     for buffer in buffers:
@@ -232,7 +232,7 @@ def arrow(capsules, device):
 
 
 def buffer(exporter):
-    """Checks a buffer; returns its view."""
+    """Checks a buffer; returns a view of it."""
     view = memoryview(exporter)
     assert view.ndim >= 0
     assert len(view.shape) == len(view.strides) == view.ndim

@@ -1,4 +1,4 @@
-"""Arrays that processes share, for tests of them."""
+"""Arrays in memory that processes share, for tests."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pygpu import gpuarray, ipc
 
 
 def shared(values):
-    """An array with these elements in memory that can be shared."""
+    """Returns an array with these elements in memory that can be shared."""
     return ipc.share(gpuarray.to_gpu(np.asarray(values)))
 
 

@@ -168,7 +168,7 @@ def test_copies_from_the_host(context):
     assert buffer.to_pybytes() == b"abc\0\0\0\0\0xy\0\0\0\0de"
     assert buffer.copy_from_host(np.arange(4, dtype="i4").reshape(2, 2)) == 16
     assert buffer.to_pybytes() == np.arange(4, dtype="i4").tobytes()
-    # In the order of memory, as pyarrow.py_buffer takes it.
+    # In memory order, like pyarrow.py_buffer.
     buffer.copy_from_host(np.arange(4, dtype="i4").reshape(2, 2).T)
     assert buffer.to_pybytes() == np.arange(4, dtype="i4").tobytes()
     with pytest.raises(ValueError, match="gaps"):
@@ -233,7 +233,7 @@ def test_memory_of_others(context):
     assert whole.address == address
     assert whole.to_pybytes() == expected
     assert context.buffer_from_object(whole) is whole
-    # From the first element to the last, with what lies between.
+    # The buffer covers the first to the last element, with the gaps.
     span = context.buffer_from_object(view)
     assert (span.address, span.to_pybytes()) == (address + 16, expected[16:44])
     assert context.buffer_from_object(gpuarray.zeros((0, 3), "f4")).size == 0

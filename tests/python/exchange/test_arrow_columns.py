@@ -1,4 +1,4 @@
-"""Columns of ``pygpu.arrow``, and their exchange by the Arrow C device data interface."""
+"""``pygpu.arrow`` columns, and their exchange through the Arrow C device data interface."""
 
 from __future__ import annotations
 
@@ -141,13 +141,13 @@ def test_a_child_outlives_its_parent():
     gc.collect()
     assert child.buffers[1] == address
     assert owner() is not None
-    # A field of a function is read anew at each call.
+    # ctypes creates a new object for the function field at each access.
     release = RELEASE_ARRAY(ctypes.cast(child.release, ctypes.c_void_p).value)
     release(ctypes.byref(child))
     assert not child.release
     gc.collect()
     assert owner() is None
-    # A second call finds nothing.
+    # A second release does nothing.
     release(ctypes.byref(child))
 
 
@@ -172,7 +172,7 @@ def test_release_on_another_thread_and_at_exit():
 
 
 def nested_batch():
-    """A batch of each kind of layout that this module builds by hand."""
+    """Returns a batch with each kind of layout that this module builds by hand."""
     rows = gpuarray.to_gpu(np.arange(8, dtype="i4"))
     bits = device_bytes(bytes([0b10110101]))
     return arrow.DeviceRecordBatch.from_columns(
@@ -254,7 +254,7 @@ def data():
 
 
 def forged(data, **changes):
-    """An exporter of eight numbers of 32 bits."""
+    """Returns an exporter of eight 32-bit numbers."""
     exporter = Forged(b"i", (DEVICE_TYPE, 0))
     values = {"length": 8, "buffers": (None, data.address)} | changes
     exporter.device.array = exporter.new_array(**values)
@@ -370,7 +370,7 @@ def test_forged_offsets_of_texts():
 
 
 def test_mutated_structures(data):
-    """Whatever the numbers in a structure, it is read or refused."""
+    """A structure with arbitrary numbers is read or refused."""
     rng = np.random.default_rng(3)
     values = [-(1 << 63), -1, 0, 1, 2, 7, 8, 9, 64, 1 << 31, 1 << 40, (1 << 63) - 1]
     refused, rounds = 0, 100_000 if os.environ.get("PYGPU_TEST_ALL") else 500
@@ -380,7 +380,8 @@ def test_mutated_structures(data):
             name = rng.choice(["length", "null_count", "offset", "n_buffers", "buffer"])
             value = values[rng.integers(len(values))]
             if name == "n_buffers":
-                # Up to the list's own length: that the list is as long is the producer's promise.
+                # At most the real length, because the producer guarantees that the list has
+                # `n_buffers` entries.
                 value = min(value, 2) if value < 1 << 31 else value
             if name == "buffer":
                 exporter.device.array.buffers[int(rng.integers(2))] = value & ((1 << 64) - 1)
@@ -403,7 +404,7 @@ def test_the_event_is_waited_for_and_may_be_destroyed(data):
     exporter.device.sync_event = ctypes.pointer(handle)
     column = arrow.from_device_array(exporter)
     np.testing.assert_array_equal(column.to_gpuarray().get(), np.arange(8))
-    # The event is still the other library's.
+    # The event still belongs to the other library.
     assert event.synchronize().query()
     event.record()
 
@@ -517,7 +518,7 @@ def test_types_there_and_back(pa, part):
         assert column.slice(middle, 1).copy_to_host().equals(array[middle : middle + 1]), name
         again = arrow.from_device_array(column)
         assert again.copy_to_host().equals(array), name
-        # A bitmap is left out where there are no nulls.
+        # Columns without nulls have no bitmap.
         for mine, there in zip(column.buffers(), again.buffers() if len(array) else ()):
             assert there is None or not there.size or there.address == mine.address, name
         if BACKEND == "host":
@@ -541,7 +542,7 @@ def test_host_memory_reaches_a_gpu_only_as_a_copy(pa):
 def test_nanoarrow(pa):
     device = pytest.importorskip("nanoarrow.device", reason="nanoarrow is not installed")
     batch = nested_batch()
-    # There and back, a column stays where it is.
+    # After an export and an import a column is at the same address.
     whole = batch["whole"]
     back = arrow.from_device_array(device.c_device_array(whole))
     assert back.to_gpuarray().ptr == whole.to_gpuarray().ptr

@@ -1,4 +1,4 @@
-"""Messages of Arrow's IPC format in device memory, against ``pyarrow``."""
+"""Arrow IPC messages in device memory, compared with ``pyarrow``."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def sample(rows=5):
 def test_a_batch_there_and_back(context, rows):
     batch = sample(rows)
     buffer = arrow.serialize_record_batch(batch, context)
-    # What is on the device is what pyarrow writes.
+    # The device's bytes equal pyarrow's.
     assert buffer.to_pybytes() == batch.serialize().to_pybytes()
     there = arrow.read_record_batch(buffer, batch.schema)
     assert (there.num_rows, there.num_columns) == (batch.num_rows, batch.num_columns)
@@ -120,7 +120,8 @@ def test_messages_of_a_stream(context):
 def test_the_format_before_continuation_marks(context):
     batch = sample()
     old = batch.serialize().to_pybytes()[4:]
-    # The size counts the mark's four bytes of alignment, so that the body begins at eight again.
+    # The size includes the marker's four bytes of alignment, so that the body is 8-byte aligned
+    # again.
     message = arrow.read_message(context.buffer_from_data(old))
     assert message.type == "record batch"
 
@@ -163,7 +164,7 @@ def test_offsets_that_lie_are_found_by_the_copy(context):
 
 
 def test_mutated_messages(context):
-    """Whatever the bytes of a message, it is read within its buffer or refused."""
+    """A message with arbitrary bytes is read within its buffer, or refused."""
     batch = sample()
     whole = batch.serialize().to_pybytes()
     metadata = 8 + struct.unpack_from("<i", whole, 4)[0]
@@ -172,7 +173,8 @@ def test_mutated_messages(context):
     for _ in range(COUNT):
         data = bytearray(whole)
         for _ in range(rng.integers(1, 4)):
-            # What can be wrong is in the metadata more often than in the body.
+            # Most possible errors are in the metadata, so it is changed more often than the
+            # body.
             end = metadata if rng.random() < 0.5 else len(data)
             place = int(rng.integers(min(end, len(data))))
             match rng.integers(10):
@@ -200,7 +202,7 @@ def test_mutated_messages(context):
 
 
 class _Unit(pa.ExtensionType):
-    """A type of a program, over any other."""
+    """A program's own type, based on any other type."""
 
     def __init__(self, storage):
         super().__init__(storage, "test.unit")

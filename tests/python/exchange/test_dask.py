@@ -1,4 +1,4 @@
-"""Arrays and columns in Dask's ``distributed``: serialisers, and a cluster of processes."""
+"""Arrays and columns in Dask's ``distributed``: serialisers, and a multi-process cluster."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ RECORD = np.dtype([("a", "<i2"), ("b", "<f8", (2, 3)), ("c", [("x", "u1"), ("y",
 
 
 def sent(value):
-    """What a worker receives: the message as the bytes, for reading only, that a socket has."""
+    """Returns the value that a worker receives, from read-only bytes like a socket's."""
     frames = dumps({"value": to_serialize(value)})
     return loads([bytes(frame) for frame in frames])["value"]
 
@@ -89,7 +89,7 @@ def test_repeated_elements_travel_once():
     found = sent(array)
     check(found, host)
     assert found.strides == host.strides
-    # numpy's own limit on the bytes of an array does not let this one be made on the host.
+    # numpy limits an array's bytes, so this array cannot be created on the host.
     large = gpuarray.broadcast_to(gpuarray.ones(1, "f4"), (1 << 40,))
     assert sent(large).shape == (1 << 40,)
     empty = gpuarray.broadcast_to(gpuarray.ones((1, 0), "f4"), (5, 0))
@@ -153,7 +153,7 @@ def test_there_is_one_copy_each_way():
 
 
 class Received:
-    """What a transport has received into: memory of another library."""
+    """Memory of another library into which a transport has received."""
 
     def __init__(self, array):
         self.array = array
@@ -237,7 +237,7 @@ def test_a_slice_sends_its_own_bytes():
         gpuarray.arange(8000, dtype="i4"), gpuarray.zeros(1000, "u1")
     )
     frames = serialize(column.slice(1003, 10))[1]
-    # From element 1000 on: the bits of 13 elements, and the elements.
+    # The bits and the values of 13 elements, starting at element 1000.
     assert [frame.nbytes for frame in frames] == [2, 13 * 4]
 
 
@@ -310,13 +310,13 @@ def test_a_wrong_header_of_a_column(changes):
         deserialize(header, frames)
 
 
-# What a part of a header may be changed to.
+# The values that replace a part of a header.
 CHANGES = [0, 1, -1, 8, 2**31, 2**62, 2**63, 2**70, -(2**63), 1.5, None, True, "", "x", "+s", "u"]
 CHANGES += ["w:3", "+w:1000000000", "+r", "vu", [], {}, [0] * 100, "<f8", "|V3", [["a", "<i4"]]]
 
 
 def places(value):
-    """Where the parts of a value of JSON are: what holds each, and its key."""
+    """Yields each part of a JSON value, as its container and key."""
     keys = value if isinstance(value, dict) else range(len(value))
     for key in keys:
         yield value, key
@@ -340,7 +340,7 @@ def test_mutated_headers_are_errors_or_arrays():
         value = json.loads(text)
         for _ in range(generator.randint(1, 2)):
             holder, part = generator.choice(list(places(value)))
-            # A copy, lest the next change be of the list here.
+            # A copy, so that later changes do not modify the list in CHANGES.
             holder[part] = json.loads(json.dumps(generator.choice(CHANGES)))
         header["sub-header"][key] = json.dumps(value)
         if generator.random() < 0.2 and frames:

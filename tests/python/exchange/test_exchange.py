@@ -1,4 +1,4 @@
-"""Exchange with other libraries: DLPack and ``__cuda_array_interface__``, both ways."""
+"""Exchange with other libraries in both directions: DLPack and ``__cuda_array_interface__``."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def sample(dtype, shape=(3, 4)):
 
 
 class Other:
-    """An array of another library: exports as told, and notes what it was asked for."""
+    """Another library's array: it exports with given changes, and records the requests."""
 
     def __init__(self, array, device=None, **changes):
         self.array, self.device, self.changes = array, device, changes
@@ -54,7 +54,7 @@ class Other:
 
 
 class Old(Other):
-    """One of a library that knows no versions."""
+    """An array of a library without versioned capsules."""
 
     def __dlpack__(self, stream=None):
         self.asked.append(stream)
@@ -139,7 +139,7 @@ def test_memory_lives_as_long_as_its_users():
         gc.collect()
         assert seen() is None
 
-    # A capsule that nobody consumed, of both forms; one that was; an array over it, and its view.
+    # Capsules of both forms that are not consumed; one that is; an array over it, and its view.
     ends(lambda a: a.__dlpack__())
     ends(lambda a: a.__dlpack__(max_version=(1, 1)))
     ends(lambda a: _core.dlpack_tensor(a.__dlpack__())[0])
@@ -223,7 +223,7 @@ def test_numpy_reads_memory_of_the_host_where_it_is():
     there = np.from_dlpack(a[:, ::2])
     assert there.ctypes.data == a.ptr
     np.testing.assert_array_equal(there, np.full((3, 2), 7, "f4"))
-    # And the memory of numpy is copied, for it is no memory of the device.
+    # numpy's memory is copied, because it is not device memory.
     check(gpuarray.from_dlpack(expected), expected)
     with pytest.raises(BufferError, match="where it is"):
         gpuarray.from_dlpack(expected, copy=False)
@@ -260,7 +260,7 @@ def test_streams_are_ordered():
     other = Other(a)
     gpuarray.from_dlpack(other)
     assert other.asked == [{"stream": default, "max_version": (1, 1)}]
-    # Behind long work on one stream, a copy on another reads its result.
+    # A copy on another stream reads the result of long work on the first one.
     busy, consumer = driver.Stream(1), driver.Stream(1)
     for _ in range(20):
         a.fill(0, stream=busy)
@@ -274,7 +274,7 @@ def test_streams_are_ordered():
 
 
 class Described:
-    """An array of another library that describes itself."""
+    """Another library's array with a description."""
 
     def __init__(self, array, **changes):
         self.array = array

@@ -1,4 +1,4 @@
-"""Every exporter keeps the rules of every protocol, for arrays that are likely to break them."""
+"""Every exporter keeps the rules of every protocol, for arrays that may break them."""
 
 from __future__ import annotations
 
@@ -66,14 +66,14 @@ VIEWS = {
 
 
 def sample(dtype, shape):
-    """Elements with every byte set, but for those that are true or false."""
+    """Returns elements with every byte set; booleans are 0 or 1."""
     count = int(np.prod(shape)) * dtype.itemsize
     octets = np.arange(count, dtype=np.uint8) % (2 if dtype.kind == "b" else 255)
     return np.frombuffer(octets.tobytes(), dtype).reshape(shape)
 
 
 def octets_of(array):
-    """The bytes of the elements, gaps in records among them."""
+    """Returns the bytes of the elements, including gaps in records."""
     return np.ascontiguousarray(array.view(f"V{array.dtype.itemsize}")).tobytes()
 
 
@@ -108,14 +108,14 @@ def test_descriptions(name):
         interface = device.__cuda_array_interface__
         found = check_described(interface, host, name=what)
         if dtype.names and "descr" in interface:
-            # What fills gaps is no field.
+            # The description does not contain padding as a field.
             assert found == dtype
         elif dtype.names:
             assert name in ("out of order", "overlapping")
         again = gpuarray.from_cuda_array_interface(device)
         assert octets_of(again.get()) == octets_of(host)
         assert again.dtype == dtype
-        # A description is plain data.
+        # A description consists of plain data.
         assert json.loads(json.dumps(interface["data"])) == list(interface["data"])
         assert pickle.loads(pickle.dumps(interface)) == copy.deepcopy(interface) == interface
 
@@ -138,13 +138,13 @@ def test_descriptions_of_arrays_with_a_stream(name, stream):
         interface = array.__cuda_array_interface__
         check_described(interface, host, name=what)
         if stream:
-            # The default stream's handle is 0, its number is 1.
+            # The default stream has handle 0, and its number in the interface is 1.
             assert interface["stream"] == (int(stream) or 1)
         assert octets_of(cuda.as_cuda_array(Described(array)).copy_to_host()) == octets_of(host)
 
 
 class Described:
-    """An object of another library with the description of an array of this one."""
+    """Another library's object with the description of this library's array."""
 
     def __init__(self, array):
         self.array = array
@@ -228,7 +228,7 @@ def test_capsules(name):
 
 
 def test_capsules_of_host_arrays_on_the_host():
-    # What numpy exports of this library's memory is its own capsule.
+    # numpy exports memory of this library as numpy's own.
     for make in (driver.pagelocked_empty, tools.PageLockedMemoryPool().allocate):
         array = make((3, 4), np.float32)
         for version in (None, (1, 0)):
@@ -245,7 +245,7 @@ def test_elements_and_strides_that_dlpack_has_not():
     fields = gpuarray.to_gpu(sample(PADDED, (5,)))
     with pytest.raises(BufferError, match="multiples of the 8 bytes"):
         gpuarray.to_gpu(sample(np.dtype([("a", "c8"), ("b", "f4")]), (5,)))["a"].__dlpack__()
-    # Of 24 bytes each: three elements of 8.
+    # The records have 24 bytes: three elements of 8.
     strides = rules.dlpack(fields["b"].__dlpack__())[2]
     assert strides == (3,)
 
@@ -296,7 +296,7 @@ def test_buffers():
 def test_streams():
     for stream in (driver.Stream(), cuda.stream(), cuda.default_stream()):
         handle = rules.cuda_stream(stream)
-        # What one of these takes as a stream, it takes by the protocol alone.
+        # Functions that accept these streams also accept an object with only the protocol.
         if BACKEND != "host":
 
             class Foreign:
@@ -311,12 +311,13 @@ def test_streams():
 
 @pytest.mark.parametrize("name", NUMBERS)
 def test_what_a_host_library_exports_is_copied_whole(name):
-    """Copies of ordinary memory have the right elements, also those that numpy's import lacks."""
+    """Copies of ordinary memory have the right elements, even for dtypes that numpy cannot
+    import."""
     dtype = NUMBERS[name]
     for what, host, device in arrays(dtype):
         if BACKEND != "host":
             continue
-        # The array's own capsule, moved to where the device does not know the memory.
+        # The array's own capsule, moved to memory that the device does not know.
         ordinary = Moved(device, host)
         result = gpuarray.from_dlpack(ordinary)
         assert result.dtype == dtype
@@ -324,7 +325,7 @@ def test_what_a_host_library_exports_is_copied_whole(name):
 
 
 class Moved:
-    """An array of a library of the host, with the capsule of a device's array over other memory."""
+    """A host library's array with the capsule of a device array, moved to other memory."""
 
     def __init__(self, device, host):
         self.host = np.asarray(host)

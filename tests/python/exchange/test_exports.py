@@ -1,4 +1,4 @@
-"""Every export of memory times every way it ends: none goes while somebody has its address."""
+"""Each kind of export with each way to end memory: no memory ends while its address is in use."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ except ImportError:
     pyarrow = None
 
 
-# ---- memory, and how a program ends it ----------------------------------------------------------
+# ---- memory, and the calls that end it ----------------------------------------------------------
 
 
 class Memory:
-    """An array, and what ends its memory by name."""
+    """An array, and the call that ends its memory explicitly."""
 
     def __init__(self, array, end, refused="still used by its address"):
         self.array, self.end, self.refused = array, end, refused
@@ -64,14 +64,14 @@ def pooled():
 
     def end():
         array.gpudata.free()
-        # Whoever gets the block next writes to it.
+        # The next user of the block writes to it.
         pool.allocate(NUMBERS.nbytes)
 
     return Memory(array, end)
 
 
 def of_numba():
-    """Memory that another library frees by a finalizer."""
+    """Returns memory that another library frees with a finalizer."""
     memory = driver.mem_alloc(NUMBERS.nbytes)
     context = cuda.current_context()
     pointer = cuda.cudadrv.driver.MemoryPointer(
@@ -86,18 +86,18 @@ def of_numba():
 MEMORIES = [stream_ordered, plain, pitched, pooled, of_numba, *[managed] * MANAGED]
 
 
-# ---- exports, each with what reads it, if this process can --------------------------------------
+# ---- exports, each with a reader if this process can read it ------------------------------------
 
 
 class Described:
-    """An array of another library in memory that it knows by a description."""
+    """Another library's array, which keeps a description of the memory."""
 
     def __init__(self, array):
         self.__cuda_array_interface__ = array.__cuda_array_interface__
 
 
 class Wrapped:
-    """One that asks for the description each time."""
+    """An array that requests the description at each access."""
 
     def __init__(self, array):
         self.array = array
@@ -108,7 +108,7 @@ class Wrapped:
 
 
 def by_address(export):
-    """What only an address is known of."""
+    """Returns an export of which only the address is known."""
     return export, None
 
 
@@ -170,7 +170,7 @@ if ON_HOST and pyarrow is not None:
     EXPORTS["pyarrow's slice"] = lambda a: (lambda it: (it, lambda: np.asarray(it)))(
         pyarrow.array(a).slice(0)
     )
-# What is exported for other processes is let go of by name.
+# Exports for other processes are closed explicitly.
 CLOSED = ("descriptor", "column for processes")
 
 
@@ -179,7 +179,7 @@ def readable(array):
 
 
 def owner_of(array):
-    """The allocation of an array, or of the memory that it lies in."""
+    """Returns the allocation that contains an array."""
     while array.base is not None:
         array = array.base
     if not hasattr(array.gpudata, "as_buffer"):
@@ -212,7 +212,7 @@ def test_memory_does_not_end_while_an_export_of_it_lives(name, make):
     others = [make() for _ in range(4)]
     for other in others:
         other.array.fill(-1)
-    # It is as it was, for both sides.
+    # The memory is unchanged on both sides.
     np.testing.assert_array_equal(memory.array.get(), NUMBERS)
     if read is not None:
         np.testing.assert_array_equal(read(), NUMBERS)
@@ -268,7 +268,7 @@ def test_what_was_freed_cannot_be_exported(name):
     for make in MEMORIES:
         memory = make()
         memory.end()
-        # Its address may be another memory's already.
+        # Other memory may already have its address.
         with pytest.raises(driver.LogicError):
             EXPORTS[name](memory.array)
 
@@ -392,7 +392,7 @@ class Pointer:
 
 
 class Owner:
-    """Any object that stands for memory."""
+    """An object that represents memory."""
 
 
 def pointer_with_finalizer(memory, gone, owner=None):
@@ -506,7 +506,7 @@ LAST_VIEWS = {
 }
 
 
-# Each form with some views, so that each view meets many forms, or with all.
+# Each form with some of the views, so that each view occurs with many forms; or with all.
 FORMS_AND_VIEWS = [
     (form, view)
     for number, form in enumerate(FORMS)
@@ -532,7 +532,7 @@ def test_an_object_is_kept_until_the_last_view_goes(form, view):
 
 
 class Held:
-    """What the model knows of one memory: its elements, how it ends, and its exports that live."""
+    """The model of one memory: its elements, the call that ends it, and its live exports."""
 
     def __init__(self, make):
         self.name = make.__name__
@@ -549,7 +549,7 @@ class Held:
 
 
 def run_program(seed, steps):
-    """Exports, writes, drops and ends memory at random; every byte is compared with numpy's."""
+    """Exports, writes, drops and ends memory at random; compares every byte with numpy."""
     rng = np.random.default_rng(seed)
     draw = lambda items: items[int(rng.integers(len(items)))]  # noqa: E731
     memories, refused, ended = [], 0, 0
@@ -565,7 +565,7 @@ def run_program(seed, steps):
         if held.array is not None and not held.ended:
             arrays.append(held.array)
         if act in ("export", "again") and arrays:
-            # Also of what is an export itself.
+            # An export may itself be exported again.
             source = draw(arrays) if act == "again" else arrays[-1]
             name = draw([name for name in EXPORTS if name not in CLOSED])
             if name == "buffer" and (source is not held.array or held.name == "of_numba"):
@@ -581,7 +581,8 @@ def run_program(seed, steps):
         elif act == "drop" and held.exports:
             del held.exports[int(rng.integers(len(held.exports)))]
         elif act == "forget" and held.exports:
-            # Only the exports keep the memory from now on, also from its end by name.
+            # From here on only the exports keep the memory alive, even when it is ended
+            # explicitly.
             held.array = held.end = None
         elif act == "end" and held.end is not None and not held.ended:
             del arrays

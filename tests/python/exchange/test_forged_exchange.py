@@ -1,4 +1,4 @@
-"""Capsules and descriptions that are wrong: each is refused by name, and its owner told."""
+"""Invalid capsules and descriptions: each is refused by name, and its owner is released."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FORGED: list[Forged] = []
 
 
 class Forged:
-    """An array of another library in the memory of `array`, whose capsule says what it is told."""
+    """Another library's array in the memory of `array`, with given changes in its capsule."""
 
     def __init__(self, array, shape=(4,), strides=None, versioned=True, deleter=True, **changes):
         self.frees, self.taken = 0, 0
@@ -54,7 +54,7 @@ class Forged:
         self.kept += [DELETER(free), name]
         if deleter:
             self.managed.deleter = self.kept[-2]
-        # A structure lives until it is freed.
+        # The struct must live until it is freed.
         FORGED.append(self)
         self.capsule = new_capsule(ctypes.addressof(self.managed), name, None)
 
@@ -115,7 +115,7 @@ def test_a_capsule_that_is_refused(memory, forged, text):
     with pytest.raises(BufferError, match=text):
         gpuarray.from_dlpack(other)
     gc.collect()
-    # Who is refused before the capsule is read frees it himself.
+    # If the capsule is refused before it is read, its own destructor frees the struct.
     unread = "name" in forged or "major" in forged
     assert other.frees == (0 if unread else 1)
 
@@ -246,7 +246,7 @@ def test_elements_with_axes_of_their_own(memory):
         lambda: gpuarray.ones(3, dtype),
         lambda: memory.view(dtype),
     ):
-        # numpy's own arrays have no such dtype: it is that of records' fields.
+        # Only fields of records have this dtype, not numpy's own arrays.
         with pytest.raises(TypeError, match="cannot be on a device"):
             use()
 
@@ -276,7 +276,7 @@ def test_random_capsules_lie_in_memory_or_are_refused(memory):
         shape = [draw(0, 5) if draw(0, 4) else edge.pop() for _ in range(ndim)]
         strides = [draw(-9, 9) if draw(0, 4) else edge.pop() for _ in range(ndim)]
         offset = draw(0, SIZE) if draw(0, 4) else edge.pop()
-        # The first and the last element, by arithmetic without bounds.
+        # The first and the last element, computed without overflow.
         steps = [(n - 1) * step for n, step in zip(shape, strides, strict=True)]
         first = offset + sum(it for it in steps if it < 0)
         last = offset + sum(it for it in steps if it > 0)

@@ -1,4 +1,4 @@
-"""Arrays that processes share: descriptors, both ways, and what becomes of them when one ends."""
+"""Arrays that processes share: descriptors in both directions, and the end of a process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pygpu import driver, gpuarray, ipc
 
 needs_host = pytest.mark.skipif(BACKEND != "host", reason="what the host's own memory promises")
 
-# Opens what it is told to, and says what is in it.
+# Opens the descriptors that it receives, and prints the elements.
 READER = """
     import sys
     import numpy as np
@@ -42,7 +42,7 @@ READER = """
             print(f"{type(error).__name__}: {error}", flush=True)
 """
 
-# Exports an array, and keeps it until it is told to let go.
+# Exports an array, and keeps it until it receives a command to release it.
 EXPORTER = """
     import sys
     import numpy as np
@@ -67,7 +67,7 @@ def test_stream_ordered_memory_is_exported_through_a_copy_or_refused():
     a = gpuarray.to_gpu(np.arange(10, dtype=np.int64))
     with pytest.raises(driver.LogicError, match=r"ipc.empty.*ipc.share"):
         a.ipc_handle(copy=False)
-    # Its remedies are in the warning, whose place is the program's.
+    # The warning names the remedies, and points to the program's line.
     with pytest.warns(UserWarning, match=r"ipc.empty.*ipc.share") as warned:
         descriptor = a[2:].ipc_handle()
     assert [it.filename for it in warned] == [__file__]
@@ -141,7 +141,7 @@ def test_both_processes_see_the_same_memory():
         assert peer.ask("read") == str((expected - 1)[3:15:2].tolist())
         assert peer.ask("close") == "closed"
         assert "freed" in peer.ask("read")
-        # Opened once more after it was closed.
+        # Opened again after it was closed.
         assert peer.ask(f"open {descriptor.to_json()}") == str((expected - 1)[3:15:2].tolist())
 
 
@@ -168,7 +168,7 @@ def test_an_opened_array_is_an_array():
         assert isinstance(a, gpuarray.GPUArray)
         assert int(gpuarray.sum(a).get()) == 499500
         np.testing.assert_array_equal((a[::-1] + a).get(), np.full(1000, 999))
-        # It cannot be exported again but through a copy.
+        # It can be exported again only through a copy.
         with pytest.raises(driver.LogicError, match="copy is False"):
             a.ipc_handle(copy=False)
 
@@ -206,7 +206,7 @@ def test_the_exporter_keeps_what_it_exported_until_it_lets_go():
         del a
         assert peer.ask(f"open {text}") == str(list(range(8)))
         peer.ask("close")
-        # A copy that was passed on lets go of nothing.
+        # Closing a copy of a descriptor does not release the export.
         pickle.loads(pickle.dumps(descriptor)).close()
         assert peer.ask(f"open {text}") == str(list(range(8)))
 
@@ -236,7 +236,7 @@ def test_mutated_handles_are_refused():
                 continue
             with pytest.raises(driver.Error):
                 driver.IPCMemoryHandle(handle)
-        # One with another descriptor of that process, another process, and no process.
+        # The handle with other descriptors of that process, another process, and no process.
         for at, number in ((24, 0), (24, 1), (12, 1), (12, os.getpid()), (12, 2**31)):
             handle = bytearray(descriptor.handle)
             handle[at : at + 4] = number.to_bytes(4, "little")
@@ -249,7 +249,7 @@ def test_mutated_handles_are_refused():
 @needs_host
 def test_nothing_is_left_behind():
     def names():
-        # Tests of other processes have semaphores of Python's meanwhile.
+        # Tests in other processes create Python semaphores at the same time.
         return sorted(it for it in os.listdir("/dev/shm") if not it.startswith("sem."))
 
     def files():

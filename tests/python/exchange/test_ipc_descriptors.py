@@ -1,4 +1,4 @@
-"""What describes a shared array to another process: its parts, JSON, pickles, and forged ones."""
+"""Descriptors of shared arrays: their fields, JSON, pickles, and forged descriptors."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_descriptor_says_what_the_array_is(view, dtype):
             assert other == descriptor
             assert hash(other) == hash(descriptor)
         assert repr(descriptor).startswith("Descriptor(dtype=")
-        # In the exporting process it is the same memory.
+        # In the exporting process this opens the same memory.
         with ipc.open(descriptor) as again:
             np.testing.assert_array_equal(again.get(), expected)
             assert not expected.size or again.ptr == a.ptr
@@ -126,7 +126,7 @@ def test_a_pickle_cannot_change_what_was_checked(protocol):
         data = pickle.dumps(descriptor, protocol)
         assert ipc.loads(data) == descriptor
         assert ipc.loads(memoryview(data)) == descriptor
-        # The state that a pickle may set after the call that makes an object.
+        # The state that a pickle may set on the constructed object.
         state = pickle.dumps({"offset": 2**40, "_export": 1}, 0)[:-1]
         forged = data[:-1] + state + b"b."
         for read in (ipc.loads, pickle.loads):
@@ -153,7 +153,7 @@ def test_a_pickle_with_endless_parts_ends_at_once():
             for read in (ipc.loads, pickle.loads):
                 with pytest.raises((ValueError, TypeError), match="pickle"):
                     read(pickle.dumps(Forged(wrong)))
-    # An object kept under a number for which the unpickler would take 16 GiB.
+    # An object with a memo number for which the unpickler would allocate 16 GiB.
     for kept in (b"]r\xff\xff\xff\x3f.", b"]p1073741823\n."):
         with pytest.raises(ValueError, match="pickle"):
             ipc.loads(kept)

@@ -1,4 +1,4 @@
-"""Arrays in MPI: mpi4py over Debian's MPICH passes the memory of the host's device itself."""
+"""Arrays in MPI: mpi4py with Debian's MPICH transfers the host device's memory directly."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ pytestmark = [
     ),
 ]
 
-# Every process runs the same program; `rank` and `size` are its number and theirs.
+# Every process runs the same program; `rank` is its number, and `size` the number of
+# processes.
 HEAD = """
 import numpy as np
 import pygpu.autoinit
@@ -162,7 +163,7 @@ def test_programs_in_three_processes():
         "MPI4PY_MPIABI": "mpich",
         "UCX_LOG_LEVEL": "error",
     }
-    # All in one start; a traceback names the program.
+    # All programs in one start; tracebacks name the program.
     texts = [f"def {name}():{text}\n{name}()\n" for name, text in PROGRAMS.items()]
     command = [folder / "bin/mpiexec", "-launcher", "fork", "-n", "3", sys.executable, "-c"]
     done = subprocess.run(

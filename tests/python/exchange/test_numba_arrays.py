@@ -54,7 +54,7 @@ def test_reshape_and_ravel_are_numpys_views_or_refused(shape, seed, order, new_o
         try:
             result = getattr(device, name)(*arguments, order=new_order)
         except NotImplementedError:
-            # An array that is contiguous in the order asked for always has the view.
+            # An array that is contiguous in the requested order always has the view.
             wanted = {"C": "C", "F": "F", "A": order}[new_order]
             assert not host.flags[f"{wanted}_CONTIGUOUS"]
         else:
@@ -217,7 +217,7 @@ def test_axes_of_extent_one_do_not_count():
     ],
 )
 def test_arrays_of_indices_name_copies_and_are_stored_into(index):
-    """More than numba's arrays can. Their own rules for views and transposes have no part in it."""
+    """An extension of numba's arrays, so their rules for views and transposes do not apply."""
     host = np.arange(12.0).reshape(3, 4)
     for order in "CF":
         device = cuda.to_device(np.array(host, order=order))
@@ -275,7 +275,7 @@ def test_operators_and_the_rest_of_pygpu_take_them():
 
 
 class Foreign:
-    """An array of another library's."""
+    """Another library's array."""
 
     def __init__(self, array, **changes):
         self.kept = array

@@ -52,7 +52,7 @@ def test_streams_have_their_numbers_and_names():
     assert outside.external
     with pytest.raises(TypeError, match="ptr is of type str"):
         cuda.external_stream("7")
-    # All of pygpu takes them.
+    # All functions of pygpu accept these streams.
     cuda.to_device(np.zeros(3)).fill(1, stream=own)
 
 
@@ -351,7 +351,7 @@ def test_nothing_leaks():
 
 @pytest.fixture
 def shared():
-    """An array that other processes can open."""
+    """Returns an array that other processes can open."""
     array = cuda.to_device(np.arange(24.0).reshape(4, 6))
     try:
         array.get_ipc_handle()

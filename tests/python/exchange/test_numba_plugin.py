@@ -1,6 +1,6 @@
-"""The memory manager for numba, over classes that follow numba's documented interface.
+"""The memory manager for numba, with classes that follow numba's documented interface.
 
-`tests/numba/kernels.py` runs numba's own tests with it, where numba is installed.
+`tests/numba/kernels.py` runs numba's own tests with it, if numba is installed.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Pending:
 
 
 class HostOnly:
-    """What a plugin inherits from numba."""
+    """The base class that a plugin inherits from in numba."""
 
     def __init__(self, *, context):
         self.context, self.allocations, self.deallocations = context, {}, Pending()
@@ -62,7 +62,7 @@ class HostOnly:
 
 
 class Pointer:
-    """Numba's pointers: memory is given up with the last counted reference."""
+    """Numba's pointers: the last counted reference releases the memory."""
 
     def __init__(self, context, pointer, size, owner=None, finalizer=None):
         self.pointer, self.size, self.owner = self.read(pointer), size, owner
@@ -76,7 +76,7 @@ class Pointer:
 
 
 class DevicePointer(Pointer):
-    """A pointer to device memory, whose value is that of the binding in use."""
+    """A pointer to device memory, whose value has the type of the binding in use."""
 
     read = staticmethod(lambda pointer: pointer.address)
 
@@ -95,7 +95,8 @@ class DeviceAddress:
 
 
 def by_ctypes(kind):
-    """Numba's pointer classes where ctypes calls the driver: it writes into the values."""
+    """Returns numba's pointer classes for calls through ctypes, which writes into the
+    values."""
 
     def read(pointer):
         assert type(pointer) is kind
@@ -175,7 +176,7 @@ def test_host_memory(manager):
         memory = manager.mempin(Owner, Owner.array.ctypes.data, Owner.array.nbytes, mapped)
         with pytest.raises(CudaAPIError):
             manager.mempin(Owner, Owner.array.ctypes.data, Owner.array.nbytes)
-        # Page-locking ends at once.
+        # Page-locking ends immediately.
         del memory
         manager.mempin(Owner, Owner.array.ctypes.data, Owner.array.nbytes)
     managed = manager.memallocmanaged(4096, attach_global=True)

@@ -1,7 +1,8 @@
-"""Arrays and streams shared with CuPy and PyTorch, where those are and have a GPU.
+"""Arrays and streams shared with CuPy and PyTorch, if they are installed and have a
+GPU.
 
-What is looked for: a consumer that reads before the work of a stream has run, and memory of a
-graph that PyTorch captured being used for something else.
+The tests look for two errors: a consumer that reads before a stream's work has run, and
+reuse of memory that belongs to a graph captured by PyTorch.
 """
 
 from __future__ import annotations
@@ -20,19 +21,19 @@ ROUNDS = 20
 
 
 def library(name: str):
-    """An imported library that can use this GPU."""
+    """Returns an imported library that can use this GPU."""
     module = pytest.importorskip(name, reason=f"{name} is not installed")
     check = getattr(module, "cuda", None)
     try:
         if not check.is_available():
             pytest.skip(f"{name} sees no GPU")
-    except Exception as error:  # as many kinds as there are causes
+    except Exception as error:  # the causes raise many kinds of exceptions
         pytest.skip(f"{name} cannot use the GPU: {error}")
     return module
 
 
 def busy(array: gpuarray.GPUArray, stream: driver.Stream, value: float) -> None:
-    """Queues work on a stream that ends with `value` in every element."""
+    """Queues work on a stream that finally stores `value` in every element."""
     for k in range(8):
         array.fill(-1.0 - k, stream)
     array.fill(value, stream)
@@ -73,7 +74,7 @@ def test_torch_reads_behind_a_blocking_stream():
     driver.Context.synchronize()
     for k in range(ROUNDS):
         busy(array, stream, float(k))
-        # PyTorch works on the default stream, behind blocking ones.
+        # PyTorch works on the default stream, after blocking streams.
         view = torch.as_tensor(array, device="cuda")
         assert view.data_ptr() == int(array.gpudata)
         assert (view.min().item(), view.max().item()) == (k, k)
@@ -92,7 +93,7 @@ def test_a_graph_that_torch_captured_keeps_its_memory():
     side = torch.cuda.Stream()
     ours = driver.Stream.from_handle(side.cuda_stream, side)
     x = gpuarray.to_gpu(np.full(SIZE // 16, 4.0, np.float32))
-    # What compiles and loads comes before the capture.
+    # Compile and load everything before the capture.
     warm = cumath.sqrt(cumath.sqrt(x, stream=ours), stream=ours)
     ours.synchronize()
     expected = warm.get()
@@ -100,7 +101,7 @@ def test_a_graph_that_torch_captured_keeps_its_memory():
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph, stream=side):
         result = cumath.sqrt(cumath.sqrt(x, stream=ours), stream=ours)
-    # The temporary's memory is the graph's: no other array gets it.
+    # The temporary's memory belongs to the graph, so no other array gets it.
     others = [gpuarray.to_gpu(np.full(SIZE // 16, float(k), np.float32)) for k in range(20)]
     with torch.cuda.stream(side):
         for _ in range(3):

@@ -1,4 +1,4 @@
-"""Arrays whose memory other processes open by its address: `PYGPU_ARRAY_MEMORY=plain`."""
+"""Arrays whose memory other processes open by address: `PYGPU_ARRAY_MEMORY=plain`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from processes import Peer, run_python
 
 from pygpu import driver, gpuarray
 
-# Makes arrays as programs for PyCUDA do, and prints the handles of their addresses; then what is in
-# the first, also after a capture.
+# Creates arrays as PyCUDA programs do, and prints the handles of their addresses. Then prints the
+# elements of the first one, also after a capture.
 PROGRAM_OF_PYCUDA = """
 import numpy as np
 import pygpu.autoinit
@@ -44,7 +44,7 @@ def test_arrays_have_memory_to_share_where_the_environment_asks_for_it():
         assert peer.read() == str((2 * (np.arange(10.0) + 1)).tolist())
 
 
-# Plain memory counts as allocated on the default stream, which does not wait for this one.
+# Plain memory counts as allocated on the default stream, which does not wait for this stream.
 ON_ANOTHER_STREAM = """
 import numpy as np
 import pygpu.autoinit
