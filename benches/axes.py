@@ -1,5 +1,4 @@
-"""Reductions and cumulative sums along axes: pygpu and other installed libraries, in one
-run.
+"""Reductions and cumulative sums along axes: pygpu and other installed libraries, in one run.
 
     PYGPU_BACKEND=cuda python benches/axes.py [--json FILE]
 
@@ -89,8 +88,7 @@ class Torch:
 
 
 def main() -> int:
-    """Measures, prints the table, and writes it to the file that the command line
-    names."""
+    """Measures, prints the table, and writes it to the file that the command line names."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()

@@ -135,8 +135,7 @@ def measure(elements: int) -> dict[str, tuple[float, float, float]]:
 
 
 def import_milliseconds(rounds: int = 15) -> tuple[float, float]:
-    """Returns the shortest time to start Python and import numpy, and the time that pygpu
-    adds."""
+    """Returns the shortest time to start Python and import numpy, and the time that pygpu adds."""
     codes = ("import numpy", "import numpy; import pygpu.gpuarray")
     best = [float("inf"), float("inf")]
     for _ in range(rounds):

@@ -1,5 +1,4 @@
-"""Importing each module: processor time in addition to numpy's own import, slowest
-first.
+"""Importing each module: processor time in addition to numpy's own import, slowest first.
 
     python benches/imports.py [--rounds N] [--check]
 

@@ -88,8 +88,7 @@ def seconds(call: Call, synchronize: Call) -> float:
 
 
 def best(calls: dict[str, Call | None], libraries: dict[str, Library]) -> dict[str, float]:
-    """Returns the least time of each library's call, without the libraries that refuse
-    it."""
+    """Returns the least time of each library's call, without the libraries that refuse it."""
     times: dict[str, float] = {}
     refused = set()
     for _ in range(ROUNDS):
@@ -117,8 +116,7 @@ def values(dtype: str, *shape: int) -> np.ndarray:
 
 
 def main() -> int:
-    """Measures, prints the tables, and writes them to the file that the command line
-    names."""
+    """Measures, prints the tables, and writes them to the file that the command line names."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--elements", type=int, default=1 << 26, help="that are sorted")
     parser.add_argument("--side", type=int, default=8192, help="of the matrices; 0: none")

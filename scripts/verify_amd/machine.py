@@ -70,8 +70,7 @@ def gpus(topology: Path = TOPOLOGY) -> tuple[list[str], str]:
 
 
 def runtime() -> str | None:
-    """Returns the file of the HIP runtime: the one in PYGPU_HIP_LIBRARY, else one that is
-    found."""
+    """Returns the file of the HIP runtime: the one in PYGPU_HIP_LIBRARY, else one that is found."""
     named = os.environ.get("PYGPU_HIP_LIBRARY")
     if named:
         return named if Path(named).is_file() else None

@@ -62,8 +62,7 @@ def table(columns: list[str], rows: list[list[str]]) -> list[str]:
 
 
 def kind_of_run(devices: dict) -> str:
-    """Returns a sentence that says what produced the figures: hardware, or a fake
-    driver."""
+    """Returns a sentence that says what produced the figures: hardware, or a fake driver."""
     if not devices:
         return "pygpu was not asked which devices there are, and no step used one."
     names = ", ".join(dict.fromkeys(device["name"] for device in devices["devices"]))

@@ -28,8 +28,7 @@ def out(kind=ctypes.c_uint64, value=0):
 
 
 def call(name, *arguments, library=driver):
-    """Returns the status of a call; passes integers in 64 bits, and ctypes objects by
-    reference."""
+    """Returns the status of a call; passes integers in 64 bits, and ctypes objects by reference."""
     converted = []
     for argument in arguments:
         if isinstance(argument, int):

@@ -1,5 +1,4 @@
-"""numpy functions that are composed of other operations: each call on the device and on the
-host.
+"""numpy functions that are composed of other operations: each call on the device and on the host.
 
 Each expression of `numpy_calls.py` is evaluated with numpy arrays and with GPUArrays, for which
 numpy's functions dispatch to the device. Results, dtypes and errors are compared.

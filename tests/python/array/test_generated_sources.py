@@ -49,8 +49,7 @@ class Refused(Exception):
 
 @pytest.fixture
 def sources(monkeypatch, tmp_path):
-    """Returns calls that compile; their sources are written to a folder instead of
-    compiled."""
+    """Returns calls that compile; their sources are written to a folder instead of compiled."""
 
     def keep(text, name, options):
         (tmp_path / f"{len(list(tmp_path.iterdir()))}.cu").write_text(text)

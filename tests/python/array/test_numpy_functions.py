@@ -103,8 +103,7 @@ def _has_device(value):
 
 
 def _agrees(name, result, expected):
-    """Returns true if the device's result, or its answer without elements, agrees with
-    numpy's."""
+    """Returns true if the device's result, or its answer without elements, agrees with numpy's."""
     if isinstance(expected, tuple | list):
         same = isinstance(result, tuple | list) and len(result) == len(expected)
         return same and all(_agrees(name, *pair) for pair in zip(result, expected, strict=True))
@@ -117,8 +116,7 @@ def _agrees(name, result, expected):
 
 
 def _is_a_setting(function, arguments, result):
-    """Returns true if the array was used only for its dtype or as Python numbers (flag,
-    bounds)."""
+    """Returns true if the array was used only for its dtype or as Python numbers (flag, bounds)."""
     ways = [
         (meaning, kept)
         for meaning in (lambda a: a.dtype, lambda a: a.item(), lambda a: a.tolist())

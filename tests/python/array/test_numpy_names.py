@@ -64,8 +64,7 @@ BY_DESIGN = {("conjugate", "?")}
 
 
 def rows(section: str) -> list[tuple[str, str, str, str]]:
-    """Returns variant, numpy's name, Python's module and Python's name for each row of a
-    table."""
+    """Returns variant, numpy's name, Python's module and Python's name for each row of a table."""
     text = TABLE.read_text()
     start = text.index(f"macro_rules! {section} {{")
     following = SECTION.search(text, start + 1)

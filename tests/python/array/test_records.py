@@ -63,8 +63,7 @@ def _table(a):
 
 
 def _gpu(name):
-    """Returns a function that calls `gpuarray`'s function on the device and numpy's on the
-    host."""
+    """Returns a function that calls `gpuarray`'s function on the device and numpy's on the host."""
     return lambda a, *args, **kw: getattr(
         gpuarray if isinstance(a, gpuarray.GPUArray) else np, name
     )(*args, **kw)

@@ -1,5 +1,4 @@
-"""Shape and element functions that gpuarray and numpy both have, compared with
-numpy."""
+"""Shape and element functions that gpuarray and numpy both have, compared with numpy."""
 
 from __future__ import annotations
 

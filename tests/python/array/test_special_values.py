@@ -33,8 +33,7 @@ def grid(dtype):
 
 
 def mismatches(got, expected, z, part, signed):
-    """Returns the differences between two results, as rows of argument, result and
-    expectation."""
+    """Returns the differences between two results, as rows of argument, result and expectation."""
     limits = np.finfo(part)
     with np.errstate(all="ignore"):
         size = np.minimum(np.maximum(abs(expected.real), abs(expected.imag)), limits.max)

@@ -1,5 +1,4 @@
-"""Wrong calls across all interfaces: the exception, its message, and that nothing has
-changed."""
+"""Wrong calls across all interfaces: the exception, its message, and that nothing has changed."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Debugging a kernel on the host with gdb, as docs/debugging-kernels.md describes
-it."""
+"""Debugging a kernel on the host with gdb, as docs/debugging-kernels.md describes it."""
 
 import os
 import subprocess

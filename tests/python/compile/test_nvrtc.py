@@ -1,5 +1,4 @@
-"""Programs written for nvcc, compiled by the real NVRTC, whose package works without a
-GPU."""
+"""Programs written for nvcc, compiled by the real NVRTC, whose package works without a GPU."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Attributes after a struct definition, which NVRTC and clang parse differently from
-nvcc."""
+"""Attributes after a struct definition, which NVRTC and clang parse differently from nvcc."""
 
 from __future__ import annotations
 

@@ -30,8 +30,7 @@ def test_enumerations_print_as_their_names():
 
 
 def test_enumerations_are_whole_numbers():
-    """Like PyCUDA's, enumerations are subclasses of int: any number or none creates a
-    value."""
+    """Like PyCUDA's, enumerations are subclasses of int: any number or none creates a value."""
     assert driver.jit_option() == 0
     assert isinstance(driver.jit_option(), driver.jit_option)
     assert driver.ctx_flags() == 0

@@ -1,5 +1,4 @@
-"""Addresses given as plain numbers, which the host backend checks against its
-allocations.
+"""Addresses given as plain numbers, which the host backend checks against its allocations.
 
 The search keeps a model, a list of the allocated ranges, and uses ranges inside, next
 to and across them. For a longer search:

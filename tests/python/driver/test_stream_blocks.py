@@ -11,8 +11,7 @@ from pygpu import autoinit, driver, gpuarray  # noqa: F401
 
 
 def _is_of(a_gpu, stream):
-    """Returns true if the array's work goes to the stream, so that a capture records
-    it."""
+    """Returns true if the array's work goes to the stream, so that a capture records it."""
     before = a_gpu.get()
     stream.begin_capture()
     a_gpu += 1

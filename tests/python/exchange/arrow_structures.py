@@ -1,5 +1,4 @@
-"""The structs of the Arrow C device data interface through ctypes: reading and forging
-them."""
+"""The structs of the Arrow C device data interface through ctypes: reading and forging them."""
 
 from __future__ import annotations
 

@@ -95,8 +95,7 @@ class DeviceAddress:
 
 
 def by_ctypes(kind):
-    """Returns numba's pointer classes for calls through ctypes, which writes into the
-    values."""
+    """Returns numba's pointer classes for calls through ctypes, which writes into the values."""
 
     def read(pointer):
         assert type(pointer) is kind

@@ -1,5 +1,4 @@
-"""Arrays and streams shared with CuPy and PyTorch, if they are installed and have a
-GPU.
+"""Arrays and streams shared with CuPy and PyTorch, if they are installed and have a GPU.
 
 The tests look for two errors: a consumer that reads before a stream's work has run, and
 reuse of memory that belongs to a graph captured by PyTorch.

@@ -1,5 +1,4 @@
-"""Arguments that are likely to cause faults; `hostile.py` in this folder runs longer
-searches."""
+"""Arguments that are likely to cause faults; `hostile.py` in this folder runs longer searches."""
 
 from __future__ import annotations
 
