@@ -1,4 +1,4 @@
-"""The kernels of ``classic/*.cu``, and arrays for them."""
+"""The kernels in ``classic/*.cu``, and arrays for them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FOLDER = Path(__file__).parent / "classic"
 WARP = DEVICE.get_attribute(driver.device_attribute.WARP_SIZE)
 
 
-# Kernels that count on 32 lanes.
+# Kernels that rely on warps of 32 lanes.
 OF_32_LANES = {
     "compaction",
     "divergence",
@@ -31,11 +31,11 @@ OF_32_LANES = {
 
 
 def kernels(name, **options):
-    """The module of a file; the test is left out where the backend cannot have it."""
+    """Returns the module of a file; skips the test if the backend cannot compile it."""
     if WARP != 32 and name in OF_32_LANES:
         pytest.skip(f"a warp has {WARP} lanes here; the kernel counts on 32")
     text = (FOLDER / f"{name}.cu").read_text()
-    # The compiler of the host and of the doubles brings its own.
+    # The compilers of the host and of the fake drivers provide these headers.
     if BACKEND != "host" and not IS_DOUBLE:
         for header in includes(text):
             if header.startswith(("cu", "cooperative")) and vendor_folder(header) is None:

@@ -1,7 +1,7 @@
-"""Tests of kernels from source, on every backend.
+"""Tests of kernels compiled from source, on every backend.
 
-Those of memory that only a GPU's driver has are left out on the host, and those of checks,
-which only the host makes, on GPUs.
+Tests of memory that only GPU drivers support are skipped on the host. Tests of checks, which only
+the host makes, are skipped on GPUs.
 """
 
 from __future__ import annotations

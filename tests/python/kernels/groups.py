@@ -1,6 +1,6 @@
-"""What the tests of groups of threads in CUDA C share.
+"""Shared code for the tests of thread groups in CUDA C.
 
-A warp has 32 lanes on every backend, also where a wavefront has 64: blocks have an odd number of
+A warp has 32 lanes on every backend, even if a wavefront has 64. Blocks have an odd number of
 warps, so that some fill a wavefront and the last does not.
 """
 
@@ -11,7 +11,7 @@ import pytest
 from device import BACKEND, IS_DOUBLE
 from warps import THREADS
 
-# The double of CUDA has the header of the host.
+# The fake CUDA driver uses the host's header.
 ON_HOST = BACKEND == "host" or (BACKEND == "cuda" and IS_DOUBLE)
 
 if BACKEND == "cuda" and not IS_DOUBLE:
@@ -33,13 +33,13 @@ T = np.arange(THREADS)
 
 
 def words(of):
-    """Bits as words, the first bit lowest."""
+    """Packs bits into words, the first bit lowest."""
     of = np.asarray(of, np.uint64)
     return (of << np.arange(of.shape[-1], dtype=np.uint64)).sum(axis=-1).astype(np.uint32)
 
 
 def parts(group):
-    """For each thread, the threads of its warp with the same number in ``group``, in order."""
+    """Returns, for each thread, the threads of its warp with the same number in ``group``."""
     group = np.asarray(group)
     warp = T // 32
     return [np.flatnonzero((warp == warp[t]) & (group == group[t])) for t in T]
@@ -78,7 +78,7 @@ def name_of(kind):
 
 
 def values_of(dtype, count=THREADS):
-    """Random values; a structure's bytes between its members are zeros."""
+    """Returns random values; a struct's padding bytes are zeros."""
     dtype = np.dtype(dtype)
     random = np.random.default_rng(dtype.itemsize)
     if dtype.names is None:
@@ -152,7 +152,7 @@ def then(f, g):
 
 
 def facts_of(x, of, number, count):
-    """The rows that ``facts`` writes, for groups of these threads."""
+    """Returns the rows that ``facts`` writes for groups of these threads."""
     rows = []
     for t, part in enumerate(of):
         own, rank = x[part], int(np.searchsorted(part, t))

@@ -1,6 +1,6 @@
-"""Programs whose threads race, and what they compute if all execute each statement at once.
+"""Programs whose threads race, and their results if all threads execute each statement together.
 
-A program is a list of statements in CUDA C that numpy reads, too: ``x[t] = x[n - 1 - t]`` reads
+A program is a list of statements in CUDA C that numpy can also read: ``x[t] = x[n - 1 - t]`` reads
 all elements before it writes one. Where the languages differ, a statement is a pair of texts.
 """
 
@@ -17,7 +17,7 @@ Statement = Union[str, tuple[str, str], "If", "For"]
 
 
 class Memory(np.ndarray):
-    """An array in memory. Of threads that write one element the last one counts."""
+    """An array in memory. If several threads write one element, the last one counts."""
 
     def __setitem__(self, at: Any, value: Any) -> None:
         is_one = np.ndim(at) == 0 and not isinstance(at, slice)
@@ -26,7 +26,7 @@ class Memory(np.ndarray):
 
 @dataclass
 class If:
-    """Statements of the threads that meet a condition, and of the others."""
+    """Statements for the threads that meet a condition, and statements for the others."""
 
     condition: str
     then: Sequence[Statement]
@@ -35,7 +35,7 @@ class If:
 
 @dataclass
 class For:
-    """A loop with a bound that is the same in all threads."""
+    """A loop with a bound that is the same for all threads."""
 
     name: str
     values: range
@@ -48,10 +48,10 @@ class For:
 
 @dataclass
 class Program:
-    """A kernel of arrays ``x`` and ``y``, shared memory ``s``, and variables of each thread."""
+    """A kernel with arrays ``x`` and ``y``, shared memory ``s``, and variables of each thread."""
 
     body: Sequence[Statement]
-    # What the functions that it calls are in numpy.
+    # The numpy equivalents of the functions that it calls.
     known: dict[str, Any] = field(default_factory=dict)
 
     def text(self, name: str, threads: int) -> str:
@@ -71,7 +71,7 @@ class Program:
         )
 
     def run(self, x: Any, y: Any, table: Any) -> Any:
-        """Changes the arrays of a block, and returns what it leaves in ``out``."""
+        """Changes the arrays of a block, and returns the contents of ``out``."""
         n = len(x)
         s = np.arange(n, dtype=np.uint32)
         memory = {name: it.view(Memory) for name, it in [("x", x), ("y", y), ("s", s)]}
@@ -88,7 +88,7 @@ class Program:
 
 
 def lines(statements: Sequence[Statement], depth: int) -> list[str]:
-    """The statements in CUDA C."""
+    """Returns the statements in CUDA C."""
     found = []
     for it in statements:
         if isinstance(it, If):
@@ -109,7 +109,7 @@ def lines(statements: Sequence[Statement], depth: int) -> list[str]:
 
 
 def execute(statements: Sequence[Statement], memory: Any, own: Any, active: Any) -> None:
-    """Executes statements by the active threads."""
+    """Executes statements for the active threads."""
     for it in statements:
         names = memory | {name: value[active] for name, value in own.items()}
         if isinstance(it, If):
@@ -129,7 +129,7 @@ def execute(statements: Sequence[Statement], memory: Any, own: Any, active: Any)
                 if name in own or (
                     known.get(name) is not value and np.ndim(value) and not is_memory
                 ):
-                    # A new array: the old one may be what another variable holds.
+                    # A new array, because another variable may refer to the old one.
                     own[name] = np.array(
                         own.get(name, np.zeros(len(active), np.asarray(value).dtype))
                     )
@@ -139,9 +139,9 @@ def execute(statements: Sequence[Statement], memory: Any, own: Any, active: Any)
 
 
 def python(text: str) -> str:
-    """What a statement is in numpy."""
+    """Translates a statement to numpy."""
     text = re.sub(r"^(const )?(unsigned|int) ", "", text)
-    # Values of several statements are wider than the array's numbers.
+    # The array's numbers are narrower than the intermediate values.
     text = re.sub(r"^(\w\[.*\]) \+= (.*)$", r"\1 = \1 + (\2)", text)
     for here, there in [("&&", "&"), (" / ", " // ")]:
         text = text.replace(here, there)

@@ -1,10 +1,10 @@
-"""Kernels with faults in them, for tools that look for faults of memory: scripts/memcheck.
+"""Kernels with planted faults, for tools that detect memory errors: scripts/memcheck.
 
     python tests/python/kernels/planted_kernels.py FORM FAULT
 
-FORM says how the host runs the kernel: ``loops``, ``regions`` (loops between barriers) or
+FORM chooses how the host runs the kernel: ``loops``, ``regions`` (loops between barriers) or
 ``fibres``. FAULT is ``overrun``, ``freed``, ``uninitialised``, or ``none`` for the same kernel
-without one.
+without a fault.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Instructions of PTX for float with what they compute, by exact arithmetic."""
+"""PTX instructions for floats with their results, computed by exact arithmetic."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def bits_of(value: float) -> int:
 
 
 def rounded(exact: Fraction, how: str) -> float:
-    """The float next to an exact number that is in the range of normal numbers."""
+    """Returns the float next to an exact number in the range of normal numbers."""
     exponent = math.frexp(float(abs(exact)))[1] if exact else 0
     unit = Fraction(2) ** (exponent - 24)
     if abs(exact) < Fraction(2) ** (exponent - 1):
@@ -30,12 +30,12 @@ def rounded(exact: Fraction, how: str) -> float:
 
 
 def is_plain(*values: float) -> bool:
-    """True for numbers whose sums and products are far from the ends of the range."""
+    """Returns true for numbers whose sums and products are far from overflow and underflow."""
     return all(math.isfinite(it) and (it == 0 or 2.0**-50 < abs(it) < 2.0**50) for it in values)
 
 
 def of_floats() -> list[Case]:
-    """Arithmetic, conversions and comparisons."""
+    """Returns cases of arithmetic, conversions and comparisons."""
     functions: dict[str, tuple[int, Callable[..., Fraction]]] = {
         "add": (2, lambda a, b: a + b),
         "sub": (2, lambda a, b: a - b),
@@ -51,7 +51,7 @@ def of_floats() -> list[Case]:
                 if not is_plain(*values):
                     return None
                 exact = function(*map(Fraction, values))
-                # The sign of zero is the rounding's.
+                # The rounding mode decides the sign of zero.
                 return bits_of(rounded(exact, how)) if exact else None
 
             places = ", ".join(f"%{place}" for place in range(count + 1))

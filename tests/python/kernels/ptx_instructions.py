@@ -1,7 +1,7 @@
-"""Instructions of PTX with what they compute, written from the instruction set's description.
+"""PTX instructions with their results, written from the instruction set's documentation.
 
-A case is an instruction, the constraints of its result and its arguments, and a function of the
-arguments' bits. It returns the result's bits, or None where the instruction set leaves it open.
+A case is an instruction, the constraints of its result and arguments, and a function of the
+arguments' bits. It returns the result's bits, or None if the instruction set leaves it undefined.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def unsigned(value: int, bits: int) -> int:
 
 
 def reader(sign: str, bits: int) -> Callable[[int], int]:
-    """What reads bits as a number."""
+    """Returns a function that reads bits as a number."""
     read = signed if sign == "s" else unsigned
     return lambda value: read(value, bits)
 
@@ -46,7 +46,7 @@ def remainder(a: int, b: int) -> int | None:
 
 
 def of_type(sign: str, bits: int) -> list[Case]:
-    """The arithmetic of one type of integers."""
+    """Returns the arithmetic cases of one integer type."""
     kind, letter, read = f"{sign}{bits}", LETTERS[bits], reader(sign, bits)
 
     def low(value: int | None, count: int = bits) -> int | None:
@@ -187,12 +187,12 @@ def of_words() -> list[Case]:
 
 
 def is_read_apart(bits: int, position: int, length: int) -> bool:
-    """True where NVIDIA's page takes the low bytes of both, and an H100 the whole numbers."""
+    """Returns true if NVIDIA's documentation uses the low bytes, but an H100 the whole numbers."""
     return bits == 64 and max(position, length) > 255
 
 
 def field(sign: str, bits: int, a: int, position: int, length: int) -> int | None:
-    """What `bfe` extracts, bit by bit."""
+    """Returns the field that `bfe` extracts, bit by bit."""
     if is_read_apart(bits, position, length):
         return None
     position, length = position & 255, length & 255
@@ -205,7 +205,7 @@ def field(sign: str, bits: int, a: int, position: int, length: int) -> int | Non
 
 
 def inserted(bits: int, a: int, b: int, position: int, length: int) -> int | None:
-    """What `bfi` makes, bit by bit."""
+    """Returns the number that `bfi` makes, bit by bit."""
     if is_read_apart(bits, position, length):
         return None
     position, length = position & 255, length & 255
@@ -217,14 +217,14 @@ def inserted(bits: int, a: int, b: int, position: int, length: int) -> int | Non
 
 
 def highest_bit(sign: str, bits: int, a: int) -> int:
-    """The position of the highest bit that is no copy of the sign, or -1."""
+    """Returns the position of the highest bit that differs from the sign, or -1."""
     if sign == "s" and a >> (bits - 1):
         a = ~a & ((1 << bits) - 1)
     return a.bit_length() - 1
 
 
 def permuted(a: int, b: int, digits: list[int]) -> int:
-    """The bytes that `prmt` takes; the digits are from the lowest byte on."""
+    """Returns the bytes that `prmt` selects; the digits start at the lowest byte."""
     both = (b << 32 | a).to_bytes(8, "little")
     taken = (both[digit & 7] for digit in digits)
     spread = ((byte >> 7) * 255 if digit & 8 else byte for digit, byte in zip(digits, taken))
@@ -391,7 +391,7 @@ def of_bits() -> list[Case]:
 
 
 def conversions() -> list[Case]:
-    """Between integers, in registers of at least 16 bits."""
+    """Returns conversions between integers, in registers of at least 16 bits."""
     cases: list[Case] = []
     kinds = [(sign, bits) for sign in "us" for bits in (8, 16, 32, 64)]
     for to_sign, to in kinds:

@@ -1,4 +1,4 @@
-"""Functions with a stated rounding for AMD's compilers, on the processor, against its own."""
+"""Functions with an explicit rounding mode for AMD's compilers, compared with the CPU's."""
 
 from __future__ import annotations
 

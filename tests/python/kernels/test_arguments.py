@@ -1,4 +1,4 @@
-"""Each type of argument arrives in the kernel with its bytes."""
+"""Arguments of each type arrive in the kernel with unchanged bytes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pygpu import compiler, driver, gpuarray
 from pygpu.compiler import SourceModule
 from pygpu.tools import DeviceMemoryPool
 
-# C's types, numpy's and the codes of `struct`, with values at the ends.
+# The C types, numpy's types and `struct` codes, with their extreme values.
 TYPES = [
     ("signed char", np.int8, "b", [-128, 127]),
     ("unsigned char", np.uint8, "B", [0, 255]),
@@ -149,7 +149,7 @@ def test_structures_are_cut_and_filled(module):
 
 
 class Interface:
-    """An array of another library."""
+    """Another library's array."""
 
     def __init__(self, array, stream=None):
         self.array, self.stream = array, stream
@@ -160,7 +160,7 @@ class Interface:
 
 
 class Holder(driver.PointerHolderBase):
-    """An allocation of the program's own."""
+    """A program's own allocation."""
 
     def __init__(self, allocation):
         super().__init__()
@@ -171,7 +171,7 @@ class Holder(driver.PointerHolderBase):
 
 
 class Wrapped:
-    """What PyCUDA takes for an array."""
+    """An object that PyCUDA accepts as an array."""
 
     def __init__(self, gpudata):
         self.gpudata = gpudata
@@ -182,7 +182,7 @@ class Derived(gpuarray.GPUArray):
 
 
 def sources():
-    """Objects that stand for memory of 64 integers, and how each is read."""
+    """Returns objects that represent memory of 64 integers, with a way to read each."""
     allocation = driver.mem_alloc(256)
     pooled = DeviceMemoryPool().allocate(256)
     array = gpuarray.empty(64, np.int32)
@@ -212,7 +212,7 @@ def test_memory(module, name):
     count(argument, np.int32(64), block=(1, 1, 1))
     np.testing.assert_array_equal(driver.from_device(memory, 64, np.int32), np.arange(64))
     if name.startswith("gpudata"):
-        return  # `struct` of PyCUDA does not look for it.
+        return  # PyCUDA's `struct` does not look for this attribute.
     driver.memset_d32(int(memory), 0, 64)
     count.prepare("Pi").prepared_call((1, 1), (1, 1, 1), argument, 64)
     np.testing.assert_array_equal(driver.from_device(memory, 64, np.int32), np.arange(64))
@@ -263,9 +263,9 @@ INTEGERS = [(name, np.dtype(kind)) for name, kind, *_ in TYPES[:10]]
 
 
 def packed(parameters, arguments):
-    """What a kernel finds where PyCUDA packs the arguments: one behind the other, each at a
-    multiple of its size, zeros between and behind them. None if they reach beyond the parameters,
-    which the driver refuses."""
+    """Returns the values that a kernel reads if arguments are packed as in PyCUDA: consecutively,
+    each aligned to its size, with zeros between and after them. Returns None if they extend beyond
+    the parameters, which the driver refuses."""
     block, at, end, values = bytearray(), 0, 0, []
     for argument in arguments:
         block += bytes(-len(block) % argument.itemsize) + argument.tobytes()
@@ -314,7 +314,7 @@ def test_integers_that_arrive_in_a_packed_block_arrive(seed):
 
 @needs_parameters
 def test_an_integer_may_have_another_size_where_it_arrives_whole():
-    # Code that tells no types.
+    # Compiled code does not declare types.
     source = """
         __global__ void narrow(int n, long long *out) { out[0] = n; }
         __global__ void wide(size_t n, long long *out) { out[0] = n; }
@@ -333,9 +333,9 @@ def test_an_integer_may_have_another_size_where_it_arrives_whole():
     assert out.get()[0] == 11
     refused = [
         (narrow, (np.int64(2**32), out)),  # does not fit
-        (wide, (np.int32(-1), out)),  # would arrive as another number
-        (last, (out, np.int64(1))),  # reaches beyond the parameters
-        (real, (np.float32(1), out)),  # is no integer
+        (wide, (np.int32(-1), out)),  # would arrive as a different number
+        (last, (out, np.int64(1))),  # extends beyond the parameters
+        (real, (np.float32(1), out)),  # not an integer parameter
     ]
     for function, arguments in refused:
         with pytest.raises(driver.LogicError, match="bytes; its parameter has"):
@@ -359,7 +359,7 @@ def test_a_scalar_of_a_wrong_size_is_named_with_its_dtype():
 @pytest.mark.parametrize("short", [np.int32(4), np.int8(1), np.bool_(True), np.uint16(9)])
 def test_a_short_number_is_no_address(module, short):
     count = module.get_function("count")
-    if BACKEND == "host":  # Drivers do not tell which parameters are pointers.
+    if BACKEND == "host":  # Drivers do not report which parameters are pointers.
         with pytest.raises(driver.Error, match="argument 0 .*is a pointer and has 8; pass"):
             count(short, np.int32(64), block=(1, 1, 1))
     count(np.int32(0), np.int32(0), block=(1, 1, 1))

@@ -1,4 +1,4 @@
-"""Kernels that are called with their arguments, as `Function.__call__` takes them."""
+"""Kernels called with their arguments, as `Function.__call__` accepts them."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def numbers(n: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal(n).astype(np.float32)
 
 
-# ---- what is calculated -------------------------------------------------------------------------
+# ---- computed results ---------------------------------------------------------------------------
 
 
 def test_arrays_and_scalars(axpy):
@@ -84,7 +84,7 @@ def test_host_arrays_are_copied(module, axpy):
     x_gpu = gpuarray.to_gpu(a)
     arguments = (np.float32(3), x_gpu, driver.InOut(total), np.int32(400))
     axpy(*arguments, block=(400, 1, 1), stream=driver.Stream())
-    # A product and a sum may be rounded once or twice.
+    # A multiplication and an addition may be rounded once or twice.
     np.testing.assert_allclose(total, np.float32(3) * a + b, rtol=1e-5, atol=1e-6)
 
 
@@ -191,7 +191,7 @@ def test_arrays_dropped_at_once(axpy):
     np.testing.assert_array_equal(y_gpu.get(), np.full(1000, 210, np.float32))
 
 
-# ---- handlers of the program's own --------------------------------------------------------------
+# ---- a program's own handlers -------------------------------------------------------------------
 
 
 def test_a_handler_of_the_program(module):
@@ -227,7 +227,7 @@ def test_a_handler_is_used_again(module):
 
 
 def test_handlers_run_no_python(module):
-    """Neither their copies nor what they stand for call back into the package."""
+    """Neither their copies nor their arrays call back into the package."""
     multiply, ran = module.get_function("multiply"), []
     dest, a = np.zeros(4, np.float32), numbers(4)
     arguments = driver.Out(dest), driver.In(a), driver.InOut(a + 1)
@@ -295,12 +295,12 @@ def test_a_handler_of_no_array(module):
         multiply(driver.Out(3), driver.In(3), driver.In(3), block=(1, 1, 1))
 
 
-# ---- what is refused ----------------------------------------------------------------------------
+# ---- refused calls ------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def code():
-    """The kernel in code that tells no types."""
+    """Returns the kernel from compiled code, which does not declare types."""
     return driver.module_from_buffer(compiler.compile(SOURCE)).get_function("axpy")
 
 
@@ -370,7 +370,7 @@ def test_freed_memory(module):
         memory.free()
 
 
-# ---- what a function says of itself -------------------------------------------------------------
+# ---- attributes of functions --------------------------------------------------------------------
 
 
 def test_attributes(axpy):
@@ -412,7 +412,7 @@ def test_what_a_kernel_leaves_of_an_out_array_is_zero(stream):
     two = SourceModule(source).get_function("two")
     stream = stream and driver.Stream()
     for count in (3, 1, 2, 0):
-        # What was freed comes back with its bytes.
+        # The freed block is reused with its old bytes.
         used = gpuarray.to_gpu(np.full(4, 77, np.int32))
         driver.Context.synchronize()
         del used

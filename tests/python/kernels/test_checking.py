@@ -1,4 +1,4 @@
-"""Faults of kernels that are looked for: each is found, with the line that allocated its memory."""
+"""Checks of kernels: each fault is found, and reported with the line that allocated its memory."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ __global__ void count(int *a) { atomicAdd(&total, a[threadIdx.x]); }
 
 
 def line() -> str:
-    """The place of the caller, as reports name it."""
+    """Returns the caller's position in the form that reports use."""
     frame = inspect.stack()[1]
     return f"{frame.filename}:{frame.lineno}"
 
 
 def refused(call, *texts):
-    """Asserts that a call ends with an error that has these texts in it."""
+    """Asserts that a call raises an error with these texts in its message."""
     with pytest.raises(driver.Error, match=re.escape(texts[0])) as caught:
         call()
     for text in texts:
@@ -70,7 +70,7 @@ def test_an_access_behind_an_array_names_its_shape_dtype_and_line(module):
         f"0 bytes behind the end of the 80 bytes at {a.ptr:#x}, array of shape (2, 10) and dtype "
         f"int32, allocated at {place}",
     )
-    # The stream goes on.
+    # The stream remains usable.
     fill(a, INT(20), grid=(3, 1), block=(8, 1, 1))
     driver.Context.synchronize()
 
@@ -138,7 +138,7 @@ def test_what_nothing_has_written_is_named(module):
         f"offset 24 of the 32 bytes at {b.ptr:#x}, array of shape (4, 2) and dtype int32",
         place,
     )
-    # Copies, fills and operations write it.
+    # Copies, fills and operations initialise the memory.
     for write in (
         lambda b: b.set(np.ones((4, 2), INT)),
         lambda b: b.fill(1),
@@ -400,7 +400,7 @@ def test_failures_of_kernels_name_the_checks():
 
 
 def test_short_overruns_reach_no_other_memory():
-    # 384 threads write arrays of 4 numbers, and a few write in front of them.
+    # 384 threads write beyond arrays of 4 numbers, and some of them before the start.
     over = SourceModule(
         "__global__ void over(int *a) { a[threadIdx.x] = 5; a[-(int)(threadIdx.x % 200)] = 5; }"
     ).get_function("over")
@@ -583,7 +583,7 @@ def test_writes_to_constants_are_named():
                 "numbers",
             ),
             ("letter", "thread (0, 0, 0) writes 1 bytes of constant memory in kernel.cu:16"),
-            # The check of it is the system's where the compiler calls nothing.
+            # Where the compiler inserts no check, the system's page protection reports the fault.
             ("literal", "in kernel.cu:20"),
         ):
             kernel = module.get_function(name)

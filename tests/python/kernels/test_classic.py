@@ -1,6 +1,6 @@
-"""Kernels in the classic style, from one source on every backend: ``classic/*.cu``.
+"""Classic kernels from one source on every backend: ``classic/*.cu``.
 
-Expected values are numpy's, or arithmetic on Python's numbers.
+The expected values come from numpy, or from arithmetic with Python numbers.
 """
 
 from __future__ import annotations
@@ -279,7 +279,7 @@ def test_fft():
 
 
 def test_conjugate_gradient():
-    # The second difference, of 200 points.
+    # The second-difference matrix of 200 points.
     n = 200
     matrix = 2 * np.eye(n) - np.eye(n, k=1) - np.eye(n, k=-1) + 0.1 * np.eye(n)
     rows, columns = np.nonzero(matrix)
@@ -525,7 +525,7 @@ def test_julia():
         inside = np.abs(z) <= 2
         steps += inside
         z[inside] = z[inside] ** 2 + c
-    # Near the border of the set roundings decide.
+    # Near the border of the set the results depend on rounding.
     assert (out.get() != steps).mean() < 0.02
     assert (out.get()[steps < 8] == steps[steps < 8]).all()
 

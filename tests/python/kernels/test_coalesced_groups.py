@@ -1,4 +1,4 @@
-"""Lanes that are together at a point of a program in CUDA C, and their parts."""
+"""Groups of the lanes that reach a point of a CUDA C program together, and their partitions."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_labeled_parts(coalesced):
     of = parts(label)
     firsts = [sorted({part[0] for part in of[t // 32 * 32 : t // 32 * 32 + 32]}) for t in T]
     number = [first.index(of[t][0]) for t, first in enumerate(firsts)]
-    # How parts are numbered, NVIDIA's documentation does not say.
+    # NVIDIA's documentation does not define the numbering of the parts.
     expected = facts_of(x, of, number, list(map(len, firsts)))
     checked = np.arange(ROWS_OF_TILES) if BACKEND == "hip" else np.delete(np.arange(31), [3, 4])
     np.testing.assert_array_equal(found[checked], expected[checked])

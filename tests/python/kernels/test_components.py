@@ -1,4 +1,4 @@
-"""Arguments that are not one for each parameter: all are packed as PyCUDA packs them."""
+"""Arguments that do not correspond one-to-one to parameters: they are packed as in PyCUDA."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_arrays_of_several_parameters(module, out):
 
 
 def test_memory_is_ordered_and_kept(module):
-    """The kernel on another stream waits for what the first has queued on the array."""
+    """The kernel on another stream waits for the first stream's work on the array."""
     vector = module.get_function("vector")
     first, second = driver.Stream(), driver.Stream()
     floats = [np.float32(number) for number in (1, 2, 3)]
@@ -109,7 +109,7 @@ def test_memory_is_ordered_and_kept(module):
 
 
 def test_recorded_launches(module, out):
-    """A graph has the values of the recorded call."""
+    """A graph uses the values of the recorded call."""
     vector, stream = module.get_function("vector"), driver.Stream()
     driver.Context.synchronize()
     with stream.capture() as graph:

@@ -1,4 +1,4 @@
-"""Cooperative launches, whose blocks wait for one another."""
+"""Cooperative launches, whose blocks wait for each other."""
 
 from __future__ import annotations
 

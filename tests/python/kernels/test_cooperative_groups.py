@@ -1,4 +1,4 @@
-"""Groups of threads in CUDA C: their headers, the block, the grid, copies, and whole programs."""
+"""Thread groups in CUDA C: headers, the block, the grid, copies, and whole programs."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def test_a_grid_waits():
     np.testing.assert_array_equal(a.get()[-1], np.roll(host[0], -count) + count)
 
 
-# ---- groups of a kind that is known when the program runs ---------------------------------------
+# ---- groups whose kind is only known at run time ------------------------------------------------
 
 RUN_TIME = f"""{ALL}
 __device__ int sum(cg::thread_group group, int *row, int value) {{
@@ -262,7 +262,7 @@ def test_copies_of_tiles():
     np.testing.assert_array_equal(found, 1001 * x[T ^ 31])
 
 
-# ---- what is refused ----------------------------------------------------------------------------
+# ---- refused programs ---------------------------------------------------------------------------
 
 REFUSED = {
     "cg::tiled_partition<24>(block)": "power of two",

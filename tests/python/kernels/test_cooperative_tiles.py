@@ -1,4 +1,4 @@
-"""Tiles of a warp in CUDA C."""
+"""Warp tiles in CUDA C."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cubemaps: which face a direction meets, and where."""
+"""Cubemaps: the face and the position that a direction selects."""
 
 import numpy as np
 import pytest
@@ -17,8 +17,8 @@ def rng():
     return np.random.default_rng(5)
 
 
-# The faces of a cube, by their numbers: the axis that a direction is longest along, its sign, and
-# the axes and signs of the two coordinates on the face (CUDA C++ Programming Guide, "Cubemap
+# The faces of a cube by number: the axis with the direction's largest component, its sign, and the
+# axes and signs of the two coordinates on the face (CUDA C++ Programming Guide, "Cubemap
 # Textures").
 FACES = [
     (0, 1, (2, -1), (1, -1)),
@@ -31,7 +31,7 @@ FACES = [
 
 
 def cubemap(texels, cubes, flags=0):
-    """An array of cubes, one without layers."""
+    """Returns an array of cubes; a single one if it is not layered."""
     flags |= driver.array3d_flags.CUBEMAP
     flags |= driver.array3d_flags.ARRAY3D_LAYERED if cubes > 1 else 0
     return make_array(texels.reshape(-1, 5, 5, 1), 3, "f4", flags)
@@ -74,7 +74,7 @@ def test_references_of_cubes(rng):
     module.get_texref("sky").set_array(array)
     module.get_surfref("faces").set_array(array)
     read, out = module.get_function("read"), gpuarray.zeros(2, np.float32)
-    # The middle of the fourth face is written by the first launch, and read by the second.
+    # The first launch writes the centre of the fourth face, and the second one reads it.
     for direction, expected in [([1, 0, 0], texels[0, 0, 2, 2]), ([0, -3, 0], 5)]:
         read(out, gpuarray.to_gpu(np.array(direction, np.float32)), block=(1, 1, 1))
         assert out.get().tolist() == [expected] * 2

@@ -1,4 +1,4 @@
-"""Kernels of elements around statements of a program."""
+"""Elementwise kernels around a program's statements."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_ranges(indices):
 
 def test_numbers_of_64_bits_for_long_arrays():
     kernel = ElementwiseKernel("const float *x, float *z", "z[i] = x[i] + i")
-    # What a call passes for strides that reach 2^31 bytes.
+    # The arguments that a call passes if strides reach 2^31 bytes.
     (function,) = kernel._define()[0]._build(ranged=False, packed=False, wide=True, ranks=(2, 0))
     x = numbers((6, 10), np.float32)
     geometry = np.int64([6, 5, -40, 8])
@@ -344,7 +344,7 @@ KERNELS: dict[tuple[str, str], ElementwiseKernel] = {}
 
 @st.composite
 def layouts(draw):
-    """A shape, and for each of three arrays the order of its axes in memory, steps and offset."""
+    """Draws a shape and, for three arrays, the memory order of the axes, the steps and offset."""
     shape = draw(st.lists(st.integers(1, 6), min_size=1, max_size=3))
     orders = st.permutations(range(len(shape)))
     steps = st.lists(st.sampled_from([1, 1, 2, -1, -2]), min_size=len(shape), max_size=len(shape))
@@ -352,7 +352,7 @@ def layouts(draw):
 
 
 def placed(shape, layout, dtype, seed):
-    """A numpy array and a device array with these strides in memory that is larger."""
+    """Returns a numpy array and a device array with these strides in larger memory."""
     order, steps, offset = layout
     whole = [shape[axis] * abs(steps[axis]) for axis in order]
     whole[-1] += offset
@@ -386,7 +386,7 @@ def test_random_programs_are_numpys(where, code, statement):
     if "n - 1" in statement and not all(it.flags.c_contiguous for it in (x, y, z)):
         in_fortran = all(it.flags.f_contiguous for it in (x, y, z))
         if in_fortran:
-            return  # where i counts in memory order
+            return  # there, i counts in memory order
     kernel(*devices)
     with np.errstate(all="ignore"):
         z[...] = STATEMENTS[statement](x, y, z).astype(dtype)
@@ -398,7 +398,7 @@ def test_elements_of_another_dtype_and_the_same_size_are_read_as_declared():
     bits = gpuarray.empty(x.shape, np.float32)
     ElementwiseKernel("const int *x, int *bits", "bits[i] = x[i] ^ 1")(gpuarray.to_gpu(x), bits)
     assert (bits.get().view(np.int32) == x.view(np.int32) ^ 1).all()
-    # Five bytes apart there is no room for words.
+    # At a distance of five bytes the elements are not aligned.
     words = gpuarray.zeros(4, np.dtype([("mark", "i1"), ("word", "V4")]))["word"]
     with pytest.raises(TypeError, match="argument x .* lie at multiples of 4 bytes"):
         ElementwiseKernel("int *x", "x[i] = 1")(words)

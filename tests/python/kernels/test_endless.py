@@ -1,4 +1,4 @@
-"""A kernel that never ends by itself: it, or waiting for it, can be interrupted."""
+"""A kernel that never ends can be interrupted, and so can a wait for it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ def test_an_interrupt_ends_a_wait():
     run_python(PROGRAM)
 
 
-# On the default stream the host runs kernels at once: the signal comes while the launch runs one.
+# On the default stream the host runs kernels during the launch, so the signal interrupts the
+# launch.
 AT_ONCE = """
     import os, signal, sys, threading
     import numpy as np
@@ -149,7 +150,7 @@ def test_an_interrupt_ends_a_kernel():
     run_python(AT_ONCE)
 
 
-# What a handler asks for would wait for the kernel, which waits for the handler.
+# Calls in a handler would wait for the kernel, which waits for the handler.
 WAITS = """
     import signal
     import numpy as np
@@ -216,7 +217,7 @@ def test_a_handler_waits_for_no_kernel_that_it_interrupts():
     run_python(WAITS)
 
 
-# Several streams use the memory of the interrupted kernel, so the launch has locks.
+# Several streams use the interrupted kernel's memory, so the launch holds locks.
 UNDER_LOCKS = """
     import gc, signal
     import numpy as np
@@ -270,7 +271,7 @@ UNDER_LOCKS = """
     assert (a.get() == 1).all()
 """
 
-# With checks a launch on the default stream waits for its kernel, which other work holds up.
+# With checks, a launch on the default stream waits for its kernel, which waits for other work.
 WAITING_WITH_CHECKS = """
     import signal
     import numpy as np
@@ -319,8 +320,8 @@ WAITING_WITH_CHECKS = """
     driver.Context.synchronize()
 """
 
-# What a handler queues comes behind the interrupted kernel, also where only addresses tell what
-# it uses.
+# Work that a handler queues is ordered after the interrupted kernel, even if only addresses
+# identify the memory that the kernel uses.
 BY_ADDRESS = """
     import signal
     import numpy as np

@@ -1,4 +1,4 @@
-"""Kernels that fail while the program does something else: whatever waits for the work says so."""
+"""Kernels that fail while the program does something else: any wait for the work reports it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __global__ void fail(int *x)
 }
 """
 
-# What waits for the kernel, which runs on a stream of its own.
+# Calls that wait for the kernel, which runs on a separate stream.
 WAITS = {
     "the array": "x.get()",
     "a copy": "driver.memcpy_dtoh(np.empty(4, 'i4'), x.gpudata)",
@@ -37,7 +37,7 @@ WAITS = {
 ALL_WAITS = [(wait, flags) for wait in WAITS.values() for flags in (0, 1)]
 
 
-# In processes of their own: on a GPU it loses its context.
+# In separate processes, because the failure destroys the context on a GPU.
 @pytest.mark.parametrize("waits", [ALL_WAITS] if BACKEND == "host" else [[it] for it in ALL_WAITS])
 def test_what_waits_for_a_kernel_reports_its_failure(waits):
     run_python(
@@ -113,7 +113,7 @@ def test_the_failures_of_two_streams_are_both_reported():
 
 @pytest.mark.skipif(BACKEND != "host", reason="a kernel that fails takes a GPU's context with it")
 def test_what_is_freed_behind_a_failed_kernel_leaves_the_report_to_the_program():
-    # A thread frees page-locked memory behind the work, and asks the stream for that.
+    # A thread frees page-locked memory after the work, and queries the stream for that.
     fail = SourceModule(TRAP).get_function("fail")
     x, stream = gpuarray.zeros(4, np.int32), driver.Stream(1)
     host = driver.pagelocked_empty(1 << 16, np.uint8)
@@ -126,7 +126,7 @@ def test_what_is_freed_behind_a_failed_kernel_leaves_the_report_to_the_program()
 
 @pytest.mark.skipif(BACKEND != "host", reason="a kernel that fails takes a GPU's context with it")
 def test_what_is_freed_beside_a_capture_leaves_the_report_to_the_program():
-    # The memory goes on the stream that captures, and the library waits for the other one.
+    # The memory is freed on the capturing stream, and the library waits for the other one.
     fail = SourceModule(TRAP).get_function("fail")
     stream, other = driver.Stream(1), driver.Stream(1)
     x, y = gpuarray.zeros(4, np.int32).on(stream), gpuarray.zeros(4, np.int32).on(other)
@@ -134,7 +134,7 @@ def test_what_is_freed_beside_a_capture_leaves_the_report_to_the_program():
     y += x.on(other)
     driver.Context.synchronize()
     with stream.capture():
-        # Inside the capture: its beginning would report a kernel that has failed by then.
+        # Inside the capture, because beginning a capture would report an earlier failure.
         fail(y, block=(1, 1, 1), stream=other)
         del x
     with pytest.raises(driver.LaunchError, match="kernel fail failed in block"):

@@ -1,4 +1,4 @@
-"""Every call of the driver fails once while kernels are compiled, loaded and launched."""
+"""Each driver call fails once while kernels are compiled, loaded and launched."""
 
 from __future__ import annotations
 
@@ -89,5 +89,5 @@ def test_each_call_fails_once():
     done = run_python(PROGRAM.replace("ALONE", str(ALONE)), PYGPU_FAULT_INJECTION="1")
     tried, failed = map(int, done.stdout.split())
     assert tried > 20
-    # A failed free is noted, not raised.
+    # Failed frees are only recorded, not raised.
     assert failed > tried / 2

@@ -1,4 +1,4 @@
-"""Objects that stand for arrays in calls of generated kernels."""
+"""Objects that represent arrays in calls of generated kernels."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_an_array_that_is_accessed_elsewhere_may_be_longer():
     copy = ElementwiseKernel("float *z, float *x", "z[i] = x[i]")
     with pytest.raises(ValueError, match="has 6 elements"):
         copy(z, x)
-    # The first one, too: as many elements are visited as the others have.
+    # Also the first argument: the call visits as many elements as the others have.
     steps = ElementwiseKernel("float *x, float *z", "z[i] = x[i + 1] - x[i]")
     squares, z = gpuarray.to_gpu(np.float32([0, 1, 4, 9, 16])), gpuarray.zeros(4, np.float32)
     steps(squares, z)

@@ -1,4 +1,4 @@
-"""Recorded work."""
+"""Captured work and graphs."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_body_is_recorded():
     assert not stream.is_capturing()
     assert graph.node_count >= 3
     stream.synchronize()
-    np.testing.assert_array_equal(a.get(), start)  # Nothing has run.
+    np.testing.assert_array_equal(a.get(), start)  # nothing has run
     for times in (1, 2, 3):
         graph.launch(stream)
         expected = start * 2**times
@@ -115,7 +115,7 @@ def test_a_body_that_raises_drops_its_recording():
         graph.launch(stream)
     with pytest.raises(RuntimeError, match="not entered"):
         capture.__exit__(None, None, None)
-    with capture as again:  # It can be used once more, for another graph.
+    with capture as again:  # it can be used again, for another graph
         a += 5
     assert again is not graph
     again.launch(stream)
@@ -127,7 +127,7 @@ def test_a_body_that_raises_drops_its_recording():
 def test_a_capture_within_a_capture_is_refused():
     stream = driver.Stream()
     inner = stream.capture()
-    # The second call may have spoilt the first.
+    # The second call may have invalidated the first capture.
     with contextlib.suppress(driver.Error), stream.capture(), pytest.raises(driver.Error):
         inner.__enter__()
     stream.synchronize()
@@ -143,7 +143,7 @@ def test_what_is_refused(add):
     stream.begin_capture()
     with pytest.raises(driver.Error):
         stream.begin_capture()
-    # The second call may have spoilt the first; either way the stream works again.
+    # The second call may have invalidated the first capture; in either case the stream works again.
     with contextlib.suppress(driver.Error):
         stream.end_capture()
     stream.synchronize()
@@ -152,7 +152,7 @@ def test_what_is_refused(add):
 
 @pytest.mark.parametrize("flags", [0, 1])
 def test_waiting_for_a_stream_that_captures_is_refused(flags):
-    # It would never end: what is captured does not run.
+    # The wait would never end, because captured work does not run.
     run_python(
         f"""
         import numpy as np
@@ -176,7 +176,7 @@ def test_waiting_for_a_stream_that_captures_is_refused(flags):
 
 
 def test_nothing_waits_for_the_end_of_a_capture_to_lock_pages():
-    # Page-locked memory that is given back in a capture is kept until the capture's end.
+    # Page-locked memory that is freed during a capture is kept until the capture ends.
     run_python(
         """
         import numpy as np
@@ -201,7 +201,7 @@ def test_nothing_waits_for_the_end_of_a_capture_to_lock_pages():
 @pytest.mark.parametrize("made", ["before", "inside"])
 @pytest.mark.parametrize("first", ["stream", "array"])
 def test_a_capture_ends_with_the_objects_of_its_stream(made, first):
-    # What it uses refers to the stream, and it keeps that: the program could not end it.
+    # The captured work refers to the stream and keeps it alive, so the program could not end it.
     stream = driver.Stream()
     array = gpuarray.zeros(100, np.float32)
     driver.Context.synchronize()
@@ -222,7 +222,8 @@ def test_a_capture_ends_with_the_objects_of_its_stream(made, first):
     BACKEND != "host", reason="a driver lets no other thread end a capture that is not relaxed"
 )
 def test_a_capture_of_another_thread_ends_with_the_objects_of_its_stream():
-    # The collector drops them on any thread, and only the thread that began the capture may end it.
+    # The collector drops the objects on any thread, but only the thread that began the capture may
+    # end it.
     streams, array = [driver.Stream(1)], gpuarray.zeros(100, np.float32)
     array.fill(1, streams[0])
     driver.Context.synchronize()
@@ -272,7 +273,7 @@ def test_a_launch_ends_with_the_first_node_that_fails(where):
         launch_and_wait()
     driver.Context.synchronize()
     assert after.get().tolist() == [1] * 3
-    # The graph is as it was.
+    # The graph still uses the recorded values.
     by.fill(4)
     graph.launch(on)
     assert (x.get().tolist(), after.get().tolist()) == ([1] * 4, [2] * 3)
@@ -411,7 +412,7 @@ def test_a_graph_keeps_the_host_memory_of_its_copies():
         return graph, kept, download.ctypes.data
 
     graph, kept, address = recorded()
-    # What is allocated now would lie where the graph's memory was.
+    # New allocations would reuse the graph's memory if it had been freed.
     others = [driver.pagelocked_zeros((8, 16), np.int32) for _ in range(8)]
     assert address not in [other.ctypes.data for other in others]
     graph.launch(stream)
@@ -445,12 +446,12 @@ def test_a_graph_keeps_the_code_of_its_kernels():
 @pytest.mark.parametrize("flags", [0, 1])
 @pytest.mark.parametrize("handler", [driver.In, driver.Out, driver.InOut])
 def test_arguments_that_copy_during_the_call_are_not_captured(add, handler, flags):
-    # The graph would run the kernel, and copy nothing.
+    # The graph would run the kernel without the copies.
     stream, values = driver.Stream(flags), np.arange(4, dtype=np.int32)
     stream.begin_capture()
     with pytest.raises(driver.Error, match="captur"):
         add(handler(values), np.int32(1), block=(4, 1, 1), stream=stream)
-    with contextlib.suppress(driver.Error):  # The default stream may have spoilt it.
+    with contextlib.suppress(driver.Error):  # the default stream may have invalidated it
         stream.end_capture()
     add(handler(values), np.int32(1), block=(4, 1, 1), stream=stream)
     driver.Context.synchronize()

@@ -1,4 +1,4 @@
-"""Idioms of programs in CUDA C: what each kernel computes is arithmetic done by hand."""
+"""Idioms of CUDA C programs; the expected results are computed by hand."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 from pygpu import gpuarray
 from pygpu.compiler import SourceModule
 
-# nvcc takes an annotation of lambdas with an option that NVRTC does not have.
+# nvcc accepts an annotation of lambdas with an option that NVRTC does not have.
 ANNOTATION = """
 #ifdef __GPUARRAY_HOST__
 #define ON_DEVICE __device__
@@ -15,7 +15,7 @@ ANNOTATION = """
 #endif
 """
 
-# For each: the text, the kernel's name, and what the first thread computes.
+# For each program: the text, the kernel's name, and the first thread's result.
 PROGRAMS = {
     "partial specialisation": (
         r"""
@@ -291,7 +291,7 @@ extern "C" __global__ void k(int *o) {
 
 
 def launch(kernel, name, out):
-    """Launches with the arguments that the kernel takes behind its output."""
+    """Returns a function that launches the kernel with its arguments and the output."""
     block = (32, 1, 1)
     if "_ZN3lib" in kernel:
         return lambda function: function(np.int32(6), out, block=block)

@@ -1,4 +1,4 @@
-"""Inline PTX: the same programs on an NVIDIA GPU, on the host and on CUDA's double."""
+"""Inline PTX: the same programs on an NVIDIA GPU, on the host and on the fake CUDA driver."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def operand(rng: random.Random) -> int:
     if kind == 1:
         return rng.choice(SPECIAL)
     if kind == 2:
-        # Floats of a usual size.
+        # Floats of ordinary size.
         return ptx_floats.bits_of(rng.choice((-1, 1)) * 2.0 ** rng.uniform(-12, 36))
     return rng.getrandbits(64) if kind == 3 else (1 << 64) - (1 << rng.randrange(64))
 
 
 def value(letter: str, place: int) -> str:
-    """An operand, as its constraint wants it."""
+    """Returns an operand of the type that its constraint requires."""
     text = f"({TYPES['r' if letter == 'f' else letter]})in[{place}]"
     return f'"{letter}"({f"__uint_as_float({text})" if letter == "f" else text})'
 
@@ -145,7 +145,7 @@ def test_memory(programs):
     first = 4 * (t // 8) + 4
     expected = sum((k + 1) * words[first + k] for k in range(4))
     assert (out[:64] == expected).all()
-    # A byte of 128 and more is negative.
+    # A signed byte of 128 or more is negative.
     assert (out[64:128] == t + 500 - ((128 + t) % 256 - 256)).all()
     pairs = out[128:].view(np.float32).reshape(64, 2)
     assert (pairs == np.stack([t + 0.5, -t], 1)).all()

@@ -1,4 +1,4 @@
-"""What the language has, by kernels of ``classic/*.cu``, from one source on every backend."""
+"""Features of the language, tested with kernels in ``classic/*.cu`` on every backend."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_half_precision():
     module.get_function("axpy")(
         np.float16(1.25), gpu(x), out, np.int32(1000), grid=(8, 1), block=(128, 1, 1)
     )
-    # The product and the sum are exact in double precision.
+    # In double precision the product and the sum are exact.
     assert (out.get() == (np.float64(1.25) * x + y.astype(np.float64)).astype(np.float16)).all()
     out, sums = gpuarray.empty(1000, np.float16), gpuarray.empty(500, np.float32)
     module.get_function("pairs")(
@@ -165,7 +165,7 @@ def test_bfloat16():
 
 def test_recursion():
     call = kernel("recursion", "call")
-    # Few calls deep: a thread of a GPU has 1 KiB of stack.
+    # Only a few nested calls: a GPU thread has 1 KiB of stack.
     a, b = np.uint32([0, 1, 2, 2, 1]), np.uint32([5, 4, 2, 1, 3])
     out = gpuarray.empty(5, np.uint32)
     call(gpu(a), gpu(b), out, np.int32(0), grid=(1, 1), block=(5, 1, 1))
@@ -204,7 +204,7 @@ def test_atomic_loop():
     assert product == [3]
     assert wrapping == [200 % 7, (3 - 200) % 7]
     assert extremes == [-50, 199 * 3]
-    # Lanes 0 to 7 come seven times, the others six.
+    # Lanes 0 to 7 occur seven times, the others six times.
     assert bits == [0xFF, 0xFFFFFFFF, 0xFFFF0000]
     assert (lock, guarded) == ([0], [200])
 
@@ -235,14 +235,14 @@ def test_vectors():
 def test_device_memory():
     out = gpuarray.empty(40, np.int32)
     kernel("device_memory", "lists")(out, np.int32(12), grid=(1, 1), block=(40, 1, 1))
-    # From the last number to the first: 11 * 3^11 + ... + 0.
+    # The list goes from the last number to the first: 11 * 3^11 + ... + 0.
     weight = sum(k * 3**k for k in range(12))
     expected = (np.arange(1, 41, dtype=np.int64) * weight).astype(np.int32)
     assert (out.get() == expected).all()
 
 
 def philox(counter, key):
-    """A block of Philox4x32-10, as its authors define it."""
+    """Returns a block of Philox4x32-10, as its authors define it."""
     a, b, c, d = counter
     for _ in range(10):
         x, y = a * 0xD2511F53, c * 0xCD9E8D57
@@ -265,14 +265,14 @@ def test_random_numbers():
     module.get_function("draw")(
         words, uniform, normal, np.uint64(1234), np.int32(20), grid=(20, 1), block=(100, 1, 1)
     )
-    # What the vendor's library draws from this seed.
+    # The numbers that the vendor's library draws from this seed.
     first = [0x253D5E15, 0x6F558604, 0xDEE6DAF2, 0x7485B394, 0xDB6A6A85, 0x95195C6B]
     assert words.get()[0, :6].tolist() == first
     assert len(np.unique(words.get())) > 39990
     u, z = uniform.get().astype(np.float64), normal.get().astype(np.float64)
     assert u.min() > 0
     assert u.max() <= 1
-    # Within six standard deviations of the moments.
+    # The moments are within six standard deviations.
     n = u.size
     assert abs(u.mean() - 0.5) < 6 * math.sqrt(1 / 12 / n)
     assert abs(z.mean()) < 6 / math.sqrt(n)

@@ -1,9 +1,8 @@
-"""Programs whose threads read what others write later have the values of lanes in step.
+"""Programs whose threads read values that others write later compute the results of lockstep.
 
-Each statement is executed by all threads of a block before the next one, as the lanes of a warp
-mostly do. Nothing promises that on a GPU, where lanes of one branch may run ahead, so that only the
-host is held to it. `PYGPU_FUZZ_ROUNDS` sets how many random texts there are, `PYGPU_FUZZ_SEED`
-where they start.
+All threads of a block execute each statement before the next one, as the lanes of a warp mostly do.
+A GPU does not guarantee that, because lanes of one branch may run ahead, so only the host is
+tested. `PYGPU_FUZZ_ROUNDS` is the number of random programs, `PYGPU_FUZZ_SEED` the first seed.
 """
 
 from __future__ import annotations
@@ -317,7 +316,8 @@ def test_programs_compute_what_a_warp_does():
 
 
 class Maker:
-    """Makes random programs; each writes an array by one index, with which no two threads meet."""
+    """Makes random programs; each array is written with a single index, distinct for each
+    thread."""
 
     def __init__(self, seed: int) -> None:
         self.random = np.random.default_rng(seed)
@@ -355,7 +355,7 @@ class Maker:
         )
 
     def written(self) -> tuple[str, str]:
-        """Declares what stands for an element that an array is written by, or writes it."""
+        """Returns a declaration that refers to the written element, or a direct write."""
         name = self.choose("xys")
         index = self.arrays[name]
         self.count += 1
@@ -382,7 +382,7 @@ class Maker:
         return declared, value
 
     def both(self, count: int) -> Statement:
-        """Some statements in words that stand for others, as texts of both languages."""
+        """Returns statements that use references or pointers, as texts in both languages."""
         here, there = [], []
         for _ in range(count):
             if self.random.integers(2):
@@ -399,7 +399,8 @@ class Maker:
                 there.append(f"{by} = {form.format(right)}")
             else:
                 target, plain = self.written()
-                # The numpy text has what is read; a reference has what is there then.
+                # The numpy text reads the value first; a reference reads the element's current
+                # value.
                 here.append(declared + target.format(form.format(value)))
                 there.append(plain.format(form.format(right)))
         return "; ".join(here), python("; ".join(there))

@@ -1,4 +1,4 @@
-"""Memory that only a GPU's driver has: shared with the host, mapped, of other processes."""
+"""Memory that only GPU drivers support: shared with the host, mapped, from other processes."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ def test_profiler():
 
 def test_streams_of_other_libraries(add):
     class Other:
-        """A stream as other libraries give it."""
+        """A stream as other libraries provide it."""
 
         def __init__(self, stream):
             self.stream = stream
@@ -206,7 +206,7 @@ def test_streams_of_other_libraries(add):
 
 @pytest.mark.parametrize("number", [3, 64, 1 << 46, (1 << 64) - 8])
 def test_numbers_that_are_no_handle_of_a_stream_are_refused(add, number):
-    # A driver follows the number it gets.
+    # A driver dereferences the number that it receives.
     a = gpuarray.zeros(4, np.float32)
     for call in (
         lambda: driver.Stream.from_handle(number),

@@ -1,4 +1,4 @@
-"""Devices of AMD without hardware for textures."""
+"""AMD devices without texture hardware."""
 
 import pytest
 from device import IS_DOUBLE

@@ -1,4 +1,4 @@
-"""Kernels on several streams that use the same memory run in the order of their launches."""
+"""Kernels on several streams that use the same memory run in launch order."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pygpu import driver, gpuarray
 from pygpu.compiler import SourceModule
 from pygpu.tools import DeviceMemoryPool
 
-# Takes long enough that the next launch comes before it is done.
+# Runs long enough that the next launch is queued before it has finished.
 SOURCE = """
 __global__ void slowly(int *x, int n, int from, int to)
 {
@@ -67,7 +67,7 @@ def test_a_block_of_a_pool_goes_from_stream_to_stream(module):
         host = driver.pagelocked_empty(N, np.int32)
         driver.memcpy_dtoh_async(host, block, stream)
         results.append(host)
-        # The next round gets the same block while this one's work is still to run.
+        # The next round gets the same block while this round's work may not have run yet.
         del block, arguments
     assert pool.held_blocks == 1
     driver.Context.synchronize()

@@ -1,4 +1,4 @@
-"""Kernels whose types of arguments are fixed beforehand."""
+"""Kernels whose argument types are prepared in advance."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_on_a_stream(module):
     memory = driver.mem_alloc(64 * 4)
     for value, stream in enumerate((driver.Stream(), driver.Stream(1), None, 0)):
         fill.prepared_async_call((1, 1), (64, 1, 1), stream, memory, value, shared_size=256)
-        # The copy waits for the stream that wrote the memory, whichever that was.
+        # The copy waits for the stream that wrote the memory.
         np.testing.assert_array_equal(driver.from_device(memory, 64, np.int32), np.full(64, value))
 
 
@@ -130,7 +130,7 @@ def test_timed(module):
 
 
 def test_many_launches(module):
-    # More than a driver queues: launches wait for earlier ones, and nothing is lost.
+    # More launches than a driver queues: later launches wait for earlier ones, and none is lost.
     axpy = module.get_function("axpy").prepare("fPPi")
     x_gpu, y_gpu = gpuarray.ones(1, np.float32), gpuarray.zeros(1, np.float32)
     for _ in range(3000):

@@ -1,4 +1,4 @@
-"""Functions of arrays in recorded work: a launch calculates from the data of that time."""
+"""Array functions in captured work: a launch computes with the data at that time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def sorted_in_place(x):
     return x
 
 
-# What numpy does with an array of shape (4, 5), and the same on the device, where it differs.
+# Functions of an array of shape (4, 5) in numpy, and on the device if the call differs.
 FUNCTIONS = {
     "repeat": lambda x: np.repeat(x, 3, 1),
     "tile": lambda x: np.tile(x, (2, 2)),
@@ -61,7 +61,7 @@ def test_a_launch_calculates_anew(name, flags):
     if function is None:
         function, more = WITH_INDICES[name], (INDICES, np.broadcast_to(mask, (4, 5)).copy())
         more_gpu = tuple(gpuarray.to_gpu(one).on(stream) for one in more)
-    # Kernels are compiled outside of the recording.
+    # Kernels are compiled before the capture.
     function(x.copy(), *more_gpu)
     driver.Context.synchronize()
     with stream.capture() as graph:

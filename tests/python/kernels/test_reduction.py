@@ -1,4 +1,4 @@
-"""Reductions of expressions of a program."""
+"""Reductions of a program's own expressions."""
 
 from __future__ import annotations
 
@@ -216,7 +216,8 @@ def test_a_wrapper_of_the_kernels(size):
     assert DOT(x, x, kernel_wrapper=wrapper, stream=stream, out=out) is out
     stream.synchronize()
     assert out.get() == size
-    # Of each kernel the last argument is a number; the second has the results of the first.
+    # Each kernel's last argument is a number; the second kernel also takes the results of the
+    # first.
     assert [count for _, _, _, count, _ in calls] == [4, 5][: len(calls)]
     assert len(calls) == (2 if calls[0][0][0] > 1 else 1)
     assert size == 100 or len(calls) == 2

@@ -1,4 +1,4 @@
-"""Running results of expressions of a program."""
+"""Scans with a program's own expressions."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from pygpu.scan import ExclusiveScanKernel, InclusiveScanKernel
 
 
 def tile_of(code):
-    """The elements of a tile: bytes for each of 256 threads, four for each element at least."""
+    """Returns the elements of a tile: some bytes for each of 256 threads, at least four
+    elements."""
     size = np.dtype(code).itemsize
     return 256 * ((64 if size > 8 else 112 if size in (4, 8) else 96) // max(size, 4))
 
 
 TILE = tile_of(np.int32)
-# Around the ends of tiles, and of the parts that the host's threads take, four side by side.
+# Lengths around the ends of tiles, and of the parts that four host threads process concurrently.
 PARTS = [PART, PART + 1, 4 * PART + 1, 5 * PART, 9 * PART + 7] if BACKEND == "host" else []
 LENGTHS = [0, 1, 2, 255, TILE, TILE + 1, 4 * TILE, 4 * TILE + 1, 70_000, 300_007, *PARTS]
 SUM = InclusiveScanKernel(np.int32, "a+b")
@@ -55,14 +56,14 @@ def test_a_stream_and_an_allocator():
 
 @pytest.mark.parametrize("length", [1, 100, 50_000, *PARTS])
 def test_operators_that_are_not_commutative(length):
-    # Of two, the later one that is not zero.
+    # The operator returns the later one of two values that is not zero.
     last = InclusiveScanKernel(np.int64, "b != 0 ? b : a")
     rng = np.random.default_rng(length)
     x = np.where(rng.random(length) < 0.01, rng.integers(1, 99, length), 0)
     places = np.maximum.accumulate(np.where(x != 0, np.arange(length), 0))
     assert (last(gpuarray.to_gpu(x), "new").get() == x[places]).all()
 
-    # Maps t -> scale * t + shift of the remainders modulo 251, one after another.
+    # Compositions of maps t -> scale * t + shift modulo 251.
     linear = np.dtype([("scale", np.uint32), ("shift", np.uint32)])
     tools.get_or_register_dtype("scan_linear", linear)
     compose = """
@@ -107,7 +108,7 @@ def test_a_block_of_many_tiles_has_no_races(monkeypatch):
 
 @pytest.mark.parametrize("code", ["i1", "i8", "c16"])
 def test_several_teams_of_tiles(code):
-    # 256 tiles are a team.
+    # A team consists of 256 tiles.
     length = 2 * 256 * tile_of(code) + 777
     if IS_DOUBLE:
         length //= 2
@@ -124,14 +125,14 @@ def last_nonzero(x):
     return x[places]
 
 
-# Of two, the later one that is not zero: an operator that is not commutative.
+# Returns the later one of two values that is not zero: an operator that is not commutative.
 LAST = "b != 0 ? b : a"
 
 
 @compiled_examples
 @given(
     st.sampled_from(["i1", "u2", "i4", "i8", "f8"] if TEST_ALL else ["u2", "f8"]),
-    # One block scans up to four tiles; 256 are a team, and 128 is how far ahead memory is fetched.
+    # A block scans up to four tiles, a team has 256, and memory is prefetched 128 tiles ahead.
     st.sampled_from([0, 1, 3, 4, 5, 127, 128, 129, 130, 255, 256, 257, 258, 511, 512, 513]),
     st.integers(-3, 3),
     st.booleans(),
@@ -141,7 +142,7 @@ def test_lengths_at_the_edges_of_tiles_and_teams(code, tiles, more, exclusive, s
     length = max(tiles * tile_of(code) + more, 0)
     rng = np.random.default_rng(seed)
     x = np.zeros(length, code)
-    # Few elements count, so that some tiles have none and others are passed over.
+    # Only a few elements are nonzero, so that many tiles do not contain any.
     for place in rng.integers(0, max(length, 1), min(length, tiles)):
         x[place] = rng.integers(1, 100)
     key = (code, exclusive, LAST)
@@ -262,7 +263,7 @@ def test_elements_of_another_dtype_and_the_same_size_are_read_as_the_scans():
     x = np.random.default_rng(8).normal(size=1000).astype(np.float32)
     found = SUM(gpuarray.to_gpu(x), "new")
     assert (found.get() == np.cumsum(x.view(np.int32), dtype=np.int32)).all()
-    # Bits are copied, too, where results lie among the elements.
+    # The bits are also copied if the results overlap the elements.
     device = gpuarray.to_gpu(x)
     SUM(device[:-1], device[1:])
     assert (device.get()[1:].view(np.int32) == found.get()[:-1]).all()

@@ -1,4 +1,5 @@
-"""Kernels of programs know their parameters: what a call shows, converts, refuses and warns of."""
+"""Kernels know their parameters: calls convert arguments, refuse them or warn; `repr` shows
+them."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from pygpu.compiler import SourceModule
 
 ONE = {"block": (1, 1, 1)}
 
-# C's types, with numpy's.
+# C types with the corresponding numpy types.
 TYPES = {
     "bool": np.bool_,
     "signed char": np.int8,
@@ -92,7 +93,7 @@ def test_a_function_shows_its_parameters(module, axpy):
         shown.bind(1, 2, 3)
     unnamed = inspect.signature(module.get_function("unnamed"))
     assert list(unnamed.parameters)[:2] == ["_0", "in_1"]
-    # Code tells no types.
+    # Compiled code does not declare types.
     code = driver.module_from_buffer(compiler.compile("__global__ void k(int n) {}"))
     assert repr(code.get_function("k")).startswith("<Function k of ")
     assert not hasattr(code.get_function("k"), "__signature__")
@@ -135,7 +136,7 @@ VALUES += [
 
 
 def fits(value, dtype):
-    """Whether C has the value in a type, but for digits behind the last one of a float."""
+    """Returns true if C can represent the value in a type, ignoring rounding of fractions."""
     dtype = np.dtype(dtype)
     if isinstance(value, complex):
         if value.imag:
@@ -164,7 +165,7 @@ def test_numbers_are_converted_where_nothing_is_lost(module, n):
         plain = value.item() if is_scalar else value
         kinds = np.asarray(value).dtype.kind if is_scalar else "", np.dtype(dtype).kind
         if is_scalar and value.dtype.itemsize == 2 == np.dtype(dtype).itemsize and "f" in kinds:
-            continue  # A half travels as its bits.
+            continue  # half precision is passed as its bits
         if is_scalar and value.dtype.itemsize == np.dtype(dtype).itemsize and {*kinds} <= {*"iub"}:
             expected = np.asarray(value).view(dtype)
         elif fits(plain, dtype):
@@ -182,7 +183,7 @@ def test_numbers_are_converted_where_nothing_is_lost(module, n):
 
 
 def test_digits_are_rounded_once(module):
-    """A whole number goes to a float directly, not by way of a double."""
+    """An integer is converted to float directly, not through a double."""
     out, function = gpuarray.zeros(1, np.float32), module.get_function("echo_9")
     for value in (2**24 + 1, 2**60 + 2**36 + 1, 2**53 + 1):
         function(value, out, **ONE)
@@ -252,7 +253,7 @@ def test_a_wrong_count_lists_the_parameters(axpy):
 
 # ---- arrays -------------------------------------------------------------------------------------
 
-# Types of pointers, and dtypes of arrays that they are meant for; others are warned of.
+# Pointer types, and the dtypes of matching arrays; other dtypes cause a warning.
 POINTERS = {
     "float": ["f4", "c8"],
     "double": ["f8", "c16"],
@@ -298,7 +299,7 @@ def test_arrays_of_another_type_are_warned_of(dtype):
 
 
 class Handler(driver.ArgumentHandler):
-    """One of a program's own, which PyCUDA takes without a call of its base's `__init__`."""
+    """A program's own handler; like PyCUDA, the call does not require the base `__init__`."""
 
     def __init__(self, array, other=None):
         self.memory = gpuarray.to_gpu(array)
@@ -340,7 +341,7 @@ RECORD = np.dtype([("x", "f4"), ("y", "f4")])
 
 
 class Interface:
-    """An array of another library."""
+    """Another library's array."""
 
     def __init__(self, array):
         self.__cuda_array_interface__ = array.__cuda_array_interface__
@@ -391,17 +392,18 @@ def test_records_and_memory_are_anything():
         function(argument, argument, **ONE)
 
 
-# ---- what PyCUDA runs ---------------------------------------------------------------------------
+# ---- calls that PyCUDA accepts ------------------------------------------------------------------
 
 
 @needs_parameters
 def test_components_of_structures(module):
-    """Arguments that are not one for each parameter are packed, whatever their types."""
+    """Arguments that do not correspond one-to-one to parameters are packed, whatever their
+    types."""
     three, out = module.get_function("three"), gpuarray.zeros(3, np.float32)
     floats = [np.float32(number) for number in (1, 2, 3)]
     three(*floats, np.int32(4), out, **ONE)
     assert out.get().tolist() == [3, 4, 0]
-    # As many arguments as parameters, none beside its own.
+    # As many arguments as parameters, but none has its parameter's type.
     quad = module.get_function("quad")
     last = np.array([4, 5], np.int32)
     quad(out, np.float32(1.5), np.float32(2.5), last, **ONE)
@@ -431,7 +433,7 @@ def test_names_of_cpp():
     assert out.get()[0] == 7
     module.get_function("_Z4fillIfEvPT_S0_")(number, 3, **ONE)
     assert number.get()[0] == 3
-    # Which of them is meant is not looked at.
+    # Overloads are not resolved by name.
     assert repr(module.get_function("_Z3twoi")).startswith("<Function _Z3twoi of ")
     module.get_function("_Z3twof")(np.float32(1), **ONE)
     with pytest.raises(TypeError, match="invalid type on parameter #0"):

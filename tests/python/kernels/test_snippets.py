@@ -1,4 +1,4 @@
-"""What the text of statements does to the kernels that are made around them."""
+"""The effect of a statement's text on the kernel that is generated around it."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def test_how_an_element_is_spelled(statements, expected, more):
     kernel = ElementwiseKernel("float *x, float *z", statements, **more)
     x = np.arange(17, dtype=np.float32)
     gx = gpuarray.to_gpu(x)
-    # The element behind the last one is there.
+    # The element after the last one exists.
     for size in (8, 16):
         z = gpuarray.zeros(size, np.float32)
         kernel(gx[:size], z)
         np.testing.assert_array_equal(z.get(), expected(x)[:size])
-    # An array that a macro hides is a table, whose elements have an order of their own.
+    # An array that is used through a macro is a table, whose elements keep their own order.
     if "&" not in statements and not ({"INDEX", "FROM"} & set(re.findall(r"\w+", statements))):
         z = gpuarray.zeros((4, 4), np.float32, order="F")
         kernel(gx[:16].reshape(4, 4), z)
@@ -100,7 +100,7 @@ def test_names_that_c_does_not_have_are_refused(name):
 
 
 class Program:
-    """Statements of 32-bit numbers, as text and as what they do to numpy arrays."""
+    """Statements on 32-bit numbers, as text and as operations on numpy arrays."""
 
     OPERATORS: ClassVar = (operator.add, operator.sub, operator.mul, operator.xor, operator.and_)
     SIGNS: ClassVar = dict(zip(OPERATORS, "+-*^&", strict=True))
@@ -110,7 +110,7 @@ class Program:
         self.rng = rng
         self.steps = []
         self.text = "".join(self.statement() for _ in range(rng.integers(1, 4)))
-        # What is accessed in no other way than by macros or addresses is a table.
+        # An array that is accessed only through macros or addresses would be a table.
         self.text += "(void)x[i], (void)y[i], (void)z[i];"
 
     def pick(self, of):
@@ -170,7 +170,7 @@ def test_random_statements_do_what_they_say(seed):
     for _ in range(4):
         host = rng.integers(-99, 99, (16, 16), np.int32)
         device = gpuarray.to_gpu(host)
-        # Arrays that are one array or apart, in any order of axes.
+        # The arrays are identical or separate, with their axes in any order.
         chosen = [4] * 3 if rng.integers(4) == 0 else list(rng.integers(4, size=3))
         turned = rng.integers(2, size=3) if len(set(chosen)) == 3 else [0] * 3
         pick = lambda whole, k, t: whole[views[k]].T if t else whole[views[k]]  # noqa: E731
@@ -219,7 +219,7 @@ def test_const_arrays_that_are_only_read(operation, is_read):
     ],
 )
 def test_const_is_a_word_where_the_statements_write(operation):
-    # PyCUDA leaves it out.
+    # PyCUDA drops the qualifier.
     one = "__device__ void one(float *to, int at) { to[at] = 1; }"
     x = gpuarray.zeros(4, np.float32)
     ElementwiseKernel("const float *x", operation, preamble=one)(x)

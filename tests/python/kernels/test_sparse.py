@@ -1,4 +1,4 @@
-"""Sparse matrices times vectors."""
+"""Products of sparse matrices and vectors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ sparse = pytest.importorskip("scipy.sparse", reason="scipy is not installed")
 @pytest.mark.parametrize("shape", [(1, 1), (70, 33), (33, 300)])
 def test_a_product(dtype, shape):
     rng = np.random.default_rng(3)
-    # Rows without elements, and some with more than a group of threads.
+    # Some rows are empty, and some have more elements than a thread group has threads.
     dense = rng.integers(-4, 5, shape) * (rng.random(shape) < rng.random((shape[0], 1)))
     dense[shape[0] // 2] = 0
     x = rng.integers(-9, 9, shape[1]).astype(dtype)
@@ -44,7 +44,7 @@ def test_vectors_that_do_not_fit():
 
 
 def test_a_system_is_solved():
-    # The second difference of a path of points, whose ends are held: positive definite.
+    # The second-difference matrix of points with fixed ends, which is positive definite.
     n = 50
     matrix = sparse.diags([-1.0, 2.0, -1.0], [-1, 0, 1], shape=(n, n)).tocsr()
     expected = np.sin(np.arange(n))

@@ -1,4 +1,4 @@
-"""Loops that another warp ends, in all the ways that programs write them."""
+"""Loops that wait for another warp, in the forms that programs use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Structures: a record of numpy has its fields where a kernel finds those of a C structure."""
+"""A numpy record has its fields at the offsets of the corresponding C struct."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import pytest
 from pygpu import driver, gpuarray, tools
 from pygpu.compiler import SourceModule
 
-# The offsets and the size are those of the C ABI: each field at a multiple of its alignment, which
-# is its size, and the whole rounded up to the largest alignment.
+# The offsets and the size follow the C ABI: each field is at a multiple of its alignment, which is
+# its size, and the total is rounded up to the largest alignment.
 RECORDS = [
     ("plain", [("a", "i4"), ("b", "f4")], [0, 4], 8),
     ("padded", [("flag", "i1"), ("value", "f8"), ("count", "u2")], [0, 8, 16], 24),
@@ -26,7 +26,7 @@ def test_fields_lie_where_the_device_has_them(name, fields, offsets, size):
     assert dtype.itemsize == size
     tools.get_or_register_dtype(name, dtype)
     assert tools.dtype_to_ctype(dtype) == name
-    # A kernel copies each number of each field by the field's name.
+    # The kernel copies each number of each field by the field's name.
     copies = ""
     for field in fields:
         ctype, count = tools.dtype_to_ctype(field[1]), int(np.prod(field[2:] or [1]))
@@ -61,10 +61,11 @@ def test_a_structure_in_a_structure():
         "outer_part",
         np.dtype([("n", "i1"), ("parts", inner, (2,)), ("v", gpuarray.vec.float4)]),
     )
-    # Two inner structures of 16 bytes at 8; a float4 is aligned to its 16 bytes.
+    # Two inner structs of 16 bytes at offset 8; a float4 is aligned to 16 bytes.
     assert [outer.fields[name][1] for name in ("n", "parts", "v")] == [0, 8, 48]
     assert outer.itemsize == 64
-    # Each declaration is one structure's: programs put those of all in front of their kernels.
+    # Each declaration contains one struct, because programs concatenate all declarations before
+    # their kernels.
     assert (first.count("typedef"), second.count("typedef")) == (1, 1)
     module = SourceModule(
         first + second + "__global__ void fill(outer_part *p, outer_part by_value) "

@@ -1,4 +1,4 @@
-"""PyCUDA's kernels that read arrays through textures."""
+"""PyCUDA kernels that read arrays through textures."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_kernels_that_read_through_textures(dtype):
             expected[there] = x[here % 40 + 5 + offset]
             assert (result.get() == expected).all()
 
-    # One factor in device memory, one from the host.
+    # One factor is in device memory, one on the host.
     descriptors = ((True, dtype, dtype), (False, dtype, dtype))
     combine, (texture,) = get_linear_combination_kernel(descriptors, dtype)
     factor, z = gpuarray.to_gpu(np.array([3], dtype)), gpuarray.zeros(50, dtype)

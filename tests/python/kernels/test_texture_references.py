@@ -1,4 +1,4 @@
-"""References of modules, by which kernels read textures and surfaces."""
+"""Module references through which kernels read textures and surfaces."""
 
 import copy
 import threading
@@ -63,7 +63,7 @@ def test_what_a_reference_is_declared_with(references):
     line.set_array(make_array(texels[0][:, None], 1, "f4"))
     out = gpuarray.zeros(4, np.float32)
     references.get_function("along")(out, np.int32(4), block=(4, 1, 1))
-    # At the edges between texels, the first of which is that between the last and the first one.
+    # At the boundaries between texels; the first one is between the last and the first texel.
     assert out.get().tolist() == [5.5, 3, 3.5, 6]
 
 
@@ -92,7 +92,7 @@ def test_kernels_keep_what_is_bound(rng):
     module.get_texref("line").set_array(make_array(texels[:, None], 1, "f4"))
     along, out = module.get_function("along"), gpuarray.zeros(4, np.float32)
     del module
-    # Memory that is free by now is used again, and written.
+    # Memory that has been freed is reused and overwritten.
     others = [make_array(np.full((4, 1), 99, np.float32), 1, "f4") for _ in range(8)]
     along(out, np.int32(4), block=(4, 1, 1))
     assert out.get().tolist() == [4.5, 1.5, 3, 6]
@@ -145,7 +145,7 @@ def test_an_elementwise_kernel_reads_a_reference(bound_before):
     line = kernel.get_texref("line")
     texels.bind_to_texref_ext(line)
     expected = 2 * texels.get()
-    # Each is another arrangement of the arrays, and another module.
+    # Each output has another layout, and therefore another module.
     for out in (gpuarray.zeros(10, np.float32), wide[:, 0], tall):
         kernel(out)
         assert out.get().ravel(order="A").tolist() == expected.tolist()
@@ -206,7 +206,7 @@ def test_axes_of_several_modes_are_refused_when_they_are_read():
         driver.Unsupported, match=r"texture reference image: .*Border, Clamp.*one mode"
     ):
         read(out, block=(3, 1, 1))
-    # The other axis follows; the third one is none of a matrix.
+    # The second axis must have the same mode; a matrix has no third axis.
     image.set_address_mode(1, driver.address_mode.BORDER)
     read(out, block=(3, 1, 1))
     assert out.get().tolist() == [1, 2, 0]

@@ -1,4 +1,4 @@
-"""Textures and surfaces: what kernels read at which coordinates, against numpy."""
+"""Textures and surfaces: the values that kernels read at coordinates, compared with numpy."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def rng():
 
 
 MODES = [WRAP, CLAMP, MIRROR, BORDER]
-# The extents for each number of axes; no power of two, so that nothing is exact by luck.
+# The extents for each number of axes; not powers of two, so that no result is exact by accident.
 SHAPES = {1: (7,), 2: (5, 7), 3: (3, 5, 7)}
 FORMATS = ["u1", "u2", "u4", "i1", "i2", "i4", "f2", "f4"]
 NAMES = {
@@ -38,13 +38,14 @@ def texel_type(format: str, channels: int) -> str:
 
 
 def points_for(rng, axes, normalized):
-    """Coordinates inside and outside, at texels' edges and centres, and far away."""
+    """Returns coordinates inside and outside, at edges and centres of texels, and far away."""
     extents = SHAPES[axes][::-1]
     points = np.zeros((160, 3), np.float32)
     for axis, extent in enumerate(extents):
         points[:, axis] = rng.uniform(-2.5 * extent, 3.5 * extent, len(points))
         points[:40, axis] = rng.integers(-extent, 2 * extent, 40) + 0.5
-        # Edges between texels, of one axis at a time: what a GPU rounds there is open for linear.
+        # Boundaries between texels, one axis at a time: with linear filtering, a GPU's rounding
+        # there is undefined.
         points[150:, axis] = rng.choice([-1e7, 1e7, 0.25, extent - 0.25], 10)
         if normalized:
             points[:, axis] /= extent
@@ -65,8 +66,8 @@ def test_coordinates(rng, axes, mode, normalized, linear):
     points = points_for(rng, axes, normalized)
     out = read_at(reference, axes, "float", np.float32, 1, points)
     expected, sure = sample(texels, points[:, :axes], mode, normalized, linear)
-    # The weights have 8 bits of fraction; how they are rounded, and in which order the products are
-    # added up, is the device's.
+    # The weights have 8 fractional bits. Their rounding, and the order in which the products are
+    # added, depend on the device.
     bound_ = np.ptp(texels) * axes / 256 if linear else 0
     np.testing.assert_allclose(out[sure], expected[sure], rtol=0, atol=bound_)
 
@@ -83,7 +84,7 @@ def test_formats(rng, format, channels):
     out = read_at(bound(array), 2, type, dtype, channels, points)
     assert (out == expected.astype(dtype)).all()
     if np.dtype(format).itemsize < 4 and format != "f2":
-        # As fractions: -1 to 1, of which the least number is no other than the one after it.
+        # As fractions from -1 to 1; the least integer and its successor both map to -1.
         most = np.iinfo(format).max
         fractions = np.maximum(expected.astype(np.float64) / most, -1)
         out = read_at(bound(array, flags=0), 2, f"float{channels}", np.float32, channels, points)
@@ -129,7 +130,7 @@ def test_layers(rng, axes):
         out = read_at(reference, axes, "float", np.float32, 1, points, reads[axes])
         for layer in range(-2, layers + 2):
             its = points[:, 2] == layer
-            # A negative number is a large one, for which the last layer is read.
+            # A negative number becomes a large one, for which the last layer is read.
             chosen = texels[layer if 0 <= layer < layers else layers - 1]
             expected, sure = sample(chosen, points[its, :axes], CLAMP, False, linear)
             tolerance = np.ptp(texels) * axes / 256 if linear else 0
@@ -167,7 +168,7 @@ def test_linear_memory(rng, format, channels):
     read = "tex1Dfetch<%s>(texture, (int)at[3 * i])"
     type = texel_type(format, channels)
     out = read_at(reference, 1, type, np.dtype(format), channels, points, read)
-    # What is outside is zero.
+    # Texels outside are zero.
     assert (out[2:-2] == texels).all()
     assert not out[:2].any()
     assert not out[-2:].any()
@@ -275,7 +276,7 @@ def test_bad_input(rng):
     reference.set_filter_mode(driver.filter_mode.LINEAR)
     with pytest.raises(driver.LogicError, match="Int32 that are read as integers"):
         reference.set_array(integers)
-    # Nothing has changed.
+    # The refused call has not changed the reference.
     reference.set_array(array)
     assert reference.get_array() is array
     array.free()

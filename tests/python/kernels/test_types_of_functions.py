@@ -1,7 +1,7 @@
-"""The types of what CUDA's functions return, as NVRTC has them, for each type of each argument.
+"""The return types of CUDA's functions agree with NVRTC, for each type of each argument.
 
-The functions are those of `signatures.cu`. A program has a table of the types in a variable; those
-of NVRTC, the backend and the real hipRTC are compared, and nothing needs to run on a GPU.
+The functions are those in `signatures.cu`. A program stores a table of the types in a variable; the
+tables of NVRTC, the backend and the real hipRTC are compared. Nothing runs on a GPU.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ OF_VECTORS = ["char", "uchar", "short", "ushort", "int", "long", "ulong", "longl
 VECTORS = [f"{of}{n}" for of in (*OF_VECTORS, "float", "double") for n in (1, 2, 3, 4)]
 VECTORS += ["uint1", "uint2", "uint3", "uint4", "dim3"]
 NAMES = ["void", *SMALL, *NUMBERS, *VECTORS]
-# What `signatures.cu` calls functions with where any number may be.
+# The arguments in `signatures.cu` that any number may replace.
 NUMBER = re.compile(r"(?:i|u|l|ul|ll|ull|us|f|d|[\d.]+[fu]*)")
-# The types of one argument, of two, of more; of all arguments of a function without overloads.
+# The types for one, two, or more arguments; for all arguments of a function without overloads.
 COMBINED = {1: [*SMALL, *NUMBERS], 2: ["short", *NUMBERS]}
 COMBINED |= {3: ["int", "unsigned int", "float", "double"], 4: ["int", "float"]}
 ALIKE = ["short", *NUMBERS]
@@ -58,7 +58,7 @@ PLACE(float4, f4) PLACE(float4, *pf4)
 
 
 def calls():
-    """Names of functions, each with its arguments, of which any number is None."""
+    """Returns function names with their arguments; None stands for any number."""
     seen = set()
     for line in re.findall(r"^IS\((.*)\);$", SIGNATURES, re.MULTILINE):
         found = re.fullmatch(r"[\w ]+, (\w+)\((.+)\)", line)
@@ -72,17 +72,17 @@ def calls():
 
 
 def types(call):
-    """The name of a macro, and the types that it stands for."""
+    """Returns a macro's name, and the combinations of types that it covers."""
     name, count = call[0], call.count(None)
     is_overloaded = not name.startswith("__") or name.endswith("_sync")
-    # The templates of ROCm 6 and 7 for this one are ill-formed.
+    # ROCm 6 and 7 have ill-formed templates for this function.
     if count == 1 or (is_overloaded and name != "remquo"):
         return f"COMBINED{count}", list(itertools.product(COMBINED[count], repeat=count))
     return f"ALIKE{count}", [(it,) * count for it in ALIKE]
 
 
 def program():
-    """Returns the text, and what each element of its table is about."""
+    """Returns the text, and the call and types of each element of its table."""
     named = [f"NAMED({name}, {i + 1})" for i, name in enumerate(NAMES)]
     lines = [START, "NAMED(nothing, 0)", *named]
     rows, cells, macros = [], [], {}
@@ -98,7 +98,7 @@ def program():
         macros[macro] = f"#define {macro}(name) {' '.join(of)}"
         rows.append(f"{macro}(call{i})")
         cells += ((call, it) for it in combinations)
-    # What HIP's templates are made of has to be made outside of the device's functions.
+    # HIP's templates must be instantiated outside of device functions.
     lines.append("#if defined(__HIP__) && !defined(__GPUARRAY_HOST__)")
     numbers = [*SMALL, *NUMBERS]
     lines += (f"typedef __hip::__promote<{it}>::type of{i};" for i, it in enumerate(numbers))
@@ -111,7 +111,7 @@ PROGRAM, CELLS = program()
 
 
 def of_nvrtc():
-    """The table in the code that NVRTC makes, which needs no GPU."""
+    """Returns the table in NVRTC's code, which needs no GPU."""
     spec = find_spec("nvidia.cuda_nvrtc")
     if spec is None or spec.submodule_search_locations is None:
         pytest.skip("the package of NVRTC is not installed")
@@ -131,7 +131,7 @@ def of_nvrtc():
 
 
 def differences(table):
-    """Calls that CUDA C has and whose results have other types, with both."""
+    """Returns the calls that CUDA C supports and whose result types differ, with both types."""
     expected = of_nvrtc()
     assert len(expected) == len(table) == len(CELLS)
     assert sum(map(bool, expected)) > 9000
@@ -153,8 +153,8 @@ def test_results_have_the_types_of_cuda():
 
 
 def is_of_hip(call, types, ours, theirs):
-    """Whether AMD's devices have another type on purpose: masks of whole wavefronts, and a bool
-    where nvcc has one, too."""
+    """Returns true if AMD's devices have another type on purpose: masks of whole wavefronts, or a
+    bool that nvcc also returns."""
     of_mask = call[0].endswith("_sync") and types[0] in [*NUMBERS[2:6], "double"]
     return BACKEND == "hip" and (of_mask or (ours, theirs) == ("bool", "int"))
 

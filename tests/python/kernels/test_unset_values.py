@@ -1,9 +1,10 @@
 """Values that only some lanes have set, in programs for AMD's devices.
 
-CUDA programs hand them to functions of warps: `if (lane == leader) first = atomicAdd(...)`, and all
-lanes call `__shfl_sync`. To clang an argument without a value is undefined behaviour, from which it
-takes the condition for always true. The double cannot show that, as its compiler is another one.
-The code of the real one does: it would be the code of the same kernel without the condition.
+CUDA programs pass such values to warp functions: after `if (lane == leader) first =
+atomicAdd(...)`, all lanes call `__shfl_sync`. To clang, passing an unset argument is undefined
+behaviour, so it would assume that the condition is always true. The fake driver cannot show that,
+because it uses another compiler. The real compiler's code would be equal to that of the kernel
+without the condition.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ __global__ void {name}(int *counter, const int *given, {type} *out) {{
 }}
 """
 ATOMIC = "atomicAdd(counter, 32)"
-# How a value of a type is made of that; by a conversion where nothing is said.
+# Expressions that make a value of a type from it; other types use a conversion.
 MADE = {
     "bool": f"{ATOMIC} & 1",
     "pair": f"{{{ATOMIC}, t}}",
@@ -73,12 +74,12 @@ OF_NUMBERS = [
 OF_INT = [
     *VOTES,
     *(f"__reduce_{it}_sync(~0u, v)" for it in ("add", "min", "max", "and", "or", "xor")),
-    # What says where, and for whom: lanes, widths, masks, labels.
+    # Values that select lanes, widths, masks and labels.
     *("__shfl_sync(~0u, 3 * t, v)", "__shfl_up_sync(~0u, 3 * t, v)", "__shfl_sync(~0u, t, 3, v)"),
     *("__shfl_sync(v, t, 3)", "__ballot_sync(v, t)", "(__syncwarp(v), t)", "warp.shfl(3 * t, v)"),
     *("__syncthreads_count(v)", "__syncthreads_and(v)", "__syncthreads_or(v)"),
     *("cg::labeled_partition(warp, v).size()", "cg::labeled_partition(here, v).shfl(t, 0)"),
-    # By functions of the program's own.
+    # Values passed through a program's own functions.
     *("broadcast(v, 3)", "leader{3}.of(v)"),
 ]
 OF_GROUPS = {
@@ -91,7 +92,7 @@ ORDERED += ["exclusive_scan({}, v, cg::greater<{}>())"]
 
 
 def cases():
-    """Pairs of a type and what is done with a value of it."""
+    """Yields pairs of a type and an expression that uses a value of it."""
     for of in ("int", "long long", "double"):
         yield from ((of, use) for use in OF_NUMBERS)
         for group in ("warp", "tile", "here"):
@@ -108,7 +109,7 @@ def cases():
 
 
 def without_condition(generation, target, folder, *options):
-    """Returns the cases whose code is that of a kernel without the condition."""
+    """Returns the cases whose code equals that of a kernel without the condition."""
     text, all_cases = START, list(cases())
     for i, (of, use) in enumerate(all_cases):
         made = MADE.get(of, f"({of}){ATOMIC}")

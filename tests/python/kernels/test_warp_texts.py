@@ -1,4 +1,4 @@
-"""Texts with functions of warps: spellings of masks, a program's own names, programs for HIP."""
+"""Texts that use warp functions: forms of masks, a program's own names, programs for HIP."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from pygpu.elementwise import ElementwiseKernel
 only_hip = pytest.mark.skipif(choose_backend() != "hip", reason="a program for HIP")
 
 
-# ---- spellings of masks, and names of the program's own ------------------------------------------
+# ---- forms of masks, and a program's own names ---------------------------------------------------
 
 SPELLINGS = [
     "0xffffffff",
@@ -105,7 +105,7 @@ __global__ void k(float *out) {
 }
 
 
-# The double's compiler warns of macros that replace others, which AMD's is told not to.
+# The fake driver's compiler warns about redefined macros; AMD's compiler is told not to.
 @pytest.mark.filterwarnings("ignore:(?s).*redefined")
 @pytest.mark.parametrize("which", OWN)
 def test_programs_have_names_of_their_own(which):

@@ -1,6 +1,6 @@
-"""Functions of warps in CUDA C: shuffles, votes, matches, reductions and `warpSize`.
+"""Warp functions in CUDA C: shuffles, votes, matches, reductions and `warpSize`.
 
-A warp has 32 lanes on every backend, also where a wavefront has 64: blocks have an odd number of
+A warp has 32 lanes on every backend, even if a wavefront has 64. Blocks have an odd number of
 warps, so that some fill a wavefront and the last does not.
 """
 
@@ -16,7 +16,7 @@ ON_NVIDIA = BACKEND == "cuda" and not IS_DOUBLE
 
 
 def bits(of):
-    """Words with a bit for each lane of a warp, one for each thread."""
+    """Returns words with a bit for each lane of a warp, one word per thread."""
     weights = np.uint64(1) << np.arange(32, dtype=np.uint64)
     words = (np.asarray(of, bool).reshape(-1, 32) * weights).sum(axis=1)
     return np.repeat(words.astype(np.uint32), 32)
@@ -77,7 +77,7 @@ def test_shuffles(shuffles, kind, width):
     form = "without" if width is None else "with"
     function = shuffles.get_function(f"{form}_{name_of(kind)}")
     for first in (0, 1, 5, 16, 31):
-        # Sources count modulo the width.
+        # Source lanes count modulo the width.
         by = np.random.default_rng(first).integers(-3, 70, THREADS).astype(np.int32)
         by[0] = first
         start, segment = LANE // wide * wide, np.arange(THREADS) - LANE
@@ -133,7 +133,7 @@ PREDICATES = {
 
 
 def voted(p, group):
-    """The three votes, where the lanes with the same number in ``group`` vote together."""
+    """Returns the three votes of the lanes that have the same number in ``group``."""
     p = np.asarray(p) != 0
     ballot, some, every = np.zeros((3, THREADS), np.uint32)
     for own in np.unique(group):
@@ -197,7 +197,7 @@ def test_matches(matches, kind, groups):
     random = np.random.default_rng(groups)
     group = random.integers(0, groups, THREADS)
     masks = np.choose(group, [bits(group == own) for own in range(groups)])
-    # High and low words differ; two warps have one value.
+    # High and low words differ; in two warps all lanes have one value.
     few = (values_of(TYPES[kind])[:4])[random.integers(0, 4, THREADS)]
     few[32:64], few[128:] = few[0], few[1]
     found = ran(

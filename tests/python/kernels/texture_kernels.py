@@ -1,4 +1,4 @@
-"""Arrays of texels with numpy's elements, and kernels that read them."""
+"""Texture arrays with numpy's elements, and kernels that read them."""
 
 import functools
 
@@ -15,14 +15,14 @@ def values(rng, shape, format):
         return rng.normal(size=shape).astype(kind)
     bounds = np.iinfo(kind)
     numbers = rng.integers(bounds.min, bounds.max, size=shape, dtype=kind, endpoint=True)
-    # Both ends: the least negative number has no positive one.
+    # Include both limits, because the least integer has no positive counterpart.
     numbers.flat[:2] = bounds.min, bounds.max
     return numbers
 
 
 def make_array(texels, axes, format, flags=0):
-    """An array for textures with the elements of numpy's: its axes, of which layers are the first
-    one, then the channels."""
+    """Returns a texture array with a numpy array's elements: its axes, the first of which may be
+    layers, then the channels."""
     descr = driver.ArrayDescriptor3D()
     extents = [*texels.shape[:axes][::-1], 0, 0]
     if flags & driver.array3d_flags.ARRAY3D_LAYERED and axes == 2:
@@ -46,7 +46,7 @@ def make_array(texels, axes, format, flags=0):
 
 
 def bound(array, **modes):
-    """A texture object: the reference that keeps it."""
+    """Returns a texture reference that is bound to the array and keeps the texture object."""
     reference = driver.TextureReference()
     reference.set_flags(modes.get("flags", driver.TRSF_READ_AS_INTEGER))
     for axis in range(3):
@@ -78,13 +78,13 @@ READS = {
 
 @functools.cache
 def readers(read, types):
-    """A program with a kernel for each of the types."""
+    """Compiles a program with a kernel for each of the types."""
     texts = [OBJECTS % {"type": it, "read": read.replace("%s", it)} for it in types]
     return SourceModule("".join(texts))
 
 
 def read_at(reference, axes, type, dtype, channels, points, read=None):
-    """What a kernel reads through an object at points, whose first coordinate is x."""
+    """Returns the values that a kernel reads at points, whose first coordinate is x."""
     read = read or READS[axes]
     module = readers(read, tuple(TYPES) if "%s" in read and type in TYPES else (type,))
     out = gpuarray.zeros((len(points), channels), dtype)

@@ -1,4 +1,4 @@
-"""What textures read, by numpy: the array is padded as the address mode says, then indexed."""
+"""Texture reads computed by numpy: the array is padded for the address mode, then indexed."""
 
 import itertools
 
@@ -9,8 +9,9 @@ PADDING = {WRAP: "wrap", CLAMP: "edge", MIRROR: "symmetric", BORDER: "constant"}
 
 
 def sample(texels, points, mode, normalized, linear):
-    """Returns what is read at points, x first, from an array whose last axes are x and the
-    channels; and for which points that is sure: not where rounding decides which texel is read."""
+    """Returns the values at points, x first, from an array whose last axes are x and the channels.
+    Also returns for which points the value is certain, because rounding may select another
+    texel."""
     extents = texels.shape[:-1]
     if not normalized and mode in (WRAP, MIRROR):
         mode = CLAMP

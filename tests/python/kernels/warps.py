@@ -1,4 +1,4 @@
-"""What tests of functions of warps share: odd numbers of warps in a block, and a way to run it."""
+"""Shared code for tests of warp functions: blocks with an odd number of warps, and launches."""
 
 import warnings
 
@@ -16,13 +16,13 @@ FULL = 0xFFFFFFFF
 
 def compiled(text, **options):
     with warnings.catch_warnings():
-        # NVRTC warns of masks such as -1; the header on AMD's devices brings no warning.
+        # NVRTC warns about masks such as -1; on AMD's devices the header must not cause warnings.
         warnings.simplefilter("error" if choose_backend() == "hip" else "ignore")
         return SourceModule(text, **options)
 
 
 def ran(function, shape, dtype, *inputs, threads=THREADS):
-    """What a kernel of one block writes: its output is the first parameter."""
+    """Returns the output of a one-block kernel, whose first parameter is the output."""
     out = gpuarray.zeros(shape, dtype)
     function(out, *inputs, block=(threads, 1, 1), grid=(1, 1))
     return out.get()
