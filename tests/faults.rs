@@ -1,5 +1,5 @@
-//! The fault sweep: every fallible call of a representative program is made to fail once.
-//! Each time the program gets that error, nothing leaks, and the next run is clean.
+//! The fault sweep: every fallible call of a representative program fails once. Each time the program
+//! reports that error, nothing leaks, and the next run succeeds.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -17,7 +17,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
-/// A backend of its own, plain and with faults.
+/// A separate backend, with and without fault injection.
 struct Bench {
     plain: Arc<dyn Backend>,
     faulty: Arc<dyn Backend>,
@@ -33,7 +33,7 @@ impl Bench {
         Bench { plain, faulty, injector }
     }
 
-    /// Waits for everything, and gives the number of bytes still in use.
+    /// Waits for all work, and returns the number of bytes still in use.
     fn leaked(&self) -> usize {
         let device = self.plain.device(0).unwrap();
         device.synchronize().unwrap();
@@ -42,7 +42,7 @@ impl Bench {
     }
 }
 
-/// Uses every part of a device; gives a number that depends on all of it.
+/// Uses every part of a device; returns a number that depends on all of it.
 fn program(backend: &dyn Backend) -> Result<f64> {
     let device = backend.device(0)?;
     let mut host = vec![1.0f64; 512];
@@ -58,7 +58,7 @@ fn program(backend: &dyn Backend) -> Result<f64> {
     let (start, end) = (device.create_event(options)?, device.create_event(options)?);
     stream.record(start.as_ref())?;
 
-    // What is queued from here on waits, so that the streams have to wait for each other.
+    // Work that is queued after this waits, so that the streams have to wait for each other.
     let (open, gate) = mpsc::channel::<()>();
     let gate = Arc::new(Mutex::new(gate));
     for stream in [&stream, &other] {
@@ -87,7 +87,7 @@ fn program(backend: &dyn Backend) -> Result<f64> {
     other.synchronize()?;
 
     let plain = DeviceMemory::plain(&device, 1024)?;
-    // SAFETY: the fill lies inside the allocation, and is waited for.
+    // SAFETY: the fill is inside the allocation, and is waited for.
     unsafe { stream.fill(plain.address(), 7, 4, 256)? };
     stream.synchronize()?;
     let bytes: &mut [u8] = &mut [0; 4096];
@@ -102,7 +102,7 @@ fn program(backend: &dyn Backend) -> Result<f64> {
     Ok(host.iter().sum::<f64>() + a.sum()? + doubled.dot(&b)?)
 }
 
-/// What a driver would fail such a call with.
+/// Returns the failure that a driver would report for the call.
 fn fault(call: Call, after: usize) -> Fault {
     let (kind, code) = match call {
         Call::Allocate | Call::AllocatePinned | Call::CreateStream | Call::RegisterHost => {
@@ -113,9 +113,8 @@ fn fault(call: Call, after: usize) -> Fault {
     Fault { call, after, kind, code }
 }
 
-/// True if a failure of the call can come while something is dropped, where it has nowhere to
-/// go but the log, or has an answer: memory that is not found to be page-locked is taken for
-/// pageable.
+/// Returns true if a failure of the call may stay unreported: a failure during a drop is only logged,
+/// and if the query for page-locked memory fails, the memory counts as pageable.
 fn may_be_swallowed(call: Call) -> bool {
     call.releases()
         || matches!(
@@ -129,15 +128,15 @@ fn may_be_swallowed(call: Call) -> bool {
         )
 }
 
-/// One run with a fault and one without; gives what is wrong, and whether the failure had
-/// nowhere to go.
+/// Runs the program with a fault and again without one. Returns whether the failure was only logged,
+/// or a description of the error.
 fn check(fault: Fault, expected: f64) -> std::result::Result<bool, String> {
     let bench = Bench::new();
     bench.injector.arm(Some(fault));
     let result = catch_unwind(AssertUnwindSafe(|| program(bench.faulty.as_ref())))
         .map_err(|_| "the program panics")?;
     if bench.injector.injected() == 0 {
-        // How often a stream has to wait for another depends on how far that has come.
+        // How often one stream must wait for another depends on the other's progress.
         let varies = matches!(fault.call, Call::CreateEvent | Call::Record | Call::WaitEvent);
         return match result {
             Ok(value) if varies && value == expected && bench.leaked() == 0 => Ok(false),
@@ -181,7 +180,7 @@ fn every_call_of_a_program_fails_once_with_a_clear_error_and_no_leak() {
     assert_eq!(bench.leaked(), 0);
     let calls = Call::ALL.map(|call| (call, bench.injector.calls(call)));
     let unused: Vec<Call> = calls.iter().filter(|(_, n)| *n == 0).map(|(call, _)| *call).collect();
-    // What the host has not, or the program needs not.
+    // Calls that the host does not support, or that the program does not make.
     let expected_unused = [
         Call::LoadModule,
         Call::Launch,
@@ -203,7 +202,7 @@ fn every_call_of_a_program_fails_once_with_a_clear_error_and_no_leak() {
     assert!(swallowed > 0, "failed frees do not fail the program");
 }
 
-/// What a signal's handler frees while it interrupts a kernel.
+/// An array that a signal handler frees while it interrupts a kernel.
 static FREED_INSIDE: Mutex<Option<Arc<TextureArray>>> = Mutex::new(None);
 
 #[test]
@@ -216,12 +215,12 @@ fn what_cannot_be_waited_for_stays() {
     let freed = || bench.injector.calls(Call::Free);
     drop(array());
     assert_eq!(freed(), 1);
-    // A failure that is reported once is asked again.
+    // A failure that is reported once is queried again.
     let kept = array();
     bench.injector.arm(Some(fault(Call::Synchronize, 0)));
     drop(kept);
     assert_eq!((bench.injector.injected(), freed()), (1, 1));
-    // Queued work may use the array still: its memory is lost, and nothing is written into another's.
+    // Queued work may still use the array, so its memory is leaked instead of being reused.
     bench.injector.arm(None);
     *FREED_INSIDE.lock().unwrap() = Some(array());
     let stream = device.create_stream(StreamOptions::default().non_blocking(true)).unwrap();

@@ -1,5 +1,5 @@
-//! Faults that are there on purpose: `make sanitize` runs each, and fails if its sanitizer does not
-//! report it. No other run does.
+//! Planted faults: `make sanitize` runs each, and fails if its sanitizer does not report it. No
+//! other run executes them.
 
 use gpuarray::{Choice, Result, StreamOptions};
 use std::hint::black_box;
@@ -14,7 +14,8 @@ fn a_race() -> Result<()> {
     let address = device.allocate(bytes)?;
     for value in 0..20 {
         for stream in &streams {
-            // SAFETY: the range is allocated. Nothing orders the streams, which is the fault.
+            // SAFETY: the range is allocated. The streams are not ordered, which is the planted
+            // fault.
             unsafe { stream.fill(address, value, 1, bytes)? };
         }
     }
@@ -27,7 +28,7 @@ fn a_use_of_freed_memory() {
     let value = black_box(Box::new(7_u64));
     let address = &raw const *value;
     drop(value);
-    // SAFETY: none, which is the fault.
+    // SAFETY: none, which is the planted fault.
     black_box(unsafe { address.read_volatile() });
 }
 

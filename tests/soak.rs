@@ -1,8 +1,8 @@
-//! Many cycles of allocate, launch and free over many threads: nothing grows.
+//! Many cycles of allocate, launch and free on many threads: no resource grows.
 //!
-//! `cargo test --release --test soak -- --ignored --nocapture` runs a million on the best
-//! backend present, or the one that `PYGPU_BACKEND` names. `GPUARRAY_SOAK_CYCLES` and
-//! `GPUARRAY_SOAK_THREADS` (16) change that.
+//! `cargo test --release --test soak -- --ignored --nocapture` runs a million cycles on the best
+//! available backend, or on the one that `PYGPU_BACKEND` names. `GPUARRAY_SOAK_CYCLES` and
+//! `GPUARRAY_SOAK_THREADS` (16) change the numbers.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -17,7 +17,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Cycles between two uses of what a program makes rarely.
+/// The number of cycles between two uses of rarely created objects.
 const RARELY: usize = 2000;
 
 const SOURCE: &str = "extern \"C\" __global__ void add(int* values, int value, int n) {
@@ -25,10 +25,10 @@ const SOURCE: &str = "extern \"C\" __global__ void add(int* values, int value, i
     if (i < n) values[i] += value;
 }";
 
-/// The kernel, on devices that compile any.
+/// Returns the kernel; `None` on devices without a compiler.
 fn kernel(device: &Arc<dyn Device>) -> Result<Option<Arc<dyn Kernel>>> {
     let source = ModuleSource::Source { text: SOURCE, name: "soak.cu", options: &[] };
-    // SAFETY: the module is the text above.
+    // SAFETY: the module is compiled from the text above.
     match unsafe { device.load_module(&source, &LoadOptions::default()) } {
         Ok(module) => module.kernel("add").map(Some),
         Err(error) if error.kind() == ErrorKind::Unsupported => Ok(None),
@@ -36,7 +36,7 @@ fn kernel(device: &Arc<dyn Device>) -> Result<Option<Arc<dyn Kernel>>> {
     }
 }
 
-/// What a thread works with.
+/// The objects of one thread.
 struct Worker<'a> {
     device: &'a Arc<dyn Device>,
     kernel: &'a Option<Arc<dyn Kernel>>,
@@ -49,11 +49,11 @@ fn stream(device: &Arc<dyn Device>) -> Result<Arc<dyn Stream>> {
 }
 
 impl Worker<'_> {
-    /// Allocates, launches, frees.
+    /// Allocates, launches and frees.
     fn cycle(&self, number: usize) -> Result<()> {
         let count = 1 + number * 7919 % 5000;
         let memory = DeviceMemory::for_stream(self.device, &self.stream, 4 * count)?;
-        // SAFETY: the range is the allocation, which is freed behind the fill.
+        // SAFETY: the range is the allocation, which is freed after the fill.
         unsafe { self.stream.fill(memory.address(), 1, 4, count)? };
         let memory = Arc::new(memory);
         if let Some(kernel) = self.kernel {
@@ -68,7 +68,7 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// Makes and drops one of everything.
+    /// Creates and drops one object of every kind.
     fn rare(&mut self) -> Result<()> {
         let event = self.device.create_event(EventOptions::default())?;
         self.stream.record(event.as_ref())?;
@@ -81,7 +81,7 @@ impl Worker<'_> {
                 array.update_scalar(functions::Add, 1)?;
                 let doubled = (&array + &array)?;
                 let graph = self.stream.end_capture()?;
-                // SAFETY: the array of the capture lives.
+                // SAFETY: the array that the capture uses is alive.
                 unsafe { graph.launch(&self.stream)? };
                 assert_eq!(doubled.to_vec()?[0], 2);
             }
@@ -95,7 +95,7 @@ impl Worker<'_> {
     }
 }
 
-/// What must not grow.
+/// The quantities that must not grow.
 #[derive(Debug)]
 struct Figures {
     device_bytes: usize,
@@ -162,14 +162,14 @@ fn soak(choice: Choice, cycles: usize, threads: usize) {
     writeln!(out, "before: {before:?}\nafter:  {after:?}").unwrap();
     assert!(last_failed_free().is_success());
     assert!(after.device_bytes <= before.device_bytes + (4 << 20), "device memory grows");
-    // A short run does not get to where the allocator has settled.
+    // In a short run, the allocator does not reach a steady state.
     let settled = cycles >= 500_000;
     assert!(
         !settled || after.resident_bytes <= before.resident_bytes + (16 << 20),
         "the process grows"
     );
     assert!(after.files <= before.files, "open files grow");
-    // Threads of the host's streams end behind the streams.
+    // The host's stream threads end some time after their streams.
     assert!(after.threads <= before.threads + threads, "threads grow");
 }
 

@@ -1,4 +1,4 @@
-//! What a real clang makes for AMD's GPUs: machine, features, kernels, arguments.
+//! Checks the code that a real clang makes for AMD's GPUs: machine, features, kernels, arguments.
 
 use crate::code_object::{
     CodeObject, GFX90A, GFX1030, MACHINE, SRAMECC_ANY, SRAMECC_ON, XNACK_ANY, XNACK_OFF,
@@ -15,7 +15,7 @@ use codegen::source::catalogue::catalogue;
 use codegen::source::unit;
 use std::path::Path;
 
-/// True where all kernels are compiled, not a part of them.
+/// Returns true if all kernels are compiled, not only a part.
 fn every_kernel() -> bool {
     std::env::var("PYGPU_EVERY_KERNEL").is_ok_and(|it| it == "1")
 }
@@ -37,8 +37,8 @@ fn features_are_in_the_code() {
     compile("gfx90a:xnack-:sramecc+", GFX90A | XNACK_OFF | SRAMECC_ON, 64, 64);
 }
 
-/// Groups whose kernels write where an index says, and share memory; all of them where
-/// [`every_kernel`] is asked for, in minutes.
+/// Groups whose kernels write to indexed positions and share memory. If [`every_kernel`] returns
+/// true, all groups are checked, which takes minutes.
 const WRITTEN: [&str; 2] = ["take", "scan_sum"];
 
 #[test]
@@ -60,7 +60,8 @@ fn memory_is_accessed_as_what_it_is() {
         let (mut kernel, mut stores) = ("", 0);
         for line in text.lines() {
             match line.strip_prefix('\t') {
-                // An access whose kind of memory the compiler does not know waits for all kinds.
+                // An access whose address space the compiler does not know (`flat_`) waits for all
+                // kinds of memory.
                 Some(code) => assert!(!code.starts_with("flat_"), "{kernel}: {code}"),
                 None => kernel = line.split(':').next().unwrap_or(kernel),
             }
@@ -72,7 +73,8 @@ fn memory_is_accessed_as_what_it_is() {
     assert_eq!(chosen, if all { groups.len() } else { WRITTEN.len() });
 }
 
-/// What the build script finds AMD's compiler in: Debian's, fetched, as an installation of ROCm.
+/// Returns the environment in which the build script finds AMD's compiler: Debian's, downloaded,
+/// laid out like a ROCm installation.
 fn environment() -> Option<Environment> {
     let clang = fetched::fetched(&["clang"], "clang", "PYGPU_REQUIRE_CLANG")?;
     Some(Environment::new(
@@ -84,7 +86,7 @@ fn environment() -> Option<Environment> {
     ))
 }
 
-/// Compiles one group of the catalogue in so many, packs the code and checks what is found.
+/// Compiles one in `one_in` groups of the catalogue, packs the code, and checks the packed code.
 fn compile(target: &str, flags: u32, wavefront: u64, one_in: usize) {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("embedded");
     let scratch = folder.join(target.replace(':', "_"));
@@ -97,7 +99,7 @@ fn compile(target: &str, flags: u32, wavefront: u64, one_in: usize) {
     let cache = CodeCache::new(folder.join("objects"), 1 << 28);
     let made = units::compile(&compiler, &groups, &cache, &scratch, environment.jobs()).unwrap();
     assert!(made.left_out.is_empty() && made.objects.len() == groups.len());
-    // SAFETY: packed from what was compiled.
+    // SAFETY: the archive is packed from the compiled code.
     let embedded = unsafe { EmbeddedTarget::new("", "", pack(&made.objects).leak()) };
     let mut kernels = 0;
     let mut faults = Vec::new();

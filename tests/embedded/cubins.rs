@@ -1,4 +1,4 @@
-//! What a real nvcc makes for NVIDIA's GPUs.
+//! Checks the code that a real nvcc makes for NVIDIA's GPUs.
 
 use crate::embed::compiler::Compiler;
 use crate::embed::environment::Environment;
@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::ffi::CStr;
 use std::path::Path;
 
-/// The machine of a cubin.
+/// The ELF machine number of cubins.
 const EM_CUDA: usize = 190;
 
 #[test]
@@ -30,11 +30,11 @@ fn kernels_compile_for_sm_90() {
     let groups: Vec<_> = catalogue().into_iter().step_by(12).collect();
     let cache = CodeCache::new(folder.join("objects"), 1 << 28);
     let made = units::compile(&compiler, &groups, &cache, &scratch, environment.jobs()).unwrap();
-    // SAFETY: packed from what was compiled.
+    // SAFETY: the archive is packed from the compiled code.
     let embedded = unsafe { EmbeddedTarget::new("sm_90", "", pack(&made.objects).leak()) };
     for group in &groups {
         let code = embedded.code(&group.plans[0].spec().source()).unwrap();
-        // Each kernel has a section of its own.
+        // Each kernel has its own section.
         let all = sections(&code);
         let sections: BTreeSet<&str> =
             all.iter().filter_map(|name| name.strip_prefix(".text.")).collect();
@@ -44,8 +44,8 @@ fn kernels_compile_for_sm_90() {
     }
 }
 
-/// The names of a cubin's sections. Its tables need not be aligned, which crate `object` asks
-/// for; fields are those of `Elf64_Ehdr` and `Elf64_Shdr`.
+/// Returns the names of a cubin's sections. A cubin's tables need not be aligned, which the crate
+/// `object` requires. The fields are those in `Elf64_Ehdr` and `Elf64_Shdr`.
 fn sections(cubin: &[u8]) -> Vec<&str> {
     let number = |at: usize, bytes: usize| -> usize {
         cubin[at..at + bytes].iter().rev().fold(0, |all, byte| all << 8 | usize::from(*byte))

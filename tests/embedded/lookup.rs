@@ -1,6 +1,6 @@
-//! Which code a device runs: what is in the program, else the cache, else the compiler's.
-//! On a double of the CUDA driver; each test is a process of its own, because backends and
-//! registered code belong to the process.
+//! The code that a device runs: embedded in the program, else from the cache, else from the
+//! compiler. The tests use the fake CUDA driver. Each test is a separate process, because backends
+//! and registered code belong to the process.
 
 use crate::Folder;
 use backend_cuda::nvrtc::Nvrtc;
@@ -15,14 +15,14 @@ use std::process::Command;
 use std::sync::{Arc, LazyLock};
 use std::{env, fs};
 
-/// Where a process finds the archive, and the driver's library.
+/// Variables with the paths of the archive and of the driver's library.
 const ARCHIVE_VARIABLE: &str = "GPUARRAY_TEST_ARCHIVE";
 const LIBRARY_VARIABLE: &str = "PYGPU_CUDA_LIBRARY";
 
-/// Where there is no compiler.
+/// A path without a compiler.
 const NOWHERE: &str = "/nowhere/libnvrtc.so";
 
-/// Builds the double, unless it is as new as its source; once for all tests of this process.
+/// Builds the fake driver if it is older than its source, once for all tests of this process.
 fn double() -> &'static Path {
     static BUILT: LazyLock<PathBuf> = LazyLock::new(|| {
         let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
@@ -35,7 +35,7 @@ fn double() -> &'static Path {
     &BUILT
 }
 
-/// Runs one ignored test of this program in a process of its own on the double.
+/// Runs one ignored test of this program in a separate process on the fake driver.
 fn in_process(test: &str, variables: &[(&str, &str)]) {
     let double = double();
     let output = Command::new(env::current_exe().unwrap())
@@ -52,7 +52,7 @@ fn in_process(test: &str, variables: &[(&str, &str)]) {
     assert!(output.status.success() && text.contains("1 passed"), "{text}\n{errors}");
 }
 
-/// Makes an archive in a process, and runs a test with it in another.
+/// Makes an archive in one process, and runs a test with it in another.
 fn with_archive(test: &str, variables: &[(&str, &str)]) {
     let folder = Folder::new();
     let archive = folder.path().join("archive");
@@ -61,7 +61,7 @@ fn with_archive(test: &str, variables: &[(&str, &str)]) {
     in_process(test, &[&[archive], variables].concat());
 }
 
-/// `a + b`, `a + 2` and `2 + a` of 32-bit floats.
+/// Returns `a + b`, `a + 2` and `2 + a` for 32-bit floats.
 fn additions() -> Vec<KernelSpec> {
     let named = |spec: &KernelSpec| {
         let name = &spec.kernel_names()[0];
@@ -77,10 +77,10 @@ fn device() -> Arc<dyn Device> {
     gpuarray::open(Choice::Cuda).unwrap().device(0).unwrap()
 }
 
-/// Makes code known for the device.
+/// Registers the archive's code for the device.
 fn embed(device: &Arc<dyn Device>, archive: Vec<u8>) {
     let name = device.properties().architecture.clone().leak();
-    // SAFETY: packed from what the double compiled.
+    // SAFETY: the archive is packed from code that the fake driver compiled.
     register(&[unsafe { EmbeddedTarget::new(name, "the double", archive.leak()) }]);
 }
 
@@ -90,28 +90,28 @@ fn arrays(device: &Arc<dyn Device>) -> (DeviceArray<f32>, DeviceArray<f32>) {
     (a, b)
 }
 
-/// The double's library, which is loaded already.
+/// Opens the fake driver's library, which is already loaded.
 fn library() -> libloading::Library {
     let path = env::var_os(LIBRARY_VARIABLE).unwrap();
-    // SAFETY: nothing runs when it is loaded once more.
+    // SAFETY: opening the library again runs no initialiser.
     unsafe { libloading::Library::new(path).unwrap() }
 }
 
-/// How often a function of the driver was called.
+/// Returns how often a function of the driver was called.
 fn calls(name: &str) -> u64 {
     let (library, name) = (library(), CString::new(name).unwrap());
-    // SAFETY: the double has the function with this type.
+    // SAFETY: the fake driver exports the function with this type.
     unsafe {
         let count = library.get::<unsafe extern "C" fn(*const c_char) -> u64>(b"double_calls");
         count.unwrap()(name.as_ptr())
     }
 }
 
-/// The next call of a function of the driver gives this status.
+/// Makes the next call of a driver function return this status.
 fn fail_next(name: &str, status: c_int) {
     let (library, name) = (library(), CString::new(name).unwrap());
     type Fail = unsafe extern "C" fn(*const c_char, u64, c_int, c_int);
-    // SAFETY: the double has the function with this type.
+    // SAFETY: the fake driver exports the function with this type.
     unsafe { library.get::<Fail>(b"double_fail").unwrap()(name.as_ptr(), 0, status, 1) }
 }
 
@@ -144,10 +144,10 @@ fn add_without_compiler() {
     embed(&device, fs::read(env::var_os(ARCHIVE_VARIABLE).unwrap()).unwrap());
     let (a, b) = arrays(&device);
     assert_eq!((&a + &b).unwrap().to_vec().unwrap(), [11.0, 22.0, 33.0]);
-    // Of the same object, which is loaded once.
+    // This kernel is in the same code object, which is loaded once.
     assert_eq!((&a + 2.0).unwrap().to_vec().unwrap(), [3.0, 4.0, 5.0]);
     assert_eq!(calls("cuModuleLoadDataEx"), 1);
-    // What it does not have.
+    // An operation that is not embedded.
     let error = (&a - &b).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
     let architecture = &device.properties().architecture;
@@ -183,7 +183,7 @@ fn add_then_subtract() {
     assert!(!is_nvrtc_loaded() && !cache.exists());
     assert_eq!((&b - &a).unwrap().to_vec().unwrap(), [9.0, 18.0, 27.0]);
     assert!(is_nvrtc_loaded() && cache.exists());
-    // A reset takes the module, and the next operation loads it again.
+    // A reset unloads the module, and the next operation loads it again.
     drop((a, b));
     // SAFETY: nothing of the device is in use.
     unsafe { device.reset() }.unwrap();
@@ -208,7 +208,7 @@ fn code_in_the_cache_needs_no_compiler() {
 fn add_what_does_not_load_any_more() {
     let device = device();
     let (a, b) = arrays(&device);
-    // What is short of memory may load later: nothing is compiled in its place.
+    // Code for which memory is short may load later, so nothing is compiled instead.
     fail_next("cuModuleLoadDataEx", 2);
     assert_eq!((&a + &b).unwrap_err().kind(), ErrorKind::OutOfMemory);
     assert!(!is_nvrtc_loaded());
@@ -250,7 +250,7 @@ fn add_with_bad_code() {
     let (a, b) = arrays(&device);
     assert_eq!((&a + &b).unwrap().to_vec().unwrap(), [11.0, 22.0, 33.0]);
     assert_eq!((&a + 2.0).unwrap().to_vec().unwrap(), [3.0, 4.0, 5.0]);
-    // The bad one is seen to be none before a driver is asked; then each one's own.
+    // The invalid code is detected without the driver; both others are loaded.
     assert_eq!(calls("cuModuleLoadDataEx"), 2);
 }
 
@@ -264,8 +264,7 @@ fn code_that_does_not_load_is_compiled_whatever_the_driver_says_of_it() {
 fn add_after_failures() {
     let archive = fs::read(env::var_os(ARCHIVE_VARIABLE).unwrap()).unwrap();
     embed(&device(), archive);
-    // Invalid value or image, no code for this GPU, an initialiser that failed, not supported,
-    // unknown.
+    // Invalid value or image, no code for this GPU, a failed initialiser, not supported, unknown.
     for status in [1, 200, 209, 218, 300, 303, 801, 999] {
         let device = device();
         let (a, b) = arrays(&device);
@@ -274,13 +273,13 @@ fn add_after_failures() {
         assert_eq!((&a + &b).unwrap().to_vec().unwrap(), [11.0, 22.0, 33.0], "{status}");
         assert!(is_nvrtc_loaded());
         assert_eq!((&a + 2.0).unwrap().to_vec().unwrap(), [3.0, 4.0, 5.0], "{status}");
-        // What failed once is not tried again.
+        // Code that has failed once is not loaded again.
         assert_eq!(calls("cuModuleLoadDataEx") - before, 3, "{status}");
         drop((a, b));
         // SAFETY: nothing of the device is in use.
         unsafe { device.reset() }.unwrap();
     }
-    // No failing of the code.
+    // Out of memory is not a failure of the code.
     let device = device();
     let (a, b) = arrays(&device);
     fail_next("cuModuleLoadDataEx", 2);

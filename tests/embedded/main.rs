@@ -1,8 +1,8 @@
-//! Code compiled ahead of time: the logic of the build script, what real compilers make, and
+//! Code compiled ahead of time: the logic of the build script, the output of real compilers, and
 //! the choice of code at run time.
 //!
-//! Debian's clang and AMD's device library are fetched into the target folder. What cannot be
-//! had is skipped with the reason printed, unless `PYGPU_REQUIRE_CLANG=1` or
+//! Debian's clang and AMD's device library are downloaded into the target folder. Tests whose
+//! compiler is missing are skipped with the reason printed, unless `PYGPU_REQUIRE_CLANG=1` or
 //! `PYGPU_REQUIRE_NVCC=1`.
 
 #![allow(
@@ -34,7 +34,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A folder of its own, removed again.
+/// A temporary folder, removed on drop.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -68,7 +68,7 @@ impl Drop for Folder {
     }
 }
 
-/// Variables made up, on a system with nothing installed.
+/// Returns an environment with these variables, on a system with nothing installed.
 fn environment(folder: &Folder, variables: &[(&str, &str)]) -> Environment {
     let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), OsString::from(value));
     let variables: Vec<_> = variables.iter().map(owned).collect();
@@ -79,7 +79,7 @@ fn environment(folder: &Folder, variables: &[(&str, &str)]) -> Environment {
     Environment::new(read, folder.path().join("root"))
 }
 
-/// Prints why a test is skipped, or fails where `required` is set to 1.
+/// Prints why a test is skipped, or fails if the variable `required` is 1.
 fn skip(required: &str, reason: &str) {
     let is_required = env::var(required).is_ok_and(|it| it == "1");
     assert!(!is_required, "{required} is 1, but {reason}");

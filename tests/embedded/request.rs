@@ -1,4 +1,4 @@
-//! What the variables ask for, and what is written.
+//! The request that the build's variables express, and the file that is written for it.
 
 use crate::embed::targets::Targets;
 use crate::embed::{self, preferred};
@@ -61,7 +61,7 @@ fn without_targets_nothing_is_looked_for() {
     let environment = environment(&folder, &variables);
     assert_eq!(embed::run(&environment), Ok(vec![]));
     assert!(!mark.exists());
-    // A build depends on what was asked for: not on PATH.
+    // The build depends on these variables, and not on PATH.
     let asked = ["PYBIND_GPU_PREFERRED_BACKEND", "PYBIND_GPU_TARGET"];
     assert_eq!(environment.names(), asked);
     let files: Vec<_> = fs::read_dir(folder.path()).unwrap().collect();

@@ -1,4 +1,4 @@
-//! Which compiler is taken, with made-up ones, and what is said without any.
+//! The choice among fake compilers, and the message if there is none.
 
 use crate::embed::compiler::Compiler;
 use crate::embed::environment::Environment;
@@ -10,7 +10,7 @@ use codegen::compile::embedded::{EmbeddedTarget, pack};
 use codegen::source::catalogue::{Group, catalogue};
 use std::fs;
 
-/// Writes its arguments to `calls` and makes what it is told to by `-o`.
+/// Returns a script that appends its arguments to `calls` and creates its `-o` file.
 fn working(folder: &Folder, version: &str) -> String {
     format!(
         "case $1 in --version) echo 'Copyright'; echo '{version}'; exit;; esac
@@ -57,7 +57,7 @@ fn hipcc_of_rocm_comes_first_and_clang_of_the_path_last() {
     for option in ["-x hip", "--offload-arch=gfx90a:xnack-", "-ffp-contract=off"] {
         assert!(calls(&folder).iter().all(|call| call.contains(option)), "{option}");
     }
-    // Without it hipcc links a program.
+    // Without this option hipcc would link a program.
     let told = calls(&folder).iter().map(|call| call.contains("--genco")).collect::<Vec<_>>();
     assert_eq!(told, [true, true, false, false]);
 }
@@ -96,7 +96,7 @@ fn what_does_not_work_is_passed_over() {
     );
     folder.program("path/clang", "exit 0");
     folder.program("path/clang-18", &working(&folder, "clang version 18"));
-    // No program at all.
+    // This file is not executable.
     fs::write(path.join("clang-19"), "").unwrap();
     let environment = environment(&folder, &[("PATH", path.to_str().unwrap())]);
     let compiler = find("gfx1030", &environment, &folder).unwrap();
@@ -128,7 +128,7 @@ fn without_a_compiler_the_build_says_what_to_install() {
     }
 }
 
-/// A clang that makes code of all but some units.
+/// Returns a clang that compiles all units except some.
 fn partial(folder: &Folder, refuses: &str) -> Compiler {
     let script = format!(
         "case $* in {refuses}*) echo 'In file x:' >&2; echo 'x:1: error: it is broken' >&2
@@ -165,14 +165,14 @@ fn what_did_not_change_is_not_compiled_again() {
         assert!(embedded.left_out.is_empty());
         assert_eq!(embedded.compiler, "clang version 20");
         let archive = pack(&embedded.objects).leak();
-        // SAFETY: never run.
+        // SAFETY: the code is never run.
         let embedded = unsafe { EmbeddedTarget::new("gfx90a", "", archive) };
-        // Every unit's code is found by the source of each of its specifications.
+        // The code of every unit is found by the source of each of its specifications.
         for group in groups {
             for spec in group.specs() {
                 let source = spec.source();
                 let code = String::from_utf8_lossy(&embedded.code(&source).unwrap()).into_owned();
-                // A specification may be in several groups, whose code is as good.
+                // A specification may be in several groups; the code of each is valid.
                 let made_of = |group: &&Group| {
                     group.specs().iter().any(|it| it.source() == source)
                         && code.contains(&format!("{}.gfx90a.cu", group.name))

@@ -1,5 +1,5 @@
-// A cuBLAS and a rocBLAS for the doubles of the drivers: they check each product's arguments, and
-// compute it on the host in the stream's order, by the definition of matrices in column-major order.
+// A cuBLAS and a rocBLAS for the fake drivers. They check each product's arguments, and compute the
+// product on the host in stream order, by the definition of matrices in column-major order.
 #include <complex>
 #include <cstddef>
 #include <cstdint>
@@ -48,7 +48,7 @@ static void compute(const Product& p) {
     }
 }
 
-// The arguments stay: a graph runs it again.
+// The arguments are not freed, because a graph runs this again.
 static void run(void* data) {
     const Product* p = (const Product*)data;
     switch (p->type) {

@@ -1,4 +1,5 @@
-// The headers of the C++ library that this package has for compilers without it, against the library itself.
+// Compares the C++ library headers that this package provides for compilers without them with the library
+// itself.
 #include <array>
 #include <cstdio>
 #include <cstring>
@@ -10,7 +11,7 @@
 
 #define __host__
 #define __device__
-// Under another name; `move` and `forward`, too, which they have for AMD's compilers.
+// The headers are included under another name. AMD's compilers get `move` and `forward` also.
 #define std own
 #define __HIP__
 #define HIP_VERSION_MAJOR 7
@@ -73,7 +74,7 @@ typedef Types<void, const void, bool, char, signed char, unsigned char, wchar_t,
               int (Data::*)(int), int (Data::*)(int) const>
     All;
 
-// The name of a type in a failed assertion.
+// Shows the name of a type in a failed assertion.
 template <class...> struct Of {
     static constexpr bool equal(bool a, bool b) { return a == b; }
 };
@@ -92,7 +93,7 @@ template <class M, class = void> struct Type {
 template <class M> struct Type<M, std::void_t<typename M::type>> {
     typedef Holds<typename M::type> type;
 };
-// Whether both have the same member `type`, or neither has one.
+// Returns true if both have the same member `type`, or if neither has one.
 template <class A, class B> constexpr bool is_alike() {
     typedef typename Type<A>::type X;
     typedef typename Type<B>::type Y;
@@ -150,7 +151,7 @@ template <class T, class U> void check_two() {
     CHECK((std::is_same_v<std::conditional_t<sizeof(Of<T, U>) == 1, T, U>, own::conditional_t<true, T, U>>))
 }
 
-// One pair of types in so many, each type with itself, and each with others in both places.
+// One in ONE_IN pairs of types is compared: each type with itself, and with others in both positions.
 #ifndef ONE_IN
 #define ONE_IN 1
 #endif

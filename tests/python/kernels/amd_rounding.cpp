@@ -1,10 +1,11 @@
-// Functions of pygpu-amd-rounding.hpp and pygpu-amd-half-rounding.hpp, compiled for the processor,
-// against its own roundings; those to 16 bits against a list of all these numbers.
+// The functions in pygpu-amd-rounding.hpp and pygpu-amd-half-rounding.hpp, compiled for the CPU,
+// are compared with the CPU's own rounding modes; 16-bit results with a list of all such numbers.
 //
-// Arguments: numbers of random batches, and `all` for every float in the functions of one.
+// Arguments: the number of random batches, and `all` to test one-argument functions with every
+// float.
 
 #define __HIP__ 1
-// Divisions and roots to the nearest as options make them that allow others.
+// Divisions and roots to nearest, as compiler options make them that allow other roundings.
 #define PYGPU_FAST_MATH
 #define __device__
 struct __half {
@@ -45,7 +46,7 @@ static long long compared, wrong;
 template <class R> static bool same(R a, R b) {
     return std::memcmp(&a, &b, sizeof a) == 0 || (a != a && b != b);
 }
-// What the mode changes is in functions of its own, behind pointers.
+// Code that depends on the rounding mode is in separate functions, called through pointers.
 template <class R, class T>
 static void compare(const char *name, int mode, const Batch<T> &batch,
                     void (*here)(R *, const T *, const T *, const T *, size_t),
@@ -80,7 +81,7 @@ static void compare(const char *name, int mode, const Batch<T> &batch,
 #define ROUNDINGS(R, T, name, ours, here)                                                       \
     DIRECTIONS(R, T, name, ours, here) COMPARE(R, T, name##_rn, FE_TONEAREST, ours, here)
 
-// What the mode makes of a number, in the range that a type has.
+// Converts a number in the range of an integer type, with the current rounding mode.
 template <class I, class T> static I integer(T x, I of_nan) {
     typedef std::numeric_limits<I> Limits;
     const T whole = std::nearbyint(x);
@@ -97,7 +98,7 @@ static float __half2float(__half x) {
                                    : std::ldexp((float)digits, -24);
     return x.bits >> 15 ? -size : size;
 }
-// Of the number's two neighbours among those of 16 bits, the one that a rounding takes.
+// Returns the one of the number's two 16-bit neighbours that a rounding mode selects.
 static unsigned short neighbour(long double x, int mode) {
     static const std::vector<long double> all = [] {
         std::vector<long double> all;
@@ -158,7 +159,7 @@ static void of_one(const Batch<float> &batch) {
     ROUNDINGS(unsigned long long, float, __float2ull, (x), integer(x, 1ull << 63))
     ROUNDINGS(float, float, __frcp, (x), 1.0f / x)
     ROUNDINGS(float, float, __fsqrt, (x), __builtin_sqrtf(x))
-    // No float's value is as near to the middle of two others as this may be wrong.
+    // No float's result is as close to the midpoint of two floats as the error of this computation.
     COMPARE(float, float, __frsqrt_rn, FE_TONEAREST, (x), (float)(1 / std::sqrt((long double)x)))
 }
 static void of_one(const Batch<double> &batch) {
@@ -196,7 +197,7 @@ static void of_integers(const Batch<long long> &batch) {
     DIRECTIONS(float, long long, __uint2float, ((unsigned int)x), (float)(unsigned int)x)
     DIRECTIONS(float, long long, __ll2float, (x), (float)x)
     DIRECTIONS(double, long long, __ll2double, (x), (double)x)
-    // The processor's conversions are of numbers with a sign.
+    // The CPU converts only signed integers.
     DIRECTIONS(float, long long, __ull2float, ((U)x), x < 0 ? 2 * (float)(long long)((U)x >> 1 | (x & 1)) : (float)x)
     DIRECTIONS(double, long long, __ull2double, ((U)x), x < 0 ? 2 * (double)(long long)((U)x >> 1 | (x & 1)) : (double)x)
 }
@@ -212,7 +213,8 @@ template <class T> static std::vector<T> special() {
             for (T one : {bits<T>((Bits<T>)(at + by)), -bits<T>((Bits<T>)(at + by))}) all.push_back(one);
     return all;
 }
-// Numbers of fewer digits at which a narrowed one changes, and in the middle between two.
+// Adds numbers at which a narrowing conversion changes its result, and midpoints between two such
+// numbers.
 static void put_edges(Batch<float> &batch) {
     for (int at = 0; at < 0x7c00; at++)
         for (int by = -2; by <= 2; by++)
@@ -235,7 +237,7 @@ static void put_edges(Batch<double> &batch) {
         }
 }
 
-// Any number with digits, zeros among them, and an exponent between two.
+// Returns a random number with any digits, including zeros, and an exponent in a range.
 template <class T> static T number(int low, int high) {
     constexpr int DIGITS = pygpu_rounded::Form<T>::DIGITS;
     Bits<T> fraction = (Bits<T>)any();
@@ -251,31 +253,31 @@ template <class T> static void put_random(Batch<T> &batch) {
     constexpr int MOST = -LEAST - DIGITS + 2;
     const T a = bits<T>((Bits<T>)any()), b = bits<T>((Bits<T>)any()), c = bits<T>((Bits<T>)any());
     batch.put(a, b, c);
-    // Sums with close exponents, and of almost the same.
+    // Sums of numbers with similar exponents, and of almost equal numbers.
     const T x = number<T>(LEAST, MOST), y = number<T>(-30, 30);
     const T close = std::ldexp(number<T>(0, 0), std::ilogb(x) + any_between(-DIGITS - 3, DIGITS + 3));
     batch.put(x, close, a);
     batch.put(x, -near(x), near(x));
     batch.put(x, -std::ldexp(near(x), any_between(-1, 1)), b);
-    // Products and quotients about the least and the largest numbers.
+    // Products and quotients near the least and the largest numbers.
     const int to = any() & 1 ? any_between(LEAST - 3, LEAST + DIGITS + 1) : any_between(MOST - 3, MOST + 1);
     const T u = number<T>(-60, 60), v = number<T>(0, 0);
     batch.put(u, std::ldexp(v, to - std::ilogb(u)), number<T>(LEAST, LEAST + 2 * DIGITS));
     const int down = any_between(0, 90);
     batch.put(number<T>(MOST - down, MOST), number<T>(-90, 90), number<T>(MOST - 2, MOST));
     batch.put(number<T>(LEAST, LEAST + 60), number<T>(-90, 90), x);
-    // Exact ones, and those beside them.
+    // Exact results, and results next to exact ones.
     batch.put(near(y * v), v, near(-y));
     batch.put(near(y * y), y, near(y));
-    // Multiply-adds that cancel, or reach one another's last digits.
+    // Multiply-adds that cancel, or whose operands overlap only in the last digits.
     batch.put(y, v, -near(y * v));
     batch.put(y, v, -(y * v));
     const T other = std::ldexp(number<T>(0, 0), std::ilogb(y) + any_between(-2 * DIGITS - 3, 2 * DIGITS + 3));
     batch.put(y, v, other);
     batch.put(u, std::ldexp(v, to - std::ilogb(u)), -near(u * std::ldexp(v, to - std::ilogb(u))));
-    // Doubles that become floats.
+    // Doubles that are converted to floats.
     batch.put(number<T>(-152, 130), number<T>(-2, 2), number<T>(-3, 3));
-    // Numbers about the limits of integers, and with halves.
+    // Numbers near the limits of integer types, and halves.
     batch.put(near(std::ldexp((T)1, any_between(30, 65))), x, y);
     batch.put(-near(std::ldexp((T)1, any_between(30, 65))), x, y);
     batch.put(std::ldexp((T)any_between(-99, 99), any_between(-3, 1)), x, y);

@@ -1,9 +1,9 @@
-// Programs with inline PTX, which `test_inline_ptx.py` runs on every device that has it.
+// Programs with inline PTX, which `test_inline_ptx.py` runs on every device that supports it.
 
 typedef unsigned int u32;
 typedef unsigned long long u64;
 
-// 256 bits, in one statement.
+// Adds 256-bit numbers in one statement.
 __device__ void add256(u32 *r, const u32 *a, const u32 *b) {
     asm("add.cc.u32 %0, %8, %16;\n\t"
         "addc.cc.u32 %1, %9, %17;\n\t"
@@ -18,7 +18,7 @@ __device__ void add256(u32 *r, const u32 *a, const u32 *b) {
           "r"(b[0]), "r"(b[1]), "r"(b[2]), "r"(b[3]), "r"(b[4]), "r"(b[5]), "r"(b[6]), "r"(b[7]));
 }
 
-// The carry from one statement to the next.
+// Passes the carry from one statement to the next.
 __device__ __forceinline__ u32 sub_cc(u32 a, u32 b) { u32 r; asm volatile("sub.cc.u32 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b)); return r; }
 __device__ __forceinline__ u32 subc_cc(u32 a, u32 b) { u32 r; asm volatile("subc.cc.u32 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b)); return r; }
 __device__ void sub256(u32 *r, const u32 *a, const u32 *b) {
@@ -27,7 +27,7 @@ __device__ void sub256(u32 *r, const u32 *a, const u32 *b) {
     for (int i = 1; i < 8; ++i) r[i] = subc_cc(a[i], b[i]);
 }
 
-// 128 bits times 128 bits, in words of 32.
+// Multiplies 128-bit numbers as 32-bit words.
 __device__ void mul128(u32 *r, const u32 *a, const u32 *b) {
     for (int i = 0; i < 8; ++i) r[i] = 0;
     for (int i = 0; i < 4; ++i) {
@@ -48,7 +48,7 @@ __device__ void mul128(u32 *r, const u32 *a, const u32 *b) {
     }
 }
 
-// The upper half of 64 bits times 64 bits plus 128 bits.
+// Returns the upper half of a 64-bit by 64-bit product plus a 128-bit number.
 __device__ u64 mad64(u64 a, u64 b, u64 low, u64 high) {
     u64 r;
     asm("{ .reg .u64 t; mad.lo.cc.u64 t, %1, %2, %3; madc.hi.u64 %0, %1, %2, %4; }"

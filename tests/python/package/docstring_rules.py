@@ -1,12 +1,12 @@
-"""What the docstring of a public function, method or class has to say, read by numpydoc's form.
+"""The requirements for docstrings of public functions, methods and classes, in numpydoc's format.
 
-The parts that are asked for come from elsewhere: parameters from the signature, and exceptions from
-the ``raise`` statements of a function that is written in Python and of the functions that it calls.
-A parameter is an entry ("name : type. What it is.", or the text in the lines below), a ``name`` in
-the sentences, or listed by what "Arguments are as in" links to, by the module for all functions, or
-by numpy. An exception is an entry, or in a sentence that begins with "Raises". What a function
-returns may be its summary; that an argument is refused with a ``TypeError`` or a ``ValueError``
-goes without saying.
+The required parts are derived from the code: parameters from the signature, and exceptions from the
+``raise`` statements of a Python function and of the functions that it calls. A parameter is
+documented by an entry ("name : type. Description.", or a description in the lines below), by a
+``name`` in the sentences, in a page that "Arguments are as in" links to, by the module for all its
+functions, or by numpy. An exception is documented by an entry, or in a sentence that begins with
+"Raises". The summary may describe the return value. A ``TypeError`` or a ``ValueError`` for an
+invalid argument need not be mentioned.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from pygpu import driver, gpuarray
 
 _HEADING = re.compile(r"^(?P<title>[A-Z][A-Za-z ]+)\n-+$", re.MULTILINE)
 STUBS = ("_core.pyi", "cumath.pyi")
-# What every function raises for arguments that it cannot take, which no page says again.
+# Exceptions that any function raises for invalid arguments, and that its page need not mention.
 OF_ARGUMENTS = {TypeError, ValueError, OverflowError, IndexError, driver.LogicError}
 
 
 def sections(text):
-    """The text below each heading, and that before the first one under an empty heading."""
+    """Returns the text below each heading; the key "" has the text before the first heading."""
     found, title, begin = {}, "", 0
     for heading in _HEADING.finditer(text):
         found[title] = text[begin : heading.start()].strip("\n")
@@ -42,15 +42,15 @@ def sections(text):
 
 
 def entries(section):
-    """What a section lists: the names before the colon, and the type. The text is a sentence after
-    that, or in the lines below."""
+    """Yields the entries of a section: the names before the colon, and the type. The description is
+    a sentence after the type, or the lines below."""
     lines = [line for line in section.splitlines() if line and not line.startswith(" ")]
     heads = [line.partition(". ")[0].partition(" : ") for line in lines]
     return [([name.strip() for name in names.split(",")], kind) for names, _, kind in heads]
 
 
 def without_text(text):
-    """The entries of a docstring that only name a parameter, a result or an exception."""
+    """Returns the entries of a docstring that only name a parameter, a result or an exception."""
     parts = sections(text)
     found = []
     for title in ("Parameters", "Returns", "Yields", "Raises"):
@@ -65,14 +65,14 @@ def without_text(text):
 
 
 def function_of(member):
-    """The function behind a static, class or bound method."""
+    """Returns the function of a static, class or bound method."""
     is_bound = isinstance(member, staticmethod | classmethod) or inspect.ismethod(member)
     return member.__func__ if is_bound else member
 
 
 @functools.cache
 def _stub():
-    """Whether what the stubs declare returns ``None``, by qualified name."""
+    """Returns, for each qualified name in the stubs, whether the function returns ``None``."""
     found = {}
 
     def visit(nodes, prefix):
@@ -88,10 +88,10 @@ def _stub():
                 is_none = isinstance(returned, ast.Constant) and returned.value is None
                 found[prefix + node.name] = is_none
             elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Name):
-                # A method with the arguments of another one.
+                # A method that is declared as an alias of another one.
                 found[prefix + node.targets[0].id] = found.get(prefix + node.value.id, False)
             elif isinstance(node, ast.AnnAssign) and isinstance(node.annotation, ast.Name):
-                # A function that is declared as an object that can be called.
+                # A function that is declared as an instance of a callable class.
                 call = f"{node.annotation.id}.__call__"
                 if call in found:
                     found[prefix + node.target.id] = found[call]
@@ -102,7 +102,7 @@ def _stub():
 
 
 def _returns(function):
-    """Whether a function returns more than ``None``; None where nothing says it."""
+    """Returns true if a function returns more than ``None``; None if this is not declared."""
     function = function_of(function)
     if inspect.isfunction(function):
         annotation = inspect.signature(function).return_annotation
@@ -114,7 +114,7 @@ def _returns(function):
 
 
 def _body(function):
-    """The statements of a function, those of functions within it left out."""
+    """Yields the statements of a function, except those of nested functions."""
     try:
         (definition,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
     except (OSError, TypeError, SyntaxError):
@@ -129,7 +129,7 @@ def _body(function):
 
 
 def is_declared(member, home):
-    """Whether the type of a property is: by the annotation of its function, or by the stub."""
+    """Returns true if the annotation of a property's function, or the stub, declares its type."""
     if isinstance(member, property | functools.cached_property):
         getter = getattr(member, "fget", None) or member.func
         return inspect.signature(getter).return_annotation is not inspect.Signature.empty
@@ -137,12 +137,12 @@ def is_declared(member, home):
 
 
 def is_ours(value):
-    """Whether something is of a package of the wheel; PyGPU is another name of one."""
+    """Returns true if the value belongs to a package of the wheel; PyGPU is an alias of one."""
     return (getattr(value, "__module__", None) or "").startswith(("pygpu", "PybindGPU"))
 
 
 def _raised_by_itself(function):
-    """The exceptions that a function of Python raises in its own statements."""
+    """Returns the exceptions that a Python function raises in its own statements."""
     for node in _body(function):
         if not isinstance(node, ast.Raise) or node.exc is None:
             continue
@@ -154,7 +154,8 @@ def _raised_by_itself(function):
 
 
 def raised(function):
-    """The exceptions that a function of Python raises, or a function that it calls by its name."""
+    """Returns the exceptions that a Python function, or a function that it calls by name,
+    raises."""
     function = inspect.unwrap(function) if inspect.isroutine(function) else function
     if not inspect.isfunction(function):
         return set()
@@ -168,8 +169,8 @@ def raised(function):
 
 
 def _undocumented(function, parts):
-    """The names of exceptions that a function raises and its docstring does not name, nor a class
-    that they derive from."""
+    """Returns the names of exceptions that a function raises and whose docstring mentions neither
+    the exception nor one of its base classes."""
     listed = {name for group, _ in entries(parts.get("Raises", "")) for name in group}
     for sentence in re.findall(r"Raises\s+(``.*?)(?:\n\n|\Z)", parts[""], re.DOTALL):
         listed |= {*re.findall(r"``([\w.]+)``", sentence)}
@@ -180,7 +181,7 @@ def _undocumented(function, parts):
 
 
 def _parameters(function):
-    """The parameters with their stars, or None where a function does not tell them."""
+    """Returns the parameters with their stars, or None if the function has no signature."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
@@ -191,7 +192,7 @@ def _parameters(function):
 
 
 def _resolved(path, value):
-    """What a link in the docstring of a function or class names; None if that is nothing."""
+    """Returns the object that a link in a docstring names, or None."""
     value = inspect.unwrap(value) if inspect.isroutine(value) else value
     module = sys.modules[value.__module__]
     owner = getattr(module, value.__qualname__.partition(".")[0], None)
@@ -208,12 +209,12 @@ def _listed(page):
 
 
 def _elsewhere(value, text):
-    """The names of arguments that the sentences have, that the module lists for all of its
-    functions, or the pages which "Arguments are as in" links to."""
+    """Returns the argument names in the sentences, in the module's list for all its functions, and
+    in the pages that "Arguments are as in" links to."""
     home = inspect.unwrap(value) if inspect.isroutine(value) else value
     module = sys.modules.get(getattr(home, "__module__", None) or "")
     names = _listed(inspect.getdoc(module) or "")
-    # Sentences that say what a function does with ``argument`` need not be said again in a list.
+    # An ``argument`` that the sentences describe need not be listed again.
     names |= set(re.findall(r"``\*{0,2}(\w+)``", sections(text)[""]))
     for links in re.findall(r"rguments\s+are\s+as\s+in\s+((?::\w+:`[^`]+`(?:\s+and\s+)?)+)", text):
         for path in re.findall(r"`([\w.]+)`", links):
@@ -230,7 +231,7 @@ def _of_parameters(text, expected, elsewhere=frozenset()):
     listed = entries(text.get("Parameters", ""))
     names = [name for group, _ in listed for name in group]
     fixed = {name for name in expected if not name.startswith("*")}
-    # What ``*args`` and ``**kwargs`` stand for may be documented by its own names.
+    # The members of ``*args`` and ``**kwargs`` may be documented with names of their own.
     is_open = set(expected) - fixed and names
     missing, unknown = fixed - set(names) - elsewhere, set(names) - set(expected)
     is_empty = expected and not names and not elsewhere
@@ -241,13 +242,13 @@ def _of_parameters(text, expected, elsewhere=frozenset()):
 
 
 def lacking_of_function(function, shown, never=()):
-    """What the docstring of a function or method lacks; ``shown`` tells whether an example
-    elsewhere has it, ``never`` which exceptions cannot happen."""
+    """Returns the parts that a function's docstring lacks. ``shown`` is true if an example
+    elsewhere calls it, and ``never`` lists exceptions that cannot occur."""
     text = inspect.getdoc(function) or ""
     if not text.strip():
         return ["a docstring"]
     parts = sections(text)
-    # numpy's page says what the arguments are; test_as_numpy.py compares their names.
+    # numpy's page documents the arguments; test_as_numpy.py compares their names.
     is_numpys = re.search(r"as\s+(:func:`numpy\.\w|numpy's method)", text)
     elsewhere = _elsewhere(function, text)
     expected = [] if is_numpys else _parameters(function) or []
@@ -269,12 +270,12 @@ def lacking_of_function(function, shown, never=()):
 
 
 def lacking_of_class(value, never=()):
-    """What the docstring of a class lacks; ``never`` has exceptions that cannot happen."""
+    """Returns the parts that a class's docstring lacks; ``never`` lists impossible exceptions."""
     text = inspect.getdoc(value) or ""
     if not text.strip():
         return ["a docstring"]
     parts = sections(text)
-    # Nobody makes an object of a protocol, and those of an enumeration are there.
+    # Programs do not create instances of protocols or enumerations.
     is_made = not getattr(value, "_is_protocol", False) and not issubclass(value, enum.Enum)
     parameters = _parameters(value) or [] if is_made else []
     lacks = list(_of_parameters(parts, parameters, _elsewhere(value, text)))
@@ -292,6 +293,6 @@ def lacking_of_class(value, never=()):
 
 
 def examples_name(text, name):
-    """Whether a line of the examples calls ``name``."""
+    """Returns true if a line of the examples calls ``name``."""
     lines = [line for line in text.splitlines() if line.lstrip().startswith((">>> ", "... "))]
     return any(re.search(rf"\.{name}\(", line) for line in lines)

@@ -1,7 +1,7 @@
-"""The public names of PyCUDA and the signatures of its functions, read out of its source package.
+"""The public names of PyCUDA, and the signatures of its functions, read from its source package.
 
 Nothing of PyCUDA is imported: its Python modules are parsed with `ast`, and the names of its
-extension module are taken from the C++ source that exposes them with Boost.Python.
+extension module come from the C++ source that exposes them with Boost.Python.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ ROOT = Path(__file__).parents[3]
 
 @dataclass
 class Module:
-    """What one module of PyCUDA declares."""
+    """The declarations of one PyCUDA module."""
 
-    # Functions, classes, variables, and what it takes from another module of the package.
+    # Functions, classes, variables, and names imported from other modules of the package.
     names: set[str] = field(default_factory=set)
-    # Members of its classes, as "Class.member".
+    # Members of the classes, as "Class.member".
     members: set[str] = field(default_factory=set)
     # Python functions and methods, by the same names.
     signatures: dict[str, ast.arguments] = field(default_factory=dict)
-    # Names of the base classes of a Python class.
+    # The base classes of each Python class.
     bases: dict[str, list[str]] = field(default_factory=dict)
 
 
 @functools.cache
 def archive() -> Path | None:
-    """Returns the path of PyCUDA's source package, downloaded if need be; None if it cannot be."""
+    """Returns the path of PyCUDA's source package, downloaded if necessary; None if it fails."""
     folder = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target")
     path = folder / f"pycuda-{VERSION}.tar.gz"
     if not path.is_file():
@@ -68,7 +68,7 @@ def sources() -> dict[str, str]:
 
 @functools.cache
 def modules() -> dict[str, Module]:
-    """Returns what each module declares, by its name below `pycuda`; the package itself is ""."""
+    """Returns the declarations of each module, by its name below `pycuda`; the package is ""."""
     found = {}
     for path, text in sources().items():
         match = re.fullmatch(r"pycuda/(.*)\.py", path)
@@ -81,7 +81,7 @@ def modules() -> dict[str, Module]:
     table = struct[struct.index("module_functions[]") :]
     names = {*re.findall(r'\{"(\w+)"', table), *re.findall(r'AddObject\(m, "(\w+)"', struct)}
     found["_pvt_struct"] = Module({name for name in names if _public(name)})
-    # `driver` takes all of its extension.
+    # `driver` exports all names of its extension.
     found["driver"].names |= found["_driver"].names
     found["driver"].members |= found["_driver"].members
     return found
@@ -110,14 +110,14 @@ def _python_module(text: str) -> Module:
             ):
                 name = f"{target.value.id}.{target.attr}"
                 module.members.add(name)
-                # The first of two is that of newer drivers.
+                # Of two definitions, the first one is for newer drivers.
                 if isinstance(node.value, ast.Name) and node.value.id in functions:
                     module.signatures.setdefault(name, functions[node.value.id].args)
     return module
 
 
 def _statements(body: list[ast.stmt], module: Module) -> None:
-    """Enters what the statements at a module's level declare."""
+    """Records the declarations among a module's top-level statements."""
     for node in body:
         if isinstance(node, (ast.If, ast.Try, ast.With)):
             _statements(node.body, module)
@@ -144,7 +144,7 @@ def _statements(body: list[ast.stmt], module: Module) -> None:
 
 
 def _members(cls: ast.ClassDef, module: Module) -> None:
-    """Enters the methods of a class, its attributes, and those that its constructor sets."""
+    """Records a class's methods, its attributes, and the attributes that its constructor sets."""
     for node in cls.body:
         if isinstance(node, ast.FunctionDef):
             if _public(node.name):
@@ -173,15 +173,15 @@ _MACRO = re.compile(r"#define (WRAP_\w+)((?:.*\\\n)*.*\n)")
 
 
 def _extension(*paths: str) -> Module:
-    """Reads the names of an extension module out of the files whose paths begin so."""
+    """Reads the names of an extension module from the files whose paths begin like this."""
     module = Module()
     for path, text in sources().items():
         if not path.startswith(paths):
             continue
-        # Lists of members that several classes share are macros, some inside others.
+        # Lists of members that several classes share are macros, which may be nested.
         macros: dict[str, str] = {}
         for name, value in _MACRO.findall(text):
-            # Of two definitions the first is that of newer toolkits.
+            # Of two definitions, the first one is for newer toolkits.
             macros.setdefault(name, value)
         text = _MACRO.sub("", text)
         for _ in macros:
@@ -206,7 +206,7 @@ def _extension(*paths: str) -> Module:
                 module.names.add(name)
             elif _public(name):
                 module.members.add(f"{current}.{name}")
-    # A list in a template, before any class: the members that memory pools have in common.
+    # A list in a template before any class: the members that all memory pools share.
     for member in [member for member in module.members if member.startswith("None.")]:
         module.members.remove(member)
         pools = (name for name in module.names if name.endswith("MemoryPool"))

@@ -1,4 +1,4 @@
-"""The ways in which a program gets pygpu for PyCUDA, and the processes that it starts."""
+"""The ways in which a program uses pygpu as PyCUDA, and the processes that it starts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PYPROJECT = Path(__file__).parents[3] / "pyproject.toml"
 
 @pytest.fixture
 def folder(tmp_path):
-    """A folder with an installed package `pycuda` that is not to be taken."""
+    """Returns a folder with an installed package `pycuda` that must not be imported."""
     package = tmp_path / "installed" / "pycuda"
     package.mkdir(parents=True)
     (package / "__init__.py").write_text("name = 'the real one'\n")
@@ -31,7 +31,7 @@ def folder(tmp_path):
 
 
 def python(folder, *arguments, **environment):
-    """Runs Python where PyCUDA is installed; returns what it printed."""
+    """Runs Python in an environment that has PyCUDA installed; returns its output."""
     done = subprocess.run(
         [sys.executable, *arguments],
         cwd=folder,
@@ -49,7 +49,7 @@ def python(folder, *arguments, **environment):
 
 WHOSE = "import pycuda.driver; print(pycuda.driver.__name__, end=' ')"
 
-# Prints whose driver it has, and starts itself as another command so many times.
+# Prints which driver it has imported, and starts itself again the given number of times.
 PARENT = """
 import subprocess, sys
 import pycuda.driver
@@ -77,7 +77,7 @@ def test_commands_of_a_program_that_asks_by_itself(folder):
 
 
 def test_another_environment_has_its_own(folder):
-    # Its interpreter inherits the variable, and has no pygpu.
+    # Its interpreter inherits the variable, but pygpu is not installed there.
     (folder / "program.py").write_text(
         "import subprocess, sys\n"
         "code = 'import sys; sys.modules[\"pygpu\"] = None; import pycuda; print(pycuda.name)'\n"
@@ -137,7 +137,7 @@ def test_tests_of_a_program(folder, options, setting, whose):
     (folder / "pytest.ini").write_text(f"[pytest]\n{setting}\n")
     (folder / "conftest.py").write_text("import pycuda.driver\n")
     (folder / "test_program.py").write_text(TESTS.format(whose=whose))
-    # As the plugin is not found by itself where pygpu is not installed but on the path.
+    # The plugin is not found automatically if pygpu is not installed but only on the path.
     command = ["-m", "pytest", "-p", "pygpu._program.pytest_plugin", *options]
     text = python(folder, *command, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
     assert "2 passed" in text

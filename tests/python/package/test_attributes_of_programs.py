@@ -1,5 +1,5 @@
-"""What programs add to this package's objects: attributes, derived classes, allocators whose
-results they know again; and private methods of PyCUDA's arrays that they call."""
+"""Extensions of this package's objects in programs: attributes, derived classes, allocators whose
+results they recognise, and private methods of PyCUDA's arrays that they call."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ OBJECTS = {
     "stream": driver.Stream,
 }
 
-# Attributes of PyCUDA's own objects that are read-only there, too, or what the object consists of.
+# Attributes that are also read-only in PyCUDA, or that make up the object.
 KEPT = {
     "allocation": set(),
     "array": {

@@ -1,4 +1,4 @@
-"""`pygpu.build_info()`, and what `python -m pygpu info` says of the build."""
+"""`pygpu.build_info()`, and the build information in `python -m pygpu info`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pygpu._program import info as _info
 
 TARGET = re.compile(r"sm_\d{2,3}[af]?|gfx\d{1,2}[0-9a-f]{2}(:(sramecc|xnack)[+-]){0,2}")
 
-# What a build with these targets would say; a wheel has it or not.
+# The information of a build with these targets; the tested wheel need not have them.
 EMBEDDED = {
     "default_backend": "hip",
     "targets": [
@@ -36,7 +36,7 @@ def test_what_every_build_says():
         assert set(target) == {"name", "compiler", "kernels", "bytes"}
         assert TARGET.fullmatch(target["name"])
         assert target["compiler"]
-        # Every operation of every type; a kernel takes more bytes than its name.
+        # Every operation of every type; a kernel's code is larger than its name.
         assert target["kernels"] > 1000
         assert 50 * target["kernels"] < target["bytes"] < 5_000_000
     if names:
@@ -45,7 +45,7 @@ def test_what_every_build_says():
 
 @pytest.mark.skipif("PYGPU_EXPECT_TARGET" not in os.environ, reason="needs PYGPU_EXPECT_TARGET")
 def test_the_targets_are_those_of_the_build():
-    """PYGPU_EXPECT_TARGET: the names that a wheel was built for, with commas between."""
+    """PYGPU_EXPECT_TARGET lists the names that a wheel was built for, separated by commas."""
     expected = [name for name in os.environ["PYGPU_EXPECT_TARGET"].split(",") if name]
     info = pygpu.build_info()
     assert [target["name"] for target in info["targets"]] == expected
@@ -60,13 +60,13 @@ def test_each_call_gives_its_own():
 
 
 def test_asking_opens_no_backend():
-    # This one could not be opened.
+    # This backend cannot be opened.
     run_python("import pygpu; pygpu.build_info()", PYGPU_BACKEND="vulkan")
 
 
 @pytest.fixture
 def info(monkeypatch, capsys):
-    """Runs `info` as if this were a build that says `build`."""
+    """Returns a function that runs `info` with the build information `build`."""
 
     def run(build, *arguments):
         monkeypatch.setattr("pygpu._core.build_info", lambda: build)

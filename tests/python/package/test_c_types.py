@@ -1,4 +1,4 @@
-"""dtypes and their names in C, declarations of arguments, and strides: compyte and tools."""
+"""dtypes and their C names, declarations of arguments, and strides: compyte and tools."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_registration():
         pair,
         "x",
     )
-    # The first name is free, the second is not: neither is registered.
+    # The first name is free and the second is taken, so neither is registered.
     with pytest.raises(RuntimeError, match="'float' already registered"):
         registry.get_or_register_dtype(["unknown", "float"], pair)
     for error in (dtypes.TypeNameNotKnown, KeyError, RuntimeError):
@@ -192,6 +192,6 @@ def test_the_pool_that_asks(monkeypatch):
     pool = tools.DebugMemoryPool(logfile=report)
     for _ in range(2):
         pool.allocate(8)
-    # The name is asked for once, after a traceback; Enter is waited for twice.
+    # The program asks for the name once, after a traceback, and waits for Enter twice.
     assert report.getvalue().count("at: where it begins") == 2
     assert next(answers, "none left") == "none left"

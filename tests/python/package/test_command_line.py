@@ -101,7 +101,7 @@ def test_a_program_with_an_unknown_backend():
 
 
 def status_of(*arguments: str) -> int:
-    """The exit status of a command line that starts no program, in this process."""
+    """Returns the exit status of a command line that starts no program, run in this process."""
     try:
         return main(arguments)
     except SystemExit as ending:
@@ -151,7 +151,7 @@ assert isinstance(drv.Context.get_device().name(), str)
 
 @pytest.fixture
 def folder(tmp_path):
-    # Resolved, as Python resolves the folder of a program.
+    # Resolved, because Python resolves the folder of a program.
     return Path(os.path.realpath(tmp_path))
 
 

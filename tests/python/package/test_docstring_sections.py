@@ -1,5 +1,5 @@
-"""Every public function, method and class documents its parameters and the errors that are its own,
-and shows itself in an example; every property says what it is, and has a type.
+"""Every public function, method and class documents its parameters and its own errors, and has an
+example; every property has a description and a type.
 
 The examples are run by `test_docstrings.py`.
 """
@@ -26,7 +26,7 @@ import PybindGPU
 import pygpu
 from pygpu._driver.opengl import _refuse
 
-# Modules that do something when they are imported, or import what is not there.
+# Modules whose import has side effects, or requires packages that are not installed.
 OPENGL = {"pygpu.gl", "pygpu.gl.autoinit"}
 NOT_IMPORTED = {"pygpu.autoinit", "pygpu.autoprimaryctx", "pygpu.debug", *OPENGL}
 if importlib.util.find_spec("distributed") is None:
@@ -34,7 +34,7 @@ if importlib.util.find_spec("distributed") is None:
 
 
 def _modules():
-    """The public modules of the packages, those of packages within them last."""
+    """Returns the public modules of the packages, those of nested packages last."""
     names = []
     for package in (pygpu, PybindGPU):
         names += [package.__name__]
@@ -45,7 +45,7 @@ def _modules():
             yield importlib.import_module(name)
 
 
-# Methods that no example shows, and why.
+# Methods without an example, and the reason.
 NOT_SHOWN = {
     "pygpu.compiler.DynamicModule.add_stdlib": "a vendor's toolkit is needed",
     "pygpu.driver.Context.disable_peer_access": "two devices are needed",
@@ -60,12 +60,12 @@ NOT_SHOWN = {
 }
 
 
-# Exceptions of a function that is called, which its caller's arguments cannot lead to.
+# Exceptions of called functions that the caller's arguments cannot cause.
 NEVER: dict[str, list[str]] = {}
 
 
 def _public(module):
-    """What a module says is public; without a word, what it defines."""
+    """Returns a module's `__all__` or, without it, the public names that the module defines."""
     own = [name for name, value in vars(module).items() if _home(value) == module.__name__]
     return getattr(module, "__all__", [name for name in own if not name.startswith("_")])
 
@@ -75,8 +75,8 @@ def _home(value):
 
 
 def _objects():
-    """The public functions and classes, each once, under the first module that has it; those of
-    the wheel's packages only."""
+    """Returns the public functions and classes of the wheel's packages, each once, under the first
+    module that contains it."""
     seen = set()
     for module in _modules():
         for item in sorted(_public(module)):
@@ -88,7 +88,8 @@ def _objects():
 
 
 def _members(objects):
-    """The public members of the classes, each once, with the class and the one that has it."""
+    """Yields the public members of the classes, each once, with its class and its defining
+    class."""
     seen = set()
     for name, value in objects.items():
         if not isinstance(value, type):
@@ -98,7 +99,8 @@ def _members(objects):
             if (item.startswith("_") and item != "__call__") or not is_ours(home):
                 continue
             member = function_of(vars(home)[item])
-            # Slots of the extension module have no text of their own; the class's tells of calls.
+            # Slots of the extension module have no docstring; the docstring of the class describes
+            # calls.
             if (item == "__call__" and not inspect.isfunction(member)) or (home, item) in seen:
                 continue
             seen.add((home, item))
@@ -132,8 +134,8 @@ def test_a_public_object_is_documented(name):
 
 
 def _is_shown(name, value, item):
-    """Whether the example of its class, or one of a class that derives from it, calls a method.
-    Nobody can make an object of a class for OpenGL."""
+    """Returns true if the example of the class, or of a derived class, calls a method. Instances of
+    OpenGL classes cannot be created, so they are exempt."""
     is_refused = name in NOT_SHOWN or value.__module__ == "pygpu._driver.opengl"
     return is_refused or examples_name(inspect.getdoc(value) or "", item)
 
@@ -210,7 +212,7 @@ def test_where_a_parameter_may_be_documented():
     assert lacks(f"{listed}a, b : int. Numbers.") == []
     assert lacks(f"{listed}a : int. A number.") != []
     assert lacks(f"{listed}a, b : int", ()) == ["a text for ['a, b : int']"]
-    # A link counts for what its page lists.
+    # A link counts for the arguments that its page lists.
     link = "Adds.\n\nArguments are as in :func:`pygpu.cuda.cudadrv.devicearray.{}`."
     assert lacks(link.format("DeviceNDArray")) != []
     assert lacks("Adds.\n\nArguments are as in :class:`numpy.ndarray`.") == []

@@ -1,6 +1,6 @@
-"""The examples in the documentation of the Python package run, and print what they say.
+"""The examples in the Python package's documentation run, and print the documented output.
 
-They find `np`, `gpuarray` and `driver` imported, and a context made, as by `pygpu.autoinit`.
+They find `np`, `gpuarray` and `driver` imported, and a context created, as by `pygpu.autoinit`.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ import PybindGPU
 import pygpu
 from pygpu import driver, gpuarray
 
-# Modules that do something when they are imported, or import what is not there.
+# Modules whose import has side effects, or requires packages that are not installed.
 NOT_IMPORTED = {"__main__", "autoprimaryctx", "debug", "gl", "gl.autoinit", "_as_pycuda"}
 if importlib.util.find_spec("distributed") is None:
     NOT_IMPORTED.add("dask")
 
-# What every example finds beside the names of its module.
+# The names that every example finds, in addition to those of its module.
 IMPORTED = {"driver": driver, "gpuarray": gpuarray, "np": np}
 
 
@@ -44,14 +44,14 @@ def examples():
 
 
 def by_module():
-    """The examples, in a list for each module."""
+    """Returns the examples, in a list for each module."""
     for module, found in itertools.groupby(examples(), lambda it: it.values[0].globs["__name__"]):
         yield pytest.param(list(found), id=module.removeprefix("pygpu."))
 
 
 class Runner(doctest.DocTestRunner):
-    """Skips an example that needs what the backend does not have, such as a compiler of kernels on
-    the host, or a package that is not installed. CUDA has everything."""
+    """Skips an example that needs a feature which the backend lacks, such as a compiler for kernels
+    on the host, or a package that is not installed. CUDA supports everything."""
 
     def report_unexpected_exception(
         self, out: Any, test: doctest.DocTest, example: doctest.Example, exc_info: Any

@@ -1,4 +1,4 @@
-"""Which files name a floating-point dtype of few bits: what a further one costs."""
+"""The files that name a narrow floating-point dtype, and so must change to add another one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 
-# The product, without the language of programs' own kernels (cuda-c, backend-host/executor).
+# The product, except the language of programs' own kernels (cuda-c, backend-host/executor).
 SOURCES = [
     "build.rs",
     "build",
@@ -28,7 +28,7 @@ SOURCES = [
 ]
 ENDINGS = {".rs", ".py", ".pyi", ".cuh"}
 
-# A file that names such a dtype, and why nothing else can say it.
+# Files that name such a dtype, and the information that only they contain.
 EVERY = {
     "hal/src/dtype/table.rs": "its row, and the package that has its numpy dtype",
     "hal/src/dtype/narrow.rs": "its Rust type, its bits, and how it is rounded",
@@ -61,7 +61,7 @@ DOCSTRING = re.compile(r'""".*?"""', re.S)
 
 
 def narrow_dtypes() -> dict[str, set[str]]:
-    """Returns the names of each dtype of the table that is calculated with in another one."""
+    """Returns the names of each dtype in the table whose arithmetic uses another dtype."""
     rows = ROW.findall((ROOT / "hal/src/dtype/table.rs").read_text())
     assert len(rows) >= 4
     return {variant: {variant, *names} for variant, *names, working in rows if working != variant}

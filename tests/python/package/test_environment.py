@@ -1,4 +1,4 @@
-"""docs/environment.md has every environment variable that the sources read, and no other."""
+"""docs/environment.md lists exactly the environment variables that the sources read."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 
-# The product: what tests read is theirs.
+# The product only: variables that tests read are not documented there.
 SOURCES = [
     "build.rs",
     "build",
@@ -24,7 +24,7 @@ SOURCES = [
     "pygpu/python",
 ]
 
-# A text in capitals is taken for a variable's name unless it is one of these.
+# An upper-case text counts as a variable's name unless it is one of these.
 OTHER_TEXTS = {
     "macros of CUDA": {"CUDART_VERSION"},
     "what stands for a name in a text": {"OPERATOR"},
@@ -39,7 +39,7 @@ OTHER_TEXTS = {
     "variables of numba's modules": {"USE_NV_BINDING"},
     "the instruction of pickles that keeps": {"PUT"},
 }
-# Names of the statuses of NVML; what cargo tells the compiler.
+# Names of NVML's statuses, and variables that cargo passes to the compiler.
 OTHER_NAMES = re.compile(r"ERROR_\w+|CARGO_PKG_\w+")
 
 TEXT = re.compile(r'(?<![b\w])"([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*)"')
@@ -49,7 +49,7 @@ RUST_COMMENT = re.compile(r"^\s*//.*\n", re.MULTILINE)
 
 
 def names_in(text: str) -> set[str]:
-    """Texts of three letters and more that are written as variables are."""
+    """Returns texts of three or more letters that are written like variables."""
     return {name for name in TEXT.findall(text) if len(name) >= 3}
 
 
@@ -72,7 +72,7 @@ def product_texts() -> set[str]:
 
 
 def documented() -> list[tuple[str, str]]:
-    """The sections of the page and the variables in them; a row may be about several."""
+    """Returns the page's sections and their variables; a row may describe several."""
     page = (ROOT / "docs/environment.md").read_text(encoding="utf-8")
     found, section = [], ""
     for line in page.splitlines():

@@ -1,5 +1,5 @@
-"""What layers have from each other: the methods that the package adds to the class of arrays, where
-the extension calls the package, and the types of an operand on its way to a backend."""
+"""Connections between layers: the methods that the package adds to the array class, the calls of
+the package in the extension, and the types of an operand on its way to a backend."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_a_method_is_the_function_itself():
     a_gpu = gpuarray.to_gpu(np.array([[3, 1, 2], [0, 5, 4]]))
     for name in METHODS:
         assert getattr(GPUArray, name) is _function(name), name
-        # As `help` and `inspect.signature` show it on an array.
+        # The parameters that `help` and `inspect.signature` show for an array.
         first, *others = inspect.signature(_function(name)).parameters
         assert first in ("a", "array", "self"), name
         assert list(inspect.signature(getattr(a_gpu, name)).parameters) == others, name
@@ -48,7 +48,8 @@ def test_a_subclass_may_replace_a_method():
 
 @pytest.mark.parametrize("first", ["argmin", "__dlpack_device__", "ipc_handle", "trace"])
 def test_arrays_have_the_methods_before_their_modules_are_imported(first):
-    """Whichever module made the array: nothing has imported `pygpu.gpuarray`."""
+    """This holds for any module that creates the array, even if `pygpu.gpuarray` is not
+    imported."""
     program = f"""
         import sys
         from pygpu import _core, driver
@@ -65,8 +66,8 @@ def test_arrays_have_the_methods_before_their_modules_are_imported(first):
     run_python(program)
 
 
-# The files of the extension that call the package, and what for. None is on the way from an
-# operator, a function of numpy's or a copy to the driver.
+# The extension's files that call the package, and their reasons. None is on the path of an
+# operator, a numpy function or a copy to the driver.
 CALLS_OF_THE_PACKAGE = {
     "arrow/export.rs": "Arrow's exchange, which is imported where a program has Arrow",
     "array/attributes.rs": "the interface of other libraries; the grid of PyCUDA's attributes",
@@ -92,7 +93,7 @@ def test_where_the_extension_calls_the_package():
 
 
 def test_an_operand_has_two_types_on_its_way():
-    """Programs and the array layer have one, backends the other."""
+    """Programs and the array layer use one type, backends the other."""
     found = {}
     for folder in ("pygpu/src", "hal", "backend-host"):
         for file in (ROOT / folder).rglob("*.rs"):

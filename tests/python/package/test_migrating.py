@@ -1,4 +1,4 @@
-"""The tables of docs/migrating.md: each line's call of this library is made."""
+"""Runs this library's call in each line of the tables in docs/migrating.md."""
 
 from __future__ import annotations
 

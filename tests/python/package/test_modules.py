@@ -1,4 +1,4 @@
-"""The smaller modules: curandom, tools, characterize, compiler, autoinit, and the vector types."""
+"""The smaller modules: curandom, tools, characterize, compiler, autoinit, and vector types."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_what_only_a_gpu_has_is_refused_by_name():
 
 
 class Device:
-    """What `DeviceData` asks of a device of capability 9.0."""
+    """The attributes that `DeviceData` reads from a device of compute capability 9.0."""
 
     max_threads_per_block = 1024
     warp_size = 32
@@ -143,7 +143,7 @@ class Device:
 
 
 def test_occupancy():
-    # What PyCUDA 2026.1 gives for the same numbers.
+    # The values of PyCUDA 2026.1 for the same attributes.
     data = tools.DeviceData(Device())
     assert (data.warps_per_mp, data.thread_blocks_per_mp) == (64, 8)
     assert (data.align(100), data.align(100, 8), data.align_words(8)) == (128, 128, 16)

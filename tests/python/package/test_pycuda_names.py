@@ -1,7 +1,7 @@
-"""Every public name of PyCUDA is here under the same name, or in a table with the reason.
+"""Every public name of PyCUDA exists here under the same name, or in a table with the reason.
 
-The names come from PyCUDA's source package (`pycuda_names.py`), the reasons from
-`tests/pycuda/names.toml`. What the table lists and is here after all fails, too.
+The names come from PyCUDA's source package (`pycuda_names.py`), and the reasons from
+`tests/pycuda/names.toml`. A name that the table lists although it exists also fails the test.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ pytestmark = pytest.mark.skipif(
 
 TABLE = Path(__file__).parents[2] / "pycuda" / "names.toml"
 
-# Modules whose import does something, so that their names are read from their sources.
+# Modules whose import has side effects, so their names are read from their sources.
 SIDE_EFFECTS = {"autoinit", "autoprimaryctx", "debug", "gl.autoinit"}
 
 
 def reasons(kind: str) -> set[str]:
-    """Returns the names that the table has an entry of a kind for."""
+    """Returns the names for which the table has an entry of a kind."""
     with TABLE.open("rb") as file:
         return {name for entry in tomllib.load(file)[kind] for name in entry["names"]}
 
 
 def missing() -> set[str]:
-    """Returns the names that are not here: modules, their names, their classes' members."""
+    """Returns the missing names: modules, names in modules, and members of classes."""
     result = set()
     for name, module in pycuda_names.modules().items():
         if name in SIDE_EFFECTS:
@@ -62,19 +62,19 @@ def missing() -> set[str]:
 
 
 def present(module: Any, name: str) -> bool:
-    """Returns whether a module has a name, or a class in it a member."""
+    """Returns true if a module has a name, or a class in it a member."""
     owner, _, member = name.rpartition(".")
     if not owner:
         return hasattr(module, member)
     cls = getattr(module, owner, None)
     if cls is None:
         return False
-    # The attributes of copies are set by the constructor, which takes no arguments.
+    # The constructor, which takes no arguments, sets the attributes of copies.
     return hasattr(cls() if owner.startswith("Memcpy") else cls, member)
 
 
 def different_signatures() -> dict[str, str]:
-    """Returns the Python functions that take other arguments here, with both signatures."""
+    """Returns Python functions with different parameters here, and both signatures."""
     result = {}
     for name, module in pycuda_names.modules().items():
         if name in SIDE_EFFECTS:
@@ -94,7 +94,7 @@ def different_signatures() -> dict[str, str]:
 
 
 def compare(name: str, expected: ast.arguments, found: Any) -> str | None:
-    """Returns both signatures where a call that PyCUDA takes might be refused or mean another."""
+    """Returns both signatures if a valid PyCUDA call might be refused or have another meaning."""
     try:
         signature = inspect.signature(found)
     except (TypeError, ValueError):
@@ -102,7 +102,7 @@ def compare(name: str, expected: ast.arguments, found: Any) -> str | None:
     wanted = expected.posonlyargs + expected.args
     parameters = list(signature.parameters.values())
     if "." in name and wanted and wanted[0].arg in ("self", "func", "dev"):
-        # A method, looked up in its class; a constructor in a class has no self here.
+        # A method that is looked up in its class; a constructor's signature does not include self.
         if parameters and parameters[0].name in ("self", "a"):
             parameters = parameters[1:]
         elif parameters and wanted[0].arg != "self":
@@ -120,7 +120,7 @@ def compare(name: str, expected: ast.arguments, found: Any) -> str | None:
         for p in parameters[len(wanted) :]
         if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
     ]
-    # What PyCUDA takes as *args may have names here.
+    # Arguments that PyCUDA takes as *args may be named parameters here.
     agree &= not required or expected.vararg is not None
     for argument, default in zip(expected.kwonlyargs, expected.kw_defaults):
         parameter = signature.parameters.get(argument.arg)
@@ -129,7 +129,7 @@ def compare(name: str, expected: ast.arguments, found: Any) -> str | None:
 
 
 def same_default(expected: ast.expr | None, found: Any) -> bool:
-    """Returns whether an argument that may be left out there may be here, and means the same."""
+    """Returns true if an optional argument of PyCUDA is optional here, with the same meaning."""
     if expected is None or found is inspect.Parameter.empty:
         return expected is None
     value = eval(ast.unparse(expected), {"np": np, "drv": driver, "cuda": driver})
@@ -150,7 +150,7 @@ def test_signatures_agree():
 
 
 def test_the_names_that_are_read_are_those_of_pycuda():
-    # Of each kind of declaration, one that PyCUDA's documentation names.
+    # One declaration of each kind, which PyCUDA's documentation names.
     found = pycuda_names.modules()
     driver_names = found["_driver"]
     assert {"Device", "mem_alloc", "memcpy_dtoa", "LaunchError", "TRSF_READ_AS_INTEGER"} <= (

@@ -1,11 +1,11 @@
-"""Which modules of Python's library the faces of other packages import, beyond numpy's."""
+"""The standard library modules that each interface imports in addition to numpy's."""
 
 from __future__ import annotations
 
 import pytest
 from processes import run_python
 
-# What pygpu itself imports is no face's.
+# Modules that pygpu itself imports do not count for an interface.
 ALLOWED = {
     "pygpu.cuda": {"threading"},
     "pygpu.arrow": {"threading"},
@@ -15,7 +15,7 @@ ALLOWED = {
 
 @pytest.mark.parametrize("face", ALLOWED)
 def test_a_face_imports_few_standard_modules(face):
-    # Without a debugger's or a coverage tool's modules.
+    # Ignores modules that a debugger or a coverage tool imports.
     run_python(
         f"""
         import numpy, pygpu, sys

@@ -1,4 +1,4 @@
-"""`each_row` runs every row of a table, and fails, or is skipped, for the rows that do."""
+"""`each_row` runs every row of a table; it fails or is skipped according to its rows."""
 
 from __future__ import annotations
 

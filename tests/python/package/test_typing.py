@@ -1,4 +1,4 @@
-"""User programs, in `tests/typing`, run, and pass mypy's strict checks with the package's types."""
+"""The programs in `tests/typing` run, and pass mypy's strict checks with the package's types."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PROGRAMS = sorted((ROOT / "tests/typing").glob("*.py"))
 
 
 def strict(*arguments, folder):
-    """What mypy prints of user programs."""
+    """Returns mypy's output for user programs."""
     command = [sys.executable, "-m", "mypy", "--strict", "--no-incremental", *map(str, arguments)]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     return done.stdout + done.stderr
@@ -30,7 +30,7 @@ def test_a_program_runs(program):
 
 @pytest.mark.skipif(choose_backend() != "host", reason="types are the same on every backend")
 def test_programs_pass_strict_checks(tmp_path):
-    # What mypy must find, so that a package without types would not pass.
+    # Errors that mypy must find; otherwise a package without types would pass.
     wrong = tmp_path / "wrong.py"
     wrong.write_text(
         "import PyGPU\n"
@@ -47,7 +47,7 @@ def test_programs_pass_strict_checks(tmp_path):
 
 
 def _seen(node, module):
-    """What an import statement gives to those who check types."""
+    """Yields the names that an import statement provides to type checkers."""
     package = module.__package__.rsplit(".", node.level - 1)[0] if node.level > 1 else None
     home = f"{package or module.__package__}.{node.module or ''}".rstrip(".")
     for name in node.names:
@@ -57,7 +57,7 @@ def _seen(node, module):
             yield name.asname or name.name
 
 
-# Functions of cumath that are not numpy's for integers, so that gpuarray leaves them out.
+# cumath functions that differ from numpy's for integers, so that gpuarray leaves them out.
 OTHERS = {"gpuarray": {"fabs", "frexp", "modf"}}
 
 

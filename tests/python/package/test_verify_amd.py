@@ -1,4 +1,4 @@
-"""`scripts/verify-amd`, as far as it goes without a GPU and without building anything."""
+"""`scripts/verify-amd`, as far as it works without a GPU and without building anything."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ DEVICES = {
 
 
 def verify(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Runs the script where no GPU, no ROCm and no program of theirs can be found."""
+    """Runs the script in an environment without a GPU, ROCm or ROCm's programs."""
     nowhere = {"PATH": "/nowhere", "ROCM_PATH": "/nowhere", "LD_LIBRARY_PATH": ""}
     kept = {key: it for key, it in os.environ.items() if key != "PYGPU_HIP_LIBRARY"}
     return subprocess.run(
@@ -48,7 +48,7 @@ def verify(*arguments: str, **environment: str) -> subprocess.CompletedProcess[s
 
 @pytest.fixture
 def parts(monkeypatch):
-    """The modules of the script."""
+    """Returns the modules of the script."""
     monkeypatch.syspath_prepend(str(SCRIPTS))
     from verify_amd import machine, report
 
@@ -57,11 +57,11 @@ def parts(monkeypatch):
 
 @pytest.fixture
 def script(parts, monkeypatch):
-    """The script itself, which has no suffix."""
+    """Returns the script itself as a module; its file name has no suffix."""
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     loader = SourceFileLoader("verify_amd_script", str(SCRIPTS / "verify-amd"))
     module = module_from_spec(spec_from_loader(loader.name, loader))
-    # Classes look for their module.
+    # Dataclasses look up their module.
     monkeypatch.setitem(sys.modules, loader.name, module)
     loader.exec_module(module)
     return module
@@ -101,7 +101,7 @@ def test_without_a_gpu_one_sentence_says_so(tmp_path):
     assert sentence.startswith("There is no AMD GPU")
     assert "HIP runtime" in sentence
     assert sentence.endswith(".")
-    # What an installed pygpu says, or that there is none.
+    # The output of an installed pygpu, or a line that there is none.
     assert any("pygpu" in line for line in info)
     assert not (tmp_path / "out").exists()
 
@@ -124,7 +124,7 @@ def test_what_faults_on_purpose_is_what_the_suite_has(script):
 
 
 def perform(script, folder, run):
-    """The result of a step that runs one command."""
+    """Returns the result of a step that runs one command."""
     session = script.Session(folder, folder)
     result = script.Result("made_up", "made up")
     script.perform(session, script.Step(run, 1, "made up"), result)

@@ -1,4 +1,4 @@
-// Operations that no instruction has, by compare and swap; extremes; wrapping counters; locks.
+// Atomic operations without a hardware instruction, by compare and swap; extremes; wrapping counters; locks.
 __device__ double multiply(double *address, double factor) {
     unsigned long long *word = (unsigned long long *)address, old = *word, seen;
     do {

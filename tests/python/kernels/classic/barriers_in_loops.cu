@@ -1,4 +1,4 @@
-// Neighbours exchange sorted halves until nothing changes: a barrier that counts ends the loop.
+// Neighbours exchange sorted halves until nothing changes; a counting barrier ends the loop.
 __global__ void sort(int *data, int *rounds) {
     __shared__ int line[128];
     const int t = threadIdx.x;

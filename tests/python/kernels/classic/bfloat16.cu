@@ -1,4 +1,4 @@
-// Numbers of 16 bits with the range of float.
+// 16-bit numbers with the range of float.
 #include <cuda_bf16.h>
 
 extern "C" __global__ void scale(const __nv_bfloat16 *x, __nv_bfloat16 *y, float factor, int n) {

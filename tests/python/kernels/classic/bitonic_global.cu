@@ -1,4 +1,4 @@
-// One step of a bitonic sort of the whole array; the host launches them all.
+// One step of a bitonic sort of the whole array; the host launches all steps.
 __global__ void step(float *values, int j, int k) {
     const unsigned int i = threadIdx.x + blockDim.x * blockIdx.x, other = i ^ j;
     if (other <= i) return;

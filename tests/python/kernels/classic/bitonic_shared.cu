@@ -1,4 +1,4 @@
-// Sorts each block's keys with their values (K. Batcher, 1968).
+// Sorts each block's keys together with their values (K. Batcher, 1968).
 __device__ void order(int &ka, int &va, int &kb, int &vb, bool ascending) {
     if ((ka > kb) == ascending) {
         int t = ka;

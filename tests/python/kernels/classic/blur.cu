@@ -1,4 +1,4 @@
-// A box blur of pixels of four bytes.
+// A box blur of 4-byte pixels.
 __global__ void blur(const uchar4 *in, uchar4 *out, int width, int height, int radius) {
     const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
     if (x >= width || y >= height) return;

@@ -1,4 +1,4 @@
-// Keeps the elements above a limit, in any order: a warp takes its places with one atomic addition.
+// Keeps the elements above a limit, in any order; a warp reserves its places with one atomic addition.
 __global__ void filter(const int *in, int *out, int *count, int n, int limit) {
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i - (int)(threadIdx.x % 32) < n; i += gridDim.x * blockDim.x) {
         const bool keep = i < n && in[i] > limit;

@@ -1,4 +1,4 @@
-// The parts of the method of conjugate gradients on a sparse matrix in rows.
+// The parts of the conjugate gradient method, for a sparse matrix stored by rows.
 __global__ void multiply(const int *starts, const int *columns, const double *values, const double *x, double *y,
                          int rows) {
     const int row = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,4 +1,4 @@
-// Convolution along rows; the coefficients are in constant memory, a row's piece in shared memory.
+// Convolution along rows, with coefficients in constant memory and a part of the row in shared memory.
 #define RADIUS 8
 #define PIECE 64
 

@@ -1,4 +1,4 @@
-// What barriers tell of all threads' conditions.
+// Barriers that combine a condition of all threads.
 __global__ void count(const int *in, int *out) {
     const int value = in[blockIdx.x * blockDim.x + threadIdx.x];
     const int odd = __syncthreads_count(value % 2);

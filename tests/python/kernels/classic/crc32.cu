@@ -1,4 +1,4 @@
-// Checksums of lines, a thread for each, with a table that the block makes.
+// Checksums of lines, one line per thread, with a table that the block computes.
 __global__ void crc32(const unsigned char *text, int length, int lines, unsigned int *sums) {
     __shared__ unsigned int table[256];
     for (int i = threadIdx.x; i < 256; i += blockDim.x) {

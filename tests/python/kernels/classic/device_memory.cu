@@ -1,4 +1,4 @@
-// Memory that threads allocate themselves, and lists made of it.
+// Memory that threads allocate, and linked lists in it.
 struct Node {
     int value;
     Node *next;

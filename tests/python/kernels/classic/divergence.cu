@@ -1,4 +1,4 @@
-// Branches inside of branches and loops of different lengths; warps come together again by masks.
+// Branches within branches, and loops of different lengths; warps reconverge by masks.
 __global__ void collatz(const unsigned int *in, int *steps, int *votes) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
     unsigned long long x = in[i];

@@ -1,4 +1,4 @@
-// Several arrays of different types in one piece of dynamic shared memory.
+// Several arrays of different types in one block of dynamic shared memory.
 __global__ void mixed(const int *in, float *out, int n) {
     extern __shared__ char memory[];
     double *wide = (double *)memory;

@@ -1,4 +1,4 @@
-// Threads leave before barriers that the others reach.
+// Threads return before barriers that other threads reach.
 __global__ void sums(const int *in, int *out, int n) {
     __shared__ int total;
     if (threadIdx.x == 0) total = 0;

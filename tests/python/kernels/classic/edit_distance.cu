@@ -1,7 +1,7 @@
-// The distance of two words (V. Levenshtein, 1965), along the diagonals of the table.
+// The edit distance of two words (V. Levenshtein, 1965), along the diagonals of the table.
 __global__ void distance(const char *a, int m, const char *b, int n, int *result) {
     __shared__ int diagonals[3][129];
-    const int i = threadIdx.x; // a row
+    const int i = threadIdx.x; // the row
     for (int d = 0; d <= m + n; ++d) {
         int *now = diagonals[d % 3], *last = diagonals[(d + 2) % 3], *before = diagonals[(d + 1) % 3];
         const int j = d - i;

@@ -1,4 +1,4 @@
-// Transforms of 256 points, one in a block, by radix 2 in shared memory.
+// Radix-2 transforms of 256 points in shared memory, one per block.
 #define POINTS 256
 
 __global__ void fft(float2 *data) {

@@ -1,4 +1,4 @@
-// Shortest paths between all pairs, a vertex in between at a time.
+// Shortest paths between all pairs, one intermediate vertex at a time.
 __global__ void step(int *distance, int n, int k) {
     const int j = blockIdx.x * blockDim.x + threadIdx.x, i = blockIdx.y;
     if (j >= n) return;

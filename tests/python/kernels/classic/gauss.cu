@@ -1,4 +1,4 @@
-// Solves a system in a block by elimination with pivots, its matrix in shared memory.
+// Solves a system of equations in a block, by elimination with pivots in shared memory.
 __global__ void solve(const double *matrix, const double *right, double *x, int n) {
     extern __shared__ double rows[];
     __shared__ int pivot;

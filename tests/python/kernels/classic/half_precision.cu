@@ -1,4 +1,4 @@
-// Arithmetic of half precision, one by one and in pairs.
+// Half-precision arithmetic, with single numbers and with pairs.
 #include <cuda_fp16.h>
 
 extern "C" __global__ void axpy(__half a, const __half *x, __half *y, int n) {

@@ -1,4 +1,4 @@
-// Lanes with equal values find each other, and one of them adds for all.
+// Lanes with equal values find each other, and one of them adds for all of them.
 __global__ void histogram(const int *data, int n, int *bins) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
     const unsigned int there = __ballot_sync(0xffffffff, i < n);

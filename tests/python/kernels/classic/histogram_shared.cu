@@ -1,4 +1,4 @@
-// Each block counts in shared memory, then adds to the whole.
+// Each block counts in shared memory, then adds its counts to the total.
 __global__ void histogram(const unsigned char *data, int n, unsigned int *bins) {
     __shared__ unsigned int local[256];
     for (int i = threadIdx.x; i < 256; i += blockDim.x) local[i] = 0;

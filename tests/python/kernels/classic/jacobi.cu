@@ -1,4 +1,4 @@
-// A sweep of Jacobi's method, and the largest change, as the bits of a float that is not negative.
+// A sweep of Jacobi's method, and the largest change, as the bits of a nonnegative float.
 __global__ void sweep(const float *now, float *then, int *largest, int n) {
     __shared__ int most;
     const int x = blockIdx.x * blockDim.x + threadIdx.x + 1, y = blockIdx.y * blockDim.y + threadIdx.y + 1;

@@ -1,4 +1,4 @@
-// Steps until a point leaves the circle of radius 2.
+// The number of steps until a point leaves the circle of radius 2.
 __global__ void mandelbrot(int *steps, int width, int height, double x0, double y0, double dx, double dy, int most) {
     const int column = blockIdx.x * blockDim.x + threadIdx.x, row = blockIdx.y * blockDim.y + threadIdx.y;
     if (column >= width || row >= height) return;

@@ -1,4 +1,4 @@
-// C = A B, in tiles of shared memory; the matrices need not be multiples of a tile.
+// C = A B, in tiles of shared memory; the sizes need not be multiples of the tile size.
 #define TILE 16
 
 __global__ void matmul(const float *a, const float *b, float *c, int rows, int inner, int columns) {

@@ -1,4 +1,4 @@
-// Merges two sorted arrays: each element finds its place by halving the other array.
+// Merges two sorted arrays: each element finds its place by binary search in the other array.
 __device__ int below(const int *a, int n, int value, bool or_equal) {
     int low = 0, high = n;
     while (low < high) {

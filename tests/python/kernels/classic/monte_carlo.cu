@@ -1,4 +1,4 @@
-// Points of a low-discrepancy sequence in the unit square that lie in the quarter of a circle.
+// Counts the points of a low-discrepancy sequence in the unit square that are inside a quarter circle.
 __device__ double van_der_corput(unsigned int n) { return __brev(n) * (1.0 / 4294967296.0); }
 
 __global__ void inside(unsigned long long *count, unsigned int n) {

@@ -1,4 +1,4 @@
-// Gravity of all bodies on each, in tiles of positions in shared memory.
+// The gravity of all bodies on each body, with tiles of positions in shared memory.
 __device__ float3 interaction(float4 a, float4 b, float3 acceleration) {
     const float3 r = make_float3(b.x - a.x, b.y - a.y, b.z - a.z);
     const float squared = r.x * r.x + r.y * r.y + r.z * r.z + 1e-2f;

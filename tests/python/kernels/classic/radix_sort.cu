@@ -1,4 +1,4 @@
-// Sorts a block's keys, a bit at a time, by splitting: the zeros keep their order before the ones.
+// Sorts a block's keys one bit at a time, with stable splits: zeros before ones.
 __device__ unsigned int exclusive_scan(unsigned int value, unsigned int *warps) {
     const unsigned int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     unsigned int sum = value;

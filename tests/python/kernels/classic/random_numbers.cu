@@ -1,4 +1,4 @@
-// A generator for each thread: cuRAND's, in kernels.
+// One generator per thread: cuRAND's device functions.
 #include <curand_kernel.h>
 
 extern "C" __global__ void draw(unsigned int *words, float *uniform, float *normal, unsigned long long seed, int draws) {

@@ -1,4 +1,4 @@
-// Walks on a grid of two dimensions, each with a generator of its own.
+// Random walks on a two-dimensional grid, each with its own generator.
 __device__ unsigned int step(unsigned int &state) {
     state ^= state << 13;
     state ^= state >> 17;

@@ -1,4 +1,4 @@
-// Functions that call themselves, and pointers to functions.
+// Recursive functions, and function pointers.
 __device__ unsigned int ackermann(unsigned int m, unsigned int n) {
     if (m == 0) return n + 1;
     if (n == 0) return ackermann(m - 1, 1);

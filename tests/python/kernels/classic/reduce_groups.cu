@@ -1,4 +1,4 @@
-// Sums with cooperative groups: tiles of 32 and of 8, a reduction of the library, and coalesced threads.
+// Sums with cooperative groups: tiles of 32 and of 8, a library reduction, and coalesced threads.
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
 
@@ -25,7 +25,7 @@ extern "C" __global__ void sums(const int *in, int *out) {
     }
     cg::sync(block);
     if (block.thread_rank() == 0) out[blockIdx.x] = total;
-    // The threads with odd values count themselves: one addition for each group that came together.
+    // Threads with odd values count themselves: one addition for each coalesced group.
     if (block.thread_rank() == 0) out[gridDim.x + blockIdx.x] = 0;
     block.sync();
     if (value % 2 != 0) {

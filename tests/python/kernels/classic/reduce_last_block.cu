@@ -1,4 +1,4 @@
-// One launch: the block that comes last adds what all blocks have left, behind a fence.
+// A sum in one launch: the last block to finish adds the results of all blocks, after a fence.
 __device__ unsigned int arrived = 0;
 
 __global__ void reduce(const double *in, volatile double *partial, double *out, unsigned int n) {

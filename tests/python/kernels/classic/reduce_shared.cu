@@ -1,4 +1,4 @@
-// The sum of each block, by halving in dynamic shared memory.
+// The sum of each block, by repeated halving in dynamic shared memory.
 __global__ void reduce(const float *in, float *out, int n) {
     extern __shared__ float sums[];
     const unsigned int t = threadIdx.x, i = blockIdx.x * blockDim.x * 2 + t;

@@ -1,4 +1,4 @@
-// The sum of all elements: shuffles in a warp, then among the warps' sums, then an atomic addition.
+// The sum of all elements: shuffles within a warp, then among the warps' sums, then an atomic addition.
 __inline__ __device__ int warp_sum(int value) {
     for (int offset = warpSize / 2; offset > 0; offset /= 2) {
         value += __shfl_down_sync(0xffffffff, value, offset);

@@ -1,4 +1,4 @@
-// Running sums of a block, up and down a tree (G. Blelloch, 1990), then of blocks: three kernels.
+// Prefix sums of a block, up and down a tree (G. Blelloch, 1990), then of blocks: three kernels.
 #define BANKS 5
 #define PADDED(i) ((i) + ((i) >> BANKS))
 

@@ -1,4 +1,4 @@
-// Running sums of a block, between two buffers (W. Hillis and G. Steele, 1986).
+// Prefix sums of a block, alternating between two buffers (W. Hillis and G. Steele, 1986).
 __global__ void scan(const int *in, int *out, int n) {
     extern __shared__ int buffers[];
     const int t = threadIdx.x;

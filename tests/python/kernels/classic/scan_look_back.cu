@@ -1,5 +1,5 @@
-// Running sums in one launch: each block waits for what the blocks before it have published
-// (D. Merrill and M. Garland, 2016). Blocks take numbers in the order in which they start.
+// Prefix sums in one launch: each block waits for the results that earlier blocks have published
+// (D. Merrill and M. Garland, 2016). Blocks are numbered in the order in which they start.
 #define PARTIAL 1ull
 #define COMPLETE 2ull
 

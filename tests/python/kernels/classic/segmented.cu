@@ -1,4 +1,4 @@
-// Sums of groups of eight lanes, and running sums in a warp.
+// Sums of groups of eight lanes, and prefix sums within a warp.
 __global__ void segments(const int *in, int *sums, int *running) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
     int sum = in[i], scan = in[i];

@@ -1,4 +1,4 @@
-// Edges of an image: the size of its gradient.
+// Edges of an image: the magnitude of its gradient.
 __global__ void sobel(const float *in, float *out, int width, int height) {
     const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
     if (x >= width || y >= height) return;

@@ -1,4 +1,4 @@
-// Rays against spheres: classes with virtual-free methods and operators of the program's own.
+// Ray-sphere intersection: classes with non-virtual methods, and a program's own operators.
 #include <math.h>
 
 struct Vector {

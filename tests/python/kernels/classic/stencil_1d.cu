@@ -1,4 +1,4 @@
-// A sum over neighbours within a radius; the block's elements and its halo are in shared memory.
+// A sum over neighbours within a radius, with the block's elements and halo in shared memory.
 #define RADIUS 3
 
 __global__ void stencil(const int *in, int *out) {

@@ -1,5 +1,5 @@
-// The Laplacian in three dimensions: a plane with its halo in shared memory, the planes above and
-// below in registers while the block moves up.
+// The three-dimensional Laplacian: a plane with its halo is in shared memory, and the planes above and
+// below are in registers while the block moves up.
 #define BX 16
 #define BY 8
 

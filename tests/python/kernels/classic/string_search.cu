@@ -1,4 +1,4 @@
-// Where a pattern occurs in a text; the pattern is in constant memory.
+// Finds the positions of a pattern in a text, with the pattern in constant memory.
 __constant__ char pattern[64];
 
 __global__ void search(const char *text, int length, int pattern_length, int *positions, int *count) {

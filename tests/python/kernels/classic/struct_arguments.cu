@@ -1,4 +1,4 @@
-// Structures by value, with members of several sizes, and an array of structures.
+// Structs passed by value, with members of several sizes, and an array of structs.
 struct Camera {
     char kind;
     double scale;

@@ -1,4 +1,4 @@
-// Templates over types, numbers, functors and lambdas.
+// Templates with types, numbers, functors and lambdas as parameters.
 template <class T> struct Plus {
     static __device__ T identity() { return 0; }
     __device__ T operator()(T a, T b) const { return a + b; }

@@ -1,4 +1,4 @@
-// Indices in three dimensions, of blocks and of threads.
+// Three-dimensional indices of blocks and threads.
 __global__ void indices(int *out, int nx, int ny, int nz) {
     const dim3 at(blockIdx.x * blockDim.x + threadIdx.x, blockIdx.y * blockDim.y + threadIdx.y,
                   blockIdx.z * blockDim.z + threadIdx.z);

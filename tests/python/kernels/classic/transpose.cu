@@ -1,4 +1,4 @@
-// A tile in shared memory, with a column more, so that no two threads of a warp meet in a bank.
+// A tile in shared memory with one additional column, so that a warp's accesses have no bank conflicts.
 #define TILE 32
 #define ROWS 8
 

@@ -1,4 +1,4 @@
-// Loads and stores of whole vectors, and bytes taken apart and put together.
+// Loads and stores of whole vectors, and access to their bytes.
 __global__ void swap(const uint4 *in, uint4 *out, int n) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;
