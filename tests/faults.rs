@@ -128,8 +128,8 @@ fn may_be_swallowed(call: Call) -> bool {
         )
 }
 
-/// Runs the program with a fault and again without one. Returns whether the failure was only logged,
-/// or a description of the error.
+/// Runs the program with a fault, and then again. Returns whether the failure was only logged, or a
+/// description of the error.
 fn check(fault: Fault, expected: f64) -> std::result::Result<bool, String> {
     let bench = Bench::new();
     bench.injector.arm(Some(fault));

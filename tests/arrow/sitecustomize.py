@@ -1,6 +1,6 @@
-"""Makes `pyarrow.cuda` the module of pygpu, in the tests and in the processes that they start.
+"""Makes `pyarrow.cuda` pygpu's module, in the tests and in the processes that they start.
 
-Python imports this file when it starts, because its folder is on `PYTHONPATH`.
+Python imports this file at start-up, because its folder is on `PYTHONPATH`.
 """
 
 import sys

@@ -1,10 +1,10 @@
-"""Exchanges arrays with the large libraries that are installed, on the backend in use: by hand.
+"""Exchanges arrays with large libraries that are installed, on the current backend; run by hand.
 
     .venv/bin/python tests/exchange/run.py [--require LIBRARY ...]
 
-Each line is an exchange of docs/exchange.md: in place, which the address shows, as a copy that was
-asked for, or refused. An outcome other than that ends the run with 1. A library that is not
-installed, or that cannot use the device, is named and left out, unless it is required.
+Each line is an exchange that docs/exchange.md describes: in place, which the address shows, as a
+requested copy, or refused. Any other outcome makes the exit status 1. A library that is not
+installed, or that cannot use the device, is reported and left out, unless it is required.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ HOST = np.arange(24, dtype=np.float32).reshape(4, 6)
 
 
 class Absent(Exception):
-    """Why a library is left out."""
+    """Raised with the reason why a library is left out."""
 
 
 def equal(found: Any, expected: Any) -> None:
-    """Asserts that an array, of numpy's or a device's, has these elements."""
+    """Asserts that an array, numpy's or a device's, has these elements."""
     found = found.get() if isinstance(found, gpuarray.GPUArray) else found
     np.testing.assert_array_equal(found, expected)
 
 
 def refused(function: Callable[[], Any]) -> str:
-    """Asserts that a call raises what says so; returns the first words of it."""
+    """Asserts that a call raises an error; returns its type and the first words of its message."""
     try:
         result = function()
     except (TypeError, BufferError, ValueError, RuntimeError) as error:
@@ -52,13 +52,13 @@ def taken(export: Callable[[Any], Any], address: Callable[[Any], int], host: Any
     assert (address(there), address(part)) == (array.ptr, array.ptr + 24)
     equal(host(there), HOST)
     equal(host(part), HOST[1:3, ::2])
-    # What is queued on a stream of this library comes before what the other one does.
+    # Work that is queued on this library's stream runs before the other library's work.
     stream = driver.Stream()
     for _ in range(20):
         array.fill(0, stream=stream)
     array.fill(7, stream=stream)
     equal(host(export(array)), np.full((4, 6), 7, "f4"))
-    # The memory lives as long as its last user.
+    # The memory lives until its last user is gone.
     del array
     gpuarray.zeros((4, 6), "f4")
     equal(host(there), np.full((4, 6), 7, "f4"))
@@ -66,7 +66,7 @@ def taken(export: Callable[[Any], Any], address: Callable[[Any], int], host: Any
 
 
 def given(make: Callable[[], Any], address: Callable[[Any], int], read: Callable[..., Any]) -> str:
-    """Uses an array of a library where it is, or as a copy where it is ordinary host memory."""
+    """Uses a library's array in place, or a copy if it is in ordinary host memory."""
     theirs = make()
     array = read(theirs)
     equal(array, HOST)
@@ -165,7 +165,7 @@ def jax_exchanges() -> dict[str, Callable[[], str]]:
         return "a copy, as asked"
 
     def whole() -> str:
-        # JAX's arrays have no gaps, and what it has once it takes for constant.
+        # JAX arrays are contiguous, and JAX treats an imported array as constant.
         array = gpuarray.to_gpu(HOST)
         there = jax.dlpack.from_dlpack(array)
         assert address(there) == array.ptr
@@ -175,7 +175,7 @@ def jax_exchanges() -> dict[str, Callable[[], str]]:
     def as_array() -> str:
         if BACKEND != "cuda":
             return refused(lambda: jax.numpy.asarray(gpuarray.to_gpu(HOST)))
-        # JAX reads the array interface there.
+        # On a GPU, JAX reads the array interface.
         array = gpuarray.to_gpu(HOST)
         there = jax.numpy.asarray(array)
         assert next(iter(there.devices())).platform == "gpu"

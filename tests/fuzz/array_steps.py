@@ -1,8 +1,8 @@
-"""The steps of the search over array programs: each does the same in numpy and on the device.
+"""Steps of the search over array programs: each does the same in numpy and on the device.
 
-The prelude of that search's cases, whose lines are calls such as `v3 = binary(917, v1, v2)`: the
-number is the seed of what the step draws, the variables are pairs, or None after an error that both
-raised alike. A difference raises `Mismatch`, which says what was done to which arrays.
+This is the prelude of that search's cases. Their lines are calls such as `v3 = binary(917, v1,
+v2)`. The number seeds the step's random choices. The variables are pairs, or None after both
+libraries raised the same error. A difference raises `Mismatch` with the operation and the arrays.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ __all__ = [
 
 
 def join(seed: int, x: Pair, y: Pair) -> Pair | None:
-    """Two arrays along an axis."""
+    """Joins two arrays along an axis."""
     random = Random(seed)
     rank = max(1, x.host.ndim)
     axis = random.randint(-rank, rank - 1)
@@ -89,7 +89,7 @@ def join(seed: int, x: Pair, y: Pair) -> Pair | None:
 
 
 def reduce(seed: int, x: Pair) -> Pair | None:
-    """All elements to one."""
+    """Reduces all elements to one."""
     name = Random(seed).choice(["sum", "min", "max", "any", "all"])
     host, ours = x.host, getattr(gpuarray, name)
     if name == "sum":
@@ -108,7 +108,7 @@ def reduce(seed: int, x: Pair) -> Pair | None:
 
 
 def take(seed: int, x: Pair) -> Pair | None:
-    """Elements by an array of indices."""
+    """Selects elements by an index array."""
     random = Random(seed)
     host = x.host.ravel()
     if not host.size or x.host.ndim != 1:
@@ -121,7 +121,7 @@ def take(seed: int, x: Pair) -> Pair | None:
 
 
 def transfer(seed: int, x: Pair) -> Pair | None:
-    """To the host and back."""
+    """Copies to the host and back."""
     del seed
     host = x.device.get()
     if host.dtype != x.host.dtype or not np.array_equal(
@@ -134,12 +134,12 @@ def transfer(seed: int, x: Pair) -> Pair | None:
 
 
 def convert(seed: int, x: Pair) -> None:
-    """To a Python number, a truth value or a length."""
+    """Converts to a Python number, a truth value or a length."""
     kind = Random(seed).choice([bool, int, float, complex, len, list])
     if kind is list:
         kind = lambda a: [part.shape for part in a]  # noqa: E731
     if kind in (int, float, complex) and x.host.ndim:
-        raise Skipped  # numpy no longer converts an array with axes and one element
+        raise Skipped  # numpy no longer converts one-element arrays that have axes
     if x.host.size == 0 and kind is bool:
         raise Skipped
     if kind in (int, float) and x.host.dtype.kind == "c":

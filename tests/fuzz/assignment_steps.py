@@ -17,7 +17,7 @@ from view_steps import draw_index, draw_number, must_convert
 
 
 def setitem(seed: int, x: Pair, y: Pair) -> None:
-    """An assignment to an item: of a number, a device array or a numpy array."""
+    """Assigns a number, a device array or a numpy array to an item."""
     random = Random(seed)
     index = draw_index(random, x.host.shape)
     kind = random.randrange(3)
@@ -42,7 +42,7 @@ def setitem(seed: int, x: Pair, y: Pair) -> None:
     except IndexError:
         is_element = False
     if kind != 0 and is_element and y.host.ndim > 0:
-        raise Skipped  # numpy 2.4 refuses arrays of one element here, earlier ones take them
+        raise Skipped  # numpy 2.4 refuses one-element arrays here; earlier versions accept them
     expected = outcome(operator.setitem, x.host, index, values[0])
     result = outcome(operator.setitem, x.device, index, values[1])
     if isinstance(expected, Exception) != isinstance(result, Exception):
@@ -51,7 +51,7 @@ def setitem(seed: int, x: Pair, y: Pair) -> None:
 
 
 def fill(seed: int, x: Pair) -> None:
-    """A fill with a small number."""
+    """Fills an array with a small number."""
     if has_repeats(x.host):
         raise Skipped
     number = Random(seed).choice([0, 1, 3, True, 100])
@@ -61,7 +61,7 @@ def fill(seed: int, x: Pair) -> None:
 
 
 def item_in_place(seed: int, x: Pair, y: Pair) -> None:
-    """`x[i] += y`: reads, calculates and writes a view."""
+    """Computes `x[i] += y`: reads, calculates and writes a view."""
     random = Random(seed)
     index = draw_index(random, x.host.shape)
     host, device = outcome(lambda: x.host[index]), outcome(lambda: x.device[index])

@@ -1,4 +1,4 @@
-"""Steps along axes: reductions, running values, sorting, products of matrices."""
+"""Steps along axes: reductions, cumulative functions, sorting, matrix products."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def _code(dtype: np.dtype) -> str:
 
 
 def _total(host: np.ndarray) -> float:
-    """The sum of the magnitudes; skips what is not finite, where the order of terms shows."""
+    """Returns the sum of magnitudes; skips non-finite values, whose result depends on the order."""
     if host.dtype.kind in "fc" and not np.isfinite(host).all():
         raise Skipped
     return float(np.abs(host.astype("c16")).sum())
 
 
 def draw_axis(random: Random, rank: int, several: bool = True) -> Any:
-    """An axis, a tuple of them or None; now and then one that is not there or there twice."""
+    """Draws an axis, a tuple of axes or None; occasionally an invalid or a repeated one."""
     rank = max(rank, 1)
     kind = random.random()
     if kind < 0.25:
@@ -46,7 +46,7 @@ def draw_axis(random: Random, rank: int, several: bool = True) -> Any:
 
 
 def reduce_axes(seed: int, x: Pair) -> Pair | None:
-    """Elements combined along axes, by function or method."""
+    """Combines elements along axes, by function or method."""
     random = Random(seed)
     host = x.host
     names = ["sum", "prod", "min", "max", "any", "all", "mean", "var", "std", "ptp"]
@@ -76,13 +76,13 @@ def reduce_axes(seed: int, x: Pair) -> Pair | None:
                 raise Skipped
             error = 16 * widest * total
             if name == "std":
-                error = max(error, 1.0) ** 0.5 * widest**0.5  # of a difference that is nothing
+                error = max(error, 1.0) ** 0.5 * widest**0.5  # the true deviation may be zero
     if name in ("min", "max", "ptp") and host.dtype.kind == "c":
         raise Skipped
     if name == "ptp" and host.dtype.kind == "f" and not np.isfinite(host).all():
         raise Skipped
     if name in ("nansum", "nanprod") and host.dtype.kind == "c":
-        raise Skipped  # parts of a number that are not numbers
+        raise Skipped  # complex numbers with NaN in only one part
     theirs_of = getattr(np, name)
 
     def theirs(a: Any) -> Any:
@@ -105,7 +105,7 @@ def reduce_axes(seed: int, x: Pair) -> Pair | None:
 
 
 def positions(seed: int, x: Pair) -> Pair | None:
-    """Where the extreme elements are."""
+    """Finds the positions of extreme elements."""
     random = Random(seed)
     name = random.choice(["argmin", "argmax"])
     if x.host.dtype.kind == "c":
@@ -118,12 +118,12 @@ def positions(seed: int, x: Pair) -> Pair | None:
 
 
 def running(seed: int, x: Pair) -> Pair | None:
-    """Running sums and products, differences."""
+    """Computes cumulative sums and products, and differences."""
     random = Random(seed)
     name = random.choice(["cumsum", "cumprod", "diff"])
     axis = draw_axis(random, x.host.ndim, several=False)
     if name == "diff":
-        n = random.choice([1, 2, 5])  # none returns the array itself
+        n = random.choice([1, 2, 5])  # for 0 the result is the array itself
         axis = -1 if axis is None else axis
         theirs = lambda a: np.diff(a, n, axis)  # noqa: E731
         ours = lambda a: gpuarray.diff(a, n, axis)  # noqa: E731
@@ -144,7 +144,7 @@ def running(seed: int, x: Pair) -> Pair | None:
 
 
 def sort(seed: int, x: Pair) -> Pair | None:
-    """A sorted copy, or the indices that sort."""
+    """Returns a sorted copy, or the indices that sort."""
     random = Random(seed)
     axis = draw_axis(random, x.host.ndim, several=False)
     kind = random.choice(["stable", "mergesort"])
@@ -155,7 +155,7 @@ def sort(seed: int, x: Pair) -> Pair | None:
 
 
 def sort_in_place(seed: int, x: Pair) -> None:
-    """An array sorted where it lies, and what shares memory with it."""
+    """Sorts an array in place, and so changes arrays that share its memory."""
     random = Random(seed)
     if has_repeats(x.host):
         raise Skipped
@@ -173,7 +173,7 @@ def sort_in_place(seed: int, x: Pair) -> None:
 
 
 def product(seed: int, x: Pair, y: Pair) -> Pair | None:
-    """A product of matrices, of any shapes."""
+    """Multiplies matrices of any shapes."""
     random = Random(seed)
     turn = [lambda a: a, lambda a: a.T, lambda a: a[..., 0] if a.ndim and a.shape[-1] else a]
     first, second = random.choice(turn), random.choice(turn)

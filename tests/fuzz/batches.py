@@ -1,4 +1,4 @@
-"""The search's parent: runs batches of cases in processes of their own and cuts findings down."""
+"""The search's parent process: runs batches of cases in child processes and reduces findings."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 HERE = Path(__file__).parent
-# Findings of one kind that are cut down and printed; the rest is counted.
+# The number of findings of one kind that are reduced and printed; the others are only counted.
 MOST = 20
-# Seconds that a process may need before its first case.
+# The seconds that a process may take before its first case.
 STARTING = 120
 
 
 class Outcome(NamedTuple):
-    """What became of a process: its result, or how and at which case it ended."""
+    """The end of a process: its result, or how it ended and at which case."""
 
     result: dict[str, Any] | None
     end: str
@@ -34,7 +34,7 @@ class Outcome(NamedTuple):
 
 
 def run_worker(settings: dict[str, Any], limit: float) -> Outcome:
-    """Runs a range of cases in a process; `limit` is that of one case, in seconds."""
+    """Runs a range of cases in a process; `limit` is the time limit of one case in seconds."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         progress, out, err = folder / "progress", folder / "out", folder / "err"
@@ -63,9 +63,9 @@ def run_worker(settings: dict[str, Any], limit: float) -> Outcome:
 
 
 def _ends(process: subprocess.Popen[bytes], progress: Path, limit: float) -> bool:
-    """Waits until the process ends; False if one case took too long and the process was killed.
+    """Waits for the process's end; returns False if a case took too long and it was killed.
 
-    Before the first case the process starts, and behind the last it frees what it has.
+    The process starts up before the first case, and frees its memory after the last one.
     """
     before, since = -2, time.monotonic()
     while True:
@@ -84,18 +84,18 @@ def _ends(process: subprocess.Popen[bytes], progress: Path, limit: float) -> boo
 
 
 def class_of(text: str) -> str:
-    """A message without its numbers and arrays: findings with the same one are shown once."""
+    """Returns a message without its numbers and arrays: equal ones are shown only once."""
     return re.sub(r"[0-9.eE+-]+|<[^>]*>|\[[^\]]*\]|[,() ]", "", text)[-90:]
 
 
 def sign_of(finding: dict[str, Any]) -> str:
-    """The class of a finding; a process's end says no more than how."""
+    """Returns the class of a finding; for the end of a process this is only the way it ended."""
     kind, text = finding["kind"], finding["text"]
     return kind if finding["case"] < 0 or not finding.get("line") else f"{kind}: {class_of(text)}"
 
 
 class Searcher:
-    """Runs a search to its end and collects what it found."""
+    """Runs a search to its end and collects the findings."""
 
     def __init__(self, settings: dict[str, Any], arguments: argparse.Namespace) -> None:
         self.settings = settings
@@ -110,7 +110,7 @@ class Searcher:
         self.signs: list[str] = []
 
     def say(self, text: str) -> None:
-        """Prints, and writes to the log."""
+        """Prints a text, and writes it to the log."""
         print(text, flush=True)
         if self.log:
             with self.log.open("a") as file:
@@ -120,7 +120,7 @@ class Searcher:
         return run_worker(self.settings | {"first": first, "count": count} | more, self.limit)
 
     def batch(self, first: int, count: int) -> None:
-        """Runs the cases of a batch; one that ends the process is noted and passed over."""
+        """Runs a batch of cases; a case that ends the process is recorded and skipped."""
         end = first + count
         while first < end:
             outcome = self._run(first, end - first)
@@ -146,17 +146,17 @@ class Searcher:
             self.report(first, outcome.case + 1 - first, finding)
             first = outcome.case + 1
 
-    # ---- cutting down --------------------------------------------------------------------------
+    # ---- reducing findings ---------------------------------------------------------------------
 
     def _shows(self, sign: str, first: int, count: int, **more: Any) -> bool:
-        """Whether a range of cases, or some lines of one, show a finding of this class."""
+        """Returns true if a range of cases, or some lines of one, has a finding of this class."""
         outcome = self._run(first, count, **more)
         if outcome.end:
             return outcome.end.split()[0] == sign.split()[0]
         return sign in map(sign_of, outcome.result["findings"] if outcome.result else [])
 
     def _narrow(self, sign: str, first: int, count: int) -> tuple[int, int]:
-        """The smallest range of cases found that shows the same."""
+        """Returns the smallest range of cases, by bisection, that has the same finding."""
         while count > 1:
             half = count // 2
             if self._shows(sign, first + half, count - half):
@@ -172,7 +172,7 @@ class Searcher:
         return [line for line in shown if not line.startswith("RESULT ")]
 
     def _needed(self, sign: str, number: int, total: int) -> list[int]:
-        """The lines of a case without which it no longer shows the finding."""
+        """Returns the lines of a case that are needed for the finding."""
         keep = list(range(total))
         for place in reversed(range(total)):
             fewer = [one for one in keep if one != place]
@@ -181,7 +181,7 @@ class Searcher:
         return keep
 
     def report(self, first: int, count: int, finding: dict[str, Any]) -> None:
-        """Prints a finding of a class that is new, cut down; counts others."""
+        """Reduces and prints a finding of a new class; counts others."""
         kind, number = finding["kind"], finding["case"]
         sign = sign_of(finding)
         self.seen[kind] += 1
@@ -207,7 +207,7 @@ class Searcher:
             lines = []
             try:
                 lines = self._lines(case)
-                # A process that crashes prints the lines all the same: they come first.
+                # A process that crashes still prints the lines, because they are printed first.
                 keep = self._needed(sign, case, len(lines)) if cases == 1 else range(len(lines))
                 lines = [lines[place] for place in keep]
             except subprocess.SubprocessError:
@@ -216,7 +216,7 @@ class Searcher:
 
 
 def settings_of(arguments: argparse.Namespace, search: str) -> dict[str, Any]:
-    """What a worker is told."""
+    """Returns the settings for a worker."""
     return {
         "search": search,
         "seed": arguments.seed,
@@ -230,7 +230,7 @@ def settings_of(arguments: argparse.Namespace, search: str) -> dict[str, Any]:
 
 
 def main(search: str, description: str | None) -> None:
-    """The command line of a search."""
+    """Parses the command line of a search, and runs it."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,11 +1,11 @@
-"""The search over callables: everything public, with arguments that are likely to hurt.
+"""The search over callables: everything public, with arguments that are likely to cause faults.
 
     .venv/bin/python tests/fuzz/calls.py --calls 5000000     # on the backend of PYGPU_BACKEND
     .venv/bin/python tests/fuzz/calls.py --seed 7 --only 1234      # one case, printed and run
 
-A finding is a crash, a hang, a `SystemError`, a panic, an exception of an unexpected class, device
-memory that is not given back, or a canary that changed. Each is run again alone, cut down to the
-lines that it needs, and printed as a program.
+A finding is a crash, a hang, a `SystemError`, a panic, an exception of an unexpected class, leaked
+device memory, or a canary that has changed. Each finding is run again alone, reduced to the
+necessary lines, and printed as a program.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from values import Values
 
 
 class Search:
-    """What the worker asks of a search."""
+    """The interface of a search that the worker uses."""
 
     wrong: tuple[type[BaseException], ...] = ()
     allowed: tuple[type[BaseException], ...] | None = None
@@ -44,10 +44,10 @@ class Search:
         self.is_left_out = left_out and __import__("re").compile(left_out).search
 
     def forget(self) -> None:
-        """Nothing is kept between cases."""
+        """Does nothing: no state is kept between cases."""
 
     def case(self, random: Random) -> Case:
-        """One case."""
+        """Draws one case."""
         while True:
             values = Values(random, self.addresses, self.managed, self.kernels)
             case = Case(random, values, self.targets)

@@ -1,4 +1,4 @@
-"""Cases of the search over callables: a few lines of Python, drawn from a seed and a number."""
+"""Cases of the search over callables: some lines of Python, drawn from a seed and a number."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from values import Values
 # Kinds whose values are kept in variables, so that several calls of a case share them.
 SHARED = {"array", "host", "memory", "stream", "event", "copy", "index_array"}
 
-# Where a number would be a raw address or a driver's pointer: `Values` alone decides.
+# Kinds for which a number would be a raw address or a driver's pointer: only `Values` draws them.
 ADDRESSES = {"memory", "allocator", "handle", "stream"}
 
 
 class Case:
-    """Draws one case; `lines` is its text, `names` the target of each line, if it has one."""
+    """Draws one case. `lines` is its text; `names` has the target of each line, or None."""
 
     def __init__(self, random: Random, values: Values, targets: list[Target]) -> None:
         self.random = random
@@ -39,7 +39,7 @@ class Case:
         return name
 
     def _value(self, kind: str) -> str:
-        """A variable of this kind, an old or a new one, or an expression."""
+        """Returns an existing or a new variable of this kind, or an expression."""
         if kind not in ADDRESSES and self.random.random() < 0.06:
             kind = "anything"
         if kind == "operand" and self.random.random() < 0.5:
@@ -68,7 +68,8 @@ class Case:
         return name
 
     def _arguments(self, parameters: list[Parameter]) -> str:
-        """Arguments for most parameters; now and then too few, too many or misnamed."""
+        """Returns arguments for most parameters; occasionally too few, too many or misnamed
+        ones."""
         random = self.random
         parts: list[str] = []
         named = False
@@ -77,7 +78,7 @@ class Case:
                 named = True
                 continue
             if random.random() < 0.02:
-                named = True  # what follows keeps its place
+                named = True  # later arguments keep their positions
                 continue
             value = self._value(parameter.kind)
             if parameter.name and (named or random.random() < 0.1):

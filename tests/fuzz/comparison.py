@@ -1,4 +1,4 @@
-"""How a step of an array program is done in numpy and on the device, and the results compared."""
+"""Runs a step of an array program in numpy and on the device, and compares the results."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ context = pygpu.autoinit.context
 
 
 class Mismatch(Exception):
-    """pygpu differs from numpy."""
+    """Raised if pygpu differs from numpy."""
 
 
 class Skipped(Exception):
-    """A step that does not apply to its arrays."""
+    """Raised if a step does not apply to its arrays."""
 
 
-# Errors that count as alike: numpy's own subclasses count as what they derive from.
+# Errors that count as equal; numpy's own subclasses count as their base classes.
 KINDS = (TypeError, ValueError, OverflowError, IndexError, ZeroDivisionError)
-# The arrays of the case that is running; all are compared after a step that writes.
+# The arrays of the current case; all of them are compared after a step that writes.
 LIVE: list[Pair] = []
 
 
 def guarded(step: Callable[..., Any]) -> Callable[..., Any]:
-    """The step, passed over where an earlier one has left no array."""
+    """Returns the step; it is skipped if an earlier step has not produced an array."""
 
     def guard(seed: int, *operands: Any) -> Any:
         if any(operand is None for operand in operands):
@@ -49,24 +49,24 @@ def guarded(step: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def start() -> None:
-    """Forgets the arrays of the case before."""
+    """Forgets the arrays of the previous case."""
     LIVE.clear()
 
 
 def forget(pair: Pair) -> None:
-    """No longer compares a pair."""
+    """Excludes a pair from later comparisons."""
     LIVE[:] = [one for one in LIVE if one is not pair]
 
 
 def describe(array: Any) -> str:
-    """What it takes to make the array again."""
+    """Returns the information from which the array can be created again."""
     if not isinstance(array, np.ndarray):
         return repr(array)
     return f"<{array.dtype} {array.shape} strides {array.strides}: {array.ravel()[:12].tolist()}>"
 
 
 def _same_bits(expected: np.ndarray, result: np.ndarray) -> bool:
-    """Whether zeros have the same signs."""
+    """Returns true if all zeros have the same signs."""
     if expected.dtype.kind == "c":
         parts = ((expected.real, result.real), (expected.imag, result.imag))
     elif expected.dtype.kind == "f":
@@ -79,7 +79,7 @@ def _same_bits(expected: np.ndarray, result: np.ndarray) -> bool:
 def compare(
     expected: np.ndarray, result: Any, rtol: float, atol: float, strides: bool, signs: bool
 ) -> None:
-    """Raises `AssertionError` where a device array is not as numpy's."""
+    """Raises `AssertionError` if a device array differs from numpy's."""
     check(result, expected, rtol, atol)
     if strides:
         assert same_strides(result, expected), f"strides {result.strides}, not {expected.strides}"
@@ -101,7 +101,7 @@ def both(
     strides: bool = True,
     signs: bool = True,
 ) -> Pair | None:
-    """Does one thing to both; returns the pair of results, None if both raised the same."""
+    """Does the same in both; returns the pair of results, or None if both raise the same error."""
     hosts = [one.host if isinstance(one, Pair) else one for one in operands]
     devices = [one.device if isinstance(one, Pair) else one for one in operands]
     before = [describe(host) for host in hosts]
@@ -126,16 +126,16 @@ def both(
     except AssertionError as error:
         raise Mismatch(f"{text} of {', '.join(before)}: {error}") from None
     if rtol or atol:
-        # What follows starts from numpy's numbers, so that errors do not add up.
+        # Later steps start from numpy's numbers, so that errors do not accumulate.
         result[...] = expected
-    # Where pygpu may choose other strides or signs of zeros, numpy's part goes on with them.
+    # If pygpu may choose other strides or signs of zeros, numpy's array adopts them.
     pair = Pair(expected if strides and signs else result.get(), result)
     LIVE.append(pair)
     return pair
 
 
 def check_live(text: str) -> None:
-    """Compares all arrays of the case: a step may have written what others are views of."""
+    """Compares all arrays of the case, because a step may have written through views."""
     for host, device in LIVE:
         try:
             compare(host, device, 0.0, 0.0, False, False)
@@ -144,7 +144,7 @@ def check_live(text: str) -> None:
 
 
 def written(text: str, target: Pair, rtol: float, atol: float = 0.0) -> None:
-    """Compares what a step with a rounding error wrote, and goes on with numpy's numbers."""
+    """Compares an output with rounding errors, and continues with numpy's numbers."""
     host, device = target
     try:
         compare(host, device, rtol, atol, False, False)
@@ -153,5 +153,5 @@ def written(text: str, target: Pair, rtol: float, atol: float = 0.0) -> None:
     if rtol or atol:
         device[...] = host
     else:
-        host[...] = device.get()  # the signs of zeros
+        host[...] = device.get()  # adopts the signs of zeros
     check_live(text)

@@ -1,4 +1,4 @@
-"""Steps that apply functions to elements."""
+"""Steps that apply elementwise functions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ IN_PLACE += [operator.imod, operator.iand, operator.ior, operator.ixor]
 
 
 def _error(function: Any, *operands: Any) -> float:
-    """The relative error that is allowed: complex products and quotients may round differently."""
+    """Returns the allowed relative error: complex products and quotients may round differently."""
     types = [np.asarray(one.host if isinstance(one, Pair) else one).dtype for one in operands]
     exact = {operator.add, operator.sub, operator.iadd, operator.isub, operator.neg, operator.pos}
     if function in exact or not any(kind.kind == "c" for kind in types):
@@ -36,7 +36,7 @@ def _error(function: Any, *operands: Any) -> float:
 
 
 def _finite_complex(*operands: Any) -> None:
-    """Skips complex products and quotients of NaN and infinities, which C leaves open."""
+    """Skips complex products and quotients of NaN and infinities, which C leaves undefined."""
     for one in operands:
         value = np.asarray(one.host if isinstance(one, Pair) else one)
         if value.dtype.kind in "fc" and not (np.abs(value[np.isfinite(value)]) < 1e15).all():
@@ -46,7 +46,7 @@ def _finite_complex(*operands: Any) -> None:
 
 
 def binary(seed: int, x: Pair, y: Pair) -> Pair | None:
-    """An operator of two arrays."""
+    """Applies an operator to two arrays."""
     function = Random(seed).choice(ARITHMETIC + COMPARISONS)
     error = _error(function, x, y)
     if error and function not in COMPARISONS:
@@ -57,7 +57,7 @@ def binary(seed: int, x: Pair, y: Pair) -> Pair | None:
 
 
 def scalar(seed: int, x: Pair) -> Pair | None:
-    """An operator of an array and a number."""
+    """Applies an operator to an array and a number."""
     random = Random(seed)
     function = random.choice(ARITHMETIC + COMPARISONS + [operator.pow])
     number = random.choice([0, 1, 2, 3]) if function is operator.pow else None
@@ -67,7 +67,7 @@ def scalar(seed: int, x: Pair) -> Pair | None:
     if error:
         _finite_complex(x, number)
     if function is operator.pow and x.host.dtype.kind == "b":
-        raise Skipped  # numpy squares them as int8, and takes every other power as int64
+        raise Skipped  # numpy squares them as int8, and computes all other powers as int64
     if function is operator.pow and x.host.dtype.kind in "fc":
         error = max(error, 4 * rounding(x.host.dtype))
         _finite_complex(x)
@@ -79,20 +79,20 @@ def scalar(seed: int, x: Pair) -> Pair | None:
         apply = lambda a: function(number, a)  # noqa: E731
         text = f"{function.__name__}({number!r}, x)"
         if isinstance(number, np.generic):
-            # numpy's scalar asks its own array protocol first: the same operator, reflected.
+            # A numpy scalar first calls the array's protocol: the same operator, reflected.
             apply = lambda a: function(a, number)  # noqa: E731
     return both(text, apply, apply, x, rtol=error, atol=error)
 
 
 def unary(seed: int, x: Pair) -> Pair | None:
-    """An operator of one array."""
+    """Applies an operator to one array."""
     function = Random(seed).choice([operator.neg, operator.invert, abs])
     error = 4 * rounding(x.host.dtype) if x.host.dtype.kind == "c" and function is abs else 0.0
     return both(function.__name__, function, function, x, rtol=error)
 
 
 def in_place(seed: int, x: Pair, y: Pair) -> None:
-    """An operator that writes its left operand, which may share memory with the right one."""
+    """Applies an in-place operator; the operands may share memory."""
     function = Random(seed).choice(IN_PLACE)
     error = _error(function, x, y)
     if error:
@@ -101,7 +101,7 @@ def in_place(seed: int, x: Pair, y: Pair) -> None:
 
 
 def in_place_scalar(seed: int, x: Pair) -> None:
-    """An operator that writes its left operand, with a number."""
+    """Applies an in-place operator with a number."""
     random = Random(seed)
     function, number = random.choice(IN_PLACE), draw_number(random, x.host.dtype)
     error = _error(function, x, number)
@@ -129,7 +129,7 @@ def write_to_both(text: str, function: Callable[..., Any], x: Pair, y: Any, erro
 
 
 def has_repeats(host: np.ndarray) -> bool:
-    """Whether elements of an array share memory."""
+    """Returns true if elements of an array share memory."""
     return any(step == 0 and side > 1 for step, side in zip(host.strides, host.shape, strict=True))
 
 
@@ -153,11 +153,11 @@ FUNCTIONS = [
 
 
 def function(seed: int, x: Pair) -> Pair | None:
-    """A function of each element, sometimes into an array."""
+    """Applies an elementwise function, sometimes with an output array."""
     random = Random(seed)
     name = random.choice(FUNCTIONS)
     if x.host.dtype.kind == "c" or (name not in ("ceil", "floor") and x.host.dtype.kind != "f"):
-        raise Skipped  # edges of complex functions and widened integers have tests of their own
+        raise Skipped  # complex functions at their edges and widened integers have their own tests
     theirs, ours = getattr(np, name), getattr(cumath, name.replace("arc", "a"))
     exact = name in ("ceil", "floor", "sqrt")
     error = 0.0 if exact else {2: 2e-3, 4: 4e-6, 8: 4e-14}[x.host.dtype.itemsize]
@@ -167,7 +167,7 @@ def function(seed: int, x: Pair) -> Pair | None:
 
 
 def choose(seed: int, x: Pair, y: Pair, z: Pair) -> Pair | None:
-    """Elements of one or another array."""
+    """Selects elements of one or another array."""
     kind = Random(seed).randrange(6)
     if kind == 0:
         return both("where", np.where, gpuarray.where, x, y, z, strides=False)
@@ -181,7 +181,7 @@ def choose(seed: int, x: Pair, y: Pair, z: Pair) -> Pair | None:
 
 
 def into(seed: int, x: Pair, y: Pair, out: Pair) -> None:
-    """A function into an array that may share memory with its operands."""
+    """Applies a function with an output array that may share memory with its operands."""
     random = Random(seed)
     name = random.choice(["minimum", "maximum", "logical_and"])
     if has_repeats(out.host):

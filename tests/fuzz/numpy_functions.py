@@ -1,12 +1,12 @@
-"""The search over functions that have numpy's names: every keyword, and special values.
+"""The search over functions with numpy's names: every keyword, and special values.
 
     .venv/bin/python tests/fuzz/numpy_functions.py --cases 100000
     .venv/bin/python tests/fuzz/numpy_functions.py --seed 7 --only 1234
 
-A case is a row of `ROWS`, called on each face that has the name: numpy's function of device arrays,
-that of `pygpu.gpuarray` and the method. A finding is another value, dtype or shape than numpy's, or
-an error where numpy has none, unless it is a `TypeError` that names a keyword which the device does
-not take.
+A case is a row of `ROWS`, called through each interface that has the name: numpy's function with
+device arrays, the function in `pygpu.gpuarray`, and the method. A finding is a value, dtype or
+shape that differs from numpy's, or an error where numpy succeeds. A `TypeError` that names an
+unsupported keyword is not a finding.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def is_float(dtype: np.dtype) -> bool:
 
 
 class Maker:
-    """Arguments that follow from a seed."""
+    """Makes arguments that are determined by a seed."""
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
@@ -54,7 +54,7 @@ class Maker:
         return self.random.randrange(100) < percent
 
     def values(self, dtype: np.dtype, count: int) -> np.ndarray:
-        """Small numbers among the type's special ones."""
+        """Returns small numbers and the type's special values."""
         dtype = np.dtype(dtype)
         special: list[Any] = [0, 1]
         if dtype.kind in "iu":
@@ -78,7 +78,7 @@ class Maker:
         return whole
 
     def array(self, dtype: Any = None, shape: Any = None) -> np.ndarray:
-        """An array: plain, or with steps, a turned or a reversed axis."""
+        """Returns an array: contiguous, or with steps, transposed or reversed axes."""
         dtype = np.dtype(self.dtype if dtype is None else dtype)
         shape = self.shape if shape is None else shape
         kind = self.random.randrange(4) if shape else 0
@@ -96,12 +96,12 @@ class Maker:
         return whole[..., ::-1] if kind == 3 else whole
 
     def alike(self, *shapes: Any) -> np.ndarray:
-        """An operand for an array of the maker's shape: of the same or another dtype and shape."""
+        """Returns an operand for an array of the maker's shape, of the same or another dtype."""
         dtype = self.dtype if self.chance(60) else self.one(*NUMBERS)
         return self.array(dtype, self.one(self.shape, self.shape, (), self.shape[1:], *shapes))
 
     def scalar(self, dtype: Any = None) -> Any:
-        """A number: Python's, numpy's, or one of the special ones."""
+        """Returns a number: Python's, numpy's, or a special value."""
         dtype = self.dtype if dtype is None else np.dtype(dtype)
         value = self.values(dtype, 1)[0]
         return value if self.chance(40) else value.item()
@@ -144,7 +144,7 @@ def arange(m: Maker) -> Any:
     ends = [m.random.randint(least, 12) for _ in range(m.one(1, 2, 3))]
     if len(ends) == 3 and m.chance(80):
         ends[2] = ends[2] or 1
-    # PyCUDA cuts fractions off the start and the step of whole numbers.
+    # PyCUDA truncates fractional starts and steps for integer dtypes.
     if m.chance(25) and dtype.kind not in "iu":
         ends = [end + m.one(0.5, 0.25, 0.0) for end in ends]
     if dtype.kind in "iu" and m.chance(30):
@@ -281,7 +281,7 @@ POSITION = of_one(axis=lambda m: m.one(None, m.one_axis()), keepdims=lambda m: m
 BOUNDS = ("axis", "keepdims", "initial", "where")
 SUMS = (*BOUNDS, "dtype")
 
-# What is called, and how its arguments are made.
+# The functions to call, and the arguments to make for them.
 ROWS: dict[str, Callable[[Maker], Any]] = {
     **dict.fromkeys(("sum", "prod"), reduction(*SUMS)),
     **dict.fromkeys(("max", "min", "amax", "amin"), reduction(*BOUNDS)),
@@ -362,21 +362,21 @@ ROWS |= {name: _ufunc(name) for name in UFUNCS if name not in ROWS}
 
 # -- cases ---------------------------------------------------------------------------------
 
-# `gpuarray` has PyCUDA's function, which keeps the dtype of what it adds.
+# `gpuarray` has PyCUDA's function, which keeps the dtype of its operand.
 PYCUDAS = {"sum"}
-# Numbers of types in which numpy has what another project, or C's undefined conversions, give it.
+# Stands for results that numpy leaves to another project, or to C's undefined conversions.
 UNDEFINED = "no promise"
 PRODUCTS, EXTREMES = ("prod", "nanprod", "cumprod"), ("max", "min", "amax", "amin")
 
 
 def promised(name: str, args: Any, kwargs: Any, expected: Any) -> Any:
-    """What the device promises where numpy returns or raises `expected`."""
+    """Returns the result that the device guarantees if numpy returns or raises `expected`."""
     arrays = [
         np.asarray(a) for a in flattened([args, kwargs]) if isinstance(a, np.ndarray | np.generic)
     ]
     has_bfloat16 = any(a.dtype == BFLOAT16 for a in arrays)
     if has_bfloat16 and name == "nan_to_num":
-        # numpy leaves what is no number.
+        # numpy does not replace NaN in bfloat16 arrays.
         if isinstance(expected, Exception):
             return UNDEFINED
         wide = [a.astype("f4") if isinstance(a, np.ndarray) else a for a in args]
@@ -392,9 +392,9 @@ def promised(name: str, args: Any, kwargs: Any, expected: Any) -> Any:
     if has_bfloat16 and name in ("nansum", "nanprod"):
         return UNDEFINED
     if kwargs.get("casting") == "unsafe" and any(a.dtype.kind in "iu" for a in arrays):
-        return UNDEFINED  # numbers that are no integers of the output's type
+        return UNDEFINED  # numbers outside the output's integer type
     if name == "ldexp" and not isinstance(args[0], np.ndarray):
-        return UNDEFINED  # numpy takes the smallest type for a number
+        return UNDEFINED  # numpy uses the smallest type for a number
     if "takes no keyword arguments" in str(expected):
         return UNDEFINED
     if name == "clip" and any(a.dtype.kind == "c" and (a != a).any() for a in arrays):
@@ -405,8 +405,8 @@ def promised(name: str, args: Any, kwargs: Any, expected: Any) -> Any:
         return UNDEFINED
     results = [] if isinstance(expected, Exception) else flattened(expected)
     if not has_bfloat16 and any(getattr(it, "dtype", None) == BFLOAT16 for it in results):
-        return UNDEFINED  # `ml_dtypes` offers its functions to small integers
-    # The parts of complex numbers that are not finite, and products in another order.
+        return UNDEFINED  # `ml_dtypes` provides its functions for small integers
+    # Complex numbers with non-finite parts, and products in another order.
     odd = any(a.dtype.kind == "c" for a in arrays) and not all(np.isfinite(a).all() for a in arrays)
     if odd and (name in UFUNCS or name in ("matmul", "mean", *PRODUCTS, *EXTREMES)):
         return UNDEFINED
@@ -415,8 +415,8 @@ def promised(name: str, args: Any, kwargs: Any, expected: Any) -> Any:
     ):
         return UNDEFINED
     if name in PRODUCTS and "initial" in kwargs and args[0].dtype.kind in "fc":
-        return UNDEFINED  # where the product of the others overflows
-    # Whole numbers that cancel, or whose sum is beyond the type that was asked for.
+        return UNDEFINED  # the product of the other elements may overflow
+    # Integers that cancel, or whose sum overflows the requested type.
     if name == "mean" and args[0].dtype.kind in "iu" and (np.abs(args[0].astype("f8")) > 1e4).any():
         return UNDEFINED
     if name == "reciprocal" and (np.asarray(args[0]) == 0).any():
@@ -426,11 +426,11 @@ def promised(name: str, args: Any, kwargs: Any, expected: Any) -> Any:
     ):
         return UNDEFINED
     if isinstance(expected, Exception) and any(0 in a.shape for a in arrays):
-        return UNDEFINED  # numpy looks at values that nothing would be stored of
+        return UNDEFINED  # numpy checks values although nothing would be stored
     results = [np.asarray(it) for it in flattened(expected) if not isinstance(it, str)]
     if isinstance(expected, Exception) or not any(it.dtype.kind in "iu" for it in results):
         return expected
-    # What is no number, or beyond the type, has no value as an integer.
+    # NaN and out-of-range values have no defined integer conversion.
     beyond = any(
         (a.dtype == BFLOAT16 or a.dtype.kind in "fc")
         and not (np.abs(np.nan_to_num(a.astype("c8"), nan=1e30)) < 128).all()
@@ -470,7 +470,7 @@ def faces(name: str) -> list[str]:
     if name in ("full", "eye", "astype"):
         named = []
     named += ["gpuarray"] if name in gpuarray.__all__ else []
-    # These change the array, or begin with another argument than the array.
+    # As methods, these modify the array, or take the array as another argument.
     is_method = hasattr(gpuarray.GPUArray, name) and name not in ("sort", "compress")
     return named + (["method"] if is_method else [])
 
@@ -500,7 +500,7 @@ def outcome(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def numpys(face: str, name: str, args: Any, kwargs: Any) -> Any:
-    # numpy's method has other names of the bounds than its function.
+    # numpy's method names the bounds differently than its function.
     if face != "method" or name == "clip" or not hasattr(args[0], name):
         return getattr(np, name)(*args, **kwargs)
     method = getattr(args[0], name)
@@ -514,7 +514,7 @@ def tolerance(dtype: np.dtype) -> float:
 
 
 def differ(result: Any, expected: Any, rough: float = 0) -> str | None:
-    """Says how a result differs from numpy's; None where it does not."""
+    """Returns a description of how a result differs from numpy's, or None."""
     if isinstance(expected, tuple | list):
         if not isinstance(result, tuple | list) or len(result) != len(expected):
             return f"{result!r} instead of {expected!r}"
@@ -544,7 +544,7 @@ def differ(result: Any, expected: Any, rough: float = 0) -> str | None:
 
 
 def is_refusal(name: str, error: Any) -> bool:
-    """Whether the device says in words that it lacks a keyword, or that a number does not fit."""
+    """Returns true if the device reports that it lacks a keyword, or that a number does not fit."""
     text = str(error)
     if isinstance(error, OverflowError) and name == "where":
         return True
@@ -560,14 +560,14 @@ def is_refusal(name: str, error: Any) -> bool:
 
 
 def run(seed: int, only: str | None, refused: Counter[str]) -> list[str]:
-    """Runs one case on every face; returns what it found."""
+    """Runs one case through every interface; returns the findings."""
     random = Random(f"name {seed}")
     name = only or random.choice(UFUNCS if random.random() < 0.3 else NAMES)
     found = []
     for face in faces(name):
         args, kwargs = ROWS[name](Maker(seed))
         host = [np.array(a, copy=True) if isinstance(a, np.ndarray) else a for a in args]
-        # The device's arrays have the strides of the host's.
+        # The device's arrays have the same strides as the host's.
         device = [on_device(a) for a in args]
         given = {key: on_device(value) for key, value in kwargs.items()}
         kwargs = {k: v.copy() if isinstance(v, np.ndarray) else v for k, v in kwargs.items()}

@@ -1,4 +1,4 @@
-"""Faults for the search to find: what shows that it would find real ones (`--planted NAME`)."""
+"""Planted faults, which show that the search would find real ones (`--planted NAME`)."""
 
 from __future__ import annotations
 
@@ -14,49 +14,49 @@ KEPT: list[driver.DeviceAllocation] = []
 
 
 class Odd(Exception):
-    """An exception of no class that pygpu may raise."""
+    """An exception class that pygpu must not raise."""
 
 
 class Object:
-    """Does wrong when it has been armed."""
+    """An object that misbehaves once it is armed."""
 
     def __init__(self) -> None:
         self.armed = False
 
     def arm(self) -> None:
-        """The line without which nothing happens."""
+        """Arms the object; without this line nothing happens."""
         self.armed = True
 
     def idle(self) -> None:
-        """Nothing."""
+        """Does nothing."""
 
     def crash(self) -> None:
-        """Ends the process by a signal."""
+        """Ends the process with a signal."""
         if self.armed:
             os.kill(os.getpid(), signal.SIGSEGV)
 
     def hang(self) -> None:
-        """Does not return."""
+        """Never returns."""
         while self.armed:
             pass
 
     def system_error(self) -> None:
-        """Raises what Python raises when an extension breaks its rules."""
+        """Raises the error that Python raises when an extension breaks its rules."""
         if self.armed:
             raise SystemError("planted")
 
     def odd(self) -> None:
-        """Raises an exception of its own."""
+        """Raises an exception of an unexpected class."""
         if self.armed:
             raise Odd("planted")
 
     def leak(self) -> None:
-        """Keeps memory of the device."""
+        """Leaks device memory."""
         if self.armed:
             KEPT.append(driver.mem_alloc(64))
 
     def damage(self) -> None:
-        """Writes an array that it does not know."""
+        """Writes to an array that does not belong to the case."""
         if self.armed:
             for one in gc.get_objects():
                 if type(one).__name__ == "Canaries":
@@ -64,6 +64,6 @@ class Object:
 
 
 def targets(fault: str) -> list[Target]:
-    """Calls of which one does wrong."""
+    """Returns calls, one of which misbehaves."""
     names = ["idle", "arm", "idle", fault]
     return [Target(f"planted.{name}", f"{{r}}.{name}", "planted.Object()") for name in names]

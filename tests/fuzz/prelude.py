@@ -1,4 +1,4 @@
-"""What the lines of a case can name: the modules, and makers of arrays and memory.
+"""The names that the lines of a case use: modules, and functions that make arrays and memory.
 
 A reproducer is this file's text followed by the case's lines, so it runs without the search.
 """
@@ -23,7 +23,7 @@ SPECIAL = np.array([np.nan, np.inf, -np.inf, -0.0, 1e-45, 1.0, 3.4e38, -1e300])
 
 
 def host(dtype, shape, values=NUMBERS):
-    """A numpy array of any dtype."""
+    """Returns a numpy array of any dtype."""
     dtype = np.dtype(dtype)
     if dtype.kind in "biufc":
         with np.errstate(all="ignore"):
@@ -34,49 +34,49 @@ def host(dtype, shape, values=NUMBERS):
 
 
 def gpu(dtype, shape, values=NUMBERS):
-    """An array on the device."""
+    """Returns an array on the device."""
     return ga.to_gpu(host(dtype, shape, values))
 
 
 def read_only(array):
-    """The array, no longer writable."""
+    """Returns the array after making it read-only."""
     array.flags.writeable = False
     return array
 
 
 def misaligned(dtype, count):
-    """A numpy array whose elements start at an odd address."""
+    """Returns a numpy array whose elements start at an odd address."""
     dtype = np.dtype(dtype)
     return np.zeros(count * dtype.itemsize + 1, np.uint8)[1:].view(dtype)
 
 
 def freed(memory):
-    """The allocation, freed."""
+    """Returns the allocation after freeing it."""
     memory.free()
     return memory
 
 
 def zeroed(array):
-    """The array, its bytes zero: numpy's own reading of what lies in fresh memory fails for text,
-    since not every number is a character.
+    """Returns the array with all bytes zero. numpy cannot read uninitialised memory as text,
+    because some numbers are not characters.
     """
     ctypes.memset(array.ctypes.data, 0, array.nbytes)
     return array
 
 
 def freed_base(array):
-    """The host array, its page-locked memory freed."""
+    """Returns the host array after freeing its page-locked memory."""
     array.base.free()
     return array
 
 
 def over(memory, *arguments, **more):
-    """An array over an allocation."""
+    """Returns an array over an allocation."""
     return ga.GPUArray(*arguments, gpudata=memory, **more)
 
 
 def dead(*arguments):
-    """An array whose memory is freed."""
+    """Returns an array whose memory is freed."""
     memory = drv.mem_alloc(256)
     array = over(memory, *arguments)
     memory.free()
@@ -84,19 +84,19 @@ def dead(*arguments):
 
 
 def raising(*arguments, **more):
-    """A function that fails."""
+    """Raises an error."""
     raise KeyError("raised by the program's own function")
 
 
 def capturing():
-    """A stream that captures."""
+    """Returns a stream that captures."""
     stream = drv.Stream()
     stream.begin_capture()
     return stream
 
 
 def graph():
-    """A captured graph."""
+    """Returns a captured graph."""
     stream, array = drv.Stream(), gpu("f4", 8)
     stream.synchronize()
     stream.begin_capture()
@@ -105,14 +105,14 @@ def graph():
 
 
 def recorded(stream=None):
-    """An event that was recorded."""
+    """Returns an event that was recorded."""
     return drv.Event().record(stream)
 
 
 def function():
-    """A kernel that does nothing with its arguments; only where there is a compiler.
+    """Returns a kernel that ignores its arguments; requires a compiler.
 
-    Only CUDA's driver can tell how many there must be; elsewhere too few are undefined.
+    Only CUDA's driver reports the number of parameters; elsewhere too few arguments are undefined.
     """
     parameters = "float *x, int n" if pygpu.choose_backend() == "cuda" else ""
     source = f"__global__ void idle({parameters}) {{ }}"
@@ -120,34 +120,34 @@ def function():
 
 
 class SubArray(ga.GPUArray):
-    """A subclass that says nothing of its own."""
+    """A subclass without own attributes."""
 
 
 class SubAllocation(drv.DeviceAllocation):
-    """A subclass of an allocation, which nobody can make."""
+    """A subclass of an allocation, which programs cannot create."""
 
 
 class SubPool(tools.DeviceMemoryPool):
-    """A pool with an allocation of its own."""
+    """A pool with its own `allocate`."""
 
     def allocate(self, size):
-        """Allocates twice as much."""
+        """Allocates twice the size."""
         return super().allocate(size * 2)
 
 
 class Holder(drv.PointerHolderBase):
-    """Stands for an address, or for nonsense."""
+    """An object that represents an address, or an invalid value."""
 
     def __init__(self, pointer):
         self.pointer = pointer
 
     def get_pointer(self):
-        """The pointer, or what the function instead of it does."""
+        """Returns the pointer, or calls the function in its place."""
         return self.pointer() if callable(self.pointer) else self.pointer
 
 
 class Liar:
-    """Answers every protocol with nonsense."""
+    """An object that answers every protocol with invalid values."""
 
     def __index__(self):
         return "no number"
@@ -158,7 +158,7 @@ class Liar:
 
 
 class Thrower:
-    """Answers every protocol with an exception."""
+    """An object that answers every protocol with an exception."""
 
     __int__ = __index__ = __float__ = __len__ = __bool__ = raising
     __iter__ = __getitem__ = __array__ = __call__ = __hash__ = raising
@@ -166,7 +166,7 @@ class Thrower:
 
 
 class Sequence:
-    """A sequence of three entries that says another length, or fails at an entry."""
+    """A sequence of three entries that reports another length, or fails at an entry."""
 
     def __init__(self, length, entries=(1, 2, 3), fails_at=None):
         self.length, self.entries, self.fails_at = length, entries, fails_at
@@ -184,14 +184,14 @@ class Sequence:
 
 
 class LongList(list):
-    """A list that says that it is as long as any."""
+    """A list that reports the largest possible length."""
 
     def __len__(self):
         return 2**63 - 1
 
 
 class LongTuple(tuple):
-    """A tuple that says that it is as long as any."""
+    """A tuple that reports the largest possible length."""
 
     __slots__ = ()
 
@@ -200,7 +200,7 @@ class LongTuple(tuple):
 
 
 class Hinted:
-    """An iterator that says that it has as many entries as any."""
+    """An iterator whose length hint is the largest possible length."""
 
     def __init__(self, entries=(1, 2, 3)):
         self.rest = iter(entries)
@@ -216,7 +216,7 @@ class Hinted:
 
 
 class Index:
-    """Stands for a whole number, another one each time."""
+    """An object that represents an integer, a different one each time."""
 
     def __init__(self, *numbers):
         self.numbers = list(numbers)
@@ -227,7 +227,7 @@ class Index:
 
 
 class Interface:
-    """Says of itself what arrays say, all but one part of it right."""
+    """An object with the array interfaces, of which some parts may be wrong."""
 
     def __init__(self, **parts):
         right = {"shape": (3,), "typestr": "<f4", "data": (int(kept), False), "version": 3}
@@ -236,7 +236,7 @@ class Interface:
 
 
 class Streamlike:
-    """An object of another library that says which stream it is."""
+    """Another library's object that represents a stream."""
 
     def __init__(self, *answer):
         self.answer = answer

@@ -4,8 +4,8 @@
     .venv/bin/python tests/fuzz/programs.py --seed 7 --only 1234
 
 A finding is a difference in value, dtype, shape, strides, flags or kind of error, after any step,
-in any array of the program; and what the search over callables finds. The steps, and what is
-allowed to differ, are in `array_steps.py`.
+in any array of the program, or a finding of the search over callables. `array_steps.py` has the
+steps and the allowed differences.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ SHAPES = [(), (1,), (5,), (0,), (3, 4), (4, 3), (4, 1), (1, 4), (2, 3, 4), (3, 1
 
 
 class Program:
-    """A few arrays of related shapes, and steps over them and their results."""
+    """A few arrays of related shapes, and steps on them and their results."""
 
     def __init__(self, random: Random, arity: dict[str, int]) -> None:
         self.lines: list[str] = []
@@ -84,7 +84,7 @@ class Program:
 
 
 class Search:
-    """What the worker asks of a search."""
+    """The interface of a search that the worker uses."""
 
     resets: frozenset[str] = frozenset()
 
@@ -105,11 +105,11 @@ class Search:
         self.raised: Counter[str] = Counter()
 
     def forget(self) -> None:
-        """Lets the arrays of a case go."""
+        """Drops the arrays of a case."""
         self.start()
 
     def case(self, random: Random) -> Program:
-        """One program."""
+        """Draws one program."""
         return Program(random, self.arity)
 
 

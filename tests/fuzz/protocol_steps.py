@@ -1,4 +1,4 @@
-"""Steps that call numpy's own functions, which run on the device, and rearrange elements."""
+"""Steps that call numpy's own functions, which run on the device, and that move elements."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _not_complex(*pairs: Pair) -> None:
 
 
 def ufunc(seed: int, x: Pair, y: Pair) -> Pair | None:
-    """A universal function of two arrays, or its table of all pairs."""
+    """Applies a universal function to two arrays, or computes its table of all pairs."""
     random = Random(seed)
     name = random.choice(UFUNCS)
     if name in ("multiply", "divide", "floor_divide", "remainder"):
@@ -41,7 +41,7 @@ def ufunc(seed: int, x: Pair, y: Pair) -> Pair | None:
     if name.endswith("shift") and y.host.dtype.kind in "iu" and y.host.size:
         least, most = int(y.host.min()), int(y.host.max())
         if least < 0 or most >= 8:
-            raise Skipped  # left open by C
+            raise Skipped  # undefined in C
     function = getattr(np, name)
     form = random.randrange(3)
     if form == 0 and x.host.size * y.host.size < 1000 and x.host.ndim + y.host.ndim < 7:
@@ -56,12 +56,12 @@ def ufunc(seed: int, x: Pair, y: Pair) -> Pair | None:
 
 
 def ufunc_of_one(seed: int, x: Pair) -> Pair | None:
-    """A universal function of one array."""
+    """Applies a universal function to one array."""
     name = Random(seed).choice(ALONE)
     if name in ("square", "reciprocal", "sign", "absolute"):
         _not_complex(x)
     if name in ("reciprocal", "conjugate") and x.host.dtype.kind == "b":
-        raise Skipped  # numpy counts truth values as int8 there
+        raise Skipped  # numpy treats booleans as int8 here
     if name == "reciprocal" and x.host.dtype.kind in "iu":
         raise Skipped
     function = getattr(np, name)
@@ -71,7 +71,7 @@ def ufunc_of_one(seed: int, x: Pair) -> Pair | None:
 
 
 def ufunc_into(seed: int, x: Pair, y: Pair, out: Pair) -> None:
-    """A universal function into an array, perhaps under a mask."""
+    """Applies a universal function with an output array, and sometimes a mask."""
     random = Random(seed)
     if has_repeats(out.host):
         raise Skipped
@@ -93,11 +93,11 @@ def ufunc_into(seed: int, x: Pair, y: Pair, out: Pair) -> None:
         ours["where"] = gpuarray.to_gpu(theirs["where"])
         told += f" where {describe(theirs['where'])}"
         if any(np.shares_memory(one.host, out.host) for one in (x, y)):
-            raise Skipped  # numpy then writes where the mask is False, too, if it has to convert
+            raise Skipped  # numpy also writes where the mask is False if it must convert
     expected = outcome(lambda: function(x.host, y.host, **theirs))
     result = outcome(lambda: function(x.device, y.device, **ours))
     if isinstance(expected, Exception) or isinstance(result, Exception):
-        # Which of several mistakes is named first may differ.
+        # Either error may be reported if a call has several.
         if not isinstance(expected, KINDS) or not isinstance(result, KINDS):
             raise Mismatch(f"{told}: numpy: {expected!r}; pygpu: {result!r}")
         check_live(told)
@@ -108,7 +108,7 @@ def ufunc_into(seed: int, x: Pair, y: Pair, out: Pair) -> None:
 
 
 def ufunc_reduce(seed: int, x: Pair) -> Pair | None:
-    """`reduce` and `accumulate` of a universal function."""
+    """Calls `reduce` or `accumulate` of a universal function."""
     random = Random(seed)
     name = random.choice(["add", "multiply", "maximum", "minimum", "logical_and", "logical_or"])
     if name in ("maximum", "minimum") and x.host.dtype.kind == "c":
@@ -132,7 +132,7 @@ def ufunc_reduce(seed: int, x: Pair) -> Pair | None:
         given["keepdims"] = True
     function = getattr(getattr(np, name), method)
     if isinstance(outcome(lambda: function(x.host, **given)), Exception):
-        raise Skipped  # numpy never lets go of an array whose `__array_ufunc__` raises here
+        raise Skipped  # numpy leaks the array if its `__array_ufunc__` raises here
     apply = lambda a: function(a, **given)  # noqa: E731
     theirs = lambda a: np.asarray(apply(a))  # noqa: E731
     told = f"np.{name}.{method} {given}"
@@ -140,7 +140,7 @@ def ufunc_reduce(seed: int, x: Pair) -> Pair | None:
 
 
 def rearrange(seed: int, x: Pair) -> Pair | None:
-    """Elements repeated, moved or left out, by numpy's functions."""
+    """Repeats, moves or drops elements with numpy's functions."""
     random = Random(seed)
     rank = x.host.ndim
     axis = draw_axis(random, rank, several=False)
@@ -175,7 +175,7 @@ def rearrange(seed: int, x: Pair) -> Pair | None:
     if name == "roll several" and not (isinstance(some, tuple) and some):
         raise Skipped
     if name in ("tril", "triu") and not rank:
-        raise Skipped  # numpy refuses it by accident, with a TypeError
+        raise Skipped  # numpy refuses this by accident, with a TypeError
     if name in ("clip", "nan_to_num", "isclose", "trace"):
         _not_complex(x)
     if name == "trace" and x.host.dtype.kind == "f":
@@ -184,7 +184,7 @@ def rearrange(seed: int, x: Pair) -> Pair | None:
     pair = both(told, forms[name], forms[name], x, strides=False, signs=False)
     if pair is None:
         return None
-    # Some of these are views in one and copies in the other.
+    # Some results are views in one library and copies in the other.
     from view_steps import _alone
 
     return _alone(pair)

@@ -1,4 +1,4 @@
-"""Steps that read and write elements named by arrays of indices and by masks."""
+"""Steps that read and write elements selected by index arrays and masks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pygpu import gpuarray
 
 
 def _indices(random: Random, shape: tuple[int, ...], extent: int, repeats: bool) -> Any:
-    """An array of indices into an axis, mostly inside it, in one of numpy's integer types."""
+    """Returns an index array for an axis, mostly in range, in one of numpy's integer types."""
     dtype = random.choice(INTEGERS)
     low = -extent if dtype.kind == "i" else 0
     count = int(np.prod(shape))
@@ -31,9 +31,9 @@ def _indices(random: Random, shape: tuple[int, ...], extent: int, repeats: bool)
 
 
 def draw_subset(random: Random, shape: tuple[int, ...], repeats: bool) -> tuple[Any, Any]:
-    """The same index for numpy and for the device, with arrays among its members.
+    """Draws the same index, which contains arrays, for numpy and for the device.
 
-    Without `repeats` no element is named twice by one array.
+    Without `repeats` no array selects an element twice.
     """
     theirs: list[Any] = []
     ours: list[Any] = []
@@ -93,9 +93,9 @@ def draw_subset(random: Random, shape: tuple[int, ...], repeats: bool) -> tuple[
     index = tuple(theirs)
     named = outcome(lambda: np.broadcast_to(np.int8(0), shape)[index])
     if isinstance(named, IndexError):
-        ours = theirs  # on the device an index outside the axis is no error
+        ours = theirs  # the device accepts indices outside the axis
     elif isinstance(named, np.ndarray) and not named.size:
-        raise Skipped  # numpy then does not check the indices
+        raise Skipped  # numpy does not check the indices in this case
     if len(theirs) == 1 and random.random() < 0.7:
         return theirs[0], ours[0]
     return index, tuple(ours)
@@ -108,10 +108,10 @@ def _told(index: Any) -> str:
 
 
 def pick(seed: int, x: Pair) -> Pair | None:
-    """Elements that arrays name: a new array, in numpy's order of axes."""
+    """Reads selected elements into a new array, with the axes in numpy's order."""
     random = Random(seed)
     theirs, ours = draw_subset(random, x.host.shape, repeats=True)
-    # Without an array in it an index is a view, which other steps make.
+    # Without an array the index makes a view, which other steps test.
     parts = theirs if isinstance(theirs, tuple) else (theirs,)
     if not any(isinstance(part, list | np.ndarray | bool) for part in parts):
         raise Skipped
@@ -120,7 +120,7 @@ def pick(seed: int, x: Pair) -> Pair | None:
 
 
 def store(seed: int, x: Pair, y: Pair) -> None:
-    """An assignment to elements that arrays name, each of them once."""
+    """Assigns to selected elements, each of them once."""
     random = Random(seed)
     if has_repeats(x.host):
         raise Skipped
@@ -139,7 +139,7 @@ def store(seed: int, x: Pair, y: Pair) -> None:
         values: tuple[Any, Any] = (number, number)
     else:
         if y.host.dtype != x.host.dtype:
-            raise Skipped  # what converts is compared where a view is assigned to
+            raise Skipped  # assignments to views test conversions
         values = (y.host, y.device if kind == 1 else y.host.copy())
         if kind == 3:
             part = outcome(lambda: x.host[theirs])
@@ -147,7 +147,7 @@ def store(seed: int, x: Pair, y: Pair) -> None:
                 raise Skipped
             values = (part[::-1], x.device[ours][::-1]) if part.ndim else (part, part)
     if np.ndim(values[0]) > np.ndim(outcome(lambda: x.host[theirs])):
-        raise Skipped  # axes of extent 1 in front: numpy takes them for some indices
+        raise Skipped  # numpy accepts leading axes of length 1 only for some indices
     told = f"[{_told(theirs)}] = {describe(values[0])} in {describe(x.host)}, kind {kind}"
     with np.errstate(all="ignore"):
         expected = outcome(operator.setitem, x.host, theirs, values[0])
@@ -158,7 +158,7 @@ def store(seed: int, x: Pair, y: Pair) -> None:
 
 
 def subset_in_place(seed: int, x: Pair, y: Pair) -> None:
-    """`x[mask] += y`: reads, calculates and stores the elements that arrays name."""
+    """Computes `x[mask] += y`: reads, calculates and stores the selected elements."""
     random = Random(seed)
     if has_repeats(x.host):
         raise Skipped
@@ -180,7 +180,7 @@ def subset_in_place(seed: int, x: Pair, y: Pair) -> None:
 
 
 def nonzero(seed: int, x: Pair) -> None:
-    """The indices of the elements that are not zero."""
+    """Returns the indices of the nonzero elements."""
     del seed
     expected, result = outcome(np.nonzero, x.host), outcome(gpuarray.nonzero, x.device)
     told = f"nonzero of {describe(x.host)}"
@@ -194,7 +194,7 @@ def nonzero(seed: int, x: Pair) -> None:
 
 
 def compress(seed: int, x: Pair) -> Pair | None:
-    """The elements along an axis where a condition holds."""
+    """Selects the elements along an axis where a condition holds."""
     random = Random(seed)
     axis = random.choice([None, *range(-x.host.ndim - 1, x.host.ndim + 1)])
     inside = axis is not None and -x.host.ndim <= axis < x.host.ndim

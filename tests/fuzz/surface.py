@@ -1,4 +1,4 @@
-"""What the search calls: everything public in pygpu's modules, found by looking at them."""
+"""The targets of the search: everything public in pygpu's modules, found by introspection."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from dataclasses import dataclass, field
 
 import pygpu
 
-# Importing one makes a context and keeps it until exit, which the prelude has done already; runs a
-# program; or raises an error.
+# Importing one of these modules creates a context and keeps it until exit, which the prelude has
+# already done; runs a program; or raises an error.
 IMPORTED_FOR_EFFECT = {"autoinit", "autoprimaryctx", "dask", "debug", "gl"}
 
-# Not called, each with its reason.
+# Names that are not called, with the reason.
 LEFT_OUT = {
     "gpuarray.GPUArray.__init_subclass__": "Python's own",
     "tools.init_cuda_context_fixture": "a generator that pytest drives",
 }
 
-# Destroys what the batch's canaries live in; left out where a device is shared (`--no-resets`).
+# Destroys the memory of the batch's canaries; left out on a shared device (`--no-resets`).
 RESETS = {"driver.Device.reset"}
 
-# How the lines of a case make an object of a class; what is absent is made by calling it.
+# Expressions that create an object of a class; other classes are called.
 RECEIVERS = {
     "GPUArray": "array",
     "DeviceAllocation": "drv.mem_alloc(64)",
@@ -79,7 +79,7 @@ RECEIVERS = {
 NEED_KERNELS = {"Function", "Module", "SourceModule"}
 NEED_MANAGED = {"ManagedAllocation"}
 
-# Kinds of arguments (`values`) by the parameter's name; any other parameter gets anything.
+# Kinds of arguments (see `values`) by parameter name; other parameters get any kind.
 KINDS = {
     "array": "a b x x1 x2 other self out one criterion",
     "operand": "then_ else_ arg mod significand exponent value fill_value",
@@ -113,10 +113,10 @@ KINDS = {
 }
 KIND = {name: kind for kind, names in KINDS.items() for name in names.split()}
 
-# In these modules `ary` and `other_ary` of functions that are no methods are arrays of the device.
+# In these modules, `ary` and `other_ary` of functions (not methods) are device arrays.
 ON_DEVICE = {"gpuarray.empty_like", "gpuarray.zeros_like", "gpuarray.ones_like"}
 
-# Parameters of what tells only (*args, **kwargs), and better kinds than a name can tell.
+# Parameters of callables that only declare (*args, **kwargs), and kinds that a name does not imply.
 HINTS: dict[str, list[tuple[str, str]]] = {
     "gpuarray.GPUArray": [
         ("shape", "shape"),
@@ -145,7 +145,7 @@ for _call, _parts in {
 }.items():
     HINTS[_call] = [("", kind) for kind in _parts]
 
-# Private names that are part of the interface of the language.
+# Special methods and attributes that are part of a protocol.
 PROTOCOLS = ["__init__", "__call__", "__enter__", "__reduce__", "__cuda_stream__", "__array__"]
 PROTOCOLS += ["__cuda_array_interface__", "__dlpack__", "__dlpack_device__", "__len__", "__iter__"]
 PROTOCOLS += ["__setstate__", "__copy__", "__deepcopy__", "__array_interface__"]
@@ -153,7 +153,7 @@ PROTOCOLS += ["__setstate__", "__copy__", "__deepcopy__", "__array_interface__"]
 
 @dataclass
 class Parameter:
-    """One parameter: how it may be passed, and what it takes."""
+    """A parameter: how it may be passed, and the kind of its argument."""
 
     name: str
     kind: str
@@ -162,7 +162,7 @@ class Parameter:
 
 @dataclass
 class Target:
-    """Something that a case can do: `form` is its text, with braces for what is drawn."""
+    """An action of a case: `form` is its text, with braces for drawn values."""
 
     name: str
     form: str
@@ -225,7 +225,7 @@ def _members(module: str, cls: type) -> list[Target]:
 
 
 def public_names(module: object) -> list[str]:
-    """What a module offers: its `__all__`, else what is its own and has no underscore."""
+    """Returns a module's `__all__`, or else the names that it defines without an underscore."""
     if hasattr(module, "__all__"):
         return list(module.__all__)
     own = []
@@ -237,7 +237,7 @@ def public_names(module: object) -> list[str]:
 
 
 def targets_of_module(name: str) -> list[Target]:
-    """The functions and classes of one module, and the members of the classes."""
+    """Returns the functions and classes of a module, and the members of the classes."""
     module = importlib.import_module(f"pygpu.{name}" if name else "pygpu")
     short = name or "pygpu"
     targets = []
@@ -254,7 +254,7 @@ def targets_of_module(name: str) -> list[Target]:
 
 
 def modules() -> list[str]:
-    """The public modules; the empty name is the package."""
+    """Returns the public modules; the empty name is the package."""
     found = ["", "cuda.cudadrv.devicearray"]
     for info in pkgutil.iter_modules(pygpu.__path__):
         if not info.name.startswith("_") and info.name not in IMPORTED_FOR_EFFECT:
@@ -263,7 +263,7 @@ def modules() -> list[str]:
 
 
 def attributes_of_copies() -> list[Target]:
-    """The settings of a copy of rows, which are attributes of the object alone."""
+    """Returns the settings of a copy of rows, which only the object has as attributes."""
     targets = []
     for attribute in vars(pygpu.driver.Memcpy3D()):
         if attribute.startswith("_"):
@@ -319,7 +319,7 @@ WITH_ONE += ["{0} in {r}", "np.add(1, 2, out={r})", "divmod({0}, {r})", "np.mini
 
 
 def operators() -> list[Target]:
-    """Operators, items, conversions and numpy's functions of an array."""
+    """Returns operators, items, conversions and numpy's functions of an array."""
     both = [f"{{r}} {sign} {{0}}" for sign in BINARY] + [f"{{0}} {sign} {{r}}" for sign in BINARY]
     targets = _forms("array", both + WITH_ONE, ["operand"])
     targets += _forms("array", both, ["anything"])
@@ -348,7 +348,7 @@ def operators() -> list[Target]:
 
 
 def targets(managed: bool = True, resets: bool = True, kernels: bool = False) -> list[Target]:
-    """All that is called, in an order that does not change."""
+    """Returns all targets, in a fixed order."""
     found = [target for name in modules() for target in targets_of_module(name)]
     found += attributes_of_copies() + operators()
     left_out = set(LEFT_OUT) | (set() if resets else RESETS)

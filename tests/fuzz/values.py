@@ -1,6 +1,6 @@
-"""Sources of argument values: for each kind of argument expressions that `prelude` can evaluate.
+"""Sources of argument values: for each kind, expressions that `prelude` can evaluate.
 
-Every expression makes its value anew, so a case depends on nothing that ran before it.
+Every expression creates a new value, so a case does not depend on earlier cases.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ NO_NUMBERS += ["raising", "Liar()", "Thrower()", "np.datetime64('2020')", "np.st
 NO_NUMBERS += ["np.void(b'1234')", "memoryview(bytearray(8))", "ga.GPUArray", "KeyError()"]
 NO_NUMBERS += ["[[1], [2, 3]]", "'x' * 10000", "np.dtype('f4')", "type('T', (), {})()"]
 
-# What lies: lengths, entries, numbers and descriptions of arrays.
+# Objects with wrong lengths, entries, numbers and descriptions of arrays.
 LIARS = [
     "Sequence(2**63 - 1)",
     "Sequence(2**40)",
@@ -122,11 +122,11 @@ DEVICES = ["drv.Device(0)", "drv.Context.get_device()", "None"]
 
 
 class Values:
-    """Draws expressions for kinds of arguments.
+    """Draws expressions for each kind of argument.
 
-    `addresses` allows for numbers where a raw address is taken, which is safe only where the
-    backend knows the live allocations. `managed` allows for memory shared with the host.
-    `kernels` says that there is a compiler.
+    `addresses` allows numbers as raw addresses, which is safe only if the backend checks them
+    against the live allocations. `managed` allows memory shared with the host. `kernels` says that
+    a compiler is available.
     """
 
     def __init__(self, random: Random, addresses: bool, managed: bool, kernels: bool) -> None:
@@ -136,14 +136,14 @@ class Values:
         self.kernels = kernels
 
     def draw(self, kind: str) -> str:
-        """An expression for a value of a kind."""
+        """Returns an expression for a value of a kind."""
         return getattr(self, f"_{kind}")()
 
     def _one(self, *lists: list[str]) -> str:
         return self.pick(self.pick(lists))
 
     def pick(self, choices: Sequence[Any]) -> Any:
-        """One of several; `Random.choice` takes three times as long."""
+        """Returns one of several; three times as fast as `Random.choice`."""
         return choices[int(self.random.random() * len(choices))]
 
     def _dtype(self) -> str:
@@ -284,7 +284,8 @@ class Values:
         return self.pick(ALLOCATORS + more)
 
     def _handle(self) -> str:
-        # A stream's handle is the driver's pointer: one to something else is undefined there.
+        # A stream's handle is a pointer of the driver, so other pointers would be undefined
+        # behaviour.
         odd = [*NO_NUMBERS, "drv.Stream()", "kept_stream.handle", "-1", "2**64", "0.5", "64"]
         return self.pick(odd)
 

@@ -1,4 +1,4 @@
-"""Steps that make arrays, and views and copies of them."""
+"""Steps that create arrays, and views and copies of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pygpu import gpuarray
 
 
 def _cut(random: Random, length: int) -> tuple[int, slice]:
-    """The length of an axis, and a slice of it that has `length` elements."""
+    """Returns the length of an axis, and a slice of it that has `length` elements."""
     step, before = random.choice([1, 1, 1, 2, -1, -2]), random.choice([0, 0, 1])
     if length == 0:
         return before, slice(0, 0)
@@ -29,7 +29,8 @@ def _cut(random: Random, length: int) -> tuple[int, slice]:
 
 
 def create(seed: int, shape: tuple[int, ...], dtype: str) -> Pair:
-    """An array with numbers from the whole type: contiguous, stepped, reversed or transposed."""
+    """Creates an array of numbers from the whole type: contiguous, stepped, reversed,
+    transposed."""
     random = Random(seed)
     special = random.random() < 0.3
     if random.random() < 0.4:
@@ -51,7 +52,7 @@ def create(seed: int, shape: tuple[int, ...], dtype: str) -> Pair:
 
 
 def draw_number(random: Random, dtype: np.dtype) -> Any:
-    """A scalar: Python's or numpy's."""
+    """Draws a scalar: Python's or numpy's."""
     plain: list[Any] = [0, 1, -1, 2, 3, 7, True, 255, -128]
     if dtype.kind in "fc" or random.random() < 0.3:
         plain += [0.5, -2.5, float("nan"), float("inf"), -0.0, 1e30]
@@ -70,7 +71,7 @@ def draw_number(random: Random, dtype: np.dtype) -> Any:
 
 
 def draw_index(random: Random, shape: tuple[int, ...]) -> Any:
-    """An index expression, mostly one that fits."""
+    """Draws an index expression, mostly a valid one."""
     parts: list[Any] = []
     for length in shape[: random.randint(0, len(shape))]:
         kind = random.random()
@@ -89,19 +90,19 @@ def draw_index(random: Random, shape: tuple[int, ...]) -> Any:
 
 
 def getitem(seed: int, x: Pair) -> Pair | None:
-    """A view by an index expression."""
+    """Makes a view by an index expression."""
     index = draw_index(Random(seed), x.host.shape)
     view = lambda a: a[index] if a is x.device else np.asarray(a[index])  # noqa: E731
     pair = both(f"[{index}]", view, view, x)
     if pair is None or pair.host.ndim or not pair.host.size:
         return pair
-    # numpy's element is a copy, pygpu's a view: what is written later would differ.
+    # numpy's element is a copy and pygpu's a view, so they would differ after later writes.
     forget(pair)
     return None
 
 
 def view(seed: int, x: Pair) -> Pair | None:
-    """Another view of the same memory."""
+    """Makes another view of the same memory."""
     random = Random(seed)
     shape, rank = x.host.shape, x.host.ndim
     axes = list(range(rank))
@@ -118,12 +119,13 @@ def view(seed: int, x: Pair) -> Pair | None:
     if not (x.host.flags.c_contiguous and rank and x.host.size):
         raise Skipped
     if kind == 4:
-        # The bytes lie along the axis with the least stride, as in PyCUDA; in numpy, the last.
+        # As in PyCUDA, the new elements divide the axis with the least stride; numpy divides the
+        # last axis.
         if any(abs(step) <= abs(x.host.strides[-1]) for step in x.host.strides[:-1]):
             raise Skipped
         dtype = random.choice([d for d in DTYPES if d.kind != "b"])
         if dtype.itemsize > x.host.dtype.itemsize:
-            raise Skipped  # pygpu refuses what is not aligned for the new elements
+            raise Skipped  # pygpu refuses memory that is not aligned for the new elements
         return both(f"view({dtype})", lambda a: a.view(dtype), lambda a: a.view(dtype), x)
     count = x.host.size
     sides = [s for s in range(1, 13) if count and count % s == 0]
@@ -132,7 +134,7 @@ def view(seed: int, x: Pair) -> Pair | None:
 
 
 def copies(seed: int, x: Pair) -> Pair | None:
-    """A new array with the same elements, perhaps in another order or type."""
+    """Makes a new array with the same elements, perhaps in another order or type."""
     random = Random(seed)
     kind = random.randrange(6)
     if kind == 0:
@@ -159,7 +161,7 @@ def copies(seed: int, x: Pair) -> Pair | None:
 
 
 def _alone(pair: Pair | None) -> Pair | None:
-    """The pair without what it may share: numpy and pygpu copy in different cases."""
+    """Returns a copy of the pair without shared memory: numpy and pygpu copy in different cases."""
     if pair is None:
         return None
     forget(pair)
@@ -170,11 +172,11 @@ def _alone(pair: Pair | None) -> Pair | None:
 
 
 def must_convert(host: np.ndarray, dtype: np.dtype) -> None:
-    """Skips a conversion that C leaves undefined: out of an integer's range."""
+    """Skips a conversion that C leaves undefined: a value outside an integer type's range."""
     if dtype.kind in "iu" and host.dtype.kind in "fc":
         real = np.asarray(host.real, "f8")
         limits = np.iinfo(dtype)
-        # 2**63 - 1 and 2**64 - 1 are no floats.
+        # Floats cannot represent 2**63 - 1 and 2**64 - 1.
         if not (np.isfinite(real).all() and (real >= float(limits.min)).all()):
             raise Skipped
         if not (np.abs(real) < min(float(limits.max), 2.0**62)).all():

@@ -1,7 +1,7 @@
-"""The process that runs cases: `python worker.py '{"search": "calls", "seed": 1, ...}'`.
+"""Runs cases in a child process: `python worker.py '{"search": "calls", "seed": 1, ...}'`.
 
-It writes the number of the case that it is at into a file, so that the parent knows which one
-ended it, and prints what it found as one line of JSON.
+It writes the current case's number to a file, so that the parent knows which case ended the
+process, and prints its findings as one line of JSON.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ exec(compile(PRELUDE, "prelude.py", "exec"), NAMESPACE)
 from pygpu import choose_backend, driver, gpuarray, tools  # noqa: E402
 from pygpu._exchange import descriptor  # noqa: E402
 
-# What a wrong argument may raise. `KeyError` is what the prelude's own functions raise.
+# Exceptions that invalid arguments may raise. The prelude's own functions raise `KeyError`.
 ALLOWED = (
     TypeError,
     ValueError,
@@ -51,36 +51,36 @@ ALLOWED = (
     KeyError,
     StopIteration,
     pickle.PicklingError,
-    struct.error,  # of formats for kernels' arguments, as in PyCUDA
+    struct.error,  # for formats of kernel arguments, as in PyCUDA
     driver.Error,
 )
-# Allowed by what is said, each with its reason.
+# Exceptions that are allowed because of their message, each with the reason.
 ALLOWED_TEXTS = [
-    # As Python's own classes say it: the program skipped the constructor.
+    # As in Python's own classes, the program skipped the constructor.
     (RuntimeError, "__init__ has not been called"),
     (RuntimeError, "__init__ was called a second time"),
-    # As PyCUDA raises it where a name in C stands for another type.
+    # As in PyCUDA, a C name already stands for another type.
     (RuntimeError, "already registered"),
-    # Python's own: its dictionaries and views while an argument answers with nonsense.
+    # Python's dictionaries and views raise this for arguments that return invalid values.
     (RecursionError, "maximum recursion depth"),
 ]
-# Raised by Python's own machinery in a line of a case.
+# Raised by the interpreter for a line of a case.
 OF_THE_LANGUAGE = (NameError, SyntaxError)
 EVERY = 200
 
 
 class Damage(Exception):
-    """Something that no case refers to has changed."""
+    """Raised if something outside the case has changed."""
 
 
 class Canaries:
-    """Arrays that no case knows, and operations whose results are known from numpy."""
+    """Arrays that do not belong to any case, and operations with results known from numpy."""
 
     def __init__(self) -> None:
         self.make()
 
     def make(self) -> None:
-        """Makes new ones; a reset of the device has destroyed the old."""
+        """Creates new canaries; a reset of the device has destroyed the old ones."""
         self.host = [np.arange(1000, dtype="f4"), np.arange(300, dtype="i8").reshape(20, 15)]
         self.device = [gpuarray.to_gpu(one) for one in self.host]
         self.memory = driver.to_device(self.host[1])
@@ -88,7 +88,7 @@ class Canaries:
 
     def check(self) -> None:
         """Raises `Damage` if a canary has changed or an operation is wrong."""
-        gc.collect()  # A stream that captures bars the default stream while it lives.
+        gc.collect()  # A stream that captures blocks the default stream while it lives.
         x, y = self.host
         a, b = self.device
         read = np.empty_like(y)
@@ -111,7 +111,7 @@ class Canaries:
 
 
 class Restore:
-    """Puts back what a case may change by right: contexts, the debugging flag."""
+    """Restores state that a case may legitimately change: contexts, the debugging flag."""
 
     def __init__(self) -> None:
         self.context = driver.Context.get_current()
@@ -136,9 +136,9 @@ class Restore:
 
 
 def used_memory() -> int | None:
-    """Bytes of the device in use when nothing unused is kept; None where others use it too."""
+    """Returns the bytes of device memory in use without kept blocks; None on a shared device."""
     tools.clear_context_caches()
-    # What was exported is kept for other processes, of which there is none.
+    # Exports are kept for other processes, which do not exist here.
     descriptor._kept.clear()
     gc.collect()
     driver.Context.synchronize()
@@ -150,7 +150,7 @@ def used_memory() -> int | None:
 
 
 def verdict(error: BaseException) -> str | None:
-    """What is wrong with an exception; None if it is one that may be raised."""
+    """Returns what is wrong with an exception; None if it is allowed."""
     if isinstance(error, SystemError):
         return "SystemError"
     if not isinstance(error, Exception):
@@ -181,13 +181,13 @@ class Worker:
         )
 
     def found(self, number: int, kind: str, text: str, line: str = "") -> None:
-        """Notes a finding; only the first thousand are kept."""
+        """Records a finding; only the first thousand are kept."""
         if len(self.findings) < 1000:
             finding = {"case": number, "kind": kind, "text": text[:2000], "line": line}
             self.findings.append(finding)
 
     def run_case(self, number: int, keep: list[int] | None) -> None:
-        """Draws and runs one case, or the lines of it that are to be kept."""
+        """Draws and runs one case, or only the given lines of it."""
         case = self.search.case(Random(f"{self.settings['seed']}:{number}"))
         lines = [line for k, line in enumerate(case.lines) if keep is None or k in keep]
         names = [name for k, name in enumerate(case.names) if keep is None or k in keep]
@@ -207,11 +207,11 @@ class Worker:
             except BaseException as error:
                 self._judge(number, line, name, error)
                 if isinstance(error, self.search.wrong):
-                    break  # what follows would differ for the same reason
+                    break  # later lines would differ for the same reason
         namespace.clear()
         self.search.forget()
         if any(name in self.search.resets for name in names):
-            # What the reset destroyed is made again, and memory counted from here.
+            # Creates again the objects that the reset destroyed, and measures memory from here.
             exec("kept, kept_stream = drv.mem_alloc(4096), drv.Stream()", NAMESPACE)
             self.canaries.make()
             self.before = used_memory()
@@ -238,10 +238,10 @@ class Worker:
         error.__traceback__ = None
 
     def run(self) -> dict[str, Any]:
-        """Runs the cases; returns what is to be printed."""
+        """Runs the cases; returns the data to print."""
         first, count = self.settings["first"], self.settings["count"]
         file = os.open(self.progress, os.O_WRONLY) if self.progress else -1
-        # Code that is loaded and lists that grow at a first use are nobody's leak.
+        # Loads code and fills lists first, so that they do not count as leaks.
         self.canaries.check()
         self.before = used_memory()
         for number in range(first, first + count):

@@ -1,13 +1,13 @@
-"""Numba's kernels on arrays of pygpu, and numba's memory from pygpu, on an NVIDIA GPU.
+"""Numba's kernels on pygpu's arrays, and pygpu as numba's memory manager, on an NVIDIA GPU.
 
     .venv/bin/python tests/numba/kernels.py [--own-tests] [--no-kernels]
 
-Needs numba and numba-cuda, and takes less than a minute. Each line names what has been shown; the
-first failure ends the run. With `--own-tests`, numba-cuda's tests of memory run with pygpu.numba as
-the memory manager as well (they need pytest, filecheck, psutil and cffi). On the double of the
-driver, whose folder goes into LD_LIBRARY_PATH, `--no-kernels` leaves out what it cannot run. Of
-numba's own tests those of kernels and of synchronous fills fail there; they do with numba's own
-manager, too.
+Needs numba and numba-cuda, and takes less than a minute. Each line names a check that succeeded;
+the first failure ends the run. With `--own-tests`, numba-cuda's memory tests also run with
+pygpu.numba as the memory manager (they need pytest, filecheck, psutil and cffi). On the fake
+driver, whose folder must be in LD_LIBRARY_PATH, `--no-kernels` leaves out the kernels, which it
+cannot run. There, numba's tests of kernels and of synchronous fills fail, as they also do with
+numba's own manager.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ OWN_TESTS = [
 
 
 def show(what: str, *checks: Any) -> None:
-    """Prints what has been shown."""
+    """Prints a check that succeeded, or exits if it failed."""
     if not all(checks):
         sys.exit(f"failed: {what}")
     print(f"ok: {what}", flush=True)
@@ -98,7 +98,7 @@ def kernels() -> None:
 
 
 def memory() -> None:
-    """Has numba take its memory from pygpu."""
+    """Makes numba allocate its memory from pygpu."""
     from numba import cuda as numba_cuda
 
     from pygpu import driver
@@ -128,7 +128,7 @@ def run_again(*arguments: str) -> int:
 
 
 def main() -> int:
-    """Runs the parts, each in a process of its own."""
+    """Runs the parts, each in a separate process."""
     parser = argparse.ArgumentParser(description="Numba's kernels and memory, with pygpu.")
     parser.add_argument(
         "--own-tests", action="store_true", help="numba-cuda's tests of memory, too"

@@ -1,11 +1,11 @@
-"""Runs numba-cuda's own tests of memory, unmodified, with `numba.cuda` served by pygpu.cuda.
+"""Runs numba-cuda's own memory tests, unmodified, with pygpu.cuda as `numba.cuda`.
 
     .venv/bin/python tests/numba/run.py [--wheel FILE] [PART ...]
 
-pip fetches numba-cuda's wheel, whose test files are read and never kept here; numba itself is not
-needed. Tests that compile kernels or ask for numba's own types are skipped. Those that cannot pass
-are in `expected.toml` with the reason, and must fail. A PART selects tests by their names. Ends
-with 1 after a failure that is not listed, or a listed one that has not failed.
+pip downloads numba-cuda's wheel, whose test files are read and never kept here; numba itself is not
+needed. Tests that compile kernels or use numba's own types are skipped. Tests that cannot pass are
+in `expected.toml` with the reason, and must fail. A PART selects tests by name. The exit status is
+1 after a failure that is not listed, or if a listed test does not fail.
 """
 
 from __future__ import annotations
@@ -58,16 +58,16 @@ FILES = [
 ]
 
 
-# -- what the tests import -------------------------------------------------------------------
+# -- names that the tests import -------------------------------------------------------------
 
 
 def needs_kernels(*_args: Any, **_kwargs: Any) -> NoReturn:
-    """Takes the place of what compiles kernels."""
+    """Replaces functions that compile kernels: skips the test."""
     raise unittest.SkipTest("compiles a kernel")
 
 
 class Kernels:
-    """Skips the test that uses a name which is not about memory."""
+    """Skips a test that uses a name which does not concern memory."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -76,7 +76,7 @@ class Kernels:
 
 
 class CUDATestCase(unittest.TestCase):
-    """The assertions that the tests use beyond unittest's."""
+    """The assertions that the tests use in addition to unittest's."""
 
     def assertPreciseEqual(self, first: Any, second: Any) -> None:
         assert (first.dtype, first.shape) == (second.dtype, second.shape)
@@ -84,7 +84,7 @@ class CUDATestCase(unittest.TestCase):
 
 
 class ForeignArray:
-    """An array of another library's."""
+    """Another library's array."""
 
     def __init__(self, array: Any) -> None:
         self.__cuda_array_interface__ = array.__cuda_array_interface__
@@ -92,20 +92,20 @@ class ForeignArray:
 
 
 def keep(_reason: str) -> Any:
-    """A decorator that changes nothing."""
+    """Returns a decorator that changes nothing."""
     return lambda item: item
 
 
 @contextlib.contextmanager
 def captured(name: str) -> Any:
-    """Collects what is written to a stream."""
+    """Collects the output that is written to a stream."""
     redirect = {"stdout": contextlib.redirect_stdout, "stderr": contextlib.redirect_stderr}[name]
     with redirect(io.StringIO()) as text:
         yield text
 
 
 def module(name: str, **names: Any) -> types.ModuleType:
-    """Makes a module that `import` finds."""
+    """Creates a module that `import` finds."""
     result = types.ModuleType(name)
     result.__dict__.update(names)
     result.__path__ = []
@@ -117,12 +117,12 @@ def module(name: str, **names: Any) -> types.ModuleType:
 
 
 def install() -> None:
-    """Makes `numba.cuda` pygpu's, with the parts of numba's that only tests use."""
+    """Installs pygpu.cuda as `numba.cuda`, with the parts of numba that only tests use."""
     module("numba", **dict.fromkeys(("vectorize", "guvectorize"), needs_kernels))
     sys.modules["numba"].cuda = sys.modules["numba.cuda"] = front = module("numba.cuda")
     front.__dict__.update({name: getattr(cuda, name) for name in cuda.__all__})
     front.__getattr__ = Kernels().__getattr__  # type: ignore[method-assign]
-    # unittest skips what raises its exception only.
+    # unittest skips only for its own exception.
     pytest.importorskip = needs_kernels  # type: ignore[assignment]
     for part in ("devicearray", "devices", "driver", "error"):
         sys.modules[f"numba.cuda.cudadrv.{part}"] = getattr(cuda.cudadrv, part)
@@ -166,7 +166,7 @@ def fetch(folder: Path) -> Path:
 
 
 def load(wheel: Path, folder: Path) -> unittest.TestSuite:
-    """Imports the test files; returns their tests."""
+    """Imports the test files, and returns their tests."""
     suite = unittest.TestSuite()
     sys.path.insert(0, str(folder))
     with zipfile.ZipFile(wheel) as package:
@@ -190,7 +190,7 @@ def each(suite: Any) -> Any:
 
 
 def main() -> int:
-    """Runs the tests and compares the outcome with the list."""
+    """Runs the tests, and compares the outcome with the list."""
     parser = argparse.ArgumentParser(description="Runs numba-cuda's tests of memory over pygpu.")
     parser.add_argument("parts", nargs="*", metavar="PART")
     parser.add_argument("--wheel", type=Path, help="numba-cuda's wheel, if it is there already")
@@ -204,7 +204,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         suite = load(options.wheel or fetch(folder), folder)
-        # How long a process takes to start is no matter here.
+        # The start-up time of a process must not cause a failure here.
         sys.modules["test_ipc"].FUTURE_TIMEOUT = 120  # type: ignore[attr-defined]
         tests = [
             test
@@ -229,7 +229,7 @@ def main() -> int:
     return int(bool(unlisted or passed))
 
 
-# Processes that the tests start import this file, too, and then the test files.
+# Processes that the tests start import this file as well, and then the test files.
 if __name__ in ("__main__", "__mp_main__"):
     install()
 

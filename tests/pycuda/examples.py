@@ -2,10 +2,10 @@
 
     .venv/bin/python tests/pycuda/examples.py [--output FOLDER] [--limit SECONDS] [NAME ...]
 
-Each runs under `python -m pygpu run` on the backend of PYGPU_BACKEND, in a folder of its own. The
-table that is printed has a line for each: `ok`, `failed` with the last line of its errors, `needs`
-with a package that is not installed, or `left out` with the reason. Ends with 1 if one failed.
-Programs that open windows with matplotlib draw into nothing. pip installs what they need:
+Each program runs under `python -m pygpu run` on the backend in PYGPU_BACKEND, in its own folder.
+The printed table has a line for each: `ok`, `failed` with the last line of its errors, `needs` with
+a package that is not installed, or `left out` with the reason. The exit status is 1 if one failed.
+Programs that open matplotlib windows use a backend without display. pip installs the packages:
 
     .venv/bin/python -m pip install scipy matplotlib jinja2 cheetah3 codepy cgen pillow
 """
@@ -44,7 +44,7 @@ LEFT_OUT = {
     "cai_numba": "Numba's CUDA target, which needs a real NVIDIA GPU",
 }
 
-# Arguments that a program asks for.
+# Arguments that a program requires.
 ARGUMENTS = {
     "rotate": ["image.png"],
     "sparse_solve": ["matrix.mtx"],
@@ -67,9 +67,9 @@ def programs() -> dict[str, str]:
 
 
 def prepare(name: str, folder: Path) -> None:
-    """Puts the files into a folder that a program reads."""
+    """Creates the files that a program reads in a folder."""
     if name == "sparse_solve":
-        # Symmetric, and positive definite: the diagonal outweighs the rest.
+        # Symmetric and positive definite, because the diagonal outweighs the other elements.
         n = 60
         lines = [f"{i} {i} 4" for i in range(1, n + 1)] + [f"{i + 1} {i} -1" for i in range(1, n)]
         head = f"%%MatrixMarket matrix coordinate real symmetric\n{n} {n} {len(lines)}\n"
@@ -116,7 +116,7 @@ def run(name: str, text: str, output: Path, limit: float) -> tuple[str, str]:
 
 
 def main() -> int:
-    """Runs the programs that the command line names, all without one."""
+    """Runs the programs that the command line names, or all of them."""
     parser = argparse.ArgumentParser(description="Runs PyCUDA's example programs over pygpu.")
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--output", type=Path, help="where the programs' folders are kept")

@@ -1,10 +1,9 @@
-"""Runs tests that others wrote for PyCUDA over pygpu, unmodified.
+"""Runs tests that others wrote for PyCUDA with pygpu, unmodified.
 
-`import pycuda` is served by pygpu. The tests that are to fail are listed in the table that the
-configuration names as `expected_outcomes`, each with the reason and the exception it ends in; they
-must fail in just that way. A listed test that passes, fails otherwise, or does not exist fails the
-run. Tests listed as long run on GPUs only. With `unless` a test fails only where that program is
-missing.
+`import pycuda` imports pygpu. The table that the configuration names as `expected_outcomes` lists
+the tests that must fail, each with the reason and the exception. A listed test that passes, fails
+otherwise, or does not exist fails the run. Tests listed as long run only on GPUs. With `unless`, a
+test must fail only if that program is missing.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def exceptions(entry: dict) -> tuple[type[BaseException], ...]:
-    """The classes that an entry names: Python's, or those of `pygpu.driver`."""
+    """Returns the exception classes that an entry names: Python's, or `pygpu.driver`'s."""
     return tuple(getattr(builtins, name, None) or getattr(driver, name) for name in entry["raises"])
 
 
@@ -55,7 +54,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     }
     found = set()
     for item in items:
-        # A function's name stands for all its cases, a name with [parameters] for one.
+        # A function's name stands for all its cases, and a name with [parameters] for one case.
         names = {item.name, getattr(item, "originalname", item.name)}
         for key in {(item.path.name, name) for name in names} & expected.keys():
             found.add(key)

@@ -1,4 +1,4 @@
-"""A program of Arrow's face: buffers, files, columns, batches and messages."""
+"""A program with the Arrow interface: buffers, files, columns, batches and messages."""
 
 from __future__ import annotations
 

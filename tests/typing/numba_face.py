@@ -1,4 +1,4 @@
-"""A program of numba's memory face: arrays, streams, events, host memory, devices."""
+"""A program with numba's memory interface: arrays, streams, events, host memory, devices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A program of PyGPU's face: arrays with statuses, pointers, streams and events."""
+"""A program with PyGPU's interface: arrays with statuses, pointers, streams and events."""
 
 from __future__ import annotations
 

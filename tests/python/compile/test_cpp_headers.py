@@ -17,7 +17,7 @@ from pygpu.compiler import SourceModule
 
 @pytest.fixture
 def cccl(tmp_path, monkeypatch):
-    """Returns a folder like that of NVIDIA's package with C++ headers, which is still empty."""
+    """Returns a folder like NVIDIA's package with C++ headers, which is still empty."""
     for variable in ("CUDA_ROOT", "CUDA_PATH", "CUDA_HOME"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.syspath_prepend(str(tmp_path))

@@ -583,7 +583,7 @@ def test_writes_to_constants_are_named():
                 "numbers",
             ),
             ("letter", "thread (0, 0, 0) writes 1 bytes of constant memory in kernel.cu:16"),
-            # Where the compiler inserts no check, the system's page protection reports the fault.
+            # The compiler inserts no check here, so the system's page protection reports the fault.
             ("literal", "in kernel.cu:20"),
         ):
             kernel = module.get_function(name)

@@ -15,7 +15,7 @@ def values(rng, shape, format):
         return rng.normal(size=shape).astype(kind)
     bounds = np.iinfo(kind)
     numbers = rng.integers(bounds.min, bounds.max, size=shape, dtype=kind, endpoint=True)
-    # Include both limits, because the least integer has no positive counterpart.
+    # Include both limits, because the negative limit has a larger magnitude.
     numbers.flat[:2] = bounds.min, bounds.max
     return numbers
 

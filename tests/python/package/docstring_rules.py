@@ -114,7 +114,7 @@ def _returns(function):
 
 
 def _body(function):
-    """Yields the statements of a function, except those of nested functions."""
+    """Yields the statements of a function, without the statements of nested functions."""
     try:
         (definition,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
     except (OSError, TypeError, SyntaxError):

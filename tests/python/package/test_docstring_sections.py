@@ -34,7 +34,7 @@ if importlib.util.find_spec("distributed") is None:
 
 
 def _modules():
-    """Returns the public modules of the packages, those of nested packages last."""
+    """Returns the public modules of the packages, modules of nested packages last."""
     names = []
     for package in (pygpu, PybindGPU):
         names += [package.__name__]

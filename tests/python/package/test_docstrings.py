@@ -26,7 +26,7 @@ NOT_IMPORTED = {"__main__", "autoprimaryctx", "debug", "gl", "gl.autoinit", "_as
 if importlib.util.find_spec("distributed") is None:
     NOT_IMPORTED.add("dask")
 
-# The names that every example finds, in addition to those of its module.
+# The names that every example finds, in addition to its module's names.
 IMPORTED = {"driver": driver, "gpuarray": gpuarray, "np": np}
 
 
