@@ -136,7 +136,7 @@ fn check(fault: Fault, expected: f64) -> std::result::Result<bool, String> {
     let result = catch_unwind(AssertUnwindSafe(|| program(bench.faulty.as_ref())))
         .map_err(|_| "the program panics")?;
     if bench.injector.injected() == 0 {
-        // How often one stream must wait for another depends on the other's progress.
+        // The number of waits between streams depends on their progress.
         let varies = matches!(fault.call, Call::CreateEvent | Call::Record | Call::WaitEvent);
         return match result {
             Ok(value) if varies && value == expected && bench.leaked() == 0 => Ok(false),

@@ -71,7 +71,7 @@ struct Link<'a> {
 impl Drop for Link<'_> {
     fn drop(&mut self) {
         if let Some(destroy) = self.cuda.calls.link_destroy {
-            // SAFETY: the state is live and used by nobody else.
+            // SAFETY: the state is live, and nothing else uses it.
             unsafe { destroy(self.state) };
         }
     }

@@ -15,7 +15,7 @@
 //! | `--include-path=X`, `--pre-include=X` | `-IX`, `-include X` |
 //! | `-default-device`, `--device-as-default-execution-space` | pragmas around the text, [`unit`] |
 //! | `--disable-warnings` | `-w` |
-//! | `-arch=sm_N`, `-arch=compute_N` | nothing: the code is for the device at hand |
+//! | `-arch=sm_N`, `-arch=compute_N` | nothing: the code is for the current device |
 //! | `-Xptxas X`, `-maxrregcount=N` and other options for NVIDIA's own phases | nothing |
 //!
 //! A value may also be an option of its own: `-arch`, `X`. NVIDIA's fast mathematics keeps infinities and

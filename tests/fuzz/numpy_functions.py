@@ -430,7 +430,7 @@ def promised(name: str, args: Any, kwargs: Any, expected: Any) -> Any:
     results = [np.asarray(it) for it in flattened(expected) if not isinstance(it, str)]
     if isinstance(expected, Exception) or not any(it.dtype.kind in "iu" for it in results):
         return expected
-    # NaN and out-of-range values have no defined integer conversion.
+    # The integer conversion of NaN and out-of-range values is undefined.
     beyond = any(
         (a.dtype == BFLOAT16 or a.dtype.kind in "fc")
         and not (np.abs(np.nan_to_num(a.astype("c8"), nan=1e30)) < 128).all()

@@ -150,7 +150,7 @@ def used_memory() -> int | None:
 
 
 def verdict(error: BaseException) -> str | None:
-    """Returns what is wrong with an exception; None if it is allowed."""
+    """Returns the reason why an exception is a finding; None if it is allowed."""
     if isinstance(error, SystemError):
         return "SystemError"
     if not isinstance(error, Exception):

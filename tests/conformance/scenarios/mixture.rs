@@ -90,7 +90,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Captures an addition that allocates memory of its own.
+    /// Captures an addition that allocates memory.
     fn capture(&mut self) -> Result<()> {
         let stream = self.stream();
         let by = 1 + self.random.below(9) as i32;

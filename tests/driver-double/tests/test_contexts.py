@@ -1,4 +1,4 @@
-"""Contexts, threads, processes, and the double's own controls."""
+"""Contexts, threads, processes, and the fake driver's controls."""
 
 import ctypes
 import threading

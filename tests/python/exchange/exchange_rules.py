@@ -127,7 +127,7 @@ def _described(description):
     width = int(width)
     assert (unit is not None) <= (kind in "mM")
     assert kind not in "OUt"
-    # Only one-byte elements and byte strings have no byte order.
+    # The byte order is "|" only for one-byte elements and byte strings.
     assert order != "|" or width == 1 or kind in "SV"
     strides = description.get("strides")
     assert strides is None or isinstance(strides, tuple)

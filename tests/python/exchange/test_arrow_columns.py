@@ -518,7 +518,7 @@ def test_types_there_and_back(pa, part):
         assert column.slice(middle, 1).copy_to_host().equals(array[middle : middle + 1]), name
         again = arrow.from_device_array(column)
         assert again.copy_to_host().equals(array), name
-        # Columns without nulls have no bitmap.
+        # The bitmap is omitted for columns without nulls.
         for mine, there in zip(column.buffers(), again.buffers() if len(array) else ()):
             assert there is None or not there.size or there.address == mine.address, name
         if BACKEND == "host":

@@ -373,7 +373,7 @@ def test_mapped_arrays_end_with_their_block():
         assert array.copy_to_host()[7] == other.copy_to_host()[7] == 7
 
 
-# ---- objects of other libraries, by whichever argument ------------------------------------------
+# ---- other libraries' objects, in every argument ------------------------------------------------
 
 
 class Pointer:

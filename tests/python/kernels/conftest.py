@@ -1,7 +1,7 @@
-"""Tests of kernels compiled from source, on every backend.
+"""Kernels compiled from source, on every backend.
 
-Tests of memory that only GPU drivers support are skipped on the host. Tests of checks, which only
-the host makes, are skipped on GPUs.
+Tests that use GPU drivers' memory are skipped on the host. Tests that use checks, which only the
+host makes, are skipped on GPUs.
 """
 
 from __future__ import annotations

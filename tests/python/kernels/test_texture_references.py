@@ -206,7 +206,7 @@ def test_axes_of_several_modes_are_refused_when_they_are_read():
         driver.Unsupported, match=r"texture reference image: .*Border, Clamp.*one mode"
     ):
         read(out, block=(3, 1, 1))
-    # The second axis must have the same mode; a matrix has no third axis.
+    # The second axis must have the same mode; the third mode is ignored for a matrix.
     image.set_address_mode(1, driver.address_mode.BORDER)
     read(out, block=(3, 1, 1))
     assert out.get().tolist() == [1, 2, 0]

@@ -111,7 +111,7 @@ PROGRAM, CELLS = program()
 
 
 def of_nvrtc():
-    """Returns the table in NVRTC's code, which needs no GPU."""
+    """Returns the table in NVRTC's code, for which a GPU is not needed."""
     spec = find_spec("nvidia.cuda_nvrtc")
     if spec is None or spec.submodule_search_locations is None:
         pytest.skip("the package of NVRTC is not installed")

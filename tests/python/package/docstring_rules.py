@@ -181,7 +181,7 @@ def _undocumented(function, parts):
 
 
 def _parameters(function):
-    """Returns the parameters with their stars, or None if the function has no signature."""
+    """Returns the parameters with their stars, or None if the signature is unknown."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):

@@ -99,8 +99,7 @@ def _members(objects):
             if (item.startswith("_") and item != "__call__") or not is_ours(home):
                 continue
             member = function_of(vars(home)[item])
-            # Slots of the extension module have no docstring; the docstring of the class describes
-            # calls.
+            # The class's docstring describes calls, because slots of the extension lack docstrings.
             if (item == "__call__" and not inspect.isfunction(member)) or (home, item) in seen:
                 continue
             seen.add((home, item))

@@ -69,7 +69,7 @@ def present(module: Any, name: str) -> bool:
     cls = getattr(module, owner, None)
     if cls is None:
         return False
-    # The constructor, which takes no arguments, sets the attributes of copies.
+    # The attributes of copies are set by the constructor, which is called without arguments.
     return hasattr(cls() if owner.startswith("Memcpy") else cls, member)
 
 

@@ -57,7 +57,7 @@ def parts(monkeypatch):
 
 @pytest.fixture
 def script(parts, monkeypatch):
-    """Returns the script itself as a module; its file name has no suffix."""
+    """Returns the script itself as a module; its file name lacks a suffix."""
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     loader = SourceFileLoader("verify_amd_script", str(SCRIPTS / "verify-amd"))
     module = module_from_spec(spec_from_loader(loader.name, loader))

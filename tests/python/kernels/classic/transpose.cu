@@ -1,4 +1,4 @@
-// A tile in shared memory with one additional column, so that a warp's accesses have no bank conflicts.
+// A tile in shared memory with one additional column, which avoids bank conflicts within a warp.
 #define TILE 32
 #define ROWS 8
 
