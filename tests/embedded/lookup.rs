@@ -250,7 +250,7 @@ fn add_with_bad_code() {
     let (a, b) = arrays(&device);
     assert_eq!((&a + &b).unwrap().to_vec().unwrap(), [11.0, 22.0, 33.0]);
     assert_eq!((&a + 2.0).unwrap().to_vec().unwrap(), [3.0, 4.0, 5.0]);
-    // The invalid code is detected without the driver; both others are loaded.
+    // The invalid code is detected without the driver; then each kernel's compiled code is loaded.
     assert_eq!(calls("cuModuleLoadDataEx"), 2);
 }
 

@@ -37,8 +37,7 @@ fn halves_are_used_at_the_same_time(context: &Context) -> Outcome {
         for (first, second) in [(&head, &tail), (&tail, &head)] {
             let gate = is_held.then(|| Gate::on(held.as_ref())).transpose()?;
             first.on(&held)?.fill(1)?;
-            // This keeps the stream busy: on a fake driver, a query would otherwise run the gate's work to
-            // its end.
+            // On a fake driver a query runs one operation, the gate; this fill keeps the stream busy.
             marker.fill(1)?;
             second.on(&free)?.fill(2)?;
             let copy = (&second.on(&free)? + 1)?;
@@ -48,8 +47,8 @@ fn halves_are_used_at_the_same_time(context: &Context) -> Outcome {
                 gate.open();
             }
             assert!(first.to_vec()?.iter().all(|&it| it == 1));
-            // Using the whole array orders the next round after all of this work, not only after the work
-            // on each part.
+            // A stream waits for all earlier work of another stream, not only for work on the same part. So
+            // every round starts with idle streams.
             array.fill(0)?;
             context.device.synchronize()?;
         }

@@ -290,8 +290,8 @@ fn rows_from_pageable_memory_are_read_when_the_call_returns(context: &Context) -
             let copy = case.transfer(Direction::HostToDevice, memory.address(), from, false);
             let gate = Gate::on(stream.as_ref())?;
             let opener = gate.open_later();
-            // SAFETY: the memory is allocated when the call returns; the test checks that it was
-            // read by then.
+            // SAFETY: the source is allocated until the call returns; the test checks that the call
+            // has read it by then.
             unsafe { stream.transfer(&copy)? };
             source.fill(EMPTY);
             opener.join().unwrap();

@@ -192,7 +192,7 @@ fn a_copy_from_pageable_memory_has_read_it_when_it_returns(context: &Context) ->
     let mut source = vec![5u8; 1000];
     let gate = Gate::on(stream.as_ref())?;
     let opener = gate.open_later();
-    // SAFETY: the memory is allocated when the call returns; the test checks that it was read by then.
+    // SAFETY: the source is allocated until the call returns, by which it must have been read.
     unsafe { array.untyped().upload(source.as_ptr(), false)? };
     source.fill(9);
     opener.join().unwrap();

@@ -55,8 +55,9 @@ thread.join()
 short(lambda: compiler.compile(text % 1))
 compiler.compile(text % 1)
 """,
-        # Another process has compiled the kernel, so no compiler runs. The C library keeps up to
-        # 40 MiB of stacks of ended threads for reuse, which the larger stack size exceeds.
+        # The cache is empty, so the compiler must run. The C library keeps up to 40 MiB of ended
+        # threads' stacks for reuse, so each stack is larger than that. It frees the excess when a
+        # thread ends, but skips the thread that is ending; therefore one more thread ends above.
         PYGPU_CACHE_DIR=str(tmp_path),
         RUST_MIN_STACK=str(64 << 20),
     )
