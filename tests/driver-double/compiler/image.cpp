@@ -92,7 +92,7 @@ Image from_ptx(const std::string& text) {
     return image;
 }
 
-// Returns the bytes of an ELF file, which ends with its section headers; 0 if it has none.
+// Returns the size of an ELF file, which ends with its section headers; 0 if it has none.
 size_t elf_size(const Elf64_Ehdr& header) {
     const size_t size = header.e_shoff + size_t(header.e_shnum) * header.e_shentsize;
     return header.e_shoff == 0 || size > size_t(1) << 30 ? 0 : size;

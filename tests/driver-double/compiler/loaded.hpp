@@ -36,7 +36,7 @@ public:
     // Returns the kernel of a symbol; null if it does not exist.
     std::shared_ptr<const Code> code(const char* symbol) const;
 
-    // Returns the address and bytes of a variable; null if it does not exist.
+    // Returns the address and size of a variable; null if it does not exist.
     void* variable(const char* name, size_t* bytes) const;
 
     // Returns the symbol of one of the program's `count` name expressions; empty if it has none.

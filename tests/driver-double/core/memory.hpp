@@ -47,7 +47,7 @@ void release(const Ref<Memory>& memory);
 // Frees all memory that belongs to a context.
 void release_all(const Context& context);
 
-// Returns the bytes that an allocation takes from the device.
+// Returns how many bytes an allocation takes from the device.
 size_t rounded(size_t bytes);
 
 // The file and offset at which other processes find a device's memory.

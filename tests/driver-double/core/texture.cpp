@@ -22,7 +22,7 @@ enum Resource : unsigned { OF_ARRAY = 0, OF_MEMORY = 2, OF_ROWS = 3 };
 enum TextureFlags : unsigned { READ_AS_INTEGER = 1, NORMALIZED = 2 };
 constexpr unsigned MODES = 4, LINEAR_FILTER = 1;
 
-// Returns the bytes of a channel by its format; 0 for an unknown number.
+// Returns the size in bytes of a channel, by its format; 0 for an unknown number.
 unsigned channel_bytes(unsigned format) {
     switch (format) {
     case 0x01:

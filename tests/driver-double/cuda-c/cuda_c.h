@@ -53,7 +53,7 @@ void cuda_c_drop_unit(struct CudaCUnit* unit);
 void cuda_c_lowered(const struct CudaCUnit* unit, size_t count, size_t index,
                     struct CudaCSink symbol);
 
-// Returns the address and bytes of a variable; null if it does not exist.
+// Returns the address and size of a variable; null if it does not exist.
 void* cuda_c_variable(const struct CudaCUnit* unit, const char* name, size_t* bytes);
 
 // A kernel. Looking it up by its symbol returns null if it does not exist.
@@ -63,7 +63,7 @@ void cuda_c_drop_kernel(struct CudaCKernel* kernel);
 
 unsigned cuda_c_most_threads(const struct CudaCKernel* kernel); // threads of a block
 size_t cuda_c_static_shared(const struct CudaCKernel* kernel);  // bytes
-// Returns a parameter's offset and bytes; returns 0 if the kernel has fewer parameters.
+// Returns a parameter's offset and size; returns 0 if the kernel has fewer parameters.
 int cuda_c_parameter(const struct CudaCKernel* kernel, size_t index, size_t* offset, size_t* bytes);
 
 // The struct that texture and surface objects of kernels point to: `Texture` in

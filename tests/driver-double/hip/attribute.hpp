@@ -11,7 +11,7 @@ bool has_textures();
 // Writes the name of a device's target, with its features.
 int target_of(int device, char* text, unsigned long size);
 
-// Returns the bytes of shared memory that a block may have; kernels need not opt in.
+// Returns how many bytes of shared memory a block may have; kernels need not opt in.
 int shared_limit(int* bytes, int device);
 
 } // namespace hip

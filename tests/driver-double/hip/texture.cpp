@@ -17,7 +17,7 @@ std::mutex& mutex() {
     return *it;
 }
 
-// The bytes of a texel, by array.
+// The size in bytes of a texel, by array.
 std::map<uint64_t, unsigned>& arrays() {
     static auto* it = new std::map<uint64_t, unsigned>;
     return *it;

@@ -5,7 +5,7 @@
 
 namespace hip {
 
-// Returns the bytes of an array's texel; 0 for null and for handles of other objects.
+// Returns the size in bytes of an array's texel; 0 for null and for handles of other objects.
 unsigned texel_bytes(hipArray_t array);
 
 } // namespace hip
