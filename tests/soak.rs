@@ -49,7 +49,6 @@ fn stream(device: &Arc<dyn Device>) -> Result<Arc<dyn Stream>> {
 }
 
 impl Worker<'_> {
-    /// Allocates, launches and frees.
     fn cycle(&self, number: usize) -> Result<()> {
         let count = 1 + number * 7919 % 5000;
         let memory = DeviceMemory::for_stream(self.device, &self.stream, 4 * count)?;

@@ -63,7 +63,6 @@ impl Raw {
         Ok(stream)
     }
 
-    /// Destroys a stream.
     pub(crate) fn destroy_stream(&self, stream: usize) -> DriverResult<()> {
         let name = self.name("cuStreamDestroy_v2", "hipStreamDestroy");
         call!(self, name, (usize), (stream))
@@ -82,7 +81,6 @@ impl Raw {
         call!(self, name, (usize, c_uint), (stream, thread_local))
     }
 
-    /// Ends the capture and returns the graph.
     pub(crate) fn end_capture(&self, stream: usize) -> DriverResult<usize> {
         let mut graph = 0;
         let name = self.name("cuStreamEndCapture", "hipStreamEndCapture");
@@ -90,7 +88,6 @@ impl Raw {
         Ok(graph)
     }
 
-    /// Returns an executable graph.
     pub(crate) fn instantiate(&self, graph: usize) -> DriverResult<usize> {
         let (mut executable, flags) = (0, 0);
         let name = self.name("cuGraphInstantiateWithFlags", "hipGraphInstantiateWithFlags");
@@ -98,7 +95,6 @@ impl Raw {
         Ok(executable)
     }
 
-    /// Queues an executable graph.
     pub(crate) fn launch_graph(&self, executable: usize, stream: usize) -> DriverResult<()> {
         let name = self.name("cuGraphLaunch", "hipGraphLaunch");
         call!(self, name, (usize, usize), (executable, stream))
@@ -109,7 +105,6 @@ impl Raw {
         call!(self, self.name("cuGraphDestroy", "hipGraphDestroy"), (usize), (graph))
     }
 
-    /// Destroys an executable graph.
     pub(crate) fn destroy_executable(&self, executable: usize) -> DriverResult<()> {
         let name = self.name("cuGraphExecDestroy", "hipGraphExecDestroy");
         call!(self, name, (usize), (executable))
@@ -147,7 +142,6 @@ impl Raw {
         Ok(context)
     }
 
-    /// Destroys a context.
     pub(crate) fn destroy_context(&self, context: usize) -> DriverResult<()> {
         call!(self, "cuCtxDestroy_v2", (usize), (context))
     }

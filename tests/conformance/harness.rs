@@ -65,17 +65,14 @@ impl From<Feature> for Capability {
 
 /// A test: one statement of behaviour.
 pub(crate) struct Test {
-    /// The statement.
     pub(crate) name: &'static str,
     /// The capabilities that the test requires.
     pub(crate) needs: fn() -> Vec<Capability>,
-    /// Checks the statement.
     pub(crate) run: fn(&Context) -> Outcome,
 }
 
 /// One backend, as the suite describes it.
 pub(crate) struct BackendUnderTest {
-    /// The backend's name.
     pub(crate) name: &'static str,
     /// Opens the backend for one test.
     pub(crate) open: fn() -> Result<Arc<dyn Backend>>,

@@ -126,7 +126,6 @@ pub(crate) const fn grid(blocks: u32, threads: u32) -> LaunchConfig {
     LaunchConfig::new([blocks, 1, 1], [threads, 1, 1])
 }
 
-/// A configuration with a single thread.
 pub(crate) const ONE: LaunchConfig = grid(1, 1);
 
 /// Copies the bytes of `values` to `address`, and waits until every stream sees them.

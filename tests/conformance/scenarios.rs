@@ -57,13 +57,11 @@ pub(crate) fn run() -> Option<ExitCode> {
     })
 }
 
-/// Opens the backend under test.
 fn backend() -> Result<Arc<dyn Backend>> {
     let name = std::env::var(BACKEND_VARIABLE).unwrap_or_default();
     gpuarray::open(name.parse::<Choice>()?)
 }
 
-/// Returns the backend's first device.
 fn device() -> Result<Arc<dyn Device>> {
     backend()?.device(0)
 }

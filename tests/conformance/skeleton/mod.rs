@@ -21,7 +21,6 @@ use std::ops::Bound::{Excluded, Included};
 use std::sync::{Arc, Mutex, Weak};
 use stream::{SkeletonEvent, SkeletonStream};
 
-/// The backend's name.
 const NAME: &str = "skeleton";
 
 /// The bytes of its memory, and the alignment of allocations and page-locked memory.
@@ -32,7 +31,6 @@ const PAGE: usize = 4096;
 #[derive(Debug)]
 struct Skeleton(Arc<SkeletonDevice>);
 
-/// Opens the backend.
 pub(crate) fn open() -> Result<Arc<dyn Backend>> {
     let failures = Arc::new(Failures::default());
     let shared = Arc::new(Shared {
