@@ -14,8 +14,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A program in CUDA C as nvcc takes it, for a device of any backend.
 ///
-/// [`Device::compile`] takes what the device's own compiler takes. A `Program` adds what nvcc has and that compiler
-/// lacks: headers of C and C++, nvcc's options and macros and, for AMD, functions and types of CUDA C.
+/// [`Device::compile`] passes a text to the device's own compiler. A `Program` adds the parts of nvcc's language that
+/// this compiler lacks: headers of C and C++, nvcc's options and macros and, for AMD, functions and types of CUDA C.
 ///
 /// ```
 /// use gpuarray::{DeviceArray, LaunchConfig, LoadOptions, Program};
@@ -26,7 +26,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 ///     "#include <stdint.h>
 ///      __global__ void limit(int32_t *x) { x[threadIdx.x] = min(x[threadIdx.x], INT32_MAX / N); }",
 /// );
-/// // SAFETY: the text has no variables whose initialisers would run.
+/// // SAFETY: the text does not declare variables with initialisers.
 /// let module = unsafe {
 ///     program.extern_c(true).option("-DN=1000000").load(device.as_ref(), &LoadOptions::default())?
 /// };
@@ -67,7 +67,7 @@ impl Program {
         Program { file: file.into(), ..self }
     }
 
-    /// Adds an option of nvcc. Options that only concern nvcc's host compiler have no effect.
+    /// Adds an option of nvcc. Options for nvcc's host compiler are ignored.
     #[must_use]
     pub fn option(mut self, option: impl Into<String>) -> Self {
         self.options.push(option.into());
@@ -114,8 +114,8 @@ impl Program {
     /// Compiles the program for a device.
     ///
     /// # Errors
-    /// `CompileFailed` with the compiler's log, in which lines are the program's own; `Unsupported` if there is no
-    /// compiler for the device.
+    /// `CompileFailed` with the compiler's log, in which lines are the program's own; `Unsupported` if no compiler
+    /// for the device is available.
     pub fn compile(&self, device: &dyn Device) -> Result<Compiled> {
         let features = device.features();
         let dialect = dialect(device);
@@ -171,7 +171,7 @@ impl Program {
     /// Compiles and loads the program. The module's kernels have [signatures](crate::signature).
     ///
     /// # Errors
-    /// Those of [`Program::compile`] and [`Device::load_module`].
+    /// As [`Program::compile`] and [`Device::load_module`].
     ///
     /// # Safety
     /// As [`Device::load_module`]: on the host, initialisers of the program's variables run.

@@ -8,7 +8,7 @@
 extern "C++" {
 namespace pycuda {
 
-// A parameter of this type takes no part in the deduction of T.
+// A parameter of this type does not take part in the deduction of T.
 template <class T_>
 struct same_as {
     typedef T_ type;
@@ -186,7 +186,7 @@ __device__ inline complex<T_> polar(const T_& radius) {
     return complex<T_>(radius);
 }
 
-// The root with a real part that is not negative; the imaginary part has the sign of that of `z`.
+// The root with a non-negative real part. Its imaginary part has the sign of the imaginary part of `z`.
 template <class T_>
 __device__ inline complex<T_> sqrt(const complex<T_>& z) {
     const T_ size = abs(z);

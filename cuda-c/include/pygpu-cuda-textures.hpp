@@ -1,11 +1,10 @@
 // CUDA's names of textures and surfaces for AMD's compilers, whose headers have the functions under
 // the same names, over objects of HIP. Little on other devices, whose compilers have the names.
 //
-// What AMD's hardware does otherwise is not hidden. Surfaces have one boundary mode, that of
-// `cudaBoundaryModeZero`, which `cudaBoundaryModeTrap` means, too; a program that names
-// `cudaBoundaryModeClamp` does not compile. The type of what is read from or written to a surface has
-// the channels of the array's texels. A kernel or parameter that is called `texture` or `surface` has
-// another name in programs with references.
+// Differences of AMD's hardware are visible. Surfaces have the boundary mode `cudaBoundaryModeZero` only;
+// `cudaBoundaryModeTrap` means the same, and a program that names `cudaBoundaryModeClamp` does not compile. A
+// value that is read from or written to a surface must have the channels of the array's texels. In programs with
+// references, a kernel or parameter that is called `texture` or `surface` gets another name.
 
 #ifndef PYGPU_CUDA_TEXTURES_HPP
 #define PYGPU_CUDA_TEXTURES_HPP
@@ -40,7 +39,7 @@
 #define cudaFilterModePoint hipFilterModePoint
 #define cudaFilterModeLinear hipFilterModeLinear
 
-// What this target has no instructions for: its compiler ends the process in some versions.
+// This target lacks the instructions; some versions of its compiler end the process on them.
 #ifdef __gfx90a__
 #pragma GCC poison tex1DLod tex2DLod tex3DLod tex1DGrad tex2DGrad tex3DGrad tex2Dgather
 #endif
@@ -118,7 +117,7 @@ __device__ void __ockl_image_store_2Da(Image, Quad, Registers);
 
 } // namespace pygpu_surfaces
 
-// Forms that AMD's headers lack: what is read as a value, and a boundary mode.
+// Forms that AMD's headers lack: those that return the value, and those with a boundary mode.
 #define PYGPU_UNPACK(...) __VA_ARGS__
 #define PYGPU_SURFACE_FORMS(name, parameters, arguments)                                        \
     template <class T_>                                                                         \
@@ -139,7 +138,7 @@ __device__ void __ockl_image_store_2Da(Image, Quad, Registers);
         name##write(texel, object, PYGPU_UNPACK arguments);                                     \
     }
 
-// AMD's functions of these names take the layer for a level of detail.
+// AMD's functions of these names take the layer as a level of detail.
 #define surf1DLayeredread pygpu_surf1DLayeredread
 #define surf1DLayeredwrite pygpu_surf1DLayeredwrite
 #define surf2DLayeredread pygpu_surf2DLayeredread

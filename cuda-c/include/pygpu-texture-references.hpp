@@ -1,19 +1,19 @@
-// Texture and surface references over texture and surface objects, which current compilers have in
-// place of them. A reference is a variable of the program: the host writes the object's number to it
-// (`_textures.py`, which knows the layout), and the functions below read through that object.
+// Texture and surface references, made of texture and surface objects, which replaced references in current
+// compilers. A reference is a variable of the program. The host writes the object's number to it
+// (`pygpu/src/texture.rs`, which knows the layout), and the functions below read through that object.
 
 #ifndef PYGPU_TEXTURE_REFERENCES_HPP
 #define PYGPU_TEXTURE_REFERENCES_HPP
 
 #include <pygpu-cuda-textures.hpp>
 
-// AMD's compilers have references of these names, which their runtime fills; not those of a module.
+// AMD's compilers have references of these names. Their runtime fills them, except in modules.
 #if defined(__HIP__) && !defined(__GPUARRAY_HOST__)
 #define texture pygpu_texture
 #define surface pygpu_surface
 #endif
 
-// On the host nothing else tells the compiler that somebody writes the variable.
+// On the host, only this shows the compiler that the variable is written elsewhere.
 #ifdef __GPUARRAY_HOST__
 #define PYGPU_CONSTANT
 #define PYGPU_WRITTEN(variable) gpuarray_abi::written(variable)
@@ -54,7 +54,7 @@ PYGPU_FORMATS(float, float, 0x20)
 #undef PYGPU_FORMATS
 #undef PYGPU_FORMAT
 
-// What a kernel gets: the texel, or floats in place of its integers; and one channel of four texels.
+// Results in a kernel: the texel, floats in place of its integers, or one channel of four texels.
 template <class T_, cudaTextureReadMode mode> struct Read {
     typedef T_ type;
     typedef typename Format<T_>::Four Gathered;
@@ -105,7 +105,7 @@ PYGPU_TEXTURE(tex2D, cudaTextureType2D, (float x, float y), (x, y))
 PYGPU_TEXTURE(tex3D, cudaTextureType3D, (float x, float y, float z), (x, y, z))
 PYGPU_TEXTURE(tex1DLayered, cudaTextureType1DLayered, (float x, int layer), (x, layer))
 PYGPU_TEXTURE(tex2DLayered, cudaTextureType2DLayered, (float x, float y, int layer), (x, y, layer))
-// What AMD's compilers have no instructions for in some of their targets is poisoned there.
+// Functions without instructions on some of AMD's targets are poisoned there.
 #ifndef __gfx90a__
 PYGPU_TEXTURE_AS(Gathered, tex2Dgather, cudaTextureType2D, (float x, float y, int channel = 0), (x, y, channel))
 PYGPU_TEXTURE(tex1DLod, cudaTextureType1D, (float x, float level), (x, level))
@@ -122,7 +122,7 @@ PYGPU_TEXTURE(tex1DLayeredGrad, cudaTextureType1DLayered, (float x, int layer, f
 PYGPU_TEXTURE(tex2DLayeredGrad, cudaTextureType2DLayered, (float x, float y, int layer, float2 dx, float2 dy),
               (x, y, layer, dx, dy))
 #endif
-// HIP has no arrays for these.
+// HIP does not have arrays for these.
 #ifndef __HIP__
 PYGPU_TEXTURE(texCubemapLod, cudaTextureTypeCubemap, (float x, float y, float z, float level), (x, y, z, level))
 PYGPU_TEXTURE(texCubemapLayeredLod, cudaTextureTypeCubemapLayered,

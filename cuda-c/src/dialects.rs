@@ -4,7 +4,7 @@
 //! puts these in front of a program, or in place of its `#include` lines. It changes the program's own lines in one
 //! respect only: an attribute after the body of a structure moves to where the compiler reads it as nvcc does.
 //!
-//! | compiler | what it is given |
+//! | compiler | additions |
 //! |---|---|
 //! | NVRTC | headers of C and C++, macros of nvcc, attributes of types |
 //! | hipRTC | these, and words, functions, warp functions and vector types of CUDA C |
@@ -73,7 +73,7 @@ pub struct Program<'a> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Adapted {
-    /// What is compiled in front of the text.
+    /// The text that is compiled in front of the program's.
     pub before: String,
     /// The program's text and what its texts ask for.
     pub text: String,
@@ -83,7 +83,7 @@ pub struct Adapted {
     pub folders: Vec<PathBuf>,
     /// Folders of NVIDIA's headers.
     pub vendors: Vec<PathBuf>,
-    /// True if the compiler may read files: it needs the folders, and those of [`gpu_headers`].
+    /// True if the compiler may read files: it needs the folders and the [`gpu_headers`] as files.
     pub reads_files: bool,
     /// Lines between the two that make vector types plain structures, for the case that AMD's compiler refuses the
     /// text without them; empty if there is nothing to make.
@@ -247,7 +247,7 @@ fn for_host(
     Adapted { before: format!("{TYPES}{unasked}"), text, options, folders, ..Adapted::default() }
 }
 
-/// What is in front of and after a program's lines.
+/// Returns the lines before and after a program's text.
 fn extern_c_around<'a>(
     first: impl Iterator<Item = &'a str>,
     extern_c: bool,

@@ -62,7 +62,7 @@ const AMD: &str = "amd/";
 /// The folder of the C++ library's headers.
 pub(crate) const STD: &str = "std/";
 
-/// What the headers' names begin with, as line markers tell them.
+/// The start of the headers' names in line markers.
 pub const PREFIX: &str = "language/";
 
 /// The header that each text is compiled behind.

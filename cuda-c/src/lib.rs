@@ -1,12 +1,15 @@
 //! A front end for CUDA C: text in, text for a C++ compiler out.
 //!
-//! The crate reads texts that a preprocessor has written, with the language's headers ([`HEADERS`]) before the
-//! program. [`unit()`] writes what a C++ compiler takes for such a text. The other functions are for the compiler's
-//! answers: [`program_messages`] turns a log into messages about the program, [`without_constexpr`] and
-//! [`refused_variants`] say what to change in a text that the compiler refuses.
+//! [`dialects`] adapts a program as nvcc takes it to a run-time compiler or to the host's. [`Signatures`] reads the
+//! parameters of kernels from such a program.
 //!
-//! The crate runs no compiler and reads no file. `include/gpuarray_abi.h` is what a compiled unit and its executor know of
-//! each other.
+//! For the host, the crate then reads the text that a preprocessor has written, with the language's headers
+//! ([`HEADERS`]) before the program. [`unit()`] turns it into a text for a C++ compiler. [`program_messages`] turns the
+//! compiler's log into messages about the program; [`without_constexpr`] and [`refused_variants`] say how to change a
+//! text that the compiler refuses.
+//!
+//! The crate runs no compiler. `include/gpuarray_abi.h` declares the interface between a compiled unit and its
+//! executor.
 
 mod alloca;
 mod constant_functions;

@@ -3,7 +3,7 @@
 use crate::headers;
 use std::ops::Range;
 
-/// What a token is, as far as declarations need to know.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// An identifier or keyword.
@@ -56,7 +56,7 @@ impl<'a> Tokens<'a> {
         self.all.len()
     }
 
-    /// The text of a token; empty behind the last one.
+    /// The text of a token; empty after the last one.
     pub(crate) fn at(&self, index: usize) -> &'a str {
         self.all.get(index).map_or("", |token| &self.text[token.start..token.end])
     }
@@ -85,18 +85,18 @@ impl<'a> Tokens<'a> {
         None
     }
 
-    /// The tokens in front of a brace that say what it opens, from the last on.
+    /// The tokens before a brace that declare its block, the last one first.
     pub(crate) fn heading(&self, brace: usize) -> impl Iterator<Item = &'a str> {
         let before = (0..brace).rev().map(|at| self.at(at));
         before.take_while(|it| !matches!(*it, ";" | "{" | "}"))
     }
 
-    /// True for the brace behind `extern "C"` or `extern "C++"`.
+    /// True for the brace after `extern "C"` or `extern "C++"`.
     pub(crate) fn is_of_linkage(&self, brace: usize) -> bool {
         brace > 0 && self.all[brace - 1].kind == Kind::Literal
     }
 
-    /// True for such a brace, or that of a namespace.
+    /// True for such a brace, or the brace of a namespace.
     pub(crate) fn is_of_scope(&self, brace: usize) -> bool {
         self.is_of_linkage(brace) || self.heading(brace).any(|it| it == "namespace")
     }
@@ -112,8 +112,8 @@ impl<'a> Tokens<'a> {
         self.all.get(index + 1).is_some_and(|next| self.all[index].end == next.start)
     }
 
-    /// The token behind the `>` of a template's arguments or parameters, which begin at `open`; `None` where `<` is
-    /// an operator, as far as the tokens before `end` tell.
+    /// The token after the `>` of a template's arguments or parameters, which begin at `open`; `None` if the tokens
+    /// before `end` show that `<` is an operator.
     pub(crate) fn behind_angles(&self, open: usize, end: usize) -> Option<usize> {
         if self.at(open) != "<" {
             return None;
@@ -164,13 +164,13 @@ impl<'a> Tokens<'a> {
         Some((&self.text[marker.file.clone()], marker.number + between))
     }
 
-    /// True for a token behind which the lines of a text begin, by a directive `#line 1`.
+    /// True for a token that a directive `#line 1` follows: a text begins there.
     pub(crate) fn is_begun_behind(&self, index: usize) -> bool {
         let end = self.all[index].end;
         let next = self.all.get(index + 1).map_or(self.text.len(), |it| it.start);
         let behind = self.lines.partition_point(|marker| marker.next_line <= end);
         let markers = self.lines[behind..].iter().take_while(|marker| marker.next_line <= next);
-        // A number behind the name says that a file begins or ends.
+        // A number after the name says that a file begins or ends.
         markers.into_iter().any(|it| it.number == 1 && !it.has_flags)
     }
 

@@ -1,28 +1,29 @@
-// CUDA's functions of warps for AMD's compilers. A mask of 32 bits is about the 32 lanes of the
-// caller's half of a wavefront of 64, which are a warp as CUDA has it, and about all of a wavefront
-// of 32. A mask of 64 bits is about the whole wavefront, as AMD's functions of these names have it.
+// CUDA's warp functions for AMD's compilers. A 32-bit mask names lanes of the caller's half of a 64-lane
+// wavefront, which is a warp in CUDA's sense, or lanes of a whole 32-lane wavefront. A 64-bit mask names lanes
+// of the whole wavefront, as in AMD's functions of these names.
 //
-// ROCm 5 has none of these functions. ROCm 6.2 has some if HIP_ENABLE_WARP_SYNC_BUILTINS is
-// defined, ROCm 7 has all unless HIP_DISABLE_WARP_SYNC_BUILTINS is, and they refuse masks of 32
-// bits. hipRTC has read its headers before a program's first line, so neither macro would do.
-// Hence the functions have names of their own, and CUDA's names are macros: nothing depends on what
-// the vendor has. A program's own functions for structures get the other names, too, beside these
-// templates, which take each argument as it is: no call is ambiguous. Names for which a program has
-// functions for numbers are left to it, by #undef behind this file, and its macros replace these.
+// ROCm 5 has none of these functions. ROCm 6.2 has some if HIP_ENABLE_WARP_SYNC_BUILTINS is defined. ROCm 7 has
+// all unless HIP_DISABLE_WARP_SYNC_BUILTINS is defined, and they refuse 32-bit masks. hipRTC reads its headers
+// before a program's first line, so a program can define neither macro in time. Therefore the functions here
+// have other names, and CUDA's names are macros: nothing depends on the vendor's version.
 //
-// With PYGPU_WARPS_OF_32, in front of programs that are CUDA's alone, `warpSize` is 32 and
-// `__activemask` is that of the caller's half. Without it both are the device's.
+// A program's own functions for structures are renamed by the same macros. They overload these templates, which
+// take each argument as it is, so no call is ambiguous. If a program defines such a function for numbers, an
+// #undef after this file gives the name back to the program. A program's macros replace these macros.
 //
-// Lanes of a mask make one call together, from one place: other than with CUDA, those that come
-// there by different branches do not wait for each other.
+// PYGPU_WARPS_OF_32 is defined in front of programs for CUDA alone. `warpSize` is then 32, and `__activemask`
+// returns the mask of the caller's half. Otherwise both are the device's.
+//
+// The lanes of a mask must make the call together, from one place. Unlike in CUDA, lanes that arrive by
+// different branches do not wait for each other.
 
 #ifndef PYGPU_CUDA_WARPS_HPP
 #define PYGPU_CUDA_WARPS_HPP
 
 #ifdef __HIP__
 
-// On the CPU lanes meet where the program's line is, not this file's, and those that are active have come
-// there in one way.
+// On the CPU, lanes meet at the program's line, not at this file's, and active lanes have taken the same
+// branches.
 #ifdef __GPUARRAY_HOST__
 #define PYGPU_ACTIVE __activemask(file, line)
 #define PYGPU_PLACE GPUARRAY_PLACE
@@ -59,9 +60,8 @@ template <> struct Word<8> {
 };
 
 #ifndef __GPUARRAY_HOST__
-// The lanes of the wavefront that are here. Of `__ballot` in two branches, or in and before one, ROCm
-// 5's compiler makes one. An instruction that it does not know stays behind a condition that it does
-// not know.
+// The active lanes of the wavefront. ROCm 5's compiler merges a `__ballot` in one branch with a `__ballot` in
+// another branch, or before it. It cannot merge an opaque instruction under an opaque condition.
 __device__ inline __attribute__((always_inline)) unsigned long long active() {
     unsigned int zero, low = 0, high = 0;
     __asm__ volatile("s_mov_b32 %0, 0" : "=s"(zero));
@@ -72,7 +72,7 @@ __device__ inline __attribute__((always_inline)) unsigned long long active() {
 }
 #endif
 
-// What a mask of so many bytes is about.
+// The lanes that a mask of a given size names.
 template <int bytes> struct Lanes {
     typedef unsigned int Bits;
     static __device__ inline int width() { return 32; }
@@ -96,7 +96,7 @@ template <class Mask> struct Masked : Lanes<sizeof(Mask)> {
 #endif
 };
 
-// The lanes of the wavefront that bring the same bits.
+// The lanes of the wavefront that pass the same bits.
 template <class Bits>
 __device__ inline unsigned long long equal_to(Bits bits PYGPU_AND_PLACE) {
     unsigned long long equal = __ballot(1 PYGPU_HERE);
@@ -118,7 +118,7 @@ __device__ inline T_ reduced(typename Group::Bits mask, T_ value PYGPU_AND_PLACE
         }
         return value;
     }
-    // The lanes of a mask go through the loop together, whatever the others' masks.
+    // The lanes of one mask go through the loop together, whatever masks other lanes pass.
     T_ sum = __shfl(value, __builtin_ctzll(left), width PYGPU_HERE);
     while (left &= left - 1) {
         const T_ next = __shfl(value, __builtin_ctzll(left), width PYGPU_HERE);
@@ -137,7 +137,7 @@ PYGPU_OPERATION(And, x & y)
 PYGPU_OPERATION(Or, x | y)
 PYGPU_OPERATION(Xor, x ^ y)
 #undef PYGPU_OPERATION
-// Sums of integers wrap.
+// Integer sums wrap around.
 struct Add {
     static __device__ inline int of(int x, int y) { return (int)((unsigned int)x + y); }
     static __device__ inline long of(long x, long y) { return (long)((unsigned long)x + y); }
@@ -213,7 +213,7 @@ pygpu_match_all_sync(Mask mask, T_ brought, int* all PYGPU_AND_PLACE) {
 PYGPU_REDUCE(add, Add, PYGPU_VALUE)
 PYGPU_REDUCE(min, Min, PYGPU_VALUE)
 PYGPU_REDUCE(max, Max, PYGPU_VALUE)
-// Those of bits are for integers without a sign: of 32 bits, as CUDA has them, except with AMD's masks.
+// Bitwise reductions take unsigned integers: of 32 bits, as in CUDA, except with AMD's masks.
 #define PYGPU_WORD typename pygpu_warps::Word<sizeof(Mask) == 8 ? sizeof(PYGPU_VALUE) : 4>::type
 PYGPU_REDUCE(and, And, PYGPU_WORD)
 PYGPU_REDUCE(or, Or, PYGPU_WORD)
@@ -234,7 +234,7 @@ __device__ inline void pygpu_syncwarp(PYGPU_PLACE) {
 #endif
     __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "wavefront");
 }
-// A wavefront's lanes go on together: the barrier is for all that come.
+// The lanes of a wavefront run together: the barrier holds for all active lanes.
 template <class Mask> __device__ inline void pygpu_syncwarp(Mask PYGPU_AND_PLACE) {
 #ifdef __GPUARRAY_HOST__
     pygpu_syncwarp(file, line);

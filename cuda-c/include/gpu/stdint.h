@@ -1,7 +1,7 @@
 #ifndef PYGPU_STDINT_H
 #define PYGPU_STDINT_H
-// In a text with headers of NVIDIA's the types are those of its headers of C++, which differ in what 64 bits are
-// made of. The name is a macro: it is no header that a program asks for.
+// A text that includes NVIDIA's headers takes these types from NVIDIA's C++ headers, which define the 64-bit
+// types differently. The header's name is a macro, so that it does not count as an include of the program.
 #define PYGPU_NVIDIAS_CSTDINT <cuda/std/cstdint>
 #if defined(PYGPU_NVIDIAS_HEADERS) && __has_include(PYGPU_NVIDIAS_CSTDINT)
 #include PYGPU_NVIDIAS_CSTDINT

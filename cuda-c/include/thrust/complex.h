@@ -15,7 +15,7 @@ struct complex;
 
 namespace pygpu {
 
-// The types that operands beside a complex number may have.
+// The types that the other operand of a complex number may have.
 template <class T_>
 struct number {};
 #define PYGPU_NUMBER(name)                                                                    \

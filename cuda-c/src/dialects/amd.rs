@@ -1,5 +1,4 @@
-//! What CUDA C has in every program and AMD's compilers lack: words, functions, headers. Warp functions are in
-//! `warps`.
+//! Words, functions and headers of CUDA C that AMD's compilers lack. Warp functions are in `warps`.
 
 use super::code::{after, includes, word_set, words};
 use crate::headers::header_text;
@@ -134,7 +133,7 @@ pub(super) fn is_number_vector(word: &str) -> bool {
         || matches!(number, "float" | "double")
 }
 
-/// Returns the lines that define what a program's texts name.
+/// Returns the lines that define the functions and words that a program's texts name.
 pub(super) fn in_front(texts: &[String], codes: &[String]) -> String {
     let mut headers = BTreeSet::new();
     for include in texts.iter().flat_map(|it| includes(it)) {
@@ -199,7 +198,7 @@ fn pastes_rounding(code: &str) -> bool {
     })
 }
 
-/// A program's own functions that AMD's headers have, too, for types for which CUDA C has none.
+/// A program's own functions of a name that AMD's headers overload for types that CUDA C does not have.
 fn own_functions(code: &str) -> BTreeSet<&str> {
     let is_name = |it: &str| {
         is_joined(it, "atomic", "Add|Sub|Exch|Min|Max|CAS")
@@ -301,8 +300,8 @@ fn declares_place(code: &str) -> bool {
     })
 }
 
-/// The text that a header has on the host. Its functions without a qualifier are the device's, too; `renamed` stand
-/// next to AMD's functions of their names.
+/// The text of a header for the host. Functions without a qualifier are compiled for the device also. `renamed`
+/// functions get other names, so that AMD's functions of their names remain.
 fn of_host(name: &str, renamed: &[&str]) -> String {
     let mut text: String = renamed.iter().map(|it| format!("#define {it} pygpu{it}\n")).collect();
     let own = header_text(name).unwrap_or_default();

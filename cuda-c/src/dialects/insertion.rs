@@ -161,7 +161,7 @@ impl Headers<'_> {
     }
 }
 
-/// Returns the headers of the C++ library that a text includes: their names have no ending.
+/// Returns the headers of the C++ library that a text includes: names without a file extension.
 pub(super) fn of_cpp(text: &str) -> Vec<&str> {
     let is_identifier = |name: &str| {
         !name.starts_with(|it: char| it.is_ascii_digit())

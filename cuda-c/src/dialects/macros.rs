@@ -38,8 +38,8 @@ pub(super) fn is_fast(option: &str) -> bool {
     options.contains(&option)
 }
 
-/// Returns the lines that define the macros which a program's texts ask for. `raw` has their words, with those of
-/// comments and literals; `codes` are the texts without these.
+/// Returns the lines that define the macros which a program's texts ask for. `raw` has all of their words; `codes` are
+/// the texts without comments and literals.
 pub(super) fn in_front(raw: &HashSet<&str>, codes: &[String], dialect: Dialect) -> String {
     if !raw.iter().any(|it| is_asked_for(it)) {
         return String::new();

@@ -94,7 +94,7 @@ pub(super) fn folders(options: &[String]) -> Vec<PathBuf> {
 #[derive(Debug, Default)]
 pub(super) struct Macros {
     pub(super) options: Vec<String>,
-    /// Lines in front of everything, where AMD's compiler is asked what it is.
+    /// Lines in front of everything, which answer questions about AMD's compiler.
     pub(super) first: String,
     /// Lines in front of the program.
     pub(super) own: String,

@@ -63,7 +63,7 @@ fn package(name: &str) -> (&'static str, &'static str) {
     (found.1, found.2)
 }
 
-/// Where NVIDIA's headers are looked for.
+/// The search for NVIDIA's headers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Vendor<'a> {
     /// Folders of Python packages, below which `nvidia` may be.

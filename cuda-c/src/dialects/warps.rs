@@ -1,7 +1,7 @@
 //! Warp functions for AMD's compilers, whose wavefronts may have 64 lanes.
 //!
-//! The header decides by the type of a mask how many lanes a call is about. `warpSize` and `__activemask` have no mask:
-//! they are CUDA's in texts for CUDA alone, else the device's, so that a program for HIP keeps its meaning.
+//! The header decides by the type of a mask how many lanes a call is about. `warpSize` and `__activemask` take no mask.
+//! They have CUDA's meaning in texts for CUDA alone, and the device's in others: a program for HIP keeps its meaning.
 
 use super::amd::{is_number_vector, is_of_hip};
 use super::code::{after, closing, definitions, includes, word_set, words};

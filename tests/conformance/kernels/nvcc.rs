@@ -18,7 +18,7 @@ tests![
 ];
 
 fn load(context: &Context, program: &Program) -> Result<Arc<dyn Module>> {
-    // SAFETY: the suite's own programs have no variables whose initialisers would run.
+    // SAFETY: the suite's own programs declare no variables with initialisers.
     unsafe { program.load(context.device.as_ref(), &LoadOptions::default()) }
 }
 

@@ -1,15 +1,15 @@
-// CUDA's groups of threads that cooperate, for AMD's compilers: the block, the grid, tiles of a
-// warp, and the lanes that are together at a point of the program.
+// CUDA's cooperative groups for AMD's compilers: the block, the grid, tiles of a warp, and the lanes that are
+// active at a point of the program.
 //
-// A warp is the caller's half of a wavefront of 64 lanes, and all of a wavefront of 32. A group of
-// lanes is a mask of the 32 lanes of a warp; those of one group make a call together, from one
-// place. Tiles are of up to 32 threads. Groups exchange values of any type word by word.
+// A warp is the caller's half of a 64-lane wavefront, or a whole 32-lane wavefront. A group of lanes is a mask of
+// the 32 lanes of a warp. The lanes of a group must make a call together, from one place. Tiles have up to 32
+// threads. Groups exchange values of any type word by word.
 //
-// The grid waits for all of its blocks by the function of AMD's device library, in a cooperative
-// launch only; in any other the kernel is stopped.
+// The grid waits for all of its blocks through AMD's device library, in a cooperative launch only. In any other
+// launch the kernel is stopped.
 //
-// hipRTC has groups of HIP's built in from ROCm 6 on, which lack much of this and whose tiles are
-// parts of wavefronts. Hence the namespace has a name of its own, and CUDA's name is a macro.
+// From ROCm 6 on, hipRTC has HIP's groups built in. They lack much of this, and their tiles are parts of
+// wavefronts. Therefore the namespace here has another name, and CUDA's name is a macro.
 
 #ifndef PYGPU_COOPERATIVE_GROUPS_H
 #define PYGPU_COOPERATIVE_GROUPS_H
@@ -68,7 +68,7 @@ __device__ inline unsigned int lane_of(unsigned int lanes, unsigned int rank) {
     return found;
 }
 
-// Bits of lanes as bits of ranks.
+// Converts bits of lanes to bits of ranks.
 __device__ inline unsigned int packed(unsigned int bits, unsigned int lanes) {
     const unsigned int first = (unsigned int)__builtin_ctz(lanes), moved = lanes >> first;
     if ((moved & (moved + 1)) == 0) return bits >> first;
@@ -79,7 +79,7 @@ __device__ inline unsigned int packed(unsigned int bits, unsigned int lanes) {
     return result;
 }
 
-// What a lane of the same warp has.
+// The value of a lane of the same warp.
 template <class T_>
 __device__ inline T_ shuffled(const T_& value, unsigned int from PYGPU_GROUPS_AND_PLACE) {
     unsigned int words[(sizeof(T_) + 3) / 4] = {};
@@ -92,7 +92,7 @@ __device__ inline T_ shuffled(const T_& value, unsigned int from PYGPU_GROUPS_AN
     return result;
 }
 
-// What groups of lanes of one warp have in common. `number` and `count` are among the parts of the
+// The base of groups of lanes of one warp. `number` and `count` are among the parts of the
 // group that this one is a part of.
 struct WarpGroup {
     unsigned int lanes, number, count;
@@ -124,7 +124,7 @@ struct WarpGroup {
     }
 };
 
-// The neighbouring threads, of a size that is a power of two, among which the caller is.
+// The aligned run of threads with the caller in it; its size is a power of two.
 __device__ inline unsigned int neighbours(unsigned int size) {
     return (~0u >> (32 - size)) << (lane() & ~(size - 1));
 }
@@ -196,7 +196,7 @@ struct grid_group {
 };
 __device__ inline grid_group this_grid() { return {}; }
 
-// The lanes that are together at a call of `coalesced_threads`, or a part of another group.
+// The lanes that are active at a call of `coalesced_threads`, or a part of another group.
 struct coalesced_group : details::WarpGroup {
     __device__ explicit coalesced_group(const details::WarpGroup& group)
         : details::WarpGroup(group) {}
@@ -225,7 +225,7 @@ private:
 
 namespace details {
 
-// The lanes of the caller's warp that are here.
+// The active lanes of the caller's warp.
 __device__ inline __attribute__((always_inline)) unsigned int lanes_here(PYGPU_PLACE) {
 #ifdef __GPUARRAY_HOST__
     return pygpu_warps::Lanes<4>::of(cuda_c::active_lanes(file, line));
@@ -274,7 +274,7 @@ template <unsigned int SIZE_> struct thread_block_tile<SIZE_, void> : details::W
     }
 
 private:
-    // What lies behind an end of the tile is the caller's own.
+    // A lane beyond an end of the tile reads the caller's own value.
     template <class V_>
     __device__ V_ at(const V_& value, unsigned int rank PYGPU_GROUPS_AND_PLACE) const {
         const unsigned int own = details::lane(), first = own & ~(SIZE_ - 1);
@@ -436,7 +436,7 @@ __device__ inline void copy(const Group& group, void* to, const void* from, size
 
 } // namespace details
 
-// Copies of bytes are made at once; waiting for them meets the group.
+// Copies of bytes are done immediately; waiting for them is a barrier of the group.
 template <class Group, class To, class From>
 __device__ inline void memcpy_async(const Group& group, To* to, const From* from, size_t bytes) {
     typedef unsigned int __attribute__((may_alias)) Word;

@@ -1,14 +1,14 @@
-// Functions of CUDA C that AMD's compilers lack, in terms of those that they have.
+// CUDA C functions that AMD's compilers lack, made of functions that they have.
 
 #ifndef PYGPU_AMD_FUNCTIONS_HPP
 #define PYGPU_AMD_FUNCTIONS_HPP
 
-// On the CPU they are there.
+// The language's headers for the CPU have them.
 #if defined(__HIP__) && !defined(__GPUARRAY_HOST__)
 
 extern "C++" {
 
-// Accesses with advice for caches, which is without effect; a volatile one reads memory again.
+// Accesses with a cache hint, which has no effect. Volatile accesses read memory again.
 template <class T> __device__ inline T __ldca(const T* from) { return *from; }
 template <class T> __device__ inline T __ldcg(const T* from) { return *from; }
 template <class T> __device__ inline T __ldcs(const T* from) { return *from; }
@@ -27,7 +27,7 @@ template <class T, class U> __device__ inline void __stwt(T* to, U value) {
 
 __device__ inline void __trap() { __builtin_trap(); }
 __device__ inline void __brkpt() { __builtin_trap(); }
-// A sleep of 64 cycles at least, which is shorter than what most programs ask for: they ask again.
+// Sleeps at least 64 cycles. Programs that need more call it in a loop, as most do.
 __device__ inline void __nanosleep(unsigned int) { __builtin_amdgcn_s_sleep(1); }
 
 __device__ inline unsigned int umin(unsigned int x, unsigned int y) { return y < x ? y : x; }
@@ -49,7 +49,7 @@ __device__ inline unsigned int atomicDec_system(unsigned int* place, unsigned in
     return atomicDec(place, limit);
 }
 
-// What is atomic for the device is so for a block.
+// An operation that is atomic for the device is also atomic for a block.
 #define PYGPU_ATOMIC(name)                                                                    \
     template <class T, class U> __device__ inline T name##_block(T* place, U value) {         \
         return name(place, (T)value);                                                         \

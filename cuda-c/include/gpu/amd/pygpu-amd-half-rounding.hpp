@@ -1,15 +1,14 @@
-// Conversions of CUDA C's from and to numbers of 16 bits, with a stated rounding, for AMD's
-// compilers.
+// CUDA C conversions from and to 16-bit floats with a stated rounding, for AMD's compilers.
 //
-// Theirs round to the nearest, or cut fractions off, whatever their names say; but for those of
-// floats, from ROCm 6 on.
+// AMD's own conversions round to nearest or truncate, whatever their names say. Only the conversions of
+// floats are right, from ROCm 6 on.
 
 #ifndef PYGPU_AMD_HALF_ROUNDING_HPP
 #define PYGPU_AMD_HALF_ROUNDING_HPP
 
 #include <pygpu-amd-rounding.hpp>
 
-// On the CPU they are there.
+// The language's headers for the CPU have them.
 #if defined(__HIP__) && !defined(__GPUARRAY_HOST__)
 
 extern "C++" {

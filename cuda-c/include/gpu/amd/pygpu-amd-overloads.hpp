@@ -1,14 +1,14 @@
-// Functions of CUDA C for types for which AMD's compilers have none of their own, but a template for any
-// two numbers that computes in double, or nothing.
+// CUDA C functions for argument types that AMD's compilers do not overload: AMD has a template for any two
+// numbers that computes in double, or nothing.
 //
-// Which of them a version of ROCm has differs. Those here are templates with nothing to deduce, or with
-// fewer types to deduce: each is preferred to AMD's templates, and yields to a function of AMD's for the
-// same types, and to one of the program's own.
+// ROCm versions differ in the overloads that they have. The functions here are templates that deduce fewer
+// types than AMD's templates, or none. Each is preferred to AMD's templates, and yields to an AMD function
+// for the same types and to a function of the program.
 
 #ifndef PYGPU_AMD_OVERLOADS_HPP
 #define PYGPU_AMD_OVERLOADS_HPP
 
-// On the CPU they are there.
+// The language's headers for the CPU have them.
 #if defined(__HIP__) && !defined(__GPUARRAY_HOST__)
 
 extern "C++" {
@@ -18,13 +18,13 @@ template <bool condition, class T> struct pygpu_if {};
 template <class T> struct pygpu_if<true, T> {
     typedef T type;
 };
-// What the compiler says of a type, in names of functions, too.
+// The compiler's name of a type, which is also part of function names.
 template <class T> struct pygpu_is {
     static constexpr bool integer = __is_integral(T), structure = __is_class(T);
 };
 
-// Extremes of two integers. Those of up to 32 bits are an int or an unsigned int, as in an expression; of two
-// larger ones, of which one has no sign, neither has the result.
+// Extremes of two integers. For types of up to 32 bits the result is an int or an unsigned int, as in an
+// expression. For larger types the result is unsigned if one of the two is.
 template <class T> constexpr __device__ inline T pygpu_smaller(T x, T y) { return y < x ? y : x; }
 template <class T> constexpr __device__ inline T pygpu_larger(T x, T y) { return x < y ? y : x; }
 #define PYGPU_EXTREMES(T, U)                                                                    \
@@ -58,7 +58,7 @@ PYGPU_EXTREMES(unsigned long long, long long)
 #undef PYGPU_EXTREMES_WITH
 #undef PYGPU_EXTREMES
 
-// Functions of a float.
+// Functions of one float.
 #define PYGPU_OF_FLOAT(name) PYGPU_OVERLOAD float name(float x) { return name##f(x); }
 PYGPU_OF_FLOAT(cospi)
 PYGPU_OF_FLOAT(cyl_bessel_i0)
@@ -120,7 +120,7 @@ PYGPU_FMA_OF_ONE(float, float, I)
 #undef PYGPU_FMA_OF_ONE
 #undef PYGPU_FLOAT
 
-// Atomics of 64 bits with a sign, and of 16 bits.
+// Atomics of signed 64-bit and of 16-bit integers.
 #define PYGPU_EXTREME(name, builtin)                                                            \
     PYGPU_OVERLOAD long long name(long long* place, long long value) {                          \
         return builtin(place, value, __ATOMIC_RELAXED);                                         \
@@ -146,7 +146,7 @@ PYGPU_OVERLOAD unsigned short atomicCAS(unsigned short* place, unsigned short ex
 #undef PYGPU_OVERLOAD
 
 #if __clang_major__ < 16
-// That of integers has no sign in ROCm 5.
+// ROCm 5 has it for unsigned integers only.
 __device__ inline int pygpu_hadd(int x, int y) { return (int)(((long long)x + y) >> 1); }
 template <class T>
 __device__ inline typename pygpu_if<pygpu_is<T>::structure, T>::type pygpu_hadd(T x, T y) {

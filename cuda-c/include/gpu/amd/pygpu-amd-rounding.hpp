@@ -1,14 +1,14 @@
-// Arithmetic and conversions of CUDA C's with a stated rounding, for AMD's compilers.
+// CUDA C arithmetic and conversions with a stated rounding, for AMD's compilers.
 //
-// They lack the directed forms of arithmetic. Of what they have, some conversions and roots do not
-// round as their names say, and sums and products are merged into multiply-adds. Those that round in
-// a direction are made of integers here: they are exact for every argument, keep subnormal numbers,
-// and no option for floating point changes them.
+// AMD's compilers lack directed arithmetic. Some of their conversions and roots do not round as their names
+// say, and sums and products are merged into multiply-adds. The directed functions here compute with
+// integers: they are exact for every argument, keep subnormal numbers, and do not depend on options for
+// floating point.
 
 #ifndef PYGPU_AMD_ROUNDING_HPP
 #define PYGPU_AMD_ROUNDING_HPP
 
-// On the CPU they are there.
+// The language's headers for the CPU have them.
 #if defined(__HIP__) && !defined(__GPUARRAY_HOST__)
 
 extern "C++" {
@@ -155,7 +155,7 @@ template <class W> __device__ inline W quotient(W &rest, W by, int count) {
     return digits;
 }
 
-// The first digits of a root, one for two of the number; those behind its last are zeros.
+// The first digits of a root, one for every two digits of the number. Digits after its last are zeros.
 template <class W> __device__ inline W root(W x, W &rest, int count) {
     W digits = 0;
     rest = 0;
@@ -243,7 +243,7 @@ template <class I, Rounding ROUNDING, class T> __device__ inline I to_integer(T 
     return (I)(digits > MOST ? MOST : digits);
 }
 
-// A value of which no compiler knows what it was computed from.
+// A value that the compiler cannot trace to its computation.
 template <class T> __device__ inline T here(T value) {
 #if defined(__AMDGCN__)
     asm("" : "+v"(value));
@@ -253,7 +253,7 @@ template <class T> __device__ inline T here(T value) {
 
 } // namespace pygpu_rounded
 
-// Those that AMD's compilers have, too.
+// Functions that AMD's compilers have also.
 #define __fadd_rn pygpu_fadd_rn
 #define __fsub_rn pygpu_fsub_rn
 #define __fmul_rn pygpu_fmul_rn
@@ -375,7 +375,7 @@ PYGPU_NEAREST(float, f, sqrtf)
 PYGPU_NEAREST(double, d, sqrt)
 PYGPU_FUNCTION(float, __frsqrt_rn, (float x), reciprocal_root(x))
 PYGPU_TO_INTEGERS(rn, NEAREST)
-// ROCm 5 takes it for a number with a sign.
+// ROCm 5 takes it as a signed number.
 PYGPU_FUNCTION(double, __uint2double_rn, (unsigned int x), x)
 
 // Subnormal numbers are kept whatever -ftz says.

@@ -1,21 +1,21 @@
-// CUDA's vector types as plain structures for AMD's compilers, whose own are classes: those have
-// operators, beside which a program's own are ambiguous, and constructors, which take no initializer
-// that leaves out the rest. Behind this header the types' names and those of their functions are
-// macros. They convert to AMD's; functions of textures and surfaces take and return them. With
-// PYGPU_WHOLE_PLACES `threadIdx` and its like are of type `uint3`.
+// CUDA's vector types as plain structures for AMD's compilers, whose own types are classes. AMD's classes have
+// operators, which make a program's operators ambiguous, and constructors, which refuse an initializer with
+// fewer values than members. After this header the names of the types and of their functions are macros. The
+// types convert to AMD's; texture and surface functions take and return them. With PYGPU_WHOLE_PLACES,
+// `threadIdx`, `blockIdx`, `blockDim` and `gridDim` are of type `uint3`.
 //
 // Layouts: CUDA C++ Programming Guide, "Built-in Vector Types"; no alignment is over 16 bytes.
 
 #ifndef PYGPU_CUDA_VECTORS_HPP
 #define PYGPU_CUDA_VECTORS_HPP
 
-// The double has plain structures.
+// The fake driver has plain structures.
 #if defined(__HIP__) && !defined(__GPUARRAY_HOST__)
 
 extern "C++" {
 namespace pygpu_vectors {
 
-// AMD's type for one of these, and itself; of other types neither.
+// AMD's type for one of these types, and the type itself; both are absent for other types.
 template <class T_> struct Of {};
 
 template <class T_> __device__ inline T_ made(const typename Of<T_>::Hip& from) {
@@ -81,7 +81,7 @@ __device__ inline pygpu_float2 pygpu_half22float2(__half2 pair) {
     return {__low2float(pair), __high2float(pair)};
 }
 
-// Behind `pygpu-cuda-textures.hpp`.
+// Included after `pygpu-cuda-textures.hpp`.
 #ifdef PYGPU_CUDA_TEXTURES_HPP
 
 #define PYGPU_UNPACK(...) __VA_ARGS__
