@@ -1,15 +1,19 @@
-//! The loop variant of a kernel: loops over the threads of a block between its barriers.
+//! Generates the loop variant of a kernel: loops over the threads of a block between its barriers.
 //!
-//! Between two barriers the threads of a block have no order. So a run of statements without a barrier, a
-//! *region*, becomes a loop over the threads, and a statement with a barrier in it stays around such
-//! loops, where its condition is the same for all threads of the block. Locals that are the same for all
-//! threads are one variable; those which are computed of a thread's index are computed anew in each region;
-//! others that a thread keeps from one region to another get a place in memory for each thread.
+//! Between two barriers the threads of a block may run in any order. A run of statements without a barrier,
+//! called a *region*, therefore becomes a loop over the threads. A statement that contains a barrier stays
+//! around such loops, once per block; its condition must be the same in all threads of the block. The locals
+//! of the kernel fall into three groups:
 //!
-//! It is generated from the tokens of the preprocessed text, behind the kernel, which stays as it is. A
-//! kernel of which not all is known has no loop variant: a name that may stand for something that waits, a type or a
-//! statement that is not read with certainty. What is taken for the same in all threads is `const` in their loops,
-//! so that the compiler refuses what was not understood; then the text is compiled without that loop variant.
+//! - A local with the same value in all threads becomes one variable of the block.
+//! - A local that is a function of the thread's index is recomputed in each region.
+//! - Any other local that lives across regions gets one array element per thread.
+//!
+//! The variant is generated from the tokens of the preprocessed text and inserted after the kernel, which is
+//! left unchanged. A kernel that is not fully understood gets no loop variant: for example if a name may
+//! stand for something that waits, or if a type or a statement is not read with certainty. Values that are
+//! assumed to be the same in all threads are `const` inside the loops. If that assumption was wrong, the
+//! compiler rejects the variant, and the text is compiled again without it.
 
 mod access;
 mod assigned;
@@ -49,23 +53,25 @@ use writer::Writer;
 pub(crate) use meetings::in_step::PARTED;
 pub(crate) use plain::plain;
 
-/// What the name of a loop variant begins with; the kernel's own follows.
+/// The prefix of the name of a loop variant. The name of the kernel follows it.
 pub(crate) const PREFIX: &str = "gpuarray_regions_";
 
-/// A meeting of threads in a kernel itself.
+/// The statement inserted into a kernel at which its threads meet.
 const MEETING: &str = " ::gpuarray_abi::together(); ";
 
 /// The loop variants of a text's kernels.
 #[derive(Debug, Default)]
 pub(crate) struct Forms {
-    /// Texts to insert, and behind which tokens.
+    /// Texts to insert, each with the index of the token after which it is inserted.
     pub(crate) texts: Vec<(usize, String)>,
     names: HashSet<String>,
 }
 
 impl Forms {
-    /// Returns the loop variants of all kernels of a text that have one, but for those of some names, or without any; and
-    /// where threads meet in kernels that let them race.
+    /// Returns the loop variants of the kernels in a text, and the places where threads meet because a kernel
+    /// lets them race.
+    ///
+    /// Kernels named in `without` get no loop variant; if it is `None`, no kernel gets one.
     pub(crate) fn of<'a>(
         tokens: &Tokens<'a>,
         declared: &[Declared],
@@ -83,7 +89,8 @@ impl Forms {
                 && !program.hides_waits
                 && without.is_some_and(|names| !names.contains(name))
         };
-        // Where a thread may wait for another one in a loop, the other one might wait for it.
+        // If a thread may spin until another thread does something, a meeting could keep that other thread
+        // from doing it.
         let names =
             (!spins::may_spin(tokens, declared)).then(|| unread::Names::of(tokens, declared));
         let unread =
@@ -110,7 +117,8 @@ impl Forms {
             };
             let (mut places, has_doubts) = read_places.unwrap_or_default();
             let mut text = form_of(&read, &places);
-            // Where threads may meet for nothing, that is to cost no more than another loop, or one more switch of fibres.
+            // A doubtful meeting may be unnecessary. It is kept only if it costs no more than another loop,
+            // or one more fibre switch.
             if has_doubts
                 && text.is_none()
                 && !read.words().any(|it| program.waits(it))
@@ -134,7 +142,7 @@ impl Forms {
         self.texts.extend(places.iter().map(|it| (it - 1, MEETING.to_owned())));
     }
 
-    /// True if kernels of these names all have a loop variant.
+    /// Returns true if every kernel of this name has a loop variant.
     fn has(&self, name: &str) -> bool {
         self.names.contains(name)
     }
@@ -143,7 +151,7 @@ impl Forms {
         self.names.is_empty()
     }
 
-    /// The expression that names the loop variant of a kernel that an expression names.
+    /// Returns the expression that names the loop variant, given an expression that names the kernel.
     pub(crate) fn name_of(&self, kernel: &str) -> Option<String> {
         let template = kernel.find('<').unwrap_or(kernel.len());
         let qualified = kernel[..template].trim_end();
@@ -154,8 +162,11 @@ impl Forms {
     }
 }
 
-/// A text whose statements are parted where threads read and write in one of them (`meetings/in_step.rs`), which all threads
-/// do in step on a GPU; `None` without any. Those that may be right as they are stay so in kernels without a loop variant.
+/// Splits statements that both read and write elements which other threads write or read
+/// (`meetings/in_step.rs`). On a GPU all threads execute such a statement in step.
+///
+/// Returns `None` if there are no such statements. In a kernel without a loop variant, a doubtful statement
+/// is left as it is.
 pub(crate) fn in_step<'a>(
     tokens: &Tokens<'a>,
     declared: &[Declared],
@@ -208,7 +219,7 @@ pub(crate) fn in_step<'a>(
     }
 }
 
-/// A text with edits in it, those of one place in their order.
+/// Applies edits to a text. Edits at the same place keep their order.
 fn edited(text: &str, mut edits: Vec<lexemes::Edit>) -> String {
     edits.sort_by_key(|it| (it.0, it.1));
     let (mut made, mut done) = (String::with_capacity(text.len() + 4096), 0);
@@ -228,11 +239,11 @@ pub fn refused_variants(messages: &str) -> HashSet<String> {
     names.map(|it| it.split(is_end).next().unwrap_or_default().to_owned()).collect()
 }
 
-/// The word in front of a kernel's parameters; for a specialisation another token.
+/// Returns the word before a kernel's parameters. For a specialisation this is another token.
 fn name<'a>(tokens: &Tokens<'a>, kernel: &Declared) -> &'a str {
     let Some(open) = kernel.parameters else { return "" };
     let mut at = open - 1;
-    // `name<...>` of a specialisation counts for the template.
+    // For a specialisation, `name<...>`, use the name of the template.
     if tokens.at(at) == ">" {
         while at > kernel.range.start && tokens.at(at) != "<" {
             at -= 1;
@@ -242,14 +253,14 @@ fn name<'a>(tokens: &Tokens<'a>, kernel: &Declared) -> &'a str {
     tokens.at(at)
 }
 
-/// A kernel's statements.
+/// The statements of a kernel.
 struct Read<'t, 'a> {
     lexemes: Lexemes<'t, 'a>,
     parameters: Range<usize>,
     body: statements::Body,
 }
 
-/// Reads a kernel; `None` if not all of it is read with certainty.
+/// Reads a kernel. Returns `None` if any part of it is not read with certainty.
 fn read<'t, 'a>(
     tokens: &'t Tokens<'a>,
     kernel: &Declared,
@@ -258,7 +269,7 @@ fn read<'t, 'a>(
     read_as(tokens, kernel, program, true)
 }
 
-/// Reads a function, which may be one that is not `is_plain` yet.
+/// Reads a function. If `is_plain` is false, it may still contain references and `auto` (see `plain`).
 fn read_as<'t, 'a>(
     tokens: &'t Tokens<'a>,
     kernel: &Declared,
@@ -284,13 +295,16 @@ impl Read<'_, '_> {
         words.map(|it| self.lexemes.at(it))
     }
 
-    /// False where accesses are not as statements say.
+    /// Returns false if the statements alone do not determine the kernel's accesses, as with `volatile` or
+    /// inline PTX.
     fn may_meet(&self) -> bool {
         !self.words().any(|it| it.contains("volatile") || it.contains("asm"))
     }
 
-    /// Lets threads meet where the kernel lets them race, or with `doubts` may do so, and returns in front of which tokens, and
-    /// whether there are doubts; `None` where that is not asked of statements.
+    /// Inserts meetings where the kernel lets threads race; with `doubts`, also where it only may do so.
+    ///
+    /// Returns the tokens before which threads meet, and true if some meetings are doubtful. Returns `None`
+    /// if the kernel's accesses cannot be read from its statements.
     fn meet(&mut self, program: &Program<'_>, doubts: bool) -> Option<(Vec<usize>, bool)> {
         if !self.may_meet() {
             return None;
@@ -308,7 +322,8 @@ impl Read<'_, '_> {
     }
 }
 
-/// True for a function by which the threads of a block or a warp meet. Of lanes that exchange values, other warps know nothing.
+/// Returns true for a function at which the threads of a block or a warp meet. Shuffles and votes do not
+/// count: they order only the lanes of one warp.
 fn meets(program: &Program<'_>, word: &str) -> bool {
     let is_of_lanes = |it| word.starts_with(it);
     let is_plain = !word.starts_with("__");
@@ -317,7 +332,7 @@ fn meets(program: &Program<'_>, word: &str) -> bool {
             && (is_plain || ["__sync", "__barrier_sync"].into_iter().any(is_of_lanes)))
 }
 
-/// The text of a kernel's loop variant.
+/// Returns the text of a kernel's loop variant.
 fn form(
     tokens: &Tokens<'_>,
     kernel: &Declared,
@@ -357,7 +372,7 @@ fn form(
     };
     let classes = classes::classes(lexemes, statements, &context)?;
     let layout = layout::layout(lexemes, statements, &classes)?;
-    // Without barriers and rounds there is nothing to gain but threads that skip statements together.
+    // Without barriers and rounds, the only gain is that threads skip statements together.
     let is_plain = barriers + count(|it| matches!(it, What::Meeting)) == 0;
     if is_plain && classes.strided.is_empty() && !layout.has_guards_alone() {
         return None;
@@ -375,7 +390,8 @@ fn form(
     let body = writer.text;
     let place = tokens.place(end - 1);
     let (file, line) = place.rsplit_once(':')?;
-    // What the compiler says of a loop variant it says of a file that another one includes.
+    // The line marker makes the compiler report messages about the loop variant as messages about an included
+    // file.
     let mut text = format!("\n# 1 \"{PREFIX}{name}\" 1 3\n");
     for token in template_head(tokens, header) {
         let _ = write!(text, "{} ", tokens.at(token));
@@ -397,7 +413,8 @@ fn form(
     Some(text)
 }
 
-/// The tokens `template <...>` at the head of a kernel; empty where it is no template.
+/// Returns the tokens `template <...>` at the head of a kernel. The range is empty if the kernel is not a
+/// template.
 fn template_head(tokens: &Tokens<'_>, header: Range<usize>) -> Range<usize> {
     let start = header.start;
     if tokens.at(start) != "template" {
@@ -407,13 +424,14 @@ fn template_head(tokens: &Tokens<'_>, header: Range<usize>) -> Range<usize> {
     start..behind.unwrap_or(start)
 }
 
-/// A parameter of a template that is a value.
+/// A non-type parameter of a template.
 struct TemplateValue<'a> {
     name: &'a str,
     is_whole: bool,
 }
 
-/// The template's parameters that are values; `None` for a template of a kind that is not read.
+/// Returns the non-type parameters of the template, or `None` if the template has parameters that are not
+/// understood.
 fn template_values<'a>(
     tokens: &Tokens<'a>,
     header: Range<usize>,

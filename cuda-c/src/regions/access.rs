@@ -1,26 +1,26 @@
-//! What an expression does with a variable.
+//! Classifies how an expression uses a variable: it reads it, writes to it, or may do either.
 
 use super::lexemes::{Lexemes, is_assignment};
 use super::words::is_type;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
-    /// Takes the value, or goes to what a pointer points to.
+    /// Reads the value, or accesses what a pointer points to.
     Read,
-    /// Assigns to it.
+    /// Assigns to the variable.
     Write,
-    /// Anything: its address is taken, or a function may have a reference to it.
+    /// Unknown: the expression takes the address, or passes the variable to a function that may take a
+    /// reference.
     Unknown,
 }
 
-/// What is known of names: which are variables, and not types; which functions have no references as
-/// parameters.
+/// What is known about names: which are variables rather than types, and which functions take no references.
 pub(super) struct Names<'n> {
     pub(super) is_value: &'n dyn Fn(usize) -> bool,
     pub(super) takes_values: &'n dyn Fn(&str) -> bool,
 }
 
-/// Returns what is done with the variable that is named at `at`.
+/// Returns how the variable named at `at` is used.
 pub(super) fn access(
     lexemes: &Lexemes<'_, '_>,
     at: usize,
@@ -29,7 +29,7 @@ pub(super) fn access(
 ) -> Access {
     let (mut low, mut high) = (at, at);
     loop {
-        // Elements and members are parts of the variable, but for what is behind a pointer.
+        // Elements and members are parts of the variable, except those that a pointer points to.
         match lexemes.at(high + 1) {
             "[" if is_pointer && high == at => return Access::Read,
             "[" => match lexemes.partner(high + 1) {
@@ -40,7 +40,7 @@ pub(super) fn access(
             "->" => return Access::Read,
             "(" => return Access::Unknown,
             "++" | "--" => return Access::Write,
-            // `*p = v` goes to what the pointer points to.
+            // `*p = v` writes to what the pointer points to, and reads only the pointer.
             operator if is_assignment(operator) => {
                 let is_star = is_pointer && low == at && lexemes.before(at) == "*";
                 return if is_star { Access::Read } else { Access::Write };
@@ -50,13 +50,13 @@ pub(super) fn access(
                 match lexemes.at(before) {
                     "++" | "--" => return Access::Write,
                     "&" => {
-                        // Behind an operand it is an operation.
+                        // After an operand, `&` or `*` is a binary operator.
                         let is_binary = before > 0
                             && lexemes.at(before - 1) != ")"
                             && lexemes.ends_operand(before - 1);
                         return if is_binary { Access::Read } else { Access::Unknown };
                     }
-                    // `condition ? one : other` may be either of the variables.
+                    // The result of `condition ? one : other` may be either variable.
                     "?" | ":" if matches!(lexemes.at(high + 1), ":" | ")" | "," | ";") => {
                         match lexemes.opener(low).filter(|&open| lexemes.at(open) == "(") {
                             Some(open) => {
@@ -79,8 +79,8 @@ pub(super) fn access(
     }
 }
 
-/// What becomes of a variable that stands alone between parentheses or commas; `None` if the parentheses mean
-/// nothing.
+/// Returns how a variable is used that stands alone between parentheses or commas. Returns `None` if the
+/// parentheses only group an expression.
 fn passed(
     lexemes: &Lexemes<'_, '_>,
     at: usize,
@@ -90,7 +90,7 @@ fn passed(
     let Some(open) = lexemes.opener(at) else { return Some(Access::Read) };
     match lexemes.at(open) {
         "(" => {}
-        // The elements of a list have the values.
+        // A braced list copies the values.
         _ => return Some(Access::Read),
     }
     let Some(before) = open.checked_sub(1) else { return Some(Access::Unknown) };
@@ -108,7 +108,7 @@ fn passed(
     match word {
         ")" if lexemes.is_cast(before, names.is_value) => Some(Access::Read),
         ")" | "]" => Some(Access::Unknown),
-        // Of a cast to a type that is no reference.
+        // A `static_cast` to a type that is not a reference.
         ">" => {
             let open = (0..before).rev().take(8).find(|&it| lexemes.at(it) == "<");
             let is_cast = open.is_some_and(|open| {

@@ -1,7 +1,8 @@
-//! Whether a thread assigns to a local before it reads it.
+//! Checks that a thread assigns to a local before it reads it.
 //!
-//! A program that does not has no meaning, but works where only one thread assigns, and all read: a compiler
-//! takes the only value that there is for that of all threads. In memory for each thread there is none.
+//! A read of an uninitialised local is undefined behaviour. It works in practice if one thread assigns and
+//! all threads read, because the compiler uses the only assigned value for all of them. An array with one
+//! element per thread would break this, so such a kernel gets no loop variant.
 
 use super::access::Access;
 use super::facts::facts;
@@ -9,14 +10,15 @@ use super::lexemes::{Lexemes, NONE, is_assignment};
 use super::statements::{Body, Loop, Node, What};
 use std::ops::Range;
 
-/// True if a local that is declared without a value has one wherever it is read.
+/// Returns true if a local declared without an initialiser has a value wherever it is read.
 pub(super) fn is_assigned(lexemes: &Lexemes<'_, '_>, body: &Body, local: usize) -> bool {
     let mut reader = Reader { lexemes, body, local, is_always: true };
     reader.list(&body.nodes, false);
     reader.is_always
 }
 
-/// Each function takes whether there is a value in front of a part, and returns whether there is one behind it.
+/// Definite-assignment analysis of one local. Each method takes true if the local has a value before a part
+/// of the kernel, and returns true if it has one after it.
 struct Reader<'r, 't, 'a> {
     lexemes: &'r Lexemes<'t, 'a>,
     body: &'r Body,
@@ -47,7 +49,7 @@ impl Reader<'_, '_, '_> {
                 self.node(body, has_value);
                 has_value
             }
-            // Nothing is behind it.
+            // Control never reaches the code after these.
             What::Return | What::Break | What::Continue => true,
             What::Barrier | What::Meeting | What::Empty | What::Shared => has_value,
         }
@@ -74,7 +76,7 @@ impl Reader<'_, '_, '_> {
         let operator = lexemes.at(first.at + 1);
         let assigns = match first.access {
             Access::Read => false,
-            // Of `v.x = 1`, too, but not of `v += 1` or `++v`.
+            // This includes `v.x = 1`, but not `v += 1` or `++v`, which read the old value.
             Access::Write => {
                 let steps = |it: &str| matches!(it, "++" | "--");
                 !(steps(operator) || steps(lexemes.before(first.at)))
@@ -82,7 +84,7 @@ impl Reader<'_, '_, '_> {
             }
             Access::Unknown => true,
         };
-        // What is assigned is computed first.
+        // The right-hand side is evaluated before the assignment.
         let reads_itself = operator == "=" && uses.any(|it| it.access == Access::Read);
         self.is_always &= has_value || (assigns && !reads_itself);
         let is_sure = |at: usize| !matches!(lexemes.at(at), "?" | "&&" | "||");

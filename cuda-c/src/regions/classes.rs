@@ -1,4 +1,4 @@
-//! What the locals of a kernel are to the loops over its threads.
+//! Classifies the locals of a kernel by how the loops over its threads have to treat them.
 
 use super::access::Access;
 use super::facts::{facts, is_outer};
@@ -13,61 +13,64 @@ use std::ops::Range;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
-    /// The same in all threads: one variable, which statements between the loops assign to.
+    /// Uniform: the same in all threads. It becomes one variable, assigned by statements between the loops.
     Uniform,
-    /// A function of the thread's index and what stays the same meanwhile: computed anew where it is used.
+    /// A function of the thread's index and of values that stay the same meanwhile. It is recomputed where it
+    /// is used.
     Computed,
-    /// Such a function, plus an offset that is the same in all threads.
+    /// Like `Computed`, plus an offset that is the same in all threads.
     Shifted,
-    /// Counts in a loop that is run in rounds, in which it is computed.
+    /// The counter of a loop that runs in rounds. It is computed in each round.
     Counter,
-    /// Any other: it belongs to the loop that it is in, or has a place in memory for each thread.
+    /// Anything else. It is local to the loop it is in, or has one array element per thread.
     Own,
-    /// No variable of a thread.
+    /// A variable in shared memory, which belongs to no thread.
     Shared,
 }
 
-/// An assignment that is a statement between loops over threads, or a part of a loop's step.
+/// An assignment that is a statement between loops over threads, or a part of the step of such a statement's
+/// loop.
 #[derive(Clone, Debug)]
 pub(super) struct Write {
     pub(super) local: usize,
     pub(super) operator: String,
     pub(super) value: Range<usize>,
-    /// The whole of it.
+    /// The lexemes of the whole assignment.
     pub(super) range: Range<usize>,
-    /// The body of the loop whose step it is in.
+    /// The body of the loop, if the assignment is in the step of a loop.
     of_step: Option<Range<usize>>,
 }
 
-/// The locals of a kernel, sorted out.
+/// The locals of a kernel, classified.
 #[derive(Debug)]
 pub(super) struct Classes {
     pub(super) of: Vec<Class>,
     pub(super) writes: Vec<Write>,
-    /// Loops that are run in rounds.
+    /// The loops that run in rounds.
     pub(super) strided: Vec<Strided>,
-    /// True for locals that are declared between loops over threads, or are parameters.
+    /// True for locals that are declared between loops over threads, and for parameters.
     pub(super) is_outer: Vec<bool>,
-    /// Indices of elements that count up by one from a thread to its neighbour along x.
+    /// The element indices that increase by one from a thread to its neighbour along x.
     pub(super) counting: Vec<Range<usize>>,
     pub(super) guards: Vec<Guard>,
 }
 
-/// What is known of a kernel's surroundings.
+/// What the classification needs to know about the text around the kernel.
 pub(super) struct Context<'c> {
-    /// True for constants of the program and of the template.
+    /// Returns true for constants of the program and of the template.
     pub(super) is_constant: &'c dyn Fn(&str) -> bool,
-    /// True for those of them that are integers.
+    /// Returns true for those constants that are integers.
     pub(super) is_whole_constant: &'c dyn Fn(&str) -> bool,
-    /// True for functions of the language whose result depends on values alone.
+    /// Returns true for functions of the language whose result depends only on their arguments.
     pub(super) is_pure_function: &'c dyn Fn(&str) -> bool,
-    /// True if no statement's threads may be parted but at barriers.
+    /// True if regions may be split only at barriers, because threads may wait for each other by other means.
     pub(super) keeps_order: bool,
-    /// True if the program defines operators, for whose results nothing is known.
+    /// True if the program defines operators. Nothing is then known about the results of operators on its
+    /// classes.
     pub(super) has_operators: bool,
 }
 
-/// Sorts the locals out; `None` if the kernel has no loop variant.
+/// Classifies the locals. Returns `None` if the kernel has no loop variant.
 pub(super) fn classes(
     lexemes: &Lexemes<'_, '_>,
     body: &Body,
@@ -99,10 +102,11 @@ pub(super) struct Sorter<'s, 't, 'a> {
     pub(super) body: &'s Body,
     pub(super) context: &'s Context<'s>,
     pub(super) found: Classes,
-    /// Those of statements around loops over threads, and the parts of their steps and what they begin with.
+    /// The conditions of the statements around loops over threads. `steps` holds the parts of their steps,
+    /// and their initial assignments.
     conditions: Vec<Range<usize>>,
     steps: Vec<Range<usize>>,
-    /// Loops without barriers that stand between loops over threads.
+    /// Loops without barriers, which stand between loops over threads.
     loops: Vec<(Range<usize>, &'s Loop)>,
 }
 
@@ -118,7 +122,8 @@ impl<'s> Sorter<'s, '_, '_> {
             What::Loop(it) if !is_outer(node) => self.loops.push((node.range.clone(), it)),
             _ if !is_outer(node) => {}
             What::Block(nodes) => self.list(nodes)?,
-            // It parts statements without a barrier, between which a thread may hold what others wait for.
+            // Such an `if` without a barrier would split a region, and a thread may hold something there that
+            // other threads wait for.
             What::If { .. } if self.context.keeps_order && !facts(node).waits => return None,
             What::If { condition, then, other } => {
                 self.conditions.push(condition.clone());
@@ -146,7 +151,7 @@ impl<'s> Sorter<'s, '_, '_> {
         self.node(&it.body)
     }
 
-    /// Notes an assignment, if the range is one.
+    /// Records an assignment, if the range is one.
     fn write(&mut self, range: Range<usize>, of_step: Option<Range<usize>>) {
         let lexemes = self.lexemes;
         let Range { start, end } = range;
@@ -178,7 +183,8 @@ impl<'s> Sorter<'s, '_, '_> {
                 false => Class::Own,
             };
         }
-        // What is left are those for which nothing speaks against it.
+        // Start by assuming that every candidate is uniform, and remove candidates until the assumption
+        // holds.
         while let Some(id) = (0..self.found.of.len())
             .find(|&id| self.found.of[id] == Class::Uniform && !self.is_uniform_still(id))
         {
@@ -200,7 +206,7 @@ impl<'s> Sorter<'s, '_, '_> {
         self.found.guards = self.guards();
     }
 
-    /// True if all that is done with a variable is to read it, and to assign to it between loops over threads.
+    /// Returns true if the kernel only reads a variable, and assigns to it only between loops over threads.
     fn is_orderly(&self, id: usize) -> bool {
         let is_step = |write: &Write| write.of_step.is_some();
         let is_kept = !self.context.keeps_order || self.writes_of(id).all(is_step);
@@ -223,7 +229,7 @@ impl<'s> Sorter<'s, '_, '_> {
         self.is_orderly(id)
             && match is_plain(self.lexemes, local) {
                 true => local.is_parameter || (is_set && is_placed),
-                // What is done with a structure is the program's, if it has operators.
+                // If the program defines operators, they may do anything with a structure.
                 false => local.is_parameter && !self.context.has_operators,
             }
     }
@@ -239,7 +245,8 @@ impl<'s> Sorter<'s, '_, '_> {
         let local = &self.body.locals[id];
         let lexemes = self.lexemes;
         let is_apt = local.is_assigned && is_plain(lexemes, local) && self.is_orderly(id);
-        // It is computed in front of the statements of its region, too, of which one may return.
+        // The value is computed before the statements of its region, even if one of them returns, so it must
+        // not fault.
         if local.is_parameter || !is_apt || may_fault(lexemes, &local.init) {
             return false;
         }
@@ -261,15 +268,15 @@ impl<'s> Sorter<'s, '_, '_> {
             && (self.writes_of(id).next().is_none() || (counts && self.writes_of(id).all(shifts)))
     }
 
-    /// True if a uniform variable has the same value at `at` and wherever a variable is visible that is
-    /// declared there: only steps of loops around that place assign to it.
+    /// Returns true if a uniform variable has the same value at `at` and throughout the scope of a variable
+    /// declared there. This holds if only the steps of loops around that place assign to it.
     fn stays(&self, uniform: usize, at: usize) -> bool {
         self.writes_of(uniform)
             .all(|write| write.of_step.as_ref().is_some_and(|body| body.contains(&at)))
     }
 
-    /// True if the statements around loops over threads depend on what is the same in all threads, and names are
-    /// clear.
+    /// Returns true if the conditions and steps around loops over threads depend only on uniform values, and
+    /// no name is ambiguous.
     fn is_sound(&self) -> bool {
         let Classes { of, is_outer, writes, .. } = &self.found;
         let is_written = |part: &Range<usize>| {
@@ -290,7 +297,7 @@ impl<'s> Sorter<'s, '_, '_> {
             && locals().all(|(local, is_outer)| !is_outer || !self.means_more(local))
     }
 
-    /// True if the name of a local stands for something else in front of its declaration.
+    /// Returns true if the name of a local stands for something else before the local's declaration.
     fn means_more(&self, local: &Local) -> bool {
         let lexemes = self.lexemes;
         let mut before = if local.is_parameter { 0..0 } else { 0..local.at };

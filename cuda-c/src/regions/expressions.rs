@@ -1,4 +1,4 @@
-//! Expressions: which locals are in them, and what is refused.
+//! Reads expressions: records the locals they use, and refuses what is not understood.
 
 use super::access::{Names, access};
 use super::lexemes::is_assignment;
@@ -7,7 +7,7 @@ use super::words::{INDICES, is_keyword, is_refused, is_specifier};
 use std::ops::Range;
 
 impl Parser<'_, '_, '_> {
-    /// Notes the uses of locals.
+    /// Records the uses of locals in an expression.
     pub(super) fn expression(&mut self, range: Range<usize>) -> Option<()> {
         for at in range {
             self.word(at)?;
@@ -22,14 +22,14 @@ impl Parser<'_, '_, '_> {
         if is_refused(word) && !lexemes.is_literal(at) {
             return None;
         }
-        // It is not the one that loops over threads declare.
+        // `::threadIdx` is not the variable that the loops over threads declare.
         if lexemes.before(at) == "::" && INDICES.contains(&word) {
             return None;
         }
         if !lexemes.is_word(at) || matches!(lexemes.before(at), "." | "->" | "::") {
             return Some(());
         }
-        // Two names in a row would be a declaration.
+        // Two names in a row are a declaration.
         let is_name = |it: usize| lexemes.is_word(it) && !is_keyword(lexemes.at(it));
         if is_name(at) && at > 0 && is_name(at - 1) && !is_specifier(lexemes.before(at)) {
             let is_declared = self.locals.last().is_some_and(|it| it.is_shared);
@@ -39,7 +39,7 @@ impl Parser<'_, '_, '_> {
         if lexemes.at(at + 1) == "::" {
             return None;
         }
-        // A call through a variable may go anywhere.
+        // A call through a variable may reach any function.
         if lexemes.at(at + 1) == "(" {
             return None;
         }
@@ -55,7 +55,7 @@ impl Parser<'_, '_, '_> {
         Some(())
     }
 
-    /// Refuses operators that write to more than a name, an element or what a pointer points to.
+    /// Refuses an operator that writes to anything except a name, an element, or what a pointer points to.
     pub(super) fn operator(&self, at: usize) -> Option<()> {
         let lexemes = self.lexemes;
         let operator = lexemes.at(at);
@@ -80,7 +80,7 @@ impl Parser<'_, '_, '_> {
                     && (lexemes.before(at) != ")"
                         || lexemes.partner(at - 1).is_some_and(is_pointed))
             }
-            // A function's result is called, an element, or a lambda begins.
+            // Refuses calls of a function's result or of an element, and lambdas.
             "(" => at == 0 || !matches!(lexemes.before(at), ")" | "]") || self.is_cast(at - 1),
             "[" => at > 0 && lexemes.ends_operand(at - 1),
             "{" => at > 0 && !matches!(lexemes.before(at), "(" | ")"),

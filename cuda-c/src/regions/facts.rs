@@ -1,19 +1,19 @@
-//! What statements do to those around them.
+//! How a statement affects the statements around it: barriers, returns and jumps.
 
 use super::statements::{Node, What};
 
-/// What a statement does to those around it.
+/// How a statement affects the statements around it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Facts {
     pub(super) waits: bool,
     pub(super) returns: bool,
-    /// It may end or continue a loop that it is in.
+    /// True if the statement may leave or continue an enclosing loop.
     breaks: bool,
     continues: bool,
 }
 
 impl Facts {
-    /// True if it may end or continue a loop around it.
+    /// Returns true if the statement may leave or continue an enclosing loop.
     pub(super) fn jumps(self) -> bool {
         self.breaks || self.continues
     }
@@ -45,7 +45,7 @@ pub(super) fn facts(node: &Node) -> Facts {
     }
 }
 
-/// True for a statement that is around loops over threads, and not in one.
+/// Returns true for a statement that goes around loops over threads rather than into one.
 pub(super) fn is_outer(node: &Node) -> bool {
     facts(node).waits || facts(node).jumps()
 }

@@ -1,4 +1,5 @@
-//! Which statements of a kernel become a loop over threads, and what is around those loops.
+//! Decides which statements of a kernel become loops over threads, and which statements go around those
+//! loops.
 
 mod parts;
 
@@ -13,17 +14,18 @@ use super::words::{is_integer, is_specifier, is_type};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// A part of a kernel, in the order of the text.
+/// A part of a kernel, in source order.
 #[derive(Debug)]
 pub(super) enum Item<'n> {
     /// A loop over threads: its number.
     Region(usize),
     Barrier,
-    /// A loop over threads for each of their iterations: its number, and that among strided loops.
+    /// A strided loop that runs in rounds, with a loop over threads in each: the numbers of its region and of
+    /// the strided loop.
     Rounds(usize, usize),
-    /// The declaration of a variable that is none of a thread's.
+    /// The declaration of a variable that is shared by the loops over threads.
     Declaration(&'n Node),
-    /// An assignment to one: its number among the writes.
+    /// An assignment to such a variable: its index in `Classes::writes`.
     Write(usize),
     If {
         condition: Range<usize>,
@@ -35,7 +37,7 @@ pub(super) enum Item<'n> {
         body: Vec<Item<'n>>,
     },
     Block(Vec<Item<'n>>),
-    /// The end of a loop, of an iteration or of the kernel.
+    /// A `break`, `continue` or `return`.
     Jump(&'n Node),
 }
 
@@ -43,18 +45,18 @@ pub(super) enum Item<'n> {
 #[derive(Debug, Default)]
 pub(super) struct Region<'n> {
     pub(super) nodes: Vec<&'n Node>,
-    /// True if threads return in it while others go on behind it.
+    /// True if some threads may return in this region while others continue after it.
     pub(super) loses_threads: bool,
-    /// Runs of its statements, each of which is a loop over threads.
+    /// The runs of its statements, each of which becomes one loop over threads.
     pub(super) parts: Vec<Part>,
 }
 
-/// Statements of a region.
+/// A run of statements of a region.
 #[derive(Clone, Debug)]
 pub(super) struct Part {
     pub(super) nodes: Range<usize>,
-    /// The number of the guard, if it is one statement that threads of a row can skip together, or one that returns
-    /// and those behind it.
+    /// The index of a guard, if this is one statement that threads of a row can skip together, or a guard
+    /// that returns together with the statements after it.
     pub(super) guard: Option<usize>,
 }
 
@@ -62,19 +64,20 @@ pub(super) struct Part {
 pub(super) struct Layout<'n> {
     pub(super) items: Vec<Item<'n>>,
     pub(super) regions: Vec<Region<'n>>,
-    /// Locals with a place in memory for each thread.
+    /// Locals that need one array element per thread.
     pub(super) kept: BTreeSet<usize>,
 }
 
 impl Layout<'_> {
-    /// True if threads of a row skip statements together, and nothing is kept in memory for that.
+    /// Returns true if threads of a row skip statements together, and no local has to be kept in memory for
+    /// that.
     pub(super) fn has_guards_alone(&self) -> bool {
         let mut parts = self.regions.iter().flat_map(|it| &it.parts);
         self.kept.is_empty() && parts.any(|it| it.guard.is_some())
     }
 }
 
-/// Lays a kernel out; `None` if it has no loop variant.
+/// Lays out a kernel. Returns `None` if it has no loop variant.
 pub(super) fn layout<'n>(
     lexemes: &Lexemes<'_, '_>,
     body: &'n Body,
@@ -114,8 +117,9 @@ impl<'n> Builder<'_, '_, '_, 'n> {
                 What::Empty => {}
                 What::Shared => items.push(Item::Declaration(node)),
                 What::Declaration(id) => match self.classes.of[*id] {
-                    // What is computed there depends on nothing that the region's statements assign to. But
-                    // if one of them returns, it may not be computed at all.
+                    // The initialiser depends on nothing that the statements of the region assign to, so the
+                    // declaration can move before them. If it may fault, it stays after them: a thread might
+                    // return first and never evaluate it.
                     Class::Uniform | Class::Shifted => {
                         if may_fault(self.lexemes, &self.body.locals[*id].init) {
                             self.close(&mut region, &mut items);
@@ -157,7 +161,7 @@ impl<'n> Builder<'_, '_, '_, 'n> {
         }
     }
 
-    /// The item of a statement that is in no loop over threads.
+    /// Returns the item for a statement that is not in a loop over threads.
     fn outer(&mut self, node: &'n Node) -> Option<Item<'n>> {
         if let What::Expression = node.what {
             let is_outer =
@@ -185,7 +189,8 @@ impl<'n> Builder<'_, '_, '_, 'n> {
     }
 }
 
-/// The locals that threads keep from one loop to another; `None` if one is used between loops.
+/// Returns the locals whose value a thread carries from one loop to another. Returns `None` if such a local
+/// is used between loops.
 fn kept(
     lexemes: &Lexemes<'_, '_>,
     body: &Body,
@@ -204,7 +209,7 @@ fn kept(
         let uses = body.uses.iter().filter(|it| it.local == id);
         let mut at: BTreeSet<_> = uses.map(|it| region_of(it.at)).collect();
         if local.is_parameter {
-            // Each thread has its own.
+            // Each thread has its own parameter.
             kept.insert(id);
         } else {
             at.insert(region_of(local.at));
@@ -215,7 +220,7 @@ fn kept(
         if at.contains(&None) {
             return None;
         }
-        // An array has a place in memory in each form.
+        // An array is in memory whether or not the kernel has a loop variant.
         let is_array = local.declarator.clone().any(|it| lexemes.at(it) == "[");
         let is_set = local.is_parameter || local.init.start != NONE || is_array;
         if kept.contains(&id) && !is_set && !is_assigned(lexemes, body, id) {
@@ -225,7 +230,7 @@ fn kept(
     Some(kept)
 }
 
-/// True if a pointer to a local, or into it, may be left behind by the region that it is in.
+/// Returns true if a pointer to a local, or into it, may outlive the region in which the local is declared.
 fn may_be_pointed_to(lexemes: &Lexemes<'_, '_>, body: &Body, id: usize, local: &Local) -> bool {
     let is_element = |at: usize| {
         let mut behind = at + 1;
@@ -242,7 +247,7 @@ fn may_be_pointed_to(lexemes: &Lexemes<'_, '_>, body: &Body, id: usize, local: &
         || !(is_plain(lexemes, local) || (is_array && is_number(lexemes, local)))
 }
 
-/// True for numbers of a type that no program defines, and arrays of them.
+/// Returns true for numbers of a built-in type, and arrays of them.
 pub(super) fn is_number(lexemes: &Lexemes<'_, '_>, local: &Local) -> bool {
     let is_word = |it: usize| {
         let word = lexemes.at(it);

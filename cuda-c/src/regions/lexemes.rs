@@ -1,4 +1,4 @@
-//! The lexemes of a kernel's definition: tokens, with operators of several characters whole.
+//! The lexemes of a kernel's definition: its tokens, with multi-character operators joined.
 
 use crate::tokens::{Kind, Tokens};
 use std::ops::Range;
@@ -10,16 +10,16 @@ const OPERATORS: [&str; 24] = [
 
 #[derive(Clone, Copy, Debug)]
 struct Lexeme {
-    /// Its tokens.
+    /// The first and last token of the lexeme.
     first: usize,
     last: usize,
-    /// The other end of a group.
+    /// The matching parenthesis, bracket or brace.
     partner: usize,
-    /// What opens the innermost group that it is in.
+    /// The lexeme that opens the innermost enclosing group.
     opener: usize,
 }
 
-/// Bytes of the text, and what takes their place.
+/// A range of bytes of the text (start and end), and its replacement.
 pub(crate) type Edit = (usize, usize, String);
 
 /// No lexeme.
@@ -33,7 +33,7 @@ pub(super) struct Lexemes<'t, 'a> {
 }
 
 impl<'t, 'a> Lexemes<'t, 'a> {
-    /// Reads the tokens of a range; `None` if its groups do not match.
+    /// Reads the lexemes of a range of tokens. Returns `None` if its brackets do not match.
     pub(super) fn of(tokens: &'t Tokens<'a>, range: Range<usize>) -> Option<Lexemes<'t, 'a>> {
         let mut all: Vec<Lexeme> = Vec::new();
         let mut open: Vec<usize> = Vec::new();
@@ -65,7 +65,7 @@ impl<'t, 'a> Lexemes<'t, 'a> {
         self.all.len()
     }
 
-    /// The text of a lexeme; empty where there is none.
+    /// Returns the text of a lexeme, or an empty string past the end.
     pub(super) fn at(&self, index: usize) -> &'a str {
         let Some(lexeme) = self.all.get(index) else { return "" };
         &self.tokens.text[self.tokens.all[lexeme.first].start..self.tokens.all[lexeme.last].end]
@@ -83,22 +83,22 @@ impl<'t, 'a> Lexemes<'t, 'a> {
         self.all.get(index).is_some_and(|it| self.tokens.all[it.first].kind == Kind::Literal)
     }
 
-    /// The other end of a group.
+    /// Returns the matching parenthesis, bracket or brace.
     pub(super) fn partner(&self, index: usize) -> Option<usize> {
         self.all.get(index).map(|it| it.partner).filter(|&it| it != NONE)
     }
 
-    /// What opens the innermost group around a lexeme.
+    /// Returns the lexeme that opens the innermost group around this one.
     pub(super) fn opener(&self, index: usize) -> Option<usize> {
         self.all.get(index).map(|it| it.opener).filter(|&it| it != NONE)
     }
 
-    /// The tokens of a lexeme.
+    /// Returns the tokens of a lexeme.
     pub(super) fn tokens_of(&self, index: usize) -> Range<usize> {
         self.all[index].first..self.all[index].last + 1
     }
 
-    /// The first lexeme of `texts` from `from` to before `end` that is in no group of its own.
+    /// Returns the first lexeme in `from..end` whose text is one of `texts`, ignoring nested groups.
     pub(super) fn find(&self, from: usize, end: usize, texts: &[&str]) -> Option<usize> {
         let mut at = from;
         while at < end {
@@ -113,7 +113,7 @@ impl<'t, 'a> Lexemes<'t, 'a> {
         None
     }
 
-    /// A range in one line.
+    /// Returns the text of a range as one line.
     pub(super) fn text(&self, range: Range<usize>) -> String {
         range.map(|it| self.at(it)).collect::<Vec<_>>().join(" ")
     }
@@ -123,26 +123,26 @@ impl<'t, 'a> Lexemes<'t, 'a> {
         self.tokens.all[start].start..self.tokens.all[end - 1].end
     }
 
-    /// Puts a text in front of a lexeme.
+    /// Returns an edit that inserts a text before a lexeme.
     pub(super) fn insertion(&self, lexeme: usize, text: &str) -> Edit {
         let at = self.bytes(lexeme).start;
         (at, at, text.to_owned())
     }
 
-    /// Puts a text behind the lexeme in front of another one.
+    /// Returns an edit that inserts a text directly after the lexeme that precedes `behind`.
     pub(super) fn addition(&self, behind: usize, text: &str) -> Edit {
         let at = self.bytes(behind - 1).end;
         (at, at, text.to_owned())
     }
 
-    /// Puts a text in the place of others. Lines keep their numbers.
+    /// Returns an edit that replaces a range by a text. The number of lines stays the same.
     pub(super) fn replacement(&self, range: Range<usize>, text: &str) -> Edit {
         let (start, end) = (self.bytes(range.start).start, self.bytes(range.end - 1).end);
         let lines = self.tokens.text[start..end].matches('\n').count();
         (start, end, format!("{text}{}", "\n".repeat(lines)))
     }
 
-    /// The parts of a range between commas that are in no group.
+    /// Splits a range at its commas, ignoring nested groups.
     pub(super) fn parts(&self, range: Range<usize>) -> Vec<Range<usize>> {
         let mut parts = Vec::new();
         let mut from = range.start;
@@ -156,14 +156,14 @@ impl<'t, 'a> Lexemes<'t, 'a> {
         parts
     }
 
-    /// True for what an operand ends with, so that an operator behind it has two operands.
+    /// Returns true if an operand can end with this lexeme, so that an operator after it is a binary one.
     pub(super) fn ends_operand(&self, index: usize) -> bool {
         self.is_literal(index)
             || matches!(self.at(index), ")" | "]")
             || (self.is_word(index) && !matches!(self.at(index), "return" | "sizeof" | "case"))
     }
 
-    /// True for a group that is a cast as far as its words tell: those which `is_value` says are no types.
+    /// Returns true if this group looks like a cast: `is_value` must be false for all of its words.
     pub(super) fn is_cast(&self, close: usize, is_value: impl Fn(usize) -> bool) -> bool {
         let Some(open) = self.partner(close).filter(|_| self.at(close) == ")") else {
             return false;
@@ -176,7 +176,7 @@ impl<'t, 'a> Lexemes<'t, 'a> {
     }
 }
 
-/// True for an operator that assigns to what is in front of it.
+/// Returns true for an operator that assigns to its left operand.
 pub(super) fn is_assignment(operator: &str) -> bool {
     operator == "="
         || (operator.len() > 1
@@ -184,7 +184,7 @@ pub(super) fn is_assignment(operator: &str) -> bool {
             && !matches!(operator, "==" | "!=" | "<=" | ">="))
 }
 
-/// The tokens of the operator that begins at a token; 1 for what is none.
+/// Returns the number of tokens of the operator that begins at a token, or 1 if none begins there.
 fn operator_tokens(tokens: &Tokens<'_>, first: usize) -> usize {
     if tokens.all[first].kind != Kind::Mark {
         return 1;

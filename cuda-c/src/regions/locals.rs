@@ -1,4 +1,4 @@
-//! Declarations of a kernel's parameters and local variables.
+//! Reads the declarations of a kernel's parameters and local variables.
 
 use super::lexemes::NONE;
 use super::statements::{Local, Parser};
@@ -34,7 +34,7 @@ impl Parser<'_, '_, '_> {
         Some(())
     }
 
-    /// Declares the names of a declaration of shared memory.
+    /// Reads a declaration of shared memory.
     pub(super) fn shared(&mut self, range: Range<usize>) -> Option<()> {
         let lexemes = self.lexemes;
         let is_refused = |it: usize| {
@@ -49,7 +49,7 @@ impl Parser<'_, '_, '_> {
         for part in lexemes.parts(range.clone()) {
             let end = lexemes.find(part.start, part.end, &["["]).unwrap_or(part.end);
             let is_name = |it: &usize| lexemes.is_word(*it) && lexemes.at(it + 1) != "(";
-            // An attribute may stand behind the name.
+            // An attribute may follow the name.
             let at = (part.start..end)
                 .rev()
                 .find(|it| is_name(it) && lexemes.opener(*it) == lexemes.opener(part.start))?;
@@ -69,14 +69,14 @@ impl Parser<'_, '_, '_> {
                 hides: false,
             });
         }
-        // Extents may be constants of the kernel.
+        // Array extents may be constants of the kernel.
         for it in range {
             self.word(it)?;
         }
         Some(())
     }
 
-    /// Where the words of a type end, if a declaration begins here; where it begins, if an expression does.
+    /// Returns the end of the type specifiers if a declaration begins here, or `from` if an expression does.
     pub(super) fn specifiers(&self, from: usize) -> Option<usize> {
         let lexemes = self.lexemes;
         let (mut at, mut has_type) = (from, false);
@@ -106,7 +106,7 @@ impl Parser<'_, '_, '_> {
         Some(if has_type && declares { at } else { from })
     }
 
-    /// True for what declares a pointer, or a reference.
+    /// Returns true for a `*`, or for a `&` if references are allowed.
     fn is_star(&self, at: usize) -> bool {
         matches!((self.lexemes.at(at), self.is_plain), ("*", _) | ("&", false))
     }
@@ -128,7 +128,7 @@ impl Parser<'_, '_, '_> {
         while end < part.end && lexemes.at(end) == "[" {
             let close = lexemes.partner(end)?;
             self.expression(end + 1..close)?;
-            // The type is written where no other local is known.
+            // The declaration of the type may be moved to a place where no other local is known.
             if self.uses.iter().any(|it| (end..close).contains(&it.at)) {
                 return None;
             }
@@ -154,7 +154,7 @@ impl Parser<'_, '_, '_> {
             hides: false,
         });
         if init.start != NONE {
-            // In its own initialisation a name is the new variable's already.
+            // Inside its own initialiser, a name already refers to the new variable.
             self.expression(init.clone())?;
             if self.uses.iter().any(|it| it.local == id && init.contains(&it.at)) {
                 return None;

@@ -1,7 +1,7 @@
-//! Kernels in plainer words, so that more of them are read with certainty.
+//! Rewrites kernels with simpler constructs, so that more of them can be read with certainty.
 //!
-//! A reference becomes a pointer, `auto` the type that it stands for, and a statement of expressions with commas between them
-//! several statements. What a program computes stays the same.
+//! A reference becomes a pointer, `auto` becomes the deduced type, and an expression statement with commas
+//! becomes several statements. The program computes the same as before.
 
 use super::lexemes::{Edit, Lexemes, NONE};
 use super::meetings::Walk;
@@ -12,7 +12,7 @@ use super::{Read, edited, read_as};
 use crate::declarations::Declared;
 use crate::tokens::Tokens;
 
-/// A text whose kernels are in plainer words; `None` where they are plain.
+/// Returns the text with its kernels simplified, or `None` if nothing had to change.
 pub(crate) fn plain<'a>(
     tokens: &Tokens<'a>,
     declared: &[Declared],
@@ -48,7 +48,8 @@ struct Plainer<'w, 't, 'a> {
 }
 
 impl Plainer<'_, '_, '_> {
-    /// References and `auto`. Without `by_name` the names of types do not count.
+    /// Replaces references and `auto`. If `by_name` is false, types of the program are not used, because a
+    /// name may stand for a reference.
     fn names(&mut self, by_name: bool) {
         let lexemes = self.lexemes;
         let known = |it: &Type| by_name || !matches!(it, Type::Other(_));
@@ -84,7 +85,8 @@ impl Plainer<'_, '_, '_> {
                     if is_pointer && lexemes.at(local.declarator.start) != "*" {
                         continue;
                     }
-                    // Of what is pointed to, or of the pointer, which loses it.
+                    // `const` belongs to the pointee if `auto *` is declared, else to the pointer, which then
+                    // loses it.
                     let mut is_const = base.starts_with("const ");
                     for word in consts {
                         is_const |= is_pointer;
@@ -120,7 +122,8 @@ impl Plainer<'_, '_, '_> {
             || init.len() == 1 && self.types.walk.is_local(init.start);
         let star = local.declarator.start..local.declarator.start + 1;
         let is_same = auto.is_some() || (kind.is_some() && kind == Type::of_words(words()));
-        // A constant reference to anything else may be one to a value that has no other place.
+        // Any other constant reference may extend the life of a temporary, which has no address that a
+        // pointer could hold.
         let is_of_place = !is_const || (is_element && is_same);
         if ((is_const || auto.is_some()) && kind.is_none()) || !is_of_place {
             return;
@@ -143,7 +146,7 @@ impl Plainer<'_, '_, '_> {
         }
     }
 
-    /// Statements of expressions with commas between them.
+    /// Splits expression statements at their commas.
     fn commas(&mut self, nodes: &[Node]) {
         nodes.iter().for_each(|it| self.comma(it));
     }

@@ -1,4 +1,4 @@
-//! What the names of a program stand for, as far as the loop variant of a kernel has to know.
+//! What the names of a program stand for, as far as loop variants depend on it.
 
 use super::words::{is_keyword, is_known_function};
 use crate::declarations::Declared;
@@ -7,7 +7,7 @@ use crate::tokens::Tokens;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-/// Beginnings of the language's names for what waits for other threads.
+/// Prefixes of the language's functions in which a thread waits for other threads.
 const WAITS: [&str; 16] = [
     "__syncthreads",
     "__syncwarp",
@@ -26,46 +26,46 @@ const WAITS: [&str; 16] = [
     "cuda_c",
     "gpuarray_",
 ];
-/// Whole names of the executor's.
+/// The executor's functions in which a thread waits, by their full name.
 const EXECUTOR: [&str; 3] = ["barrier", "rendezvous", "grid_barrier"];
 
-/// True for a name of the language or the executor by which a thread waits for others.
+/// Returns true for a function of the language or the executor in which a thread waits for others.
 pub(super) fn waits(word: &str) -> bool {
-    // `assert` and the like are `gpuarray_abi::trap`.
+    // `assert` and similar macros expand to `gpuarray_abi::trap`.
     word != "gpuarray_abi"
         && (WAITS.iter().any(|it| word.starts_with(it)) || EXECUTOR.contains(&word))
 }
 
-/// The names of a program, its headers too, but for those of the language.
+/// The names that a program declares, including its headers but without the headers of the language.
 #[derive(Debug, Default)]
 pub(crate) struct Program<'a> {
-    /// Names of functions by which a thread waits for others.
+    /// The functions in which a thread waits for others.
     waiting: HashSet<&'a str>,
-    /// Names of namespaces with such functions.
+    /// The namespaces with such functions.
     namespaces: HashSet<&'a str>,
-    /// True if what waits has no name by which it could be told: then no kernel has a loop variant.
+    /// True if something that waits cannot be recognised by a name. Then no kernel has a loop variant.
     pub(super) hides_waits: bool,
-    /// Functions, and whether all of that name take values and pointers alone.
+    /// The functions; true if all overloads of the name take only values and pointers.
     functions: HashMap<&'a str, bool>,
-    /// Constants, and whether they are integers.
+    /// The constants; true if the constant is an integer.
     constants: HashMap<&'a str, bool>,
-    /// Names that are declared somewhere, and may hide the language's.
+    /// Names that are declared somewhere and may hide the language's names.
     names: HashSet<&'a str>,
-    /// True if something outside of kernels asks for the thread's index, or may without its name being written.
+    /// True if code outside of kernels reads the thread's index, or may do so without naming it.
     asks_for_thread: bool,
     /// True if the program defines operators.
     pub(super) has_operators: bool,
-    /// True if a type without `&` in its name may be a reference.
+    /// True if the name of a type may stand for a reference.
     names_references: bool,
-    /// True if something outside of kernels names the thread's index, or the executor, which is told it.
+    /// True if code outside of kernels names the thread's index, or the executor, which receives the index.
     names_thread: bool,
-    /// True if it has classes or operators, so that functions are called without their names being written.
+    /// True if the program has classes or operators, whose functions are called without being named.
     calls_unseen: bool,
-    /// True if something outside of kernels has to do with the order of threads.
+    /// True if code outside of kernels uses atomics, fences, volatile accesses or inline PTX.
     has_order: bool,
 }
 
-/// True for words of what threads may exchange without a barrier.
+/// Returns true for a word by which threads may communicate without a barrier.
 pub(super) fn orders(word: &str) -> bool {
     let part = |it: &&str| word.contains(it);
     ["atomic", "Atomic", "volatile", "fence", "asm"].iter().any(part)
@@ -91,7 +91,7 @@ impl<'a> Program<'a> {
                 break;
             }
         }
-        // A function that is not called where it is named may be called anywhere.
+        // A function that is named without being called, such as by a pointer to it, may be called anywhere.
         let mut words = own.iter().flat_map(|it| it.range.clone()).filter(|&it| tokens.is_word(it));
         program.hides_waits |= words.any(|at| {
             let word = tokens.at(at);
@@ -140,7 +140,7 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// `static const int name = ...;`
+    /// Records a constant, `static const int name = ...;`.
     fn add_constant(&mut self, tokens: &Tokens<'a>, range: Range<usize>) {
         let qualifiers = ["static", "inline", "const", "constexpr"];
         let of_device = ["__gpuarray_variable__", "__gpuarray_constant__"];
@@ -162,7 +162,7 @@ impl<'a> Program<'a> {
     }
 
     fn has_waiting(&self, tokens: &Tokens<'a>, mut range: Range<usize>) -> bool {
-        // Inline PTX may have barriers, and ask for the thread.
+        // Inline PTX may contain barriers and read the thread's index.
         range.any(|it| {
             tokens.is_word(it) && (self.waits(tokens.at(it)) || ptx::is_statement(tokens, it))
         })
@@ -171,21 +171,21 @@ impl<'a> Program<'a> {
     fn add_waiting(&mut self, tokens: &Tokens<'a>, declared: &Declared) {
         let first = declared.range.start;
         match name(tokens, declared) {
-            // No kernel calls it.
+            // Kernels are not called by other functions.
             Some(_) if declared.is_kernel => {}
             Some((name, _)) => {
                 self.waiting.insert(name);
             }
-            // Another name for a namespace.
+            // A namespace alias.
             None if tokens.at(first) == "namespace" && tokens.at(first + 2) == "=" => {
                 self.namespaces.insert(tokens.at(first + 1));
             }
-            // Classes, operators, variables with functions in them.
+            // Classes, operators, and variables whose initialiser contains functions.
             None => self.hides_waits = true,
         }
     }
 
-    /// True for a name by which a thread may wait for others.
+    /// Returns true for a name by which a thread may wait for others.
     pub(super) fn waits(&self, word: &str) -> bool {
         waits(word) || self.waiting.contains(word) || self.namespaces.contains(word)
     }
@@ -198,12 +198,12 @@ impl<'a> Program<'a> {
         self.constants.get(word).is_some_and(|&it| it)
     }
 
-    /// True for functions of the language whose result depends on values alone.
+    /// Returns true for functions of the language whose result depends only on their arguments.
     pub(super) fn is_pure_function(&self, word: &str) -> bool {
         is_known_function(word) && !self.names.contains(word) && !self.functions.contains_key(word)
     }
 
-    /// True for functions that have no references as parameters.
+    /// Returns true for functions whose parameters are never references.
     pub(super) fn takes_values(&self, word: &str) -> bool {
         let of_language = || self.is_pure_function(word);
         self.functions.get(word).map_or_else(of_language, |&it| it && !self.names_references)
@@ -213,24 +213,25 @@ impl<'a> Program<'a> {
         self.names_references
     }
 
-    /// True for functions that do not ask for the thread's index.
+    /// Returns true for functions that do not read the thread's index.
     pub(super) fn knows_no_thread(&self, word: &str) -> bool {
         !self.asks_for_thread
             && (is_keyword(word) || super::words::is_integer(word) || self.is_pure_function(word))
     }
 
-    /// True if statements that call no function by its name may ask for the thread's index all the same.
+    /// Returns true if a statement may read the thread's index even though it names no function.
     pub(super) fn asks_unseen(&self) -> bool {
         self.names_thread && self.calls_unseen
     }
 
-    /// True if the words of a kernel, or what it may call, have to do with the order of threads.
+    /// Returns true if the words of a kernel, or the functions that it may call, use atomics, fences or
+    /// volatile accesses.
     pub(super) fn has_order<'w>(&self, mut words: impl Iterator<Item = &'w str>) -> bool {
         self.has_order || words.any(orders)
     }
 }
 
-/// True for the name of a function, maybe with a template's arguments, in front of a parenthesis.
+/// Returns true if a function name is followed by a call, possibly after template arguments.
 fn is_called(tokens: &Tokens<'_>, at: usize) -> bool {
     let mut behind = at + 1;
     if tokens.at(behind) == "<" {
@@ -242,7 +243,8 @@ fn is_called(tokens: &Tokens<'_>, at: usize) -> bool {
     tokens.at(behind) == "("
 }
 
-/// The name of a function that is no member and no operator, and where its parameters begin.
+/// Returns the name of a function that is neither a member nor an operator, and the index of its parameter
+/// list.
 fn name<'a>(tokens: &Tokens<'a>, declared: &Declared) -> Option<(&'a str, usize)> {
     let open = declared.parameters?;
     let mut before = declared.range.start..open;

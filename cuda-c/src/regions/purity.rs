@@ -1,4 +1,4 @@
-//! What expressions depend on, and what types are plain.
+//! Determines what expressions depend on, and which types are built in.
 
 use super::classes::{Class, Sorter};
 use super::lexemes::Lexemes;
@@ -6,7 +6,7 @@ use super::statements::Local;
 use super::words::{INDICES, is_integer, is_specifier, is_type};
 use std::ops::Range;
 
-/// True for a pointer or a number of a type that no program defines.
+/// Returns true for a pointer or a number of a built-in type.
 pub(super) fn is_plain(lexemes: &Lexemes<'_, '_>, local: &Local) -> bool {
     let declarator = || local.declarator.clone();
     let is_number = |it: usize| {
@@ -19,7 +19,7 @@ pub(super) fn is_plain(lexemes: &Lexemes<'_, '_>, local: &Local) -> bool {
         && (is_pointer || local.specifiers.clone().all(is_number))
 }
 
-/// True for an expression of values that divides, unless it is by what is not zero.
+/// Returns true for an expression that divides by a value that may be zero.
 pub(super) fn may_fault(lexemes: &Lexemes<'_, '_>, range: &Range<usize>) -> bool {
     let is_safe = |divisor: usize| {
         let text = lexemes.at(divisor);
@@ -30,12 +30,13 @@ pub(super) fn may_fault(lexemes: &Lexemes<'_, '_>, range: &Range<usize>) -> bool
 }
 
 impl Sorter<'_, '_, '_> {
-    /// True for an expression with the same value in all threads of a block.
+    /// Returns true for an expression with the same value in all threads of a block.
     pub(super) fn is_uniform(&self, range: Range<usize>) -> bool {
         self.is_pure(range, false, &|id| self.found.of[id] == Class::Uniform)
     }
 
-    /// True for an expression that depends on values of locals that are known, on constants and on indices alone.
+    /// Returns true for an expression that depends only on constants, indices, and locals for which
+    /// `is_known` is true.
     pub(super) fn is_pure(
         &self,
         range: Range<usize>,
@@ -61,7 +62,7 @@ impl Sorter<'_, '_, '_> {
             return match text {
                 "+" | "-" | "/" | "%" | "<" | ">" | "<=" | ">=" | "==" | "!=" | "&&" | "||"
                 | "|" | "^" | "~" | "!" | "<<" | ">>" | "?" | ":" | "(" | ")" | "," => true,
-                // With one operand it goes to memory, or takes an address.
+                // As a unary operator, it accesses memory or takes an address.
                 "*" | "&" => {
                     let is_cast = |it| {
                         lexemes.is_cast(it, |word| {
@@ -72,7 +73,7 @@ impl Sorter<'_, '_, '_> {
                     at > start && lexemes.ends_operand(at - 1) && !is_cast(at - 1)
                         || self.is_in_cast(at)
                 }
-                // Of an index, or of a parameter that is a structure.
+                // A member of an index such as `threadIdx.x`, or of a structure passed as a parameter.
                 "." => {
                     at > start
                         && (INDICES.contains(&lexemes.at(at - 1)) || self.used(at - 1).is_some())
@@ -97,7 +98,7 @@ impl Sorter<'_, '_, '_> {
         }
     }
 
-    /// True for a `*` of a type such as `(const float *)`.
+    /// Returns true for the `*` in a cast such as `(const float *)`.
     fn is_in_cast(&self, at: usize) -> bool {
         let close = self.lexemes.opener(at).and_then(|open| self.lexemes.partner(open));
         close.is_some_and(|close| {

@@ -1,4 +1,4 @@
-//! Loops in which a thread may wait for what another one does.
+//! Finds loops in which a thread may spin until another thread acts.
 
 use super::Declared;
 use super::lexemes::{Lexemes, is_assignment};
@@ -8,8 +8,9 @@ use crate::tokens::Tokens;
 use std::collections::HashSet;
 use std::ops::Range;
 
-/// True if a thread may wait in a loop for what another one does, which a meeting might keep from coming: a loop with atomic
-/// operations, fences or volatile accesses, in it or in a function that it calls, which does not merely count.
+/// Returns true if a thread may spin in a loop until another thread acts, since a meeting might prevent that
+/// action. Such a loop has atomic operations, fences or volatile accesses, directly or in a function that it
+/// calls, and is not a plain counting loop.
 pub(super) fn may_spin(tokens: &Tokens<'_>, declared: &[Declared]) -> bool {
     let own = || declared.iter().filter(|it| !tokens.is_of_language(it.range.start));
     let words =
@@ -56,7 +57,8 @@ pub(super) fn may_spin(tokens: &Tokens<'_>, declared: &[Declared]) -> bool {
     })
 }
 
-/// True for `for (...; i < n; ...)` that ends when a number says so which its body leaves alone.
+/// Returns true for a loop `for (...; i < n; ...)` whose end depends only on numbers that its body does not
+/// change.
 fn counts(
     lexemes: &Lexemes<'_, '_>,
     at: usize,

@@ -1,31 +1,31 @@
-//! The statements of a kernel, its local variables, and where it uses them.
+//! Reads the statements of a kernel, its local variables, and their uses.
 //!
-//! What is not known for certain is no statement: then the kernel has no loop variant.
+//! A statement that is not understood with certainty is an error: the kernel then has no loop variant.
 
 use super::access::Access;
 use super::lexemes::Lexemes;
 use super::words::is_keyword;
 use std::ops::Range;
 
-/// What the front end writes where threads meet that a program lets race.
+/// The statement that the front end inserts where threads meet that would otherwise race.
 const MEETING: [&str; 7] = ["::", "gpuarray_abi", "::", "together", "(", ")", ";"];
 
 fn is_meeting(lexemes: &Lexemes<'_, '_>, at: usize) -> bool {
     MEETING.iter().enumerate().all(|(number, word)| lexemes.at(at + number) == *word)
 }
 
-/// Scopes inside of each other that are read.
+/// The maximum nesting depth of scopes.
 const DEEPEST: usize = 200;
 
 #[derive(Debug)]
 pub(super) struct Node {
     pub(super) what: What,
-    /// Its lexemes.
+    /// The lexemes of the statement.
     pub(super) range: Range<usize>,
 }
 
 impl Node {
-    /// How many statements of a kind are in it.
+    /// Returns the number of nested statements for which `is_one` is true, including this one.
     pub(super) fn count(&self, is_one: &dyn Fn(&What) -> bool) -> usize {
         let inner = match &self.what {
             What::Block(nodes) => nodes.iter().map(|it| it.count(is_one)).sum(),
@@ -43,13 +43,13 @@ impl Node {
 #[derive(Debug)]
 pub(super) enum What {
     Barrier,
-    /// Not in the program: threads meet that it lets race.
+    /// Inserted by the front end: threads that would otherwise race meet here.
     Meeting,
     Empty,
     Expression,
-    /// One variable: a declaration of several is as many nodes.
+    /// The declaration of one variable. A declaration of several variables becomes several nodes.
     Declaration(usize),
-    /// Shared memory, which belongs to no thread.
+    /// A declaration of shared memory, which belongs to no thread.
     Shared,
     Block(Vec<Node>),
     If {
@@ -66,7 +66,7 @@ pub(super) enum What {
 
 #[derive(Debug)]
 pub(super) struct Loop {
-    /// True for `do`, whose condition follows.
+    /// True for a `do` loop, whose condition comes last.
     pub(super) is_do: bool,
     pub(super) init: Vec<Node>,
     pub(super) condition: Range<usize>,
@@ -80,15 +80,15 @@ pub(super) struct Local {
     pub(super) name: String,
     pub(super) is_parameter: bool,
     pub(super) is_shared: bool,
-    /// Where its name is declared.
+    /// The lexeme of the name in the declaration.
     pub(super) at: usize,
-    /// The words of its type, and what declares it: `float` and `*p [4]`.
+    /// The type specifiers and the declarator: `float` and `*p [4]`.
     pub(super) specifiers: Range<usize>,
     pub(super) declarator: Range<usize>,
-    /// What it begins with, and true where that stands behind `=`.
+    /// The initialiser. `is_assigned` is true if it follows `=`.
     pub(super) init: Range<usize>,
     pub(super) is_assigned: bool,
-    /// True if another variable of this name is hidden by it.
+    /// True if the variable hides another variable of the same name.
     pub(super) hides: bool,
 }
 
@@ -104,12 +104,12 @@ pub(super) struct Use {
 pub(super) struct Body {
     pub(super) nodes: Vec<Node>,
     pub(super) locals: Vec<Local>,
-    /// In the order of the text.
+    /// The uses of locals, in source order.
     pub(super) uses: Vec<Use>,
 }
 
-/// Reads the parameters between two parentheses and the body between two braces. A text that is not `is_plain` yet may have
-/// references and `auto`.
+/// Reads the parameters between two parentheses and the body between two braces. If `is_plain` is false,
+/// references and `auto` are accepted.
 pub(super) fn read(
     lexemes: &Lexemes<'_, '_>,
     parameters: Range<usize>,
@@ -162,13 +162,13 @@ impl Parser<'_, '_, '_> {
         Some(nodes)
     }
 
-    /// Begins a scope; `None` where they are nested deeper than this thread's stack may have room for.
+    /// Begins a scope. Returns `None` if scopes are nested so deeply that the stack might overflow.
     fn enter(&mut self) -> Option<()> {
         self.scopes.push(Vec::new());
         (self.scopes.len() <= DEEPEST).then_some(())
     }
 
-    /// Reads one statement, which a scope of its own is around.
+    /// Reads one statement in a scope of its own.
     fn only(&mut self, at: usize, end: usize) -> Option<(Node, usize)> {
         let mut nodes = Vec::new();
         self.enter()?;
@@ -181,7 +181,7 @@ impl Parser<'_, '_, '_> {
         Some((node, next))
     }
 
-    /// Reads the statement at `at`, and returns where the next one is.
+    /// Reads the statement at `at` and returns the index of the next one.
     fn statement(&mut self, at: usize, end: usize, nodes: &mut Vec<Node>) -> Option<usize> {
         let lexemes = self.lexemes;
         let mut add = |what, next| {
@@ -252,7 +252,7 @@ impl Parser<'_, '_, '_> {
         }
     }
 
-    /// The expression between parentheses.
+    /// Reads the expression between parentheses.
     fn condition(&mut self, open: usize) -> Option<Range<usize>> {
         let close = self.lexemes.partner(open).filter(|_| self.lexemes.at(open) == "(")?;
         let has_more = self.lexemes.find(open + 1, close, &[";"]).is_some();
@@ -265,7 +265,7 @@ impl Parser<'_, '_, '_> {
         let close = lexemes.partner(at + 1).filter(|_| lexemes.at(at + 1) == "(")?;
         self.scopes.push(Vec::new());
         let mut init = Vec::new();
-        // One with a colon is over a range, and has no semicolons.
+        // A range-based `for` has a colon and no semicolons.
         let condition = self.statement(at + 2, close, &mut init)?;
         let is_simple = |node: &Node| {
             matches!(node.what, What::Empty | What::Expression | What::Declaration(_))
@@ -282,7 +282,7 @@ impl Parser<'_, '_, '_> {
         Some((Loop { is_do: false, init, condition, step, body: Box::new(body) }, next))
     }
 
-    /// A declaration or an expression.
+    /// Reads a declaration or an expression statement.
     fn simple(&mut self, at: usize, end: usize, nodes: &mut Vec<Node>) -> Option<usize> {
         let lexemes = self.lexemes;
         let semicolon = lexemes.find(at, end, &[";"])?;
@@ -307,7 +307,7 @@ impl Parser<'_, '_, '_> {
         Some(semicolon + 1)
     }
 
-    /// False for what may be another declaration, or a label.
+    /// Returns false for what may be a label or another kind of declaration.
     fn is_expression(&self, at: usize) -> bool {
         let lexemes = self.lexemes;
         if !lexemes.is_word(at) {

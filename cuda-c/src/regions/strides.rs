@@ -1,8 +1,9 @@
-//! Loops whose iterations are spread over the threads: `for (i = own; i < end; i += threads)`.
+//! Recognises grid-stride style loops, whose iterations are spread over the threads: `for (i = own; i < end;
+//! i += threads)`.
 //!
-//! Each thread runs through memory with large steps; its neighbours come to the elements between. In *rounds*, of which
-//! each is one iteration of all threads, a block runs through memory in order. Each thread has its own
-//! iterations, and their order, as before.
+//! One thread alone would walk through memory in large steps, while its neighbours visit the elements
+//! between. Such a loop therefore runs in *rounds*: one iteration of all threads, then the next, so that the
+//! block accesses memory in order. Each thread still runs its own iterations in their original order.
 
 use super::access::Access;
 use super::classes::{Class, Sorter};
@@ -12,20 +13,20 @@ use super::statements::{Loop, What};
 use super::words::{is_integer, is_specifier};
 use std::ops::Range;
 
-/// Such a loop.
+/// A loop that can run in rounds.
 #[derive(Clone, Debug)]
 pub(super) struct Strided {
-    /// Where it begins.
+    /// The first lexeme of the loop.
     pub(super) at: usize,
     pub(super) counter: usize,
-    /// What the counter begins with, in each thread; what it stays below; and what is added to it.
+    /// The initial value of the counter in each thread. `end` is its exclusive bound, and `by` the step.
     pub(super) first: Range<usize>,
     pub(super) end: Range<usize>,
     pub(super) by: Range<usize>,
 }
 
 impl Sorter<'_, '_, '_> {
-    /// The parts of a loop that can be run in rounds.
+    /// Returns the parts of a loop that can run in rounds.
     pub(super) fn strided(&self, range: &Range<usize>, it: &Loop) -> Option<Strided> {
         let lexemes = self.lexemes;
         let [init] = &it.init[..] else { return None };
@@ -62,7 +63,7 @@ impl Sorter<'_, '_, '_> {
         is_apt.then_some(Strided { at: range.start, counter, first, end, by })
     }
 
-    /// True for a variable of an integer type that only the loop uses, and its header assigns to.
+    /// Returns true for an integer variable that is used only by the loop and assigned only in its header.
     fn is_counter(&self, id: usize, range: &Range<usize>, writes: [usize; 2]) -> bool {
         let lexemes = self.lexemes;
         let local = &self.body.locals[id];

@@ -1,9 +1,9 @@
-//! What is known of a row of threads: expressions that count up by one from a thread to its neighbour along x,
-//! and conditions that only some threads of the row meet.
+//! Analyses rows of threads along x: finds expressions that increase by one from a thread to its neighbour,
+//! and conditions that hold only for some threads of the row.
 //!
-//! For the compiler an index such as `row * width + column` may wrap between two threads, so it does not see that
-//! they access neighbouring elements. Here it is told which expressions count but where they wrap; whether one
-//! does is asked in front of each row.
+//! As far as the compiler knows, an index such as `row * width + column` may wrap between two threads. It
+//! therefore does not see that neighbouring threads access neighbouring elements. This analysis finds the
+//! expressions that increase by one unless they wrap; the generated code checks for wrapping before each row.
 
 use super::classes::{Class, Sorter};
 use super::lexemes::NONE;
@@ -12,30 +12,30 @@ use super::statements::{Node, What};
 use super::words::{INDICES, is_integer, is_narrow};
 use std::ops::Range;
 
-/// How an expression changes from a thread to its neighbour.
+/// How an expression changes from a thread to its neighbour along x.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Change {
     None,
-    /// By one, but for where it wraps.
+    /// It increases by one, unless it wraps.
     One,
 }
 
-/// A comparison that some neighbouring threads of a row meet.
+/// A comparison that holds for a contiguous run of threads in a row.
 #[derive(Clone, Debug)]
 pub(super) struct Clip {
-    /// What counts, and what is the same in the row.
+    /// The operand that increases along the row. `bound` is the operand that is the same in the whole row.
     pub(super) counting: Range<usize>,
     pub(super) bound: Range<usize>,
-    /// As with `counting` on the left, of the threads that go on.
+    /// The operator for which the guarded statements run, with `counting` as the left operand.
     pub(super) operator: &'static str,
-    /// The whole of it, as it is written.
+    /// The lexemes of the comparison in the source.
     pub(super) range: Range<usize>,
-    /// True if what counts is the thread's index, which never wraps.
+    /// True if `counting` is the thread's index, which never wraps.
     pub(super) is_own: bool,
 }
 
 impl Clip {
-    /// The function of `gpuarray_abi::Row` that finds the threads.
+    /// Returns the name of the method of `gpuarray_abi::Row` that finds the threads.
     pub(super) fn method(&self) -> &'static str {
         match self.operator {
             "<" => "less",
@@ -47,52 +47,53 @@ impl Clip {
     }
 }
 
-/// The condition of an `if` without `else`, in the parts that all have to be true; or of one that returns, in the
-/// parts that all have to be false for the statements behind it.
+/// The condition of an `if` without `else`, split into parts that must all be true. If the statement returns,
+/// all parts must be false for the statements after it to run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Guard {
-    /// Where the statement begins, and what it does.
+    /// The first lexeme of the statement. `then` is its body.
     pub(super) at: usize,
     pub(super) then: Range<usize>,
-    /// True for one that returns.
+    /// True if the statement returns.
     pub(super) returns: bool,
-    /// Those that are the same in a row.
+    /// The parts that are the same for all threads of a row.
     pub(super) rows: Vec<Range<usize>>,
     pub(super) clips: Vec<Clip>,
     pub(super) others: Vec<Range<usize>>,
 }
 
 impl Guard {
-    /// The number of a clip that one thread of a row at most meets, if what it compares are integers.
+    /// Returns the index of a clip with `==`, which at most one thread of a row meets if its operands are
+    /// integers.
     pub(super) fn equation(&self) -> Option<usize> {
         self.clips.iter().position(|it| it.operator == "==")
     }
 }
 
-/// Operators that bind weaker than a comparison, and than a sum.
+/// Operators with a lower precedence than comparisons.
 const WEAKER: [&str; 8] = ["==", "!=", "&", "^", "|", "&&", "||", "?"];
 const WEAKER_THAN_SUMS: [&str; 15] =
     ["==", "!=", "&", "^", "|", "&&", "||", "?", ",", "<", ">", "<=", ">=", "<<", ">>"];
 
 const COMPARISONS: [&str; 6] = ["<", ">", "<=", ">=", "==", "!="];
 
-/// A comparison as it is with its operands exchanged.
+/// Returns the comparison that is equivalent with its operands exchanged.
 fn exchanged(operator: &str) -> Option<&'static str> {
     let pairs = [("<", ">"), (">", "<"), ("<=", ">="), (">=", "<="), ("==", "=="), ("!=", "!=")];
     pairs.into_iter().find(|it| it.0 == operator).map(|it| it.1)
 }
 
-/// The comparison of integers that is true where another one is not.
+/// Returns the negation of a comparison of integers.
 fn opposite(operator: &str) -> Option<&'static str> {
     let pairs = [("<", ">="), (">", "<="), ("<=", ">"), (">=", "<"), ("==", "!="), ("!=", "==")];
     pairs.into_iter().find(|it| it.0 == operator).map(|it| it.1)
 }
 
 impl Sorter<'_, '_, '_> {
-    /// The indices of elements that count.
+    /// Returns the element indices that increase by one along a row.
     pub(super) fn counting(&self) -> Vec<Range<usize>> {
         let lexemes = self.lexemes;
-        // An operator of the program's would get an index of another type.
+        // An overloaded operator might receive an index of a different type.
         if self.context.has_operators {
             return Vec::new();
         }
@@ -103,10 +104,10 @@ impl Sorter<'_, '_, '_> {
             .collect()
     }
 
-    /// The conditions of statements that threads of a row can skip together.
+    /// Returns the conditions of statements that threads of a row can skip together.
     pub(super) fn guards(&self) -> Vec<Guard> {
         let mut guards = Vec::new();
-        // What is skipped together is parted from what is in front of it and behind it.
+        // A guarded statement is split from the statements before and after it.
         if !self.context.keeps_order {
             self.body.nodes.iter().for_each(|it| self.add_guards(it, &mut guards));
         }
@@ -134,7 +135,7 @@ impl Sorter<'_, '_, '_> {
         let end = condition.end;
         let returns = is_return(then);
         let (between, other) = if returns { ("||", "&&") } else { ("&&", "||") };
-        // `&&` binds stronger than what is between the parts of a condition that returns.
+        // `&&` binds more tightly than the `||` between the parts of a condition that returns.
         let refused = ["?", ",", "=", other];
         let refused = if returns { &refused[..3] } else { &refused[..] };
         if lexemes.find(condition.start, end, refused).is_some() {
@@ -146,7 +147,7 @@ impl Sorter<'_, '_, '_> {
         while from < end {
             let to = lexemes.find(from, end, &[between]).unwrap_or(end);
             let part = from..to;
-            // What is behind a part that does something is not asked in front of it.
+            // If a part has side effects, no part after it may be evaluated before it.
             is_known = is_known && self.is_known(&part);
             match self.clip(&part, returns).filter(|_| is_known) {
                 Some(clip) => guard.clips.push(clip),
@@ -158,7 +159,7 @@ impl Sorter<'_, '_, '_> {
         (!(guard.rows.is_empty() && guard.clips.is_empty())).then_some(guard)
     }
 
-    /// The threads that meet a comparison, or that do not.
+    /// Returns the run of threads that meet a comparison, or with `not` the run of threads that do not.
     fn clip(&self, part: &Range<usize>, not: bool) -> Option<Clip> {
         let lexemes = self.lexemes;
         let range = self.bare(part.clone());
@@ -180,7 +181,7 @@ impl Sorter<'_, '_, '_> {
         Some(Clip { counting, bound, operator, range, is_own })
     }
 
-    /// An expression without the parentheses around it.
+    /// Removes the parentheses around an expression.
     fn bare(&self, mut range: Range<usize>) -> Range<usize> {
         let is_group = |it: &Range<usize>| {
             self.lexemes.at(it.start) == "(" && self.lexemes.partner(it.start) == Some(it.end - 1)
@@ -191,7 +192,7 @@ impl Sorter<'_, '_, '_> {
         range
     }
 
-    /// True for what can be computed in front of a row of threads.
+    /// Returns true for an expression that can be evaluated before a row of threads.
     fn is_known(&self, range: &Range<usize>) -> bool {
         let has_value = |id: usize| match self.found.of[id] {
             Class::Uniform => {
@@ -205,7 +206,7 @@ impl Sorter<'_, '_, '_> {
             && !may_fault(self.lexemes, range)
     }
 
-    /// True for the thread's index along x, which the compiler knows to count.
+    /// Returns true for the thread's index along x. The compiler already knows that it increases by one.
     fn is_own_index(&self, range: &Range<usize>) -> bool {
         let range = self.bare(range.clone());
         match self.used(range.start).filter(|_| range.len() == 1) {
@@ -219,7 +220,7 @@ impl Sorter<'_, '_, '_> {
         }
     }
 
-    /// How an expression changes along x; `None` if in another way, or if that is not known.
+    /// Returns how an expression changes along x, or `None` if it changes in another or an unknown way.
     fn change(&self, range: &Range<usize>) -> Option<Change> {
         self.is_known(range).then(|| self.change_of(range.clone()))?
     }
@@ -255,7 +256,7 @@ impl Sorter<'_, '_, '_> {
         Some(found)
     }
 
-    /// Where the next `+` or `-` between two operands is.
+    /// Returns the position of the next binary `+` or `-`, or `end`.
     fn end_of_term(&self, from: usize, end: usize) -> usize {
         let mut at = from;
         while let Some(found) = self.lexemes.find(at, end, &["+", "-"]) {
@@ -267,11 +268,11 @@ impl Sorter<'_, '_, '_> {
         end
     }
 
-    /// A variable, an index, or a cast to an integer.
+    /// Returns the change of a variable, an index, or a cast to an integer.
     fn change_of_operand(&self, range: Range<usize>) -> Option<Change> {
         let lexemes = self.lexemes;
         let Range { start, end } = range;
-        // A truth value does not count.
+        // `bool` does not count: a cast to it loses the value.
         let counts = |it: usize| is_integer(lexemes.at(it)) && lexemes.at(it) != "bool";
         if lexemes.at(start) == "(" {
             let close = lexemes.partner(start)?;
@@ -291,7 +292,7 @@ impl Sorter<'_, '_, '_> {
         is_number.then(|| self.change_of(self.begins_with(id)))?
     }
 
-    /// True if an expression is of integers alone, all of which count exactly.
+    /// Returns true if an expression consists only of integers and is evaluated exactly.
     fn is_whole(&self, mut range: Range<usize>) -> bool {
         let lexemes = self.lexemes;
         range.all(|at| {
@@ -319,13 +320,13 @@ impl Sorter<'_, '_, '_> {
         })
     }
 
-    /// What a local is computed of.
+    /// Returns the expression from which a local is computed.
     fn begins_with(&self, id: usize) -> Range<usize> {
         let strided = self.found.strided.iter().find(|it| it.counter == id);
         strided.map_or_else(|| self.body.locals[id].init.clone(), |it| it.first.clone())
     }
 
-    /// False for what is the same in all threads of a row.
+    /// Returns false for an expression that is the same in all threads of a row.
     fn depends_on_x(&self, mut range: Range<usize>) -> bool {
         let lexemes = self.lexemes;
         range.any(|at| match self.used(at) {
@@ -344,7 +345,7 @@ impl Sorter<'_, '_, '_> {
     }
 }
 
-/// True for `return;`, in braces or without.
+/// Returns true for `return;`, with or without braces.
 fn is_return(node: &Node) -> bool {
     match &node.what {
         What::Return => true,

@@ -1,4 +1,4 @@
-//! Types of expressions, as far as what a kernel declares tells them.
+//! Determines the types of expressions from the declarations in a kernel.
 
 use super::lexemes::{Lexemes, is_assignment};
 use super::meetings::Walk;
@@ -6,7 +6,8 @@ use super::statements::Local;
 use super::words::{is_integer, is_type};
 use std::ops::Range;
 
-/// Numbers, so that of two the later one is what they are converted to, from `int` on.
+/// The arithmetic types in order of rank. From `int` on, two operands are converted to the type that comes
+/// later.
 const NUMBERS: [&str; 14] = [
     "bool",
     "char",
@@ -30,7 +31,7 @@ const LONG: usize = 8;
 const FLOAT: usize = 12;
 const DOUBLE: usize = 13;
 
-/// Operators with two operands, those that bind least first.
+/// Binary operators, in order of increasing precedence.
 const OPERATORS: [&[&str]; 10] = [
     &["||"],
     &["&&"],
@@ -44,19 +45,19 @@ const OPERATORS: [&[&str]; 10] = [
     &["*", "/", "%"],
 ];
 
-/// The type of an expression, without `const` of its own.
+/// The type of an expression, without top-level `const`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Type {
-    /// One of the numbers.
+    /// An arithmetic type, as an index into `NUMBERS`.
     Number(usize),
-    /// A pointer to a type, as it is written.
+    /// A pointer; the string is the pointee type as written.
     Pointer(String),
-    /// Another type, as it is written.
+    /// Another type, as written.
     Other(String),
 }
 
 impl Type {
-    /// The type that words name.
+    /// Returns the type that a sequence of words names.
     pub(super) fn of_words<'w>(words: impl IntoIterator<Item = &'w str>) -> Option<Type> {
         let is_left = |it: &&str| {
             matches!(*it, "const" | "constexpr" | "register") || it.starts_with("__restrict")
@@ -89,11 +90,11 @@ impl Type {
     }
 }
 
-/// What two numbers are converted to.
+/// Returns the common type of two arithmetic operands.
 fn common(first: &Type, second: &Type) -> Option<Type> {
     let (first, second) = (first.promoted()?, second.promoted()?);
     let (low, high) = (first.min(second), first.max(second));
-    // `unsigned long` has numbers that `long long` has not.
+    // `unsigned long` has values that `long long` cannot represent.
     Some(Type::Number(if (low, high) == (LONG + 1, LONG + 2) { LONG + 3 } else { high }))
 }
 
@@ -130,7 +131,7 @@ fn number(words: &[&str]) -> Option<usize> {
     place(&format!("{sign}{base}"))
 }
 
-/// The type of a number.
+/// Returns the type of a numeric literal.
 fn literal(text: &str) -> Option<Type> {
     if text.starts_with('\'') {
         return None;
@@ -148,7 +149,7 @@ fn literal(text: &str) -> Option<Type> {
     let digits = text.trim_end_matches(['u', 'l']);
     let value = match is_hex {
         true => u64::from_str_radix(&digits[2..], 16).ok()?,
-        // Octal numbers may be unsigned as hexadecimal ones.
+        // An octal literal may be unsigned, like a hexadecimal one.
         false if digits.len() > 1 && digits.starts_with('0') => return None,
         false => digits.parse().ok()?,
     };
@@ -165,7 +166,7 @@ fn literal(text: &str) -> Option<Type> {
     }))
 }
 
-/// Tells types of expressions of a kernel.
+/// Determines the types of expressions of a kernel.
 pub(super) struct Types<'w, 't, 'a> {
     pub(super) walk: &'w Walk<'w, 't, 'a>,
 }
@@ -224,7 +225,7 @@ impl<'t, 'a> Types<'_, 't, 'a> {
             let Some(at) = self.last(start..end, operators) else { continue };
             let (left, right) = (inner(start..at), inner(at + 1..end));
             return match lexemes.at(at) {
-                // Operators of the program are for other types.
+                // The program's own operators apply only to other types.
                 "||" | "&&" | "==" | "!=" | "<" | ">" | "<=" | ">=" => {
                     let are_known =
                         !matches!((left?, right?), (Type::Other(_), _) | (_, Type::Other(_)));
@@ -261,7 +262,7 @@ impl<'t, 'a> Types<'_, 't, 'a> {
         self.operand(start..end, depth)
     }
 
-    /// The last operator with two operands of some, outside of groups.
+    /// Returns the last binary operator among `operators`, ignoring nested groups.
     fn last(&self, range: Range<usize>, operators: &[&str]) -> Option<usize> {
         let lexemes = self.lexemes();
         let (mut found, mut from) = (None, range.start);
@@ -275,7 +276,7 @@ impl<'t, 'a> Types<'_, 't, 'a> {
         found
     }
 
-    /// `&x[i]` of a pointer or an array.
+    /// Returns the type of `&x[i]`, where `x` is a pointer or an array.
     fn address(&self, range: Range<usize>) -> Option<Type> {
         let lexemes = self.lexemes();
         let local = self.walk.local_at(range.start)?;
@@ -284,7 +285,7 @@ impl<'t, 'a> Types<'_, 't, 'a> {
         is_element.then(|| self.pointer(local)).flatten()
     }
 
-    /// The type of a pointer, and of what an array becomes.
+    /// Returns the type of a pointer, or the pointer type that an array decays to.
     fn pointer(&self, local: &Local) -> Option<Type> {
         let lexemes = self.lexemes();
         let words: Vec<&str> = match local.is_shared {
@@ -328,7 +329,7 @@ impl<'t, 'a> Types<'_, 't, 'a> {
             return match is_type(word) || is_integer(word) {
                 true => Type::of_words([word])
                     .filter(|_| self.deduced(start + 2..end - 1, depth + 1).is_some()),
-                // Of functions of one name each has a type of its own.
+                // Overloads of one name may return different types.
                 false => None,
             };
         }
@@ -363,14 +364,14 @@ impl<'t, 'a> Types<'_, 't, 'a> {
     }
 }
 
-/// The type that words and one `*` name.
+/// Returns the type named by words with at most one `*`.
 fn written(words: &[&str]) -> Option<Type> {
     let stars = words.iter().filter(|it| **it == "*").count();
     if stars == 0 {
         return Type::of_words(words.iter().copied());
     }
     let (last, base) = words.split_last()?;
-    // `float *const` is a pointer that stays.
+    // `float *const` is a constant pointer.
     if matches!(*last, "const") && stars == 1 {
         return written(base);
     }

@@ -1,4 +1,4 @@
-//! Loops over threads that a region is parted in, so that threads skip statements together.
+//! Splits a region into several loops over threads, so that threads of a row can skip statements together.
 
 use super::super::classes::{Class, Classes};
 use super::super::facts::facts;
@@ -7,9 +7,11 @@ use super::super::statements::{Body, Node};
 use super::{Part, may_be_pointed_to};
 use std::collections::BTreeSet;
 
-/// Returns the parts of a region: each guarded statement by itself, and what is behind one that returns, unless a
-/// local that has no place in memory would have to outlive its loop. In a region that `is_last` nobody asks which
-/// threads have returned.
+/// Returns the parts of a region: each guarded statement alone, and each guard that returns together with the
+/// statements after it.
+///
+/// A region is not split where a local would outlive its loop without having a place in memory. In a region
+/// that `is_last`, nobody checks which threads have returned.
 pub(super) fn parts(
     lexemes: &Lexemes<'_, '_>,
     body: &Body,
