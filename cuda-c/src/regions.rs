@@ -165,7 +165,7 @@ impl Forms {
 /// Splits statements that both read and write elements which other threads write or read
 /// (`meetings/in_step.rs`). On a GPU all threads execute such a statement in step.
 ///
-/// Returns `None` if there are no such statements. In a kernel without a loop variant, a doubtful statement
+/// Returns `None` if no statement is split. In a kernel without a loop variant, a doubtful statement
 /// is left as it is.
 pub(crate) fn in_step<'a>(
     tokens: &Tokens<'a>,

@@ -5,7 +5,7 @@ use super::words::is_type;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
-    /// Reads the value, or accesses what a pointer points to.
+    /// Reads the value, or accesses the target of a pointer.
     Read,
     /// Assigns to the variable.
     Write,
@@ -14,7 +14,7 @@ pub(super) enum Access {
     Unknown,
 }
 
-/// What is known about names: which are variables rather than types, and which functions take no references.
+/// Two facts about names: which are variables rather than types, and which functions never take references.
 pub(super) struct Names<'n> {
     pub(super) is_value: &'n dyn Fn(usize) -> bool,
     pub(super) takes_values: &'n dyn Fn(&str) -> bool,
@@ -40,7 +40,7 @@ pub(super) fn access(
             "->" => return Access::Read,
             "(" => return Access::Unknown,
             "++" | "--" => return Access::Write,
-            // `*p = v` writes to what the pointer points to, and reads only the pointer.
+            // `*p = v` writes to the target of the pointer, and only reads the pointer.
             operator if is_assignment(operator) => {
                 let is_star = is_pointer && low == at && lexemes.before(at) == "*";
                 return if is_star { Access::Read } else { Access::Write };

@@ -55,7 +55,7 @@ pub(super) struct Classes {
     pub(super) guards: Vec<Guard>,
 }
 
-/// What the classification needs to know about the text around the kernel.
+/// Facts about the text around the kernel that the classification depends on.
 pub(super) struct Context<'c> {
     /// Returns true for constants of the program and of the template.
     pub(super) is_constant: &'c dyn Fn(&str) -> bool,
@@ -70,7 +70,7 @@ pub(super) struct Context<'c> {
     pub(super) has_operators: bool,
 }
 
-/// Classifies the locals. Returns `None` if the kernel has no loop variant.
+/// Classifies the locals. Returns `None` if the kernel cannot have a loop variant.
 pub(super) fn classes(
     lexemes: &Lexemes<'_, '_>,
     body: &Body,

@@ -1,4 +1,4 @@
-//! Reads expressions: records the locals they use, and refuses what is not understood.
+//! Reads expressions: records the locals they use, and refuses unsupported operators.
 
 use super::access::{Names, access};
 use super::lexemes::is_assignment;
@@ -55,7 +55,7 @@ impl Parser<'_, '_, '_> {
         Some(())
     }
 
-    /// Refuses an operator that writes to anything except a name, an element, or what a pointer points to.
+    /// Refuses an operator that writes to anything except a name, an element, or the target of a pointer.
     pub(super) fn operator(&self, at: usize) -> Option<()> {
         let lexemes = self.lexemes;
         let operator = lexemes.at(at);

@@ -1,8 +1,8 @@
-//! How a statement affects the statements around it: barriers, returns and jumps.
+//! The effects of a statement on the statements around it: barriers, returns and jumps.
 
 use super::statements::{Node, What};
 
-/// How a statement affects the statements around it.
+/// The effects of a statement on the statements around it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Facts {
     pub(super) waits: bool,

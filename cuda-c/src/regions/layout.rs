@@ -17,7 +17,7 @@ use std::ops::Range;
 /// A part of a kernel, in source order.
 #[derive(Debug)]
 pub(super) enum Item<'n> {
-    /// A loop over threads: its number.
+    /// A loop over threads: the number of its region.
     Region(usize),
     Barrier,
     /// A strided loop that runs in rounds, with a loop over threads in each: the numbers of its region and of
@@ -77,7 +77,7 @@ impl Layout<'_> {
     }
 }
 
-/// Lays out a kernel. Returns `None` if it has no loop variant.
+/// Lays out a kernel. Returns `None` if it cannot have a loop variant.
 pub(super) fn layout<'n>(
     lexemes: &Lexemes<'_, '_>,
     body: &'n Body,

@@ -22,7 +22,7 @@ struct Lexeme {
 /// A range of bytes of the text (start and end), and its replacement.
 pub(crate) type Edit = (usize, usize, String);
 
-/// No lexeme.
+/// The index that stands for "no lexeme".
 pub(super) const NONE: usize = usize::MAX;
 
 /// The lexemes of a range of tokens.

@@ -1,16 +1,23 @@
-//! Where threads meet that a program lets race, because they run together on a GPU.
+//! Inserts meetings where a program lets threads race, relying on how a GPU runs them together.
 //!
-//! Programs leave barriers out where all lanes of a warp read before one of them writes, or where a GPU's warps are never so
-//! far apart. Threads that run one after the other would then read what a later statement has written. So between two
-//! barriers a statement that may touch what another thread has touched in an earlier one, one of them to write, is
-//! preceded by a meeting of the block: all threads that can come have come before any goes on. A barrier more changes
-//! nothing of what correct programs compute.
+//! Programs omit barriers where all lanes of a warp read before one of them writes, or where the warps of a
+//! GPU never drift far enough apart. If threads ran one after another, they would read values that a later
+//! statement has written. A *meeting* of the block is therefore inserted before a statement that conflicts
+//! with an earlier one since the last barrier: both access an element, in different threads, and one of them
+//! writes. All threads that can arrive do so before any continues. An additional barrier does not change the
+//! results of a correct program.
 //!
-//! Two accesses are known to be to the same array by its name. Of arrays in global memory elements that several threads
-//! share count, such as `x[0]` and `x[row]` with `row = thread / 32`, and where a meeting costs little those that may be
-//! another thread's, such as `x[n - 1 - thread]`; of shared memory all but those that are the
-//! thread's own in both statements. What one thread does alone, as behind `if (thread == 0)`, is one statement, and
-//! so is what depends on what is in memory.
+//! Two accesses are known to be to the same array by its name. These accesses count as shared between
+//! threads:
+//!
+//! - In shared memory, all accesses except those to the thread's own elements in both statements.
+//! - In global memory, elements that several threads share, such as `x[0]`, or `x[row]` with `row = thread /
+//!   32`.
+//! - In global memory, if a meeting is cheap, elements that may belong to another thread, such as `x[n - 1 -
+//!   thread]`.
+//!
+//! Work that one thread does alone, such as after `if (thread == 0)`, is treated as one statement. So is a
+//! statement under a condition that reads memory.
 
 mod aliases;
 mod element;
@@ -38,52 +45,54 @@ enum Kind {
     Atomic,
 }
 
-/// How sure it is that threads touch what others touch.
+/// The certainty that threads access elements of other threads, from low to high.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Race {
-    /// It may be that the elements are others.
+    /// The accessed elements may be different ones.
     Doubtful,
-    /// They are elements of threads, as far as one can tell others than those that are read.
+    /// Each thread has an element, and apparently reads the element of another thread.
     Sure,
-    /// All threads read one element.
+    /// All threads read the same element.
     Common,
 }
 
 /// An access to an element of an array, or to a shared variable.
 #[derive(Clone, Debug)]
 struct Access {
-    /// Where its name is, and what of the text is the element.
+    /// The lexeme of the name, and the range of the whole element.
     at: usize,
     range: Range<usize>,
     name: String,
-    /// The array that a pointer points into, and the indices in it.
+    /// The array into which a pointer points, and the indices in that array.
     root: String,
     whole: Vec<Index>,
     is_shared: bool,
     kind: Kind,
-    /// The indices between its brackets, and which part of the element it is.
+    /// The indices between the brackets, and the members that are accessed.
     indices: Vec<Index>,
     members: String,
-    /// The condition by which one thread of the block makes it, or of each warp.
+    /// The condition under which only one thread of the block, or of each warp, makes the access.
     alone: Option<String>,
 }
 
-/// Which threads run the statements of a list.
+/// The threads that run the statements of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Who {
-    /// All of the block.
+    /// All threads of the block.
     All,
-    /// Those whose index meets a bound.
+    /// The threads whose index meets a bound.
     Some,
     /// Some lanes of the first warp.
     Lanes,
-    /// Those behind a bound, whose statements may be parted.
+    /// The threads that meet a bound, in a list that may be split.
     Parts,
 }
 
-/// Puts meetings in front of statements, and returns where these begin, and whether one of them may not be needed.
-/// Without `doubts` there are none of those.
-/// `meets` is true for the names of functions by which threads of a block or of a warp meet.
+/// Inserts meetings before statements. Returns the first lexeme of each such statement, and true if a meeting
+/// may be unnecessary.
+///
+/// Without `doubts`, only meetings that are certainly needed are inserted. `meets` returns true for functions
+/// at which the threads of a block or a warp meet.
 pub(super) fn place(
     lexemes: &Lexemes<'_, '_>,
     body: &mut Body,
@@ -126,24 +135,24 @@ pub(super) struct Walk<'w, 't, 'a> {
     meets: &'w dyn Fn(&str) -> bool,
     body: &'w Body,
     indices: Indices<'w, 't, 'a>,
-    /// What the statements since the last barrier or meeting access.
+    /// The accesses since the last barrier or meeting.
     since: Vec<Access>,
     places: BTreeSet<usize>,
-    /// True if places count where threads may touch what others touch, and whether there are any.
+    /// `doubts` is true if doubtful races count; `has_doubts` is true if there were any.
     doubts: bool,
     has_doubts: bool,
-    /// Arrays of which a thread writes all elements that it reads, and no others: those are its own, as pairs of a sorting
-    /// network are.
+    /// Arrays of which a thread writes exactly the elements that it reads. These elements are its own, like
+    /// the pairs of a sorting network.
     owned: BTreeSet<String>,
     alone: Option<(String, Test)>,
     who: Who,
-    /// How many loops are around a statement.
+    /// The number of enclosing loops.
     loops: usize,
 }
 
-/// Loops within more loops are read once.
+/// The loop depth up to which bodies are read twice. Deeper loops are read once.
 const DEEPEST: usize = 4;
-/// More accesses of a kernel between two barriers are not compared.
+/// The maximum number of accesses that are compared between two barriers.
 const MOST: usize = 100;
 
 impl<'w, 't, 'a> Walk<'w, 't, 'a> {
@@ -171,13 +180,13 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
         walk
     }
 
-    /// What a thread owns in a range. Where all threads come, only what is `spread`: of `x[t]` and `x[n - 1 - t]` each element is
-    /// two threads'.
+    /// Returns the arrays whose elements a thread owns in a range. If all threads run it, only indices that
+    /// are `spread` count: with `x[t]` and `x[n - 1 - t]`, each element belongs to two threads.
     fn owned(&self, range: Range<usize>, spread: bool) -> BTreeSet<String> {
         let mut arrays: HashMap<String, [BTreeSet<Vec<String>>; 2]> = HashMap::new();
         for it in self.accesses(range).into_iter().filter(|it| !(spread && it.is_shared)) {
             let is_spread = it.whole.iter().any(|it| it.is_free() || Sum::of(it).is_spread());
-            // Between two uses it may have changed.
+            // The index may have changed between two uses.
             let changes =
                 it.whole.iter().any(|it| it.is_free() && it.open_locals().next().is_some());
             let element = it.whole.iter().map(Index::text).collect();
@@ -197,7 +206,7 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
         }
     }
 
-    /// The statements of a branch or a loop.
+    /// Reads the statements of a branch or a loop.
     fn inside(&mut self, node: &Node) {
         match &node.what {
             What::Block(nodes) => self.list(nodes),
@@ -205,7 +214,7 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
         }
     }
 
-    /// A statement; one that `may_part` is preceded by others in its list, and what is between them has a place.
+    /// Reads a statement. If `may_part` is true, a meeting can be inserted before it.
     fn node(&mut self, node: &Node, may_part: bool) {
         let whole = node.range.clone();
         match &node.what {
@@ -255,7 +264,8 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
                 }
                 self.statement(it.condition.clone(), whole.start, may_part);
                 let before = self.since.clone();
-                // What the end of an iteration leaves meets the beginning of the next.
+                // Reads the body twice, so that accesses at the end of one iteration are compared with the
+                // start of the next.
                 self.loops += 1;
                 for _ in 0..if self.loops > DEEPEST { 1 } else { 2 } {
                     self.inside(&it.body);
@@ -268,7 +278,7 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
         }
     }
 
-    /// A branch that is one statement.
+    /// Reads a branch as one statement.
     fn opaque(&mut self, node: &Node, test: Test, condition: &Range<usize>, may_part: bool) {
         let alone = (test == Test::One).then(|| self.indices.text(condition.clone()));
         let outer = self.alone.clone();
@@ -279,7 +289,7 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
         self.alone = outer;
     }
 
-    /// Accesses of a range, which is a part of the statement that begins at `start`.
+    /// Reads a part of the statement that begins at `start`.
     fn statement(&mut self, range: Range<usize>, start: usize, may_part: bool) {
         let accesses = self.part(range.clone(), start, may_part);
         let is_call = |it: &usize| self.lexemes.is_word(*it) && self.lexemes.at(it + 1) == "(";
@@ -289,7 +299,7 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
         self.add(accesses);
     }
 
-    /// Adds what statements access to what those before them do.
+    /// Adds accesses to those since the last barrier.
     fn add(&mut self, accesses: Vec<Access>) {
         for access in accesses {
             let is_known = |it: &Access| (it.at, it.kind) == (access.at, access.kind);
@@ -299,7 +309,7 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
         }
     }
 
-    /// Parts a statement from those before it, if it has to be.
+    /// Inserts a meeting before a statement if it conflicts with an earlier one.
     fn part(&mut self, range: Range<usize>, start: usize, may_part: bool) -> Vec<Access> {
         let accesses = self.accesses(range);
         let pairs = accesses.iter().flat_map(|new| self.since.iter().map(move |old| (old, new)));
@@ -312,7 +322,7 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
         accesses
     }
 
-    /// Whether two threads may make these accesses to one element, and one of them writes.
+    /// Returns the kind of race if two threads may make these accesses to one element and one of them writes.
     fn conflict(&self, old: &Access, new: &Access) -> Option<Race> {
         let is_alike = matches!(old.kind, Kind::Read | Kind::Atomic) && old.kind == new.kind;
         let is_alone = old.alone.is_some()
@@ -349,19 +359,20 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
         let counts = match self.who {
             Who::Parts if self.owned.contains(&new.root) || self.is_own(old, new) => false,
             Who::All | Who::Parts => !both_write || old.kind != new.kind,
-            // Others may each own what they read and write, as pairs of a sorting network do.
+            // Otherwise each thread may own the elements that it reads and writes, like the pairs of a
+            // sorting network.
             Who::Some => false,
             Who::Lanes => old.kind == Kind::Write && new.kind == Kind::Read,
         };
         counts.then_some(Race::Sure)
     }
 
-    /// True for accesses to global memory which are one thread's as far as one can tell: by one index that has not changed, in
-    /// front of those that are made later, or of other rows.
+    /// Returns true for accesses to global memory that apparently belong to one thread: the index is the same
+    /// and has not changed, the element belongs to a later thread, or it is in another row.
     fn is_own(&self, old: &Access, new: &Access) -> bool {
         let stays = |id: usize| {
             let mut uses = self.body.uses.iter().filter(|it| it.local == id);
-            // From the end of a loop to its beginning a statement may be anywhere.
+            // In a loop, a statement may run both before and after another one.
             let between = if old.at < new.at { old.at..new.at } else { 0..NONE };
             !uses.any(|it| it.access != Use::Read && between.contains(&it.at))
         };
@@ -388,7 +399,7 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
         found
     }
 
-    /// True for an array, or the address of an element, that a function of the program gets.
+    /// Returns true if an array, or the address of an element, is passed to a function of the program.
     fn is_passed(&self, at: usize) -> bool {
         let lexemes = self.lexemes;
         let begins = |it: usize| matches!(lexemes.before(it), "," | "(");
@@ -404,7 +415,7 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
         (is_bare || is_address) && lexemes.opener(at).is_some_and(|it| it > 0 && is_function(it))
     }
 
-    /// The accesses of a function, to whichever element: of shared memory it is taken to read alone.
+    /// Adds the accesses of a function that may access any element. It is assumed only to read shared memory.
     fn any_element(&self, at: usize, array: Array, found: &mut Vec<Access>) {
         let Array { name, root, is_shared, .. } = array;
         let writes = !is_shared && self.may_write(at);
@@ -428,7 +439,8 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
         }
     }
 
-    /// True if the function that gets an array may write to it: its parameter is none of constants.
+    /// Returns true if the function may write to the array that it is passed: its parameter is not a pointer
+    /// to `const`.
     fn may_write(&self, at: usize) -> bool {
         let (lexemes, tokens) = (self.lexemes, self.lexemes.tokens);
         let Some((open, close)) =
@@ -489,7 +501,7 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
         };
         let atomic = self.is_atomic_argument(at);
         if indices.is_empty() && is_pointer {
-            // `*p`, `*(p + i)`, and `p + i` for an atomic operation.
+            // Handles `*p`, `*(p + i)`, and `p + i` as an argument of an atomic operation.
             let open = (lexemes.before(at) == "(").then(|| at - 1);
             let close = open.and_then(|it| lexemes.partner(it));
             if atomic {
@@ -512,7 +524,7 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
             indices.iter_mut().for_each(|it| self.indices.rename(it, self.alone.as_ref()));
         }
         let steps = |it: &str| matches!(it, "++" | "--");
-        // `*p++` changes the pointer.
+        // `*p++` also changes the pointer.
         let is_walk = lexemes.at(before) == "*" && before + 1 == at && steps(lexemes.at(behind));
         let operator = lexemes.at(behind + usize::from(is_walk));
         let (whole, is_known) = array.whole(&indices);
@@ -542,7 +554,7 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
             return add(Kind::Atomic);
         }
         if is_prefixed(before, "&") {
-            // A function may do anything with it.
+            // A function may read and write the element.
             return;
         }
         let writes = is_assignment(operator) || steps(operator) || steps(lexemes.before(before));
@@ -558,7 +570,7 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
         self.body.uses.binary_search_by_key(&at, |it| it.at).is_ok()
     }
 
-    /// True for what is in the first argument of a call of an atomic operation.
+    /// Returns true inside the first argument of an atomic operation.
     fn is_atomic_argument(&self, at: usize) -> bool {
         let lexemes = self.lexemes;
         let mut inner = at;
@@ -572,12 +584,12 @@ impl<'w, 't, 'a> Walk<'w, 't, 'a> {
     }
 }
 
-/// True if a local is only read once it has a value.
+/// Returns true if a local is never changed after its declaration.
 pub(super) fn is_fixed(body: &Body, id: usize) -> bool {
     body.uses.iter().filter(|it| it.local == id).all(|it| it.access == Use::Read)
 }
 
-/// What a local begins with, and is assigned.
+/// Returns the initial value of a local and the values assigned to it.
 fn values(lexemes: &Lexemes<'_, '_>, body: &Body, id: usize) -> Vec<Range<usize>> {
     let local = &body.locals[id];
     let init = Some(local.init.clone()).filter(|it| it.start != NONE && local.is_assigned);
@@ -589,7 +601,7 @@ fn values(lexemes: &Lexemes<'_, '_>, body: &Body, id: usize) -> Vec<Range<usize>
     init.into_iter().chain(assigned).collect()
 }
 
-/// The only value that a local has.
+/// Returns the value of a local that has only one.
 fn value(lexemes: &Lexemes<'_, '_>, body: &Body, id: usize) -> Option<Range<usize>> {
     let mut writes = body.uses.iter().filter(|it| it.local == id && it.access != Use::Read);
     let first = writes.next();

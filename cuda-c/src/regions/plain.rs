@@ -122,7 +122,7 @@ impl Plainer<'_, '_, '_> {
             || init.len() == 1 && self.types.walk.is_local(init.start);
         let star = local.declarator.start..local.declarator.start + 1;
         let is_same = auto.is_some() || (kind.is_some() && kind == Type::of_words(words()));
-        // Any other constant reference may extend the life of a temporary, which has no address that a
+        // Any other constant reference may extend the life of a temporary, which does not have an address that a
         // pointer could hold.
         let is_of_place = !is_const || (is_element && is_same);
         if ((is_const || auto.is_some()) && kind.is_none()) || !is_of_place {

@@ -1,4 +1,4 @@
-//! What the names of a program stand for, as far as loop variants depend on it.
+//! The meanings of a program's names, as far as loop variants depend on them.
 
 use super::words::{is_keyword, is_known_function};
 use crate::declarations::Declared;

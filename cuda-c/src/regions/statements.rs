@@ -1,6 +1,6 @@
 //! Reads the statements of a kernel, its local variables, and their uses.
 //!
-//! A statement that is not understood with certainty is an error: the kernel then has no loop variant.
+//! A statement that is not understood with certainty is an error: the kernel then gets no loop variant.
 
 use super::access::Access;
 use super::lexemes::Lexemes;

@@ -1,4 +1,4 @@
-//! Which kernels have a loop variant. Texts are as the preprocessor leaves them.
+//! Tests which kernels get a loop variant. The texts are preprocessed.
 
 use super::program::waits;
 use crate::declarations::{Unit, unit};
@@ -6,12 +6,12 @@ use crate::tokens::Tokens;
 use host_executor::{Compiler, Language, Source};
 use std::collections::HashSet;
 
-/// True if a kernel of a text has a loop variant.
+/// Returns true if a kernel in the text has a loop variant.
 fn has_form(text: &str) -> bool {
     of(text).has_variants
 }
 
-/// A text with loop variants.
+/// Compiles a text with loop variants.
 fn of(text: &str) -> Unit {
     let words = [
         ("__global__", "__gpuarray_global__"),
@@ -23,7 +23,7 @@ fn of(text: &str) -> Unit {
         .expect("a unit")
 }
 
-/// A kernel with a body, behind a text.
+/// Returns a kernel with the given body, preceded by a text.
 fn kernel(before: &str, body: &str) -> String {
     format!(
         "{before}\n__global__ void k(int *a, int n) {{ __shared__ int s[64]; int t = threadIdx.x; {body} }}"
@@ -52,7 +52,7 @@ fn kernels_of_known_statements_have_a_loop_variant() {
         ("", "float2 v; v.x = t; v.y = 2; __syncthreads(); a[t] = v.x;"),
         ("", "int k; sincos(t, &k); __syncthreads(); a[t] = k;"),
         ("", "switch (a[t]) { case 1: s[t] = 2; break; default: s[t] = 3; } __syncthreads();"),
-        // Without barriers, with a condition that neighbours meet.
+        // No barriers, but a condition that neighbouring threads meet.
         ("", "if (t < n) a[t] = n;"),
         (
             "",
@@ -82,13 +82,13 @@ fn a_form_has_room_between_kernels_that_touch() {
 #[test]
 fn what_is_not_known_for_certain_leaves_a_kernel_as_it_is() {
     for body in [
-        // Nothing to divide.
+        // Nothing to split.
         "a[t] = n;",
         "if (t < n) a[t] = n; else a[t] = 1;",
         "if (a[t] > n) return; a[t] = n;",
         "int k = a[t]; if (t == n) return; a[t] = k;",
         "if (t > n) return; a[t] = n; atomicAdd(a, 1);",
-        // Barriers under what differs between threads, or is read from memory.
+        // A barrier under a condition that differs between threads, or is read from memory.
         "if (t < 3) __syncthreads();",
         "if (a[0]) __syncthreads();",
         "for (int k = 0; k < t; ++k) __syncthreads();",
@@ -103,15 +103,15 @@ fn what_is_not_known_for_certain_leaves_a_kernel_as_it_is() {
         "for (int k = 0; k < n; ++k) { if (t == k) continue; __syncthreads(); }",
         "int k = f(n); if (k) __syncthreads();",
         "switch (n) { case 1: __syncthreads(); }",
-        // Forms of a barrier whose result is used, and barriers in an expression.
+        // A barrier whose result is used, or that is part of an expression.
         "if (__syncthreads_or(t)) a[t] = 1;",
         "n ? __syncthreads() : (void)0;",
         "for (int k = 0; k < n; ++k, __syncthreads()) a[t] = k;",
-        // Warps and groups.
+        // Warp functions and cooperative groups.
         "a[t] = __shfl_xor_sync(~0u, t, 1); __syncthreads();",
         "__syncwarp(); __syncthreads();",
         "cooperative_groups::sync(cooperative_groups::this_thread_block()); __syncthreads();",
-        // Declarations and statements that are not read.
+        // Declarations and statements that are not supported.
         "auto k = f(n); if (k) __syncthreads();",
         "int &k = n; k = t; if (n) __syncthreads();",
         "auto [x, y] = make_int2(t, n); __syncthreads();",
@@ -130,10 +130,10 @@ fn what_is_not_known_for_certain_leaves_a_kernel_as_it_is() {
         "int blockDim = 1; __syncthreads();",
         "for (s[t] = 0; n > 0; --n) __syncthreads();",
         "for (f(n); n > 0; --n) __syncthreads();",
-        // A lock must not be held from one loop over threads to another.
+        // A lock must not be held across two loops over threads.
         "for (;;) { __syncthreads(); while (atomicCAS(a, 0, 1)) ; if (n) { *a = 0; break; } *a = 0; }",
         "s[t] = ::threadIdx.x; __syncthreads();",
-        // Not all threads assign before they read.
+        // Some threads do not assign before they read.
         "int k; if (t) k = 1; __syncthreads(); a[t] = k;",
         "int k; while (s[t]) k = 1; __syncthreads(); a[t] = k;",
         "int k; switch (t) { case 1: k = 1; } __syncthreads(); a[t] = k;",
@@ -228,7 +228,7 @@ fn threads_of_a_row_skip_statements_together() {
     ] {
         assert_eq!(found(condition), (methods.to_vec(), rows), "{condition}");
     }
-    // A local would have to outlive the loop, or threads may wait for each other.
+    // A local would outlive its loop, or threads may wait for each other.
     for body in [
         "int k = a[t]; if (t < n) s[t] = k; __syncthreads();",
         "int k = a[t], *p = &k; s[t] = *p; if (t < n) s[t] = 1; __syncthreads();",
@@ -250,7 +250,7 @@ fn waiting_is_found_behind_functions_and_suspected_behind_all_else() {
         "__device__ int f(int x) { return g(x); } __device__ int g(int x) { __syncwarp(); return x; }",
         "template <class T> __device__ T f(T x) { return __any_sync(~0u, x); }",
         "namespace cg = cooperative_groups; __device__ int f(int x) { return cg::f(x); }",
-        // No name would tell.
+        // Waits that no name reveals.
         "struct V { int x; __device__ V operator+(V o) { __syncthreads(); return o; } };",
         "__device__ V operator+(V a, V b) { __syncthreads(); return a; }",
         "struct V { __device__ V() { __syncthreads(); } };",
@@ -265,7 +265,7 @@ fn waiting_is_found_behind_functions_and_suspected_behind_all_else() {
     ] {
         assert!(!has_form(&kernel(before, uses)), "{before}");
     }
-    // A condition of what the program's operators make of a structure, or that is in memory after all.
+    // The condition uses the program's own operators on a structure, or turns out to be in memory.
     for text in [
         "struct V { int *p; __device__ operator int() const { return *p; } }; \
          __global__ void k(V v) { if (v) __syncthreads(); }",
@@ -277,18 +277,19 @@ fn waiting_is_found_behind_functions_and_suspected_behind_all_else() {
         assert!(!has_form(text), "{text}");
     }
     assert!(has_form("struct V { int n; }; __global__ void k(V v) { if (v.n) __syncthreads(); }"));
-    // Nested deeper than it is read.
+    // Nested more deeply than the reader supports.
     let nested = |depth: usize| {
         kernel("", &format!("{}__syncthreads();{}", "{".repeat(depth), "}".repeat(depth)))
     };
     assert!(has_form(&nested(150)) && !has_form(&nested(50_000)));
-    // A specialisation has a body of its own.
+    // A specialisation has its own body.
     let special = "template <int N> __global__ void k(int *a) { __syncthreads(); } \
                    template <> __global__ void k<2>(int *a) { a[0] = 2; }";
     assert!(!has_form(special));
 }
 
-/// The language's own functions that reach the executor's waiting ones are all known by their names.
+/// Checks that every function of the language that reaches a waiting function of the executor is recognised
+/// by its name.
 #[test]
 fn every_function_of_the_language_that_waits_is_known() {
     let includes: String = crate::headers::HEADERS
@@ -305,7 +306,7 @@ fn every_function_of_the_language_that_waits_is_known() {
         let text = compiler.preprocess(&source).expect("the headers").text;
         let tokens = Tokens::of(&text);
         let mut waiting: HashSet<&str> = ["barrier", "rendezvous", "grid_barrier"].into();
-        // What is in these namespaces cannot be called without their names.
+        // Functions in these namespaces cannot be called without naming the namespace.
         let is_told = |it: usize| {
             ["cooperative_groups", "cuda_c", "gpuarray_abi"].contains(&tokens.at(it + 1))
                 && tokens.at(it) == "namespace"
@@ -318,7 +319,7 @@ fn every_function_of_the_language_that_waits_is_known() {
         let mut found = HashSet::new();
         loop {
             let mut is_more = false;
-            // Functions of the language are `static inline name(...) {`, outside of classes.
+            // Functions of the language are written `static inline name(...) {`, outside of classes.
             for open in (1..tokens.len()).filter(|&it| tokens.at(it) == "{") {
                 let Some(start) =
                     (tokens.at(open - 1) == ")").then(|| tokens.partner(open - 1)).flatten()

@@ -12,7 +12,7 @@ use super::statements::{Node, What};
 use super::words::{INDICES, is_integer, is_narrow};
 use std::ops::Range;
 
-/// How an expression changes from a thread to its neighbour along x.
+/// The change of an expression from a thread to its neighbour along x.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Change {
     None,

@@ -1,10 +1,11 @@
-//! Meetings in functions of which not all is read: those that kernels call, and kernels with types, pointers or calls that
-//! the loop variant does not know.
+//! Places meetings in functions that are not fully read: helper functions, and kernels with types, pointers
+//! or calls that the loop variant does not support.
 //!
-//! The rule is that of [`super::meetings`]. What it asks of names is asked of the text here: an array is shared memory if
-//! it is declared so, if it is a pointer that begins with such an array, or if a function gets it. Only functions in which the
-//! threads of a block wait are looked at, so that no loop over threads is lost. Callers may have read an array before a
-//! function is called, and the function may have read it last when it returns.
+//! The rule is the same as in [`super::meetings`], but it works on words instead of declarations. A name
+//! stands for shared memory if it is declared as shared, if it is a pointer initialised with such an array,
+//! or if it is a pointer parameter of a helper function. Only functions with a barrier are examined, so no
+//! loop variant is lost. A caller may have read an array before the call, and a function may read one last
+//! before it returns.
 
 use super::lexemes::{Lexemes, is_assignment};
 use super::words::is_keyword;
@@ -20,23 +21,23 @@ enum Kind {
     Atomic,
 }
 
-/// What a name is.
+/// The memory that a name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Array {
-    /// Memory of a block, or what may be.
+    /// Memory that is, or may be, shared by the block.
     Shared,
-    /// What a kernel gets.
+    /// Memory passed to a kernel.
     Global,
 }
 
-/// Which threads have an index.
+/// Which threads access an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Index {
-    /// All of them.
+    /// All threads.
     Common,
-    /// Several, by a quotient or a remainder.
+    /// Several threads, because the index is a quotient or a remainder.
     Part,
-    /// One, as far as one can tell.
+    /// Probably only one thread.
     Own,
     Unknown,
 }
@@ -48,39 +49,40 @@ struct Access {
     kind: Kind,
     index: Index,
     text: String,
-    /// The condition by which one thread makes it.
+    /// The condition under which a single thread makes the access.
     alone: Option<String>,
 }
 
-/// What has been done since threads met.
+/// The accesses since the last barrier or meeting.
 #[derive(Clone, Debug, Default)]
 struct Since {
     accesses: Vec<Access>,
-    /// True if a function that is not looked at may have read shared memory.
+    /// True if another function may have read shared memory.
     is_open: bool,
 }
 
-/// Loops within more loops are read once.
+/// The loop depth up to which bodies are read twice. Deeper loops are read once.
 const DEEPEST: usize = 4;
-/// Statements inside of more others are not read.
+/// The maximum nesting depth of statements. Deeper statements are not read.
 const NESTED: usize = 200;
-/// More accesses between two barriers are not compared.
+/// The maximum number of accesses that are compared between two barriers.
 const MOST: usize = 100;
 
-/// The names of functions by which the threads of a block meet, and of arrays of shared memory outside of functions.
+/// The functions in which the threads of a block meet, and the shared memory declared outside of functions.
 #[derive(Debug, Default)]
 pub(super) struct Names<'a> {
     meeting: HashSet<&'a str>,
-    /// And true for one variable.
+    /// Shared memory by name; true for a single variable.
     shared: HashMap<&'a str, bool>,
 }
 
-/// True for names of the language by which the threads of a block meet.
+/// Returns true for functions of the language at which the threads of a block meet.
 fn meets_block(word: &str) -> bool {
     word == "sync" || ["__syncthreads", "__barrier_sync"].into_iter().any(|it| word.starts_with(it))
 }
 
-/// The parameters and the body of each function in a declaration: of a class's members and of lambdas, too.
+/// Returns the parameter list and body of each function in a declaration, including member functions and
+/// lambdas.
 pub(super) fn functions(tokens: &Tokens<'_>, declared: &Declared) -> Vec<(usize, usize)> {
     if let (Some(open), Some(brace)) = (declared.parameters, declared.body) {
         return vec![(open, brace)];
@@ -98,7 +100,8 @@ pub(super) fn functions(tokens: &Tokens<'_>, declared: &Declared) -> Vec<(usize,
     found
 }
 
-/// The parenthesis in front of a body, behind which words such as `const` may stand.
+/// Returns the parenthesis that opens the parameters before a body. Words such as `const` may stand between
+/// them.
 fn parameters_of(tokens: &Tokens<'_>, brace: usize) -> Option<usize> {
     let mut before = brace.checked_sub(1)?;
     while matches!(tokens.at(before), "const" | "noexcept" | "override" | "final" | "mutable") {
@@ -122,7 +125,7 @@ impl<'a> Names<'a> {
             .filter(|it| !it.is_kernel)
             .flat_map(|it| functions(tokens, it))
             .map(|(open, brace)| (tokens.at(open - 1), brace));
-        // `auto name = [...](...) {`
+        // Finds lambdas such as `auto name = [...](...) {`.
         let all = own().flat_map(|it| it.range.clone()).filter(|&at| tokens.at(at) == "=");
         let of_lambdas = all.filter(|at| tokens.at(at + 1) == "[").filter_map(|at| {
             let brace = (tokens.partner(at + 1)?..tokens.len()).find(|&it| tokens.at(it) == "{")?;
@@ -147,12 +150,12 @@ impl<'a> Names<'a> {
         meets_block(word) || self.meeting.contains(word)
     }
 
-    /// True for functions of the program by which the threads of a block meet.
+    /// Returns true for functions of the program in which the threads of a block meet.
     pub(super) fn calls(&self, word: &str) -> bool {
         self.meeting.contains(word)
     }
 
-    /// Where threads meet in a declaration: in front of which tokens.
+    /// Returns the tokens of a declaration before which threads have to meet.
     pub(super) fn places(&self, tokens: &Tokens<'a>, declared: &Declared) -> Vec<usize> {
         let mut places = Vec::new();
         for (open, brace) in functions(tokens, declared) {
@@ -197,7 +200,7 @@ struct Walk<'w, 't, 'a> {
     lexemes: &'w Lexemes<'t, 'a>,
     names: &'w Names<'a>,
     arrays: HashMap<&'a str, Array>,
-    /// Names of shared memory that is one variable.
+    /// The names of single shared variables.
     variables: HashSet<&'a str>,
     body: Range<usize>,
     since: Since,
@@ -208,7 +211,7 @@ struct Walk<'w, 't, 'a> {
 }
 
 impl<'a> Walk<'_, '_, 'a> {
-    /// The pointers and the references to arrays that a function gets.
+    /// Adds the parameters that are pointers or references to arrays.
     fn parameters(&mut self, range: Range<usize>, array: Array) {
         for part in self.lexemes.parts(range) {
             let is_pointer = |at: usize| matches!(self.lexemes.at(at), "*" | "[");
@@ -228,7 +231,7 @@ impl<'a> Walk<'_, '_, 'a> {
         self.lexemes.is_word(at) && !is_keyword(self.lexemes.at(at))
     }
 
-    /// Finds arrays of shared memory, and pointers that begin with arrays.
+    /// Finds arrays in shared memory, and pointers initialised with them.
     fn locals(&mut self) {
         let lexemes = self.lexemes;
         self.arrays.extend(self.names.shared.keys().map(|name| (*name, Array::Shared)));
@@ -249,7 +252,7 @@ impl<'a> Walk<'_, '_, 'a> {
                     }
                 }
             }
-            // `float *p = s + n`, `auto p = (float *)s`, `float (*p)[16] = ...`.
+            // Handles `float *p = s + n`, `auto p = (float *)s` and `float (*p)[16] = ...`.
             let equals = match lexemes.at(at + 1) {
                 ")" if lexemes.at(at + 2) == "[" => lexemes.partner(at + 2).map_or(at, |it| it + 1),
                 _ => at + 1,
@@ -277,7 +280,7 @@ impl<'a> Walk<'_, '_, 'a> {
         }
     }
 
-    /// Takes the names that a function of a class does not declare for the class's.
+    /// In a member function, treats names that are not declared in it as data members.
     fn members(&mut self) {
         let lexemes = self.lexemes;
         let declares =
@@ -301,17 +304,18 @@ impl<'a> Walk<'_, '_, 'a> {
         }
     }
 
-    /// True if the threads of a block wait in a range, outside of lambdas.
+    /// Returns true if the threads of a block meet in a range, ignoring lambdas.
     fn waits(&self, mut range: Range<usize>) -> bool {
         range.any(|at| self.meets(at))
     }
 
-    /// True for a call by which the threads of a block meet.
+    /// Returns true for a call in which the threads of a block meet.
     fn meets(&self, at: usize) -> bool {
         matches!(self.lexemes.at(at + 1), "(" | "<") && self.names.meets(self.lexemes.at(at))
     }
 
-    /// Reads the statement at `at`, and returns where the next one is. One that `may_part` is in a list.
+    /// Reads the statement at `at` and returns the index of the next one. If `may_part` is true, a meeting
+    /// can be inserted before the statement.
     fn statement(&mut self, at: usize, end: usize, may_part: bool) -> usize {
         self.depth += 1;
         let next = if self.depth > NESTED { end } else { self.read(at, end, may_part) };
@@ -370,7 +374,8 @@ impl<'a> Walk<'_, '_, 'a> {
         }
     }
 
-    /// Reads the body of a loop, twice: what the end of an iteration leaves meets the beginning of the next.
+    /// Reads the body of a loop twice, so that accesses at the end of one iteration are compared with the
+    /// start of the next.
     fn repeated(&mut self, mut read: impl FnMut(&mut Self) -> usize) -> usize {
         let before = self.since.clone();
         self.loops += 1;
@@ -383,7 +388,7 @@ impl<'a> Walk<'_, '_, 'a> {
         next
     }
 
-    /// Reads a statement behind a condition, by which maybe one thread is chosen.
+    /// Reads a statement under a condition that may select a single thread.
     fn alone<R>(
         &mut self,
         at: usize,
@@ -415,7 +420,7 @@ impl<'a> Walk<'_, '_, 'a> {
         }
     }
 
-    /// A statement that is one as far as threads meet.
+    /// Reads a statement that cannot be split by a meeting.
     fn simple(&mut self, range: Range<usize>, start: usize, may_part: bool) {
         let lexemes = self.lexemes;
         if range.clone().any(|it| lexemes.at(it) == "thread_local") && may_part {
@@ -444,7 +449,7 @@ impl<'a> Walk<'_, '_, 'a> {
         }
     }
 
-    /// The brace of a lambda in a range.
+    /// Returns the opening brace of a lambda in a range.
     fn lambda_in(&self, mut range: Range<usize>) -> Option<usize> {
         let lexemes = self.lexemes;
         range.find(|&at| {
@@ -465,7 +470,7 @@ impl<'a> Walk<'_, '_, 'a> {
         })
     }
 
-    /// A lambda that waits is a function of its own, in which names mean what they mean around it.
+    /// Reads a lambda. If it contains a barrier, it is read as a function that shares the names around it.
     fn lambda(&mut self, range: Range<usize>, brace: usize, start: usize, may_part: bool) {
         let Some(close) = self.lexemes.partner(brace) else { return };
         if self.waits(brace..close) {
@@ -529,12 +534,12 @@ impl<'a> Walk<'_, '_, 'a> {
             return match function {
                 _ if function.starts_with("atomic") => add(Kind::Atomic),
                 "sizeof" => {}
-                // The function may do anything with it.
+                // The called function may read and write the array.
                 _ => [Kind::Read, Kind::Write].into_iter().for_each(add),
             };
         }
         if !is_element && !is_star && !has_arrow && !self.variables.contains(lexemes.at(at)) {
-            // The pointer itself.
+            // The pointer itself is used, not its pointee.
             return;
         }
         let operator = lexemes.at(behind);
@@ -548,7 +553,7 @@ impl<'a> Walk<'_, '_, 'a> {
         }
     }
 
-    /// The function that a name is an argument of.
+    /// Returns the function to which a name is passed as an argument.
     fn called_with(&self, at: usize) -> Option<&'a str> {
         let lexemes = self.lexemes;
         let open = lexemes.opener(at).filter(|&it| lexemes.at(it) == "(")?;
@@ -556,7 +561,7 @@ impl<'a> Walk<'_, '_, 'a> {
         Some(lexemes.at(name)).filter(|it| *it == "sizeof" || !is_keyword(it))
     }
 
-    /// Which threads have the value of an expression.
+    /// Returns which threads share the value of an expression.
     fn index(&self, range: Range<usize>) -> Index {
         self.index_of(range, 0)
     }
@@ -579,7 +584,7 @@ impl<'a> Walk<'_, '_, 'a> {
         if divides && all == Index::Own { Index::Part } else { all }
     }
 
-    /// Which threads have the value that a variable begins with.
+    /// Returns which threads share the initial value of a variable.
     fn value_of(&self, word: &str, at: usize, depth: usize) -> Index {
         let lexemes = self.lexemes;
         if matches!(word, "blockIdx" | "blockDim" | "gridDim" | "warpSize") {
@@ -595,14 +600,14 @@ impl<'a> Walk<'_, '_, 'a> {
                 let end = lexemes.find(it, self.body.end, &[";", ","]).unwrap_or(it);
                 self.index_of(it + 2..end, depth + 1)
             }
-            // A function's parameter mostly is a thread's own number.
+            // A helper's parameter is usually the thread's own index.
             None if (0..self.body.start).any(|it| lexemes.at(it) == word) => Index::Own,
             None => Index::Common,
         }
     }
 }
 
-/// Where the statement behind the one at `at` begins.
+/// Returns the index of the statement after the one at `at`.
 pub(super) fn end_of(lexemes: &Lexemes<'_, '_>, at: usize, end: usize, depth: usize) -> usize {
     let behind = |at: usize| lexemes.find(at, end, &[";"]).map_or(end, |it| it + 1);
     match lexemes.at(at) {
@@ -622,7 +627,7 @@ pub(super) fn end_of(lexemes: &Lexemes<'_, '_>, at: usize, end: usize, depth: us
     }
 }
 
-/// Which threads have an element of two indices.
+/// Combines the indices of two dimensions: returns which threads share the element.
 fn both(first: Index, second: Index) -> Index {
     match (first, second) {
         (Index::Unknown, _) | (_, Index::Unknown) => Index::Unknown,
@@ -632,7 +637,7 @@ fn both(first: Index, second: Index) -> Index {
     }
 }
 
-/// True if two threads may make these accesses to one element, and one of them writes.
+/// Returns true if two threads may make these accesses to the same element, and one of them writes.
 fn conflict(old: &Access, new: &Access) -> bool {
     let is_alike = old.kind == new.kind;
     let is_alone = old.alone.is_some() && old.alone == new.alone;
@@ -651,7 +656,7 @@ fn conflict(old: &Access, new: &Access) -> bool {
     }
 }
 
-/// True for an index that is a number.
+/// Returns true for an index that is a number.
 fn is_number(text: &str) -> bool {
     text.chars().all(|it| it.is_ascii_digit() || matches!(it, ' ' | '[' | ']'))
 }

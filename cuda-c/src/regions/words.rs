@@ -1,10 +1,10 @@
-//! Words of the language that the loop variant of a kernel has to know.
+//! Words of the language that loop variants depend on.
 
-/// Words of types that programs cannot define.
+/// The words of built-in types.
 const TYPES: [&str; 9] =
     ["unsigned", "signed", "int", "long", "short", "char", "bool", "float", "double"];
 
-/// Other types of integers, by the names that headers give them.
+/// Other integer types, by the names that headers give them.
 const INTEGERS: [&str; 12] = [
     "size_t",
     "ptrdiff_t",
@@ -20,14 +20,14 @@ const INTEGERS: [&str; 12] = [
     "uchar",
 ];
 
-/// Of both, words of types that may be too small for a thread's index.
+/// The words of both lists that may name a type too small for a thread's index.
 const NARROW: [&str; 8] =
     ["bool", "char", "short", "uchar", "int8_t", "uint8_t", "int16_t", "uint16_t"];
 
 const SPECIFIERS: [&str; 7] =
     ["const", "constexpr", "register", "volatile", "struct", "__restrict__", "__restrict"];
 
-/// With these a kernel has no loop variant, wherever they are.
+/// A kernel that contains one of these words gets no loop variant.
 const REFUSED: [&str; 31] = [
     "auto",
     "decltype",
@@ -62,7 +62,7 @@ const REFUSED: [&str; 31] = [
     "_Pragma",
 ];
 
-/// Words that are no names.
+/// Reserved words, which cannot be names.
 const KEYWORDS: [&str; 26] = [
     "if",
     "else",
@@ -92,7 +92,7 @@ const KEYWORDS: [&str; 26] = [
     "__attribute__",
 ];
 
-/// Functions of the language that take values, return one, and do nothing else.
+/// Pure functions of the language: they take and return values, without side effects.
 const FUNCTIONS: [&str; 96] = [
     "min",
     "max",
@@ -194,17 +194,17 @@ const FUNCTIONS: [&str; 96] = [
 
 pub(super) const INDICES: [&str; 4] = ["threadIdx", "blockIdx", "blockDim", "gridDim"];
 
-/// True for a word of a type that programs cannot define.
+/// Returns true for a word of a built-in type.
 pub(super) fn is_type(word: &str) -> bool {
     TYPES.contains(&word)
 }
 
-/// True for a word of a type that may be too small for a thread's index.
+/// Returns true for a word of a type that may be too small for a thread's index.
 pub(super) fn is_narrow(word: &str) -> bool {
     NARROW.contains(&word)
 }
 
-/// True for words that types of integers consist of.
+/// Returns true for the words of integer types.
 pub(super) fn is_integer(word: &str) -> bool {
     INTEGERS.contains(&word) || (is_type(word) && !matches!(word, "float" | "double"))
 }
@@ -217,12 +217,12 @@ pub(super) fn is_refused(word: &str) -> bool {
     REFUSED.contains(&word)
 }
 
-/// True for words that are no name of a type, a function or a variable.
+/// Returns true for words that cannot name a type, a function or a variable of the program.
 pub(super) fn is_keyword(word: &str) -> bool {
     KEYWORDS.contains(&word) || is_type(word) || is_specifier(word) || is_refused(word)
 }
 
-/// True for functions of the language whose result depends on values alone.
+/// Returns true for functions of the language whose result depends only on their arguments.
 pub(super) fn is_known_function(word: &str) -> bool {
     FUNCTIONS.contains(&word)
 }

@@ -1,4 +1,4 @@
-//! The text of a kernel's loop variant.
+//! Writes the text of a kernel's loop variant.
 
 mod output;
 mod rounds;
@@ -15,24 +15,24 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use threads::Threads;
 
-/// What is written of a kernel.
+/// The state of writing one loop variant.
 pub(super) struct Writer<'w, 't, 'a> {
     pub(super) lexemes: &'w Lexemes<'t, 'a>,
     pub(super) body: &'w Body,
     pub(super) classes: &'w Classes,
     pub(super) layout: &'w Layout<'w>,
-    /// True for a function that reads no index of a thread.
+    /// Returns true for a function that does not read the thread's index.
     pub(super) knows_no_thread: &'w dyn Fn(&str) -> bool,
-    /// True if functions that ask for a thread's index are called without their names being written.
+    /// True if functions that read the thread's index may be called without being named.
     pub(super) asks_unseen: bool,
     pub(super) text: String,
-    /// Where an index begins that is computed in front of the row, where it ends, and its number.
+    /// Indices that are computed before the row: the first lexeme, the end, and the number.
     indices: HashMap<usize, (usize, usize)>,
-    /// How many loops with barriers are around what is written.
+    /// The number of enclosing loops with barriers.
     depth: usize,
-    /// How many rows of elements are asked for in advance.
+    /// The number of prefetches written so far.
     aheads: usize,
-    /// The file and line that the compiler takes the next character for, and the token before it.
+    /// The file and line to which the compiler attributes the next character.
     place: String,
     last_token: Option<usize>,
 }
@@ -68,9 +68,10 @@ impl<'w, 't, 'a> Writer<'w, 't, 'a> {
         self.layout.regions.iter().any(|it| it.loses_threads)
     }
 
-    /// The body of the function.
+    /// Writes the body of the function.
     pub(super) fn body(&mut self) {
-        // As for the kernel itself: where this index does not wrap, accesses by it are to neighbours.
+        // If this index does not wrap, neighbouring threads access neighbouring elements. The kernel itself
+        // has the same branch.
         self.put(
             "if (blockIdx.x * blockDim.x > 0x7fffffffu - ::gpuarray_abi::MOST_THREADS || \
              blockDim.x > ::gpuarray_abi::MOST_THREADS) return false;\n\
@@ -221,7 +222,7 @@ impl<'w, 't, 'a> Writer<'w, 't, 'a> {
         self.classes.writes.iter().position(|it| it.range.start == start)
     }
 
-    /// A variable that is none of a thread's.
+    /// Writes the declaration of a variable that the loops over threads share.
     fn declaration(&mut self, node: &Node) {
         let What::Declaration(id) = node.what else {
             return self.slice(node.range.clone(), None);
@@ -246,7 +247,7 @@ impl<'w, 't, 'a> Writer<'w, 't, 'a> {
         self.put(";\n");
     }
 
-    /// An assignment to a variable that is none of a thread's.
+    /// Writes an assignment to a variable that the loops over threads share.
     fn write(&mut self, number: usize) {
         let Write { local, operator, value, range, .. } = self.classes.writes[number].clone();
         if self.classes.of[local] != Class::Shifted {
@@ -279,7 +280,7 @@ impl<'w, 't, 'a> Writer<'w, 't, 'a> {
         }
     }
 
-    /// A loop over threads of some statements.
+    /// Writes a loop over threads for some statements.
     fn part(&mut self, number: usize, nodes: &[&Node], guard: Option<&Guard>) {
         let (used, declared) = self.locals_of(nodes);
         let known = used.union(&declared).copied().collect();
@@ -313,14 +314,14 @@ impl<'w, 't, 'a> Writer<'w, 't, 'a> {
         self.put("}\n");
     }
 
-    /// A statement of a loop over threads.
+    /// Writes a statement inside a loop over threads.
     fn statement(&mut self, node: &Node, number: usize) {
         if let What::Declaration(id) = node.what {
             let local = &self.body.locals[id];
             if !self.layout.kept.contains(&id) {
                 return self.local(local, None);
             }
-            // A class may set its members without being told.
+            // A default constructor may initialise members, so it has to run.
             if local.init.start != NONE || !is_number(self.lexemes, local) {
                 let _ = write!(
                     self.text,
@@ -343,7 +344,7 @@ impl<'w, 't, 'a> Writer<'w, 't, 'a> {
         while let Some(end) = (at..node.range.end).find(|&it| self.lexemes.at(it) == "return") {
             self.slice(at..end, None);
             self.put(&leave);
-            // Its semicolon is replaced, too.
+            // The semicolon is replaced together with the initialiser.
             at = end + 2;
         }
         self.slice(at..node.range.end, None);

@@ -1,4 +1,4 @@
-//! Pointers into arrays: `float *p = s + 32;`, `float *row = tile[threadIdx.y];`.
+//! Alias analysis: pointers into arrays, such as `float *p = s + 32;` or `float *row = tile[threadIdx.y];`.
 
 use super::super::statements::Local;
 use super::index::Index;
@@ -6,7 +6,8 @@ use super::{Walk, values};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// True for the names of one array, or of what a pointer that is not followed may point to.
+/// Returns true if two names may refer to the same array. One may be a pointer whose target is only known as
+/// a set of arrays.
 pub(super) fn may_be_one(first: &str, second: &str) -> bool {
     let is_in = |one: &str, names: &str| {
         names.strip_prefix('*').is_some_and(|it| {
@@ -16,17 +17,17 @@ pub(super) fn may_be_one(first: &str, second: &str) -> bool {
     first == second || is_in(first, second) || is_in(second, first)
 }
 
-/// An array, or a pointer that always points to one place of it.
+/// An array, or a pointer that always points to the same place in it.
 #[derive(Clone, Debug)]
 pub(super) struct Array {
-    /// Its name; of a pointer to a place that is the same in all threads, this place too.
+    /// The name. For a pointer with a uniform offset, it includes the offset.
     pub(super) name: String,
-    /// The array that it points into.
+    /// The array into which the pointer points.
     pub(super) root: String,
     pub(super) is_shared: bool,
-    /// False for a variable, which is no array.
+    /// False for a single variable.
     pub(super) is_pointer: bool,
-    /// The indices of the row that it is, and what its own are added to.
+    /// The indices of the row to which it points, and the offset within that row.
     row: Vec<Index>,
     from: Option<Index>,
 }
@@ -37,15 +38,15 @@ impl Array {
         Array { name, root, is_shared, is_pointer, row: Vec::new(), from: None }
     }
 
-    /// Any place of some arrays in global memory, to which a pointer points that is not followed.
+    /// Returns any place in some global arrays, for a pointer whose target is not followed.
     fn anywhere(local: &Local, id: usize, arrays: &BTreeSet<usize>, all: &[Local]) -> Array {
         let names: Vec<&str> = arrays.iter().map(|&it| all[it].name.as_str()).collect();
         let name = format!("*{}", names.join(" "));
         Array { from: Some(Index::of_pointer(&local.name, id)), ..Array::of(&name, false, true) }
     }
 
-    /// The indices in the array of an element of the pointer; true if they are known so well that names do
-    /// not count.
+    /// Returns the indices of an element, relative to the whole array. The result is true if they are known
+    /// well enough to compare them across different names.
     pub(super) fn whole(&self, indices: &[Index]) -> (Vec<Index>, bool) {
         let mut own = indices.to_vec();
         if let (Some(from), Some(first)) = (&self.from, own.first_mut()) {
@@ -57,18 +58,18 @@ impl Array {
         ([self.row.clone(), own].concat(), is_alias && !is_offset)
     }
 
-    /// True if it points to the same place in all threads, as far as is known.
+    /// Returns true if the pointer is known to have the same value in all threads.
     pub(super) fn is_common(&self) -> bool {
         let is_common = |it: &Index| !it.is_of_thread() && !it.is_free();
         self.row.iter().chain(&self.from).all(is_common)
     }
 
-    /// A place of it, so far from where it points to.
+    /// Moves the pointer into a row, and by an offset.
     fn at(mut self, row: Vec<Index>, from: Option<Index>) -> Array {
         for index in row.iter().chain(&from).filter(|it| it.is_offset()) {
             self.name = format!("{}@{}", self.name, index.text());
         }
-        // Of a row the first index counts on from where the pointer is.
+        // The first index of a row is relative to the current position.
         let mut row = row.into_iter();
         if let Some(first) = self.from.take_if(|_| row.len() > 0) {
             self.row.extend(row.next().map(|it| first.plus(&it)));
@@ -83,7 +84,7 @@ impl Array {
 }
 
 impl Walk<'_, '_, '_> {
-    /// The local at a place, if it is an array, a pointer to one, or shared.
+    /// Returns the local at a place if it is an array, a pointer into one, or shared.
     pub(super) fn array_at(&self, at: usize) -> Option<Array> {
         let uses = &self.body.uses;
         let found = uses.binary_search_by_key(&at, |it| it.at).ok()?;
@@ -106,7 +107,7 @@ impl Walk<'_, '_, '_> {
         let value = is_pointer.then(|| self.indices.value(id)).flatten();
         let value = value.filter(|_| depth < 8);
         match value.and_then(|it| self.pointed(it, depth + 1)) {
-            // Of other elements the indices have nothing to do with those.
+            // After a cast to another element type, indices cannot be compared.
             Some((array, true)) if array.is_shared => Some(Array::of(&local.name, true, true)),
             Some((array, false)) => Some(Array { is_pointer: true, ..array }),
             _ if is_pointer => {
@@ -118,7 +119,7 @@ impl Walk<'_, '_, '_> {
         }
     }
 
-    /// Adds the arrays of global memory that a pointer may point into: those named where it is assigned to.
+    /// Adds the global arrays into which a pointer may point: those named in assignments to it.
     fn add_arrays(&self, id: usize, arrays: &mut BTreeSet<usize>, depth: usize) {
         let lexemes = self.lexemes;
         let is_pointer = |local: &Local| {
@@ -138,7 +139,7 @@ impl Walk<'_, '_, '_> {
         }
     }
 
-    /// What an expression points to, and whether it is cast.
+    /// Returns the target of a pointer expression; true if it contains a cast.
     fn pointed(&self, range: Range<usize>, depth: usize) -> Option<(Array, bool)> {
         let lexemes = self.lexemes;
         let (mut start, end) = (range.start, range.end);

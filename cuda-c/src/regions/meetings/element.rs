@@ -1,4 +1,4 @@
-//! Types of elements, as they are declared.
+//! Determines the types of array elements from their declarations.
 
 use super::super::statements::Local;
 use super::super::words::{is_integer, is_type};
@@ -6,12 +6,12 @@ use super::{Access, Kind, Walk};
 use std::ops::Range;
 
 impl Walk<'_, '_, '_> {
-    /// The type of an element, and whether it is a number.
+    /// Returns the type of an element; true if it is an arithmetic type.
     pub(super) fn kind(&self, element: &Access) -> Option<(String, bool)> {
         let lexemes = self.lexemes;
         let used = self.body.uses.iter().find(|it| it.at == element.at)?;
         let local = &self.body.locals[used.local];
-        // `*p` and `*(p + i)` have as many levels as `p[i]`.
+        // `*p` and `*(p + i)` dereference as often as `p[i]`.
         let stars = element.range.clone().take_while(|&it| it < element.at);
         let mut levels = stars.filter(|&it| lexemes.at(it) == "*").count();
         let (mut at, mut members) = (element.at + 1, Vec::new());
@@ -62,21 +62,21 @@ impl Walk<'_, '_, '_> {
         }
     }
 
-    /// The type of an expression that is an element.
+    /// Returns the type of an expression that is an element.
     pub(in super::super) fn element_kind(&self, range: &Range<usize>) -> Option<String> {
         let accesses = self.accesses(range.clone());
         let element = accesses.iter().find(|it| it.range == *range && it.kind == Kind::Read);
         element.and_then(|it| self.kind(it)).map(|it| it.0)
     }
 
-    /// The local that is named at a place.
+    /// Returns the local named at a place.
     pub(in super::super) fn local_at(&self, at: usize) -> Option<&Local> {
         let uses = &self.body.uses;
         let found = uses.binary_search_by_key(&at, |it| it.at).ok()?;
         Some(&self.body.locals[uses[found].local])
     }
 
-    /// The words of the type in the declaration of shared memory that a name is in.
+    /// Returns the type specifiers in the declaration of a name in shared memory.
     pub(in super::super) fn shared_words(&self, at: usize) -> Option<Vec<usize>> {
         let lexemes = self.lexemes;
         let begins = |it: usize| matches!(lexemes.before(it), "" | ";" | "{" | "}");
@@ -95,7 +95,7 @@ impl Walk<'_, '_, '_> {
     }
 }
 
-/// The type of a member of one of the language's vectors.
+/// Returns the type of a member of a built-in vector type.
 fn of_vector(word: &str) -> Option<&'static str> {
     let base = word.strip_suffix(['1', '2', '3', '4'])?;
     Some(match base {

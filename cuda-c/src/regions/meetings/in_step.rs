@@ -1,12 +1,15 @@
-//! Statements whose threads read before one of them writes: `s[t] = s[t] / s[0];`.
+//! Splits statements in which all threads must read before one of them writes: `s[t] = s[t] / s[0];`.
 //!
-//! On a GPU the lanes of a warp execute a statement together: all have read when the first writes. So a statement that
-//! writes an element which another thread may read in it is parted in the text: a variable takes the value, the threads
-//! meet, and each writes. Behind a condition, a statement that stands alone takes the condition with it, and the last
-//! statement of a kernel behind a bound becomes the rest of the kernel for the threads below the bound, so that threads
-//! meet outside of branches, which the loop variant needs.
+//! On a GPU the lanes of a warp execute a statement in step: all lanes have read before the first one writes.
+//! A statement that writes an element which another thread may read in the same statement is therefore split:
+//! a variable takes the value, the threads meet, and each thread writes.
 //!
-//! Where threads go through an array in their order, an element in front of one's own is read before it is written anyway.
+//! The loop variant needs meetings outside of branches. A single statement under a condition therefore takes
+//! the condition with it. If the last statement of a kernel is under a bound, the kernel returns for the
+//! threads beyond the bound, and the statement follows without a condition.
+//!
+//! If threads run in order, an element before the thread's own has been written already, and one after it has
+//! not, so some reads need no split.
 
 mod halves;
 mod shapes;
@@ -23,28 +26,28 @@ use super::{Access, Kind, Race, Walk, is_fixed};
 use std::fmt::Write as _;
 use std::ops::Range;
 
-/// What the names of variables begin with that take the values.
+/// The prefix of the variables that take the values.
 pub(crate) const PARTED: &str = "parted_by_gpuarray_";
 const MEET: &str = " ::gpuarray_abi::together();";
 
-/// What a kernel's parted statements are.
+/// The split statements of a kernel.
 #[derive(Debug, Default)]
 pub(crate) struct Parted {
     pub(crate) edits: Vec<Edit>,
-    /// True if some of them may be right as they were, and are parted where that costs little.
+    /// True if some statements may be correct without a split, and are split because it costs little.
     pub(crate) has_doubts: bool,
 }
 
-/// Where a statement is.
+/// The control flow around a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
-    /// All threads come there.
+    /// All threads reach the statement.
     Top,
-    /// Some do, by a condition: there a meeting is dear.
+    /// Some threads reach it, under a condition. A meeting is expensive there.
     Branch,
 }
 
-/// Parts the statements of a kernel. Without `doubts` those that may be right stay whole.
+/// Splits the statements of a kernel. Without `doubts`, statements that may be correct stay whole.
 pub(crate) fn part(
     lexemes: &Lexemes<'_, '_>,
     body: &Body,
@@ -59,8 +62,8 @@ pub(crate) fn part(
     parter.parted
 }
 
-/// Gives statements a form in which they can be parted: where threads race in an `else`, in a `switch` or in a loop over
-/// elements.
+/// Rewrites an `else`, a `switch` or a loop over elements in which threads race, so that its statements can
+/// be split.
 pub(crate) fn shape(
     lexemes: &Lexemes<'_, '_>,
     body: &Body,
@@ -86,34 +89,34 @@ struct Parter<'w, 't, 'a> {
 /// An assignment to an element.
 struct Assignment {
     left: Range<usize>,
-    /// What the variable that takes its value is declared as.
+    /// The declaration of the variable that takes the value.
     declaration: String,
     name: String,
-    /// True if it is of a number's type.
+    /// True if the variable has an arithmetic type.
     is_number: bool,
-    /// True if it takes the element's value first.
+    /// True for a compound assignment, where the variable first takes the old value of the element.
     is_compound: bool,
 }
 
-/// How a loop counts whose iterations are spread over the threads.
+/// The counter of a loop whose iterations are spread over the threads.
 struct Rounds {
     counter: usize,
-    /// What the first thread begins with, the end, and what is added.
+    /// The initial value in the first thread, the exclusive end, and the step.
     first: String,
     end: String,
     by: String,
-    /// The counter's type and name.
+    /// The type and the name of the counter.
     kind: String,
     name: String,
 }
 
 impl Rounds {
-    /// The counter in a round of all threads.
+    /// Returns the counter as an index: the thread's index plus the round.
     fn counted(&self) -> (usize, Index) {
         (self.counter, Index::of_thread().plus(&Index::of_round()))
     }
 
-    /// The head of the loop over rounds, up to what the threads below the end do.
+    /// Returns the head of the loop over rounds, up to the condition for the threads below the end.
     fn head(&self, round: &str, declarations: &str) -> String {
         let Rounds { first, end, by, kind, name, .. } = self;
         format!(
@@ -135,7 +138,7 @@ impl<'w, 't, 'a> Parter<'w, 't, 'a> {
         Parter { lexemes, body, walk, is_pure_function, doubts, parted: Parted::default() }
     }
 
-    /// Statements up to the end of the kernel.
+    /// Reads statements up to the end of the kernel.
     fn rest(&mut self, nodes: &[Node]) {
         let is_empty = |it: &&Node| matches!(it.what, What::Empty);
         let count = nodes.len() - nodes.iter().rev().take_while(is_empty).count();
@@ -160,7 +163,7 @@ impl<'w, 't, 'a> Parter<'w, 't, 'a> {
         }
     }
 
-    /// The condition of the others, as comparisons where it consists of some.
+    /// Returns the negated condition, written as negated comparisons if possible.
     fn negated(&self, condition: &Range<usize>) -> String {
         let lexemes = self.lexemes;
         let (mut parts, mut start) = (Vec::new(), condition.start);
@@ -204,7 +207,7 @@ impl<'w, 't, 'a> Parter<'w, 't, 'a> {
                     other.iter().for_each(|it| self.node(it, place));
                     return;
                 }
-                // One thread alone, or one of each warp.
+                // Only one thread runs this, or one of each warp.
                 if test == Test::One {
                     return;
                 }
@@ -218,7 +221,7 @@ impl<'w, 't, 'a> Parter<'w, 't, 'a> {
                 if place == Place::Top && other.is_none() && self.halves(node, condition, then) {
                     return;
                 }
-                // The thread whose elements all read does not write them.
+                // The thread whose element all threads read does not write it.
                 if self.excludes_one(condition) {
                     return;
                 }
@@ -244,7 +247,7 @@ impl<'w, 't, 'a> Parter<'w, 't, 'a> {
         }
     }
 
-    /// A statement on its own.
+    /// Reads a statement that is not in a branch of its own.
     fn statement(&mut self, range: &Range<usize>, place: Place) {
         let Some(assignment) = self.assignment(range) else { return };
         let race = self.race(range, &assignment, None, place == Place::Top);
@@ -263,7 +266,8 @@ impl<'w, 't, 'a> Parter<'w, 't, 'a> {
         self.append(range.end, format!("{MEET} {element} = {name}; }}"));
     }
 
-    /// Statements that stand alone behind a condition and its `else`; true if they are parted, or need not be.
+    /// Reads single statements under a condition and its `else`. Returns true if they are split or need no
+    /// split.
     fn branch(&mut self, node: &Node, condition: &Range<usize>, arms: &[&Range<usize>]) -> bool {
         let is_bound = matches!(self.walk.indices.test(condition.clone()), Test::Bound { .. });
         let mut parted = Vec::new();
@@ -309,7 +313,8 @@ impl<'w, 't, 'a> Parter<'w, 't, 'a> {
         true
     }
 
-    /// A loop whose iterations are spread over the threads, with one statement: in rounds of all threads.
+    /// Reads a loop whose iterations are spread over the threads and whose body is one statement. It is split
+    /// in rounds of all threads.
     fn strided(&mut self, node: &Node, it: &Loop) {
         let Some(only) = only_expression(&it.body) else { return };
         let Some(rounds) = self.rounds(node, it) else { return };
@@ -325,7 +330,7 @@ impl<'w, 't, 'a> Parter<'w, 't, 'a> {
         let Rounds { end, name: counter, .. } = &rounds;
         let (start, close) = (node.range.start, it.step.end);
         let head = rounds.head(&round, &format!("{declaration} = {{ }}; "));
-        // The loop's head is replaced, what it has of lines stays.
+        // The head of the loop is replaced; its number of lines stays the same.
         self.replace(start..close + 1, &head);
         if is_compound {
             self.insert(only.start, format!("{{ {name} = {element};"));
@@ -338,7 +343,7 @@ impl<'w, 't, 'a> Parter<'w, 't, 'a> {
         self.append(node.range.end, text);
     }
 
-    /// How a loop whose iterations are spread over the threads counts, if that is known.
+    /// Returns the counter of a loop whose iterations are spread over the threads, if it is understood.
     fn rounds(&self, node: &Node, it: &Loop) -> Option<Rounds> {
         let lexemes = self.lexemes;
         let [init] = &it.init[..] else { return None };
@@ -391,14 +396,14 @@ impl<'w, 't, 'a> Parter<'w, 't, 'a> {
         })
     }
 
-    /// True for a race that is parted, and notes doubts.
+    /// Returns true if a race requires a split, and records doubts.
     fn counts(&mut self, race: Option<Race>) -> bool {
         let counts = race.is_some_and(|it| self.doubts || it > Race::Doubtful);
         self.parted.has_doubts |= counts && race == Some(Race::Doubtful);
         counts
     }
 
-    /// The assignment that a statement is, if its left side is an element whose type is known.
+    /// Returns the assignment in a statement whose left side is an element of a known type.
     fn assignment(&self, range: &Range<usize>) -> Option<Assignment> {
         let lexemes = self.lexemes;
         let (mut start, end) = (range.start, range.end - 1);
@@ -411,7 +416,7 @@ impl<'w, 't, 'a> Parter<'w, 't, 'a> {
         let is_step = start > range.start && behind == end || steps(behind) && behind + 1 == end;
         let is_assigned = is_assignment(operator) && start == range.start;
         let has_comma = lexemes.find(start, end, &[","]).is_some();
-        // What it is to be written to is asked for twice.
+        // The left side will be evaluated twice.
         let is_plain = |at: usize| {
             let is_call = lexemes.is_word(at)
                 && lexemes.at(at + 1) == "("
@@ -428,7 +433,7 @@ impl<'w, 't, 'a> Parter<'w, 't, 'a> {
         Some(Assignment { left: left.range.clone(), declaration, name, is_number, is_compound })
     }
 
-    /// True for a condition that all threads meet but one.
+    /// Returns true for a condition that excludes a single thread.
     fn excludes_one(&self, condition: &Range<usize>) -> bool {
         let lexemes = self.lexemes;
         let Some(at) = lexemes.find(condition.start, condition.end, &["!="]) else { return false };
@@ -441,7 +446,7 @@ impl<'w, 't, 'a> Parter<'w, 't, 'a> {
             && lexemes.find(condition.start, condition.end, &["&&", "||", "?"]).is_none()
     }
 
-    /// What the thread's index is below, by a condition.
+    /// Returns the upper bounds that a condition sets for the thread's index.
     fn bounds(&self, condition: &Range<usize>) -> Vec<(Index, Index)> {
         let lexemes = self.lexemes;
         let (mut found, mut start) = (Vec::new(), condition.start);
@@ -457,9 +462,9 @@ impl<'w, 't, 'a> Parter<'w, 't, 'a> {
         found
     }
 
-    /// Whether a thread may read, in a statement or the condition that it is behind, met or not, what another one writes in
-    /// it. Without `by_many` only
-    /// one of the threads that share an element may come there.
+    /// Returns the kind of race if a thread may read an element that another thread writes in the same
+    /// statement. `condition` is the condition of the statement, and true if the statement runs when it is
+    /// met. If `by_many` is false, only one of the threads that share an element runs the statement.
     fn race(
         &self,
         range: &Range<usize>,
@@ -479,7 +484,7 @@ impl<'w, 't, 'a> Parter<'w, 't, 'a> {
         let is_excluded = condition.is_some_and(|it| self.excludes_one(it));
         let counts = |it: &&Access| {
             let is_common = it.whole.iter().all(|it| !it.is_of_thread() && !it.is_free());
-            // `if (t < k) s[t] += s[t + k];` reads beyond the bound, as `s[k]` is.
+            // `if (t < k) s[t] += s[t + k];` reads elements beyond the bound, such as `s[k]`.
             let is_beyond = bounds.iter().any(|(below, bound)| {
                 let beyond = [below.plus(bound), bound.plus(below), bound.clone()];
                 [below] == [&write.whole[0]]
@@ -501,7 +506,7 @@ impl<'w, 't, 'a> Parter<'w, 't, 'a> {
 
     fn race_of(&self, read: &Access, write: &Access) -> Option<Race> {
         if read.root != write.root {
-            // A pointer may be to any of some arrays.
+            // A pointer may point into any of several arrays.
             return may_be_one(&read.root, &write.root).then_some(Race::Doubtful);
         }
         let indices = &self.walk.indices;
@@ -526,7 +531,7 @@ impl<'w, 't, 'a> Parter<'w, 't, 'a> {
         }
     }
 
-    /// True for a condition that has the same value whenever it is asked in a statement.
+    /// Returns true for a condition that has the same value wherever it is evaluated in a statement.
     fn is_repeatable(&self, range: &Range<usize>, statement: &Range<usize>) -> bool {
         let lexemes = self.lexemes;
         range.clone().all(|at| {
@@ -556,7 +561,7 @@ impl<'w, 't, 'a> Parter<'w, 't, 'a> {
         self.parted.edits.push(self.lexemes.insertion(lexeme, &format!("{text} ")));
     }
 
-    /// Behind the lexeme in front of another one.
+    /// Inserts a text directly after the preceding lexeme.
     fn append(&mut self, behind: usize, text: String) {
         self.parted.edits.push(self.lexemes.addition(behind, &text));
     }
@@ -566,7 +571,7 @@ impl<'w, 't, 'a> Parter<'w, 't, 'a> {
     }
 }
 
-/// The expression that a statement is, in braces or not.
+/// Returns the expression of an expression statement, with or without braces.
 fn only_expression(node: &Node) -> Option<&Range<usize>> {
     match &node.what {
         What::Expression => Some(&node.range),

@@ -1,4 +1,4 @@
-//! What is known of an index: which threads have it in common.
+//! Analyses array indices: determines which threads share an index.
 
 use super::super::lexemes::{Lexemes, NONE};
 use super::super::statements::{Body, Node, What};
@@ -7,17 +7,17 @@ use super::sums::{Sum, are_apart, inside, is_of_blocks, split};
 use super::{is_fixed, value};
 use std::ops::Range;
 
-/// Axes of the thread's index, as bits.
+/// The axes of `threadIdx` that an expression depends on, as bits.
 type Axes = u8;
 
-/// A word or an operator of an expression in which locals are replaced by what they begin with.
+/// A token of an expression whose locals have been replaced by their initial values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Token {
     pub(super) text: String,
     pub(super) axes: Axes,
-    /// True for what differs from use to use, or is in memory, or what a function returns.
+    /// True for a value that may change between uses, is in memory, or is returned by a function.
     pub(super) is_open: bool,
-    /// True for such a value that may differ between threads.
+    /// True for such a value if it may also differ between threads.
     is_free: bool,
 }
 
@@ -26,21 +26,22 @@ pub(super) struct Index {
     pub(super) tokens: Vec<Token>,
 }
 
-/// What a condition asks.
+/// The kind of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Test {
     /// The same in all threads.
     Uniform,
-    /// Whether the thread's index is below a number, or above; of lanes that are below the 32 of a warp.
+    /// Compares the thread's index with a bound. `is_of_lanes` is true for a bound on the lanes of the first
+    /// warp.
     Bound {
         is_of_lanes: bool,
     },
-    /// Whether the thread is a certain one.
+    /// Selects a single thread.
     One,
     Other,
 }
 
-/// Longer expressions are not read.
+/// The maximum number of tokens. Longer expressions are not analysed.
 const MOST: usize = 120;
 
 impl Index {
@@ -49,31 +50,31 @@ impl Index {
         Index { tokens: vec![token] }
     }
 
-    /// The place that a pointer points to which is not followed.
+    /// Returns the index that stands for the place a pointer points to when that place is not known.
     pub(super) fn of_pointer(name: &str, id: usize) -> Index {
         let text = format!("&{name}#{id}");
         Index { tokens: vec![Token { text, axes: 0, is_open: true, is_free: true }] }
     }
 
-    /// The locals that it is made of, by what may differ from use to use.
+    /// Returns the locals in the index whose value may change between uses.
     pub(super) fn open_locals(&self) -> impl Iterator<Item = usize> {
         let open = self.tokens.iter().filter(|it| it.is_open);
         open.filter_map(|it| it.text.split_once('#')?.1.parse().ok())
     }
 
-    /// A number or an operator.
+    /// Returns the index for a number or an operator.
     pub(super) fn of_text(text: &str) -> Index {
         let text = text.to_owned();
         Index { tokens: vec![Token { text, axes: 0, is_open: false, is_free: false }] }
     }
 
-    /// The thread's along x.
+    /// Returns the index `threadIdx.x`.
     pub(super) fn of_thread() -> Index {
         let text = "threadIdx.x".to_owned();
         Index { tokens: vec![Token { text, axes: 1, is_open: false, is_free: false }] }
     }
 
-    /// The text of what is added to the thread's index along x, if nothing else is done with it.
+    /// Returns the text of the offset if the index is `threadIdx.x` plus an offset.
     pub(super) fn without_thread(&self) -> Option<String> {
         let sum = Sum::of(self);
         let is_fixed = !self.is_free() && self.open_locals().next().is_none();
@@ -81,12 +82,12 @@ impl Index {
         let offset = sum.offset.to_string();
         let words = sum.others.iter().map(String::as_str).chain([offset.as_str()]);
         let text = words.collect::<Vec<_>>().join(" + ");
-        // Without the numbers of locals.
+        // Removes the numbers of locals.
         let names = text.split(' ').map(|it| it.split('#').next().unwrap_or(it));
         Some(names.collect::<Vec<_>>().join(" "))
     }
 
-    /// A value that is the same in all threads, and not always.
+    /// Returns a value that is the same in all threads but changes over time.
     pub(super) fn of_round() -> Index {
         let text = "round".to_owned();
         Index { tokens: vec![Token { text, axes: 0, is_open: true, is_free: false }] }
@@ -100,7 +101,7 @@ impl Index {
         }
     }
 
-    /// The sum of two indices.
+    /// Returns the sum of two indices.
     pub(super) fn plus(&self, other: &Index) -> Index {
         let part = |index: &Index| {
             let binds_less = |it: &Token| {
@@ -114,12 +115,12 @@ impl Index {
         Index { tokens: [part(self), Index::of_text("+").tokens, part(other)].concat() }
     }
 
-    /// True if it differs between threads, as far as is known.
+    /// Returns true if the index is known to differ between threads.
     pub(super) fn is_of_thread(&self) -> bool {
         self.axes() != 0 && !self.is_free()
     }
 
-    /// True if it is the same in all threads, and no number.
+    /// Returns true if the index is the same in all threads and is not a number.
     pub(super) fn is_offset(&self) -> bool {
         self.axes() == 0 && !self.is_free() && !self.is_number()
     }
@@ -147,15 +148,15 @@ impl Index {
 pub(super) struct Indices<'i, 't, 'a> {
     lexemes: &'i Lexemes<'t, 'a>,
     body: &'i Body,
-    /// Axes that the kernel names.
+    /// The axes of `threadIdx` that the kernel uses.
     axes: Axes,
-    /// Locals that may differ between threads.
+    /// True for locals that may differ between threads.
     varies: Vec<bool>,
-    /// The only value that a local has.
+    /// The value of each local that has only one.
     values: Vec<Option<Range<usize>>>,
-    /// What is added to a local, and subtracted from it, if that is the same in all threads and all that is done to it.
+    /// The increment of each local, if it is the same in all threads and nothing else changes the local.
     steps: Vec<Option<Range<usize>>>,
-    /// The counter of a loop whose iterations are spread over the threads, and what it is.
+    /// The counter of a loop whose iterations are spread over the threads, and its index.
     counter: Option<(usize, Index)>,
 }
 
@@ -191,7 +192,7 @@ impl<'i, 't, 'a> Indices<'i, 't, 'a> {
             for id in 0..body.locals.len() {
                 indices.varies[id] = indices.varies[id] || indices.values_vary(id);
             }
-            // What some threads alone assign.
+            // A local assigned only in some threads differs between threads.
             branches.retain(|(condition, set)| {
                 let is_common = !condition.clone().any(|at| indices.differs(at));
                 set.iter().filter(|_| !is_common).for_each(|&id| indices.varies[id] = true);
@@ -202,15 +203,15 @@ impl<'i, 't, 'a> Indices<'i, 't, 'a> {
                 break;
             }
         }
-        // What is left are branches to which all threads come.
+        // The remaining branches are taken by all threads together.
         let is_common = |id: usize| branched.iter().all(|set: &Vec<usize>| !set.contains(&id));
         indices.steps =
             (0..body.locals.len()).map(|id| indices.step(id).filter(|_| is_common(id))).collect();
         indices
     }
 
-    /// What is added to a local that begins with a value, if nothing else is done to it and each addition is the same in all
-    /// threads.
+    /// Returns the increment of a local that has an initial value, if nothing else changes the local and each
+    /// increment is the same in all threads.
     fn step(&self, id: usize) -> Option<Range<usize>> {
         let (lexemes, local) = (self.lexemes, &self.body.locals[id]);
         if local.init.start == NONE || !local.is_assigned || local.is_parameter {
@@ -233,7 +234,7 @@ impl<'i, 't, 'a> Indices<'i, 't, 'a> {
         steps.all(|it| it.is_some_and(|it| text(&it) == text(&first))).then_some(first)
     }
 
-    /// True if a local begins with what differs between threads, or is assigned such a value.
+    /// Returns true if a local is initialised with, or assigned, a value that differs between threads.
     fn values_vary(&self, id: usize) -> bool {
         let local = &self.body.locals[id];
         let varies = |range: Range<usize>| range.into_iter().any(|at| self.differs(at));
@@ -247,7 +248,7 @@ impl<'i, 't, 'a> Indices<'i, 't, 'a> {
         })
     }
 
-    /// True for a word or an operator of which a thread may get another value than its neighbour.
+    /// Returns true for a token whose value may differ between neighbouring threads.
     fn differs(&self, at: usize) -> bool {
         let lexemes = self.lexemes;
         match self.used(at) {
@@ -278,17 +279,17 @@ impl<'i, 't, 'a> Indices<'i, 't, 'a> {
         }
     }
 
-    /// The only value that a local has.
+    /// Returns the value of a local that has only one.
     pub(super) fn value(&self, id: usize) -> Option<Range<usize>> {
         self.values[id].clone()
     }
 
-    /// From now on a local stands for an index; of another one, nothing is known any more.
+    /// Sets the local that stands for a loop counter, and its index. It replaces the previous counter.
     pub(super) fn count(&mut self, counter: Option<(usize, Index)>) {
         self.counter = counter;
     }
 
-    /// True if the kernel asks for the thread's index.
+    /// Returns true if the kernel reads the thread's index.
     pub(super) fn knows_threads(&self) -> bool {
         self.axes != 0
     }
@@ -320,7 +321,7 @@ impl<'i, 't, 'a> Indices<'i, 't, 'a> {
                 let step = self.steps.get(id).cloned().flatten();
                 let around = |text: &str| Index::of_text(text).tokens;
                 if let Some(step) = step {
-                    // What it begins with, and a multiple of what is added.
+                    // The initial value plus a multiple of the increment.
                     tokens.extend(around("("));
                     self.expand(local.init.clone(), tokens, depth + 1)?;
                     tokens.extend(around("+"));
@@ -367,8 +368,8 @@ impl<'i, 't, 'a> Indices<'i, 't, 'a> {
         Some(())
     }
 
-    /// Of an access behind a condition by which one thread is chosen: an index that is the number which the thread's is
-    /// compared with is the thread's.
+    /// Rewrites an index in an access that a single thread makes. If the index equals the number to which the
+    /// condition compares the thread's index, it becomes the thread's index.
     pub(super) fn rename(&self, index: &mut Index, alone: Option<&(String, Test)>) {
         let Some((text, _)) = alone else { return };
         if index.axes() != 0 {
@@ -386,12 +387,12 @@ impl<'i, 't, 'a> Indices<'i, 't, 'a> {
         }
     }
 
-    /// True for the text of a condition that a lane of each warp may meet.
+    /// Returns true if one lane of each warp may meet the condition with this text.
     pub(super) fn is_of_lanes(&self, condition: Option<&str>) -> bool {
         condition.is_some_and(|it| it.split(' ').any(|it| matches!(it, "/" | ">>" | "%" | "&")))
     }
 
-    /// True for indices with which two threads are never at one element.
+    /// Returns true if two threads never access the same element with these indices.
     pub(super) fn are_own(&self, old: &[Index], new: &[Index], is_shared: bool) -> bool {
         if old.len() != new.len() {
             return false;
@@ -404,7 +405,7 @@ impl<'i, 't, 'a> Indices<'i, 't, 'a> {
         self.axes != 0 && pinned & self.axes == self.axes
     }
 
-    /// The axes along which threads are the same that have one value of two indices.
+    /// Returns the axes along which two threads must agree to access the same element.
     fn pinned(&self, old: &Index, new: &Index, is_shared: bool) -> Axes {
         if old.is_free() || new.is_free() || self.is_divided(old) {
             return 0;
@@ -425,13 +426,13 @@ impl<'i, 't, 'a> Indices<'i, 't, 'a> {
         if fits { old.axes() } else { 0 }
     }
 
-    /// True if the thread's index is divided, masked or shifted.
+    /// Returns true if the index contains a quotient or a remainder of the thread's index, but not both.
     fn is_divided(&self, index: &Index) -> bool {
         let [quotients, remainders, _] = self.parts(index);
         (quotients > 0) != (remainders > 0)
     }
 
-    /// How often the thread's index is in what is divided, in what a remainder is taken of, and elsewhere.
+    /// Returns how often the thread's index occurs in a quotient, in a remainder, and elsewhere.
     fn parts(&self, index: &Index) -> [usize; 3] {
         let tokens = &index.tokens;
         let all = tokens.iter().filter(|it| it.axes != 0).count();
@@ -461,7 +462,7 @@ impl<'i, 't, 'a> Indices<'i, 't, 'a> {
         found
     }
 
-    /// True for indices of an element that several threads of a block share.
+    /// Returns true if several threads of a block share the element.
     pub(super) fn are_common(&self, indices: &[Index]) -> bool {
         if indices.iter().any(Index::is_free) {
             return false;
@@ -474,8 +475,8 @@ impl<'i, 't, 'a> Indices<'i, 't, 'a> {
         axes == 0 || axes & self.axes != self.axes || is_part
     }
 
-    /// True for indices in a part of an array that belongs to one thread as far as one can tell: those that begin with
-    /// the same product of the thread's index.
+    /// Returns true for indices in a slice of the array that apparently belongs to one thread: both begin
+    /// with the same multiple of the thread's index.
     pub(super) fn are_of_slices(&self, old: &[Index], new: &[Index]) -> bool {
         let ([old], [new]) = (old, new) else { return false };
         let is_shared = self.axes == 0 || old.axes() & self.axes != self.axes;
@@ -490,7 +491,7 @@ impl<'i, 't, 'a> Indices<'i, 't, 'a> {
             && first.own.iter().all(is_product)
     }
 
-    /// What a condition asks.
+    /// Classifies a condition.
     pub(super) fn test(&self, range: Range<usize>) -> Test {
         let index = self.index(range);
         if index.is_free() {
@@ -532,12 +533,12 @@ impl<'i, 't, 'a> Indices<'i, 't, 'a> {
     }
 }
 
-/// True for indices that are the same in all threads, and written in two ways.
+/// Returns true for uniform indices that are written in two different ways.
 pub(super) fn may_differ(old: &[Index], new: &[Index]) -> bool {
     old != new && old.iter().chain(new).all(|it| it.axes() == 0)
 }
 
-/// The conditions of a statement, and what some threads may execute by them.
+/// Collects the conditions of a statement, and the ranges that only some threads may execute because of them.
 fn add_branches(node: &Node, branches: &mut Vec<(Range<usize>, Range<usize>)>) {
     match &node.what {
         What::Block(nodes) => nodes.iter().for_each(|it| add_branches(it, branches)),

@@ -1,15 +1,15 @@
-//! Indices as sums: of terms of the thread's index, numbers, and others.
+//! Array indices as sums of terms: terms with the thread's index, numbers, and others.
 
 use super::index::{Index, Token};
 
-/// True for elements of which none is one thread's before it is another's, as far as one can tell, if all threads come to the
-/// first before one comes to the second, or do all in their order.
+/// Returns true if apparently no element is accessed by one thread before it is accessed by another, provided
+/// that all threads finish the first access before the second, or that threads run in order.
 pub(super) fn are_ordered(first: &[Index], second: &[Index]) -> bool {
     is_ahead(first, second) || are_of_parts(first, second) || is_of_later_row(first, second)
 }
 
-/// True if a thread comes to an element in front of that which it writes: a later thread's, which it has not written yet if
-/// threads run in their order.
+/// Returns true if a thread reads an element after the one that it writes. The element belongs to a later
+/// thread, which has not written it yet if threads run in order.
 fn is_ahead(read: &[Index], write: &[Index]) -> bool {
     let differs = |(read, write): &(&Index, &Index)| read != write;
     let mut pairs = read.iter().zip(write).filter(differs);
@@ -20,7 +20,7 @@ fn is_ahead(read: &[Index], write: &[Index]) -> bool {
     let is_other_block = !(more.is_empty() && less.is_empty())
         && first.offset == second.offset
         && more.iter().chain(&less).all(|it| is_of_blocks(it, false));
-    // Of later threads the index is larger.
+    // These terms increase with the number of the thread.
     let counts_up = |it: &String| {
         !it.split(' ').any(|word| matches!(word, "-" | "~" | "%" | "&" | "^" | "|" | "?" | "!"))
     };
@@ -33,7 +33,8 @@ fn is_ahead(read: &[Index], write: &[Index]) -> bool {
     is_known && is_row || is_of_pointer(&first, &second)
 }
 
-/// True for elements behind a pointer that is not followed: of the thread's own structure as far as one can tell.
+/// Returns true for targets of an unknown pointer, which apparently points to the thread's own
+/// structure.
 fn is_of_pointer(first: &Sum, second: &Sum) -> bool {
     matches!(&first.others[..], [pointer] if pointer.starts_with('&'))
         && first.others == second.others
@@ -42,7 +43,8 @@ fn is_of_pointer(first: &Sum, second: &Sum) -> bool {
         && first.offset.min(second.offset) >= 0
 }
 
-/// True for elements of a row that all threads read and of rows behind it: `a[n * k + j]` and `a[n * (i + 1 + k) + j]`.
+/// Returns true for elements of a row that all threads read and of later rows: `a[n * k + j]` and `a[n * (i +
+/// 1 + k) + j]`.
 fn is_of_later_row(read: &[Index], write: &[Index]) -> bool {
     let ([read], [write]) = (read, write) else { return false };
     if read.is_free() || write.is_free() {
@@ -71,7 +73,7 @@ fn is_of_later_row(read: &[Index], write: &[Index]) -> bool {
     )
 }
 
-/// What parentheses are around.
+/// Removes the parentheses around an expression.
 pub(super) fn inside(mut tokens: &[Token]) -> &[Token] {
     while let [first, inner @ .., last] = tokens
         && first.text == "("
@@ -83,8 +85,8 @@ pub(super) fn inside(mut tokens: &[Token]) -> &[Token] {
     tokens
 }
 
-/// True for elements of two parts of an array, each of which begins elsewhere in all threads: `s[from * n + t]` and
-/// `s[to * n + t]`.
+/// Returns true for elements of two parts of an array with different offsets, which are the same in all
+/// threads: `s[from * n + t]` and `s[to * n + t]`.
 fn are_of_parts(old: &[Index], new: &[Index]) -> bool {
     let has_more = |first: &Sum, second: &Sum| {
         first.others.iter().any(|it| !it.starts_with('-') && !second.others.contains(it))
@@ -100,7 +102,7 @@ fn are_of_parts(old: &[Index], new: &[Index]) -> bool {
         })
 }
 
-/// True for two numbers, or what is the same in all threads plus two numbers.
+/// Returns true for two different numbers, or for the same uniform value plus two different numbers.
 pub(super) fn are_apart(old: &Index, new: &Index) -> bool {
     if old.is_free() || new.is_free() || old.axes() != 0 || new.axes() != 0 {
         return false;
@@ -109,7 +111,7 @@ pub(super) fn are_apart(old: &Index, new: &Index) -> bool {
     !first.is_open && first.others == second.others && first.offset != second.offset
 }
 
-/// The parts of an expression between operators that are in no parentheses.
+/// Splits an expression at an operator, ignoring nested parentheses.
 pub(super) fn split<'t>(tokens: &'t [Token], operator: &str) -> Vec<&'t [Token]> {
     let mut depth = 0_usize;
     tokens
@@ -124,7 +126,7 @@ pub(super) fn split<'t>(tokens: &'t [Token], operator: &str) -> Vec<&'t [Token]>
         .collect()
 }
 
-/// The terms of a sum, and whether each is taken away.
+/// Returns the terms of a sum; true for a term that is subtracted.
 fn terms(tokens: &[Token]) -> Vec<(bool, &[Token])> {
     let (mut found, mut depth, mut start, mut is_less) = (Vec::new(), 0_usize, 0, false);
     for (at, token) in tokens.iter().enumerate() {
@@ -132,7 +134,7 @@ fn terms(tokens: &[Token]) -> Vec<(bool, &[Token])> {
             "(" | "[" => depth += 1,
             ")" | "]" => depth = depth.saturating_sub(1),
             sign @ ("+" | "-") if depth == 0 => {
-                // Behind an operator it is a sign of its own.
+                // After an operator, this is a unary sign.
                 let is_term = at > start
                     && !matches!(
                         tokens[at - 1].text.as_str(),
@@ -154,8 +156,8 @@ fn terms(tokens: &[Token]) -> Vec<(bool, &[Token])> {
     found
 }
 
-/// True for a term that is a multiple of a block's size as far as one can tell: in global memory any multiple of what is no
-/// number.
+/// Returns true for a term that is apparently a multiple of the block size. In global memory, any multiple of
+/// a variable counts.
 pub(super) fn is_of_blocks(term: &str, is_shared: bool) -> bool {
     let is_large =
         |it: &str| it.trim_end_matches(['u', 'U', 'l', 'L']).parse().is_ok_and(|it: u64| it >= 32);
@@ -165,7 +167,7 @@ pub(super) fn is_of_blocks(term: &str, is_shared: bool) -> bool {
         || (term.contains('*') && (term.split(' ').any(is_large) || (!is_shared && names > 1)))
 }
 
-/// An index as terms of the thread's index, numbers, and others.
+/// An index as a sum: terms with the thread's index, other terms, and a constant offset.
 pub(super) struct Sum {
     pub(super) own: Vec<String>,
     pub(super) others: Vec<String>,
@@ -182,7 +184,7 @@ impl Sum {
         sum
     }
 
-    /// Adds the terms of an expression, or takes them away.
+    /// Adds the terms of an expression, or subtracts them if `is_taken` is true.
     fn add(&mut self, tokens: &[Token], is_taken: bool) {
         let tokens = inside(tokens);
         for (is_less, term) in terms(tokens) {
@@ -207,13 +209,13 @@ impl Sum {
         }
     }
 
-    /// True if the thread's index is multiplied or divided.
+    /// Returns true if the thread's index is multiplied or divided.
     pub(super) fn is_spread(&self) -> bool {
         let spreads = |it: &str| matches!(it, "*" | "/" | "%" | "&" | "<<" | ">>");
         self.own.iter().any(|it| it.split(' ').any(spreads))
     }
 
-    /// The number that the thread's index is multiplied by, if it is one term.
+    /// Returns the number by which the thread's index is multiplied, or 0 if the index is not a single term.
     pub(super) fn factor(&self) -> i64 {
         let [term] = &self.own[..] else { return 0 };
         let words: Vec<&str> = term.split(' ').collect();
@@ -227,7 +229,7 @@ impl Sum {
     }
 }
 
-/// True if the first parenthesis closes at the end.
+/// Returns true if the first parenthesis closes at the end.
 fn is_one_group(tokens: &[Token]) -> bool {
     let mut depth = 0_usize;
     tokens.iter().enumerate().all(|(at, it)| {

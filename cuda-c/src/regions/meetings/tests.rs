@@ -1,7 +1,7 @@
 use crate::declarations::unit;
 use std::collections::HashSet;
 
-/// How many meetings a kernel has.
+/// Returns the number of meetings inserted into a kernel.
 fn meetings(kernel: &str) -> usize {
     let shared = "__attribute__ ( ( ) ) thread_local";
     let text = kernel.replace("__shared__", shared).replace("__global__", "__gpuarray_global__");
@@ -10,11 +10,11 @@ fn meetings(kernel: &str) -> usize {
     unit.text.matches("::gpuarray_abi::together(").count()
 }
 
-/// Kernels with all their barriers keep their form.
+/// Kernels with all their barriers stay unchanged.
 #[test]
 fn kernels_that_are_right_have_no_meetings() {
     let kernels = [
-        // A sum, with a tail that is unrolled.
+        // A reduction with an unrolled tail.
         "__global__ void k(const float *x, float *out, int n) {
             __shared__ float s[256];
             int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
@@ -28,7 +28,7 @@ fn kernels_that_are_right_have_no_meetings() {
             }
             if (t == 0) out[blockIdx.x] = s[0];
         }",
-        // A product of matrices by tiles.
+        // A tiled matrix product.
         "__global__ void k(const float *a, const float *b, float *c, int n) {
             __shared__ float as[16][16], bs[16][16];
             int tx = threadIdx.x, ty = threadIdx.y;
@@ -43,7 +43,7 @@ fn kernels_that_are_right_have_no_meetings() {
             }
             c[row * n + column] += sum;
         }",
-        // A scan from step to step, and one by Blelloch.
+        // A stepwise scan, and one by Blelloch.
         "__global__ void k(int *x) {
             __shared__ int s[256];
             int t = threadIdx.x;
@@ -86,7 +86,7 @@ fn kernels_that_are_right_have_no_meetings() {
             __syncthreads();
             atomicAdd(&out[t], h[t]);
         }",
-        // A sorting network, whose threads own pairs behind a comparison.
+        // A sorting network: each thread owns the pair that it compares.
         "__global__ void k(int *x) {
             __shared__ int s[256];
             int t = threadIdx.x;
@@ -104,7 +104,7 @@ fn kernels_that_are_right_have_no_meetings() {
             __syncthreads();
             x[t] = s[t];
         }",
-        // Elements of one's own: packed, padded, in columns, in rows, at the border.
+        // The thread's own elements: packed, padded, by column, by row, at the border.
         "__global__ void k(float *out, float *rows, const float *x, int n, int w) {
             __shared__ float own[4 * 128];
             int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -146,7 +146,7 @@ fn kernels_that_are_right_have_no_meetings() {
             __syncwarp();
             x[t] = s[(t + 1) % 32];
         }",
-        // One thread's work.
+        // The work of one thread.
         "__global__ void k(int *x, int n) {
             __shared__ int s[64];
             s[threadIdx.x] = x[threadIdx.x];
@@ -159,8 +159,8 @@ fn kernels_that_are_right_have_no_meetings() {
             if (threadIdx.x == 0) x[0] = s[1];
             if (threadIdx.x == 0) x[0] += s[2];
         }",
-        // Statements whose threads read what no other one writes meanwhile: of the other half of a buffer, elements in
-        // front, rows above, elements of a thread that writes none, a table's.
+        // Statements that read only elements which no other thread writes meanwhile: the other half of a
+        // buffer, earlier elements, rows above, elements of a thread that does not write, a table.
         "__global__ void k(int *x, int n) {
             extern __shared__ int s[];
             int t = threadIdx.x, to = 0, from = 1;
@@ -208,7 +208,7 @@ fn kernels_that_are_right_have_no_meetings() {
             __syncthreads();
             count[threadIdx.x * 4 + 1] = count[threadIdx.x * 4] + 1;
         }",
-        // A thread may wait for another one: a meeting might keep that one from coming.
+        // A thread spins on another one, and a meeting might keep that one from arriving.
         "__global__ void k(int *flag, int *x) {
             int v = x[0];
             if (threadIdx.x < 32) { while (atomicAdd(flag, 0) == 0) {} }
@@ -257,7 +257,7 @@ fn kernels_that_lack_barriers_have_meetings() {
             }",
             1,
         ),
-        // Statements whose threads read what others write.
+        // Statements that read elements which other threads write.
         ("__global__ void k(float *x) { x[threadIdx.x] = x[threadIdx.x] / x[0]; }", 1),
         ("__global__ void k(float4 *x) { x[threadIdx.x].y -= x[0].y; }", 1),
         (
@@ -277,7 +277,7 @@ fn kernels_that_lack_barriers_have_meetings() {
             }",
             1,
         ),
-        // Between rounds, too.
+        // Also between rounds.
         (
             "__global__ void k(int n) {
                 __shared__ float s[64];
@@ -307,7 +307,7 @@ fn deep_and_long_kernels_are_read_in_time() {
     }
 }
 
-/// A sum by a function that kernels call, whose end is given.
+/// A reduction in a helper function, with the given end.
 fn sum(parameter: &str, end: &str) -> String {
     format!(
         "__device__ float sum(float v{parameter}) {{
@@ -332,7 +332,7 @@ fn functions_that_are_called_have_meetings_where_callers_may_have_read() {
         )
     };
     let calls = kernel("x[t] = sum(x[t], s) + sum(x[t + 256], s);");
-    // In front of what is written first: others may still read the last sum.
+    // A meeting before the first write: other threads may still read the previous sum.
     assert_eq!(meetings(&format!("{pointer} {calls}")), 1);
     let writes = kernel("float v = sum(x[t], s); s[t] = v; __syncthreads(); x[t] = s[255 - t];");
     assert_eq!(meetings(&format!("{pointer} {writes}")), 2);
@@ -346,7 +346,7 @@ fn functions_that_are_called_have_meetings_where_callers_may_have_read() {
     );
     let lambda = "auto sum = [&](float v) { s[t] = v; __syncthreads(); return s[255 - t]; };";
     assert_eq!(meetings(&kernel(&format!("{lambda} x[t] = sum(1) + sum(2);"))), 1);
-    // A function that kernels call may do anything with an array that it gets.
+    // A helper function may do anything with an array that it is passed.
     let add = "__device__ void add(int *n, int v) { atomicAdd(&n[v], 1); }";
     let counts = "__global__ void k(int *x) { __shared__ int n[8]; int t = threadIdx.x; if (t < 8) n[t] = 0; \
                   for (int i = t; i < 99; i += blockDim.x) add(n, x[i]); __syncthreads(); x[t] = n[t]; }";
@@ -392,7 +392,7 @@ fn functions_with_all_their_barriers_have_one_meeting_at_most() {
         x[n + ty * 16 + tx] = sum;
     }";
     assert_eq!(meetings(tiles), 0);
-    // Functions without barriers are none's concern, and a thread may wait for another one's flag.
+    // Functions without barriers are not examined. A text in which a thread spins on a flag gets no meetings.
     let waits = "__device__ void wait(int *flag) { while (atomicAdd(flag, 0) == 0) {} }
         __device__ void both(int *s, int *flag) { int v = s[0]; __syncthreads(); s[1] = s[2]; wait(flag); s[3] = v; }
         __global__ void k(int *x) { __shared__ int s[8]; both(s, x); both(s, x); }";

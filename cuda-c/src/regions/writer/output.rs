@@ -1,4 +1,4 @@
-//! What is written: text of its own, and tokens of the program on their lines.
+//! Output of the writer: generated text, and tokens of the program on their original lines.
 
 use super::Writer;
 use std::fmt::Write as _;
@@ -10,8 +10,8 @@ impl Writer<'_, '_, '_> {
         self.last_token = None;
     }
 
-    /// The program's own text, on its own lines, with another name in place of one lexeme, and with the
-    /// indices that are computed already.
+    /// Writes a range of the program's text on its original lines. Indices that are already computed are
+    /// replaced, and one lexeme may be renamed.
     pub(super) fn slice(&mut self, range: Range<usize>, renamed: Option<(usize, &str)>) {
         let tokens = self.lexemes.tokens;
         let mut next = range.start;
@@ -38,14 +38,14 @@ impl Writer<'_, '_, '_> {
         }
     }
 
-    /// Lets the compiler take what follows for a line of the program.
+    /// Makes the compiler attribute the following text to a line of the program.
     pub(super) fn go_to(&mut self, place: String) {
         if self.place == place && !self.text.ends_with('\n') && self.last_token.is_some() {
             self.text.push(' ');
             return;
         }
         if let Some((file, line)) = place.rsplit_once(':') {
-            // As a line of a system's header, so that its warnings come once.
+            // The flag 3 marks it as a line of a system header, so that its warnings are not repeated.
             let _ = write!(self.text, "\n# {line} \"{file}\" 3\n");
         }
         self.place = place;

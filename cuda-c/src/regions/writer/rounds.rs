@@ -1,4 +1,4 @@
-//! Loops that are run in rounds.
+//! Writes loops that run in rounds.
 
 use super::super::strides::Strided;
 use super::Writer;
@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 impl Writer<'_, '_, '_> {
-    /// A loop that is run in rounds: first those of all threads, then those of some. Where a counter might
-    /// wrap, each thread runs its iterations as a whole.
+    /// Writes a loop in rounds: first the rounds in which all threads take part, then the remaining ones. If
+    /// a counter might wrap, each thread runs its iterations as an ordinary loop.
     pub(super) fn rounds(&mut self, number: usize, strided: &Strided) {
         let region = &self.layout.regions[number];
         let Strided { counter, first, end, by, .. } = strided;

@@ -1,4 +1,5 @@
-//! What is computed in front of a row of threads: indices that count, and which threads meet a condition.
+//! Writes the code before a row of threads: indices that increase along the row, and the threads that meet a
+//! condition.
 
 use super::super::classes::Class;
 use super::super::lexemes::is_assignment;
@@ -10,8 +11,8 @@ use std::fmt::Write as _;
 use std::ops::Range;
 
 impl<'w, 't, 'a> Writer<'w, 't, 'a> {
-    /// Begins the loop over a row of threads with what is known of them; false, with nothing written, if that is
-    /// nothing. Where an index wraps in a row, its threads are taken one by one.
+    /// Begins the loop over a row of threads. Returns false, and writes nothing, if nothing is known about
+    /// the row. If an index wraps within a row, its threads run one by one.
     pub(super) fn row(&mut self, of: &Threads<'_, 'w, 't, 'a>) -> bool {
         let counting = self.counting_in(of);
         let none = Guard::default();
@@ -35,7 +36,7 @@ impl<'w, 't, 'a> Writer<'w, 't, 'a> {
             self.slice(condition.clone(), None);
             self.put(")) continue;\n");
         }
-        // One thread alone computes its own indices.
+        // A single thread computes its own indices.
         let equation = guard.equation();
         let in_row = if equation.is_some() { &[][..] } else { &counting[..] };
         self.indices_from("gpuarray_begin", in_row);
@@ -62,7 +63,7 @@ impl<'w, 't, 'a> Writer<'w, 't, 'a> {
                 self.ask(of, &numbers);
                 self.put("}\n");
             }
-            // The compiler sees that it is one thread at most.
+            // The compiler can see that at most one thread runs.
             let _ = writeln!(
                 self.text,
                 "for (unsigned gpuarray_x = gpuarray_met.begin; gpuarray_x < gpuarray_met.end; gpuarray_x = \
@@ -84,7 +85,8 @@ impl<'w, 't, 'a> Writer<'w, 't, 'a> {
         true
     }
 
-    /// Computes indices that count, less the number of the thread that they are computed for.
+    /// Computes indices that increase along the row, minus the number of the thread for which they are
+    /// computed.
     fn indices_from(&mut self, x: &str, counting: &[Range<usize>]) {
         for (number, index) in counting.iter().enumerate() {
             let _ = write!(self.text, "const long gpuarray_i{number} = (long)(");
@@ -96,7 +98,7 @@ impl<'w, 't, 'a> Writer<'w, 't, 'a> {
         }
     }
 
-    /// Ends a row behind its first thread where something wraps in it.
+    /// Ends a row after its first thread if an index wraps in it.
     fn wraps(
         &mut self,
         of: &Threads<'_, 'w, 't, 'a>,
@@ -121,7 +123,7 @@ impl<'w, 't, 'a> Writer<'w, 't, 'a> {
         self.put(")) gpuarray_end = gpuarray_begin + 1;\n}\n");
     }
 
-    /// Asks for the elements that pointers which are the same in all threads will be read and written by.
+    /// Prefetches elements that will be accessed through pointers which are the same in all threads.
     fn ask(&mut self, of: &Threads<'_, 'w, 't, 'a>, numbers: &HashMap<String, usize>) {
         let mut asked = BTreeSet::new();
         for index in self.classes.counting.iter().filter(|it| is_in(it, of)) {
@@ -141,7 +143,7 @@ impl<'w, 't, 'a> Writer<'w, 't, 'a> {
         }
     }
 
-    /// The pointer that is named there, if it is the same in all threads.
+    /// Returns the pointer named at `at`, if it is the same in all threads.
     fn pointer(&self, at: usize) -> Option<usize> {
         let uses = &self.body.uses;
         let id = uses[uses.binary_search_by_key(&at, |it| it.at).ok()?].local;
@@ -151,7 +153,7 @@ impl<'w, 't, 'a> Writer<'w, 't, 'a> {
         (is_pointer && self.classes.of[id] == Class::Uniform).then_some(id)
     }
 
-    /// The indices that count in the statements of a loop, each once.
+    /// Returns the distinct indices that increase along the row, in the statements of a loop.
     fn counting_in(&self, of: &Threads<'_, 'w, 't, 'a>) -> Vec<Range<usize>> {
         let mut texts = BTreeSet::new();
         let all = self.classes.counting.iter().filter(|it| is_in(it, of));
@@ -162,7 +164,7 @@ impl<'w, 't, 'a> Writer<'w, 't, 'a> {
         range.clone().map(|it| self.lexemes.at(it)).collect::<Vec<_>>().join(" ")
     }
 
-    /// The locals that are used in front of a row, as the thread at `x` has them.
+    /// Declares the locals that are used before a row, with their values in the thread at `x`.
     fn in_front(&mut self, x: &str, of: &Threads<'_, 'w, 't, 'a>, used: &BTreeSet<usize>) {
         self.thread(x);
         for &id in used {
@@ -173,7 +175,7 @@ impl<'w, 't, 'a> Writer<'w, 't, 'a> {
         }
     }
 
-    /// An operand of a comparison, converted as it is for the other one.
+    /// Writes an operand of a comparison, converted to the common type with the other operand.
     fn compared(&mut self, operand: &Range<usize>, other: &Range<usize>) {
         self.put("::gpuarray_abi::compared(+(");
         self.slice(operand.clone(), None);
@@ -182,7 +184,7 @@ impl<'w, 't, 'a> Writer<'w, 't, 'a> {
         self.put("))");
     }
 
-    /// What is left to ask of a thread of a row that is clipped already.
+    /// Writes the check that each thread of a clipped row still has to make.
     pub(super) fn met(&mut self, guard: &Guard) {
         let not = if guard.returns { "!" } else { "" };
         self.put("if (true");

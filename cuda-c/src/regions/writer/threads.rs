@@ -1,4 +1,4 @@
-//! Loops over the threads of a block, and what they know of locals.
+//! Writes loops over the threads of a block, and makes locals available in them.
 
 use super::super::classes::Class;
 use super::super::statements::Node;
@@ -8,26 +8,27 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::ops::Range;
 
-/// Writes declarations.
+/// A function that writes declarations.
 type Declare<'l, 'w, 't, 'a> = dyn Fn(&mut Writer<'w, 't, 'a>) + 'l;
 
-/// What is written of a loop over threads beside its statements.
+/// A loop over threads, apart from its statements.
 pub(super) struct Threads<'l, 'w, 't, 'a> {
-    /// Locals that it knows.
+    /// The locals that are available in the loop.
     pub(super) known: &'l BTreeSet<usize>,
-    /// What it declares in front of its statements, for indices too, and the expression that this depends on.
+    /// Writes declarations before the statements and before the indices; the range is the expression that
+    /// they depend on.
     pub(super) declares: Option<(&'l Range<usize>, &'l Declare<'l, 'w, 't, 'a>)>,
-    /// Statements in which indices that count are computed in front of each row.
+    /// The statements whose increasing indices are computed before each row.
     pub(super) nodes: &'l [&'l Node],
     pub(super) guard: Option<&'l Guard>,
-    /// True in a loop, for later iterations of which it asks memory.
+    /// True inside a loop for whose later iterations memory is prefetched.
     pub(super) asks: bool,
-    /// True if statements ask for the thread's index elsewhere.
+    /// True if a called function may read the thread's index.
     pub(super) calls: bool,
 }
 
 impl<'w, 't, 'a> Writer<'w, 't, 'a> {
-    /// Gives variables other names, under which loops over threads find them.
+    /// Declares constant references to uniform variables, by which loops over threads access them.
     pub(super) fn name_uniform(&mut self, used: &BTreeSet<usize>) {
         for &id in used {
             if self.classes.of[id] == Class::Uniform {
@@ -37,7 +38,7 @@ impl<'w, 't, 'a> Writer<'w, 't, 'a> {
         }
     }
 
-    /// A loop over the threads that are left.
+    /// Writes a loop over the threads that have not returned.
     pub(super) fn threads(
         &mut self,
         of: &Threads<'_, 'w, 't, 'a>,
@@ -80,18 +81,18 @@ impl<'w, 't, 'a> Writer<'w, 't, 'a> {
         self.put(if is_parted { "}\n}\n}\n" } else { "}\n}\n" });
     }
 
-    /// Skips a thread that has returned.
+    /// Writes a check that skips threads which have returned.
     fn asks_left(&mut self) {
         if self.loses_threads() {
-            // While all are left, nothing is asked of each.
+            // While no thread has returned, the array is not read.
             self.put(
                 "if (gpuarray_left < gpuarray_threads && !gpuarray_live[gpuarray_t]) continue;\n",
             );
         }
     }
 
-    /// True if the statements of a loop do the same in all threads but for what those keep in memory: then the rows of
-    /// a block are one.
+    /// Returns true if the statements do not depend on the thread's index, except through locals kept in
+    /// memory. The rows of a block are then merged into one.
     fn is_flat(&self, of: &Threads<'_, 'w, 't, 'a>) -> bool {
         let mut lexemes = of.nodes.iter().flat_map(|it| it.range.clone());
         !of.nodes.is_empty()
@@ -107,7 +108,7 @@ impl<'w, 't, 'a> Writer<'w, 't, 'a> {
         self.last_token = None;
     }
 
-    /// The locals of an expression, and those that they are computed of.
+    /// Adds the locals of an expression, and the locals from which they are computed.
     pub(super) fn add_used(&self, range: &Range<usize>, used: &mut BTreeSet<usize>) {
         for it in self.body.uses.iter().filter(|it| range.contains(&it.at)) {
             used.insert(it.local);
@@ -117,7 +118,7 @@ impl<'w, 't, 'a> Writer<'w, 't, 'a> {
         }
     }
 
-    /// The locals that statements use and declare between loops over threads.
+    /// Returns the locals that statements use, and those that they declare inside the loop.
     pub(super) fn locals_of(&self, nodes: &[&Node]) -> (BTreeSet<usize>, BTreeSet<usize>) {
         let holds = |at: usize| nodes.iter().any(|it| it.range.contains(&at));
         let mut used = BTreeSet::new();
@@ -128,10 +129,10 @@ impl<'w, 't, 'a> Writer<'w, 't, 'a> {
         (used, declared.map(|(id, _)| id).collect())
     }
 
-    /// True if statements call a function that may ask for the thread's index.
+    /// Returns true if statements call a function that may read the thread's index.
     pub(super) fn calls(&self, nodes: &[&Node]) -> bool {
         let lexemes = self.lexemes;
-        // `name<...>(` is a call, too, unless a local is compared.
+        // `name<...>(` is also a call, unless a local is compared.
         let is_template = |at: usize| {
             let end = lexemes.find(at, lexemes.len(), &[";"]).unwrap_or(lexemes.len());
             let is_end = |it: usize| lexemes.at(it).ends_with('>') && lexemes.at(it + 1) == "(";
@@ -147,7 +148,7 @@ impl<'w, 't, 'a> Writer<'w, 't, 'a> {
             })
     }
 
-    /// What a loop over threads knows of a local.
+    /// Declares a local as the current thread sees it.
     pub(super) fn view(&mut self, id: usize) {
         let local = &self.body.locals[id];
         let name = local.name.clone();

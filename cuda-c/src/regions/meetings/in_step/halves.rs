@@ -1,5 +1,5 @@
-//! Statements behind a bound between which threads meet: `if (t > 0) { v = x[t - 1]; x[t] = v; }`. They are parted, each part behind
-//! the bound, so that threads meet outside of branches.
+//! Splits the statements of a branch between which threads have to meet: `if (t > 0) { v = x[t - 1]; x[t] =
+//! v; }`. Each part gets the condition again, so that threads meet outside of the branch.
 
 use super::super::super::facts::facts;
 use super::super::super::lexemes::NONE;
@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 use std::ops::Range;
 
 impl Parter<'_, '_, '_> {
-    /// In front of which statements behind a bound threads meet, those of a branch or of a loop that counts.
+    /// Returns the statements of a branch or a counting loop before which threads have to meet.
     pub(super) fn places_in<'n>(
         &mut self,
         nodes: impl IntoIterator<Item = &'n Node>,
@@ -31,7 +31,7 @@ impl Parter<'_, '_, '_> {
         walk.places
     }
 
-    /// Parts the statements behind a condition, each part behind the condition; true if they are parted.
+    /// Splits a branch into parts that each repeat the condition. Returns true if it was split.
     pub(super) fn halves(&mut self, node: &Node, condition: &Range<usize>, then: &Node) -> bool {
         let What::Block(nodes) = &then.what else { return false };
         let is_bound = matches!(self.walk.indices.test(condition.clone()), Test::Bound { .. });
@@ -48,7 +48,7 @@ impl Parter<'_, '_, '_> {
         {
             return false;
         }
-        // What a later part uses is computed anew there, or declared in front of all.
+        // Locals that a later part uses are recomputed there, or declared before all parts.
         let is_used_later = |local: usize, at: usize| {
             let next = places.range(at + 1..).next().copied().unwrap_or(NONE);
             let mut uses = self.body.uses.iter().filter(|it| it.local == local);

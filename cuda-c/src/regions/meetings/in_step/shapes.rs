@@ -1,5 +1,6 @@
-//! Statements in a form in which they can be parted: an `else` is another `if`, a `switch` a chain of them, and a loop over more
-//! elements than threads one in rounds of all threads. Only those change in which threads race.
+//! Rewrites statements so that they can be split. An `else` becomes a second `if`, a `switch` becomes a chain
+//! of conditions, and a loop over more elements than threads runs in rounds of all threads. Only statements
+//! in which threads race are rewritten.
 
 use super::super::super::facts::facts;
 use super::super::super::statements::{Loop, Node, What};
@@ -8,14 +9,14 @@ use super::Parter;
 use std::fmt::Write as _;
 use std::ops::Range;
 
-/// Statements of a `switch` with the labels in front of them.
+/// A case of a `switch`: its labels and statements.
 struct Case<'n> {
     labels: Vec<&'n Node>,
     nodes: &'n [Node],
 }
 
 impl Parter<'_, '_, '_> {
-    /// Statements to which all threads come.
+    /// Rewrites statements that all threads reach.
     pub(super) fn shapes(&mut self, nodes: &[Node]) {
         nodes.iter().for_each(|it| self.shape(it));
     }
@@ -51,7 +52,7 @@ impl Parter<'_, '_, '_> {
         }
     }
 
-    /// `if (t < k) { ... } else { ... }`: two conditions, one after the other.
+    /// Rewrites `if (t < k) { ... } else { ... }` as two consecutive conditions.
     fn other(&mut self, node: &Node, condition: &Range<usize>, then: &Node, other: &Node) {
         if facts(node).returns
             || facts(node).jumps()
@@ -66,7 +67,7 @@ impl Parter<'_, '_, '_> {
         self.append(node.range.end, " }".to_owned());
     }
 
-    /// A loop of several statements whose iterations are spread over the threads.
+    /// Rewrites a loop of several statements whose iterations are spread over the threads.
     fn in_rounds(&mut self, node: &Node, it: &Loop) {
         if !matches!(it.body.what, What::Block(_)) || facts(node).returns || facts(&it.body).jumps()
         {
@@ -81,7 +82,7 @@ impl Parter<'_, '_, '_> {
         self.append(node.range.end, " }".to_owned());
     }
 
-    /// A `switch` on what is the same in all threads, each of whose cases ends with `break`.
+    /// Rewrites a `switch` on a uniform value in which each case ends with `break`.
     fn switch(&mut self, node: &Node, condition: &Range<usize>, body: &Node) {
         let What::Block(nodes) = &body.what else { return };
         let Some(cases) = self.cases(nodes) else { return };
@@ -122,14 +123,14 @@ impl Parter<'_, '_, '_> {
         }
     }
 
-    /// Where threads meet in statements to which all come.
+    /// Returns the places of meetings in statements that all threads reach.
     fn places_of(&self, nodes: &[Node]) -> Vec<usize> {
         let mut walk = super::Walk::new(self.lexemes, self.body, self.walk.meets, self.doubts);
         walk.list(nodes);
         walk.places.into_iter().collect()
     }
 
-    /// True if a statement reads what another thread writes in it.
+    /// Returns true if a statement reads an element that another thread writes in it.
     fn has_race(&self, nodes: &[Node]) -> bool {
         nodes.iter().any(|node| match &node.what {
             What::Expression => self.assignment(&node.range).is_some_and(|assignment| {
@@ -145,7 +146,7 @@ impl Parter<'_, '_, '_> {
         })
     }
 
-    /// The cases of a `switch`; `None` where one goes on in the next, or leaves from within.
+    /// Returns the cases of a `switch`. Returns `None` if a case falls through, or has a `break` inside it.
     fn cases<'n>(&self, nodes: &'n [Node]) -> Option<Vec<Case<'n>>> {
         let is_label = |it: &Node| {
             matches!(it.what, What::Empty)
@@ -172,10 +173,10 @@ impl Parter<'_, '_, '_> {
                 },
                 _ => false,
             };
-            // The last one needs no `break`.
+            // The last case may omit `break`.
             let ends = ends || (at == nodes.len() && !last.is_some_and(leaves));
             let is_default = labels.iter().any(|it| self.lexemes.at(it.range.start) == "default");
-            // The next cases have the names that are declared here.
+            // Later cases can use the names declared here.
             let declares = inner.iter().any(|it| matches!(it.what, What::Declaration(_)));
             if labels.is_empty()
                 || !ends
