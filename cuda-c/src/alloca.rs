@@ -1,4 +1,4 @@
-//! Memory of the stack: `alloca`, which NVIDIA's compilers declare without a header.
+//! Stack memory: `alloca`, which NVIDIA's compilers declare without a header.
 
 use crate::declarations;
 use crate::tokens::Tokens;
@@ -7,7 +7,7 @@ use crate::tokens::Tokens;
 pub(crate) const HEADER: &str = "cuda_c/alloca.h";
 const NAME: &str = "alloca";
 
-/// True for a text that calls the function, and has none of its own.
+/// Returns true for a text that calls `alloca` and does not define it.
 pub(crate) fn is_missing(tokens: &Tokens<'_>) -> bool {
     let is_called = |at: usize| {
         let is_member = at > 0 && matches!(tokens.at(at - 1), "." | ">" | "::");

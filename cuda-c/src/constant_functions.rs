@@ -1,13 +1,13 @@
-//! Functions that are `constexpr` and call one that is not: NVIDIA's compiler takes them where no constant is
-//! needed, GCC refuses them. They are compiled without the word, once GCC has said which they are.
+//! `constexpr` functions that call a function which is not `constexpr`. NVIDIA's compiler accepts them where
+//! no constant is required; GCC rejects them. Once GCC has named them, they are compiled without `constexpr`.
 
 use crate::tokens::Tokens;
 
 const REFUSED: &str = ": error: call to non-'constexpr' function ";
 const WORD: &str = "constexpr";
 
-/// Returns a preprocessed text with spaces in place of `constexpr` in front of the functions that a
-/// compiler's log is about; `None` if it is about none.
+/// Returns a preprocessed text in which spaces replace the `constexpr` of the functions that a compiler's log
+/// complains about. Returns `None` if the log contains no such complaint.
 pub fn without_constexpr(text: &str, log: &str) -> Option<String> {
     let refused: Vec<(&str, usize)> = log.lines().filter_map(place).collect();
     if refused.is_empty() {
@@ -27,14 +27,14 @@ pub fn without_constexpr(text: &str, log: &str) -> Option<String> {
     (relaxed != text).then_some(relaxed)
 }
 
-/// File and line of a message about such a call.
+/// Returns the file and line of a message about such a call.
 fn place(message: &str) -> Option<(&str, usize)> {
     let (place, _) = message.split_once(REFUSED)?;
     let (file, line) = place.rsplit_once(':')?;
     Some((file, line.parse().ok()?))
 }
 
-/// The `{` of the function that a word declares.
+/// Returns the opening brace of the function that a `constexpr` declares.
 fn body(tokens: &Tokens<'_>, word: usize) -> Option<usize> {
     let mut index = word + 1;
     loop {

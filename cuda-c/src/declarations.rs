@@ -1,7 +1,7 @@
-//! What C++ cannot say of a text of CUDA C: its kernels and the device's variables.
+//! Reads the parts of CUDA C that C++ cannot express: kernels and device variables.
 //!
-//! The qualifiers of CUDA are macros for reserved words (`gpuarray_abi.h`). Here they are found in the
-//! preprocessed text, taken out of it, and answered by declarations behind it.
+//! The qualifiers of CUDA are macros for reserved words (`gpuarray_abi.h`). The front end finds these words
+//! in the preprocessed text, removes them, and appends declarations that take their place.
 
 mod class_variables;
 mod constants;
@@ -19,27 +19,30 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
-/// A preprocessed text as a C++ compiler takes it.
+/// A preprocessed text in a form that a C++ compiler accepts.
 #[derive(Debug)]
 pub struct Unit {
     /// The text.
     pub text: String,
-    /// True if kernels have loop variants in it, which the compiler may refuse.
+    /// True if the text contains loop variants of kernels, which the compiler may refuse.
     pub has_variants: bool,
-    /// True if statements of kernels are parted in it, for which the compiler may refuse what it would take whole.
+    /// True if statements of kernels were split. The compiler may refuse the result even if it accepts the
+    /// original statements.
     pub is_parted: bool,
 }
 
-/// Returns the text that a C++ compiler takes for a preprocessed one: without CUDA's qualifiers, and with an entry for
-/// each kernel after it.
+/// Translates a preprocessed text for a C++ compiler: without CUDA's qualifiers, and with an entry for each
+/// kernel appended.
 ///
-/// - `names`: expressions that name kernels and variables; their entries follow those of the text's own kernels.
+/// - `names`: expressions that name kernels and variables; their entries follow those for the text's own
+///   kernels.
 /// - `without`: names of kernels that get no loop variant; `None` if no kernel gets one.
-/// - `meets`: true if threads meet where programs leave barriers out.
-/// - `is_hip`: true for a text of HIP.
+/// - `meets`: true if threads meet where the program omits barriers.
+/// - `is_hip`: true for a HIP program.
 ///
 /// # Errors
-/// A message with file and line for what no unit can have.
+///
+/// A message with file and line for a text that cannot be a unit.
 pub fn unit(
     preprocessed: &str,
     names: &[&str],
@@ -60,7 +63,7 @@ pub fn unit(
     unit_of(&tokens, names, without, meets, is_hip)
 }
 
-/// The same of a text whose qualifiers are where C++ takes them.
+/// Like [`unit`], for a text whose qualifiers are in places that C++ accepts.
 fn unit_of(
     tokens: &Tokens<'_>,
     names: &[&str],
@@ -74,7 +77,8 @@ fn unit_of(
         reader::read(tokens);
     refused::check_kernels(tokens, &all)?;
     class_variables::place(tokens, &mut edits);
-    // What lanes do together is no loop over threads, nor is what threads leave undefined for others.
+    // A kernel gets no loop variant if its lanes write in step, or rely on a pointer that only one thread
+    // sets.
     let mut meetings = volatile_writes::edits(tokens);
     meetings.extend(shared_pointers::edits(tokens));
     let described = constants::of_functions(tokens);
@@ -88,7 +92,7 @@ fn unit_of(
             .or_else(|| regions::in_step(tokens, &all, program, without))
     });
     if let Some(text) = changed {
-        // The compiler may refuse it in these words.
+        // The compiler may refuse the rewritten text.
         let unit = unit_of(&Tokens::of(&text), names, without, meets, is_hip)?;
         return Ok(Unit { is_parted: true, ..unit });
     }
@@ -103,13 +107,13 @@ fn unit_of(
         let behind = tokens.all[token].end;
         edits.push((behind, behind, form.into()));
     }
-    // What is within a statement of PTX is its own.
+    // Edits inside an `asm` statement are dropped, because the statement has its own replacement.
     edits.retain(|edit| {
         let before = statements.partition_point(|it| it.0 <= edit.0);
         before.checked_sub(1).is_none_or(|it| statements[it].1 <= edit.0)
     });
     edits.extend(statements.into_iter().map(|(start, end, text)| (start, end, text.into())));
-    // What is put between two tokens precedes what takes the second one's place.
+    // Text inserted between two tokens precedes the replacement of the second token.
     edits.sort_by_key(|edit| (edit.0, edit.1));
     let has_variants = !forms.is_empty();
     let mut text = String::with_capacity(preprocessed.len() + 256 * (kernels.len() + names.len()));
@@ -126,8 +130,8 @@ fn unit_of(
     }
     for (number, kernel) in kernels.iter().enumerate() {
         let is_overloaded = counts[&(&kernel.namespaces[..], kernel.name.as_str())] > 1;
-        // Other functions can have the name, too, such as `min`. What a qualified name's parameters
-        // name need not be visible here.
+        // Other functions may have the same name, such as `min`. The types in the parameters of a qualified
+        // name may not be visible here.
         let needs_type = is_overloaded || kernel.is_instance || !kernel.name.contains("::");
         append(&mut text, number, kernel, needs_type, &forms);
     }
@@ -137,7 +141,7 @@ fn unit_of(
         let bounds = template_bounds.get(template).map_or("", String::as_str);
         let number = kernels.len() + number;
         let address = name.trim().trim_start_matches('&');
-        // Writing to a String cannot fail.
+        // Writing to a `String` cannot fail.
         let _ = write!(
             text,
             "\n# 1 \"name expression {}\"\n{}",
@@ -151,12 +155,12 @@ fn unit_of(
     Ok(Unit { text, has_variants, is_parted })
 }
 
-/// The declarations of a preprocessed text outside of classes and functions.
+/// Returns the declarations of a preprocessed text that are outside of classes and functions.
 pub(crate) fn of(tokens: &Tokens<'_>) -> Vec<Declared> {
     reader::read(tokens).all
 }
 
-/// The name of a function without its template arguments, where it is a word.
+/// Returns the name of a function without its template arguments, if it is a single token.
 pub(crate) fn name_token<'a>(tokens: &Tokens<'a>, declared: &Declared) -> Option<&'a str> {
     let before = declared.parameters?.checked_sub(1)?;
     tokens.is_word(before).then(|| tokens.at(before))
@@ -166,7 +170,7 @@ fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace(['\n', '\r'], " ")
 }
 
-/// The declaration of an entry up to its value.
+/// Returns the declaration of an entry up to its initialiser.
 fn entry(number: usize) -> String {
     format!(
         "static const ::gpuarray_abi::Entry gpuarray_entry_{number} \

@@ -1,16 +1,18 @@
-//! The indices of threads are constant for a program, and variables for the loop over threads, which counts by them. So
-//! a text that may write one is compiled a second time, only to see whether it is taken with constants in their
-//! place. That takes a part of a compilation's time, and few texts have it.
+//! Rejects programs that write to `threadIdx` and the other indices.
+//!
+//! The indices are constants for the program, but variables for the loop over threads that increments them. A
+//! text that may write to one is compiled a second time with constants in their place, only to get the
+//! compiler's errors. Few texts need this, and it takes a fraction of the time of a full compilation.
 
 use crate::tokens::{Kind, Tokens};
 
 const INDICES: [&str; 4] = ["threadIdx", "blockIdx", "blockDim", "gridDim"];
 
-/// What is put in front of the names of the constants.
+/// The prefix of the names of the constants.
 const PREFIX: &str = "gpuarray_constant_index_";
 
-/// Returns a unit's text with constants in place of the indices, for the compiler to look through; `None` where all
-/// uses are plain reads.
+/// Returns a unit's text with constants in place of the indices, for the compiler to check. Returns `None` if
+/// all uses are plain reads.
 pub fn constant_indices(unit: &str) -> Option<String> {
     if !INDICES.iter().any(|index| unit.contains(index)) {
         return None;
@@ -40,7 +42,7 @@ pub fn constant_indices(unit: &str) -> Option<String> {
     Some(text)
 }
 
-/// What the compiler says of that text, with the program's names.
+/// Returns the compiler's messages about that text, with the program's names.
 pub fn constant_indices_message(log: &str) -> String {
     log.replace(PREFIX, "")
         + "note: threadIdx, blockIdx, blockDim and gridDim are constant; a copy, uint3 t = threadIdx, can be written\n"
@@ -50,7 +52,7 @@ fn is_index(tokens: &Tokens<'_>, at: usize) -> bool {
     INDICES.contains(&tokens.at(at)) && tokens.is_of_program(at)
 }
 
-/// True if a declarator of the program may be a reference: `type &name`, or an operator that looks so.
+/// Returns true if the program may declare a reference, `type &name`. A binary `&` can look the same.
 fn has_references(tokens: &Tokens<'_>) -> bool {
     (1..tokens.len()).any(|at| {
         tokens.at(at) == "&"
@@ -60,8 +62,8 @@ fn has_references(tokens: &Tokens<'_>) -> bool {
     })
 }
 
-/// True for a use of an index that may be more than a read. `binds` is true if it may be bound to a reference where
-/// it is an argument.
+/// Returns true for a use of an index that may be more than a read. `binds` is true if arguments may be bound
+/// to references.
 fn may_be_written(tokens: &Tokens<'_>, at: usize, binds: bool) -> bool {
     let mark = |index: usize| match tokens.all.get(index) {
         Some(token) if token.kind == Kind::Mark => tokens.at(index),
@@ -80,7 +82,7 @@ fn may_be_written(tokens: &Tokens<'_>, at: usize, binds: bool) -> bool {
     let before = at.checked_sub(1).map_or("", mark);
     let second = at.checked_sub(2).filter(|&it| tokens.is_adjacent(it)).map_or("", mark);
     let is_stepped = matches!(before, "+" | "-") && second == before;
-    // Behind a value it is an operator.
+    // After a value, `&` is a binary operator.
     let is_behind_value = at >= 2 && (mark(at - 2).is_empty() || matches!(mark(at - 2), ")" | "]"));
     let is_addressed = before == "&" && !is_behind_value;
     let ends = matches!(mark(behind), "," | ")" | "}" | ";");

@@ -1,15 +1,15 @@
-//! Functions of a program that have names by which compilers know functions of C, whatever the program's do: GCC
-//! inlines nothing that calls a `vfork` or `setjmp`, and clang computes what a `strlen` or `ffs` of C returns. So
-//! those that a program defines have other names for the compiler.
+//! Renames functions of a program whose names compilers treat as functions of the C library. GCC inlines
+//! nothing that calls a `vfork` or `setjmp`, and clang evaluates a `strlen` or `ffs` as the library's
+//! function, although the program's own function may do something else.
 
 use crate::declarations;
 use crate::tokens::Tokens;
 use std::borrow::Cow;
 
-/// Functions that return twice, without the underscores that may be in front of their names.
+/// Functions that return twice, without leading underscores.
 const TWICE: [&str; 5] = ["setjmp", "sigsetjmp", "savectx", "vfork", "getcontext"];
 
-/// Functions that are computed where they are called.
+/// Functions that compilers evaluate or replace at the call.
 const COMPUTED: [&str; 54] = [
     "atoi", "atol", "atoll", "bcmp", "bcopy", "bzero", "calloc", "ffs", "ffsl", "ffsll", "fputs",
     "fwrite", "index", "isalnum", "isalpha", "isascii", "isblank", "isdigit", "islower", "isprint",
@@ -19,11 +19,11 @@ const COMPUTED: [&str; 54] = [
     "strrchr", "strspn", "strstr", "strtol", "strtoll", "toascii", "tolower", "toupper",
 ];
 
-/// What is put in front of such a name.
+/// The prefix of the new names.
 pub(crate) const PREFIX: &str = "gpuarray_own_";
 
-/// Returns the text with other names for such functions that it defines; `None` if there are none.
-/// With it come these functions' own names.
+/// Returns the text with such functions renamed, and their original names. Returns `None` if the text does
+/// not define any.
 pub(crate) fn renamed<'a>(tokens: &Tokens<'a>) -> Option<(String, Vec<&'a str>)> {
     if !(0..tokens.len()).any(|at| is_taken(tokens.at(at))) {
         return None;
@@ -47,7 +47,7 @@ pub(crate) fn renamed<'a>(tokens: &Tokens<'a>) -> Option<(String, Vec<&'a str>)>
     (done > 0).then_some((text, own))
 }
 
-/// An expression that names a function or variable, for a text in which these names are [`renamed`].
+/// Returns the expression that names a function or variable in a text in which these names are [`renamed`].
 pub(crate) fn expression(name: &str, own: &[&str]) -> String {
     let tokens = Tokens::of(name);
     let found = (0..tokens.len()).find(|&at| own.contains(&tokens.at(at)));
@@ -56,7 +56,7 @@ pub(crate) fn expression(name: &str, own: &[&str]) -> String {
     format!("{}{prefix}{}", &name[..start], &name[start..])
 }
 
-/// The program's own name of what was renamed.
+/// Returns the program's own name of a renamed function.
 pub(crate) fn original(name: &str) -> Cow<'_, str> {
     match name.contains(PREFIX) {
         true => Cow::Owned(name.replace(PREFIX, "")),

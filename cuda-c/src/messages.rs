@@ -1,5 +1,5 @@
-//! Messages of the compiler, as far as they are about the program: what the front end has put behind its text is
-//! refused, too, where a kernel is.
+//! Filters compiler messages down to those about the program. An error in a kernel also causes errors in the
+//! text that the front end appends.
 
 mod braces;
 mod kernels;
@@ -10,16 +10,16 @@ use crate::known_names;
 use crate::tokens::Tokens;
 use std::fmt::Write as _;
 
-/// What file names of the front end's own texts begin with.
+/// The prefixes of the file names of the front end's own text.
 const OWN: [&str; 3] = [kernels::PREFIX, "name expression ", "constant "];
-/// What compilers say of a text that ends too early.
+/// The message for a text that ends too early.
 const EARLY_END: &str = "error: expected '}'";
-/// And of one that goes on behind its end.
+/// The messages for a text that continues after its end.
 const LATE_END: [&str; 2] =
     ["error: expected declaration before '}'", "error: extraneous closing brace"];
 
-/// Returns the messages of a log that are about the program, or all if none is an error. `text` is the
-/// preprocessed text.
+/// Returns the messages of a log that are about the program, or all messages if none of those is an error.
+/// `text` is the preprocessed text.
 pub fn program_messages(log: &str, text: &str) -> String {
     known_names::original(&about_program(log, text)).into_owned()
 }
@@ -54,7 +54,7 @@ fn about_program(log: &str, text: &str) -> String {
             (_, Some((at, place))) if *at == number => {
                 let _ = writeln!(kept, "{place}: error: this '}}' has no '{{'");
             }
-            // The first brace too many is named.
+            // The message names the first superfluous brace.
             (_, Some(_)) if LATE_END.iter().any(|it| message.main.contains(it)) => {}
             _ if has_error && message.is_own() => {}
             _ => kept.push_str(message.text),
@@ -63,14 +63,15 @@ fn about_program(log: &str, text: &str) -> String {
     kept + &kernel.unwrap_or_default()
 }
 
-/// A message with the lines before it that say where it is, and the notes behind it.
+/// A message with the preceding lines that locate it, and the notes after it.
 struct Message<'a> {
     text: &'a str,
     main: &'a str,
 }
 
 impl Message<'_> {
-    /// True for one about a text of the front end or the language, which nothing in the program has led to.
+    /// Returns true for a message about text of the front end or of the language's headers that was not
+    /// caused by the program.
     fn is_own(&self) -> bool {
         let behind = self.text.find(self.main).unwrap_or(0);
         let says_where = |line: &&str| {
@@ -81,7 +82,7 @@ impl Message<'_> {
     }
 }
 
-/// True for a line about a text of the front end or the language.
+/// Returns true for a line about text of the front end or of the language's headers.
 fn is_of_own_text(line: &str) -> bool {
     let file = line.split(':').next().unwrap_or_default();
     OWN.iter().any(|prefix| file.starts_with(prefix))
@@ -89,10 +90,11 @@ fn is_of_own_text(line: &str) -> bool {
         || file.starts_with(headers::PREFIX)
 }
 
-/// The messages of a log. One without an error or a warning is a part of the one before.
+/// Splits a log into messages. Text without an error or a warning belongs to the preceding message.
 fn parts(log: &str) -> Vec<Message<'_>> {
     let mut parts: Vec<Message<'_>> = Vec::new();
-    // Where the next message begins, and the lines that may be those before its main one.
+    // `start` is the beginning of the current message. `heading` is the first line that may belong to the
+    // next one.
     let (mut start, mut at, mut heading) = (0, 0, None);
     let mut main: Option<&str> = None;
     for line in log.split_inclusive('\n') {
@@ -103,7 +105,7 @@ fn parts(log: &str) -> Vec<Message<'_>> {
                 start = begin;
             }
         } else if line.contains(": note: ") {
-            // They were the note's.
+            // Those lines belonged to the note.
             heading = None;
         } else if !line.starts_with(' ') {
             heading.get_or_insert(at);

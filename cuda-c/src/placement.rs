@@ -1,12 +1,11 @@
-//! Objects that a text creates in its own memory: `new (address) T`. NVIDIA's compilers declare the operator
-//! without a header.
+//! Placement `new`: `new (address) T`. NVIDIA's compilers declare the operator without a header.
 
 use crate::tokens::Tokens;
 
 /// The header that declares the operator.
 pub(crate) const HEADER: &str = "cuda_c/placement.h";
 
-/// True for a text that uses the operator, and does not declare it.
+/// Returns true for a text that uses the operator without declaring it.
 pub(crate) fn is_missing(tokens: &Tokens<'_>) -> bool {
     let is_operator = |at: usize| at > 0 && tokens.at(at - 1) == "operator";
     let is_used = |at: usize| {
@@ -18,7 +17,7 @@ pub(crate) fn is_missing(tokens: &Tokens<'_>) -> bool {
     if !(0..tokens.len()).any(is_used) {
         return false;
     }
-    // Which braces around a token are those of classes and functions: what these declare is their own.
+    // True for each enclosing brace of a class or function. An operator declared inside one does not count.
     let mut inner: Vec<bool> = Vec::new();
     for at in 0..tokens.len() {
         match tokens.at(at) {
@@ -33,7 +32,7 @@ pub(crate) fn is_missing(tokens: &Tokens<'_>) -> bool {
     true
 }
 
-/// True for `new` with parameters that a size and an address are enough for, which is no class's.
+/// Returns true for a global `operator new` that can be called with only a size and an address.
 fn is_of_place(tokens: &Tokens<'_>, new: usize) -> bool {
     let open = new + 1;
     let Some(close) = tokens.partner(open).filter(|_| tokens.at(open) == "(") else { return false };

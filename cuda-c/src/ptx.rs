@@ -1,8 +1,8 @@
-//! Inline PTX: the statements `asm` of a text's device code, as C++.
+//! Translates inline PTX: the `asm` statements in a text's device code become C++.
 //!
-//! A statement becomes a block: variables for its operands and registers, a call of a function in
-//! `include/cuda_c/ptx/` for each instruction, and the results. Lines stay those of the program: what is
-//! written for an instruction is on the line of its string.
+//! A statement becomes a block. The block declares variables for the operands and registers, calls a function
+//! in `include/cuda_c/ptx/` for each instruction, and stores the results. The line numbers are those in the
+//! program: the code of an instruction is on the line of its string.
 
 mod arguments;
 mod constant;
@@ -27,38 +27,40 @@ use registers::Scope;
 use statement::Statement;
 pub(crate) use statement::is_statement;
 
-/// The header that a text with inline PTX needs behind the prelude.
+/// The header that a text with inline PTX includes after the prelude.
 pub(crate) const HEADER: &str = "cuda_c/ptx.h";
 
-/// The most messages of a text.
+/// The maximum number of messages for a text.
 const MOST_MESSAGES: usize = 20;
 
-/// Bytes of a text, and what takes their place.
+/// A range of bytes of a text (start and end), and its replacement.
 pub(crate) type Edit = (usize, usize, String);
 
-/// True for a text with statements `asm` in it.
+/// Returns true for a text with `asm` statements.
 pub(crate) fn is_used(tokens: &Tokens<'_>) -> bool {
     !statement::find(tokens).is_empty()
 }
 
-/// Returns what takes the place of the statements of a text.
+/// Returns the replacements for the `asm` statements of a text.
 ///
 /// # Errors
-/// Messages with file and line of what the host does not have.
+///
+/// Messages with file and line for instructions that the host does not support.
 pub(crate) fn edits(tokens: &Tokens<'_>, is_hip: bool) -> Result<Vec<Edit>, String> {
     let mut messages = Vec::new();
     let mut all = Vec::new();
     for (number, site) in statement::find(tokens).into_iter().enumerate() {
         match read(tokens, site.at, number, is_hip) {
             Ok(read) => all.push((number, site, read)),
-            // A function without qualifiers is a host's, in whose own language its statements are.
+            // A function without qualifiers runs on the host, and its `asm` is in the host's own assembly
+            // language.
             Err(_) if !site.is_device => {}
             Err(message) => messages.push(message),
         }
     }
     let keeps_carry = all.iter().any(|(_, _, (_, items))| writer::asks_for_carry(items));
     let mut edits = Vec::new();
-    // What statements have declared, and in which block.
+    // The registers that earlier statements have declared, and the block of each.
     let mut declared: Vec<(Option<usize>, Scope)> = Vec::new();
     for (number, site, (statement, items)) in &all {
         let mut around = Scope::default();
@@ -80,7 +82,7 @@ pub(crate) fn edits(tokens: &Tokens<'_>, is_hip: bool) -> Result<Vec<Edit>, Stri
     if messages.is_empty() { Ok(edits) } else { Err(messages.concat()) }
 }
 
-/// Reads a statement and its text.
+/// Reads a statement and the PTX in it.
 fn read(
     tokens: &Tokens<'_>,
     at: usize,
@@ -107,7 +109,7 @@ fn read(
     Ok((statement, items))
 }
 
-/// A message about a byte of a statement's text.
+/// Returns a message with the line of a byte of the statement's text.
 fn placed(tokens: &Tokens<'_>, statement: &Statement, (at, what): &parser::Wrong) -> String {
     let after = statement.lines.partition_point(|it| it.0 <= *at);
     let line = statement.lines[..after].last().map(|it| it.1);

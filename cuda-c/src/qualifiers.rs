@@ -1,16 +1,18 @@
-//! Qualifiers of CUDA C that stand where the C++ of the system's compiler would refuse them.
+//! Moves qualifiers of CUDA C to places where the system's C++ compiler accepts them.
 //!
-//! `__shared__` is an attribute for NVIDIA's compilers, so others may follow it: `__shared__ alignas(16) float s[4]`.
-//! Here it is a specifier, in front of which they have to be. `__noinline__` is a macro of CUDA's headers, but
-//! also a word in attributes of the system's, `__attribute__((__noinline__))`; so it is no macro here.
+//! For NVIDIA's compilers `__shared__` is an attribute, so other attributes may follow it: `__shared__
+//! alignas(16) float s[4]`. Here it is a specifier, which attributes have to precede. `__noinline__` is a
+//! macro in CUDA's headers, but also a word in attributes of system headers, `__attribute__((__noinline__))`;
+//! it is therefore not a macro here.
 
 use crate::tokens::Tokens;
 
-/// What `__shared__` has become, for the preprocessor has run.
+/// The token that replaces `__shared__` after preprocessing.
 const SHARED: &str = "thread_local";
 const NOINLINE: &str = "__noinline__";
 
-/// Returns a text in which all qualifiers are where a C++ compiler takes them; `None` if they are.
+/// Returns a text with all qualifiers in places that a C++ compiler accepts. Returns `None` if nothing has to
+/// move.
 pub(crate) fn placed(tokens: &Tokens<'_>) -> Option<String> {
     let mut text = String::new();
     let mut done = 0;
@@ -30,7 +32,7 @@ pub(crate) fn placed(tokens: &Tokens<'_>) -> Option<String> {
                     let attributes: Vec<&str> =
                         (at + 1..end).flat_map(|it| [tokens.at(it), gap(it)]).collect();
                     replace(at, &format!("{} {SHARED}", attributes.concat()));
-                    // What is between them stays: markers of lines.
+                    // Line markers between the tokens stay.
                     (at + 1..end).for_each(|it| replace(it, ""));
                 }
                 at = end;
@@ -52,7 +54,7 @@ pub(crate) fn placed(tokens: &Tokens<'_>) -> Option<String> {
     Some(text)
 }
 
-/// The token behind attributes of C++ that begin at one.
+/// Returns the token after a sequence of C++ attributes.
 fn behind_attributes(tokens: &Tokens<'_>, mut at: usize) -> usize {
     loop {
         let last = match (tokens.at(at), tokens.at(at + 1)) {

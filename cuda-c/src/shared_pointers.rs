@@ -1,15 +1,16 @@
 //! Pointers to shared variables that one thread sets and all threads use.
 //!
-//! `int *p; if (threadIdx.x == 0) p = &counter;` leaves `p` undefined in the other threads. NVIDIA's compilers take the
-//! only value that it ever has, and programs rely on it without knowing. So a local pointer without an initialiser
-//! whose only assignment is the address of a shared variable begins with that address.
+//! `int *p; if (threadIdx.x == 0) p = &counter;` leaves `p` undefined in the other threads. NVIDIA's
+//! compilers use the only value that is ever assigned, and programs unknowingly rely on it. A local pointer
+//! without an initialiser whose only assignment is the address of a shared variable is therefore initialised
+//! with that address.
 
 use crate::tokens::Tokens;
 
-/// What `__shared__` has become, for the preprocessor has run.
+/// The token that replaces `__shared__` after preprocessing.
 const SHARED: &str = "thread_local";
 
-/// Returns the initialisers, in order.
+/// Returns the initialisers to insert, in order.
 pub(crate) fn edits(tokens: &Tokens<'_>) -> Vec<(usize, usize, String)> {
     let mut edits = Vec::new();
     for at in 0..tokens.len() {
@@ -24,7 +25,7 @@ pub(crate) fn edits(tokens: &Tokens<'_>) -> Vec<(usize, usize, String)> {
     edits
 }
 
-/// The name of a pointer in a declaration `type *name;`, which ends at a semicolon.
+/// Returns the name of the pointer in a declaration `type *name;` that ends at this semicolon.
 fn declared(tokens: &Tokens<'_>, end: usize) -> Option<usize> {
     let name = end.checked_sub(1)?;
     let star = end.checked_sub(2)?;
@@ -42,12 +43,13 @@ fn declared(tokens: &Tokens<'_>, end: usize) -> Option<usize> {
     begins.then_some(name)
 }
 
-/// The shared variable whose address the pointer gets, if the block that declares both has no other assignment.
+/// Returns the shared variable whose address is assigned to the pointer, if the enclosing block contains no other
+/// assignment.
 fn only_value<'a>(tokens: &Tokens<'a>, name: usize, end: usize) -> Option<&'a str> {
     let pointer = tokens.at(name);
     let (open, close) = tokens.block_about(name)?;
     if (open..close).any(|at| tokens.at(at) == "goto") || is_of_switch(tokens, open) {
-        // Jumps do not pass initialisers.
+        // A jump may not bypass an initialiser.
         return None;
     }
     let mut value = None;
@@ -79,7 +81,7 @@ fn is_of_switch(tokens: &Tokens<'_>, open: usize) -> bool {
     condition.and_then(|at| at.checked_sub(1)).is_some_and(|at| tokens.at(at) == "switch")
 }
 
-/// True for a variable without elements that this block declares as shared in front of the pointer.
+/// Returns true for a shared scalar that this block declares before the pointer.
 fn is_shared(tokens: &Tokens<'_>, variable: &str, open: usize, before: usize) -> bool {
     let Some(name) =
         (open..before).rfind(|&at| tokens.at(at) == variable && tokens.at(at + 1) == ";")
@@ -108,7 +110,7 @@ mod tests {
             edits.into_iter().map(|it| it.2).collect::<Vec<_>>()
         };
         assert_eq!(text(edits(&Tokens::of(body))), [" = &s"]);
-        // As the preprocessor marks what a macro of the language has become.
+        // The preprocessor marks text that comes from a macro of the language.
         let marked = body.replace("thread_local", "\n# 1 \"k.cu\" 3\nthread_local\n# 1 \"k.cu\"\n");
         assert_eq!(text(edits(&Tokens::of(&marked))), [" = &s"]);
         for (from, to) in [

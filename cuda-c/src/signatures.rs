@@ -1,8 +1,9 @@
-//! The parameters of a program's kernels, read from its text before any preprocessor: their names, types, `const`
-//! and `restrict`.
+//! Reads the parameters of a program's kernels from its text, without a preprocessor: their names, types,
+//! `const` and `restrict`.
 //!
-//! What cannot be read with certainty has no signature, or parameters of an unknown type: macros with arguments, what
-//! a condition decides that the text does not, types of headers, overloaded kernels.
+//! A kernel gets no signature, or parameters of an unknown type, if it cannot be read with certainty. Examples
+//! are macros with arguments, conditions that the text alone does not decide, types of headers, and
+//! overloaded kernels.
 
 mod macros;
 mod mangled;
@@ -13,7 +14,7 @@ mod types;
 
 use std::fmt::{Display, Formatter};
 
-/// A type of numbers.
+/// An arithmetic type.
 ///
 /// ```
 /// use cuda_c::Number;
@@ -26,18 +27,18 @@ use std::fmt::{Display, Formatter};
 pub enum Number {
     /// `bool`.
     Bool,
-    /// A signed integer of so many bytes; `char` is one.
+    /// A signed integer with this number of bytes, including `char`.
     Signed(u8),
-    /// An unsigned integer of so many bytes.
+    /// An unsigned integer with this number of bytes.
     Unsigned(u8),
-    /// A number of IEEE 754 of two, four or eight bytes: `half`, `float`, `double`.
+    /// An IEEE 754 number with two, four or eight bytes: `half`, `float`, `double`.
     Float(u8),
     /// `__nv_bfloat16`.
     Bfloat16,
 }
 
 impl Number {
-    /// Returns the bytes of a value.
+    /// Returns the size of a value in bytes.
     pub fn size(self) -> usize {
         match self {
             Number::Bool => 1,
@@ -47,7 +48,7 @@ impl Number {
     }
 }
 
-/// The type of a value, or of what a pointer points to.
+/// The type of a value, or the type that a pointer points to.
 ///
 /// ```
 /// use cuda_c::{Number, ValueType};
@@ -58,20 +59,21 @@ impl Number {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ValueType {
-    /// `void`, behind a pointer.
+    /// `void`, as the target of a pointer.
     Void,
-    /// A number.
+    /// An arithmetic type.
     Number(Number),
-    /// A complex number of two floats of so many bytes: `pycuda::complex<float>`, `cuDoubleComplex`.
+    /// A complex number of two floats, each with this number of bytes: `pycuda::complex<float>`,
+    /// `cuDoubleComplex`.
     Complex(u8),
-    /// A vector type of so many numbers: `float4`.
+    /// A vector type with this number of elements: `float4`.
     Vector(Number, u8),
-    /// A type that the text alone does not tell: a structure, a type of a header.
+    /// A type that cannot be determined from the text alone: a structure, or a type of a header.
     Unknown,
 }
 
 impl ValueType {
-    /// Returns the bytes of a value, if they are known.
+    /// Returns the size of a value in bytes, if it is known.
     pub fn size(self) -> Option<usize> {
         match self {
             ValueType::Number(number) => Some(number.size()),
@@ -96,22 +98,22 @@ impl ValueType {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SignatureParameter {
-    /// Its name; empty if the program gives it none.
+    /// The name; empty if the parameter is unnamed.
     pub name: String,
-    /// The type of its value, or of what it points to.
+    /// The type of the value, or the type that the pointer points to.
     pub of: ValueType,
     /// True for a pointer.
     pub is_pointer: bool,
-    /// True for a pointer to what the kernel does not change, and for a value that it does not change.
+    /// True for a pointer to constant values, and for a constant value.
     pub is_const: bool,
     /// True for a pointer with `__restrict__`.
     pub is_restrict: bool,
-    /// Its type as the program writes it, without `const` and `__restrict__` and with every `*`.
+    /// The type as written, with every `*` but without `const` and `__restrict__`.
     written: String,
 }
 
 impl SignatureParameter {
-    /// Returns its type as C has it, such as `const float *`.
+    /// Returns the type in C syntax, such as `const float *`.
     pub fn type_name(&self) -> String {
         let constant = if self.is_const { "const " } else { "" };
         let restrict = if self.is_restrict { "__restrict__" } else { "" };
@@ -119,7 +121,7 @@ impl SignatureParameter {
     }
 }
 
-/// As a program declares it: `const float *x`.
+/// Formats the parameter as a declaration: `const float *x`.
 impl Display for SignatureParameter {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         let of = self.type_name();
@@ -151,7 +153,7 @@ pub struct Signature {
     pub parameters: Vec<SignatureParameter>,
 }
 
-/// As a program declares it: `axpy(float a, float *x, int n)`.
+/// Formats the signature as a declaration: `axpy(float a, float *x, int n)`.
 impl Display for Signature {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         let parameters: Vec<_> =
@@ -176,14 +178,14 @@ pub struct Signatures {
 }
 
 impl Signatures {
-    /// Reads a program that is compiled with these options, of which `-DNAME=VALUE` defines a macro.
+    /// Reads a program that is compiled with these options. `-DNAME=VALUE` defines a macro.
     pub fn of(text: &str, options: &[&str]) -> Signatures {
         let kernels = macros::expanded(text, options).and_then(|text| reader::kernels(&text));
         Signatures { kernels: kernels.unwrap_or_default() }
     }
 
-    /// Returns the signature of a kernel by its name in the compiled code: its own, or the one that C++ makes of it and
-    /// of its types; `None` if the text does not tell it.
+    /// Returns the signature of a kernel, given its plain or mangled name. Returns `None` if the text alone
+    /// does not determine it.
     pub fn kernel(&self, name: &str) -> Option<Signature> {
         let symbol = mangled::read(name);
         let own = symbol.as_ref().map_or(name, |it| it.name);

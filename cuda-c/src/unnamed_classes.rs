@@ -1,11 +1,11 @@
-//! Names for classes without one that have static members: `typedef struct { static const int n = 4; } Tile;`.
+//! Names unnamed classes that have static members: `typedef struct { static const int n = 4; } Tile;`.
 //!
-//! NVIDIA's compilers take them, GCC does not. A class gets a name where a declarator follows, which is what
-//! the program calls it by.
+//! NVIDIA's compilers accept such classes, GCC does not. If a declarator follows the class, the program
+//! refers to the class by it, and the class gets a name.
 
 use crate::tokens::Tokens;
 
-/// Returns where to put which names, in order.
+/// Returns the insertions, in order.
 pub(crate) fn edits(tokens: &Tokens<'_>) -> Vec<(usize, usize, String)> {
     let is_class = |&at: &usize| {
         matches!(tokens.at(at), "struct" | "class" | "union") && tokens.is_of_program(at)
@@ -21,7 +21,7 @@ pub(crate) fn edits(tokens: &Tokens<'_>) -> Vec<(usize, usize, String)> {
     (0..tokens.len()).filter(is_class).filter_map(name).collect()
 }
 
-/// The brace that opens the body of a class without a name, behind its attributes.
+/// Returns the opening brace of the body of an unnamed class, after its attributes.
 fn body(tokens: &Tokens<'_>, mut at: usize) -> Option<usize> {
     loop {
         match tokens.at(at) {
@@ -32,7 +32,8 @@ fn body(tokens: &Tokens<'_>, mut at: usize) -> Option<usize> {
     }
 }
 
-/// True if a member itself, and not one of a function or a class in the body, is static.
+/// Returns true if the class itself has a static member. Members of nested functions and classes do not
+/// count.
 fn has_static(tokens: &Tokens<'_>, open: usize, close: usize) -> bool {
     let mut at = open + 1;
     while at < close {

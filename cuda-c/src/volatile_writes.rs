@@ -1,11 +1,15 @@
-//! Assignments to volatile arrays, for which the lanes of a warp meet.
+//! Makes the lanes of a warp meet at assignments to volatile shared memory.
 //!
-//! Programs from before `__syncwarp` let the lanes of a warp exchange values through volatile shared memory without
-//! a barrier: on a GPU all lanes read, then all write. So an element of a volatile array or pointer that a statement
-//! assigns to becomes the argument of a function whose result waits for the other lanes when it is assigned to
-//! (`include/cuda_c/volatile_writes.h`), which it does for shared memory alone. What is not volatile after all is assigned
-//! to as before. Behind a branch with such a write the lanes meet again (`branches`), and a loop that waits for what another
-//! thread writes lets it run (`loops`). What is not read with certainty stays as it is.
+//! Programs written before `__syncwarp` exchange values between the lanes of a warp through volatile shared
+//! memory without a barrier. On a GPU all lanes read, then all write. If a statement assigns to an element of
+//! a volatile array or pointer, the element is therefore wrapped in a call
+//! (`include/cuda_c/volatile_writes.h`). The result of the call waits for the other lanes when it is assigned
+//! to, if the element is in shared memory. If the element turns out not to be volatile, the assignment works
+//! as before.
+//!
+//! After a branch with such a write, the lanes meet again (`branches`). A loop that waits for another
+//! thread's write lets that thread run (`loops`). Statements that are not understood with certainty stay
+//! unchanged.
 
 mod branches;
 mod loops;
@@ -18,14 +22,14 @@ use names::Names;
 const TOGETHER: &str = "::cuda_c::together(";
 const AT_ONCE: &str = "::cuda_c::at_once(";
 
-/// Bytes of the text, and what to put in their place.
+/// A range of bytes of the text (start and end), and its replacement.
 pub(crate) type Edit = (usize, usize, String);
 
-/// Returns the edits of all such assignments, in order.
+/// Returns the edits for all such assignments, in order.
 pub(crate) fn edits(tokens: &Tokens<'_>) -> Vec<Edit> {
     let names = Names::of(tokens);
     let mut reader = Reader { tokens, names, edits: Vec::new(), writes: Vec::new() };
-    // True for each brace or parenthesis around a token if statements are in it.
+    // For each enclosing brace or parenthesis: true if it contains statements.
     let mut around = Vec::new();
     for at in 0..tokens.len() {
         let is_place = around.last().is_none_or(|it| *it) && begins_statement(tokens, at);
@@ -33,7 +37,7 @@ pub(crate) fn edits(tokens: &Tokens<'_>) -> Vec<Edit> {
             reader.statement(at);
         }
         match tokens.at(at) {
-            // What a `for` begins with, and what it does behind each turn.
+            // The initialisation and the step of a `for` are statements.
             "(" if at > 0 && tokens.at(at - 1) == "for" => around.push(true),
             "(" | "[" => around.push(false),
             "{" => around.push(true),
@@ -50,7 +54,8 @@ pub(crate) fn edits(tokens: &Tokens<'_>) -> Vec<Edit> {
     reader.edits
 }
 
-/// True for the first token of an expression or a declaration as a statement: in a body, or behind a condition or a label of `switch`.
+/// Returns true for the first token of an expression or declaration statement: in a body, or after a
+/// condition or a `switch` label.
 fn begins_statement(tokens: &Tokens<'_>, at: usize) -> bool {
     let Some(before) = at.checked_sub(1) else { return false };
     let is_control = |at: usize| {
@@ -80,7 +85,7 @@ fn begins_statement(tokens: &Tokens<'_>, at: usize) -> bool {
 /// The left side of an assignment.
 struct Left {
     end: usize,
-    /// True for what may be volatile, and an element.
+    /// True for an element that may be volatile.
     is_element: bool,
 }
 
@@ -88,16 +93,16 @@ struct Reader<'t, 'a> {
     tokens: &'t Tokens<'a>,
     names: Names<'a>,
     edits: Vec<Edit>,
-    /// Tokens.
+    /// The tokens at which volatile elements are assigned.
     writes: Vec<usize>,
 }
 
 impl Reader<'_, '_> {
-    /// Adds the edits of a statement: of each assignment between commas, and of those whose value is assigned.
+    /// Adds the edits of a statement: of each assignment between commas, and of chained assignments.
     fn statement(&mut self, first: usize) {
         let tokens = self.tokens;
         let mut at = first;
-        // A declaration has other things between its commas.
+        // In a declaration, commas separate declarators rather than expressions.
         let mut is_expression = false;
         loop {
             let counts = is_doubled(tokens, at);
@@ -142,7 +147,8 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Where the next assignment of a statement may begin: behind a comma, or behind what initialises a variable.
+    /// Returns the place where the next assignment of a statement may begin: after a comma, or after a
+    /// variable's initialiser.
     fn next(&self, from: usize, is_expression: bool) -> Option<usize> {
         let tokens = self.tokens;
         let mut at = from;
@@ -163,7 +169,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// True if what is assigned is read from nowhere.
+    /// Returns true if the assigned value is a constant.
     fn is_constant(&self, right: usize) -> bool {
         let tokens = self.tokens;
         let end = (right..tokens.len()).find(|&it| matches!(tokens.at(it), ";" | ","));
@@ -173,7 +179,7 @@ impl Reader<'_, '_> {
         end.is_some_and(|end| (right..end).all(is_value))
     }
 
-    /// Reads what may be assigned to: `*` and casts, a name or parentheses, elements and members.
+    /// Reads a possible left side: `*` and casts, a name or parentheses, elements and members.
     fn left(&self, first: usize) -> Option<Left> {
         let tokens = self.tokens;
         let mut at = first;
@@ -186,7 +192,7 @@ impl Reader<'_, '_> {
             let is_one = |word: &str| self.names.has(word) || self.names.is_qualifier(word);
             (open..close).any(|it| is_one(tokens.at(it)))
         };
-        // A cast is in front of something else.
+        // A cast precedes another operand.
         while tokens.at(at) == "(" && is_read {
             let close = tokens.partner(at)?;
             let is_cast = tokens.is_word(close + 1) || tokens.at(close + 1) == "(";
@@ -208,7 +214,7 @@ impl Reader<'_, '_> {
             at += 1;
         }
         let mut has_element = is_read;
-        // The last part: a member, which a reference may not refer to, or a call.
+        // The last part: a member, which may be a bit-field that cannot be referenced, or a call.
         let (mut member, mut is_call) = (None, false);
         loop {
             let is_arrow = tokens.at(at) == "-" && tokens.at(at + 1) == ">";
@@ -223,7 +229,7 @@ impl Reader<'_, '_> {
                     at = name + 1;
                     (member, is_call) = (Some(tokens.at(name)), false);
                 }
-                // Not `type (*name)[8]`.
+                // Excludes `type (*name)[8]`.
                 "(" if !matches!(tokens.at(at + 1), "*" | "&") => {
                     at = tokens.partner(at)? + 1;
                     (member, is_call) = (None, true);
@@ -238,14 +244,14 @@ impl Reader<'_, '_> {
     }
 }
 
-/// True for `++` and `--`.
+/// Returns true for `++` and `--`.
 fn is_doubled(tokens: &Tokens<'_>, at: usize) -> bool {
     matches!(tokens.at(at), "+" | "-")
         && tokens.at(at) == tokens.at(at + 1)
         && tokens.all[at].end == tokens.all[at + 1].start
 }
 
-/// How many tokens assign, if those at a place do.
+/// Returns the number of tokens of the assignment operator at a place, if there is one.
 fn operation(tokens: &Tokens<'_>, at: usize) -> Option<usize> {
     let [first, second, third] = [0, 1, 2].map(|it| tokens.at(at + it));
     if tokens.all.get(at).is_none_or(|it| it.kind != Kind::Mark) {

@@ -1,12 +1,12 @@
-//! Variables that are declared with their class: `struct S { int a; } __constant__ s`. Directly behind the class, an
-//! attribute is the class's.
+//! Variables that are declared together with their class: `struct S { int a; } __constant__ s`. An attribute
+//! directly after the class would apply to the class.
 
 use crate::tokens::Tokens;
 
-/// What the qualifier of a variable becomes.
+/// The attribute that replaces the qualifier of a variable.
 const USED: &str = "__attribute__((__used__))";
 
-/// Moves attributes of variables from behind a class to its front.
+/// Moves the attributes of such variables to the front of the declaration.
 pub(super) fn place(tokens: &Tokens<'_>, edits: &mut Vec<(usize, usize, &'static str)>) {
     let mut moved = Vec::new();
     for edit in edits.iter_mut().filter(|edit| edit.2 == USED) {
@@ -20,7 +20,8 @@ pub(super) fn place(tokens: &Tokens<'_>, edits: &mut Vec<(usize, usize, &'static
     edits.extend(moved);
 }
 
-/// The first word of a class or enumeration whose body a brace closes; `None` for the body of a function.
+/// Returns the first token of the class or enumeration whose body ends with a brace. Returns `None` for the
+/// body of a function.
 fn class_of(tokens: &Tokens<'_>, close: usize) -> Option<usize> {
     let open = tokens.partner(close).filter(|_| tokens.at(close) == "}")?;
     let is_end = |at: &usize| matches!(tokens.at(*at), ";" | "{" | "}");

@@ -1,12 +1,13 @@
-//! The constants of a text: their names, and what tells the executor their sizes and addresses.
+//! Reads the constants of a text, and appends descriptions from which the executor learns their sizes and
+//! addresses.
 
 use crate::tokens::{Kind, Tokens};
 use std::fmt::Write as _;
 
-/// What the description of a constant has in front of its number as a symbol.
+/// The prefix of the symbol of a constant's description. A number follows.
 pub const PREFIX: &str = "gpuarray_constant_";
 
-/// What the name of the description of a function's constant has in it.
+/// Part of the symbol that describes a constant declared in a function.
 pub const OF_FUNCTION: &str = "gpuarray_constant_of_function_";
 
 const CONSTANT: &str = "__gpuarray_constant__";
@@ -14,14 +15,15 @@ const CONSTANT: &str = "__gpuarray_constant__";
 /// A variable in constant memory.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Constant {
-    /// The namespaces to open, from the outside.
+    /// The namespaces to open, outermost first.
     pub(super) namespaces: Vec<String>,
     pub(super) name: String,
     pub(super) is_template: bool,
 }
 
 impl Constant {
-    /// What the symbols of a template's variables begin with, with a space where that of a static one has an `L`.
+    /// Returns the prefix of the symbols of a template's variables. A space marks the place of the `L` that a
+    /// static variable has.
     fn symbols(&self) -> String {
         let mut symbol = String::from("_Z");
         if !self.namespaces.is_empty() {
@@ -43,7 +45,8 @@ impl Constant {
     }
 }
 
-/// The names of the variables that are declared between `begin` and the `;` at `end`; none where it is not certain what is a name.
+/// Returns the names of the variables declared between `begin` and the `;` at `end`. Returns none if a name
+/// cannot be determined with certainty.
 pub(super) fn names(tokens: &Tokens<'_>, begin: usize, end: usize) -> Vec<String> {
     let (mut names, mut name): (Vec<String>, Option<String>) = (Vec::new(), None);
     let mut at = begin;
@@ -53,7 +56,7 @@ pub(super) fn names(tokens: &Tokens<'_>, begin: usize, end: usize) -> Vec<String
                 let Some(behind) = tokens.behind_angles(at + 1, end) else { return Vec::new() };
                 at = behind - 1;
             }
-            // A pointer to a function, `(*name)(int)`, or a value.
+            // A pointer to a function, `(*name)(int)`, or an initialiser.
             "(" => {
                 let close = tokens.partner(at).unwrap_or(end);
                 if tokens.at(at + 1) == "*" {
@@ -88,14 +91,15 @@ pub(super) fn names(tokens: &Tokens<'_>, begin: usize, end: usize) -> Vec<String
     names
 }
 
-/// The `,` or the end behind the value of a variable; `None` where a `,` may belong to a template's arguments.
+/// Returns the `,` or the end after the initialiser of a variable. Returns `None` if a `,` may separate
+/// template arguments.
 fn initialiser_end(tokens: &Tokens<'_>, equals: usize, end: usize) -> Option<usize> {
     let (mut at, mut has_angle) = (equals + 1, false);
     while at < end {
         match tokens.at(at) {
             "," => return (!has_angle).then_some(at),
             "<" if tokens.is_word(at - 1) => match tokens.behind_angles(at, end) {
-                // No value begins behind a template's arguments.
+                // An initialiser cannot start after template arguments.
                 Some(it) if it == end || tokens.all[it].kind == Kind::Mark => at = it - 1,
                 found => has_angle |= found.is_some(),
             },
@@ -107,7 +111,7 @@ fn initialiser_end(tokens: &Tokens<'_>, equals: usize, end: usize) -> Option<usi
     Some(end)
 }
 
-/// Returns the descriptions of the constants of functions, each behind its declaration.
+/// Returns the descriptions of the constants declared in functions. Each is inserted after its declaration.
 pub(super) fn of_functions(tokens: &Tokens<'_>) -> Vec<(usize, usize, String)> {
     let mut edits = Vec::new();
     for at in (0..tokens.len()).filter(|&it| tokens.at(it) == CONSTANT) {
@@ -135,14 +139,15 @@ pub(super) fn of_functions(tokens: &Tokens<'_>) -> Vec<(usize, usize, String)> {
 
 const TYPE: &str = "const ::gpuarray_abi::Constant";
 
-/// What describes a constant, from the attributes of the description on.
+/// Returns the description of a constant, starting with its attributes.
 fn value(name: &str) -> String {
     format!(
         "__attribute__((used)) = {{sizeof({name}), __alignof__({name}), __builtin_addressof({name})}};"
     )
 }
 
-/// Appends the descriptions of constants. That of a template has no size, and the beginning of its symbols.
+/// Appends the descriptions of constants. The description of a template holds the prefix of its symbols
+/// instead of a size.
 pub(super) fn append(text: &mut String, constants: &[Constant]) {
     for (number, constant) in constants.iter().enumerate() {
         let Constant { namespaces, name, is_template } = constant;

@@ -1,4 +1,4 @@
-//! The declarations of a text, one after the other: which are kernels, and what is taken out.
+//! Reads the declarations of a text in order: finds the kernels, and the qualifiers to remove.
 
 use super::constants::{self, Constant};
 use crate::tokens::{Kind, Tokens};
@@ -9,43 +9,44 @@ const GLOBAL: &str = "__gpuarray_global__";
 const BOUNDS: &str = "__gpuarray_bounds__";
 const VARIABLE: &str = "__gpuarray_variable__";
 const CONSTANT: &str = "__gpuarray_constant__";
-/// What `alloca` is. Its memory is a function's, so a kernel must stay one.
+/// The builtin for `alloca`. It allocates in the frame of the calling function, so a kernel that uses it is
+/// not inlined.
 const ALLOCA: &str = "__builtin_alloca";
 
 /// A kernel that a text defines.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Kernel {
-    /// The namespaces to open, from the outside: `namespace a`, `inline namespace b`, `namespace`.
+    /// The namespaces to open, outermost first: `namespace a`, `inline namespace b`, `namespace`.
     pub(super) namespaces: Vec<String>,
-    /// The name, qualified and with template arguments as far as they are written.
+    /// The name as written, with its qualification and template arguments.
     pub(super) name: String,
-    /// The parameters without default values, as they are written.
+    /// The parameters as written, without default values.
     pub(super) parameters: String,
     pub(super) is_extern_c: bool,
-    /// An explicit instantiation or specialisation of a template.
+    /// True for an explicit instantiation or specialisation of a template.
     pub(super) is_instance: bool,
     pub(super) bounds: String,
 }
 
-/// A declaration, as far as it is the same for kernels and all else.
+/// The parts of a declaration that kernels and other declarations have in common.
 #[derive(Debug)]
 pub(crate) struct Declared {
-    /// Its tokens.
+    /// The tokens of the declaration.
     pub(crate) range: Range<usize>,
-    /// The opening parenthesis of a function's parameters, and the opening brace of its body.
+    /// The opening parenthesis of a function's parameters. `body` is the opening brace of its body.
     pub(crate) parameters: Option<usize>,
     pub(crate) body: Option<usize>,
     pub(crate) is_kernel: bool,
 }
 
-/// What a text declares.
+/// The declarations of a text.
 #[derive(Debug, Default)]
 pub(super) struct Declarations {
     pub(super) kernels: Vec<Kernel>,
-    /// The bounds of templates of kernels that are numbers: names of templates do not tell them.
+    /// Numeric launch bounds of kernel templates, by name. Instantiations do not repeat them.
     pub(super) template_bounds: HashMap<String, String>,
     pub(super) constants: Vec<Constant>,
-    /// True if a function of the program takes memory from its stack, so that kernels are no part of a loop.
+    /// True if the program calls `alloca`, so that kernels are not inlined into a loop.
     pub(super) uses_alloca: bool,
     /// All declarations outside of classes and functions.
     pub(super) all: Vec<Declared>,
@@ -62,10 +63,10 @@ pub(super) fn read(tokens: &Tokens<'_>) -> Declarations {
     reader.found
 }
 
-/// Where a declaration is.
+/// A scope around declarations.
 enum Scope {
     Namespace(String),
-    /// `extern "C"`, or `extern "C++"`.
+    /// `extern "C"` if true, or `extern "C++"`.
     Linkage(bool),
 }
 
@@ -125,7 +126,7 @@ impl Reader<'_, '_> {
         self.found.edits.dedup_by_key(|edit| edit.0);
     }
 
-    /// The scope that a brace opens, if declarations of kernels may be in it.
+    /// Returns the scope that a brace opens, if kernels may be declared in it.
     fn scope(&self, begin: usize, brace: usize) -> Option<Scope> {
         let tokens = self.tokens;
         if brace == begin + 2 && tokens.at(begin) == "extern" {
@@ -139,7 +140,7 @@ impl Reader<'_, '_> {
         Some(Scope::Namespace(words.join(" ")))
     }
 
-    /// True for a brace of a constructor's list of initialisers: `: member{1}`.
+    /// Returns true for the brace in a constructor's member initialiser list: `: member{1}`.
     fn is_member_initialiser(&self, begin: usize, brace: usize) -> bool {
         let tokens = self.tokens;
         let is_name = brace > begin && (tokens.is_word(brace - 1) || tokens.at(brace - 1) == ">");
@@ -156,7 +157,7 @@ impl Reader<'_, '_> {
         false
     }
 
-    /// Takes the qualifiers out of a range.
+    /// Removes the qualifiers in a range.
     fn blank(&mut self, begin: usize, end: usize) {
         for index in begin..end {
             match self.tokens.at(index) {
@@ -172,14 +173,14 @@ impl Reader<'_, '_> {
         self.found.edits.push((all[first].start, all[last].end, replacement));
     }
 
-    /// Reads the declaration from `begin` to the `;` or the body's `{` at `end`.
+    /// Reads the declaration from `begin` to the `;`, or to the body's `{`, at `end`.
     fn declaration(&mut self, begin: usize, end: usize, has_body: bool) {
         let tokens = self.tokens;
         let has = |word: &str| (begin..end).any(|index| tokens.at(index) == word);
-        // An explicit instantiation that is elsewhere.
+        // `extern template`: the instantiation is in another unit.
         let is_extern = tokens.at(begin) == "extern" && tokens.at(begin + 1) == "template";
         let is_template = tokens.at(begin) == "template";
-        // What functions of a class declare is not this declaration's.
+        // Declarations inside member functions do not count.
         let mut braces = 0_usize;
         let of_variable = (begin..end).find(|&index| {
             match tokens.at(index) {
@@ -192,7 +193,7 @@ impl Reader<'_, '_> {
         let is_constant = of_variable.is_some_and(|first| {
             (first..end).take_while(|&it| tokens.at(it) != "{").any(|it| tokens.at(it) == CONSTANT)
         });
-        // No function is constant memory: a constant's value may be in parentheses.
+        // Constant memory is never a function; the parentheses may contain its initial value.
         let parameters = self.parameters(begin, end).filter(|_| !is_constant);
         let last = if has_body { tokens.partner(end).unwrap_or(end) } else { end };
         self.found.all.push(Declared {
@@ -233,7 +234,7 @@ impl Reader<'_, '_> {
                 }
             }
         } else if parameters.is_none() && !has("extern") {
-            // Kept although no function may read or write it: the host does.
+            // The attribute keeps a variable that no function uses, because the host may access it.
             if let Some(index) = of_variable {
                 self.replace(index, index, "__attribute__((__used__))");
             }
@@ -251,8 +252,9 @@ impl Reader<'_, '_> {
         self.blank(begin, end);
     }
 
-    /// Takes attributes from a kernel that are about calls of it, for the loop over threads calls it, or has it in it;
-    /// and those of C++, which may stand behind `__global__`, but not behind what it becomes.
+    /// Removes two kinds of attributes from a kernel. Those about calls would apply to the loop over threads,
+    /// which calls or inlines the kernel. C++ attributes may follow `__global__`, but not the specifier that
+    /// replaces it.
     fn drop_attributes(&mut self, begin: usize, end: usize) {
         let tokens = self.tokens;
         let mut at = begin;
@@ -312,7 +314,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// The namespaces that the current declaration is in.
+    /// Returns the namespaces around the current declaration.
     fn namespaces(&self) -> Vec<String> {
         let opening = |scope: &Scope| match scope {
             Scope::Namespace(opening) => Some(opening.clone()),
@@ -321,7 +323,7 @@ impl Reader<'_, '_> {
         self.scopes.iter().filter_map(opening).collect()
     }
 
-    /// The opening parenthesis of a function's parameters; `None` for another declaration.
+    /// Returns the opening parenthesis of a function's parameters, or `None` for other declarations.
     fn parameters(&self, begin: usize, end: usize) -> Option<usize> {
         let tokens = self.tokens;
         let mut at = self.behind_template(begin, end);
@@ -370,7 +372,7 @@ impl Reader<'_, '_> {
         None
     }
 
-    /// The token behind `template <...>`, where a declaration begins with it.
+    /// Returns the token after `template <...>`, if the declaration begins with it.
     fn behind_template(&self, begin: usize, end: usize) -> usize {
         let tokens = self.tokens;
         let mut at = begin;
@@ -380,7 +382,7 @@ impl Reader<'_, '_> {
         at
     }
 
-    /// The parameters between two parentheses, without default values.
+    /// Returns the parameters between two parentheses, without default values.
     fn without_defaults(&self, begin: usize, end: usize) -> String {
         let tokens = self.tokens;
         let mut text = String::new();
@@ -388,7 +390,7 @@ impl Reader<'_, '_> {
         while at < end {
             let last = match tokens.at(at) {
                 "(" | "[" | "{" => tokens.partner(at).unwrap_or(at).min(end - 1),
-                // Behind arguments of a template no value begins.
+                // A default value cannot start after template arguments.
                 "<" if is_default && tokens.is_word(at - 1) => {
                     let behind = tokens.behind_angles(at, end);
                     let is_template = |&it: &usize| it == end || tokens.all[it].kind == Kind::Mark;

@@ -1,15 +1,17 @@
-//! What CUDA C does not have, refused by name where a C++ compiler would take it, or stumble over it.
+//! Refuses constructs that CUDA C does not allow, with a clear message. A C++ compiler would accept them or
+//! report something misleading.
 
 use super::Declared;
 use crate::tokens::Tokens;
 
-/// Types that no kernel returns.
+/// Types that a kernel cannot return.
 const VALUES: [&str; 10] =
     ["int", "float", "double", "char", "bool", "short", "long", "unsigned", "signed", "size_t"];
 
-/// Refuses what is seen in a text as it is.
+/// Refuses constructs that are visible in the text itself.
 ///
 /// # Errors
+///
 /// A message with file and line.
 pub(super) fn check(tokens: &Tokens<'_>) -> Result<(), String> {
     let has_main = || {
@@ -44,11 +46,12 @@ pub(super) fn check(tokens: &Tokens<'_>) -> Result<(), String> {
 /// Refuses kernels that return a value.
 ///
 /// # Errors
-/// As [`check`].
+///
+/// See [`check`].
 pub(super) fn check_kernels(tokens: &Tokens<'_>, all: &[Declared]) -> Result<(), String> {
     for kernel in all.iter().filter(|it| it.is_kernel) {
         let Some(open) = kernel.parameters else { continue };
-        // The words in front of the name, without those of groups such as attributes and a template's parameters.
+        // The tokens before the name, without attributes and template parameters.
         let (mut words, mut at) = (Vec::new(), kernel.range.start);
         while at + 1 < open {
             match tokens.at(at) {
@@ -68,7 +71,7 @@ pub(super) fn check_kernels(tokens: &Tokens<'_>, all: &[Declared]) -> Result<(),
     Ok(())
 }
 
-/// True at `<<<`, but for an operator's name.
+/// Returns true at `<<<`, unless it is part of an operator's name.
 fn is_launch(tokens: &Tokens<'_>, at: usize) -> bool {
     let is_adjacent =
         |a: usize| tokens.at(a + 1) == "<" && tokens.all[a].end == tokens.all[a + 1].start;
@@ -76,7 +79,7 @@ fn is_launch(tokens: &Tokens<'_>, at: usize) -> bool {
     is_adjacent(at) && is_adjacent(at + 1) && !is_operator
 }
 
-/// True in a function that is neither a kernel nor of the device.
+/// Returns true in a function that is neither a kernel nor a device function.
 fn is_of_host(tokens: &Tokens<'_>, inside: usize) -> bool {
     const DEVICE: [&str; 2] = ["__gpuarray_global__", "__gpuarray_variable__"];
     let blocks = std::iter::successors(Some(inside), |&at| Some(tokens.block_about(at)?.0)).skip(1);
@@ -84,7 +87,7 @@ fn is_of_host(tokens: &Tokens<'_>, inside: usize) -> bool {
     function.is_some_and(|brace| !tokens.heading(brace).any(|it| DEVICE.contains(&it)))
 }
 
-/// True for `__shared__` in front of a variable with an initialiser.
+/// Returns true for `__shared__` before a variable with an initialiser.
 fn has_initialiser(tokens: &Tokens<'_>, shared: usize) -> bool {
     let mark = ["__attribute__", "(", "(", ")", ")"];
     let Some(first) = shared.checked_sub(mark.len()) else { return false };
@@ -98,7 +101,7 @@ fn has_initialiser(tokens: &Tokens<'_>, shared: usize) -> bool {
             "(" if is_value(tokens, at) => return true,
             "(" | "[" => at = tokens.partner(at).unwrap_or(at),
             "<" => at = tokens.behind_angles(at, tokens.len()).map_or(at, |it| it - 1),
-            // A class in front of the variable has a body.
+            // A class before the variable has a body.
             "" | ";" | "}" | "struct" | "union" | "class" | "enum" => return false,
             _ => {}
         }
@@ -106,8 +109,8 @@ fn has_initialiser(tokens: &Tokens<'_>, shared: usize) -> bool {
     }
 }
 
-/// True for the parentheses behind the name of a variable that hold its value, `int s(0)`, and no declarator or
-/// arguments of an attribute.
+/// Returns true for parentheses that contain the initial value of a variable, `int s(0)`, and not a
+/// declarator or an attribute's arguments.
 fn is_value(tokens: &Tokens<'_>, open: usize) -> bool {
     const WITH_ARGUMENTS: [&str; 7] = [
         "alignas",

@@ -1,9 +1,9 @@
-//! What is read from texts, as entries and messages.
+//! Tests of the entries and messages that texts lead to.
 
 use super::unit;
 use std::collections::HashSet;
 
-/// The appended lines of a text, without what is the same in all.
+/// Returns the appended lines of a text, without the parts that are always the same.
 fn entries(text: &str) -> Vec<String> {
     let text = unit(text, &[], Some(&HashSet::new()), true, false).expect("a unit").text;
     let begin = "__attribute__((used)) = ";
@@ -100,7 +100,7 @@ fn constants_are_found_by_their_names() {
     assert_eq!(constant("int a = 3 < 4, b = 4"), ["a", "b"]);
     assert_eq!(constant("P<int, (3 > 2)> a = f<1, 2>(3)"), ["a"]);
     assert_eq!(constant("__attribute__((aligned(8))) int q::r::a = 3"), ["q::r::a"]);
-    // Not certain: nothing is said.
+    // A name that is not certain is left out.
     assert_eq!(constant("int a = f < 1, b = c > 2"), [""; 0]);
     assert_eq!(names("template <class T> __gpuarray_constant__ T a = 3;"), [""; 0]);
 }

@@ -1,17 +1,18 @@
-//! Braces of a program that are not closed, or close nothing.
+//! Locates unmatched braces in a program.
 
 use crate::tokens::{Kind, Tokens};
 
-/// What begins a function or variable of the device or a kernel in a preprocessed text.
+/// The qualifiers with which a kernel, or a function or variable of the device, begins in a preprocessed
+/// text.
 const QUALIFIERS: [&str; 2] = ["__gpuarray_global__", "__gpuarray_variable__"];
 
-/// The place of the brace that is not closed.
+/// Returns the location of the brace that is not closed.
 pub(super) fn unclosed(tokens: &Tokens<'_>) -> Option<String> {
     let mut open: Vec<usize> = Vec::new();
     let mut last = None;
-    // One that is closed by a brace that is indented otherwise than its line.
+    // The first opening brace whose closing brace has a different indentation than its line.
     let mut astray = None;
-    // A declaration in which another one begins, until it ends in front of more than braces.
+    // The declaration inside which another one begins, as long as nothing but closing braces follows its end.
     let mut interrupted = None;
     let mut is_ended = false;
     for at in (0..tokens.len()).filter(|&at| tokens.is_of_program(at)) {
@@ -35,17 +36,18 @@ pub(super) fn unclosed(tokens: &Tokens<'_>) -> Option<String> {
     let first = *open.first()?;
     let brace = match (interrupted, open.get(1)) {
         (Some(interrupted), _) => interrupted,
-        // All that is open are such blocks: one of their closing braces was meant for another one.
+        // Only linkage blocks are open, so one of their closing braces closed the misaligned block.
         _ if astray.is_some() && open.iter().all(|&it| tokens.is_of_linkage(it)) => astray?,
         (None, Some(&inner)) if tokens.is_of_linkage(first) => inner,
-        // The last brace was meant for that of the wrapper.
+        // The last brace was meant to close the wrapper.
         (None, None) if is_of_wrapper(tokens, first) => last.unwrap_or(first),
         _ => first,
     };
     Some(tokens.place(brace))
 }
 
-/// The place of the first brace that closes nothing, or closes the wrapper in front of such a one.
+/// Returns the location of the first closing brace without an opening one. If the brace before it closed the
+/// wrapper, returns that one.
 pub(super) fn unopened(tokens: &Tokens<'_>) -> Option<String> {
     let (mut open, mut of_wrapper) = (Vec::new(), None);
     for at in (0..tokens.len()).filter(|&at| tokens.is_of_program(at)) {
@@ -65,7 +67,7 @@ pub(super) fn unopened(tokens: &Tokens<'_>) -> Option<String> {
     None
 }
 
-/// True for a brace that opens, false for one that closes.
+/// Returns true for an opening brace, false for a closing one.
 fn brace(tokens: &Tokens<'_>, at: usize) -> Option<bool> {
     match tokens.at(at) {
         "{" => Some(true),
@@ -74,7 +76,8 @@ fn brace(tokens: &Tokens<'_>, at: usize) -> Option<bool> {
     }
 }
 
-/// False for a brace at the beginning of a line that is indented otherwise than the line of the one that it closes.
+/// Returns false for a closing brace at the start of a line whose indentation differs from the line of its
+/// opening brace.
 fn is_aligned(tokens: &Tokens<'_>, open: usize, close: usize) -> bool {
     let line = |at: usize| {
         let before = &tokens.text[..tokens.all[at].start];
@@ -86,11 +89,11 @@ fn is_aligned(tokens: &Tokens<'_>, open: usize, close: usize) -> bool {
     !is_first || indent(line(open)) == indent(closing)
 }
 
-/// True for a qualifier of a declaration that cannot be within the braces that are open: no kernel can be in
-/// classes and functions, and no function of the device in functions.
+/// Returns true for a qualifier that cannot appear inside the open braces: kernels cannot be in classes or
+/// functions, and device functions cannot be in functions.
 fn is_new_declaration(tokens: &Tokens<'_>, at: usize, open: &[usize]) -> bool {
     let Some(before) = at.checked_sub(1) else { return false };
-    // Others follow the `[]` or the parameters of a lambda.
+    // A qualifier may also follow the `[]` or the parameters of a lambda.
     let begins = matches!(tokens.at(before), ";" | "{" | "}" | ">" | "static" | "inline")
         || tokens.all[before].kind == Kind::Literal;
     begins
@@ -99,7 +102,7 @@ fn is_new_declaration(tokens: &Tokens<'_>, at: usize, open: &[usize]) -> bool {
             || open.last().is_some_and(|&it| !tokens.is_of_class(it)))
 }
 
-/// True for `extern "C" {` around a whole program, whose lines begin behind it.
+/// Returns true for an `extern "C" {` that encloses the whole program, whose lines are counted from there.
 fn is_of_wrapper(tokens: &Tokens<'_>, brace: usize) -> bool {
     tokens.is_of_linkage(brace) && tokens.is_begun_behind(brace)
 }

@@ -1,17 +1,17 @@
-//! Kernels that the front end's own text behind the program cannot name or describe.
+//! Reports kernels that the front end cannot name or describe in the text that it appends.
 
 use crate::declarations::{self, Declared};
 use crate::tokens::Tokens;
 
-/// What file names of that text begin with.
+/// The prefix of the file names of that text.
 pub(super) const PREFIX: &str = "kernel ";
 const BOUNDS: &str = "__gpuarray_bounds__";
-/// What messages hold that are about the front end's own names.
+/// Substrings of messages about the front end's own names.
 const OWN: [&str; 5] =
     ["gpuarray_abi", "entry<", "static_cast", "template argument", "<unresolved"];
 
-/// Returns a message at the kernel that a log without other errors is about; `None` where it is not certain which
-/// of the program's it is.
+/// Returns a message at the kernel that caused the errors in a log. Returns `None` if the log has other
+/// errors, or the kernel cannot be determined.
 pub(super) fn refused(log: &str, tokens: &Tokens<'_>) -> Option<String> {
     let mut errors = log.lines().filter_map(|line| {
         let (place, text) = line.split_once(": error: ")?;
@@ -36,7 +36,7 @@ pub(super) fn refused(log: &str, tokens: &Tokens<'_>) -> Option<String> {
     })
 }
 
-/// What no kernel has.
+/// Returns the reason why a function cannot be a kernel.
 fn wrong(tokens: &Tokens<'_>, kernel: &Declared) -> Option<&'static str> {
     let open = kernel.parameters?;
     let close = tokens.partner(open)?;

@@ -1,15 +1,16 @@
-//! What a program declares and uses, and does not define: linkers say so, with places in the object file.
+//! Reports symbols that a program declares and uses but does not define. Linkers report them with locations
+//! in the object file.
 
 use crate::declarations;
 use crate::tokens::Tokens;
 use std::fmt::Write as _;
 
-/// What linkers say in front of the name.
+/// The text before the name in a linker's message.
 const TEXTS: [&str; 2] = ["undefined reference to ", "undefined symbol: "];
-/// And beside it.
+/// The text in other lines of such a message.
 const DETAILS: [&str; 4] = [": in function ", "ld returned ", ">>> ", "error: linker "];
 
-/// Returns messages at the declarations of what a linker does not find; `None` for another log.
+/// Returns messages at the declarations of undefined symbols. Returns `None` for any other log.
 pub(super) fn named(log: &str, tokens: &Tokens<'_>) -> Option<String> {
     let (mut names, mut others): (Vec<&str>, String) = (Vec::new(), String::new());
     for line in log.lines() {
@@ -36,7 +37,7 @@ pub(super) fn named(log: &str, tokens: &Tokens<'_>) -> Option<String> {
     Some(text + &others)
 }
 
-/// Where the program declares what a linker calls so; else the program's file.
+/// Returns the location at which the program declares a symbol, or else the program's file.
 fn declaration(tokens: &Tokens<'_>, name: &str) -> Option<String> {
     // `int n::f<int>(float)`, `f`
     let name = name.split(['(', '<', '[']).next().unwrap_or(name).trim_end();

@@ -1,4 +1,4 @@
-//! Operands of instructions as expressions of C++: arguments, results and addresses.
+//! Writes operands of instructions as C++ expressions: arguments, results and addresses.
 
 use super::parser::{Offset, Operand, Value};
 use super::registers::Register;
@@ -7,11 +7,11 @@ use super::types::{Class, Type};
 use super::writer::{HEADER, Writer};
 use std::fmt::Write as _;
 
-/// Where the result of an instruction goes; `None` for `_`.
+/// The destination of a result; `None` for `_`.
 pub(super) struct Target(Option<Register>);
 
 impl Writer<'_, '_> {
-    /// The register that an operand names; `None` for one that is none.
+    /// Returns the register that an operand names, or `None` if it does not name one.
     fn named(&mut self, value: &Value) -> Result<Option<Register>, String> {
         match value {
             Value::Word(name) => Ok(self.find(name)),
@@ -20,7 +20,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// The expression of an argument of a type. With `wider` its register may have more bits.
+    /// Returns the expression of an argument of a type. If `wider` is true, its register may have more bits.
     pub(super) fn argument(
         &mut self,
         operand: &Operand,
@@ -36,7 +36,7 @@ impl Writer<'_, '_> {
         self.value(operand, kind, wider)
     }
 
-    /// The same, of a predicate, which may be negated.
+    /// Like `argument`, for a predicate, which may be negated.
     pub(super) fn predicate(&mut self, operand: &Operand) -> Result<String, String> {
         let kind = Type::named("pred").unwrap_or_else(|| unreachable!("a type of the table"));
         let value = self.value(operand, kind, false)?;
@@ -62,7 +62,7 @@ impl Writer<'_, '_> {
                     return Err(format!("reads {name}, a special register, which mov does"));
                 }
                 let own = Type::named(own).unwrap_or(kind);
-                // They had 16 bits once.
+                // Special registers used to have 16 bits.
                 match kind.takes(own, wider || kind.bits == 16) {
                     true => Ok(as_kind(text)),
                     false => Err(mismatch(own, kind)),
@@ -98,7 +98,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// Where a result of a type goes. With `wider` its register may have more bits.
+    /// Returns the destination for a result of a type. If `wider` is true, its register may have more bits.
     pub(super) fn target(
         &mut self,
         operand: &Operand,
@@ -120,7 +120,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// Assigns an expression.
+    /// Assigns an expression to a destination.
     pub(super) fn assign(&mut self, target: &Target, expression: &str) {
         let _ = match &target.0 {
             Some(Register { variable, kind }) => {
@@ -131,7 +131,7 @@ impl Writer<'_, '_> {
         };
     }
 
-    /// The expression of an address; `is_narrow` allows one of 32 bits.
+    /// Returns the expression of an address. If `is_narrow` is true, a 32-bit address is allowed.
     pub(super) fn address(&mut self, operand: &Operand, is_narrow: bool) -> Result<String, String> {
         let Value::Address { base, offset } = &operand.value else {
             return Err("has no address in brackets".into());
@@ -155,13 +155,13 @@ impl Writer<'_, '_> {
         Ok(format!("({HEADER}b64){base}{offset}"))
     }
 
-    /// The number of bits of the register that an operand names.
+    /// Returns the number of bits of the register that an operand names.
     pub(super) fn bits(&mut self, operand: &Operand) -> Option<u32> {
         self.named(&operand.value).ok().flatten().map(|it| it.kind.bits)
     }
 }
 
-/// A number of C++ with these bits.
+/// Returns a C++ literal with these bits.
 fn literal(value: u64) -> String {
     format!("{value:#x}ull")
 }

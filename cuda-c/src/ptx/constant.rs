@@ -1,23 +1,25 @@
-//! Constant expressions of PTX: of 64 bits, with or without a sign, with the operators of C.
+//! Evaluates constant expressions of PTX: 64-bit integers, signed or unsigned, with the operators of C.
 
 use super::lexer::{Lexeme, Token};
 
-/// The one name in constant expressions.
+/// The only name that constant expressions can contain.
 pub(super) const WARP_SIZE: &str = "WARP_SZ";
-/// Lanes of a warp of CUDA.
+/// The number of lanes in a CUDA warp.
 const LANES: i64 = 32;
-/// More parentheses and signs than any program has.
+/// The maximum nesting depth of parentheses and signs.
 const DEEPEST: usize = 64;
 
-/// Reads an expression from the beginning of `left`, and leaves what follows it.
+/// Reads an expression from the beginning of `left`, and removes it from there.
 ///
 /// # Errors
-/// A text that says what is wrong.
+///
+/// A message that describes the problem.
 pub(super) fn read(left: &mut &[Token]) -> Result<i64, String> {
     Ok(choice(left, DEEPEST)?.bits)
 }
 
-/// A number: `.s64`, or `.u64` if it is written with `U` or too large for a sign, or computed from one that is.
+/// A number. It has type `.u64` if it is written with `U`, is too large for `.s64`, or is computed from such
+/// a number; otherwise `.s64`.
 #[derive(Clone, Copy)]
 struct Number {
     bits: i64,
@@ -37,7 +39,7 @@ fn mark(left: &[Token], at: usize) -> Option<char> {
     }
 }
 
-/// Operators of two characters, then those of one, and how they bind.
+/// Operators with their precedence, two-character operators first.
 const OPERATORS: [(&str, u8); 18] = [
     ("||", 1),
     ("&&", 2),
@@ -59,13 +61,13 @@ const OPERATORS: [(&str, u8); 18] = [
     ("%", 10),
 ];
 
-/// The operator at the beginning, and how it binds.
+/// Returns the operator at the beginning, and its precedence.
 fn operator(left: &[Token]) -> Option<(&'static str, u8)> {
     let is_here = |text: &str| text.chars().enumerate().all(|(at, it)| mark(left, at) == Some(it));
     OPERATORS.into_iter().find(|it| is_here(it.0))
 }
 
-/// `a ? b : c`, or what binds stronger. What is chosen keeps its sign.
+/// Reads `a ? b : c`, or an expression of higher precedence. The result has the type of the chosen operand.
 fn choice(left: &mut &[Token], depth: usize) -> Result<Number, String> {
     let condition = binary(left, 0, depth)?;
     if mark(left, 0) != Some('?') {
@@ -87,10 +89,10 @@ fn binary(left: &mut &[Token], weakest: u8, depth: usize) -> Result<Number, Stri
         *left = &left[operator.len()..];
         let other = binary(left, strength, deeper(depth)?)?;
         let (a, b) = (value.bits, other.bits);
-        // A number that is shifted keeps its sign, or its lack of one.
+        // A shifted number keeps its signedness.
         let is_unsigned = match operator {
             "<<" | ">>" => value.is_unsigned,
-            // A remainder is one of numbers without signs, as a GPU's has been seen to be.
+            // A remainder is unsigned, as observed on a GPU.
             "%" => true,
             _ => value.is_unsigned || other.is_unsigned,
         };
@@ -114,7 +116,7 @@ fn binary(left: &mut &[Token], weakest: u8, depth: usize) -> Result<Number, Stri
             "|" => a | b,
             "^" => a ^ b,
             "&" => a & b,
-            // Of the distance six bits count.
+            // A shift uses the lower six bits of the distance.
             "<<" => a.wrapping_shl(b as u32),
             ">>" if is_unsigned => (a as u64).wrapping_shr(b as u32) as i64,
             ">>" => a.wrapping_shr(b as u32),

@@ -1,4 +1,4 @@
-//! Instructions as calls of the functions in `cuda_c/ptx/`.
+//! Writes instructions as calls of the functions in `cuda_c/ptx/`.
 
 use super::memory;
 use super::moves;
@@ -10,7 +10,7 @@ use super::video;
 use super::writer::{HEADER, Writer};
 use std::fmt::Write as _;
 
-/// What a pattern found: modifiers and types.
+/// The modifiers and types of an instruction that matches a pattern.
 struct Form<'i> {
     modifiers: Vec<&'i str>,
     types: Vec<Type>,
@@ -20,7 +20,8 @@ impl Writer<'_, '_> {
     /// Writes an instruction with its guard.
     ///
     /// # Errors
-    /// What is wrong with it.
+    ///
+    /// A message that describes the problem.
     pub(super) fn guarded(&mut self, instruction: &Instruction) -> Result<(), String> {
         if let Some(guard) = &instruction.guard {
             let condition = self.predicate(guard)?;
@@ -45,7 +46,7 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    /// `bra label;`
+    /// Writes `bra label;`.
     fn branch(&mut self, instruction: &Instruction) -> Result<(), String> {
         let operands = instruction.operands()?;
         let is_plain = instruction.modifiers.iter().all(|it| it == "uni");
@@ -65,7 +66,7 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    /// `bar.sync` and its other spellings, under one name.
+    /// Writes `bar.sync` and its other spellings under one name.
     fn barrier(&mut self, instruction: &Instruction) -> Result<(), String> {
         let own = |it: &&String| !matches!(it.as_str(), "cta" | "aligned");
         let mut modifiers: Vec<String> =
@@ -79,7 +80,7 @@ impl Writer<'_, '_> {
         self.of_table(name, &modifiers, instruction)
     }
 
-    /// Writes an instruction that the table has.
+    /// Writes an instruction of the table.
     pub(super) fn of_table(
         &mut self,
         name: &str,
@@ -149,7 +150,7 @@ impl Writer<'_, '_> {
             }
             [only] => self.assign(only, &expression),
             [first, second, ..] => {
-                // The second one is assigned last, and computed from the same operands.
+                // The second result is assigned last, and is computed from the same operands.
                 self.assign(first, &expression);
                 self.assign(second, "gpuarray_second.is");
             }
@@ -158,14 +159,14 @@ impl Writer<'_, '_> {
     }
 }
 
-/// A call of a function of the headers.
+/// Returns a call of a function of the headers.
 pub(super) fn function(
     name: &str,
     modifiers: &[&str],
     types: &[Type],
     values: &[String],
 ) -> String {
-    // These are operators of C++.
+    // These words are operators in C++.
     let underscore = if matches!(name, "and" | "or" | "xor" | "not") { "_" } else { "" };
     let mut arguments = modes(modifiers);
     for kind in types {
@@ -174,14 +175,14 @@ pub(super) fn function(
     format!("{HEADER}{name}{underscore}<{arguments}>({})", values.join(", "))
 }
 
-/// Modifiers as an argument of a template.
+/// Returns modifiers as a template argument.
 pub(super) fn modes(modifiers: &[&str]) -> String {
     let named = |it: &&str| format!("{HEADER}m_{}", it.replace("::", "_"));
     let all: Vec<String> = modifiers.iter().map(named).collect();
     format!("{HEADER}modes<{}>", all.join(", "))
 }
 
-/// The type that a word of a row's operands stands for.
+/// Returns the type that a word in the operands of a row stands for.
 fn of(word: &str, form: &Form<'_>) -> Result<Type, String> {
     let found = match word {
         "T" => form.types.first().copied(),
@@ -193,7 +194,7 @@ fn of(word: &str, form: &Form<'_>) -> Result<Type, String> {
     found.ok_or_else(|| format!("has no type for {word}"))
 }
 
-/// What an instruction's modifiers are by a pattern; `None` if they do not fit.
+/// Matches an instruction's modifiers against a pattern. Returns `None` if they do not fit.
 fn matched<'i>(pattern: &str, modifiers: &'i [String]) -> Option<Form<'i>> {
     let mut form = Form { modifiers: Vec::new(), types: Vec::new() };
     let mut left = modifiers;
@@ -221,7 +222,7 @@ fn is_one_of(modifier: &str, alternatives: &str) -> bool {
     })
 }
 
-/// What is said of an instruction that the host does not have.
+/// Returns the message for an instruction that the host does not support.
 pub(super) fn unknown(instruction: &Instruction) -> String {
     let Instruction { name, modifiers, .. } = instruction;
     if let Some(reason) = special::reason(name, modifiers) {

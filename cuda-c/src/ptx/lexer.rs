@@ -1,4 +1,4 @@
-//! The lexemes of PTX.
+//! Splits PTX into lexemes.
 
 use super::statement::Statement;
 use std::iter::Peekable;
@@ -6,15 +6,15 @@ use std::str::CharIndices;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Lexeme {
-    /// A name, directives and parts of instructions without their dots; names of special registers have
-    /// their `%`.
+    /// A name, a directive, or a part of an instruction, without its dots. The names of special registers
+    /// include their `%`.
     Word(String),
     /// An operand of the statement, by its number.
     Bound(usize),
     Integer(u64),
-    /// An integer with the suffix `U`, or too large for a sign.
+    /// An integer with the suffix `U`, or too large for a signed type.
     Unsigned(u64),
-    /// `0f3F800000`, by its bits.
+    /// `0f3F800000`, as bits.
     Single(u32),
     /// `0d3FF0000000000000` and `1.5`.
     Double(f64),
@@ -26,15 +26,16 @@ pub(super) enum Lexeme {
 #[derive(Clone, Debug)]
 pub(super) struct Token {
     pub(super) lexeme: Lexeme,
-    /// Bytes of the text.
+    /// The range of bytes in the text.
     pub(super) start: usize,
     pub(super) end: usize,
 }
 
-/// Reads a statement's text. `number` is what `%=` stands for.
+/// Reads the text of a statement. `number` replaces `%=`.
 ///
 /// # Errors
-/// What is wrong, and at which byte of the text.
+///
+/// The offset of the problem in the text, and a message.
 pub(super) fn read(statement: &Statement, number: usize) -> Result<Vec<Token>, (usize, String)> {
     let text = statement.text.as_str();
     let mut reader = Reader { statement, text, number, left: text.char_indices().peekable() };
@@ -47,7 +48,7 @@ pub(super) fn read(statement: &Statement, number: usize) -> Result<Vec<Token>, (
         if first == '/' && reader.skip_comment(start)? {
             continue;
         }
-        // What follows a dot is a name, `128B` of `L2::128B` too.
+        // After a dot comes a name, even if it starts with a digit, as in `L2::128B`.
         let is_part = all.last().is_some_and(|it: &Token| {
             it.end == start && matches!(it.lexeme, Lexeme::Mark('.' | ':'))
         });
@@ -81,7 +82,7 @@ impl Reader<'_> {
         while self.left.next_if(|it| it.0 < end).is_some() {}
     }
 
-    /// Skips a comment that begins at a slash, if one does.
+    /// Skips the comment at a slash, if one begins there.
     fn skip_comment(&mut self, start: usize) -> Result<bool, (usize, String)> {
         let rest = &self.text[start..];
         let length = match rest.as_bytes().get(1) {
@@ -119,7 +120,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `%0`, and `%name` or `%%name` for a register.
+    /// Reads `%0`, or the register `%name` or `%%name`.
     fn percent(&mut self, start: usize) -> Result<Lexeme, (usize, String)> {
         let operands = &self.statement.operands;
         self.left.next();
@@ -142,7 +143,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Behind a `%`: the name of a register; a number is divided.
+    /// Reads what follows a `%`: the name of a register, or the divisor of a remainder.
     fn register_or_remainder(&mut self) -> Result<Lexeme, (usize, String)> {
         let is_divided =
             |it: char| it.is_ascii_digit() || it.is_whitespace() || "(-+~!".contains(it);

@@ -1,6 +1,6 @@
-//! Accesses to memory.
+//! Writes memory accesses.
 //!
-//! Plain ones are expressions of the program's own line, so that checks name it.
+//! Plain accesses are expressions on the program's own line, so that checks report that line.
 
 use super::instruction::{function, modes, unknown};
 use super::parser::{Instruction, Operand, Value};
@@ -8,20 +8,20 @@ use super::types::{Class, Type};
 use super::writer::{HEADER, Writer};
 use std::fmt::Write as _;
 
-/// What an access says besides its type.
+/// The modifiers of an access, except its type.
 struct Access<'i> {
     is_shared: bool,
     is_volatile: bool,
-    /// Acquire, release, or relaxed for other accesses that are one and are not left out.
+    /// Acquire, release or acq_rel. For other accesses that must not be optimised away, relaxed.
     order: Option<&'static str>,
-    /// True if a number for the caches follows the operands.
+    /// True if a cache policy follows the operands.
     has_policy: bool,
-    /// Numbers of a vector.
+    /// The number of elements of a vector.
     count: Option<usize>,
     others: Vec<&'i str>,
 }
 
-/// Reads the modifiers in front of the type.
+/// Reads the modifiers before the type.
 fn access<'i>(modifiers: &'i [String]) -> Access<'i> {
     let mut found = Access {
         is_shared: false,
@@ -47,7 +47,7 @@ fn access<'i>(modifiers: &'i [String]) -> Access<'i> {
             "v2" => found.count = Some(2),
             "v4" => found.count = Some(4),
             "v8" => found.count = Some(8),
-            // Hints for the caches.
+            // Cache hints.
             "ca" | "cg" | "cs" | "lu" | "cv" | "wb" | "wt" | "nc" => {}
             "L2::cache_hint" => found.has_policy = true,
             hint if hint.starts_with("L1::") || hint.starts_with("L2::") => {}
@@ -58,7 +58,7 @@ fn access<'i>(modifiers: &'i [String]) -> Access<'i> {
 }
 
 impl Access<'_> {
-    /// The expression of a pointer.
+    /// Returns the expression of a pointer.
     fn pointer(
         &self,
         writer: &mut Writer<'_, '_>,
@@ -75,7 +75,7 @@ impl Access<'_> {
         Ok(format!("{HEADER}at<{}, {whole}>({address})", modes(space)))
     }
 
-    /// The operands without the number for the caches.
+    /// Returns the operands without the cache policy.
     fn operands(&self, instruction: &Instruction, count: usize) -> Result<Vec<Operand>, String> {
         let operands = instruction.operands()?;
         match operands.len() == count + usize::from(self.has_policy) {
@@ -85,7 +85,7 @@ impl Access<'_> {
     }
 }
 
-/// The type of an access: any that fits into a register.
+/// Returns the type of an access: any type that fits into a register.
 fn accessed(instruction: &Instruction) -> Result<(&[String], Type), String> {
     let split = instruction.modifiers.split_last();
     let (name, modifiers) = split.ok_or_else(|| unknown(instruction))?;
@@ -96,7 +96,7 @@ fn accessed(instruction: &Instruction) -> Result<(&[String], Type), String> {
     Ok((modifiers, kind))
 }
 
-/// The numbers of a vector, or the one that is accessed.
+/// Returns the elements of a vector, or the single operand.
 fn parts(operand: &Operand, count: Option<usize>) -> Result<Vec<&Operand>, String> {
     match (&operand.value, count) {
         (Value::Vector(parts), Some(count)) if parts.len() == count => Ok(parts.iter().collect()),
@@ -109,7 +109,8 @@ fn parts(operand: &Operand, count: Option<usize>) -> Result<Vec<&Operand>, Strin
 /// Writes `ld`.
 ///
 /// # Errors
-/// What is wrong with it.
+///
+/// A message that describes the problem.
 pub(super) fn load(writer: &mut Writer<'_, '_>, instruction: &Instruction) -> Result<(), String> {
     let (modifiers, kind) = accessed(instruction)?;
     let access = access(modifiers);
@@ -144,7 +145,8 @@ fn element(count: Option<usize>, number: usize) -> String {
 /// Writes `st`.
 ///
 /// # Errors
-/// What is wrong with it.
+///
+/// A message that describes the problem.
 pub(super) fn store(writer: &mut Writer<'_, '_>, instruction: &Instruction) -> Result<(), String> {
     let (modifiers, kind) = accessed(instruction)?;
     let access = access(modifiers);
@@ -171,7 +173,7 @@ pub(super) fn store(writer: &mut Writer<'_, '_>, instruction: &Instruction) -> R
     Ok(())
 }
 
-/// The types that an atomic operation has.
+/// Returns the types that an atomic operation supports.
 fn atomic_types(operation: &str) -> &'static [&'static str] {
     match operation {
         "and" | "or" | "xor" => &["b32", "b64"],
@@ -187,7 +189,8 @@ fn atomic_types(operation: &str) -> &'static [&'static str] {
 /// Writes `atom` and `red`.
 ///
 /// # Errors
-/// What is wrong with it.
+///
+/// A message that describes the problem.
 pub(super) fn atomic(writer: &mut Writer<'_, '_>, instruction: &Instruction) -> Result<(), String> {
     let (name, modifiers) =
         instruction.modifiers.split_last().ok_or_else(|| unknown(instruction))?;
@@ -198,7 +201,7 @@ pub(super) fn atomic(writer: &mut Writer<'_, '_>, instruction: &Instruction) -> 
     let types = atomic_types(operation);
     let kind = Type::named(name).filter(|it| types.contains(&it.name));
     let kind = kind.ok_or_else(|| unknown(instruction))?;
-    // What is said of subnormal numbers is said of these formats.
+    // Only these formats have a modifier for subnormal numbers.
     let is_narrow = matches!(kind.name, "f16" | "f16x2" | "bf16" | "bf16x2");
     if is_narrow != access.others.contains(&"noftz") || access.is_volatile {
         return Err(unknown(instruction));
@@ -227,10 +230,11 @@ pub(super) fn atomic(writer: &mut Writer<'_, '_>, instruction: &Instruction) -> 
     Ok(())
 }
 
-/// Writes `prefetch`, of which nothing is left but its address.
+/// Writes `prefetch`, which only evaluates its address.
 ///
 /// # Errors
-/// What is wrong with it.
+///
+/// A message that describes the problem.
 pub(super) fn prefetch(
     writer: &mut Writer<'_, '_>,
     instruction: &Instruction,
@@ -248,10 +252,11 @@ pub(super) fn prefetch(
     Ok(())
 }
 
-/// Writes `cp.async`: the copy is made at once, and nothing is waited for.
+/// Writes `cp.async`. The copy is synchronous, so nothing has to wait for it.
 ///
 /// # Errors
-/// What is wrong with it.
+///
+/// A message that describes the problem.
 pub(super) fn copy(writer: &mut Writer<'_, '_>, instruction: &Instruction) -> Result<(), String> {
     let modifiers: Vec<&str> = instruction.modifiers.iter().map(String::as_str).collect();
     let operands = instruction.operands()?;
@@ -282,7 +287,7 @@ pub(super) fn copy(writer: &mut Writer<'_, '_>, instruction: &Instruction) -> Re
     let from = writer.address(from, false)?;
     let size = writer.argument(size, word, false)?;
     let read = match rest {
-        // A predicate that says that nothing is read.
+        // A predicate; if it is true, nothing is read.
         [rest] if writer.bits(rest) == Some(1) => {
             format!("{} ? 0u : {size}", writer.predicate(rest)?)
         }

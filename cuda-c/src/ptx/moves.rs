@@ -1,4 +1,5 @@
-//! `mov`, which also packs and unpacks, and `cvt`, which alone takes registers of other sizes.
+//! Writes `mov`, which also packs and unpacks, and `cvt`, the only instruction that accepts registers of
+//! other sizes.
 
 use super::instruction::{function, unknown};
 use super::parser::{Instruction, Operand, Value};
@@ -8,7 +9,8 @@ use super::writer::{HEADER, Writer};
 /// Writes `mov`.
 ///
 /// # Errors
-/// What is wrong with it.
+///
+/// A message that describes the problem.
 pub(super) fn mov(writer: &mut Writer<'_, '_>, instruction: &Instruction) -> Result<(), String> {
     let [name] = instruction.modifiers.as_slice() else { return Err(unknown(instruction)) };
     let kind = Type::named(name).filter(|it| it.class != Class::Packed && it.bits > 0);
@@ -38,7 +40,7 @@ pub(super) fn mov(writer: &mut Writer<'_, '_>, instruction: &Instruction) -> Res
     }
 }
 
-/// The type of the parts of a number of bits.
+/// Returns the type of each of `count` parts of a type.
 fn part_of(kind: Type, count: usize) -> Result<Type, String> {
     let bits =
         (kind.class == Class::Bits && matches!(count, 2 | 4)).then(|| kind.bits / count as u32);
@@ -56,7 +58,7 @@ fn unpack(
     let part = part_of(kind, parts.len())?;
     let targets: Result<Vec<_>, _> =
         parts.iter().map(|it| writer.target(it, part, false)).collect();
-    // A part may be the register that is unpacked.
+    // The register that is unpacked may also be a destination.
     writer.body.push_str(&format!("const auto gpuarray_whole = {whole}; "));
     for (number, target) in targets?.iter().enumerate() {
         let shift = number as u32 * part.bits;
@@ -78,7 +80,8 @@ fn pack(writer: &mut Writer<'_, '_>, kind: Type, parts: &[Operand]) -> Result<St
 /// Writes `cvt`.
 ///
 /// # Errors
-/// What is wrong with it.
+///
+/// A message that describes the problem.
 pub(super) fn cvt(writer: &mut Writer<'_, '_>, instruction: &Instruction) -> Result<(), String> {
     let all = &instruction.modifiers;
     if all.first().is_some_and(|it| it == "pack") || all.iter().any(|it| it.ends_with("x2")) {
@@ -120,7 +123,7 @@ pub(super) fn cvt(writer: &mut Writer<'_, '_>, instruction: &Instruction) -> Res
     }
     let operands = instruction.operands()?;
     let [target, value] = operands.as_slice() else { return Err("takes two operands".into()) };
-    // What rounds to fewer bits of a float is kept in a register of all.
+    // A TF32 result is kept in a 32-bit register.
     let result = if to.name == "tf32" { Type::named("b32").unwrap_or(to) } else { to };
     let target = writer.target(target, result, true)?;
     let value = writer.argument(value, from, true)?;
@@ -128,7 +131,7 @@ pub(super) fn cvt(writer: &mut Writer<'_, '_>, instruction: &Instruction) -> Res
     Ok(())
 }
 
-/// True for a type of integers that holds all numbers of another one.
+/// Returns true if an integer type can represent all values of another one.
 fn holds_all(to: Type, from: Type) -> bool {
     let is_signed = |it: Type| it.name.starts_with('s');
     let are_integers = to.class == Class::Integer && from.class == Class::Integer;
@@ -140,7 +143,7 @@ fn holds_all(to: Type, from: Type) -> bool {
         }
 }
 
-/// Conversions that lose digits say how.
+/// Checks that a conversion that may lose precision states its rounding.
 fn check_rounding(modifiers: &[&str], to: Type, from: Type) -> Result<(), String> {
     let roundings = ["rn", "rz", "rm", "rp", "rni", "rzi", "rmi", "rpi", "rna"];
     if modifiers.iter().filter(|it| roundings.contains(it)).count() > 1 {

@@ -1,4 +1,4 @@
-//! Statements of PTX: declarations of registers, scopes, labels and instructions.
+//! Parses PTX: register declarations, scopes, labels and instructions.
 
 use super::constant;
 use super::lexer::{Lexeme, Token};
@@ -8,7 +8,7 @@ pub(super) enum Item {
     Open,
     Close,
     Label(String),
-    /// Names, and how many registers a name stands for, if it is `name<count>`.
+    /// The type and the names; for `name<count>`, also the number of registers.
     Registers {
         kind: String,
         names: Vec<(String, Option<u64>)>,
@@ -16,7 +16,7 @@ pub(super) enum Item {
     Instruction(Instruction),
 }
 
-/// An item, and where it begins in the text.
+/// An item, and its offset in the text.
 #[derive(Debug)]
 pub(super) struct Placed {
     pub(super) at: usize,
@@ -25,11 +25,11 @@ pub(super) struct Placed {
 
 #[derive(Debug)]
 pub(super) struct Instruction {
-    /// As it is written, for messages.
+    /// The source text, for messages.
     pub(super) text: String,
     /// `@p` or `@!p`.
     pub(super) guard: Option<Operand>,
-    /// The name, and what follows it behind dots.
+    /// The name, and the parts after its dots.
     pub(super) name: String,
     pub(super) modifiers: Vec<String>,
     tokens: Vec<Token>,
@@ -39,12 +39,12 @@ pub(super) struct Instruction {
 pub(super) enum Value {
     /// A register, a special register or a label.
     Word(String),
-    /// An operand of the statement.
+    /// An operand of the statement, by its number.
     Bound(usize),
     Integer(i64),
     Single(u32),
     Double(f64),
-    /// `-r`, which one instruction takes.
+    /// `-r`, which only one instruction accepts.
     Minus(Box<Operand>),
     Vector(Vec<Operand>),
     Address {
@@ -55,11 +55,11 @@ pub(super) enum Value {
     Pair(Box<Operand>, Box<Operand>),
 }
 
-/// What is added to an address.
+/// The offset that is added to an address.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Offset {
     Constant(i64),
-    /// An operand of the statement.
+    /// An operand of the statement, by its number.
     Bound(usize),
 }
 
@@ -72,13 +72,14 @@ pub(super) struct Operand {
     pub(super) selector: Option<String>,
 }
 
-/// What is wrong, and at which byte of the text.
+/// The offset of a problem in the text, and a message.
 pub(super) type Wrong = (usize, String);
 
-/// Reads the items of a text.
+/// Parses the items of a text.
 ///
 /// # Errors
-/// What is wrong.
+///
+/// The first problem.
 pub(super) fn read(text: &str, tokens: &[Token]) -> Result<Vec<Placed>, Wrong> {
     let mut items = Vec::new();
     let mut at = 0;
@@ -141,7 +142,7 @@ fn unbalanced() -> String {
     "inline PTX: on the host braces open and close in one asm statement".to_owned()
 }
 
-/// The semicolon that ends what begins at a token.
+/// Returns the semicolon that ends the statement at a token.
 fn statement_end(text: &str, tokens: &[Token], at: usize) -> Result<usize, Wrong> {
     let found = tokens[at..].iter().position(|it| it.lexeme == Lexeme::Mark(';'));
     found.map(|it| at + it).ok_or_else(|| {
@@ -150,7 +151,7 @@ fn statement_end(text: &str, tokens: &[Token], at: usize) -> Result<usize, Wrong
     })
 }
 
-/// `.type a, b<4>`
+/// Parses `.type a, b<4>`.
 fn registers(tokens: &[Token], start: usize) -> Result<Item, Wrong> {
     let wrong = |token: Option<&Token>| {
         let at = token.map_or(start, |it| it.start);
@@ -174,10 +175,10 @@ fn registers(tokens: &[Token], start: usize) -> Result<Item, Wrong> {
     Ok(Item::Registers { kind: kind.clone(), names })
 }
 
-/// The most characters of an instruction in a message.
+/// The maximum length of an instruction in a message, in characters.
 const SHOWN: usize = 80;
 
-/// A part of the text on one line, for messages.
+/// Returns a part of the text on one line, for messages.
 fn shown(text: &str) -> String {
     let whole: Vec<&str> = text.split_whitespace().collect();
     let mut shown: String = whole.join(" ");
@@ -214,7 +215,7 @@ fn instruction(text: &str, tokens: &[Token]) -> Result<Instruction, Wrong> {
         let (Lexeme::Mark('.'), Lexeme::Word(word)) = (&dot.lexeme, &word.lexeme) else { break };
         let mut modifier = word.clone();
         rest = others;
-        // `shared::cta`
+        // A qualified modifier such as `shared::cta`.
         while let [first, second, part, others @ ..] = rest
             && let Lexeme::Word(part) = &part.lexeme
             && [first, second].iter().all(|it| it.lexeme == Lexeme::Mark(':'))
@@ -232,10 +233,11 @@ fn instruction(text: &str, tokens: &[Token]) -> Result<Instruction, Wrong> {
 }
 
 impl Instruction {
-    /// Reads the operands.
+    /// Parses the operands.
     ///
     /// # Errors
-    /// A text that says what is wrong.
+    ///
+    /// A message that describes the problem.
     pub(super) fn operands(&self) -> Result<Vec<Operand>, String> {
         let mut reader = Operands { left: &self.tokens };
         let mut all = Vec::new();
@@ -300,7 +302,7 @@ impl Operands<'_> {
         Ok(first)
     }
 
-    /// `base`, `base+offset` or `base-offset` up to the bracket.
+    /// Parses `base`, `base+offset` or `base-offset` up to the bracket.
     fn address(&mut self) -> Result<Operand, String> {
         let base = Box::new(self.single()?);
         let offset = match self.left.first().map(|it| &it.lexeme) {
@@ -322,7 +324,7 @@ impl Operands<'_> {
         Ok(Operand { value: Value::Address { base, offset }, is_negated: false, selector: None })
     }
 
-    /// A name, a number, or a constant expression.
+    /// Parses a name, a number, or a constant expression.
     fn single(&mut self) -> Result<Operand, String> {
         let is_negated = match self.left {
             [mark, next, ..] => {

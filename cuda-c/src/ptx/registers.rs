@@ -1,34 +1,35 @@
-//! The registers of statements: variables of bits.
+//! The registers of statements, as variables that hold bits.
 //!
-//! Registers that a statement declares outside of braces are known in later ones, too. Their variables are in front of
-//! its block, in that of the program.
+//! Registers that a statement declares outside of braces are also visible to later statements. Their
+//! variables are declared before the statement's block, in the enclosing block of the program.
 
 use super::types::Type;
 use super::writer::{HEADER, Writer};
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-/// The most registers `name<count>`.
+/// The maximum count in `name<count>`.
 const MOST: u64 = 1 << 16;
 
-/// A register: the variable, and its type.
+/// A register: its variable and type.
 #[derive(Clone, Debug)]
 pub(super) struct Register {
     pub(super) variable: String,
     pub(super) kind: Type,
 }
 
-/// Registers `name<count>`.
+/// The registers declared by `name<count>`.
 #[derive(Clone, Debug)]
 struct Family {
     prefix: String,
     count: u64,
     kind: Type,
-    /// Their variable, an array; without one those that are used become registers.
+    /// The array that holds the registers. Without an array, each register that is used gets its own
+    /// variable.
     array: Option<String>,
 }
 
-/// The names between two braces.
+/// The names declared between two braces.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scope {
     registers: HashMap<String, Register>,
@@ -60,7 +61,7 @@ impl Writer<'_, '_> {
         let kind = known.ok_or_else(|| {
             format!("inline PTX: there are no registers of type .{kind} on the host; allowed are .pred, .b8 to .b128, .u8 to .u64, .s8 to .s64, .f16, .f16x2, .f32 and .f64")
         })?;
-        // Behind `if (...)` there is no place for more than a statement.
+        // After `if (...)`, a declaration would take the place of the only statement.
         let is_shared = self.scopes.len() == 2 && self.statement.is_among_others;
         let bits = kind.register().name;
         for (name, count) in names {
@@ -101,7 +102,7 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    /// A new register of the innermost scope.
+    /// Declares a register in the innermost scope.
     fn register(&mut self, name: &str, kind: Type) -> Register {
         let variable = self.fresh();
         let _ = write!(
@@ -133,7 +134,7 @@ impl Writer<'_, '_> {
                 }
                 Some((Family { kind, .. }, _)) => {
                     let register = self.register(name, kind);
-                    // It belongs to the scope of its family.
+                    // The register belongs to the scope that declares its family.
                     if let Some(scope) = self.scopes.last_mut() {
                         scope.registers.remove(name);
                     }

@@ -1,6 +1,6 @@
-//! Special registers, and what the host does not have.
+//! Special registers, and the instructions that the host does not support.
 
-/// What the headers say of special registers: an expression, and its type.
+/// Returns the expression and the type of a special register.
 pub(super) fn register(
     name: &str,
     component: Option<&str>,
@@ -23,7 +23,7 @@ pub(super) fn register(
         "%laneid" => ("::gpuarray_abi::lane()", "u32"),
         "%warpid" => ("::gpuarray_abi::warp()", "u32"),
         "%nwarpid" => ("::gpuarray_abi::MOST_THREADS / (unsigned)::warpSize", "u32"),
-        // One processor with any number of blocks at the same time.
+        // The host appears as one multiprocessor with any number of resident blocks.
         "%smid" => ("0u", "u32"),
         "%nsmid" => ("1u", "u32"),
         "%lanemask_eq" => ("::cuda_c::ptx::lanemask_eq()", "u32"),
@@ -41,7 +41,7 @@ pub(super) fn register(
     })
 }
 
-/// Why the host has no instruction of this name, where there is more to say.
+/// Returns the reason why the host does not support an instruction, if there is more to say than its name.
 pub(super) fn reason(name: &str, modifiers: &[String]) -> Option<&'static str> {
     let second = modifiers.first().map_or("", String::as_str);
     Some(match (name, second) {

@@ -1,36 +1,36 @@
-//! Statements `asm`: where they are in a text, and their parts.
+//! Finds `asm` statements in a text, and splits them into their parts.
 
 use crate::tokens::{Kind, Tokens};
 use std::ops::Range;
 
-/// Words that the front end takes out of a text, which tell functions of the device.
+/// The qualifiers that mark functions of the device. The front end removes them from the text.
 const DEVICE: [&str; 2] = ["__gpuarray_global__", "__gpuarray_variable__"];
-/// All words that it takes out.
+/// All qualifiers that the front end removes.
 const QUALIFIERS: [&str; 3] = [DEVICE[0], DEVICE[1], "__gpuarray_constant__"];
 
-/// A statement `asm` of a program.
+/// An `asm` statement of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Site {
     /// The token `asm`.
     pub(super) at: usize,
-    /// True within a function of the device, false within a host's.
+    /// True in a device function, false in a host function.
     pub(super) is_device: bool,
-    /// The braces around it.
+    /// The enclosing braces.
     pub(super) braces: Vec<usize>,
 }
 
-/// Finds the statements `asm` in the functions of a program.
+/// Finds the `asm` statements in the functions of a program.
 pub(super) fn find(tokens: &Tokens<'_>) -> Vec<Site> {
     struct Brace {
         at: usize,
         is_namespace: bool,
         is_device: bool,
-        /// Where what it belongs to begins.
+        /// The first token of the declaration or statement that the brace belongs to.
         head: usize,
     }
     let mut found = Vec::new();
     let mut open: Vec<Brace> = Vec::new();
-    // Where the declaration or statement begins.
+    // The first token of the current declaration or statement.
     let mut head = 0;
     let mut at = 0;
     while at < tokens.len() {
@@ -45,7 +45,8 @@ pub(super) fn find(tokens: &Tokens<'_>) -> Vec<Site> {
             }
             "}" => {
                 let brace = open.pop();
-                // Values in braces, of a parameter or in front of a constructor's body, end no declaration.
+                // A braced value, in a parameter or before a constructor's body, does not end the
+                // declaration.
                 let goes_on = matches!(tokens.at(at + 1), "," | ")" | "{" | "..." | ">");
                 head = brace.filter(|_| goes_on).map_or(at + 1, |it| it.head);
             }
@@ -56,7 +57,7 @@ pub(super) fn find(tokens: &Tokens<'_>) -> Vec<Site> {
                     let braces = open.iter().map(|it| it.at).collect();
                     found.push(Site { at, is_device, braces });
                 }
-                // An operand may hold a lambda with statements of its own, which are the operand's.
+                // An operand may contain a lambda, whose statements belong to the operand.
                 let parenthesis = (at + 1..tokens.len()).find(|&it| tokens.at(it) == "(");
                 at = parenthesis.and_then(|it| tokens.partner(it)).unwrap_or(at);
             }
@@ -67,7 +68,7 @@ pub(super) fn find(tokens: &Tokens<'_>) -> Vec<Site> {
     found
 }
 
-/// True for a word `asm` of the program that is no part of a declaration, which would name a symbol.
+/// Returns true for an `asm` statement of the program. In a declaration, `asm` names a symbol instead.
 pub(crate) fn is_statement(tokens: &Tokens<'_>, at: usize) -> bool {
     if !matches!(tokens.at(at), "asm" | "__asm__" | "__asm") || !tokens.is_of_program(at) {
         return false;
@@ -75,17 +76,17 @@ pub(crate) fn is_statement(tokens: &Tokens<'_>, at: usize) -> bool {
     let Some(before) = at.checked_sub(1) else { return false };
     match tokens.at(before) {
         ";" | "{" | "}" | ":" | "else" | "do" => true,
-        // `if (...) asm(...)`, and not `int f(int) asm("name")`.
+        // `if (...) asm(...)`, but not `int f(int) asm("name")`.
         ")" => tokens.partner(before).and_then(|it| it.checked_sub(1)).is_some_and(|word| {
             matches!(tokens.at(word), "if" | "while" | "for" | "switch" | "constexpr")
         }),
-        // `[[likely]] asm(...)`, and not `int x[3] asm("name")`.
+        // `[[likely]] asm(...)`, but not `int x[3] asm("name")`.
         "]" => tokens.partner(before).is_some_and(|it| tokens.at(it + 1) == "["),
         _ => false,
     }
 }
 
-/// How an operand is used.
+/// The direction of an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Use {
     Read,
@@ -105,22 +106,22 @@ pub(super) struct Operand {
 pub(super) enum Constraint {
     /// One of `h`, `r`, `l`, `q`, `f` and `d`: a register.
     Register(char),
-    /// `n`: a number that the compiler knows.
+    /// `n`: a compile-time constant.
     Number,
 }
 
 /// The parts of a statement.
 #[derive(Debug)]
 pub(super) struct Statement {
-    /// From `asm` to the semicolon.
+    /// The tokens from `asm` to the semicolon.
     pub(super) range: Range<usize>,
     pub(super) is_volatile: bool,
-    /// True for one of the statements of a block, false for what belongs to `if` and its like.
+    /// True for a statement directly inside a block, false for the body of an `if` or similar.
     pub(super) is_among_others: bool,
-    /// The text of the strings, and the bytes of it at which another line of the program begins.
+    /// The PTX text, and the offsets in it at which another line of the program begins.
     pub(super) text: String,
     pub(super) lines: Vec<(usize, usize)>,
-    /// False for a text of strings alone, in which `%` is a character like others.
+    /// False for an `asm` with only a string, in which `%` is an ordinary character.
     pub(super) has_operands: bool,
     pub(super) operands: Vec<Operand>,
     pub(super) clobbers_memory: bool,
@@ -129,7 +130,8 @@ pub(super) struct Statement {
 /// Reads the statement that begins at a token.
 ///
 /// # Errors
-/// What is wrong with it, and at which token.
+///
+/// The token of the problem, and a message.
 pub(super) fn read(tokens: &Tokens<'_>, at: usize) -> Result<Statement, (usize, String)> {
     let mut open = at + 1;
     let mut is_volatile = false;
@@ -155,7 +157,7 @@ pub(super) fn read(tokens: &Tokens<'_>, at: usize) -> Result<Statement, (usize, 
     let sections = sections(tokens, open + 1..close);
     let mut statement = Statement {
         range: at..close + 2,
-        // Without outputs nothing but what it does is asked for.
+        // Without outputs, only the side effects matter.
         is_volatile: is_volatile || sections.get(1).is_none_or(Range::is_empty),
         is_among_others: at > 0 && matches!(tokens.at(at - 1), ";" | "{" | "}"),
         text: String::new(),
@@ -169,7 +171,7 @@ pub(super) fn read(tokens: &Tokens<'_>, at: usize) -> Result<Statement, (usize, 
         let line = tokens.line(literal).map_or(0, |(_, line)| line);
         statement.lines.push((start, line));
         let text = string(tokens, literal)?;
-        // Those of a raw string.
+        // The lines inside a raw string.
         let own = tokens.at(literal).contains('\n');
         for (number, (newline, _)) in text.match_indices('\n').filter(|_| own).enumerate() {
             statement.lines.push((start + newline + 1, line + number + 1));
@@ -207,7 +209,7 @@ pub(super) fn read(tokens: &Tokens<'_>, at: usize) -> Result<Statement, (usize, 
     Ok(statement)
 }
 
-/// The ranges between colons.
+/// Splits a range at its colons.
 fn sections(tokens: &Tokens<'_>, range: Range<usize>) -> Vec<Range<usize>> {
     let mut all = Vec::new();
     let (mut begin, mut at) = (range.start, range.start);
@@ -231,7 +233,7 @@ fn sections(tokens: &Tokens<'_>, range: Range<usize>) -> Vec<Range<usize>> {
     all
 }
 
-/// The ranges between commas.
+/// Splits a range at its commas.
 fn parts(tokens: &Tokens<'_>, range: Range<usize>) -> Vec<Range<usize>> {
     let mut all = Vec::new();
     let (mut begin, mut at) = (range.start, range.start);
@@ -252,7 +254,7 @@ fn parts(tokens: &Tokens<'_>, range: Range<usize>) -> Vec<Range<usize>> {
     all
 }
 
-/// `[name] "constraint" (expression)`
+/// Reads `[name] "constraint" (expression)`.
 fn operand(
     tokens: &Tokens<'_>,
     range: Range<usize>,
@@ -305,7 +307,7 @@ fn operand(
     Ok(Operand { letter, how, expression: at + 1..close })
 }
 
-/// The text of an expression, without what the front end takes out.
+/// Returns the text of an expression, without the qualifiers that the front end removes.
 pub(super) fn source(tokens: &Tokens<'_>, range: Range<usize>) -> String {
     let mut text = String::new();
     let mut from = tokens.all[range.start].start;
@@ -319,7 +321,7 @@ pub(super) fn source(tokens: &Tokens<'_>, range: Range<usize>) -> String {
     text
 }
 
-/// The text that a string stands for.
+/// Returns the value of a string literal.
 fn string(tokens: &Tokens<'_>, at: usize) -> Result<String, (usize, String)> {
     let literal = tokens.at(at);
     if let Some(raw) = literal.strip_prefix("R\"") {

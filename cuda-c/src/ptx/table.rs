@@ -1,13 +1,20 @@
-//! The instructions that compute: what may follow their names, and their operands.
+//! The table of arithmetic instructions: their modifiers, types and operands.
 //!
-//! An instruction is a call of the function of its name in `cuda_c/ptx/`. Template arguments are what
-//! follows the name: modifiers as `modes<...>`, then the types in their order.
+//! An instruction is a call of the function with its name in `cuda_c/ptx/`. The template arguments are the
+//! modifiers, as `modes<...>`, and then the types in order.
 //!
-//! A pattern has a part for each that may follow, with the alternatives between bars; a part that ends with
-//! `?` may be missing. Operands are results, then `=`, then arguments: `T` and `U` are the first and second type of the
-//! instruction, `W` is the integer of twice the bits of `T`, `p` a predicate, others are
-//! types by name; `&p` is a predicate that is there with a modifier that combines it. `T|p` is a result with a second one, which may be missing, and `p|p` two predicates. What ends with `?` may be
-//! missing. `cc` is the carry, which the function takes by reference.
+//! A pattern describes the modifiers and types. Its parts are separated by dots, and alternatives by bars. A
+//! part that ends with `?` is optional.
+//!
+//! The operands are the results, `=`, and the arguments:
+//!
+//! - `T` and `U` are the first and second type of the instruction.
+//! - `W` is the integer type with twice the bits of `T`.
+//! - `p` is a predicate. `&p` is a predicate that is present only with a modifier that combines it.
+//! - `T|p` is a result with an optional second result; `p|p` is a pair of predicates.
+//! - `cc` is the carry, which the function takes by reference.
+//! - Other words are types by their name.
+//! - An operand that ends with `?` is optional.
 
 /// A form of an instruction.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +28,7 @@ const fn row(name: &'static str, pattern: &'static str, operands: &'static str) 
     Row { name, pattern, operands }
 }
 
-/// Names that patterns use for lists.
+/// Names that patterns use for lists of alternatives.
 pub(super) const LISTS: [(&str, &str); 8] = [
     ("INT", "u16|u32|u64|s16|s32|s64"),
     ("WORD", "u32|s32"),
@@ -85,7 +92,7 @@ pub(super) const ROWS: &[Row] = &[
     row("shl", "b16|b32|b64", "T = T u32"),
     row("shr", "b16|b32|b64|INT", "T = T u32"),
     row("prmt", "b32.f4e|b4e|rc8|ecl|ecr|rc16?", "T = T T u32"),
-    // Comparisons and choices.
+    // Comparisons and selections.
     row("set", "eq|ne.BOOL?.WORD|f32.b16|b32|b64", "T = U U &p"),
     row("set", "SIGNED.BOOL?.WORD|f32.INT", "T = U U &p"),
     row("set", "lo|ls|hi|hs.BOOL?.WORD|f32.u16|u32|u64", "T = U U &p"),
@@ -155,11 +162,11 @@ pub(super) const ROWS: &[Row] = &[
     row("max", "NaN?.xorsign.abs.bf16|bf16x2", "T = T T"),
     row("copysign", "f32|f64", "T = T T"),
     row("testp", "finite|infinite|number|notanumber|normal|subnormal.f32|f64", "p = T"),
-    // Conversions of two numbers; the first becomes the upper half.
+    // Conversions of two numbers. The first becomes the upper half.
     row("cvt", "rn|rz.relu?.f16x2|bf16x2.f32", "T = U U"),
     row("cvt", "pack.sat.u16|s16.s32", "b32 = U U"),
     row("cvt", "pack.sat.u8|s8.s32.b32", "b32 = U U b32"),
-    // Warps.
+    // Warp functions.
     row("shfl", "sync.up|down|bfly|idx.b32", "T|p = T u32 u32 u32"),
     row("shfl", "up|down|bfly|idx.b32", "T|p = T u32 u32"),
     row("vote", "sync.all|any|uni.pred", "p = p u32"),
@@ -173,7 +180,7 @@ pub(super) const ROWS: &[Row] = &[
     row("redux", "sync.and|or|xor.b32", "T = T u32"),
     row("elect", "sync", "b32|p = u32"),
     row("nanosleep", "u32", "= u32"),
-    // Barriers and fences; the number of a barrier, then how many threads it waits for.
+    // Barriers and fences. The operands are the number of the barrier and the number of threads.
     row("bar_sync", "", "= u32 u32?"),
     row("bar_red", "and|or.pred", "p = u32 u32? p"),
     row("bar_red", "popc.u32", "u32 = u32 u32? p"),
@@ -182,7 +189,7 @@ pub(super) const ROWS: &[Row] = &[
     row("membar", "proxy.alias", "="),
     row("fence", "proxy.alias|async", "="),
     row("fence", "sc|acq_rel|acquire|release?.cta|cluster|gpu|sys", "="),
-    // Memory, besides accesses.
+    // Memory instructions other than accesses.
     row("cvta", "to?.global|const|local|shared|shared::cta.u64", "T = T"),
     row(
         "createpolicy",

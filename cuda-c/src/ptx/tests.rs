@@ -1,4 +1,4 @@
-//! Texts of users, right and wrong.
+//! Tests of valid and invalid inline PTX.
 
 use super::table::{LISTS, ROWS, Row};
 use super::types::Type;
@@ -7,7 +7,7 @@ use crate::tokens::Tokens;
 use host_executor::{Compiler, Language, Optimization, Source};
 use std::fmt::Write as _;
 
-/// What a text becomes.
+/// Returns the translation of a text.
 fn translated(text: &str) -> Result<String, String> {
     let mut result = text.to_owned();
     for (start, end, replacement) in edits(&Tokens::of(text), false)?.into_iter().rev() {
@@ -103,7 +103,7 @@ fn registers_are_those_of_the_blocks_around() {
     }
 }
 
-/// Any text ends in a translation or a message: here those near texts that are right.
+/// Checks that any text gives a translation or a message, using texts close to valid ones.
 #[test]
 fn wrong_texts_are_refused_or_translated() {
     let mut state = 1_u64;
@@ -179,7 +179,7 @@ fn wrong_texts_are_refused_or_translated() {
             assert!(message.starts_with("k.cu:") && message.ends_with('\n'), "{message}");
         }
     }
-    // Most are wrong, and some are not.
+    // Most of the texts are invalid, but not all.
     assert!((4_000..19_000).contains(&refused), "{refused}");
 }
 
@@ -197,7 +197,7 @@ fn what_nests_deeply_is_refused() {
     assert!(translated(&text).is_ok());
 }
 
-/// The alternatives of a part of a pattern; nothing is one, where it may be missing.
+/// Returns the alternatives of a part of a pattern. The empty string is one of them if the part is optional.
 fn alternatives(part: &str) -> Vec<&str> {
     let names = part.trim_end_matches('?').split('|');
     let of_list = |name| LISTS.iter().find(|it| it.0 == name).map_or(name, |it| it.1);
@@ -208,7 +208,7 @@ fn alternatives(part: &str) -> Vec<&str> {
     all
 }
 
-/// An instruction with registers of the types that it takes.
+/// Returns an instruction with registers of the required types.
 fn statement(row: &Row, parts: &[&str]) -> String {
     let modifiers: Vec<&str> = parts.iter().copied().filter(|it| !it.is_empty()).collect();
     let types: Vec<Type> = modifiers.iter().filter_map(|it| Type::named(it)).collect();
@@ -242,7 +242,8 @@ fn statement(row: &Row, parts: &[&str]) -> String {
     format!("asm volatile(\"{{ {declared}{} {}; }}\");\n", whole.join("."), operands.join(", "))
 }
 
-/// Each alternative of each row is there in the headers, with those of the other parts that come first.
+/// Checks that the headers implement each alternative of each row, combined with the first alternatives of
+/// the other parts.
 #[test]
 fn what_the_table_has_the_headers_have() {
     let mut body = String::new();

@@ -5,12 +5,12 @@ pub(super) enum Class {
     Bits,
     Integer,
     Float,
-    /// Two numbers of 16 bits, or a format that no register is declared with.
+    /// A pair of 16-bit numbers, or a format that registers cannot be declared with.
     Packed,
     Predicate,
 }
 
-/// A type. Its name is that of the type in the headers, too.
+/// A type. The headers use the same name for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Type {
     pub(super) name: &'static str,
@@ -46,7 +46,7 @@ const TYPES: [Type; 24] = [
     of("s16x2", 32, Class::Packed),
     of("tf32", 32, Class::Packed),
     of("pred", 1, Class::Predicate),
-    // The result of instructions that have none.
+    // The result type of instructions without a result.
     of("none", 0, Class::Packed),
 ];
 
@@ -55,7 +55,7 @@ impl Type {
         TYPES.into_iter().find(|it| it.name == name)
     }
 
-    /// The type of bits that a register of this type is kept as.
+    /// Returns the bit type in which a register of this type is stored.
     pub(super) fn register(self) -> Type {
         let name = match self.bits {
             1 => "pred",
@@ -68,14 +68,14 @@ impl Type {
         Type::named(name).unwrap_or(self)
     }
 
-    /// The integer type of twice the bits.
+    /// Returns the integer type with twice the number of bits.
     pub(super) fn doubled(self) -> Option<Type> {
         let letter = self.name.chars().next()?;
         Type::named(&format!("{letter}{}", 2 * self.bits))
     }
 
-    /// True if an instruction of this type takes a register of another one: of as many bits, or of more where it is
-    /// said so.
+    /// Returns true if an instruction of this type accepts a register of another type: of the same size, or
+    /// with `wider` of a larger size.
     pub(super) fn takes(self, register: Type, wider: bool) -> bool {
         let both = (self.class, register.class);
         let is_alike = match both {
@@ -85,7 +85,7 @@ impl Type {
         };
         is_alike
             && match wider {
-                // A number of another format is none.
+                // A float in another format has a different value, so its size must be the same.
                 true if both != (Class::Float, Class::Float) => register.bits >= self.bits,
                 _ => register.bits == self.bits,
             }

@@ -1,15 +1,15 @@
-//! Instructions for video: on parts of words, with a second operation.
+//! Video instructions, which work on parts of words and may apply a second operation.
 
 use super::instruction::{function, unknown};
 use super::parser::{Instruction, Operand, Value};
 use super::types::Type;
 use super::writer::Writer;
 
-/// Names without the number of lanes.
+/// The names without the number of lanes.
 const NAMES: [&str; 10] =
     ["vadd", "vsub", "vabsdiff", "vmin", "vmax", "vset", "vavrg", "vshl", "vshr", "vmad"];
 
-/// The operation, and 1, 2 or 4 lanes.
+/// Returns the operation, and its number of lanes: 1, 2 or 4.
 fn split(name: &str) -> Option<(&str, u32)> {
     let (operation, lanes) = match name.strip_suffix(['2', '4']) {
         Some(operation) => (operation, if name.ends_with('2') { 2 } else { 4 }),
@@ -24,23 +24,24 @@ pub(super) fn is_video(name: &str) -> bool {
     split(name).is_some()
 }
 
-/// The digits of a selector: which parts are chosen, from the lowest on.
+/// Returns the digits of a selector, from the lowest part upwards.
 fn digits(selector: &str, letter: char, most: u32) -> Option<Vec<u32>> {
     let digits = selector.strip_prefix(letter)?;
     let all: Option<Vec<u32>> = digits.chars().rev().map(|it| it.to_digit(most)).collect();
     all.filter(|it| !it.is_empty())
 }
 
-/// A number with a digit of four bits for each part.
+/// Packs the digits into a number, four bits each.
 fn packed(digits: &[u32]) -> String {
     let value = digits.iter().rev().fold(0_u32, |all, digit| all << 4 | digit);
     format!("{value:#x}u")
 }
 
-/// Writes an instruction.
+/// Writes a video instruction.
 ///
 /// # Errors
-/// What is wrong with it.
+///
+/// A message that describes the problem.
 pub(super) fn write(writer: &mut Writer<'_, '_>, instruction: &Instruction) -> Result<(), String> {
     let (operation, lanes) = split(&instruction.name).ok_or_else(|| unknown(instruction))?;
     let mut types = Vec::new();
@@ -51,7 +52,7 @@ pub(super) fn write(writer: &mut Writer<'_, '_>, instruction: &Instruction) -> R
             _ => modifiers.push(name.as_str()),
         }
     }
-    // A comparison's result has no sign, and what is shifted by has none.
+    // The result of a comparison and the distance of a shift are unsigned.
     let is_set = operation == "vset";
     let word = |name| Type::named(name).unwrap_or_else(|| unreachable!("a type of the table"));
     if is_set {
@@ -117,7 +118,7 @@ pub(super) fn write(writer: &mut Writer<'_, '_>, instruction: &Instruction) -> R
     Ok(())
 }
 
-/// Takes the signs from the operands of a sum of a product, and returns the modifiers that have their effect.
+/// Removes the signs from the operands of a multiply-add, and returns the modifier with the same effect.
 fn signs(operands: &mut [Operand], is_plus_one: bool) -> Result<Option<&'static str>, String> {
     let mut minus = [false; 3];
     for (operand, is_minus) in operands.iter_mut().skip(1).zip(&mut minus) {
@@ -135,8 +136,8 @@ fn signs(operands: &mut [Operand], is_plus_one: bool) -> Result<Option<&'static 
     }
 }
 
-/// What an operand's selector says to the function: of one lane how far and how wide its part is, else
-/// the digits of its parts, or a mask of results.
+/// Returns the argument for an operand's selector. For one lane it is the position and width of the part,
+/// otherwise the digits of the parts or a mask of results.
 fn selector(operand: &Operand, lanes: u32, number: usize) -> Option<String> {
     let (letter, parts) = if lanes == 4 { ('b', 4) } else { ('h', 2) };
     let Some(selector) = operand.selector.as_deref() else {

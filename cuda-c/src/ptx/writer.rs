@@ -1,4 +1,4 @@
-//! A statement as C++: its operands, its registers, and what its instructions are written with.
+//! Writes a statement as C++: its operands, registers and instructions.
 
 use super::parser::{Instruction, Item, Placed, Wrong};
 use super::registers::{Register, Scope};
@@ -8,39 +8,42 @@ use crate::tokens::Tokens;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-/// In front of the names of the headers.
+/// The namespace of the headers' functions.
 pub(super) const HEADER: &str = "::cuda_c::ptx::";
 
-/// A barrier for the compiler.
+/// A compiler barrier.
 const FENCE: &str = "__asm__ volatile(\"\" ::: \"memory\"); ";
 
 pub(super) struct Writer<'t, 'a> {
     tokens: &'t Tokens<'a>,
     pub(super) statement: &'t Statement,
-    /// Of the statement among those of its text.
+    /// The number of the statement in its text.
     pub(super) number: usize,
-    /// The carry.
+    /// The expression of the carry.
     pub(super) carry: &'static str,
-    /// Those around the statement, its own, and those of its braces.
+    /// The scopes around the statement, its own scope, and the scopes of its braces.
     pub(super) scopes: Vec<Scope>,
     pub(super) bound: Vec<Option<Register>>,
-    /// True in an instruction that reads special registers.
+    /// True while writing an instruction that can read special registers.
     pub(super) reads_special: bool,
-    /// Labels that a branch goes back to, if other threads of the block are to run meanwhile.
+    /// The targets of backward branches, if other threads of the block have to run meanwhile.
     pub(super) waits: Option<Vec<String>>,
     variables: usize,
     pub(super) declarations: String,
-    /// Declarations that later statements see: in front of the block.
+    /// Declarations that later statements also see. They precede the block.
     pub(super) shared: String,
     pub(super) body: String,
     line: usize,
 }
 
-/// Writes a statement, and returns what it declares for later ones. `keeps_carry` is true if others of the text may ask
-/// for its carry; `around` has what earlier ones have declared.
+/// Writes a statement, and returns the registers that it declares for later statements.
+///
+/// `keeps_carry` is true if other statements of the text may read its carry. `around` holds the registers
+/// that earlier statements have declared.
 ///
 /// # Errors
-/// What is wrong, and at which byte of its text.
+///
+/// The offset of the problem in the statement's text, and a message.
 pub(super) fn write(
     tokens: &Tokens<'_>,
     statement: &Statement,
@@ -102,11 +105,11 @@ fn uses_carry(items: &[Placed]) -> bool {
     instructions(items).any(|it| reads_carry(it) || writes_carry(it))
 }
 
-/// True if a statement may ask for the carry of an earlier one.
+/// Returns true if a statement may read the carry of an earlier one.
 pub(super) fn asks_for_carry(items: &[Placed]) -> bool {
     for instruction in instructions(items) {
         match instruction.name.as_str() {
-            // What follows may be left out.
+            // The branch may skip the instructions after it.
             "bra" => return instructions(items).any(reads_carry),
             _ if reads_carry(instruction) => return true,
             _ if writes_carry(instruction) && instruction.guard.is_none() => return false,
@@ -116,7 +119,7 @@ pub(super) fn asks_for_carry(items: &[Placed]) -> bool {
     false
 }
 
-/// True for a statement that may wait for another thread in a loop.
+/// Returns true for a statement that may wait for another thread in a loop.
 fn may_wait(items: &[Placed]) -> bool {
     instructions(items).any(|it| {
         let is_ordered = |it: &String| matches!(it.as_str(), "volatile" | "relaxed" | "acquire");
@@ -127,7 +130,7 @@ fn may_wait(items: &[Placed]) -> bool {
     })
 }
 
-/// True for what the compiler may not leave out or move where the statement is volatile.
+/// Returns true for an instruction that the compiler must not remove or move in a volatile statement.
 fn touches_memory(item: &Item) -> bool {
     let Item::Instruction(instruction) = item else { return false };
     match instruction.name.as_str() {
@@ -138,7 +141,7 @@ fn touches_memory(item: &Item) -> bool {
 }
 
 impl Writer<'_, '_> {
-    /// Goes to a line of the program, by a line of its own.
+    /// Sets the line of the program for the following code.
     fn go_to(&mut self, line: usize) {
         let Some((file, _)) = self.tokens.line(self.statement.range.start) else { return };
         if line != self.line {
@@ -152,7 +155,7 @@ impl Writer<'_, '_> {
         format!("gpuarray_r{}", self.variables)
     }
 
-    /// What is in front of the instructions and behind them: values of operands, and results.
+    /// Returns the code before and after the instructions: operand values and results.
     fn operands(&mut self) -> (String, String) {
         let mut after = String::new();
         for (number, operand) in self.statement.operands.iter().enumerate() {
@@ -234,14 +237,14 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    /// The line of the program for a byte of the statement's text.
+    /// Returns the line of the program for a byte of the statement's text.
     fn line_of(&self, at: usize) -> usize {
         let lines = &self.statement.lines;
         let after = lines.partition_point(|it| it.0 <= at);
         lines[..after].last().map_or(self.line, |it| it.1)
     }
 
-    /// The labels of each scope, in the order in which scopes open.
+    /// Returns the labels of each scope, in the order in which scopes open.
     fn labels(&self, items: &[Placed]) -> Result<Vec<HashMap<String, String>>, Wrong> {
         let mut all = vec![HashMap::new()];
         let mut open = vec![0];
@@ -269,7 +272,7 @@ impl Writer<'_, '_> {
         Ok(all)
     }
 
-    /// The label of C++ for one that is seen here.
+    /// Returns the C++ label for a PTX label that is visible here.
     pub(super) fn label(&self, name: &str) -> Option<String> {
         self.scopes.iter().rev().find_map(|it| it.labels.get(name).cloned())
     }

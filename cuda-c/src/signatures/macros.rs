@@ -1,45 +1,45 @@
-//! A text with its macros replaced, as far as the text alone decides what they are.
+//! Expands the macros of a text, as far as the text alone determines them.
 
 use crate::tokens::{is_word_start, quoted_end, raw_end, word_end};
 use std::collections::HashMap;
 
-/// In front of a word that may be a macro of unknown contents.
+/// Precedes a word that may be a macro with unknown contents.
 pub(super) const UNSURE: &str = "\x01";
-/// Around lines that a condition decides about which the text does not tell.
+/// These marks enclose lines under a condition that the text does not decide.
 pub(super) const BEGIN: &str = "@";
 pub(super) const END: &str = "`";
 
 enum Macro {
     Text(String),
-    /// One with arguments.
+    /// A macro with arguments.
     Function,
-    /// Defined or not, or with one text or another.
+    /// A macro that may be undefined, or have one of several definitions.
     Unsure,
 }
 
-/// The most conditions inside one another.
+/// The maximum nesting depth of conditions.
 const DEEPEST: usize = 256;
 
-/// One `#if`.
+/// An `#if` and its branches.
 struct Condition {
-    /// Whether the lines are compiled; `None` if the text does not tell.
+    /// True if the current branch is compiled; `None` if the text does not decide it.
     holds: Option<bool>,
-    /// Whether an earlier branch was.
+    /// True if an earlier branch is compiled.
     taken: Option<bool>,
 }
 
 struct Expander {
     macros: HashMap<String, Macro>,
     conditions: Vec<Condition>,
-    /// A header may define anything.
+    /// True once a header is included, which may define any macro.
     includes: bool,
-    /// What more may be written, so that macros of macros end.
+    /// The remaining size of the output. It stops recursive macros.
     room: usize,
     result: String,
 }
 
-/// Returns the text without comments, directives and the contents of literals, its macros replaced; `None` if that is
-/// too long.
+/// Returns the text without comments, directives and the contents of literals, and with its macros expanded.
+/// Returns `None` if the result is too long.
 pub(super) fn expanded(text: &str, options: &[&str]) -> Option<String> {
     if !text.contains("__global__") {
         return None;
@@ -67,7 +67,7 @@ pub(super) fn expanded(text: &str, options: &[&str]) -> Option<String> {
     Some(expander.result)
 }
 
-/// The text with continued lines in one, and without comments and the contents of literals.
+/// Joins continued lines, and removes comments and the contents of literals.
 fn plain(text: &str) -> String {
     let text = text.replace("\\\r\n", "").replace("\\\n", "");
     let bytes = text.as_bytes();
@@ -88,12 +88,12 @@ fn plain(text: &str) -> String {
                 at = raw_end(bytes, at);
                 "\"\""
             }
-            // A directive that includes names no literal.
+            // The file name of an `#include` is not a literal.
             b'"' => {
                 at = quoted_end(bytes, at);
                 "\"\""
             }
-            // Between digits it is a separator.
+            // Between digits, it is a digit separator.
             b'\'' if start == 0 || !bytes[start - 1].is_ascii_alphanumeric() => {
                 at = quoted_end(bytes, at);
                 "0"
@@ -126,13 +126,13 @@ impl Expander {
             let undefined = option.strip_prefix("-U").or(option.strip_prefix("--undefine-macro="));
             if let Some(rest) = undefined {
                 let name = if rest.is_empty() { options.next().unwrap_or("") } else { rest };
-                // Some compilers take the last of the options for a name, others all that undefine.
+                // Some compilers apply the last option for a name, others apply all undefinitions last.
                 self.macros.insert(name.into(), Macro::Unsure);
                 continue;
             }
             let Some(rest) = option.strip_prefix("-D").or(option.strip_prefix("--define-macro="))
             else {
-                // What these define is not read.
+                // The files that these options include are not read.
                 self.includes |=
                     option.starts_with("-include") || option.starts_with("--pre-include");
                 continue;
@@ -147,7 +147,7 @@ impl Expander {
         }
     }
 
-    /// Whether the lines of all conditions are compiled.
+    /// Returns true if the lines of all open conditions are compiled, and `None` if that is not known.
     fn is_compiled(&self) -> Option<bool> {
         let mut all = Some(true);
         for condition in &self.conditions {
@@ -206,7 +206,7 @@ impl Expander {
             _ if self.is_compiled() == Some(false) => {}
             "include" => {
                 self.includes = true;
-                // A header of the program's own may define anew what it finds.
+                // One of the program's own headers may redefine existing macros.
                 if rest.starts_with('"') {
                     self.forget();
                 }
@@ -237,7 +237,7 @@ impl Expander {
         match self.macros.get(name) {
             Some(Macro::Unsure) => None,
             Some(_) => Some(true),
-            // Compilers and the texts in front of a program define some of their own.
+            // Compilers, and the text before a program, define macros with these prefixes.
             None => {
                 let theirs = [
                     "_", "CU", "HIP", "NV", "PYGPU", "GPUARRAY", "M_", "NULL", "NAN", "INFINITY",
@@ -254,7 +254,7 @@ impl Expander {
         }
     }
 
-    /// The value of a condition that is a number, a name, or `defined`.
+    /// Evaluates a condition that consists of a number, a name, or `defined`.
     fn value(&self, condition: &str) -> Option<bool> {
         let condition = condition.trim();
         if let Some(rest) = condition.strip_prefix('!') {
@@ -276,7 +276,7 @@ impl Expander {
         }
     }
 
-    /// Writes a line; `inside` has the macros that are being replaced.
+    /// Writes a line. `inside` holds the macros that are being expanded.
     fn expand(&mut self, line: &str, inside: &mut Vec<String>) -> Option<()> {
         self.room = self.room.checked_sub(line.len())?;
         let bytes = line.as_bytes();
@@ -284,7 +284,7 @@ impl Expander {
         while at < bytes.len() {
             let start = at;
             if !is_word_start(bytes[at]) {
-                // The letters of a number are no word.
+                // The letters in a number do not form a word.
                 at += 1;
                 if bytes[start].is_ascii_digit() {
                     while bytes.get(at).is_some_and(|it| it.is_ascii_alphanumeric() || *it == b'.')

@@ -1,15 +1,16 @@
-//! Names of functions as C++ writes them into object code (the Itanium ABI's mangling).
+//! Demangles function names, as C++ writes them into object code (Itanium ABI).
 
 use super::types::named;
 use super::{Number, ValueType};
 
 pub(super) struct Symbol<'a> {
     pub(super) name: &'a str,
-    /// The types among the template's arguments, in order; none for a value, or from what is not read on.
+    /// The types among the template arguments, in order. `None` stands for a value, and for the rest of an
+    /// argument list that cannot be read.
     pub(super) arguments: Vec<Option<ValueType>>,
 }
 
-/// Reads the name of a function; `None` for one that is not mangled.
+/// Reads a function name. Returns `None` if it is not mangled.
 pub(super) fn read(symbol: &str) -> Option<Symbol<'_>> {
     let rest = symbol.strip_prefix("_Z")?;
     let (mut rest, nested) = match rest.strip_prefix('N') {
@@ -28,7 +29,7 @@ pub(super) fn read(symbol: &str) -> Option<Symbol<'_>> {
     Some(Symbol { name, arguments })
 }
 
-/// A length, and so many letters.
+/// Reads a length and an identifier of that length.
 fn identifier(text: &str) -> Option<(&str, &str)> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let length = text[..digits].parse().ok()?;
@@ -39,7 +40,7 @@ fn arguments(mut text: &str) -> Vec<Option<ValueType>> {
     let mut found = Vec::new();
     loop {
         if let Some(value) = text.strip_prefix('L') {
-            // Its type, which may be a name with an `E` in it, and what it is.
+            // The type of the value, which may be a name that contains an `E`, and the value.
             let behind = identifier(value).map(|it| it.1).or_else(|| {
                 value.get(1..).filter(|_| value.starts_with(|it: char| it.is_ascii_lowercase()))
             });

@@ -1,4 +1,4 @@
-//! Declarations of types and kernels in a text without directives and macros.
+//! Reads the declarations of types and kernels in a text without directives and macros.
 
 use super::macros::{BEGIN, END, UNSURE};
 use super::types::{builtin, is_builtin, named};
@@ -7,23 +7,23 @@ use crate::tokens::Tokens;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// A kernel, and its parameters if they are certain.
+/// A kernel. Its parameters are `None` if they are not certain.
 #[derive(Clone, Debug)]
 pub(super) struct Kernel {
     pub(super) name: String,
     pub(super) parameters: Option<Vec<Declared>>,
 }
 
-/// A parameter, whose type may be one of the template's.
+/// A parameter, whose type may be a template parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Declared {
     parameter: SignatureParameter,
-    /// The position of its type among the template's parameters.
+    /// The position of the type among the template parameters.
     of_template: Option<usize>,
 }
 
 impl Declared {
-    /// The parameter with the template's parameters replaced.
+    /// Returns the parameter after the template parameters are substituted.
     pub(super) fn instantiated(&self, types: &[Option<ValueType>]) -> SignatureParameter {
         let mut parameter = self.parameter.clone();
         if let Some(of) = self.of_template.and_then(|it| *types.get(it)?) {
@@ -33,7 +33,7 @@ impl Declared {
     }
 }
 
-/// A type: a pointer so many times, and what it is in the end.
+/// A type: `pointers` levels of pointers to a value type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Type {
     of: ValueType,
@@ -45,11 +45,11 @@ struct Type {
 const UNKNOWN: Type =
     Type { of: ValueType::Unknown, pointers: 0, is_const: false, of_template: None };
 
-/// The most tokens between `<` and `>`, and the most types inside one another.
+/// The maximum number of tokens between `<` and `>`, and the maximum nesting depth of types.
 const LONGEST: usize = 2000;
 const DEEPEST: usize = 16;
 
-/// A type and a name that has it.
+/// A declared name and its type.
 struct Declarator {
     of: Type,
     name: String,
@@ -59,18 +59,18 @@ struct Declarator {
 
 struct Reader<'a> {
     tokens: &'a Tokens<'a>,
-    /// What the program's own names of types stand for, and the namespace that has them.
+    /// The types that the program declares, and the namespace of each.
     types: HashMap<&'a str, (Option<usize>, Type)>,
-    /// The braces of the namespaces that are being read; `None` for one of a linkage.
+    /// The braces of the open namespaces; `None` for a linkage block.
     scopes: Vec<Option<usize>>,
-    /// The parameters of the template that is being declared.
+    /// The parameters of the current template.
     template: Option<Vec<&'a str>>,
-    /// Conditions of which nothing is known.
+    /// The number of open conditions that the text does not decide.
     conditions: usize,
     kernels: Vec<Kernel>,
 }
 
-/// Reads all kernels; `None` for a text whose braces do not pair.
+/// Reads all kernels. Returns `None` if the braces of the text do not match.
 pub(super) fn kernels(text: &str) -> Option<Vec<Kernel>> {
     let tokens = Tokens::of(text);
     let mut reader = Reader {
@@ -94,7 +94,7 @@ impl<'a> Reader<'a> {
         Some(())
     }
 
-    /// Reads what begins at a token, and returns the one behind it.
+    /// Reads a declaration, and returns the token after it.
     fn step(&mut self, at: usize) -> Option<usize> {
         let tokens = self.tokens;
         match tokens.at(at) {
@@ -132,7 +132,7 @@ impl<'a> Reader<'a> {
         Some(at + 1)
     }
 
-    /// As [`Tokens::behind_angles`], for what is no longer than a program writes it.
+    /// Like [`Tokens::behind_angles`], but limits the length.
     fn behind_angles(&self, open: usize, end: usize) -> Option<usize> {
         self.tokens.behind_angles(open, end.min(open + LONGEST))
     }
@@ -166,7 +166,7 @@ impl<'a> Reader<'a> {
         end
     }
 
-    /// The parts between commas that are in no brackets.
+    /// Splits a range at its commas, ignoring nested brackets.
     fn parts(&self, all: Range<usize>) -> Vec<Range<usize>> {
         let (mut parts, mut start, mut at) = (Vec::new(), all.start, all.start);
         while at < all.end {
@@ -193,7 +193,7 @@ impl<'a> Reader<'a> {
         for part in self.parts(start..end) {
             let declared = match base {
                 None => self.declarator(part.clone(), 0),
-                // Behind a comma are only stars and a name.
+                // After a comma, only stars and a name follow.
                 Some(of) => {
                     let stars = part.clone().filter(|&it| self.tokens.at(it) == "*").count();
                     Some(Declarator {
@@ -207,7 +207,7 @@ impl<'a> Reader<'a> {
             let is_plain =
                 |it: usize| !matches!(self.tokens.at(it), "(" | "[" | "{" | UNSURE | BEGIN | END);
             let of = declared.filter(|_| part.clone().all(is_plain)).map_or(UNKNOWN, |it| it.of);
-            // A type behind which nothing is said is const for whoever has the name.
+            // The `const` of the type also applies to the following names.
             base = Some(Type { pointers: 0, ..of });
             if let Some(name) = self.names_in(part) {
                 self.declare(name, of);
@@ -216,7 +216,8 @@ impl<'a> Reader<'a> {
         end
     }
 
-    /// The names that a part of a `typedef` declares: the last word, but the first one in `(*name)(...)`.
+    /// Returns the name that a part of a `typedef` declares: the last word, or the first one in
+    /// `(*name)(...)`.
     fn names_in(&self, part: Range<usize>) -> Option<&'a str> {
         let open = part.clone().find(|&it| self.tokens.at(it) == "(");
         match open {
@@ -264,13 +265,13 @@ impl<'a> Reader<'a> {
                 _ => break,
             }
         }
-        // Where it is only used, the name is that of a class as well.
+        // A mere use also refers to a class of this name.
         if self.tokens.is_word(at) {
             self.declare(self.tokens.at(at), UNKNOWN);
         }
     }
 
-    /// Reads a kernel behind `__global__`, and returns the token at which its body or its end is.
+    /// Reads the kernel after `__global__`, and returns the token of its body or its end.
     fn read_kernel(&mut self, start: usize) -> usize {
         let tokens = self.tokens;
         let (mut at, mut name, mut is_certain) = (start, "", true);
@@ -288,7 +289,7 @@ impl<'a> Reader<'a> {
                     return end + 1;
                 }
                 "[" => at = tokens.partner(at).unwrap_or(at),
-                // What a template is specialised or made for has the parameters of that.
+                // A specialisation or instantiation has the parameters of the template.
                 "<" => match self.behind_angles(at, tokens.len()) {
                     Some(behind) if tokens.at(behind) == "(" => return behind,
                     Some(behind) => at = behind - 1,
@@ -316,7 +317,7 @@ impl<'a> Reader<'a> {
             (Some(a), Some(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
             _ => false,
         };
-        // The later one has the body and its names.
+        // The later declaration has the body, and its names count.
         known.parameters = parameters.filter(|_| is_same);
     }
 
@@ -333,7 +334,7 @@ impl<'a> Reader<'a> {
             let Type { of, pointers, is_const, of_template } = declared.of;
             let of = match pointers {
                 0 | 1 => of,
-                // A pointer to addresses.
+                // A pointer to a pointer: its elements are addresses.
                 _ => ValueType::Number(super::Number::Unsigned(8)),
             };
             if pointers == 0 && of == ValueType::Void {
@@ -356,7 +357,7 @@ impl<'a> Reader<'a> {
         part.clone().find(|&it| self.tokens.at(it) == "=").unwrap_or(part.end)
     }
 
-    /// Reads a type, and the name behind it if there is one; `None` for what is no plain declaration.
+    /// Reads a type and an optional name. Returns `None` for a declaration that is not supported.
     fn declarator(&self, part: Range<usize>, depth: usize) -> Option<Declarator> {
         if depth > DEEPEST {
             return None;
@@ -384,7 +385,7 @@ impl<'a> Reader<'a> {
                 }
                 "[" if tokens.at(at + 1) == "[" => at = tokens.partner(at)?,
                 "[" if base.is_some() => {
-                    // Of an array of arrays a pointer to an array is left.
+                    // An array of arrays decays to a pointer to an array.
                     stars += 1;
                     at = tokens.partner(at)?;
                     if tokens.at(at + 1) == "[" && at + 1 < part.end {
@@ -393,7 +394,7 @@ impl<'a> Reader<'a> {
                     }
                 }
                 "*" if base.is_some() && name.is_empty() => stars += 1,
-                // A pointer to a function or to an array, or a function.
+                // A function, or a pointer to a function or an array.
                 "(" if base.is_some() => {
                     let end = tokens.partner(at)?;
                     let found = (at..end).rev().find(|&it| tokens.is_word(it));
@@ -426,13 +427,13 @@ impl<'a> Reader<'a> {
         if stars > 0 {
             written = format!("{written} {}", "*".repeat(stars));
         }
-        // That the pointer itself does not change is nothing to a caller.
+        // A `const` on the pointer itself does not matter to callers.
         let is_const = base.is_const || (is_const && base.pointers == 0);
         let of = Type { pointers, is_const, ..base };
         Some(Declarator { of, name, is_restrict, written })
     }
 
-    /// The type of a name and of what is between `<` and `>` behind it, and where it ends.
+    /// Returns the type of a name with optional template arguments, and the token after it.
     fn named_type(&self, start: usize, end: usize, depth: usize) -> (Option<Type>, usize) {
         let tokens = self.tokens;
         let (mut path, mut at) = (Vec::new(), start);
@@ -454,7 +455,7 @@ impl<'a> Reader<'a> {
                 _ => break,
             }
         }
-        // What is a member of an instance of a template is not known.
+        // A member of a template instance is unknown.
         let is_member = argument.is_some() && tokens.at(at - 1) != ">";
         let template =
             self.template.as_ref().and_then(|names| names.iter().position(|it| path[..] == [*it]));
@@ -470,7 +471,7 @@ impl<'a> Reader<'a> {
         (Some(of), at)
     }
 
-    /// Tokens as a program would write them.
+    /// Returns tokens in the usual spelling.
     fn text(&self, all: Range<usize>) -> String {
         let mut text = String::new();
         for at in all {

@@ -2,19 +2,19 @@ use super::{Number, Signatures, ValueType};
 use std::fmt::Write as _;
 use std::process::Command;
 
-/// A kernel as the text declares it; empty if it has no signature.
+/// Returns the signature of a kernel as text, or an empty string if it does not have one.
 fn shown(text: &str, kernel: &str) -> String {
     Signatures::of(text, &[]).kernel(kernel).map_or_else(String::new, |it| it.to_string())
 }
 
-/// Each text with what its kernel `k` is shown as.
+/// Checks that the kernel `k` of each text has the expected signature.
 fn each(rows: &[(&str, &str)]) {
     for (text, expected) in rows {
         assert_eq!(shown(text, "k"), *expected, "{text}");
     }
 }
 
-/// The types of the parameters of `k`.
+/// Returns the types of the parameters of a kernel.
 fn types(text: &str, kernel: &str, options: &[&str]) -> Vec<(bool, ValueType)> {
     let signature = Signatures::of(text, options).kernel(kernel).expect("it is plain to read");
     signature.parameters.iter().map(|it| (it.is_pointer, it.of)).collect()
@@ -78,7 +78,7 @@ fn declarations_are_shown_as_written() {
 #[test]
 fn what_is_not_certain_has_no_signature() {
     each(&[
-        // Macros with arguments, and those that a condition defines.
+        // Macros with arguments, and macros that depend on a condition.
         ("#define ARG(t) t *x, t y\n__global__ void k(ARG(float)) {}", ""),
         (
             "#ifdef __CUDA_ARCH__\n#define REST , int n\n#else\n#define REST\n#endif\n__global__ void k(int m REST) {}",
@@ -89,7 +89,7 @@ fn what_is_not_certain_has_no_signature() {
             "",
         ),
         ("__global__ void k(int n\n#ifdef __HIP__\n, int m\n#endif\n) {}", ""),
-        // Overloads, references, and what is no declaration.
+        // Overloads, references, and invalid declarations.
         ("__global__ void k(int n) {} __global__ void k(float x) {}", ""),
         ("__global__ void k(int &n) {}", ""),
         ("__global__ void k(int n, ...) {}", ""),
@@ -138,7 +138,7 @@ fn names_of_types_stand_for_what_they_are() {
             (false, number(Number::Bool)),
         ]
     );
-    // One name with two meanings has none.
+    // A name with two meanings has an unknown type.
     let twice = "typedef float t; namespace a { typedef double t; } __global__ void k(t x) {}";
     assert_eq!(types(twice, "k", &[]), [(false, ValueType::Unknown)]);
     let maybe = "#include \"x.h\"\n#ifdef D\ntypedef double t;\n#endif\n__global__ void k(t x) {}";
@@ -213,7 +213,7 @@ fn long_texts_end() {
     assert!(kernel.is_none_or(|it| it.parameters[0].of == ValueType::Unknown));
 }
 
-/// Numbers that look random (Knuth's linear congruential generator).
+/// A pseudo-random number generator (Knuth's linear congruential generator).
 struct Random(u64);
 
 impl Random {
@@ -228,7 +228,7 @@ impl Random {
     }
 }
 
-/// The type of C++ for what was read.
+/// Returns the C++ type for a type that was read.
 fn cpp(of: ValueType) -> Option<&'static str> {
     Some(match of {
         ValueType::Void => "void",
@@ -250,7 +250,7 @@ fn cpp(of: ValueType) -> Option<&'static str> {
     })
 }
 
-/// Random declarations: a C++ compiler has to find the types that were read.
+/// Checks random declarations: a C++ compiler has to find the same types.
 #[test]
 fn a_compiler_reads_the_same_types() {
     const TYPES: [&str; 24] = [
@@ -350,7 +350,7 @@ fn a_compiler_reads_the_same_types() {
             _ = writeln!(checks, "static_assert(std::is_pointer<{place}>::value == {pointer});");
             if let Some(of) = cpp(parameter.of) {
                 known += 1;
-                // One integer of eight bytes is as good as another, and so is any address.
+                // The compiler treats all eight-byte integers and all addresses alike.
                 _ = writeln!(
                     checks,
                     "static_assert(is_same_kind<{place}, {of}>(), \"{signature}\");"

@@ -1,4 +1,4 @@
-//! The types of C++ and of CUDA C by their names.
+//! Maps names to types of C++ and CUDA C.
 
 use super::{Number, ValueType};
 
@@ -7,16 +7,16 @@ const LONG: u8 = 8;
 #[cfg(windows)]
 const LONG: u8 = 4;
 
-/// The words that name the types of C++ itself.
+/// The words that name built-in types of C++.
 const BUILTIN: [&str; 9] =
     ["void", "bool", "char", "short", "int", "long", "signed", "unsigned", "float"];
 
-/// True for a word of a type of C++ itself.
+/// Returns true for a word of a built-in type.
 pub(super) fn is_builtin(word: &str) -> bool {
     BUILTIN.contains(&word) || matches!(word, "double" | "__int64" | "__signed__")
 }
 
-/// The type that words of C++ itself name together.
+/// Returns the built-in type that a sequence of words names.
 pub(super) fn builtin(words: &[&str]) -> ValueType {
     let count = |word: &str| words.iter().filter(|it| **it == word).count();
     let is_unsigned = count("unsigned") > 0;
@@ -40,7 +40,7 @@ pub(super) fn builtin(words: &[&str]) -> ValueType {
     }
 }
 
-/// Integers that the headers of C name, which compilers of kernels know without being asked.
+/// Returns the integer type for a name of the C headers that compilers of kernels predefine.
 fn integer(name: &str) -> Option<Number> {
     Some(match name {
         "int8_t" => Number::Signed(1),
@@ -56,7 +56,7 @@ fn integer(name: &str) -> Option<Number> {
     })
 }
 
-/// The vector type of a name such as `float4`.
+/// Returns the vector type for a name such as `float4`.
 fn vector(name: &str) -> Option<ValueType> {
     let count = name.bytes().last().filter(|it| (b'1'..=b'4').contains(it))? - b'0';
     let number = match &name[..name.len() - 1] {
@@ -79,8 +79,8 @@ fn vector(name: &str) -> Option<ValueType> {
     Some(ValueType::Vector(number, count))
 }
 
-/// The type of a name that is not the program's own, with the namespaces in front of it and, behind it, the type
-/// between `<` and `>`.
+/// Returns the type for a name that the program does not define. `path` includes the namespaces; `argument`
+/// is the template argument.
 pub(super) fn named(path: &[&str], argument: Option<ValueType>) -> ValueType {
     let Some((name, spaces)) = path.split_last() else { return ValueType::Unknown };
     let standard = spaces.iter().all(|it| matches!(*it, "std" | "cuda"));

@@ -1,18 +1,18 @@
-//! The ends of branches and loops in which lanes write volatile memory.
+//! Finds the ends of branches and loops in which lanes write to volatile memory.
 //!
-//! There the lanes that came another way wait, as a GPU's do, for those that still have to write:
-//! `if (lane == 0) s[0] = sum; mine = s[0];`.
+//! At the end of such a branch, lanes that took another path wait for those that still have to write, as on a
+//! GPU: `if (lane == 0) s[0] = sum; mine = s[0];`.
 
 use crate::tokens::Tokens;
 use std::collections::{HashMap, HashSet};
 
-/// More statements within statements, without braces, than any program has.
+/// The maximum nesting depth of statements without braces.
 const DEEPEST: usize = 64;
 
-/// Returns the bytes of the text behind which lanes meet, and what to put there. `writes` has the tokens at which
-/// something volatile is assigned to, in order.
+/// Returns the byte offsets after which lanes meet, and the text to insert there. `writes` holds the tokens
+/// at which volatile elements are assigned, in order.
 pub(super) fn ends(tokens: &Tokens<'_>, writes: &[usize]) -> Vec<(usize, String)> {
-    // Without memory of the block there is nothing for lanes to exchange values in.
+    // Without shared memory, lanes cannot exchange values.
     let has_shared = |it| tokens.at(it) == "thread_local" && !tokens.is_of_language(it);
     if writes.is_empty() || !(0..tokens.len()).any(has_shared) {
         return Vec::new();
@@ -26,23 +26,23 @@ pub(super) fn ends(tokens: &Tokens<'_>, writes: &[usize]) -> Vec<(usize, String)
     let mut found = Vec::new();
     for at in 1..tokens.len() {
         let is_branch = matches!(tokens.at(at), "if" | "for" | "while" | "do" | "switch");
-        // One of the statements of a block, and not what belongs to another one.
+        // The statement has to be one of a block, not the body of another statement.
         if !is_branch || !matches!(tokens.at(at - 1), ";" | "{" | "}" | ":") {
             continue;
         }
         let Some(last) = end(tokens, at, DEEPEST) else { continue };
-        // The end of `do` is no loop of its own.
+        // The `while` at the end of a `do` is not a loop of its own.
         if holds(at, last) && tokens.is_of_program(at) && !is_end_of_do(tokens, at) {
             found.push(tokens.all[last].end);
         }
     }
-    // Each end is a place of its own, in their order: two may be on one line.
+    // Each end gets a number, in order, because two of them may be on the same line.
     found.sort_unstable();
     let meeting = |(number, at): (usize, usize)| (at, format!(" ::cuda_c::meet_behind({number});"));
     found.into_iter().enumerate().map(meeting).collect()
 }
 
-/// The last token of a statement.
+/// Returns the last token of a statement.
 fn end(tokens: &Tokens<'_>, at: usize, depth: usize) -> Option<usize> {
     let depth = depth.checked_sub(1)?;
     let behind_condition = |at: usize| {
@@ -59,7 +59,7 @@ fn end(tokens: &Tokens<'_>, at: usize, depth: usize) -> Option<usize> {
         }
         "if" => {
             let mut last = end(tokens, behind_condition(at + 1)?, depth)?;
-            // A chain of `else if` is a loop here.
+            // Iterates over a chain of `else if`, to avoid deep recursion.
             while tokens.at(last + 1) == "else" {
                 let other = last + 2;
                 last = match tokens.at(other) {
@@ -84,7 +84,7 @@ fn end(tokens: &Tokens<'_>, at: usize, depth: usize) -> Option<usize> {
     }
 }
 
-/// True for the `while` behind the body of a `do`.
+/// Returns true for the `while` after the body of a `do`.
 fn is_end_of_do(tokens: &Tokens<'_>, at: usize) -> bool {
     let is_behind_brace = tokens.at(at) == "while" && tokens.at(at - 1) == "}";
     let before =
@@ -92,11 +92,12 @@ fn is_end_of_do(tokens: &Tokens<'_>, at: usize) -> bool {
     before.is_some_and(|it| tokens.at(it) == "do")
 }
 
-/// The calls of functions in which something volatile is assigned to, by names.
+/// Returns the calls of functions that assign to volatile elements, directly or through other functions.
+/// Functions are matched by name.
 fn calls(tokens: &Tokens<'_>, writes: &[usize]) -> Vec<usize> {
-    // Which functions call one of a name: those around each of its calls.
+    // The calls of each function.
     let mut places: HashMap<&str, Vec<usize>> = HashMap::new();
-    // The names of the functions around each token, of which the last one is the innermost.
+    // The names of the functions around the current token. The last one is the innermost.
     let mut around: Vec<Option<&str>> = Vec::new();
     let mut innermost: Vec<&str> = Vec::with_capacity(tokens.len());
     for at in 0..tokens.len() {
@@ -124,7 +125,7 @@ fn calls(tokens: &Tokens<'_>, writes: &[usize]) -> Vec<usize> {
     found
 }
 
-/// The name of the function or the lambda whose body begins at a brace.
+/// Returns the name of the function or lambda whose body begins at a brace.
 fn function<'a>(tokens: &Tokens<'a>, brace: usize) -> Option<&'a str> {
     let words = ["const", "noexcept", "override", "final", "mutable", "volatile"];
     let mut close = brace.checked_sub(1)?;

@@ -1,4 +1,4 @@
-//! Loops that wait for what another thread does: each turn lets the other threads of the block run.
+//! Finds loops that wait for another thread, and lets the other threads of the block run in each iteration.
 
 use super::names::Names;
 use super::{Edit, waits};
@@ -7,16 +7,16 @@ use crate::tokens::Tokens;
 use std::ops::Range;
 
 const TURN: &str = "::cuda_c::turn()";
-/// What takes a lock.
+/// The functions that take a lock.
 const LOCKS: [&str; 2] = ["atomicCAS", "atomicExch"];
 
-/// Adds the edits of all such loops. In a program whose lanes meet where they write, `meets`, a thread may hold a lock
-/// meanwhile, so that loops that take one wait, too.
+/// Adds the edits for all such loops. If `meets` is true, lanes of the program meet at their writes, and a
+/// thread may hold a lock meanwhile. Loops that take a lock therefore also wait.
 pub(super) fn edits(tokens: &Tokens<'_>, names: &Names<'_>, meets: bool, edits: &mut Vec<Edit>) {
     let calls = |names: &[&str], range: Range<usize>| {
         range.into_iter().any(|at| is_call(tokens, at, names))
     };
-    // Whether a function reads something volatile by inline PTX is not seen.
+    // The text does not show if a function reads volatile memory by inline PTX.
     let has_ptx = ptx::is_used(tokens);
     let objects = waits::objects(tokens);
     for at in (0..tokens.len()).filter(|&at| matches!(tokens.at(at), "while" | "for")) {
@@ -51,24 +51,24 @@ pub(super) fn edits(tokens: &Tokens<'_>, names: &Names<'_>, meets: bool, edits: 
     }
 }
 
-/// Tokens of a loop.
+/// The parts of a loop, as ranges of tokens.
 pub(super) struct Loop {
     pub(super) condition: Range<usize>,
-    /// The statement that is repeated, with its braces.
+    /// The repeated statement, including its braces.
     pub(super) body: Range<usize>,
-    /// What `for` does behind each turn.
+    /// The step of a `for`.
     pub(super) step: Range<usize>,
-    /// True for `do`.
+    /// True for a `do` loop.
     is_do: bool,
     is_empty: bool,
-    /// True for a `for` that does something behind each turn.
+    /// True for a `for` loop with a step.
     pub(super) counts: bool,
-    /// True for `for (;;)`, which is left from within.
+    /// True for `for (;;)`, which only a jump in its body can leave.
     pub(super) is_endless: bool,
 }
 
 impl Loop {
-    /// The loop of a `while` or `for` of the program.
+    /// Returns the loop of a `while` or `for` in the program.
     fn of(tokens: &Tokens<'_>, at: usize) -> Option<Loop> {
         let open = at + 1;
         let close = tokens.partner(open).filter(|_| tokens.at(open) == "(")?;
@@ -101,7 +101,7 @@ impl Loop {
     }
 }
 
-/// The statement of a `do` in front of its `while`.
+/// Returns the body of a `do`, given its `while`.
 fn body_of_do(tokens: &Tokens<'_>, at: usize) -> Option<Range<usize>> {
     let last = at.checked_sub(1)?;
     if tokens.at(last) == "}" {
@@ -122,7 +122,7 @@ fn body_of_do(tokens: &Tokens<'_>, at: usize) -> Option<Range<usize>> {
     None
 }
 
-/// The token behind a statement.
+/// Returns the token after a statement.
 pub(super) fn statement_end(tokens: &Tokens<'_>, from: usize) -> usize {
     let mut at = from;
     while at < tokens.len() {
@@ -144,31 +144,31 @@ pub(super) fn statement_end(tokens: &Tokens<'_>, from: usize) -> usize {
     at
 }
 
-/// True for the sign of an assignment, with or without an operation: no part of a comparison.
+/// Returns true for the `=` of a simple or compound assignment, but not of a comparison.
 pub(super) fn assigns(tokens: &Tokens<'_>, at: usize) -> bool {
     tokens.at(at) == "="
         && tokens.at(at + 1) != "="
         && at.checked_sub(1).is_some_and(|it| !matches!(tokens.at(it), "=" | "!" | "<" | ">"))
 }
 
-/// True for a name behind a type: `while (int x = ...)`.
+/// Returns true for a name after a type: `while (int x = ...)`.
 fn is_declared(tokens: &Tokens<'_>, name: usize, open: usize) -> bool {
     name > open && (tokens.is_word(name - 1) || matches!(tokens.at(name - 1), "*" | "&"))
 }
 
-/// True for a token that reads something volatile.
+/// Returns true for a token that reads a volatile variable.
 pub(super) fn reads(tokens: &Tokens<'_>, names: &Names<'_>, at: usize) -> bool {
     tokens.is_word(at) && (names.is_qualifier(tokens.at(at)) || names.is_variable(tokens.at(at)))
 }
 
-/// True for the text of inline PTX that reads what other threads write.
+/// Returns true for inline PTX that reads values which other threads write.
 fn is_ordered_load(tokens: &Tokens<'_>, at: usize) -> bool {
     let text = tokens.at(at);
     let is_text = text.starts_with('"') || text.starts_with("R\"");
     is_text && ["ld.volatile", "ld.acquire", "ld.relaxed"].iter().any(|it| text.contains(it))
 }
 
-/// True for the name in a call of a function whose name begins so.
+/// Returns true for a call of a function whose name begins with one of `names`.
 pub(super) fn is_call(tokens: &Tokens<'_>, at: usize, names: &[&str]) -> bool {
     tokens.is_word(at)
         && tokens.at(at + 1) == "("

@@ -1,27 +1,27 @@
-//! What a program declares as volatile.
+//! Collects the names that a program declares as volatile.
 //!
-//! A name too many does no harm: what is not volatile is written as before.
+//! An extra name is harmless, because variables that are not volatile are written as before.
 
 use crate::tokens::Tokens;
 use std::collections::{HashMap, HashSet};
 
-/// Names of a program.
+/// The volatile names of a program.
 #[derive(Debug, Default)]
 pub(super) struct Names<'a> {
     /// Arrays, pointers and members with volatile elements.
     elements: HashSet<&'a str>,
-    /// These, and variables that are volatile themselves.
+    /// The same, and variables that are volatile themselves.
     variables: HashSet<&'a str>,
-    /// Types, and whether one is a pointer or an array itself.
+    /// Types; true if the type itself is a pointer or an array.
     types: HashMap<&'a str, bool>,
-    /// Members that no reference refers to: bit-fields.
+    /// Bit-fields, which cannot be referenced.
     fields: HashSet<&'a str>,
-    /// True if structures may be packed, to whose members no reference refers either.
+    /// True if structures may be packed. Their members cannot be referenced either.
     has_packed: bool,
 }
 
 impl<'a> Names<'a> {
-    /// Returns the names of a program.
+    /// Collects the names of a program.
     pub(super) fn of(tokens: &Tokens<'a>) -> Names<'a> {
         let mut names = Names::default();
         let qualifiers: Vec<usize> =
@@ -53,27 +53,27 @@ impl<'a> Names<'a> {
         names
     }
 
-    /// True for the name of something that has volatile elements.
+    /// Returns true for the name of a variable or member with volatile elements.
     pub(super) fn has(&self, name: &str) -> bool {
         self.elements.contains(name)
     }
 
-    /// True for the name of something volatile, or that has volatile elements.
+    /// Returns true for the name of a variable that is volatile or has volatile elements.
     pub(super) fn is_variable(&self, name: &str) -> bool {
         self.variables.contains(name)
     }
 
-    /// True for a word that makes a type of a cast volatile.
+    /// Returns true for a word that makes the type of a cast volatile.
     pub(super) fn is_qualifier(&self, word: &str) -> bool {
         matches!(word, "volatile" | "__volatile__" | "__volatile") || self.types.contains_key(word)
     }
 
-    /// True for a member that a reference can refer to.
+    /// Returns true for a member that can be referenced.
     pub(super) fn is_plain_member(&self, name: &str) -> bool {
         !self.has_packed && !self.fields.contains(name)
     }
 
-    /// Adds what is declared by a type, which begins at a token or goes on behind it.
+    /// Adds the names in a declaration whose type begins or continues at a token.
     fn declared(&mut self, tokens: &Tokens<'a>, first: usize, has_elements: bool) {
         let mut at = first + 1;
         let mut is_pointer = has_elements;
@@ -83,9 +83,9 @@ impl<'a> Names<'a> {
             match tokens.at(at) {
                 "*" => is_pointer = true,
                 "&" | "::" | "<" | ">" => {}
-                // The body of a structure that is declared here, too.
+                // The body of a structure that is declared here.
                 "{" => at = tokens.partner(at).unwrap_or(at),
-                // `__shared__` is an attribute, too; one may stand behind a name.
+                // `__shared__` is also an attribute, and one may follow a name.
                 "__attribute__" | "__attribute" | "alignas" => {
                     at = tokens.partner(at + 1).unwrap_or(at);
                     word = name;
@@ -102,7 +102,7 @@ impl<'a> Names<'a> {
             name = word;
             at += 1;
         }
-        // Others behind commas: `*name`, `name[8]`, each with what it begins with.
+        // More declarators after commas: `*name` or `name[8]`, each with its initialiser.
         loop {
             if let Some(name) = name {
                 self.variables.insert(name);
@@ -133,7 +133,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Adds `auto *name = ...` that is made of such a name.
+    /// Adds `auto *name = ...` if the initialiser contains such a name.
     fn deduced(&mut self, tokens: &Tokens<'a>, auto: usize) {
         if tokens.at(auto) != "auto" {
             return;
@@ -156,7 +156,7 @@ fn is_qualifier(tokens: &Tokens<'_>, at: usize) -> bool {
     matches!(tokens.at(at), "volatile" | "__volatile__" | "__volatile") && tokens.is_of_program(at)
 }
 
-/// The type that `typedef` or `using` names, and whether it has elements itself.
+/// Returns the type that a `typedef` or `using` declares; true if the type itself is a pointer or an array.
 fn alias<'a>(tokens: &Tokens<'a>, volatile: usize) -> Option<(&'a str, bool)> {
     let end = (volatile..tokens.len()).find(|&it| tokens.at(it) == ";")?;
     let mut before =

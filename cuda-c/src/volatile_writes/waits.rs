@@ -1,8 +1,9 @@
-//! Loops that another thread ends by what it writes, found by what their ends depend on.
+//! Finds loops that end when another thread writes, by looking at the conditions on which they end.
 //!
-//! The result of an atomic operation, or a volatile read, decides on the end of a loop: in its condition, in that of an
-//! `if` that leaves it, or by a variable to which it is assigned. A loop that repeats `atomicCAS` until nobody has
-//! been in between ends by itself: what it compares with is a variable there, where a lock has a number.
+//! The end of such a loop depends on a volatile read or on the result of an atomic operation. That value may
+//! be in the condition of the loop, in the condition of an `if` that leaves it, or in a variable that one of
+//! them tests. A loop that retries `atomicCAS` until no other thread interferes ends by itself. It is
+//! recognised by its comparison with a variable; a lock compares with a number.
 
 use super::loops::{Loop, assigns, is_call, reads, statement_end};
 use super::names::Names;
@@ -10,15 +11,15 @@ use crate::tokens::Tokens;
 use std::collections::HashSet;
 use std::ops::Range;
 
-/// Atomic operations, and reads that are made anew.
+/// Atomic operations, and reads that bypass caches.
 const ATOMIC: [&str; 5] = ["atomic", "__atomic", "__nv_atomic", "__ldcv", "__ldcg"];
 const COMPARING: [&str; 1] = ["atomicCAS"];
-/// Members of `cuda::atomic` that return what another thread has written.
+/// Members of `cuda::atomic` that return values which another thread has written.
 const MEMBERS: [&str; 3] = ["load", "exchange", "compare_exchange_"];
 /// Words of types, in casts of a number.
 const TYPES: [&str; 6] = ["unsigned", "signed", "int", "long", "short", "bool"];
 
-/// True if what another thread writes ends a loop.
+/// Returns true if the loop ends because of a value that another thread writes.
 pub(super) fn ends_by_another(
     tokens: &Tokens<'_>,
     names: &Names<'_>,
@@ -45,7 +46,8 @@ pub(super) fn ends_by_another(
     })
 }
 
-/// The conditions of each `if` that leaves a loop from its body, but not an inner one.
+/// Returns the conditions of each `if` that leaves the loop from its body. Exits of nested loops do not
+/// count.
 fn exits(tokens: &Tokens<'_>, body: &Range<usize>) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut at = body.start;
@@ -77,7 +79,7 @@ fn exits(tokens: &Tokens<'_>, body: &Range<usize>) -> Vec<Range<usize>> {
     found
 }
 
-/// The variable that an assignment with its sign at a token is to.
+/// Returns the variable that is assigned, given the `=` of the assignment.
 fn assigned<'a>(tokens: &Tokens<'a>, sign: usize) -> Option<&'a str> {
     let mut at = sign.checked_sub(1)?;
     if matches!(tokens.at(at), "+" | "-" | "*" | "/" | "%" | "&" | "|" | "^") {
@@ -86,7 +88,7 @@ fn assigned<'a>(tokens: &Tokens<'a>, sign: usize) -> Option<&'a str> {
     tokens.is_word(at).then(|| tokens.at(at))
 }
 
-/// The token behind a value.
+/// Returns the token after a value.
 fn value_end(tokens: &Tokens<'_>, from: usize) -> usize {
     let mut at = from;
     while at < tokens.len() && !matches!(tokens.at(at), ";" | "," | ")" | "]" | "}") {
@@ -98,7 +100,7 @@ fn value_end(tokens: &Tokens<'_>, from: usize) -> usize {
     at
 }
 
-/// The variables that the program declares as `cuda::atomic` or `cuda::atomic_ref`.
+/// Returns the variables that the program declares as `cuda::atomic` or `cuda::atomic_ref`.
 pub(super) fn objects<'a>(tokens: &Tokens<'a>) -> HashSet<&'a str> {
     let is_type =
         |at: usize| matches!(tokens.at(at), "atomic" | "atomic_ref") && tokens.at(at + 1) == "<";
@@ -121,7 +123,7 @@ pub(super) fn objects<'a>(tokens: &Tokens<'a>) -> HashSet<&'a str> {
     names.filter(|name| !name.is_empty()).collect()
 }
 
-/// True for a call of an atomic operation whose result another thread decides on.
+/// Returns true for a call of an atomic operation whose result depends on another thread.
 fn waits(tokens: &Tokens<'_>, at: usize) -> bool {
     let is_member = at > 1
         && (tokens.at(at - 1) == "." || (tokens.at(at - 1), tokens.at(at - 2)) == (">", "-"));
