@@ -1,5 +1,5 @@
-// Assertions of a kernel, for `assert.h` and `cassert`: one that fails ends the launch with an error.
-// As everywhere, each inclusion follows NDEBUG as it is defined then.
+// Assertions in kernels, for `assert.h` and `cassert`. A failed assertion ends the launch with an error. As
+// in the standard header, each inclusion applies the current definition of NDEBUG.
 #undef assert
 #ifdef NDEBUG
 #define assert(condition) ((void)0)

@@ -1,5 +1,5 @@
-// Groups of threads that cooperate: the block, the grid, tiles of a warp, and the lanes that are
-// together at a point of the program.
+// Cooperative groups: the block, the grid, tiles of a warp, and coalesced groups of lanes that reach a point
+// of the program together.
 #pragma once
 
 extern "C++" {
@@ -9,7 +9,7 @@ namespace details {
 
 typedef gpuarray_abi::Lanes Lanes;
 
-// The lane of the nth thread of a group of lanes.
+// The lane of the thread with the given rank in a group of lanes.
 static inline int lane_of(Lanes lanes, unsigned int rank) {
     for (; rank && lanes; --rank) lanes &= lanes - 1;
     return lanes ? __builtin_ctzll(lanes) : (int)gpuarray_abi::lane();
@@ -17,7 +17,7 @@ static inline int lane_of(Lanes lanes, unsigned int rank) {
 static inline unsigned int rank_in(Lanes lanes) {
     return (unsigned int)__builtin_popcountll(lanes & ((1ull << gpuarray_abi::lane()) - 1));
 }
-// Bits of lanes as bits of ranks.
+// Converts a mask of lanes into a mask of ranks.
 static inline Lanes packed(Lanes bits, Lanes lanes) {
     Lanes result = 0;
     for (int rank = 0; lanes; lanes &= lanes - 1, ++rank) {
@@ -26,7 +26,7 @@ static inline Lanes packed(Lanes bits, Lanes lanes) {
     return result;
 }
 
-// What groups of lanes of one warp have in common.
+// The part that all groups within one warp have in common.
 struct WarpGroup {
     Lanes lanes;
 
@@ -71,7 +71,7 @@ struct thread_block {
 };
 static inline thread_block this_thread_block() { return {}; }
 
-// All threads of a grid; they can be synchronised in a cooperative launch only.
+// All threads of a grid. They can synchronise only in a cooperative launch.
 struct grid_group {
     bool is_valid() const { return gpuarray_abi::is_cooperative(); }
     void sync(GPUARRAY_PLACE) const { gpuarray_abi::grid_barrier(file, line); }
@@ -93,7 +93,7 @@ struct grid_group {
 };
 static inline grid_group this_grid() { return {}; }
 
-// The lanes that are together at a call of `coalesced_threads`, or a part of another group.
+// The lanes that reach a call of `coalesced_threads` together, or a part of another group.
 struct coalesced_group : details::WarpGroup {
     unsigned int number = 0, count = 1; // among the parts of a group
 
@@ -117,7 +117,7 @@ static inline __attribute__((always_inline)) coalesced_group coalesced_threads(G
     return group;
 }
 
-// Tiles of a power of two of neighbouring threads.
+// Tiles: groups of neighbouring threads whose size is a power of two.
 template <unsigned int SIZE_, class Parent = void> struct thread_block_tile : details::WarpGroup {
     static_assert(SIZE_ != 0 && (SIZE_ & (SIZE_ - 1)) == 0, "the size of a tile is a power of two");
     static_assert(SIZE_ <= GPUARRAY_WARP_SIZE, "tiles larger than a warp are not supported on the CPU");
@@ -158,7 +158,7 @@ static inline thread_block_tile<SIZE_, Parent> tiled_partition(const Parent&) {
     return {};
 }
 
-// A group whose kind is known when the program runs.
+// A group whose kind is only known at run time.
 struct thread_group {
     enum Kind { BLOCK_, WARP_ } kind;
     details::WarpGroup part;
@@ -219,7 +219,7 @@ template <class Group> static inline auto thread_rank(const Group& group) { retu
 template <class Group> static inline auto group_size(const Group& group) { return group.num_threads(); }
 static inline void synchronize(thread_group group, GPUARRAY_PLACE) { group.sync(file, line); }
 
-// One thread of the group calls a function.
+// Calls a function in one thread of the group.
 template <class Group, class Function, class... A_>
 static inline void invoke_one(const Group& group, Function&& function, A_&&... arguments) {
     if (group.thread_rank() == 0) static_cast<Function&&>(function)(static_cast<A_&&>(arguments)...);
@@ -232,7 +232,7 @@ static inline auto invoke_one_broadcast(const Group& group, Function&& function,
     return group.shfl(result, 0);
 }
 
-// Copies that a device makes in the background are made at once; waiting for them meets the group.
+// Asynchronous copies. They are made immediately; waiting for them synchronises the group.
 template <class Group, class To, class From>
 static inline void memcpy_async(const Group& group, To* to, const From* from, size_t bytes) {
     const size_t count = (size_t)group.num_threads(), rank = (size_t)group.thread_rank();

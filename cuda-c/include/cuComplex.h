@@ -1,6 +1,6 @@
-// Complex numbers as vectors of two, under the names of CUDA.
+// Complex numbers under CUDA's names, as vectors of two.
 //
-// A divisor is scaled first, so that nothing overflows on the way.
+// Division scales the divisor first, so that no intermediate result overflows.
 #pragma once
 
 extern "C++" {

@@ -1,4 +1,4 @@
-// Numbers of 16 bits with the range of float: `__nv_bfloat16`, its pair, and their functions.
+// 16-bit numbers with the range of float: `__nv_bfloat16`, its pair, and their functions.
 #pragma once
 
 #include "cuda_fp16.h"

@@ -1,4 +1,4 @@
-// Numbers of half precision: `half`, `half2` and their functions.
+// Half-precision numbers: `half`, `half2` and their functions.
 #pragma once
 
 #include "cuda_c/narrow.h"

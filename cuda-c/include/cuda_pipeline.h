@@ -1,4 +1,4 @@
-// Copies from global to shared memory that a device makes in the background. Here they are made at once.
+// Asynchronous copies from global to shared memory. They are made immediately.
 #pragma once
 
 extern "C++" {

@@ -1,2 +1,2 @@
-// What programs include for the language, which is there already.
+// Empty: programs include this header for the language, which is already available.
 #pragma once

@@ -1,6 +1,7 @@
-// Random numbers in kernels, under the names of cuRAND: XORWOW, Philox, MRG32k3a and Sobol's sequences, with the bits
-// that cuRAND has, and uniform, normal, log-normal and Poisson's numbers of them. Normal numbers are rounded better
-// than a device's, whose sine is a fast one. MTGP32 and discrete distributions are not here.
+// Random numbers in kernels under cuRAND's names: XORWOW, Philox, MRG32k3a and Sobol's sequences, with the
+// same bits as cuRAND. They give uniform, normal, log-normal and Poisson-distributed numbers. Normal numbers
+// are rounded better than on a GPU, which uses a fast sine. MTGP32 and discrete distributions are not
+// supported.
 #pragma once
 
 #include "cuda_c/mrg32k3a.h"
@@ -13,7 +14,7 @@ extern "C++" {
 
 namespace cuda_c {
 
-// Words as numbers in (0, 1].
+// Converts words to numbers in (0, 1].
 static inline float unit(unsigned int x) { return (float)x * 0x1p-32f + 0x1p-33f; }
 static inline unsigned long long joined(unsigned int x, unsigned int y) { return x ^ (unsigned long long)y << 21; }
 static inline double unit(unsigned int x, unsigned int y) { return (double)joined(x, y) * 0x1p-53 + 0x1p-54; }
@@ -23,7 +24,7 @@ template <class State> static inline double uniform_double(State* state) {
     const unsigned int x = curand(state), y = curand(state);
     return unit(x, y);
 }
-// Of this generator a number of double precision takes one word.
+// With this generator, a double-precision number takes one word.
 static inline double uniform_double(curandStatePhilox4_32_10_t* state) {
     return curand(state) * 0x1p-32 + 0x1p-32;
 }
@@ -35,7 +36,7 @@ static inline double uniform_double(curandStateMRG32k3a_t* state) {
     return curand_MRG32k3a(state) * 2.3283065498378288e-10;
 }
 
-// Two normal numbers at a radius and an angle (G. Box and M. Muller, 1958).
+// Two normal numbers from a radius and an angle (G. Box and M. Muller, 1958).
 static inline float2 normals_at(float u, float angle) {
     const float radius = sqrtf(-2.0f * logf(u));
     float s, c;
@@ -76,8 +77,8 @@ static inline double2 normals_double(curandStateMRG32k3a_t* state) {
     return normals_at(u, v * 2);
 }
 
-// One of a pair at a time; the state keeps the other, as what it was asked for: a normal number that is kept is not
-// what the next log-normal one is made of, nor the other way round.
+// Returns one number of a pair; the state keeps the other one, marked with its distribution. A kept normal
+// number is not used for the next log-normal number, and vice versa.
 constexpr int KEPT_NORMAL_ = 1, KEPT_LOG_NORMAL_ = 2;
 template <class State> static inline float normal(State* state) {
     if (state->boxmuller_flag == KEPT_NORMAL_) {
@@ -148,7 +149,7 @@ CUDA_C_DISTRIBUTIONS(curandStatePhilox4_32_10_t)
 CUDA_C_DISTRIBUTIONS(curandStateMRG32k3a_t)
 #undef CUDA_C_DISTRIBUTIONS
 
-// Philox makes four words at a time.
+// Philox generates four words per step.
 static inline float4 curand_uniform4(curandStatePhilox4_32_10_t* state) {
     const uint4 x = curand4(state);
     return {cuda_c::unit(x.x), cuda_c::unit(x.y), cuda_c::unit(x.z), cuda_c::unit(x.w)};
@@ -196,12 +197,12 @@ static inline uint4 curand_poisson4(curandStatePhilox4_32_10_t* state, double me
     return {x, y, z, w};
 }
 
-// A number of a quasi-random sequence is of one of its words: of the upper half, and of 53 bits, of a long one. Normal
-// numbers are those at its quantiles, computed for the smaller tail.
+// A quasi-random number uses one word of the sequence. For a 64-bit word, single precision uses the upper
+// half and double precision the upper 53 bits. Normal numbers are quantiles, computed for the smaller tail.
 namespace cuda_c {
 static inline float quasi(unsigned int x) { return unit(x); }
 static inline float quasi(unsigned long long x) { return unit((unsigned int)(x >> 32)); }
-// Uniform numbers may be 1, which no other distribution has a value for.
+// A uniform number may be 1, for which the other distributions do not have a value.
 static inline double quasi_double(unsigned int x) { return (double)x * 0x1p-32 + 0x1p-32; }
 static inline double quasi_double(unsigned long long x) { return (double)(x >> 11) * 0x1p-53 + 0x1p-54; }
 static inline double quasi_place(unsigned int x) { return (double)x * 0x1p-32 + 0x1p-33; }

@@ -1,17 +1,17 @@
-// What a compiled unit of CUDA C and the executor know of each other.
+// The interface between a compiled unit of CUDA C and the executor.
 //
-// A unit is one text of CUDA C, compiled as C++17 behind these headers to a shared library. The
-// executor runs a kernel block by block: one thread of the operating system runs a whole block, so
-// that the variables of a block (shared memory, indices) are thread-local ones. Several blocks run
-// at the same time on other threads of the operating system, which access the same memory.
+// A unit is one text of CUDA C, compiled as C++17 after these headers into a shared library. The executor
+// runs a kernel block by block. One thread of the operating system runs a whole block, so the variables of a
+// block (shared memory, indices) are thread-local. Other threads of the operating system run other blocks
+// concurrently and access the same memory.
 //
-// Headers of the language use the functions `barrier`, `rendezvous`, `grid_barrier`, `print`, `trap`
-// and the variables below, and nothing else of this file. The executor reads `Unit` and `Entry`.
-// `VERSION` changes with every change of what crosses the border.
+// The headers of the language use only the functions `barrier`, `rendezvous`, `grid_barrier`, `print` and
+// `trap`, and the variables below. The executor reads `Unit` and `Entry`. `VERSION` changes with every change
+// of this interface.
 #ifndef GPUARRAY_ABI_H
 #define GPUARRAY_ABI_H
 
-// By this programs see that they are compiled for processors.
+// Tells programs that they are compiled for a processor.
 #define __GPUARRAY_HOST__ 1
 
 // Settings, which the compiler's command line defines.
@@ -19,38 +19,40 @@
 #define GPUARRAY_WARP_SIZE 32
 #endif
 
-// Programs include headers inside of extern "C".
+// Programs may include headers inside `extern "C"`.
 extern "C++" {
 
-// Qualifiers that only the front end understands: it takes them out of the preprocessed text.
-// `__gpuarray_global__` is where a kernel is declared; `__gpuarray_bounds__(threads, blocks)` holds
-// its launch bounds; `__gpuarray_variable__` is where a variable or function of the device is declared,
-// `__gpuarray_constant__` one in constant memory.
+// Qualifiers that only the front end understands; it removes them from the preprocessed text.
+// `__gpuarray_global__` marks a kernel, `__gpuarray_bounds__(threads, blocks)` holds its launch bounds,
+// `__gpuarray_variable__` marks a variable or function of the device, and `__gpuarray_constant__` marks a
+// variable in constant memory.
 #define __global__ __gpuarray_global__
 #define __launch_bounds__(...) __gpuarray_bounds__(__VA_ARGS__)
 #define __device__ __gpuarray_variable__
 #define __constant__ __gpuarray_constant__
 #define __managed__ __gpuarray_variable__
 
-// Memory of a block: of the thread that runs it. A definition is static shared memory; a declaration
-// with `extern` is dynamic shared memory, for which the front end links storage. By the empty attribute the front end
-// tells it from a thread-local variable of the program's own.
+// Memory of a block, which is the memory of the thread that runs it. A definition is static shared memory. A
+// declaration with `extern` is dynamic shared memory, for which the front end links storage. The empty
+// attribute lets the front end distinguish it from the program's own thread-local variables.
 #define __shared__ __attribute__(()) thread_local
 
-// A variable of the executor's own in the same memory. These lie apart from shared memory, whatever order the compiler
-// puts variables in: among those with a value, behind which the front end links memory of nobody. Without checks, what kernels
-// use begins with another value than 0 therefore: by the name of a section GCC would look for each access anew.
+// A thread-local variable of the executor. These are separated from shared memory, whatever order the
+// compiler puts variables in: they have initial values, and the front end links unused memory after the
+// variables with initial values. Without checks, variables that kernels use therefore start with a value
+// other than 0; with a section attribute, GCC would compute their address again for each access.
 #ifdef GPUARRAY_CHECK
 #define GPUARRAY_THREAD_LOCAL __attribute__((section(".tdata"))) thread_local
 #else
 #define GPUARRAY_THREAD_LOCAL thread_local
 #endif
 
-// A function of the executor's part, of whose own accesses nothing is to be found.
+// A function of the executor, whose own accesses are not checked.
 #ifndef GPUARRAY_CHECK
 #define GPUARRAY_UNCHECKED
 #elif defined(__clang__) && __has_attribute(disable_sanitizer_instrumentation)
-// In a function that it does not check, clang would still have atomic operations call the functions of checks.
+// In a function that clang does not check, it would still turn atomic operations into calls of the checking
+// functions.
 #define GPUARRAY_UNCHECKED __attribute__((no_sanitize("thread", "undefined"), disable_sanitizer_instrumentation))
 #else
 #define GPUARRAY_UNCHECKED __attribute__((no_sanitize("thread", "undefined")))
@@ -67,9 +69,9 @@ struct dim3 {
     constexpr operator uint3() const { return uint3{x, y, z}; }
 };
 
-// Never take the address of these: while it is unknown to others, the compiler keeps them in registers
-// and vectorises over threadIdx.x. It takes the address itself, for all functions that it compiles later,
-// where it makes one access of those to neighbouring members: hence `apart`.
+// Never take the address of these variables. As long as no other code knows it, the compiler keeps them in
+// registers and vectorises over threadIdx.x. If the compiler merges accesses to neighbouring members, it
+// takes the address itself, for all functions that it compiles later; `apart` prevents that.
 static GPUARRAY_THREAD_LOCAL uint3 threadIdx __attribute__((unused)) = {1, 1, 1};
 static GPUARRAY_THREAD_LOCAL uint3 blockIdx __attribute__((unused)) = {1, 1, 1};
 static GPUARRAY_THREAD_LOCAL dim3 blockDim __attribute__((unused)) = {1, 1, 1};
@@ -79,32 +81,32 @@ static constexpr int warpSize __attribute__((unused)) = GPUARRAY_WARP_SIZE;
 namespace gpuarray_abi {
 
 constexpr unsigned VERSION = 10;
-// Of a block.
+// The maximum number of threads in a block.
 constexpr unsigned MOST_THREADS = 1024;
 
-// A bit for each lane of a warp; the warp size is 32 or 64.
+// A bit for each lane of a warp. The warp size is 32 or 64.
 typedef unsigned long long Lanes;
 
-// Combines what the lanes of `lanes` have brought: `records[lane]` is the address that the lane
-// passed to `rendezvous`. It is called once, by one of the threads, before any of them returns, and
-// writes each lane's result to the lane's record. It must not call the executor.
+// Combines the records of the lanes in `lanes`: `records[lane]` is the address that the lane passed to
+// `rendezvous`. One of the threads calls it once, before any of them returns. It writes each lane's result to
+// that lane's record, and must not call the executor.
 typedef void Combine(void* const* records, Lanes lanes);
 
-// Why a kernel stops: the executor's errors tell them apart. ENDING: it called a function that ends the
-// process, whose name is the message; where is not known.
+// The reason why a kernel stops, which the executor's errors distinguish. ENDING: the kernel called a
+// function that ends the process; the message is the function's name, and the location is unknown.
 enum Trap : unsigned { TRAP = 1, ASSERT = 2, UNSUPPORTED = 3, ENDING = 4 };
 
-// The functions of the executor. `thread` is the linear index of the calling thread in its block.
-// `file` and `line` say where the program waits, for errors and for forms without a mask.
+// The functions of the executor. `thread` is the linear index of the calling thread in its block. `file` and
+// `line` are the source location of the call, for errors and for forms without a mask.
 struct Executor {
-    // Waits at barrier `id` (0 to 15) for `threads` threads of the block; 0: for all that have not
-    // returned. Returns how many of them passed a `predicate` other than 0.
+    // Waits at barrier `id` (0 to 15) for `threads` threads of the block; 0 means all threads that have not
+    // returned. Returns how many of them passed a nonzero `predicate`.
     unsigned (*barrier)(unsigned thread, unsigned id, unsigned threads, unsigned predicate,
                         const char* file, unsigned line);
-    // Waits for the lanes of the warp that are in `lanes` and have not returned; with 0 for those
-    // that come to this file and line while no other lane of the warp can go on (the lanes that
-    // a GPU would run together). Returns the lanes that came, for which `combine` was called if it
-    // is not null.
+    // Waits for the lanes of the warp that are in `lanes` and have not returned. If `lanes` is 0, waits for
+    // the lanes that reach this file and line while no other lane of the warp can continue (the lanes that a
+    // GPU would run together). Returns the lanes that arrived. If `combine` is not null, it was called for
+    // them.
     Lanes (*rendezvous)(unsigned thread, Lanes lanes, void* record, Combine* combine,
                         const char* file, unsigned line);
     // Waits for all threads of the grid; only in a cooperative launch.
@@ -114,34 +116,34 @@ struct Executor {
     // Ends the launch with an error.
     void (*trap)(unsigned thread, unsigned kind, const char* message, const char* file,
                  unsigned line) __attribute__((noreturn));
-    // True (1) in a cooperative launch.
+    // Returns 1 in a cooperative launch.
     unsigned (*is_cooperative)();
-    // What lies at an address that is not of shared memory.
+    // Returns the kind of memory at an address outside of shared memory.
     unsigned (*space_of)(const volatile void* address);
 };
 
-// Kinds of memory: a thread's local variables, constant variables of the unit, and all else.
+// Kinds of memory: a thread's local variables, constant variables of the unit, and everything else.
 enum Space : unsigned { GLOBAL = 0, LOCAL = 1, CONSTANT = 2 };
 
 // Set when the unit is loaded.
 static const Executor* executor = nullptr;
 
-// True once the loop over a block's threads has been suspended in this thread: its next threads
-// then belong to another loop.
+// True once this thread's loop over the block's threads has been suspended. The remaining threads then belong
+// to another loop.
 static GPUARRAY_THREAD_LOCAL bool suspended = true;
 
-// Accesses in front of it and behind it stay two.
+// Keeps the compiler from merging the accesses before and after the call.
 static inline void apart() { __asm__ volatile("" ::: "memory"); }
 
-// Calls that the compiler inserts for checks read the thread's index, of which its optimisations do not know: without
-// this they would keep the index in a register, and take the accesses of several threads together.
+// The calls that the compiler inserts for checks read the thread's index, which its optimisations do not
+// know. Without this barrier they would keep the index in a register and merge accesses of several threads.
 static inline void index_is_read() {
 #ifdef GPUARRAY_CHECK
     apart();
 #endif
 }
 
-// Tells the compiler that somebody else may read and write a variable from here on.
+// From here on, the compiler assumes that other code may read and write a variable.
 static inline void written(const void* variable) {
     __asm__ volatile("" : : "r"(variable) : "memory");
 }
@@ -153,8 +155,8 @@ GPUARRAY_UNCHECKED static inline unsigned thread() {
 GPUARRAY_UNCHECKED static inline unsigned lane() { return thread() % GPUARRAY_WARP_SIZE; }
 GPUARRAY_UNCHECKED static inline unsigned warp() { return thread() / GPUARRAY_WARP_SIZE; }
 
-// Other threads run before a call of the executor returns: this thread's index comes back from its
-// stack.
+// Other threads may run before a call of the executor returns. This object restores the thread's index from
+// the stack.
 struct Resume {
     unsigned x, y, z;
     GPUARRAY_UNCHECKED Resume() {
@@ -181,8 +183,8 @@ GPUARRAY_UNCHECKED static inline unsigned barrier(const char* file, unsigned lin
     return executor->barrier(thread(), id, threads, predicate, file, line);
 }
 
-// The front end writes it where threads meet that a program lets race: each waits until no other thread of its block can go
-// on without it.
+// The front end inserts this call where the threads of a program race. Each thread waits until no other
+// thread of its block can continue without it.
 constexpr unsigned TOGETHER = 17;
 GPUARRAY_UNCHECKED static inline void together(const char* file = __builtin_FILE(), unsigned line = __builtin_LINE()) {
     barrier(file, line, 0, TOGETHER);
@@ -210,44 +212,46 @@ static inline void print(const char* text, unsigned long bytes) { executor->prin
     executor->trap(thread(), kind, message, file, line);
 }
 
-// What a launch is.
+// The parameters of a launch.
 struct Launch {
     uint3 grid, block;
     void* const* arguments;
 };
 
-// Blocks that lie side by side along x, which a thread of the operating system runs one after the other.
+// Consecutive blocks along x, which one thread of the operating system runs one after another.
 struct Blocks {
-    uint3 index;    // of the block that runs
-    unsigned count; // of it and those behind it
-    const volatile unsigned char* is_stopped; // 1 when no other block is to begin
+    uint3 index;    // of the running block
+    unsigned count; // of the running block and the blocks after it
+    const volatile unsigned char* is_stopped; // 1 if no other block may begin
 };
 
-// Runs the threads of a block from the linear index `first` on, until all have run or one has been suspended;
-// where all have run, the next blocks in the same way. `blocks->index` is that of the last one that has begun.
+// Runs the threads of a block, starting at the linear index `first`, until all have run or one has been
+// suspended. If all have run, continues with the next blocks. `blocks->index` is the index of the last block
+// that has started.
 typedef void Run(const Launch* launch, Blocks* blocks, unsigned first);
 
 struct Parameter {
     unsigned bytes, alignment, is_pointer;
 };
 
-// Runs blocks as loops between barriers, and counts them off; false at the first of which it has run no thread.
+// Runs blocks as loops between barriers, and counts down `blocks`. Returns false at the first block of which
+// it has not run any thread.
 typedef bool RunRegions(const Launch* launch, Blocks* blocks);
 
-// A kernel, or a variable that a name expression names.
+// A kernel, or a variable named by a name expression.
 struct Entry {
     // Null for a variable.
     Run* run;
     // Null for a kernel without a loop variant.
     RunRegions* regions;
-    // Null for a kernel that is extern "C", so that no copy of it is compiled but the loop's; else
-    // the executor finds the mangled name by it.
+    // Null for an extern "C" kernel, so that only the copy in the loop is compiled. Otherwise the executor
+    // finds the mangled name by this address.
     const volatile void* address;
-    // Of a kernel that is extern "C", else null.
+    // The name of an extern "C" kernel, otherwise null.
     const char* name;
     const Parameter* parameters;
     unsigned parameter_count;
-    unsigned most_threads, least_blocks; // of __launch_bounds__; 0 without
+    unsigned most_threads, least_blocks; // of __launch_bounds__; 0 if not given
 };
 
 // A variable in constant memory.
@@ -256,16 +260,16 @@ struct Constant {
     const volatile void* address;
 };
 
-// What a texture or surface object is the address of. Axes that are not there have one texel; `slices`
-// are those of an array with three axes, or its layers.
+// The description to which a texture or surface object points. Missing axes have an extent of 1. `slices`
+// counts the slices of a three-dimensional array, or the layers.
 struct Texture {
     unsigned char* texels;
     unsigned long width, height, slices;
     unsigned long row_pitch, slice_pitch; // in bytes
     unsigned format, channels;            // of CUarray_format; 1, 2 or 4
     unsigned address[3];                  // of CUaddress_mode, along x, y and z
-    unsigned linear, normalized, fractions; // 1 where texels are interpolated; where coordinates run
-                                            // from 0 to 1; where small integers are read as fractions
+    unsigned linear, normalized, fractions; // 1 if texels are interpolated; if coordinates run
+                                            // from 0 to 1; if small integers are read as fractions
 };
 
 template <unsigned long... I> struct Indices {};
@@ -289,7 +293,7 @@ GPUARRAY_UNCHECKED static inline void set_block(const Launch* launch, const uint
 template <class A> constexpr unsigned is_pointer = 0;
 template <class A> constexpr unsigned is_pointer<A*> = 1;
 
-// How an argument is passed: as its value, or for a reference as an address.
+// The way in which an argument is passed: by value, or for a reference by address.
 template <class A> struct Passed {
     static constexpr Parameter parameter = {sizeof(A), alignof(A), is_pointer<A>};
     GPUARRAY_UNCHECKED static A& of(void* argument) { return *static_cast<A*>(argument); }
@@ -307,11 +311,13 @@ template <auto kernel, class... A> struct Kernel<kernel, void (*)(A...)> {
     static constexpr unsigned count = sizeof...(A);
 
     template <bool has_regions>
-    // A function that is not a part of the loop over blocks, in which the compiler vectorises nothing.
+    // A separate function, because the compiler would not vectorise the loop over blocks if it contained
+    // this.
     GPUARRAY_UNCHECKED static __attribute__((noinline)) bool threads(uint3 block, unsigned first, A... a) {
         suspended = false;
         if constexpr (has_regions) {
-            // What seldom runs is compiled once, and not as a loop. The compiler does not know what is called.
+            // This case is rare. The kernel is therefore compiled once and not as a loop; the asm statement
+            // hides the callee from the compiler.
             auto called = kernel;
             __asm__("" : "+r"(called));
             loop(block, first, [&]() __attribute__((always_inline)) { called(a...); });
@@ -322,14 +328,14 @@ template <auto kernel, class... A> struct Kernel<kernel, void (*)(A...)> {
     }
     GPUARRAY_UNCHECKED static inline __attribute__((always_inline)) void alone(uint3 block, unsigned first, A... a) {
 #ifdef GPUARRAY_CHECK
-        // The kernel is a function of its own, which is checked.
+        // The kernel is a separate function, which is checked.
         loop(block, first, [&]() GPUARRAY_UNCHECKED __attribute__((always_inline)) { copy(a...); });
 #elif defined(GPUARRAY_QUICK)
-        // One copy is compiled sooner.
+        // A single copy compiles faster.
         loop(block, first, [&]() __attribute__((always_inline)) { kernel(a...); });
 #else
-        // Where the index along x that most kernels compute does not wrap, the compiler knows that accesses
-        // by it are to neighbours. Another block calls a copy of the kernel.
+        // If the index along x that most kernels compute does not wrap, the compiler knows that neighbouring
+        // threads access neighbouring elements. Other blocks call a copy of the kernel.
         const unsigned begin = blockIdx.x * blockDim.x;
         if (begin <= 0x7fffffffu - MOST_THREADS && block.x <= MOST_THREADS) {
             loop(block, first, [&]() __attribute__((always_inline)) { kernel(a...); });
@@ -346,9 +352,10 @@ template <auto kernel, class... A> struct Kernel<kernel, void (*)(A...)> {
             threadIdx.z = z;
             for (; y < block.y; ++y, x = 0) {
                 threadIdx.y = y;
-                // No pragma says that the iterations are independent, though the language gives threads no
-                // order between barriers: by it GCC also gives up the order within one thread, of accesses
-                // by two pointers to neighbouring members, and shares its local arrays among lanes.
+                // No pragma declares the iterations independent, although the language does not order threads
+                // between barriers. With such a pragma, GCC would also ignore the order within one thread,
+                // for accesses through two pointers to neighbouring members, and would share the thread's
+                // local arrays among lanes.
                 for (; x < block.x; ++x) {
                     threadIdx.x = x;
                     index_is_read();
@@ -379,7 +386,7 @@ template <auto kernel, class... A> struct Kernel<kernel, void (*)(A...)> {
 template <auto kernel, class... A>
 struct Kernel<kernel, void (*)(A...) noexcept> : Kernel<kernel, void (*)(A...)> {};
 
-// The loop variant of a kernel, which the front end writes: `regions` takes the block's indices before the
+// The loop variant of a kernel, which the front end writes. `regions` takes the block's indices before the
 // kernel's parameters.
 template <auto regions, class Type> struct Regions;
 
@@ -418,7 +425,8 @@ constexpr Entry of_kernel(Bounds bounds, const volatile void* address, const cha
             bounds.blocks};
 }
 
-// An entry under the name that the mangled symbol has; and that of a kernel that is extern "C".
+// Creates the entry of a kernel or variable, which is found by its mangled symbol, and the entry of an extern
+// "C" kernel.
 template <auto named> static inline Entry entry(Bounds bounds) {
     if constexpr (IsKernel<decltype(named)>::value) {
         return of_kernel<named, false>(bounds, reinterpret_cast<const volatile void*>(named), nullptr);
@@ -441,12 +449,12 @@ template <auto kernel, auto regions> constexpr Entry entry(Bounds bounds, const 
     return made;
 }
 
-// `local` is thread-local: from its address the executor knows
-// where all thread-local variables of the calling thread are.
+// A thread-local variable. From its address, the executor computes the addresses of all thread-local
+// variables of the calling thread.
 static GPUARRAY_THREAD_LOCAL char local __asm__("gpuarray_local") __attribute__((used)) = 0;
 static char* local_address() { return &local; }
 
-// Where shared memory begins and ends in it, from this variable on. Set when the unit is loaded.
+// The start and end of shared memory, relative to `local`. Set when the unit is loaded.
 static long shared_bounds[2] = {0, 0};
 
 // True for an address in shared memory of the calling thread's block.
@@ -464,20 +472,20 @@ struct Unit {
 
 } // namespace gpuarray_abi
 
-// The one symbol that the library exports.
+// The only symbol that the library exports.
 extern "C" {
 extern __attribute__((visibility("default"))) const gpuarray_abi::Unit gpuarray_unit;
 const gpuarray_abi::Unit gpuarray_unit = {gpuarray_abi::VERSION, GPUARRAY_WARP_SIZE,
                                           &gpuarray_abi::executor, gpuarray_abi::local_address,
                                           gpuarray_abi::shared_bounds};
-// What the front end links in place of functions that end the process.
+// The front end links this in place of functions that end the process.
 [[noreturn]] void gpuarray_ending(const char* name) {
     gpuarray_abi::trap(gpuarray_abi::ENDING, name, nullptr, 0);
 }
 }
 
 // For each kernel that a text defines, and for each name expression, the front end appends to the
-// preprocessed text, in the kernel's own namespace, with a number in place of N:
+// preprocessed text. The declaration is in the kernel's own namespace, with a number instead of N:
 //   static const gpuarray_abi::Entry gpuarray_entry_N __asm__("gpuarray_entry_N") __attribute__((used))
 //       = gpuarray_abi::entry<(&kernel)>({threads, blocks});
 

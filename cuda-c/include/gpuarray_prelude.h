@@ -1,11 +1,12 @@
-// What every text of CUDA C is compiled behind. The front end includes this file alone, from the folder
-// that it is in; all other headers are found there by the names that programs include.
+// The prelude: the headers that precede every text of CUDA C. The front end includes only this file, from its
+// folder; programs include the other headers there by name.
 //
-// Nothing of the system's library is included but what no program's names can meet, so that programs
-// may call their functions `select` or `index`. The files of `cuda_c/` hold a concept each, and every
+// It includes the system's headers only as far as their names cannot conflict with a program's. Programs can
+// therefore name their functions `select` or `index`. Each file of `cuda_c/` covers one concept, and every
 // function is `static inline`.
-// A template that other functions here use returns `auto`: a compiler that precompiles this file then makes
-// the function in it once, and not behind each text.
+//
+// A template that other functions here use returns `auto`. A compiler that precompiles this file then
+// instantiates it once, instead of after each text.
 #ifndef GPUARRAY_PRELUDE_H
 #define GPUARRAY_PRELUDE_H
 

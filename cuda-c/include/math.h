@@ -1,4 +1,4 @@
-// The constants of the system's header. The functions are those of CUDA C, and there already.
+// The constants of the system's header. CUDA C's functions are already declared.
 #pragma once
 
 #define M_E 2.7182818284590452354

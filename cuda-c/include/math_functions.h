@@ -1,3 +1,3 @@
-// There already: the headers of the language hold it.
+// The functions of math.h.
 #pragma once
 #include "math.h"

@@ -1,4 +1,4 @@
-// The system's header of C, without what the C++ libraries add: overloads of `abs`, which CUDA C has.
+// The system's C header, without the overloads of `abs` that C++ libraries add and CUDA C already has.
 #ifndef _LIBCPP_STDLIB_H
 #define _LIBCPP_STDLIB_H
 #endif

@@ -1,4 +1,4 @@
-// Takes the place of a part of GNU's library: its overloads of `abs` are CUDA C's own functions.
+// Replaces a part of GNU's library, whose overloads of `abs` are CUDA C's own functions here.
 #pragma once
 
 extern "C++" {

@@ -1,4 +1,4 @@
-// Reductions over the threads of a tile or of a coalesced group, in the order of their ranks.
+// Reductions over the threads of a tile or a coalesced group, in rank order.
 #pragma once
 
 #include "../cooperative_groups.h"

@@ -1,14 +1,14 @@
 // Atomic operations on global and shared memory.
 //
-// Other threads of the system run other blocks at the same time, so these are the processor's
-// atomic operations, relaxed as a device's are. The scopes are one. What the processor lacks is a loop of
-// compare-and-swap.
+// Other threads of the operating system run other blocks concurrently. These functions therefore use the
+// processor's atomic operations, with relaxed order as on a GPU. All scopes behave alike. An operation that
+// the processor does not have becomes a compare-and-swap loop.
 #pragma once
 
 extern "C++" {
 namespace cuda_c {
 
-// The word of a type's size.
+// The unsigned integer with the size of a type.
 template <unsigned long BYTES> struct Word;
 template <> struct Word<1> { typedef unsigned char type; };
 template <> struct Word<2> { typedef unsigned short type; };
@@ -16,7 +16,7 @@ template <> struct Word<4> { typedef unsigned int type; };
 template <> struct Word<8> { typedef unsigned long long type; };
 template <class T> using WordOf = typename Word<sizeof(T)>::type;
 
-// Replaces a value by a function of it and returns the old one.
+// Atomically replaces a value by a function of it, and returns the old value.
 template <class T, class Operation>
 static inline auto atomic_update(T* address, Operation next, int order = __ATOMIC_RELAXED) {
     typedef WordOf<T> W;
@@ -33,7 +33,7 @@ template <class T> static inline auto atomic_exchange(T* address, T value) {
     typedef WordOf<T> W;
     return bits<T>(__atomic_exchange_n(reinterpret_cast<W*>(address), bits<W>(value), __ATOMIC_RELAXED));
 }
-// Compares bits.
+// A compare-and-swap that compares bits.
 template <class T> static inline auto atomic_compare(T* address, T expected, T value) {
     typedef WordOf<T> W;
     W old = bits<W>(expected);
@@ -41,7 +41,7 @@ template <class T> static inline auto atomic_compare(T* address, T expected, T v
                                 __ATOMIC_RELAXED, __ATOMIC_RELAXED);
     return bits<T>(old);
 }
-// A minimum or maximum that changes nothing is a read.
+// An atomic minimum or maximum. If it would not change the value, it only reads it.
 template <class T, class Better>
 static inline auto atomic_extreme(T* address, T value, Better better) {
     T old = __atomic_load_n(address, __ATOMIC_RELAXED);
@@ -54,7 +54,7 @@ static inline auto atomic_extreme(T* address, T value, Better better) {
 
 } // namespace cuda_c
 
-// An operation in the three scopes.
+// Defines an operation for the three scopes.
 #define CUDA_C_ATOMIC(type, name, body)                                                         \
     static inline type name(type* address, type value) { return body; }                         \
     static inline type name##_block(type* address, type value) { return body; }                 \
@@ -114,7 +114,7 @@ CUDA_C_COMPARES(unsigned short)
 #undef CUDA_C_COMPARES
 #undef CUDA_C_COMPARE
 #ifdef __HIP__
-// HIP has these besides.
+// Operations that only HIP has.
 CUDA_C_FETCH(unsigned long, atomicAdd, add)
 CUDA_C_UPDATE(float, atomicSub, old - value)
 CUDA_C_UPDATE(double, atomicSub, old - value)
@@ -129,8 +129,8 @@ static inline void unsafeAtomicAdd(float* address, float value) { atomicAdd(addr
 static inline void unsafeAtomicAdd(double* address, double value) { atomicAdd(address, value); }
 #endif
 
-// The vectors that devices of recent architectures add to: each component for itself. Templates, so that
-// programs have functions of their own for them, which older architectures need.
+// Atomic additions of vectors, which recent GPUs support. Each component is added separately. They are
+// templates, so that programs can define their own functions of these names for older GPUs.
 #define CUDA_C_ADD_VECTOR(type, ...)                                                            \
     CUDA_C_ADD_VECTOR_AS(type, atomicAdd, {__VA_ARGS__})                                        \
     CUDA_C_ADD_VECTOR_AS(type, atomicAdd_block, atomicAdd(address, value))                      \
@@ -143,7 +143,7 @@ CUDA_C_ADD_VECTOR(float4, atomicAdd(&address->x, value.x), atomicAdd(&address->y
 #undef CUDA_C_ADD_VECTOR
 #undef CUDA_C_ADD_VECTOR_AS
 
-// The functions with an order and a scope.
+// The functions with a memory order and a scope.
 #define __NV_ATOMIC_RELAXED __ATOMIC_RELAXED
 #define __NV_ATOMIC_CONSUME __ATOMIC_CONSUME
 #define __NV_ATOMIC_ACQUIRE __ATOMIC_ACQUIRE
@@ -157,7 +157,7 @@ CUDA_C_ADD_VECTOR(float4, atomicAdd(&address->x, value.x), atomicAdd(&address->y
 #define __NV_THREAD_SCOPE_SYSTEM 4
 namespace cuda_c {
 template <class T> struct Plain { typedef T type; };
-template <class T> using As = typename Plain<T>::type; // takes no part in deduction
+template <class T> using As = typename Plain<T>::type; // not deduced
 } // namespace cuda_c
 template <class T>
 static inline T __nv_atomic_load_n(const T* address, int order, int = __NV_THREAD_SCOPE_SYSTEM) {

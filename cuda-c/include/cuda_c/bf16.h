@@ -1,4 +1,5 @@
-// What `cuda_bf16.h` has, behind what it is made of.
+// The types, functions and constants of `cuda_bf16.h`. The including header provides the definitions that
+// they need.
 #pragma once
 
 #define CUDA_C_H __nv_bfloat16

@@ -1,9 +1,9 @@
-// What a unit that is compiled with checks calls for each access to memory.
+// The hooks that a unit compiled with checks calls for each memory access.
 //
-// The compiler inserts the calls: those of its thread sanitizer for reads, writes, atomic operations and
-// fences, and those of its sanitizer of undefined behaviour for addresses that are not aligned and
-// divisions by zero. The functions that they name are defined here, so that no library of the sanitizers is
-// linked, and hand everything to the executor. So do those that copy memory and allocate it.
+// The compiler inserts these calls. Its thread sanitizer inserts them for reads, writes, atomic operations
+// and fences; its undefined-behaviour sanitizer inserts them for misaligned addresses and divisions by zero.
+// The called functions are defined here and forward to the executor, so no sanitizer library is linked.
+// Functions that copy or allocate memory forward to the executor in the same way.
 #pragma once
 
 #ifdef GPUARRAY_CHECK
@@ -13,23 +13,24 @@ namespace gpuarray_check {
 
 typedef unsigned long size;
 
-// What is done with memory: a sum of these. A volatile access counts as an atomic one, and an
-// exchange as a write. One that compares first writes what the thread has made of what it compares with. An
-// operation needs an address that is a multiple of its bytes.
+// The kind of an access, as a sum of these flags. A volatile access counts as atomic, and an exchange as a
+// write. COMPARE means that the thread derived the new value from the value that it compares with. OPERATION
+// requires an address that is a multiple of the size.
 enum How : unsigned { READ = 1, WRITE = 2, ATOMIC = 4, RELEASE = 8, COMPARE = 16, OPERATION = 32 };
 
-// The functions of the executor. `thread` is the linear index of the calling thread in its block; `place` an address
-// in the code that follows the access, or null for an access of the executor's own functions.
+// The functions of the executor. `thread` is the linear index of the calling thread in its block. `place` is
+// a code address after the access, or null for an access by the executor's own functions.
 struct Checker {
-    // Returns if the thread may access these bytes.
+    // Returns if the thread may access these bytes; otherwise the kernel fails.
     void (*access)(const volatile void* address, size bytes, unsigned how, unsigned thread, const void* place);
-    // A fence: what the thread has done before is seen by who sees a later atomic operation of it.
+    // A fence: a thread that sees a later atomic operation of this thread also sees everything that it did
+    // before the fence.
     void (*fence)(unsigned thread);
-    // The kernel fails for another reason; `what` is the type, or null for a division by zero.
-    // `place` is an address in the code, as above.
+    // Fails the kernel for another reason. `type` is null for a division by zero. `place` is a code address,
+    // as above.
     void (*fail)(const char* type, size address, size alignment, const char* file, unsigned line, unsigned thread,
                  const void* place);
-    // Memory of the kernel's own; null if there is none.
+    // Allocates memory for the kernel; returns null if there is not enough.
     void* (*allocate)(size bytes, size alignment);
     void (*release)(void* memory, unsigned thread, const void* place);
     void (*copy)(void* to, const void* from, size bytes);
@@ -38,18 +39,19 @@ struct Checker {
 
 #define GPUARRAY_HOOKED GPUARRAY_UNCHECKED __attribute__((visibility("hidden"), used, noinline))
 
-// While the unit is being loaded, constructors of its variables run, where nothing is checked.
+// The hooks during loading, while constructors of the unit's variables run. They check nothing.
 namespace loading {
 GPUARRAY_HOOKED void access(const volatile void*, size, unsigned, unsigned, const void*) {}
 GPUARRAY_HOOKED void fence(unsigned) {}
 GPUARRAY_HOOKED void fail(const char*, size, size, const char*, unsigned, unsigned, const void*) {}
-// The system's `malloc` and `free` are out of reach behind those below: what is freed here stays.
+// The functions below hide the system's `malloc` and `free`, so memory that is freed here is not released.
 void* aligned(size alignment, size bytes) __asm__("aligned_alloc");
 GPUARRAY_HOOKED void* allocate(size bytes, size alignment) {
     return aligned(alignment, (bytes + alignment - 1) / alignment * alignment);
 }
 GPUARRAY_HOOKED void release(void*, unsigned, const void*) {}
-// Volatile, or the compiler makes calls of `memmove` and `memset` of these loops, which come here.
+// Volatile, because the compiler would otherwise turn these loops into calls of `memmove` and `memset`, which
+// would call these functions again.
 GPUARRAY_HOOKED void copy(void* to, const void* from, size bytes) {
     volatile char* const into = (char*)to;
     const volatile char* const out_of = (const char*)from;
@@ -65,11 +67,12 @@ GPUARRAY_HOOKED void fill(void* to, int byte, size bytes) {
 static constexpr Checker CHECKER = {access, fence, fail, allocate, release, copy, fill};
 } // namespace loading
 
-// The executor's own once the unit is loaded; by its name the executor knows units with checks.
+// Points to the executor's functions once the unit is loaded. The executor recognises units with checks by
+// the name of this symbol.
 static const Checker* checker __asm__("gpuarray_checker") __attribute__((used)) = &loading::CHECKER;
 
-// The executor's own variables in thread-local memory, such as the thread's index, from `gpuarray_local` on: kernels
-// read them more often than anything else. Set when the unit is loaded.
+// The range of the executor's own thread-local variables, such as the thread's index, relative to
+// `gpuarray_local`. Kernels read them more often than anything else. Set when the unit is loaded.
 static long own[2] __asm__("gpuarray_own") __attribute__((used)) = {0, 0};
 GPUARRAY_UNCHECKED static inline bool is_own(const volatile void* address) {
     const long at = (long)((unsigned long)address - (unsigned long)&gpuarray_abi::local);
@@ -81,7 +84,7 @@ GPUARRAY_UNCHECKED static inline bool is_own(const volatile void* address) {
 #define GPUARRAY_ACCESS(address, bytes, how)                                                    \
     (is_own(address) ? (void)0 : checker->access(address, bytes, how, GPUARRAY_THREAD, GPUARRAY_CALLER))
 
-// A function under the name that compilers call it by.
+// Defines a function under the symbol that compilers call.
 #define GPUARRAY_HOOK(result, name, symbol, ...)                                                \
     GPUARRAY_HOOKED result name(__VA_ARGS__) __asm__(symbol);                                \
     result name(__VA_ARGS__)
@@ -114,7 +117,7 @@ GPUARRAY_HOOK(void, begin, "__tsan_init", ) {}
 GPUARRAY_HOOK(void, function_entry, "__tsan_func_entry", void*) {}
 GPUARRAY_HOOK(void, function_exit, "__tsan_func_exit", ) {}
 
-// Atomic operations. Their order says whether they release what the thread has done; each acquires.
+// Atomic operations. The order determines if they release the thread's earlier writes; every one acquires.
 #define GPUARRAY_ATOMICS(bits, T)                                                               \
     GPUARRAY_HOOK(T, load##bits, "__tsan_atomic" #bits "_load", const volatile T* p, int order) { \
         GPUARRAY_ACCESS(p, sizeof(T), READ | ATOMIC | OPERATION);                               \
@@ -165,7 +168,7 @@ GPUARRAY_ATOMICS(64, unsigned long)
 GPUARRAY_HOOK(void, thread_fence, "__tsan_atomic_thread_fence", int) { checker->fence(GPUARRAY_THREAD); }
 GPUARRAY_HOOK(void, signal_fence, "__tsan_atomic_signal_fence", int) { checker->fence(GPUARRAY_THREAD); }
 
-// What the sanitizer of undefined behaviour tells of a place.
+// The description of a source location that the undefined-behaviour sanitizer passes.
 struct Place {
     const char* file;
     unsigned line, column;
@@ -191,8 +194,8 @@ GPUARRAY_HOOK(void, divided, "__ubsan_handle_divrem_overflow", const Overflow* a
     checker->fail(nullptr, 0, 0, at->place.file, at->place.line, GPUARRAY_THREAD, GPUARRAY_CALLER);
 }
 
-// Functions of the system's library that access memory or allocate it. The compiler calls some of them
-// where a program assigns a large structure.
+// Functions of the C library that access or allocate memory. The compiler also calls some of them to assign
+// large structures.
 GPUARRAY_HOOK(void*, copy, "memcpy", void* to, const void* from, size n) {
     GPUARRAY_ACCESS(from, n, READ);
     GPUARRAY_ACCESS(to, n, WRITE);
@@ -211,7 +214,7 @@ GPUARRAY_HOOK(void*, fill, "memset", void* to, int byte, size n) {
     return to;
 }
 #ifdef __clang__
-// Its own names of these, where it copies structures.
+// The sanitizer's names for these functions, which it calls to copy structures.
 GPUARRAY_HOOK(void*, copy_structure, "__tsan_memcpy", void* to, const void* from, size n) {
     GPUARRAY_ACCESS(from, n, READ);
     GPUARRAY_ACCESS(to, n, WRITE);

@@ -1,8 +1,8 @@
-// Bits as other types, and conversions between numbers with a stated rounding.
+// Reinterpretation of bits, and conversions between numbers with a stated rounding.
 //
-// Integers out of range become the nearest one, as on a device. NaN becomes zero where both types
-// have 32 bits, and the value of the highest bit otherwise. Bits as other types are constants of constants, as
-// programs have `CUDART_INF_F` in functions that are `constexpr`.
+// Integers out of range saturate, as on a GPU. NaN becomes zero if both types have 32 bits, otherwise the
+// value with only the highest bit set. Reinterpretations are `constexpr`, because programs use `CUDART_INF_F`
+// in `constexpr` functions.
 #pragma once
 
 #include "numbers.h"

@@ -1,15 +1,15 @@
-// Functions of integers that AMD's compilers have with results of other types, or for other arguments.
+// Integer functions that AMD's compilers declare with other result types, or for other arguments.
 #pragma once
 
 extern "C++" {
 
-// How many bits are set, and which is the first one, counted from 1; 0 if there is none.
+// The number of set bits, and the position of the lowest one, counted from 1; 0 if there is none.
 static inline int __popc(unsigned int x) { return __builtin_popcount(x); }
 static inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
 static inline int __ffs(int x) { return __builtin_ffs(x); }
 static inline int __ffsll(long long x) { return __builtin_ffsll(x); }
-// The position of the nth set bit, counted from `base` upwards for a positive offset and downwards
-// for a negative one; offset 0 asks for the bit at `base` itself. All ones if there is none.
+// The position of the nth set bit, counted upwards from `base` for a positive offset and downwards for a
+// negative one. Offset 0 tests the bit at `base` itself. Returns all ones if it does not exist.
 static inline unsigned int __fns(unsigned int mask, unsigned int base, int offset) {
     if (base > 31) return ~0u;
     if (offset == 0) return mask >> base & 1 ? base : ~0u;

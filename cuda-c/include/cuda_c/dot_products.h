@@ -1,4 +1,4 @@
-// Sums of products: of four bytes with four, and of two halves of a word with two bytes.
+// Dot products: of four bytes with four bytes, and of two 16-bit halves with two bytes.
 #pragma once
 
 extern "C++" {

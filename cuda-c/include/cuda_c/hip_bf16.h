@@ -1,4 +1,4 @@
-// `cuda_bf16.h` on AMD's devices: what the host's text of it needs, in terms of what AMD's compilers have.
+// Supports the host's text of `cuda_bf16.h` on AMD GPUs, using functions that AMD's compilers have.
 #pragma once
 
 #include "numbers.h"
@@ -7,7 +7,7 @@
 extern "C++" {
 namespace cuda_c {
 
-// Replaces a value of 16 or 32 bits by a function of it and returns the old one.
+// Atomically replaces a 16-bit or 32-bit value by a function of it, and returns the old value.
 template <class T, class Operation>
 static inline __device__ T atomic_update(T* address, Operation next) {
     const unsigned long long place = (unsigned long long)address;
@@ -30,7 +30,7 @@ static inline __device__ T atomic_update(T* address, Operation next) {
 
 } // namespace cuda_c
 
-// A shuffle of a type without arithmetic is that of its bits.
+// Shuffles of a type without arithmetic shuffle its bits.
 #define CUDA_C_SHUFFLES(type)                                                                   \
     CUDA_C_SHUFFLE(type, __shfl_sync)                                                           \
     CUDA_C_SHUFFLE(type, __shfl_up_sync)                                                        \

@@ -1,4 +1,4 @@
-// The lanes of a wavefront under HIP's names, and what HIP's compiler has built in for them.
+// Lane functions under HIP's names, and builtins of HIP's compiler for them.
 #pragma once
 
 extern "C++" {
@@ -12,7 +12,7 @@ static inline unsigned long long __lanemask_gt() {
 static inline void __builtin_amdgcn_wave_barrier(GPUARRAY_PLACE) {
     gpuarray_abi::rendezvous(0, nullptr, nullptr, file, line);
 }
-// Lanes take turns: each sees what the others have written.
+// Lanes run one at a time, so each sees the writes of the others.
 static inline void __builtin_amdgcn_fence(int, const char*) {}
 
 } // extern "C++"

@@ -1,12 +1,12 @@
-// Functions of integers: bits, products, sums of absolute differences, and
-// the minimum and maximum of every pair of types that CUDA C has them for.
+// Integer functions: bits, products, sums of absolute differences, and minimum and maximum for every pair of
+// types that CUDA C supports.
 #pragma once
 
 #include "counts.h"
 
 extern "C++" {
 
-// Moving bits, and counting those above the first one that is set: of zero 32 or 64.
+// Bit functions. The number of leading zeros of 0 is 32 or 64.
 static inline int __clz(int x) { return x ? __builtin_clz((unsigned int)x) : 32; }
 static inline int __clzll(long long x) { return x ? __builtin_clzll((unsigned long long)x) : 64; }
 static inline unsigned int __brev(unsigned int x) {
@@ -18,7 +18,7 @@ static inline unsigned int __brev(unsigned int x) {
 static inline unsigned long long __brevll(unsigned long long x) {
     return (unsigned long long)__brev((unsigned int)x) << 32 | __brev((unsigned int)(x >> 32));
 }
-// Four bytes chosen from eight by the digits of the selector; bit 3 of a digit spreads the sign.
+// Selects four bytes out of eight by the digits of the selector. Bit 3 of a digit replicates the sign.
 static inline unsigned int __byte_perm(unsigned int x, unsigned int y, unsigned int selector) {
     const unsigned long long bytes = (unsigned long long)y << 32 | x;
     unsigned int chosen = 0;
@@ -31,8 +31,8 @@ static inline unsigned int __byte_perm(unsigned int x, unsigned int y, unsigned 
     return chosen;
 }
 
-// Shifts of the 64 bits of two words; the plain forms take the count modulo 32, the clamped ones
-// up to 32.
+// Funnel shifts of two words as 64 bits. The plain forms use the distance modulo 32; the clamped forms limit
+// it to 32.
 static inline unsigned int __funnelshift_l(unsigned int low, unsigned int high, unsigned int by) {
     return (unsigned int)((((unsigned long long)high << 32 | low) << (by & 31)) >> 32);
 }
@@ -46,7 +46,7 @@ static inline unsigned int __funnelshift_rc(unsigned int low, unsigned int high,
     return by >= 32 ? high : __funnelshift_r(low, high, by);
 }
 
-// Products: their upper halves, and those of the lower 24 bits.
+// Products: the upper half, and the product of the lower 24 bits.
 static inline int __mulhi(int x, int y) { return (int)((long long)x * y >> 32); }
 static inline unsigned int __umulhi(unsigned int x, unsigned int y) {
     return (unsigned int)((unsigned long long)x * y >> 32);
@@ -62,7 +62,7 @@ static inline int __mul24(int x, int y) {
     return (int)(left * (unsigned int)((int)((unsigned int)y << 8) >> 8));
 }
 
-// Averages, without overflow, and sums of an absolute difference.
+// Averages without overflow, and sums of absolute differences.
 static inline int __hadd(int x, int y) { return (int)(((long long)x + y) >> 1); }
 static inline int __rhadd(int x, int y) { return (int)(((long long)x + y + 1) >> 1); }
 static inline unsigned int __uhadd(unsigned int x, unsigned int y) {
@@ -78,8 +78,8 @@ static inline unsigned int __sad(int x, int y, unsigned int sum) {
     return sum + (x > y ? (unsigned int)x - (unsigned int)y : (unsigned int)y - (unsigned int)x);
 }
 
-// Minimum and maximum under the names of one type, and as overloads: of mixed signs, the arguments
-// become unsigned ones, as in an expression of C.
+// Minimum and maximum, under names for one type and as overloads. For mixed signs the arguments are converted
+// to unsigned, as in a C expression.
 #define CUDA_C_EXTREMES(type)                                                                   \
     constexpr static inline type min(type x, type y) { return y < x ? y : x; }                  \
     constexpr static inline type max(type x, type y) { return x < y ? y : x; }

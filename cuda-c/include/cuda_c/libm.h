@@ -1,8 +1,8 @@
-// The mathematical functions that C has, too, under CUDA's overloads.
+// The mathematical functions of C, with CUDA's overloads.
 //
-// Each is the system's, unless that one is less accurate than CUDA documents for a device: such
-// functions are computed in the next wider type. No name of the system's headers is declared here,
-// so that programs keep theirs; `math.h` and `cmath` beside this folder take the place of the system's.
+// Each one calls the system's function, unless that is less accurate than CUDA documents for a GPU. Those
+// functions are computed in the next wider type. This file declares no name of the system's headers, so that
+// programs can use these names. `math.h` and `cmath`, one folder up, replace the system's headers.
 #pragma once
 
 extern "C++" {
@@ -28,8 +28,8 @@ CUDA_C_INTEGER(unsigned long long)
 template <bool CONDITION, class T> struct EnableIf {};
 template <class T> struct EnableIf<true, T> { typedef T type; };
 template <class T, class R> using IfInteger = typename EnableIf<IsInteger<T>::value, R>::type;
-// Two arguments that become doubles: integers, or of two types. A float and an integer stay floats, as
-// they do in the run-time compiler of CUDA; the rest it refuses, and its compiler for programs takes.
+// Matches two arguments that are converted to double: integers, or two different types. A float and an
+// integer stay float, as in NVRTC. NVRTC rejects the other mixtures; nvcc accepts them.
 template <class T, class U> struct IsSame { enum { value = 0 }; };
 template <class T> struct IsSame<T, T> { enum { value = 1 }; };
 template <class T, class A, class B, class C> struct IsAny {
@@ -45,7 +45,7 @@ using IfMixed = typename EnableIf<IsNumber<T>::value && IsNumber<U>::value &&
                                                                  !(IsSame<T, float>::value && IsInteger<U>::value)),
                                   R>::type;
 
-// Functions of the system's library that compilers have not all built in.
+// Functions of the C library that not all compilers have as builtins.
 extern "C" {
 double system_exp10(double) noexcept __asm__("exp10");
 float system_exp10f(float) noexcept __asm__("exp10f");
@@ -64,7 +64,7 @@ void system_sincosf(float, float*, float*) noexcept __asm__("sincosf");
 
 } // namespace cuda_c
 
-// `name` of double, `namef` and the overload of float, and that of integers.
+// Defines `name` for double, `namef`, the overload for float, and the overload for integers.
 #define CUDA_C_MATH(name, of_double, of_float)                                                  \
     static inline double name(double x) { return of_double; }                                   \
     static inline float name##f(float x) { return of_float; }                                   \
@@ -111,7 +111,7 @@ CUDA_C_MATH(j1, cuda_c::system_j1(x), (float)cuda_c::system_j1(x))
 CUDA_C_MATH(y0, cuda_c::system_y0(x), (float)cuda_c::system_y0(x))
 CUDA_C_MATH(y1, cuda_c::system_y1(x), (float)cuda_c::system_y1(x))
 namespace cuda_c {
-// The system's lgamma writes a global variable.
+// The C library's lgamma writes to a global variable.
 static inline double lgamma(double x) {
     int sign;
     return (double)system_lgammal_r(x, &sign);
@@ -140,7 +140,7 @@ CUDA_C_SYSTEM_MATH_2(hypot)
 CUDA_C_SYSTEM_MATH_2(nextafter)
 CUDA_C_SYSTEM_MATH_2(pow)
 CUDA_C_SYSTEM_MATH_2(remainder)
-// A number if one argument is NaN. In this form loops over them become vector instructions.
+// If one argument is NaN, the result is the other one. In this form, loops can be vectorised.
 CUDA_C_MATH_2(fmax, y != y ? x : x > y ? x : y, y != y ? x : x > y ? x : y)
 CUDA_C_MATH_2(fmin, y != y ? x : x < y ? x : y, y != y ? x : x < y ? x : y)
 #undef CUDA_C_SYSTEM_MATH_2
@@ -156,7 +156,7 @@ static inline double min(double x, double y) { return fmin(x, y); }
 static inline double min(float x, double y) { return fmin((double)x, y); }
 static inline double min(double x, float y) { return fmin(x, (double)y); }
 
-// Absolute values; those of C's integers are declared as the system's headers do.
+// Absolute values. C's integer functions are declared as in the system's headers.
 extern "C" {
 int abs(int) noexcept;
 long labs(long) noexcept;
@@ -170,7 +170,7 @@ static inline long long abs(long long x) { return __builtin_llabs(x); }
 static inline double fma(double x, double y, double z) { return __builtin_fma(x, y, z); }
 static inline float fmaf(float x, float y, float z) { return __builtin_fmaf(x, y, z); }
 static inline float fma(float x, float y, float z) { return __builtin_fmaf(x, y, z); }
-// A float and integers stay floats, here, too.
+// As above, a float and integers stay float.
 template <class T, class U, class V>
 static inline typename cuda_c::EnableIf<
     cuda_c::IsNumber<T>::value && cuda_c::IsNumber<U>::value && cuda_c::IsNumber<V>::value &&
@@ -179,7 +179,7 @@ fma(T x, U y, V z) {
     return __builtin_fma((double)x, (double)y, (double)z);
 }
 
-// Parts of numbers.
+// Functions that split numbers into parts.
 #define CUDA_C_PARTS(result, name, parameters, of_double, of_float)                             \
     static inline result name(CUDA_C_PARAMETERS_##parameters(double)) { return of_double; }     \
     static inline result name##f(CUDA_C_PARAMETERS_##parameters(float)) { return of_float; }    \
@@ -226,7 +226,7 @@ static inline void sincos(double x, double* s, double* c) { cuda_c::system_sinco
 static inline void sincosf(float x, float* s, float* c) { cuda_c::system_sincosf(x, s, c); }
 static inline void sincos(float x, float* s, float* c) { cuda_c::system_sincosf(x, s, c); }
 
-// Classes of numbers. Older versions of clang compute the sign of no constant.
+// Classification. Older versions of clang do not evaluate the sign of a number at compile time.
 #ifdef __clang__
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Winvalid-constexpr"

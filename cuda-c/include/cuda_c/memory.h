@@ -1,10 +1,10 @@
-// Reads and writes with a hint for a device's caches, which are plain ones here.
+// Reads and writes with cache hints, which are ignored here.
 #pragma once
 
 extern "C++" {
 
-// Volatile is what the hints `cv` and `wt` say: no copy of the value is used. All are inlined into the line that
-// they are called in, which is the one that faults are reported in.
+// The hints `cv` and `wt` become volatile accesses, so that no copy of the value is used. All functions are
+// inlined into the calling line, so that faults are reported there.
 template <class T> static __forceinline__ T __ldg(const T* address) { return *address; }
 template <class T> static __forceinline__ T __ldca(const T* address) { return *address; }
 template <class T> static __forceinline__ T __ldcg(const T* address) { return *address; }

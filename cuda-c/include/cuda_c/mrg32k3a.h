@@ -20,7 +20,7 @@ constexpr unsigned long long MRG_M1 = 4294967087ull, MRG_M2 = 4294944443ull;
 struct MrgMatrix {
     unsigned long long a[3][3];
 };
-// Entries are below 2^32, and so are the products' remainders.
+// The entries, and the remainders of the products, are below 2^32.
 static inline MrgMatrix mrg_product(const MrgMatrix& x, const MrgMatrix& y, unsigned long long modulus) {
     MrgMatrix result;
     for (int i = 0; i < 3; ++i) {
@@ -57,7 +57,7 @@ static inline void mrg_skip(curandStateMRG32k3a_t* state, unsigned long long cou
 
 } // namespace cuda_c
 
-// The difference of the recurrences, from 1 to 2^32 - 209.
+// The difference of the two recurrences, from 1 to 2^32 - 209.
 static inline double curand_MRG32k3a(curandStateMRG32k3a_t* state) {
     using namespace cuda_c;
     unsigned int *s = state->s1, *t = state->s2;

@@ -1,5 +1,5 @@
-// Conversions between 32 bits and the two formats of 16: half precision, and the upper half of a
-// float. Rounded once, in each direction; NaN becomes the one that a device makes.
+// Conversions between 32-bit floats and the two 16-bit formats, half precision and bfloat16. Each conversion
+// rounds once. NaN becomes the NaN that a GPU produces.
 #pragma once
 
 #include "numbers.h"
@@ -7,7 +7,7 @@
 extern "C++" {
 namespace cuda_c {
 
-// What a truncated magnitude becomes: `rest` was cut off, and `half` is half a unit.
+// Rounds a truncated magnitude. `rest` holds the dropped bits, and `half` is half a unit in the last place.
 template <Rounding ROUNDING>
 static inline unsigned int rounded(unsigned int kept, unsigned int rest, unsigned int half, bool negative) {
     switch (ROUNDING) {
@@ -18,7 +18,7 @@ static inline unsigned int rounded(unsigned int kept, unsigned int rest, unsigne
     }
 }
 
-// Half precision: 5 bits of exponent, 10 of fraction.
+// Half precision: 5 exponent bits and 10 fraction bits.
 struct Half {
     template <Rounding ROUNDING> static inline unsigned short narrow(float x) {
         const unsigned int all = bits<unsigned int>(x), u = all & 0x7fffffffu, sign = all >> 16 & 0x8000u;
@@ -42,8 +42,8 @@ struct Half {
         }
         return (unsigned short)(sign | rounded<ROUNDING>(kept, rest, half, sign != 0));
     }
-    // To the nearest without a branch, so that loops over it become vector instructions: adding 1/2 leaves
-    // the units of a subnormal number at the end of a float.
+    // Rounds to nearest without a branch, so that loops can be vectorised. Adding 1/2 moves the bits of a
+    // subnormal number to the end of a float.
     static inline unsigned short nearest(float x) {
         const unsigned int all = bits<unsigned int>(x), u = all & 0x7fffffffu, sign = all >> 16 & 0x8000u;
         const unsigned int normal = (u + 0xfff + (u >> 13 & 1) - (112u << 23)) >> 13;
@@ -59,7 +59,7 @@ struct Half {
     }
 };
 
-// The upper half of a float: 8 bits of exponent, 7 of fraction.
+// bfloat16, the upper half of a float: 8 exponent bits and 7 fraction bits.
 struct Bfloat16 {
     template <Rounding ROUNDING> static inline unsigned short narrow(float x) {
         const unsigned int all = bits<unsigned int>(x), u = all & 0x7fffffffu, sign = all >> 16 & 0x8000u;
@@ -74,8 +74,8 @@ struct Bfloat16 {
     static inline float widen(unsigned short h) { return bits<float>((unsigned int)h << 16); }
 };
 
-// A float whose last bit remembers that something was cut off, which every later rounding to fewer
-// bits sees.
+// Rounds to odd: the last bit of the float records that something was cut off. A later rounding to fewer bits
+// is then correct.
 static inline float to_odd(double x) {
     const float nearest = (float)x;
     if (x != x || (double)nearest == x) return nearest;
@@ -92,13 +92,13 @@ static inline float to_odd(unsigned long long x) {
 static inline float to_odd(long long x) {
     return x < 0 ? -to_odd(-(unsigned long long)x) : to_odd((unsigned long long)x);
 }
-// The product is exact; what the sum loses is found exactly.
+// The product is exact, and the error of the sum is computed exactly.
 static inline float fma_to_odd(float x, float y, float z) {
     const double product = (double)x * y, sum = product + z;
     const double part = sum - product;
     const double lost = (product - (sum - part)) + (z - part);
     if (sum - sum != 0 || lost == 0) return to_odd(sum);
-    // One towards zero if the sum was rounded away from it; then odd.
+    // Steps one unit towards zero if the sum was rounded away from zero, then sets the last bit.
     const unsigned long long u = bits<unsigned long long>(sum);
     return to_odd(bits<double>((u - ((lost < 0) != (sum < 0))) | 1));
 }

@@ -1,6 +1,6 @@
-// The type of 16 bits, its pair, their operators and functions, under the names of the format that
-// includes this file: `H` and `H2` are the types, `N` is what the functions call them, `F` the format.
-// (No guard: two headers include this file.)
+// A 16-bit type, its pair, and their operators and functions, for the format that includes this file. `H` and
+// `H2` are the types, `N` is their name in functions, and `F` is the format. (Without an include
+// guard, because two headers include this file.)
 
 extern "C++" {
 
@@ -93,7 +93,7 @@ static inline CUDA_C_H CUDA_C_N(of_, )(float x) { return CUDA_C_RAW{CUDA_C_F::ne
 } // namespace cuda_c
 #define CUDA_C_OF cuda_c::CUDA_C_N(of_, )
 
-// Bits.
+// Reinterpretation of bits.
 static inline short CUDA_C_N(__, _as_short)(CUDA_C_H h) { return (short)h.__x; }
 static inline unsigned short CUDA_C_N(__, _as_ushort)(CUDA_C_H h) { return h.__x; }
 static inline CUDA_C_H CUDA_C_N(__short_as_, )(short x) { return CUDA_C_RAW{(unsigned short)x}; }
@@ -161,7 +161,7 @@ static inline CUDA_C_H2 CUDA_C_N(__lows2, 2)(CUDA_C_H2 v, CUDA_C_H2 w) { return 
 static inline CUDA_C_H2 CUDA_C_N(__highs2, 2)(CUDA_C_H2 v, CUDA_C_H2 w) { return {v.y, w.y}; }
 static inline CUDA_C_H2 __lowhigh2highlow(CUDA_C_H2 v) { return {v.y, v.x}; }
 
-// Classes.
+// Classification.
 static inline bool __hisnan(CUDA_C_H h) { return (float)h != (float)h; }
 static inline int __hisinf(CUDA_C_H h) {
     return __builtin_isinf((float)h) ? (h.__x & 0x8000 ? -1 : 1) : 0;
@@ -170,7 +170,7 @@ static inline CUDA_C_H2 __hisnan2(CUDA_C_H2 v) {
     return {CUDA_C_OF(__hisnan(v.x)), CUDA_C_OF(__hisnan(v.y))};
 }
 
-// Arithmetic: computed in float, which holds twice the bits and two more, and rounded once.
+// Arithmetic. It is computed in float, which has more than twice the precision, and rounded once.
 #define CUDA_C_BINARY(name, value)                                                              \
     static inline CUDA_C_H name(CUDA_C_H x, CUDA_C_H y) {                                       \
         const float a = x, b = y;                                                               \
@@ -214,12 +214,13 @@ CUDA_C_FMA_PAIR()
 CUDA_C_FMA_PAIR(_sat)
 CUDA_C_FMA_PAIR(_relu)
 #undef CUDA_C_FMA_PAIR
-// Of complex numbers: u * v + w.
+// Complex multiply-add: u * v + w.
 static inline CUDA_C_H2 __hcmadd(CUDA_C_H2 u, CUDA_C_H2 v, CUDA_C_H2 w) {
     return {__hfma(__hneg(u.y), v.y, __hfma(u.x, v.x, w.x)), __hfma(u.y, v.x, __hfma(u.x, v.y, w.y))};
 }
 
-// Extremes: of a NaN and a number the number, or NaN; zeros are told apart by their signs.
+// Minimum and maximum. For a NaN and a number, the plain forms return the number, the others NaN. Zeros are
+// ordered by sign.
 #define CUDA_C_EXTREME(name, better, zero)                                                      \
     static inline CUDA_C_H name(CUDA_C_H x, CUDA_C_H y) {                                       \
         const float a = x, b = y;                                                               \
@@ -238,8 +239,8 @@ CUDA_C_EXTREME(__hmin, <, |)
 #undef CUDA_C_EXTREME
 #undef CUDA_C_PAIRED
 
-// Comparisons; those with `u` hold if an argument is NaN, the others do not, but for `ne`, which is
-// ordered here, too.
+// Comparisons. The forms with `u` are true if an argument is NaN; the others are false, including `ne`, which
+// is an ordered comparison here.
 #define CUDA_C_COMPARE(name, condition)                                                         \
     static inline bool __h##name(CUDA_C_H x, CUDA_C_H y) {                                      \
         const float a = x, b = y;                                                               \
@@ -268,7 +269,7 @@ CUDA_C_COMPARE(ltu, !(a >= b))
 CUDA_C_COMPARE(gtu, !(a <= b))
 #undef CUDA_C_COMPARE
 
-// Mathematical functions, of float's rounded.
+// Mathematical functions, rounded from float.
 #define CUDA_C_FUNCTION(name, value)                                                            \
     static inline CUDA_C_H h##name(CUDA_C_H h) {                                                \
         const float a = h;                                                                      \
@@ -293,7 +294,7 @@ CUDA_C_FUNCTION(sin, sinf(a))
 CUDA_C_FUNCTION(tanh, tanhf(a))
 #undef CUDA_C_FUNCTION
 
-// Between threads.
+// Shuffles and atomics.
 CUDA_C_SHUFFLES(CUDA_C_H)
 CUDA_C_SHUFFLES(CUDA_C_H2)
 #define CUDA_C_ATOMIC(name)                                                                     \

@@ -7,7 +7,7 @@ extern "C++" {
 struct curandStatePhilox4_32_10 {
     uint4 ctr, output; // `output` is the block of `ctr`
     uint2 key;
-    unsigned int STATE; // which word comes next
+    unsigned int STATE; // the index of the next word
     int boxmuller_flag;
     int boxmuller_flag_double;
     float boxmuller_extra;
@@ -27,7 +27,7 @@ static inline uint4 curand_Philox4x32_10(uint4 counter, uint2 key) {
 
 namespace cuda_c {
 
-// Adds to the counter, from its upper half on or from its lowest word.
+// Adds to the counter; `high` is added to its upper half.
 static inline void philox_count(curandStatePhilox4_32_10_t* state, unsigned long long low, unsigned long long high) {
     const unsigned long long below = (unsigned long long)state->ctr.y << 32 | state->ctr.x;
     const unsigned long long sum = below + low;
@@ -63,7 +63,7 @@ static inline unsigned int curand(curandStatePhilox4_32_10_t* state) {
     }
     return word;
 }
-// Four words that follow each other.
+// Returns the next four words.
 static inline uint4 curand4(curandStatePhilox4_32_10_t* state) {
     const uint4 now = state->output;
     cuda_c::philox_count(state, 1, 0);

@@ -1,5 +1,5 @@
-// What creates an object in memory of the program: `new (address) T`. The front end includes this where a text does
-// so without declaring it; the system's header, if there is one, which the text may include as well.
+// Placement `new`: `new (address) T`. The front end includes this header in texts that use the operator
+// without declaring it. It includes the system's header if there is one, since the text may do so as well.
 #pragma once
 
 extern "C++" {

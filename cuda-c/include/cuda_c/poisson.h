@@ -1,12 +1,13 @@
-// Poisson's distribution. Below a mean of 64, and above 4000, numbers are those of cuRAND; between, the distribution is
-// the same, and the numbers are others. Those of quasi-random sequences are cuRAND's but for rounding.
+// The Poisson distribution. For means below 64 and above 4000, the numbers are the same as in cuRAND. Between
+// them, the distribution is the same but the numbers differ. For quasi-random sequences, the numbers are the
+// same as in cuRAND except for rounding.
 #pragma once
 
 extern "C++" {
 
 namespace cuda_c {
 
-// Factors until the product is small (D. Knuth).
+// Multiplies factors until the product is small (D. Knuth).
 template <class State> static inline unsigned int poisson_by_product(State* state, float mean) {
     unsigned int count = 0;
     float product = expf(mean);
@@ -17,8 +18,8 @@ template <class State> static inline unsigned int poisson_by_product(State* stat
     return count - 1;
 }
 
-// Rejection from a transformed hat (W. Hormann, "The transformed rejection method for generating Poisson random
-// variables", 1993: PTRS), for means from 10 on.
+// Rejection from a transformed hat (W. Hormann, "The transformed rejection method for generating Poisson
+// random variables", 1993: PTRS), for means of at least 10.
 template <class State> static inline unsigned int poisson_by_rejection(State* state, double mean) {
     const double b = 0.931 + 2.53 * ::sqrt(mean), a = -0.059 + 0.02483 * b;
     const double inverse = 1.1239 + 1.1328 / (b - 3.4), top = 0.9277 - 3.6224 / (b - 2.0);
@@ -35,7 +36,7 @@ template <class State> static inline unsigned int poisson_by_rejection(State* st
     }
 }
 
-// The normal distribution, rounded.
+// A rounded normal number.
 static inline unsigned int poisson_of_normal(double normal, double mean) {
     return __double2uint_rz(::sqrt(mean) * normal + mean + 0.5);
 }
@@ -46,8 +47,9 @@ template <class State> static inline unsigned int poisson(State* state, double m
     return poisson_of_normal(curand_normal_double(state), mean);
 }
 
-// The least count whose probability, with those of all lesser ones, is at least `u`, which is below 1, for means below
-// 1000. The terms of the sum are kept with half of their power of e, which alone would be no number.
+// Inverts the distribution function for a mean below 1000: the smallest count whose cumulative probability is
+// at least `u`, with `u` below 1. The terms of the sum include only half of their power of e, because the
+// whole power would underflow.
 static inline unsigned int poisson_at(double u, double mean) {
     const double scale = ::exp(mean / -2.0);
     unsigned int count = 0;

@@ -1,8 +1,8 @@
-// Instructions of PTX, for the statements `asm` of programs.
+// The instructions of PTX, for the `asm` statements of programs.
 //
-// The front end includes this file in front of texts that have such statements. For each instruction
-// it writes a call of the function of its name in `cuda_c::ptx`. The first argument of the template has the
-// instruction's modifiers; its types follow. Registers are bits.
+// The front end includes this file before texts with such statements. Each instruction becomes a call of the
+// function with its name in `cuda_c::ptx`. The first template argument holds the instruction's modifiers; the
+// types follow. Registers hold bits.
 #pragma once
 
 #include "narrow.h"

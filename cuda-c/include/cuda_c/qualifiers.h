@@ -1,16 +1,16 @@
-// The words of CUDA C that C++ lacks, and the macros that its compilers define.
+// The keywords of CUDA C that C++ does not have, and the macros that CUDA's compilers predefine.
 //
-// Those that the executor or the front end has to know are in `gpuarray_abi.h`.
+// The keywords that the executor or the front end needs are in `gpuarray_abi.h`.
 #pragma once
 
-// Where a call is written: errors name it, and lanes without a mask meet there.
+// The source location of a call. Errors report it, and lanes without a mask meet there.
 #define GPUARRAY_PLACE const char *file = __builtin_FILE(), unsigned line = __builtin_LINE()
 
 #define __host__
 #define __grid_constant__
 #define __forceinline__ inline __attribute__((always_inline))
 #define __inline_hint__ inline
-// `__noinline__` is the front end's: in attributes of the system's headers it is a word of the compiler's.
+// The front end handles `__noinline__`, because it is also a word in attributes of the system's headers.
 #define __cluster_dims__(...)
 #define __maxnreg__(...)
 #define __block_size__(...)
@@ -29,9 +29,9 @@
 #define __HIP_DEVICE_COMPILE__ 1
 #define __HIP_PLATFORM_AMD__ 1
 #else
-// Programs ask for these before they use what is not C++; the run-time compiler of CUDA, which the
-// same programs meet on a GPU, defines all of them. The architecture is the first that has all
-// that these headers offer outside inline assembly: newer ones make programs choose instructions.
+// Programs test these macros before they use extensions of C++. NVRTC, which compiles the same programs for a
+// GPU, defines all of them. The architecture is the first one with all features that these headers offer
+// outside inline PTX; a newer one would make programs choose other instructions.
 #define __CUDACC__ 1
 #define __CUDACC_RTC__ 1
 #define __CUDACC_VER_MAJOR__ 12
@@ -46,15 +46,15 @@
 #define __CUDA_ARCH__ GPUARRAY_CUDA_ARCH
 #define __CUDA_ARCH_LIST__ GPUARRAY_CUDA_ARCH
 #endif
-// What tells these headers from a GPU's.
+// Distinguishes these headers from a GPU's.
 #define __CUDA_C_ON_CPU__ 1
 
-// What the run-time compiler of CUDA defines without a header; the system's headers define the same.
+// Types that NVRTC defines without a header. The system's headers define the same.
 extern "C++" {
 typedef decltype(sizeof(0)) size_t;
 typedef decltype((char*)nullptr - (char*)nullptr) ptrdiff_t;
 #ifdef GPUARRAY_HIP
-// That of HIP has these, too.
+// hipRTC also defines these.
 typedef __INT8_TYPE__ int8_t;
 typedef __INT16_TYPE__ int16_t;
 typedef __INT32_TYPE__ int32_t;

@@ -1,28 +1,28 @@
-// What the loop variants of kernels consist of, which the front end writes: loops over the threads of a block.
+// Building blocks of the loop variants that the front end generates: loops over the threads of a block.
 #pragma once
 
 extern "C++" {
 namespace gpuarray_abi {
 
-// Bytes of threads' variables that live longer than a loop over threads: of a block no more than this, on the
-// stack.
+// The maximum number of bytes, on the stack, for variables of a block's threads that live longer than one
+// loop over threads.
 constexpr unsigned long MOST_KEPT = 96 << 10;
 
 template <class T> struct WithoutConst { typedef T type; };
 template <class T> struct WithoutConst<const T> { typedef T type; };
-// Where threads keep them, one by one, nothing else points.
+// Kept pointers are stored in an array per thread, where `__restrict__` would not hold.
 template <class T> struct WithoutConst<T* __restrict__> { typedef T* type; };
 template <class T> struct WithoutConst<T* const __restrict__> { typedef T* type; };
 template <class T> using Kept = typename WithoutConst<T>::type;
 
-// True for what may be made in one place and then kept in another: a constructor of the program's might leave a
-// pointer to the first, where there is room for one.
+// True for types whose objects may be created in one place and then kept in another. A constructor of the
+// program might store a pointer to the first place, if the object has room for one.
 template <class T>
 constexpr bool may_move = !(__is_class(T) || __is_union(T)) || sizeof(T) < sizeof(void*) ||
                           (__is_aggregate(T) && __is_trivially_constructible(T));
 template <class T, unsigned long N> constexpr bool may_move<T[N]> = may_move<T>;
 
-// Gives a kept variable the value that it begins with.
+// Gives a kept variable its initial value.
 template <class T, class U> static inline __attribute__((always_inline)) void keep(T& kept, const U& value) {
     static_assert(__is_trivially_copyable(T) && sizeof(T) == sizeof(U), "a type of plain data");
     kept = value;
@@ -32,7 +32,7 @@ static inline __attribute__((always_inline)) void keep(T (&kept)[N], const U (&v
     for (unsigned long i = 0; i < N; ++i) keep(kept[i], value[i]);
 }
 
-// What is added to a variable, in its own type; for a pointer a number of elements.
+// The type of an offset that is added to a variable; for a pointer, a number of elements.
 template <class T> struct OffsetOf { typedef T type; };
 template <class T> struct OffsetOf<T*> { typedef long type; };
 template <class T> using Offset = typename OffsetOf<T>::type;
@@ -46,8 +46,8 @@ template <class T, class U> static inline void subtract(T& offset, U by) {
 }
 template <class T> static inline __attribute__((always_inline)) T same(T value) { return value; }
 
-// A loop whose iterations are spread over the threads, in rounds: in each, a thread's counter is
-// what it began with, plus `shift`.
+// A loop whose iterations are spread over the threads, run in rounds. In each round, a thread's counter is
+// its initial value plus `shift`.
 template <class T> struct Rounds {
     T end, by, shift = 0, least = 0, most = 0;
     bool is_in_range, is_empty = true;
@@ -55,13 +55,13 @@ template <class T> struct Rounds {
         static_assert(End(3) / 2 == 1 && By(3) / 2 == 1, "integers only");
         is_in_range = !(end < 0) && by > 0 && (unsigned long)end <= LIMIT && (unsigned long)by <= LIMIT;
     }
-    // The counter that a thread begins with.
+    // Adds the initial counter of a thread.
     void add(T first) {
         least = is_empty || first < least ? first : least;
         most = is_empty || first > most ? first : most;
         is_empty = false;
     }
-    // True if no counter is negative, and none can wrap.
+    // True if no counter is negative and none can wrap.
     bool is_plain() const {
         return is_in_range && !(least < 0) && (unsigned long)most <= LIMIT;
     }
@@ -70,25 +70,26 @@ template <class T> struct Rounds {
     void next() { shift += by; }
 
   private:
-    // Three of these can be added up.
+    // A limit so that the sum of three such numbers does not wrap.
     static constexpr unsigned long LIMIT = (~0ul >> (8 * (sizeof(unsigned long) - sizeof(T)))) / 8;
 };
 
-// What an operand of a comparison is converted to; both have been promoted, as only an expression tells a bit-field.
+// Converts an operand of a comparison to the common type. Both operands are already promoted, because only an
+// expression shows that an operand is a bit-field.
 template <class A, class B>
 static inline __attribute__((always_inline)) decltype(A(0) + B(0)) compared(A operand, B) {
     return static_cast<decltype(A(0) + B(0))>(operand);
 }
-// True if the threads that meet a comparison of such values are known: of whole numbers of 64 bits at most.
+// True if the threads that meet a comparison of this type can be computed: for integers of at most 64 bits.
 template <class T> constexpr bool is_clipped(T) { return sizeof(T) <= sizeof(long) && T(3) / T(2) == T(1); }
-// True if a value is another one plus a number of threads, and did not wrap on the way. Numbers that are not whole
-// or longer than 64 bits are not asked.
+// True if a value equals the first one plus a number of threads, without wrapping. Always true for other
+// types than integers of at most 64 bits.
 template <class T> static inline __attribute__((always_inline)) bool counts(T first, T last, unsigned threads) {
     return !is_clipped(first) || (last >= first && (unsigned long)last - (unsigned long)first == threads);
 }
 
-// Neighbouring threads of a row, and those of them that meet comparisons of a value that counts; it is told by
-// that of the first thread.
+// A row of neighbouring threads, and the range of them that meets comparisons of a value which increases by
+// one along the row. `value` belongs to the first thread.
 struct Row {
     const unsigned first, threads;
     unsigned begin, end;
@@ -109,7 +110,7 @@ struct Row {
   private:
     void at_most(unsigned count) { end = first + count < end ? first + count : end; }
     void from(unsigned count) { begin = first + count > begin ? first + count : begin; }
-    // How many threads have values below a bound, and how many of them the bound or less.
+    // The number of threads whose value is below a bound, and the number whose value is at most the bound.
     template <class T> unsigned below(T value, T bound) const {
         return !is_clipped(bound) ? threads : bound <= value ? 0 : count(value, bound);
     }
@@ -125,15 +126,16 @@ struct Row {
     }
 };
 
-// Asks memory for a row of elements some iterations of a loop before they are read or written, where it is as far
-// from iteration to iteration as processors do not expect by themselves.
+// Prefetches a row of elements some iterations before it is accessed, if the distance between iterations is
+// too large for the processor's own prefetcher.
 struct Ahead {
-    // Steps in bytes that are far, and rows that the first cache can wait for.
+    // The distance in bytes from which rows are prefetched, and the size of rows that the first-level cache
+    // can hold.
     static constexpr long FAR = 4096;
     static constexpr unsigned long SHORT = 256;
     unsigned long row = ~0ul;
     long index = 0, step = 0;
-    // The index at which a row's elements begin, of the first row in each iteration.
+    // Records the index at which a row begins, using the first row in each iteration.
     void see(unsigned long at, long begin) {
         if (at > row) return;
         step = at == row ? begin - index : 0;

@@ -1,8 +1,8 @@
 // Arithmetic with a stated rounding.
 //
-// The directed forms set the processor's rounding for one operation, and so are exact for every
-// argument. The forms that round to the nearest are never merged into a multiply-add: where the
-// processor has one, the compiler is handed the operation as a multiply-add of its own.
+// The directed forms set the processor's rounding mode for one operation, so they are exact for every
+// argument. The forms that round to nearest are never fused into a multiply-add. If the processor has fused
+// multiply-adds, the compiler gets the operation as a multiply-add already.
 #pragma once
 
 #include "numbers.h"
@@ -11,7 +11,7 @@ extern "C++" {
 namespace cuda_c {
 
 #if defined(__x86_64__)
-// The rounding of MXCSR; the compiler moves nothing that the fences name across a change.
+// Sets the rounding mode in MXCSR. The fences keep the compiler from moving operations across a change.
 struct Directed {
     unsigned int before = __builtin_ia32_stmxcsr();
     explicit Directed(Rounding rounding) {
@@ -35,7 +35,7 @@ struct Directed {
 #error "directed roundings are implemented for x86-64 and AArch64"
 #endif
 
-// A value that the compiler cannot know before, or move behind, this point.
+// Returns a value that the compiler can neither compute before this point nor move after it.
 template <class T> static inline __attribute__((always_inline)) auto here(T value) {
     CUDA_C_FENCE(value);
     return value;
@@ -49,7 +49,7 @@ static inline __attribute__((always_inline)) long long here_integer(long long va
     return value;
 }
 
-// In the current rounding. Without the instruction it is the system's library that computes it.
+// A multiply-add in the current rounding mode. Without the instruction, the C library computes it.
 static inline float multiply_add(float x, float y, float z) {
     return __builtin_fmaf(x, y, z);
 }
@@ -57,8 +57,8 @@ static inline double multiply_add(double x, double y, double z) { return __built
 static inline float root(float x) { return __builtin_sqrtf(x); }
 static inline double root(double x) { return __builtin_sqrt(x); }
 
-// Not merged: as multiply-adds that are exact in one of their operations, which GCC leaves alone; clang
-// does not, and is told.
+// Operations that are not fused: they are written as multiply-adds in which the product or the sum is exact.
+// GCC leaves those alone; clang needs a pragma.
 #ifdef __clang__
 #define CUDA_C_UNMERGED(plain, merged)                                                          \
     _Pragma("clang fp contract(off)") return plain;
@@ -78,8 +78,8 @@ static inline double product(double x, double y) { CUDA_C_UNMERGED(x * y, x * y)
 #endif
 #undef CUDA_C_UNMERGED
 
-// 1 / sqrt(x) to the nearest float. The first value is one of two neighbours; the one is chosen that
-// the exact square of the number between them, times x, tells.
+// 1 / sqrt(x), rounded to the nearest float. The result is one of two neighbours. The exact square of their
+// midpoint, times x, decides which.
 static inline float reciprocal_root(float x) {
     const double root = 1 / __builtin_sqrt((double)x);
     const float nearest = (float)root;
@@ -87,7 +87,7 @@ static inline float reciprocal_root(float x) {
     const float other = bits<float>(bits<int>(nearest) + ((double)nearest < root ? 1 : -1));
     const double between = ((double)nearest + other) / 2, square = between * between;
     const double above = square * x, below = __builtin_fma(square, (double)x, -above);
-    // Positive if the number between is too large.
+    // Positive if the midpoint is too large.
     const double excess = (above - 1) + below;
     return excess == 0 || (excess > 0) == (other > nearest) ? nearest : other;
 }
@@ -146,7 +146,7 @@ CUDA_C_NEAREST(float, f, __fmaf)
 CUDA_C_NEAREST(double, d, __fma)
 #undef CUDA_C_NEAREST
 static inline float __frsqrt_rn(float x) { return cuda_c::reciprocal_root(x); }
-// Subnormal numbers are kept by every form here, and so these are the same.
+// Subnormal numbers are kept by every form here, so these are the same functions.
 #define CUDA_C_FLUSHED(suffix)                                                                  \
     static inline float __fmaf_ieee_##suffix(float x, float y, float z) {                       \
         return __fmaf_##suffix(x, y, z);                                                        \
@@ -157,14 +157,14 @@ CUDA_C_FLUSHED(ru)
 CUDA_C_FLUSHED(rd)
 #undef CUDA_C_FLUSHED
 
-// Conversions to floating point that round.
+// Conversions to floating point with a stated rounding.
 #define CUDA_C_CONVERTED(from, name, to, suffix, rounding)                                      \
     static inline to name##_##suffix(from x) {                                                  \
         cuda_c::Directed mode(cuda_c::rounding);                                               \
         return cuda_c::here((to)cuda_c::here_integer(x));                                       \
     }
-// Half of a word whose highest bit is set has a sign's room; its lowest bit remembers what was shifted
-// out, so that it rounds as the whole.
+// If the highest bit of a word is set, it is halved to fit a signed type. Its lowest bit records what was
+// shifted out, so that the half rounds like the whole.
 #define CUDA_C_CONVERTED_UNSIGNED(from, wide, name, to, suffix, rounding)                       \
     static inline to name##_##suffix(from x) {                                                  \
         const int above = (wide)x < 0;                                                          \

@@ -1,4 +1,4 @@
-// The types of the runtime's interface that kernels' texts name. The functions are for hosts.
+// The runtime API's types that the sources of kernels name. Its functions are only for the host.
 #pragma once
 
 extern "C++" {

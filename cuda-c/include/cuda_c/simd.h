@@ -1,10 +1,10 @@
-// Arithmetic of two halves or four bytes in a word, each lane for itself.
+// Arithmetic on two 16-bit or four 8-bit lanes of a word.
 #pragma once
 
 extern "C++" {
 namespace cuda_c {
 
-// The lanes of a word: their type with and without a sign, the bits of one, and its extremes.
+// The lanes of a word: their signed and unsigned type, the mask of one lane, and its extreme values.
 template <int LANES> struct Packed;
 template <> struct Packed<2> {
     typedef short Signed;
@@ -23,7 +23,7 @@ constexpr static inline int clamp(int value, int low, int high) {
 
 } // namespace cuda_c
 
-// A function of the lanes `a` and `b`, of the given sign, for both numbers of lanes.
+// A function of the lanes `a` and `b` with the given signedness, for both lane sizes.
 #define CUDA_C_SIMD_OF(name, lanes, sign, value)                                                \
     static inline unsigned int name##lanes(unsigned int x, unsigned int y) {                    \
         typedef cuda_c::Packed<lanes> L;                                                         \
@@ -53,7 +53,7 @@ CUDA_C_SIMD(__vmaxs, Signed, a > b ? a : b)
 CUDA_C_SIMD(__vmaxu, Unsigned, a > b ? a : b)
 CUDA_C_SIMD(__vmins, Signed, a < b ? a : b)
 CUDA_C_SIMD(__vminu, Unsigned, a < b ? a : b)
-// Comparisons: all bits of a lane, or its lowest one.
+// Comparisons that set all bits of a lane, or its lowest bit.
 #define CUDA_C_SIMD_COMPARE(name, sign, condition)                                              \
     CUDA_C_SIMD(__vcmp##name, sign, condition ? L::MASK : 0)                                    \
     CUDA_C_SIMD(__vset##name, sign, condition ? 1 : 0)
@@ -69,7 +69,7 @@ CUDA_C_SIMD_COMPARE(lts, Signed, a < b)
 CUDA_C_SIMD_COMPARE(ltu, Unsigned, a < b)
 #undef CUDA_C_SIMD_COMPARE
 
-// Functions of one word; the forms with `ss` saturate.
+// Functions of one word. The forms with `ss` saturate.
 #define CUDA_C_SIMD_UNARY(name, value)                                                          \
     CUDA_C_SIMD(cuda_c##name, Signed, value)                                                    \
     static inline unsigned int name##2(unsigned int x) { return cuda_c##name##2(x, x); }        \
@@ -98,8 +98,8 @@ CUDA_C_SIMD_SAD(__vsadu, 2, Unsigned)
 CUDA_C_SIMD_SAD(__vsadu, 4, Unsigned)
 #undef CUDA_C_SIMD_SAD
 
-// Minimum and maximum of three, of a sum and a third, limited below by zero (`relu`), and with
-// predicates that tell which argument was taken.
+// Minimum and maximum: of three values, of a sum and a third value, with a lower limit of zero (`relu`), and
+// with predicates that report which argument was taken.
 #define CUDA_C_SIMD_EXTREMES(extreme, compare)                                                  \
     static inline int __vi##extreme##_s32_relu(int a, int b) { return max(extreme(a, b), 0); }  \
     static inline int __vi##extreme##3_s32(int a, int b, int c) {                               \

@@ -1,5 +1,6 @@
-// Sobol's quasi-random sequences (I. Sobol, 1967, by Gray's code: I. Antonov and V. Saleev, 1979), with the states of
-// cuRAND. The caller brings the direction vectors of a dimension. Scrambled sequences begin at a constant.
+// Sobol's quasi-random sequences (I. Sobol, 1967, by Gray's code: I. Antonov and V. Saleev, 1979), with the
+// states of cuRAND. The caller passes the direction vectors of a dimension. Scrambled sequences start at a
+// constant.
 #pragma once
 
 extern "C++" {
@@ -36,7 +37,8 @@ static inline void sobol_init(const Word* directions, Word constant, Word offset
     state->c = constant;
     sobol_skip(offset, state);
 }
-// Gray's code of the next number differs in the lowest zero of this one's; that of the last number has none.
+// The Gray code of the next number differs in the position of this number's lowest zero. The last number does
+// not have a zero.
 template <class State, class Word> static inline Word sobol_next(State* state, Word) {
     const Word word = state->x;
     const int zero = state->i + 1 ? __builtin_ctzll(~(unsigned long long)state->i) : 0;

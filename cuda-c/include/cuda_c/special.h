@@ -1,14 +1,14 @@
-// The mathematical functions of CUDA C that C lacks.
+// The mathematical functions of CUDA C that C does not have.
 //
-// Where a product or a sum of doubles would lose bits that the accuracy documented for a device
-// needs, it is formed in long double, or in two doubles.
+// Products and sums of doubles that would lose bits required by the accuracy documented for a GPU are
+// computed in long double, or in two doubles.
 #pragma once
 
 extern "C++" {
 namespace cuda_c {
 
-// Turns of half a circle: the angle is brought to at most an eighth of a turn exactly, multiplied by
-// pi in two doubles, and the quarter chosen.
+// The angle is in half turns. It is reduced exactly to at most an eighth of a turn and multiplied by pi in
+// two doubles; then the quadrant is chosen.
 static inline void sincospi(double x, double* s, double* c) {
     const double quarters = __builtin_rint(2 * (x - 2 * __builtin_rint(x / 2)));
     const double rest = __builtin_fma(-0.5, quarters, x - 2 * __builtin_rint(x / 2));
@@ -25,7 +25,7 @@ static inline void sincospi(double x, double* s, double* c) {
     const double s0 = quarter & 1 ? b : a, c0 = quarter & 1 ? a : b;
     *s = quarter & 2 ? -s0 : s0;
     *c = (quarter + 1) & 2 ? -c0 : c0;
-    // Zeros as IEEE 754 has them: of the argument's sign for the sine, positive for the cosine.
+    // The signs of zeros follow IEEE 754: the sign of the argument for the sine, positive for the cosine.
     if (*s == 0) *s = __builtin_copysign(0.0, x);
     if (*c == 0) *c = 0;
 }
@@ -40,7 +40,7 @@ static inline double cospi(double x) {
     return c;
 }
 
-// Lengths of vectors. The range of long double holds every square of a double that matters.
+// Lengths of vectors. Squares of doubles that matter are in the range of long double.
 static inline long double norm(int count, const double* p) {
     long double sum = 0;
     bool infinite = false;
@@ -60,9 +60,9 @@ static inline double norm(int count, const float* p) {
     return infinite ? __builtin_inf() : __builtin_sqrt(sum);
 }
 
-// The inverse of the error function's complement, for arguments from 0 to 2. A first value from the
-// leading terms of the asymptotic series, or of the power series; then Halley's method, which
-// triples the digits at each step, on the logarithm of erfc or on erf itself.
+// The inverse of erfc, for arguments from 0 to 2. The first estimate comes from the leading terms of the
+// asymptotic series or of the power series. Halley's method, applied to the logarithm of erfc or to erf
+// itself, then triples the number of digits in each step.
 static inline long double erfcinv(long double q) {
     if (!(q >= 0 && q <= 2)) return __builtin_nanl("");
     if (q == 0) return __builtin_infl();
@@ -75,7 +75,7 @@ static inline long double erfcinv(long double q) {
         const long double z = 1 - small;
         y = z / slope * (1 + z * z / (slope * slope) / 3);
     } else {
-        // From q = exp(-y^2) / (y sqrt(pi)), twice.
+        // From q = exp(-y^2) / (y sqrt(pi)), two steps.
         const long double l = -__builtin_logl(small * 1.77245385090551602729816748334114518L);
         y = __builtin_sqrtl(l);
         y = __builtin_sqrtl(l - __builtin_logl(y));
@@ -88,7 +88,7 @@ static inline long double erfcinv(long double q) {
     }
     return mirrored ? -y : y;
 }
-// Of a number near zero the complement would lose the digits.
+// For a number near zero, going through erfc would lose digits.
 static inline long double erfinv(long double z) {
     const long double size = __builtin_fabsl(z);
     if (size > 0.5L) return __builtin_copysignl(erfcinv(1 - size), z);
@@ -113,8 +113,8 @@ static inline double erfcx(double x) {
     return x != x ? x : (double)(0.564189583547756286948079451560772586L / tail);
 }
 
-// The modified Bessel functions of the first kind, of order 0 or 1: the power series, whose terms
-// are all positive, then the asymptotic one.
+// The modified Bessel functions of the first kind, of order 0 or 1: the power series, whose terms are all
+// positive, then the asymptotic series.
 static inline double cyl_bessel_i(int order, double x) {
     const long double size = __builtin_fabs(x);
     if (x != x) return x;
@@ -134,7 +134,7 @@ static inline double cyl_bessel_i(int order, double x) {
     return order && x < 0 ? -(double)sum : (double)sum;
 }
 
-// A step of Newton's method, whose residual is formed exactly, mends the two roundings of 1 / sqrt(x).
+// A step of Newton's method with an exact residual corrects the two roundings of 1 / sqrt(x).
 static inline double rsqrt(double x) {
     const double y = 1 / __builtin_sqrt(x), product = x * y;
     const double residual = __builtin_fma(-product, y, 1.0) - __builtin_fma(x, y, -product) * y;
@@ -200,7 +200,7 @@ CUDA_C_NORM(f, float)
 static inline float fdividef(float x, float y) { return x / y; }
 static inline double fdivide(double x, double y) { return x / y; }
 
-// The fast forms are the accurate ones here.
+// The fast functions are as accurate as the others here.
 static inline float __sinf(float x) { return sinf(x); }
 static inline float __cosf(float x) { return cosf(x); }
 static inline float __tanf(float x) { return tanf(x); }

@@ -1,4 +1,4 @@
-// `cuda::std` is `std`: what the system's library has runs on the CPU.
+// Makes `cuda::std` an alias of `std`, because the system's C++ library runs on the CPU.
 #pragma once
 
 extern "C++" {

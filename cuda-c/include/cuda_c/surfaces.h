@@ -1,10 +1,10 @@
-// Reads and writes through surface objects. The coordinate along x counts bytes, the others texels.
+// Reads and writes through surface objects. The x coordinate counts bytes, the others texels.
 #pragma once
 
 extern "C++" {
 namespace cuda_c {
 
-// Where a value of so many bytes is; null if it is outside and the program wants zeros.
+// The address of a value of `bytes` bytes; null if it is outside and the program requests zeros.
 static inline unsigned char* surface_at(cudaSurfaceObject_t object, long bytes, int x, int y, int z,
                                         cudaSurfaceBoundaryMode mode, const char* file, unsigned line) {
     const gpuarray_abi::Texture& surface = texture_of(object, file, line);

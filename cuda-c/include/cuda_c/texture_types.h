@@ -1,9 +1,9 @@
-// The types of textures and surfaces, and what their texels are in a program's types.
+// The types of textures and surfaces, and conversions of texels to a program's types.
 #pragma once
 
 extern "C++" {
 
-// Addresses of `gpuarray_abi::Texture`.
+// Addresses of a `gpuarray_abi::Texture`.
 typedef unsigned long long cudaTextureObject_t;
 typedef unsigned long long cudaSurfaceObject_t;
 
@@ -38,7 +38,7 @@ enum cudaSurfaceBoundaryMode {
 
 namespace cuda_c {
 
-// A texel as registers hold it: 32 bits for each channel, which are a float's or an integer's.
+// A texel in registers: 32 bits per channel, holding a float or an integer.
 struct Texel {
     unsigned channels[4];
 };
@@ -66,7 +66,8 @@ CUDA_C_CHANNELS_OF(float, float)
 #undef CUDA_C_CHANNELS_OF
 #undef CUDA_C_CHANNELS
 
-// A register as a channel of a program's type: an integer's lowest bits, or the bits of a float.
+// Converts a register to a channel of a program's type: the lowest bits of an integer, or the bits of a
+// float.
 template <class Channel> static inline Channel channel_of(unsigned bits32) { return (Channel)bits32; }
 template <> inline float channel_of<float>(unsigned bits32) { return bits<float>(bits32); }
 
@@ -79,7 +80,7 @@ template <class T> static inline T texel_as(const Texel& texel) {
     return value;
 }
 
-// What an object stands for.
+// The texture or surface that an object refers to.
 static inline const gpuarray_abi::Texture& texture_of(unsigned long long object, const char* file,
                                                       unsigned line) {
     if (__builtin_expect(!object, 0)) {

@@ -1,8 +1,7 @@
-// Reads through texture objects: what coordinates mean, what lies outside, and what is between texels.
+// Reads through texture objects: coordinates, borders, and interpolation between texels.
 //
-// The rules and the formulas are those of the appendix on texture fetching in the programming guide of
-// CUDA: interpolation has weights of 8 bits of fraction. No read is outside of the array, whatever the
-// coordinates.
+// The rules and formulas follow the appendix "Texture Fetching" in the CUDA programming guide;
+// interpolation weights have 8 fraction bits. No read is outside of the array, whatever the coordinates.
 #pragma once
 
 #include "cuda_c/narrow.h"
@@ -12,7 +11,7 @@ namespace cuda_c {
 
 using gpuarray_abi::Texture;
 
-// One channel of a texel in memory, as a register holds it.
+// Reads one channel of a texel from memory into a register.
 static inline unsigned read_channel(const Texture& texture, const unsigned char* at) {
     const bool fractions = texture.fractions;
     unsigned short half;
@@ -43,7 +42,7 @@ static inline unsigned long channel_bytes(unsigned format) {
     return format == 0x10 ? 2 : format == 0x20 ? 4 : 1ul << (format & 8 ? format - 8 : format - 1);
 }
 
-// The texel at whole coordinates; those below zero are on the border, where all is zero.
+// The texel at integer coordinates. Negative coordinates are on the border, where all channels are zero.
 static inline Texel read_texel(const Texture& texture, long x, long y, long z) {
     Texel texel = {};
     if ((x | y | z) < 0) return texel;
@@ -56,14 +55,14 @@ static inline Texel read_texel(const Texture& texture, long x, long y, long z) {
     return texel;
 }
 
-// The largest whole number that is not above; far outside, one that is as far as matters.
+// Rounds down to an integer. Values far outside are clamped to a number that is also far outside.
 static inline long whole(float x) {
     const float below = __builtin_floorf(x);
     if (below != below) return 0;
     return below > 1e9f ? 1000000000 : below < -1e9f ? -1000000000 : (long)below;
 }
 
-// A whole coordinate inside the array, or -1 for the border.
+// An integer coordinate inside the array, or -1 for the border.
 static inline long inside(long at, long extent, unsigned mode) {
     switch (mode) {
     case cudaAddressModeWrap:
@@ -78,7 +77,7 @@ static inline long inside(long at, long extent, unsigned mode) {
     return at < 0 ? 0 : at >= extent ? extent - 1 : at;
 }
 
-// Where a coordinate reads along one axis: one texel, or two and the weight of the second.
+// The texels that a coordinate reads along one axis: one texel, or two and the weight of the second.
 struct Place {
     long first, second;
     float weight;
@@ -86,7 +85,8 @@ struct Place {
 
 static inline Place place_of(const Texture& texture, float x, long extent, unsigned mode) {
     if (texture.normalized) {
-        // The array repeats; that far away, a float has few bits left for the place in it.
+        // The array repeats. The fraction is taken first, because a float with a large integer part has few
+        // fraction bits.
         if (mode == cudaAddressModeWrap) x -= __builtin_floorf(x);
         if (mode == cudaAddressModeMirror) x -= 2 * __builtin_floorf(x / 2);
         x *= extent;
@@ -97,7 +97,7 @@ static inline Place place_of(const Texture& texture, float x, long extent, unsig
     x -= 0.5f;
     const long first = whole(x);
     const float weight = __builtin_floorf((x - first) * 256.0f + 0.5f) / 256.0f;
-    // A coordinate that is no number has no weight either.
+    // If the coordinate is NaN, the weight is 0.
     return {inside(first, extent, mode), inside(first + 1, extent, mode), weight >= 0 && weight <= 1 ? weight : 0};
 }
 
@@ -143,7 +143,8 @@ static inline Texel sample(const Texture& texture, float x, float y, float z) {
     return mixed(first, sample_slice(texture, across, down, slice.second), slice.weight, texture.channels);
 }
 
-// Layers are numbered from 0 on; a number outside, a negative one too, is the last layer, as on a GPU.
+// Layers are numbered from 0. A number outside, including a negative one, selects the last layer, as on a
+// GPU.
 static inline long layer_of(const Texture& texture, int layer) {
     return layer < 0 || (unsigned long)layer >= texture.slices ? texture.slices - 1 : layer;
 }
@@ -154,8 +155,8 @@ static inline Texel sample_layer(const Texture& texture, float x, float y, int l
     return sample_slice(texture, along_x(texture, x), along_y(texture, y), layer_of(texture, layer));
 }
 
-// The face of a cube that a direction meets, of six slices from `first` on, and where: its coordinates run
-// from -1 to 1. Nothing is read from beside the face.
+// Samples the face of a cube that a direction meets, out of six slices from `first` on. The coordinates on
+// the face run from -1 to 1. Texels of adjacent faces are not read.
 static inline Texel sample_cube(const Texture& texture, float x, float y, float z, long first) {
     const float along[] = {__builtin_fabsf(x), __builtin_fabsf(y), __builtin_fabsf(z)};
     const int axis = along[0] >= along[1] && along[0] >= along[2] ? 0 : along[1] >= along[2] ? 1 : 2;
@@ -175,12 +176,12 @@ static inline Texel sample_cube_of(const Texture& texture, float x, float y, flo
     return sample_cube(texture, x, y, z, cube < 0 ? 0 : 6 * cube);
 }
 
-// The texel with a number, and zero outside.
+// The texel with an index, or zero outside.
 static inline Texel fetch(const Texture& texture, int index) {
     return read_texel(texture, inside(index, texture.width, cudaAddressModeBorder), 0, 0);
 }
 
-// One channel of the four texels that an interpolation reads, from the lower left against the clock.
+// One channel of the four texels that an interpolation reads, counter-clockwise from the lower left.
 static inline Texel gather(const Texture& texture, float x, float y, int channel) {
     Texture linear = texture;
     linear.linear = 1;
@@ -196,7 +197,8 @@ static inline Texel gather(const Texture& texture, float x, float y, int channel
 
 } // namespace cuda_c
 
-// Each function returns the texel, and has an older form that writes it. `GPUARRAY_PLACE` is last.
+// Defines a function that returns the texel, and its older form, which writes it through a pointer.
+// `GPUARRAY_PLACE` comes last.
 #define CUDA_C_TEXTURE(name, parameters, value)                                                 \
     template <class T>                                                                          \
     static inline T name(cudaTextureObject_t object, CUDA_C_UNPACK parameters, GPUARRAY_PLACE) { \
@@ -220,7 +222,7 @@ CUDA_C_TEXTURE(tex2Dgather, (float x, float y, int channel = 0), cuda_c::gather(
 CUDA_C_TEXTURE(texCubemap, (float x, float y, float z), cuda_c::sample_cube(texture, x, y, z, 0))
 CUDA_C_TEXTURE(texCubemapLayered, (float x, float y, float z, int layer),
                cuda_c::sample_cube_of(texture, x, y, z, layer))
-// Arrays have one level of detail.
+// Arrays have only one level of detail.
 CUDA_C_TEXTURE(tex1DLayeredLod, (float x, int layer, float), cuda_c::sample_layer(texture, x, layer))
 CUDA_C_TEXTURE(tex2DLayeredLod, (float x, float y, int layer, float), cuda_c::sample_layer(texture, x, y, layer))
 CUDA_C_TEXTURE(tex1DLayeredGrad, (float x, int layer, float, float), cuda_c::sample_layer(texture, x, layer))

@@ -1,5 +1,5 @@
-// What threads do with each other besides sharing memory, and with the host: barriers, fences,
-// clocks, printf, assertions, and memory of their own.
+// Thread functions other than sharing memory: barriers, fences, clocks, printf, assertions, and dynamic
+// memory allocation.
 #pragma once
 
 extern "C++" {
@@ -15,7 +15,7 @@ static inline int __syncthreads_or(int predicate, GPUARRAY_PLACE) {
 static inline int __syncthreads_and(int predicate, GPUARRAY_PLACE) {
     return gpuarray_abi::barrier(file, line, predicate == 0) == 0;
 }
-// Barriers with a number: of all threads, or of a count of them.
+// Numbered barriers, for all threads or for a given number of them.
 static inline void __barrier_sync(unsigned int id, GPUARRAY_PLACE) {
     gpuarray_abi::barrier(file, line, 0, id);
 }
@@ -23,12 +23,13 @@ static inline void __barrier_sync_count(unsigned int id, unsigned int threads, G
     gpuarray_abi::barrier(file, line, 0, id, threads);
 }
 
-// Fences. The threads of a block are run by one thread of the system, and need only the compiler's.
+// Fences. One thread of the operating system runs all threads of a block, so within a block a compiler fence
+// is sufficient.
 static inline void __threadfence_block() { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
 static inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 static inline void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 
-// Clocks: ticks of a counter of constant rate, not of the processor's cycles.
+// Clocks: ticks at a constant rate, not processor cycles.
 static inline long long clock64() {
 #ifdef __x86_64__
     return (long long)__builtin_ia32_rdtsc();
@@ -39,9 +40,9 @@ static inline long long clock64() {
 #endif
 }
 
-// A turn for the other threads of the block, which are not interrupted: a loop that waits for what
-// another thread does needs this call. Turns are taken in the order in which they are asked for: each is a
-// place of its own, behind all lines of the program and the ends of its branches (volatile_writes.h).
+// Lets the other threads of the block run. Threads are not preempted, so a loop that waits for another thread
+// must call this. Threads continue in the order of their calls: each call is a meeting place of its own,
+// numbered above all lines of the program and the ends of its branches (volatile_writes.h).
 static inline void __nanosleep(unsigned int, GPUARRAY_PLACE) {
     static GPUARRAY_THREAD_LOCAL unsigned int turns = 0;
     (void)line;
@@ -57,7 +58,7 @@ static inline void __prof_trigger(int) {}
 #define __builtin_assume(condition) ((condition) ? (void)0 : __builtin_unreachable())
 #endif
 
-// Memory: of the process, for device and host are one.
+// Memory comes from the process, because device and host share it.
 extern "C" {
 void* malloc(size_t) noexcept;
 void free(void*) noexcept;
@@ -67,14 +68,14 @@ void* memset(void*, int, size_t) noexcept;
 int memcmp(const void*, const void*, size_t) noexcept;
 }
 static inline void* __nv_aligned_device_malloc(size_t bytes, size_t alignment) {
-    // What `free` takes.
+    // The memory must be of a kind that `free` accepts.
     void* memory = nullptr;
     extern int cuda_c_posix_memalign(void**, size_t, size_t) __asm__("posix_memalign");
     const size_t least = alignment < sizeof(void*) ? sizeof(void*) : alignment;
     return cuda_c_posix_memalign(&memory, least, bytes) == 0 ? memory : nullptr;
 }
 
-// What an address is of. The executor knows stacks and constants.
+// The kind of memory of an address. The executor knows the stacks and the constants.
 static inline unsigned int __isShared(const void* p) { return gpuarray_abi::is_shared(p); }
 static inline unsigned int __isLocal(const void* p) {
     return !gpuarray_abi::is_shared(p) && gpuarray_abi::space_of(p) == gpuarray_abi::LOCAL;
@@ -85,8 +86,8 @@ static inline unsigned int __isConstant(const void* p) {
 static inline unsigned int __isGlobal(const void* p) {
     return !gpuarray_abi::is_shared(p) && gpuarray_abi::space_of(p) == gpuarray_abi::GLOBAL;
 }
-// All addresses are of one kind. Programs keep addresses of shared memory in 32 bits: these tell
-// all of one near another variable of the block.
+// All addresses are of the same kind. If a program keeps the address of shared memory in 32 bits, the full
+// address is the one near another variable of the block.
 static inline size_t __cvta_generic_to_global(const void* p) { return (size_t)p; }
 static inline size_t __cvta_generic_to_shared(const void* p) { return (size_t)p; }
 static inline size_t __cvta_generic_to_constant(const void* p) { return (size_t)p; }
@@ -101,7 +102,7 @@ static inline void* __cvta_local_to_generic(size_t p) { return (void*)p; }
 
 namespace cuda_c {
 
-// The number of arguments that a format takes, which a device's printf returns.
+// The number of arguments that a format consumes, which printf returns on a GPU.
 static inline int arguments_of(const char* format) {
     int count = 0;
     while (*format) {
@@ -109,7 +110,7 @@ static inline int arguments_of(const char* format) {
         while (*format && !((*format | 32) >= 'a' && (*format | 32) <= 'z') && *format != '%') {
             count += *format++ == '*';
         }
-        // A percent sign takes none; sizes precede the letter that counts.
+        // `%%` consumes none. Length modifiers precede the conversion letter.
         while (*format == 'h' || *format == 'l' || *format == 'z' || *format == 't' || *format == 'j' ||
                *format == 'L' || *format == 'q') {
             ++format;
@@ -119,8 +120,8 @@ static inline int arguments_of(const char* format) {
     return count;
 }
 
-// Formats as the system does and hands the text to the executor whole, so that those of different
-// threads do not mix.
+// Formats with the system's function, and passes the whole text to the executor, so that the output of
+// different threads does not mix.
 static inline int print(const char* format, __builtin_va_list arguments) {
     if (!format) return -1;
     char buffer[512];
@@ -146,15 +147,15 @@ static inline int print(const char* format, __builtin_va_list arguments) {
 
 } // namespace cuda_c
 
-// The names of C, in calls of which these functions take the place of the system's, whether or not
-// the program includes the system's headers, too.
+// The C functions that these replace. Calls use these functions even if the program also includes the
+// system's headers.
 typedef long clock_t;
 extern "C" {
 int printf(const char*, ...) __asm__("gpuarray_printf") __attribute__((format(printf, 1, 2)));
 int vprintf(const char*, __builtin_va_list) __asm__("gpuarray_vprintf") __attribute__((format(printf, 1, 0)));
 clock_t clock() noexcept __asm__("gpuarray_clock");
-// Where nobody calls them there is no code of them. The GNU system's own inline functions of these
-// names, in this header of it, would be second definitions.
+// No code is generated for them unless they are called. GNU's inline functions of these names, in the header
+// with this guard, would be second definitions.
 #define _BITS_STDIO_H 1
 inline int printf(const char* format, ...) {
     __builtin_va_list arguments;

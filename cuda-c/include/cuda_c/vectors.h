@@ -1,10 +1,11 @@
-// The vector types of CUDA C, with the layout that device code and host code share. `uint3` and `dim3`
-// are those of the executor.
+// The vector types of CUDA C, with the layout that device and host code share. `uint3` and `dim3` are defined
+// in `gpuarray_abi.h`.
 #pragma once
 
 extern "C++" {
 
-// Two and four components are aligned to their size, up to 16 bytes; one and three, to a component.
+// Types with two or four components are aligned to their size, up to 16 bytes; types with one or three, to a
+// component.
 #define CUDA_C_THREE(name, type)                                                                \
     struct name##3 {                                                                            \
         type x, y, z;                                                                           \

@@ -1,26 +1,27 @@
-// Writes of volatile shared memory, as the lanes of a warp make them on a GPU: all read, then all write.
+// Writes to volatile shared memory, as the lanes of a warp make them on a GPU: all lanes read, then all lanes
+// write.
 //
-// Programs from before __syncwarp rely on that: `s[t] += s[t + 16]; s[t] += s[t + 8];`. Here a lane would
-// run to the next barrier before another one begins. The front end puts these functions around what such statements
-// assign to (src/volatile_writes.rs).
+// Programs written before __syncwarp rely on that: `s[t] += s[t + 16]; s[t] += s[t + 8];`. Without these
+// functions, a lane would run to the next barrier before another one starts. The front end wraps the left
+// sides of such assignments in them (src/volatile_writes.rs).
 #pragma once
 
 extern "C++" {
 namespace cuda_c {
 
-// Waits for the lanes that come to the same line.
+// Waits for the lanes that reach the same line.
 static inline void meet_at(const volatile void* written, const char* file, unsigned line) {
     if (gpuarray_abi::is_shared(written)) gpuarray_abi::rendezvous(0, nullptr, nullptr, file, line);
 }
 
-// Behind a branch in which lanes write, the others wait for them: at a place behind all lines of the program. The ends of
-// branches have numbers in their order.
+// After a branch in which lanes write, the other lanes wait for them. The meeting place is numbered above all
+// lines of the program; the ends of branches are numbered in source order.
 static inline void meet_behind(unsigned number) {
     gpuarray_abi::rendezvous(0, nullptr, nullptr, nullptr, 0x40000000u | number);
 }
 
-// A volatile variable that is assigned to. What is assigned has been read by all lanes before one writes, and all have
-// written before one goes on. A constant is there at once, for lanes that wait for it.
+// A volatile variable on the left side of an assignment. All lanes read their values before any lane writes,
+// and all lanes write before any continues. A constant is written immediately, for lanes that wait for it.
 template <class T, bool AT_ONCE, bool IS_CLASS> struct Meeting {
     volatile T& left;
     const char* file;
@@ -60,7 +61,7 @@ template <class T, bool AT_ONCE, bool IS_CLASS> struct Meeting {
     }
 };
 
-// A class has operators of its own.
+// A class has its own operators.
 template <class T, bool AT_ONCE> struct Meeting<T, AT_ONCE, true> {
     volatile T& left;
     const char* file;
@@ -112,7 +113,7 @@ template <class T, bool AT_ONCE> struct Meeting<T, AT_ONCE, true> {
 
 template <class T> constexpr bool has_own_operators = __is_class(T) || __is_union(T);
 
-// What is not volatile is assigned to as it is.
+// Variables that are not volatile are assigned as usual.
 template <class X> static inline X&& together(X&& left) { return static_cast<X&&>(left); }
 template <class X> static inline X&& at_once(X&& left) { return static_cast<X&&>(left); }
 template <class T>
@@ -124,9 +125,9 @@ static inline Meeting<T, true, has_own_operators<T>> at_once(volatile T& left, G
     return {left, file, line};
 }
 
-// Lets the other threads of the block run: for a loop that waits for what one of them does.
+// Lets the other threads of the block run, for a loop that waits for one of them.
 static inline bool turn(GPUARRAY_PLACE) {
-    // A thread without others waits for the program.
+    // A thread that is alone in its block waits for the host program, not for another thread.
     if (blockDim.x * blockDim.y * blockDim.z > 1) __nanosleep(0, file, line);
     return true;
 }

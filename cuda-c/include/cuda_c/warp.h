@@ -1,10 +1,12 @@
 // Exchanges between the lanes of a warp: shuffles, votes, matches and reductions.
 //
-// Each lane brings a record. When the lanes of the mask have come, one of them writes all results.
-// A lane that has returned takes no part. Reading one that does not take part returns the reader's own
-// value; on a device it is undefined. `__activemask`, and the forms without a mask, take as active the lanes
-// that come to the same line of the source before any lane of the warp can go on without them; `__activemask`
-// tells ways apart on which they come there, as a device does whose branches run one after the other.
+// Each lane passes a record. When all lanes of the mask have arrived, one of them writes all results. A lane
+// that has returned does not take part. Reading from a lane that does not take part returns the reader's own
+// value; on a GPU the result is undefined.
+//
+// `__activemask` and the forms without a mask treat as active the lanes that reach the same source line
+// before any lane of the warp can continue without them. `__activemask` also distinguishes the paths by which
+// lanes arrive, like a GPU, which runs branches one after another.
 #pragma once
 
 extern "C++" {
@@ -12,9 +14,10 @@ namespace cuda_c {
 
 typedef gpuarray_abi::Lanes Lanes;
 
-// The lanes that come to a place in one way: in one copy of the code there, of a function that is inlined into
-// two branches for example, from one call of the function that has it. More copies than the program shows
-// part lanes that might have come together, which no program can count on.
+// The lanes that arrive by the same path: in the same copy of the code, for example of a function that is
+// inlined into two branches, and from the same call of the enclosing function. The compiler may make more
+// copies than the program shows. That separates lanes that might have arrived together, which no program can
+// rely on.
 static inline __attribute__((always_inline)) Lanes active_lanes(const char* file, unsigned line) {
     unsigned long long way = 0;
 #if defined(__x86_64__)
@@ -26,12 +29,12 @@ static inline __attribute__((always_inline)) Lanes active_lanes(const char* file
     return gpuarray_abi::rendezvous(0, (void*)way, nullptr, file, line);
 }
 #if GPUARRAY_WARP_SIZE > 32
-typedef unsigned long long Mask; // what programs call a mask
+typedef unsigned long long Mask; // the type of masks in programs
 #else
 typedef unsigned int Mask;
 #endif
 
-// Runs a function of two lanes' records over the lanes that came.
+// Runs a function on the records of two lanes, for the lanes that arrived.
 template <class Record> static inline auto& record_of(void* const* records, int lane) {
     return *static_cast<Record*>(records[lane]);
 }
@@ -53,7 +56,7 @@ static inline auto shuffle(Lanes mask, T value, int from, const char* file, unsi
     gpuarray_abi::rendezvous(mask, &record, Shuffle<T>::combine, file, line);
     return record.result;
 }
-// The lane that each form reads; offsets count modulo the warp's size, as the instructions' do.
+// The lane that each form reads. Offsets count modulo the warp size, as in the instructions.
 static inline int lane_at(int lane, int source, int width) {
     return (lane & -width) | (source & (width - 1));
 }
@@ -112,7 +115,7 @@ static inline auto match(Lanes mask, T value, const char* file, unsigned line) {
     return record;
 }
 
-// A reduction in the order of the lanes, and the sums before or up to each lane.
+// A reduction in lane order, and the sums before or up to each lane.
 template <class T, class Operation> struct Reduce {
     T value;
     const Operation* operation;
@@ -165,7 +168,7 @@ static inline __attribute__((always_inline)) cuda_c::Mask __activemask(GPUARRAY_
     return (cuda_c::Mask)cuda_c::active_lanes(file, line);
 }
 
-// Each shuffle for a type, with a mask and without.
+// Defines each shuffle for a type, with and without a mask.
 #define CUDA_C_SHUFFLE(type, name, lane_of, offset)                                             \
     static inline type __##name##_sync(cuda_c::Mask mask, type value, offset by,                \
                                        int width = GPUARRAY_WARP_SIZE, GPUARRAY_PLACE) {        \
@@ -214,7 +217,7 @@ static inline int __all(int predicate, GPUARRAY_PLACE) {
     return cuda_c::ballot(0, predicate == 0, file, line) == 0;
 }
 
-// Equal values are equal bits: a NaN matches itself, and zeros of two signs differ.
+// Values are equal if their bits are equal: a NaN matches itself, and zeros of different signs do not match.
 #define CUDA_C_MATCH(type, word)                                                                \
     static inline cuda_c::Mask __match_any_sync(cuda_c::Mask mask, type value, GPUARRAY_PLACE) {   \
         return (cuda_c::Mask)cuda_c::match(mask, cuda_c::bits<word>(value), file, line).equal;  \

@@ -26,7 +26,7 @@ static inline void xorwow_step(unsigned int* v) {
     v[4] = v[4] ^ v[4] << 4 ^ t ^ t << 1;
 }
 
-// Advances the recurrence by the powers of two in a count, times 2^first.
+// Advances the recurrence by count * 2^first steps.
 static inline void xorwow_jump(unsigned int* v, unsigned long long count, int first) {
     for (; count; count &= count - 1) {
         const unsigned int* polynomial = XORWOW_JUMPS[first + __builtin_ctzll(count)];

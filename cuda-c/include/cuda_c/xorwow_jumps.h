@@ -1,5 +1,5 @@
-// x to the powers 2^0, 2^1, ... 2^130 modulo the characteristic polynomial of XORWOW's recurrence, of degree 160:
-// bits of words from the lowest on. A sequence has 2^67 numbers, and its number 64 bits.
+// x to the powers 2^0, 2^1, ... 2^130, modulo the characteristic polynomial of XORWOW's recurrence, which has
+// degree 160. The bits are in words, lowest first. A sequence has 2^67 numbers, and its index has 64 bits.
 #pragma once
 
 extern "C++" {

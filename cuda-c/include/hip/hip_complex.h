@@ -1,4 +1,4 @@
-// Complex numbers under the names of HIP.
+// Complex numbers under HIP's names.
 #pragma once
 
 #include "../cuComplex.h"

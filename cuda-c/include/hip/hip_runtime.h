@@ -1,5 +1,5 @@
-// What programs in HIP include for the language. The names that HIP has besides CUDA's are functions of
-// the same things, for all programs that ask for this header.
+// The header that HIP programs include for the language. It adds HIP's additional names for functions that
+// CUDA has under other names.
 #pragma once
 #include "../cuda_c/hip_lanes.h"
 #include "../cuda_c/hip_textures.h"

@@ -1,2 +1,2 @@
-// There already: the headers of the language hold it.
+// Empty: the headers of the language already provide these declarations.
 #pragma once

@@ -100,7 +100,9 @@ impl Headers<'_> {
                 for_gpu(name, is_amd).or_else(|| for_gpu(of_c, is_amd))
             }
         };
-        found.map(|text| self.expanded(text))
+        let text = self.expanded(found?);
+        // Only NVRTC takes NVIDIA's headers in place of these.
+        Some(if self.dialect == Dialect::Nvrtc { text } else { closed(&text) })
     }
 
     fn expanded(self, text: &str) -> String {

@@ -1,4 +1,4 @@
-// Bits: counting, finding, fields, masks, logic, shifts and bytes.
+// Bit instructions: counting, finding, fields, masks, logic, shifts and byte permutations.
 #pragma once
 
 extern "C++" {
@@ -9,7 +9,8 @@ template <class M, class T> static inline u32 popc(T a) { return (u32)__builtin_
 template <class M, class T> static inline u32 clz(T a) {
     return sizeof(T) == 8 ? (u32)__clzll((long long)a) : (u32)__clz((int)a);
 }
-// The highest bit that is not the sign's, or how far it is from the highest one.
+// The position of the highest bit that differs from the sign, or with `shiftamt` its distance from the
+// highest bit.
 template <class M, class T> static inline u32 bfind(T a) {
     const BitsOf<T> found = (BitsOf<T>)(is_signed<T> && a < T(0) ? ~a : a);
     const u32 zeros = clz<M, BitsOf<T>>(found);
@@ -21,7 +22,7 @@ template <class M, class T> static inline T brev(T a) {
     return sizeof(T) == 8 ? (T)__brevll(a) : (T)__brev((u32)a);
 }
 
-// A field of `length` bits from `position` on; what is above the number are copies of its last bit.
+// A field of `length` bits from `position` on. Above the field, and beyond the number, it is sign-extended.
 template <class M, class T> static inline T bfe(T a, u32 position, u32 length) {
     typedef BitsOf<T> U;
     constexpr u32 all = bits_of<T>;
@@ -42,7 +43,7 @@ template <class M, class T> static inline T bfi(T a, T b, u32 position, u32 leng
     const T mask = (T)(ones << position);
     return (T)((b & (T)~mask) | ((T)(a << position) & mask));
 }
-// `width` ones from `position` on.
+// A mask of `width` ones, starting at `position`.
 template <class M, class T> static inline T bmsk(T position, T width) {
     const bool clamps = has<M, m_clamp>;
     const u32 first = position & 31, count = width & 31;
@@ -50,7 +51,7 @@ template <class M, class T> static inline T bmsk(T position, T width) {
     if (first + count >= 32 || (clamps && (position >= 32 || width >= 32))) return below;
     return below & ~(~0u << (first + count));
 }
-// A number of `count` bits.
+// Extends a number of `count` bits.
 template <class M, class T> static inline T szext(T a, u32 count) {
     if (has<M, m_clamp> && count >= 32) return a;
     count &= 31;
@@ -70,7 +71,7 @@ template <class M, class T> static inline T not_(T a) {
     }
 }
 template <class M, class T> static inline T cnot(T a) { return a == 0; }
-// The bit of the table that three bits are the number of.
+// A lookup table: each three input bits select a bit of it.
 template <class M, class T> static inline T lop3(T a, T b, T c, u32 table) {
     T result = 0;
     for (u32 row = 0; row < 8; ++row) {
@@ -79,7 +80,7 @@ template <class M, class T> static inline T lop3(T a, T b, T c, u32 table) {
     }
     return result;
 }
-// A predicate combined with another one.
+// Combines a predicate with another one.
 template <class M> static inline bool combined(bool p, bool q) {
     return has<M, m_and> ? p && q : has<M, m_or> ? p || q : has<M, m_xor> ? p != q : p;
 }
@@ -94,7 +95,7 @@ template <class M, class T> static inline T shf(T a, T b, u32 by) {
     if constexpr (has<M, m_l>) return has<M, m_wrap> ? __funnelshift_l(a, b, by) : by >= 32 ? a : __funnelshift_l(a, b, by);
     else return has<M, m_wrap> ? __funnelshift_r(a, b, by) : by >= 32 ? b : __funnelshift_r(a, b, by);
 }
-// Longer shifts move everything out.
+// A shift by the number of bits or more yields zero.
 template <class M, class T> static inline T shl(T a, u32 by) {
     return by >= (u32)bits_of<T> ? T(0) : (T)((BitsOf<T>)a << by);
 }

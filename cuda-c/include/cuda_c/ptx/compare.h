@@ -1,11 +1,12 @@
-// Comparisons, and choices by them.
+// Comparisons and selections.
 #pragma once
 
 extern "C++" {
 namespace cuda_c {
 namespace ptx {
 
-// Of integers `lo`, `ls`, `hi` and `hs` are those without a sign. Of floating point those with `u` hold for NaN, too.
+// For integers, `lo`, `ls`, `hi` and `hs` are the unsigned comparisons. For floats, the comparisons with `u`
+// also hold for NaN.
 template <class M, class T> static inline bool compared(T a, T b) {
     if constexpr (is_narrow<T>) {
         return compared<M>(widened(flushed<M>(a)), widened(flushed<M>(b)));
@@ -44,7 +45,7 @@ template <class M, class T> static inline bool setp(T a, T b, bool c = false) {
         return combined<M>(compared<M>(a, b), c);
     }
 }
-// The second predicate is of what does not hold; of a pair, it is the upper half's.
+// The second predicate is the negated result. For a pair, it is the result for the upper half.
 template <class M, class T> static inline bool setp(T a, T b, bool c, Second& second) {
     if constexpr (is_pair<T>) {
         typedef typename T::Part P;
@@ -76,7 +77,7 @@ template <class M, class D, class T> static inline D set(T a, T b, bool c = fals
 }
 
 template <class M, class T> static inline T selp(T a, T b, bool p) { return p ? a : b; }
-// The first where the third is not negative; NaN is none of it.
+// Selects the first value if the third is not negative, otherwise the second. NaN selects the second.
 template <class M, class T, class C> static inline T slct(T a, T b, C c) {
     if constexpr (is_float<C>) return flushed<M>(c) >= 0 ? a : b;
     else return c >= 0 ? a : b;

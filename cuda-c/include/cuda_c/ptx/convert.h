@@ -11,7 +11,7 @@ constexpr Rounding rounding_of = has<M, m_rz> ? ROUNDED_TO_ZERO
                                  : has<M, m_rp> ? ROUNDED_UP
                                                 : ROUNDED_TO_NEAREST;
 
-// To a whole number of the type itself.
+// Rounds to an integer of the same type.
 template <class M, class T> static inline T whole(T x) {
     if constexpr (has<M, m_rni>) return round_rn(x);
     else if constexpr (has<M, m_rzi>) return round_rz(x);
@@ -20,14 +20,15 @@ template <class M, class T> static inline T whole(T x) {
     else return x;
 }
 
-// Integers out of range become the nearest one; NaN becomes the highest bit where one type has 64 bits, and zero otherwise.
+// Integers out of range saturate. NaN becomes the value with only the highest bit set if one type has 64
+// bits, otherwise zero.
 template <class M, class D, class T> static inline D to_integer(T x) {
     const T limit = (T)(is_signed<D> ? 1 : 2) * (T)(1ull << (bits_of<D> - 1));
     const D nan = sizeof(D) == 8 || sizeof(T) == 8 ? (D)((BitsOf<D>)1 << (bits_of<D> - 1)) : D(0);
     return saturated<D, T>(whole<M>(flushed<M>(x)), limit, nan);
 }
 
-// The functions of the language that round numbers.
+// Calls the language's conversion functions, which round.
 template <class M, class D, class T> static inline D from_integer(T x) {
 #define CUDA_C_PTX_FROM(suffix)                                                                 \
     if constexpr (is_same<D, f64>) {                                                            \
@@ -59,7 +60,7 @@ template <class M> static inline f32 to_float(f64 x) {
     else if constexpr (has<M, m_rp>) return __double2float_ru(x);
     else return __double2float_rn(x);
 }
-// To 10 bits of fraction; halves go away from zero, or with `rn` to the even one.
+// Rounds to 10 fraction bits. Ties go away from zero, or with `rn` to even.
 template <class M> static inline tf32 to_tf32(f32 x) {
     const u32 u = bits<u32>(has<M, m_relu> && x <= 0 ? 0.0f : x);
     if ((u & 0x7fffffff) > 0x7f800000) return {0x7fffffff};
@@ -67,7 +68,7 @@ template <class M> static inline tf32 to_tf32(f32 x) {
     return {(u + (has<M, m_rn> ? 0xfff + (u >> 13 & 1) : 0x1000)) & 0xffffe000};
 }
 
-// A number as a float whose last bit remembers what was cut off.
+// Converts a number to float, rounding to odd: the last bit records that bits were cut off.
 template <class T> static inline f32 odd_float(T x) {
     if constexpr (is_float<T>) {
         if constexpr (is_same<T, f64>) return to_odd(x);
@@ -104,14 +105,14 @@ template <class M, class D, class T> static inline D cvt(T x) {
     } else if constexpr (is_float<D>) {
         return finished<M>(from_integer<M, D>(x));
     } else if constexpr (has<M, m_sat>) {
-        // Compared in a type that holds both.
+        // Compares in a type that can represent both.
         return saturate<D>((s128)x);
     } else {
         return (D)x;
     }
 }
 
-// Of two numbers, the first of which becomes the upper half; `c` is above them.
+// Converts two numbers. The first becomes the upper half; `c` goes above both.
 template <class M, class D, class T, class C> static inline b32 cvt(T high, T low, C c) {
     constexpr int size = bits_of<D>;
     typedef BitsOf<D> U;

@@ -1,11 +1,11 @@
-// Arithmetic of float and double, and the instructions that integers and all formats have under one name.
+// Arithmetic of float and double, and the instructions that integers and all formats share.
 #pragma once
 
 extern "C++" {
 namespace cuda_c {
 namespace ptx {
 
-// Subnormal numbers become zeros of their sign with `ftz`, and numbers are kept from 0 to 1 with `sat`, where NaN
+// `ftz` flushes subnormal numbers to zeros of the same sign. `sat` clamps to the range from 0 to 1, where NaN
 // becomes 0.
 template <class M> static inline f32 flushed(f32 x) {
     if constexpr (has<M, m_ftz>) return __builtin_fabsf(x) < 0x1p-126f ? __builtin_copysignf(0, x) : x;
@@ -18,7 +18,8 @@ template <class M, class T> static inline T finished(T x) {
     else return x;
 }
 
-// The functions of the language with a rounding. Without one, the compiler may merge a product with a sum.
+// The functions of the language with a stated rounding. If no rounding is stated, the compiler may fuse a
+// product with a sum.
 #define CUDA_C_PTX_ROUNDED(name, f32_name, f64_name, parameters, ...)                           \
     template <class M> static inline f32 name##_rounded parameters(f32) {                       \
         if constexpr (has<M, m_rz>) return __##f32_name##_rz(__VA_ARGS__);                      \
@@ -63,7 +64,7 @@ template <class M, class T> static inline T div_floats(T x, T y) {
     return finished<M>(div_rounded<M>(flushed<M>(x), flushed<M>(y)));
 }
 template <class M, class T> static inline T rcp(T x) {
-    // What drops the lower word of a double also drops its subnormal numbers.
+    // This form drops the lower word of a double, and also flushes subnormal doubles.
     if constexpr (is_same<T, f64> && has<M, m_approx>) {
         const f64 one = 1 / (__builtin_fabs(x) < 0x1p-1022 ? __builtin_copysign(0.0, x) : x);
         return bits<f64>(bits<u64>(one) & 0xffffffff00000000ull);
@@ -77,8 +78,8 @@ template <class M, class T> static inline T sin(T x) { return finished<M>(::sinf
 template <class M, class T> static inline T cos(T x) { return finished<M>(::cosf(flushed<M>(x))); }
 template <class M, class T> static inline T lg2(T x) { return finished<M>(::log2f(flushed<M>(x))); }
 
-// Of a NaN and a number the number, or with `NaN` the NaN; -0 is less than 0. With `xorsign` the larger or
-// smaller size, and the signs' product.
+// For a NaN and a number the result is the number, or NaN with the modifier `NaN`. -0 is less than +0. With
+// `xorsign`, the result is the larger or smaller magnitude with the product of the signs.
 template <class M, bool IS_MAX, class T> static inline T extreme_of_floats(T x, T y) {
     typedef BitsOf<T> U;
     constexpr U sign = U(1) << (bits_of<T> - 1), quiet = (U)(sizeof(T) == 4 ? 0x7fffffffull : 0x7fffffffffffffffull);
@@ -112,7 +113,7 @@ template <class M, class T> static inline bool testp(T x) {
     return size != 0 && size < least;
 }
 
-// The formats of 16 bits, in `narrow.h`.
+// The 16-bit formats, in `narrow.h`.
 template <class M, class F> static inline Narrow<F> add_narrow(Narrow<F> x, Narrow<F> y);
 template <class M, class F> static inline Narrow<F> sub_narrow(Narrow<F> x, Narrow<F> y);
 template <class M, class F> static inline Narrow<F> mul_narrow(Narrow<F> x, Narrow<F> y);
@@ -120,7 +121,7 @@ template <class M, class F> static inline Narrow<F> fma_narrow(Narrow<F> x, Narr
 template <class M, bool IS_MAX, class F> static inline Narrow<F> extreme_of_narrow(Narrow<F> x, Narrow<F> y);
 template <class M, class F> static inline Narrow<F> sign_of_narrow(Narrow<F> x, u16 keep, u16 flip);
 
-// An instruction of pairs, of each format, of float and double, and of integers.
+// An instruction for pairs, for each format, for float and double, and for integers.
 #define CUDA_C_PTX_BINARY(name, integers, floats, narrow)                                       \
     template <class M, class T> static inline T name(T a, T b) {                                \
         if constexpr (is_pair<T>) {                                                             \
@@ -171,7 +172,7 @@ template <class M, class T, class C> static inline auto mad(T a, T b, C c) {
     if constexpr (is_float<T>) return fma_floats<M>(a, b, c);
     else return mad_integers<M>(a, b, c);
 }
-// The sign of a NaN is changed, too.
+// The sign of a NaN also changes.
 template <class M, class T> static inline T neg(T a) {
     if constexpr (is_pair<T>) {
         typedef typename T::Part P;

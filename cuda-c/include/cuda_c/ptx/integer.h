@@ -1,7 +1,8 @@
-// Arithmetic of integers: it wraps unless it saturates, and carries go through a variable.
+// Integer arithmetic. It wraps unless it saturates, and carries go through a variable.
 #pragma once
 
-// Named so, it is no shared memory of a program's. An instruction may ask for what one of another statement left.
+// The carry. In this namespace it does not count as the program's shared memory. An instruction may read the
+// carry of another statement.
 extern "C++" {
 namespace gpuarray_abi {
 static GPUARRAY_THREAD_LOCAL bool carry __attribute__((unused)) = false;
@@ -12,7 +13,7 @@ namespace ptx {
 template <class T, class W> static inline T saturate(W value) {
     return value > (W)highest<T> ? highest<T> : value < (W)lowest<T> ? lowest<T> : (T)value;
 }
-// A function of both halves of a word.
+// Applies a function to both halves of a word.
 template <class P, class Operation> static inline P of_halves(P a, P b, Operation operation) {
     typedef typename P::Part T;
     const u32 low = put<u16>(operation(as<T>(a.bits), as<T>(b.bits)));
@@ -40,7 +41,7 @@ template <class M, class T> static inline T sub_integers(T a, T b) {
     return (T)(U)((U)a - (U)b);
 }
 
-// A sum with a carry, and a difference with a borrow.
+// A sum with carry, and a difference with borrow.
 template <bool WRITES, class T> static inline T with_carry(T a, T b, bool in, bool& carry) {
     typedef BitsOf<T> U;
     U sum;
@@ -66,7 +67,7 @@ template <class M, class T> static inline T subc(T a, T b, bool& carry) {
     return with_borrow<has<M, m_cc>>(a, b, carry, carry);
 }
 
-// Products: a half, or all of it.
+// Products: one half, or the full product.
 template <class M, class T> static inline auto mul_integers(T a, T b) {
     const WideOf<T> product = (WideOf<T>)a * b;
     if constexpr (has<M, m_wide>) {
@@ -86,7 +87,7 @@ template <class M, class T> static inline T mad(T a, T b, T c, bool& carry) {
 template <class M, class T> static inline T madc(T a, T b, T c, bool& carry) {
     return with_carry<has<M, m_cc>>(mul_integers<M>(a, b), c, carry, carry);
 }
-// Of the lower 24 bits; the upper half has the bits from 16 on.
+// The product of the lower 24 bits; the upper form returns the bits from 16 on.
 template <class M, class T> static inline T mul24(T a, T b) {
     const WideOf<T> x = (T)((u32)a << 8) >> 8, y = (T)((u32)b << 8) >> 8, product = x * y;
     return (T)(has<M, m_hi> ? product >> 16 : product);
@@ -100,7 +101,7 @@ template <class M, class T> static inline T sad(T a, T b, T c) {
     return (T)(U)((U)c + (U)(a > b ? (U)a - (U)b : (U)b - (U)a));
 }
 
-// By zero devices return all ones, and the dividend for the rest.
+// Division by zero returns all ones, and the remainder is the dividend, as on a GPU.
 template <class M, class T> static inline T div_integers(T a, T b) {
     if (b == 0) return (T)~T(0);
     if (is_signed<T> && b == T(-1)) return (T)(0 - (BitsOf<T>)a);

@@ -1,16 +1,16 @@
-// Accesses to memory: addresses, atomic operations, copies and fences.
+// Memory access: addresses, atomic operations, copies and fences.
 #pragma once
 
 extern "C++" {
 namespace cuda_c {
 namespace ptx {
 
-// The numbers of a vector, which lies at a multiple of its size.
+// The elements of a vector, which is aligned to its size.
 template <class T, int COUNT> struct alignas(sizeof(T) * COUNT) vec {
     T at[COUNT];
 };
 
-// What is at an address. One of shared memory may have its lower 32 bits alone.
+// The pointer for an address. An address in shared memory may consist of its lower 32 bits.
 template <class M, class T> static inline __attribute__((always_inline)) T* at(b64 address) {
     if constexpr (has<M, m_shared>) return (T*)__cvta_shared_to_generic((u32)address);
     else return (T*)address;
@@ -22,7 +22,7 @@ constexpr int order_of = has<M, m_acquire> ? __ATOMIC_ACQUIRE
                          : has<M, m_acq_rel> ? __ATOMIC_ACQ_REL
                                              : __ATOMIC_RELAXED;
 
-// Accesses that are one and are not left out.
+// Accesses that must not be split or optimised away.
 template <class M, class T> static inline __attribute__((always_inline)) T load(const T* address) {
     typedef BitsOf<T> W;
     if constexpr (sizeof(T) > 8) return *(const volatile T*)address;
@@ -65,12 +65,12 @@ template <class M> static inline void membar() {
     else __threadfence();
 }
 template <class M> static inline void fence() { membar<M>(); }
-// The addresses of each kind of memory are those of all.
+// All kinds of memory share one address space.
 template <class M, class T> static inline T cvta(T address) {
     if constexpr (has<M, m_to> || !(has<M, m_shared> || has<M, m_shared_cta>)) return address;
     else return (T)__cvta_shared_to_generic((u32)address);
 }
-// What hints for caches are taken from.
+// Creates a cache policy, which is ignored.
 template <class M, class T> static inline T createpolicy(f32) { return 0; }
 
 } // namespace ptx

@@ -1,4 +1,4 @@
-// Arithmetic of the formats of 16 bits: computed in float, which holds twice the bits and two more, and
+// Arithmetic of the 16-bit formats. It is computed in float, which has more than twice the precision, and
 // rounded once.
 #pragma once
 
@@ -7,13 +7,13 @@ namespace cuda_c {
 namespace ptx {
 
 template <class F> static inline f32 widened(Narrow<F> x) { return F::widen(x.bits); }
-// Subnormal numbers of half precision become zeros with `ftz`; the other format keeps them.
+// `ftz` flushes subnormal numbers of half precision to zero; the other format keeps them.
 template <class M, class F> static inline Narrow<F> flushed(Narrow<F> x) {
     const bool flushes = has<M, m_ftz> && is_same<F, Half> && (x.bits & 0x7c00) == 0;
     return {(b16)(flushes ? x.bits & 0x8000 : x.bits)};
 }
 template <class M, class F> static inline Narrow<F> narrowed(f32 x) {
-    // NaN is kept by `relu`, and becomes 0 with `sat`.
+    // `relu` keeps NaN; `sat` turns it into 0.
     if (has<M, m_sat>) x = x > 0 ? x < 1 ? x : 1.0f : 0.0f;
     if (has<M, m_relu>) x = x <= 0 ? 0.0f : x;
     return flushed<M>(Narrow<F>{F::nearest(x)});
@@ -39,7 +39,7 @@ template <class M, class F> static inline Narrow<F> sign_of_narrow(Narrow<F> x, 
     return flushed<M>(Narrow<F>{(b16)((x.bits & keep) ^ flip)});
 }
 
-// A function of float, of a pair or one number.
+// A function of float, applied to a pair or to one number.
 #define CUDA_C_PTX_FUNCTION(name, value)                                                        \
     template <class M, class T> static inline T name(T a) {                                     \
         if constexpr (is_pair<T>) {                                                             \

@@ -1,4 +1,4 @@
-// The types of PTX, registers of bits, and the operands of a statement.
+// The types of PTX, registers as bits, and the operands of a statement.
 #pragma once
 
 extern "C++" {
@@ -17,7 +17,7 @@ typedef long long s64;
 typedef float f32;
 typedef double f64;
 typedef bool pred;
-// Numbers of 16 bits in a format, and pairs of them.
+// 16-bit numbers in a format, and pairs of them.
 template <class F> struct Narrow {
     typedef F Format;
     b16 bits;
@@ -32,7 +32,7 @@ typedef Pair<f16> f16x2;
 typedef Pair<bf16> bf16x2;
 typedef Pair<u16> u16x2;
 typedef Pair<s16> s16x2;
-// A float with fewer digits.
+// A float with a shorter fraction.
 struct tf32 {
     b32 bits;
 };
@@ -47,7 +47,7 @@ template <class T> constexpr bool is_float = is_same<T, f32> || is_same<T, f64>;
 template <class T> constexpr bool is_signed = T(-1) < T(0);
 template <class T> constexpr int bits_of = (int)sizeof(T) * 8;
 
-// The integers of a type's size, without a sign and with one, and those of twice the size.
+// The integers with the size of a type, unsigned and signed, and the integers with twice the size.
 template <int BYTES> struct Sized;
 template <> struct Sized<1> { typedef u8 Bits; typedef s8 Signed; typedef u16 Wide; typedef s16 SignedWide; };
 template <> struct Sized<2> { typedef u16 Bits; typedef s16 Signed; typedef u32 Wide; typedef s32 SignedWide; };
@@ -88,7 +88,7 @@ struct m_L2_evict_unchanged; struct m_po; struct m_shr7; struct m_shr15;
 struct m_minus_product; struct m_minus_c;
 struct m_lanes1; struct m_lanes2; struct m_lanes4;
 
-// The bits of a register as a number. A register with more bits has it in its lowest ones.
+// Reads a number from a register. If the register has more bits, the number is in the lowest ones.
 template <class T, class R> static inline __attribute__((always_inline)) T as(R bits_of_register) {
     if constexpr (is_same<T, R>) {
         return bits_of_register;
@@ -96,7 +96,7 @@ template <class T, class R> static inline __attribute__((always_inline)) T as(R 
         return bits<T>((BitsOf<T>)bits_of_register);
     }
 }
-// A number as the bits of a register, which may have more.
+// Returns the register bits for a number. The register may have more bits.
 template <class R, class T> static inline __attribute__((always_inline)) R put(T number) {
     if constexpr (is_narrow<T> || is_pair<T> || is_same<T, tf32>) {
         return (R)number.bits;
@@ -107,12 +107,13 @@ template <class R, class T> static inline __attribute__((always_inline)) R put(T
     }
 }
 
-// A predicate that is an instruction's second result.
+// A predicate that is the second result of an instruction.
 struct Second {
     bool is = false;
 };
 
-// The operands of a statement: what each constraint takes, and their way to a register and back.
+// The operands of a statement: the type that each constraint accepts, and its conversion to a register and
+// back.
 template <class T> struct Bare { typedef T type; };
 template <class T> struct Bare<const T> : Bare<T> {};
 template <class T> struct Bare<volatile T> : Bare<T> {};

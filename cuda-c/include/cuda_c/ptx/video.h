@@ -1,11 +1,11 @@
-// Instructions for video: operations on parts of words that are chosen, with a second operation.
+// Video instructions: operations on selected parts of words, followed by a second operation.
 #pragma once
 
 extern "C++" {
 namespace cuda_c {
 namespace ptx {
 
-// How far a part is, and above that how many bits it has.
+// Extracts a part of a word. The selector holds its position, and above that its number of bits.
 template <class T> static inline s64 part(T word, u32 selector) {
     const u32 size = selector >> 8, from = selector & 255;
     const u32 above = 64 - size;
@@ -23,7 +23,7 @@ template <class M> static inline u32 second(s64 value, u32 c, bool has_sign) {
     else if constexpr (has<M, m_max>) return is_less ? c : (u32)value;
     else return (u32)value;
 }
-// The result: limited, and combined with `c`, which also has what a part of a result leaves.
+// The result: clamped, and combined with `c`, which also provides the bits outside a partial result.
 template <class M, class D> static inline D video_result(s64 value, D c, u32 selector) {
     const u32 size = selector >> 8, from = selector & 255;
     if (has<M, m_sat>) value = clamped(value, is_signed<D>, size);
@@ -58,7 +58,7 @@ static inline D video_vshr(A a, B b, D c, u32 result, u32 of_a, u32 of_b) {
 }
 template <class M, class D, class A, class B>
 static inline D video_vmad(A a, B b, D c, u32, u32 of_a, u32 of_b) {
-    // The sign of the result is that of the operands, and not of the type that it is named by.
+    // The signedness of the result depends on the operands, not on the type in the instruction's name.
     constexpr bool has_sign = is_signed<A> || is_signed<B> || has<M, m_minus_product> || has<M, m_minus_c>;
     const s128 product = (s128)part(a, of_a) * part(b, of_b), added = has_sign ? (s128)(s32)c : (s128)(u32)c;
     s128 sum = (has<M, m_minus_product> ? -product : product) + (has<M, m_minus_c> ? -added : added) + has<M, m_po>;
@@ -67,8 +67,8 @@ static inline D video_vmad(A a, B b, D c, u32, u32 of_a, u32 of_b) {
     return (D)(u32)sum;
 }
 
-// Several parts at once: each operand is chosen from the parts of both by digits; results outside of the mask are
-// those of `c`, or left out of a sum.
+// Several lanes in one operation. Digits select the operands of each lane from the parts of both words. Lanes
+// outside the mask keep the value of `c`, or do not contribute to a sum.
 template <class M> constexpr u32 lanes_of = has<M, m_lanes2> ? 2 : 4;
 template <class M, class T> static inline s64 lane(u32 a, u32 b, u32 digits, u32 number) {
     constexpr u32 count = lanes_of<M>, size = 32 / count;
@@ -95,7 +95,7 @@ static inline D simd(A a, B b, D c, u32 mask, u32 of_a, u32 of_b, Operation oper
     }
 CUDA_C_PTX_SIMD(vadd, a + b)
 CUDA_C_PTX_SIMD(vsub, a - b)
-// Rounded up, away from zero.
+// Rounds up, away from zero.
 CUDA_C_PTX_SIMD(vavrg, (a + b + (a + b >= 0)) >> 1)
 CUDA_C_PTX_SIMD(vabsdiff, a < b ? b - a : a - b)
 CUDA_C_PTX_SIMD(vmin, a < b ? a : b)

@@ -1,11 +1,11 @@
-// What the lanes of a warp and the threads of a block do with each other, clocks, and masks of lanes.
+// Operations of the lanes of a warp and the threads of a block, clocks, and lane masks.
 #pragma once
 
 extern "C++" {
 namespace cuda_c {
 namespace ptx {
 
-// The control has the last lane, and the bits of the lane that stay.
+// `control` holds the last lane, and the bits of the lane number that stay.
 template <class M, class T>
 static inline T shuffled(T a, u32 b, u32 control, Lanes lanes, Second& valid, const char* file, unsigned line) {
     const int lane = (int)gpuarray_abi::lane(), by = (int)(b & 31), clamp = (int)(control & 31);
@@ -69,7 +69,7 @@ template <class M, class T> static inline T redux(T a, u32 lanes, GPUARRAY_PLACE
     };
     return reduce((Lanes)lanes, a, Operation(), file, line);
 }
-// One of the lanes is chosen: the first of those that came.
+// Elects one lane: the first of those that arrived.
 template <class M> static inline b32 elect(u32 lanes, Second& is_chosen, GPUARRAY_PLACE) {
     const Lanes came = gpuarray_abi::rendezvous(lanes, nullptr, nullptr, file, line);
     const unsigned chosen = (unsigned)__builtin_ctzll(came);
@@ -99,7 +99,7 @@ static inline u32 lanemask_le() { return lanemask_lt() | lanemask_eq(); }
 static inline u32 lanemask_gt() { return ~lanemask_le(); }
 static inline u32 lanemask_ge() { return ~lanemask_lt(); }
 
-// Nanoseconds of the system's clock.
+// The system clock in nanoseconds.
 static inline u64 globaltimer() {
     long time[2]; // seconds and nanoseconds
     extern int cuda_c_clock_gettime(int, long*) __asm__("clock_gettime");
