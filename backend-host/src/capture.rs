@@ -1,9 +1,9 @@
-//! Captures: work that streams record instead of running it.
+//! Captures: streams record work instead of running it.
 //!
-//! A capture begins on one stream. Others take part in it from when they wait for an event that was
-//! recorded in it. A node is work as a stream would queue it, but for that it can run again and again.
-//! What each stream's next node depends on tells at the end whether all streams have been joined; a
-//! graph runs its nodes in the order of their recording, which respects every dependency.
+//! A capture begins on one stream. Another stream joins it by waiting for an event that was recorded in it. A
+//! node is a task that can run repeatedly. For each stream, the capture tracks the nodes that its next node
+//! depends on; at the end, they show if all streams have been joined. A graph runs its nodes in recording
+//! order, which respects all dependencies.
 
 mod refusal;
 
@@ -21,11 +21,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::{self, ThreadId};
 
-/// Recorded work.
+/// A recorded task.
 pub(crate) type Node = Box<dyn Fn() -> Result<()> + Send + Sync>;
 
-/// The default stream waits for a stream that captures, until this is dropped. The stream counts as
-/// one that has work, so that no work of the default stream runs at once.
+/// Blocks the default stream while a stream that it waits for captures, until this is dropped. The capturing
+/// stream counts as a stream with work, so that the default stream does not run work immediately.
 struct Barred {
     pending: Arc<AtomicUsize>,
     count: Arc<AtomicUsize>,
@@ -38,13 +38,13 @@ impl Drop for Barred {
     }
 }
 
-/// What has been recorded so far.
+/// The nodes and dependencies recorded so far.
 pub(crate) struct Recording {
     nodes: Vec<Node>,
     memory: Arc<CapturedMemory>,
-    /// The nodes that each node comes behind.
+    /// The nodes that each node depends on.
     dependencies: Vec<Vec<usize>>,
-    /// The nodes that the next one of each stream comes behind, by the stream's number.
+    /// The nodes that the next node of each stream depends on, by the stream's number.
     frontiers: HashMap<u64, Vec<usize>>,
     is_invalid: bool,
     barred: Vec<Barred>,
@@ -64,7 +64,7 @@ impl Recording {
         }
     }
 
-    /// The work of a capture that has ended on the stream of this number, and what it keeps.
+    /// Returns the nodes of a capture that has ended on the stream `origin`, and the memory that it keeps.
     ///
     /// # Errors
     /// `InvalidArgument` if the capture became invalid, or if a stream has not been joined.
@@ -78,7 +78,7 @@ impl Recording {
         Ok((self.nodes, self.memory))
     }
 
-    /// True if the last node of every stream is one that the stream's work comes behind.
+    /// Returns true if the work of `origin` depends on the last node of every stream.
     fn is_joined(&self, origin: u64) -> bool {
         let mut is_reached = vec![false; self.nodes.len()];
         let mut left = self.frontiers.get(&origin).cloned().unwrap_or_default();
@@ -91,13 +91,13 @@ impl Recording {
     }
 }
 
-/// One capture.
+/// A capture.
 pub(crate) struct Capture {
-    /// The number of the stream that it began on.
+    /// The number of the stream on which it began.
     origin: u64,
-    /// The only thread that may end it; `None` for any.
+    /// The only thread that may end it; `None` if any thread may.
     thread: Option<ThreadId>,
-    /// `None` once it has ended.
+    /// `None` once the capture has ended.
     recording: Mutex<Option<Recording>>,
 }
 
@@ -108,7 +108,7 @@ impl fmt::Debug for Capture {
 }
 
 impl Capture {
-    /// A capture that is about to begin on a stream.
+    /// Creates a capture for a stream.
     pub(crate) fn new(origin: u64, mode: CaptureMode, blocks: &Arc<GraphBlocks>) -> Arc<Capture> {
         Arc::new(Capture {
             origin,
@@ -121,7 +121,7 @@ impl Capture {
         self.recording.lock().unpoisoned()
     }
 
-    /// Changes the recording of a capture that goes on and is valid.
+    /// Modifies the recording of a capture that is active and valid.
     fn change<T>(&self, call: &'static str, change: impl FnOnce(&mut Recording) -> T) -> Result<T> {
         match &mut *self.lock() {
             Some(recording) if !recording.is_invalid => Ok(change(recording)),
@@ -138,7 +138,7 @@ impl Capture {
         self.origin
     }
 
-    /// Records work of a stream that takes part, or returns the work if the capture has ended.
+    /// Records a node of a participating stream. Returns the node if the capture has ended.
     pub(crate) fn add(&self, call: &'static str, stream: u64, node: Node) -> Result<Option<Node>> {
         match &mut *self.lock() {
             None => Ok(Some(node)),
@@ -153,7 +153,7 @@ impl Capture {
         }
     }
 
-    /// The place behind what a stream has recorded so far.
+    /// Returns the position after everything that a stream has recorded so far.
     pub(crate) fn mark(self: &Arc<Self>, call: &'static str, stream: u64) -> Result<CapturedMark> {
         let nodes = self
             .change(call, |recording| recording.frontiers.get(&stream).cloned())?
@@ -161,7 +161,7 @@ impl Capture {
         Ok(CapturedMark { capture: self.clone(), nodes })
     }
 
-    /// Lets a stream take part: its next node comes behind `nodes`, too.
+    /// Lets a stream take part: its next node also depends on `nodes`.
     fn join(&self, call: &'static str, stream: u64, nodes: &[usize]) -> Result<()> {
         self.change(call, |recording| {
             let frontier = recording.frontiers.entry(stream).or_default();
@@ -171,7 +171,8 @@ impl Capture {
         })
     }
 
-    /// Refuses the default stream's work until the end: it waits for a stream that takes part.
+    /// Refuses work on the default stream until the capture ends, because it waits for a participating
+    /// stream.
     pub(crate) fn bar_default(&self, engine: &Engine) {
         if let Some(recording) = &mut *self.lock() {
             let (pending, count) = (&engine.blocking_pending, &engine.captures.barring);
@@ -181,7 +182,7 @@ impl Capture {
         }
     }
 
-    /// Makes the capture invalid, and returns the error of the call that did.
+    /// Invalidates the capture, and returns the error for the call that caused it.
     pub(crate) fn spoil(&self, call: &'static str, refusal: Refusal) -> Error {
         if let Some(recording) = &mut *self.lock() {
             recording.is_invalid = true;
@@ -189,23 +190,23 @@ impl Capture {
         refusal.of(call)
     }
 
-    /// Keeps memory for the graph; false if the capture has ended.
+    /// Keeps memory for the graph. Returns false if the capture has ended.
     pub(crate) fn keep(&self, keep: impl FnOnce(&CapturedMemory)) -> bool {
         let recording = self.lock();
         recording.as_ref().map(|it| keep(&it.memory)).is_some()
     }
 
-    /// Keeps what an operation uses for the graph, unless the capture has ended.
+    /// Keeps the memory that an operation uses, unless the capture has ended.
     pub(crate) fn keep_uses(&self, uses: &[Use<'_>]) {
         self.keep(|memory| memory.add_uses(uses));
     }
 
-    /// True if recorded work uses memory in a way that a use of this access has to be ordered with.
+    /// Returns true if the recorded work uses memory in a way that conflicts with this access.
     pub(crate) fn conflicts(&self, memory: &DeviceMemory, access: Access) -> bool {
         self.lock().as_ref().is_some_and(|it| it.memory.conflicts(memory, access))
     }
 
-    /// Checks that the calling thread may end the capture on a stream.
+    /// Checks that the calling thread may end the capture on this stream.
     pub(crate) fn check_end(&self, stream: u64) -> Result<()> {
         if stream != self.origin {
             return Err(self.spoil("end_capture", Refusal::Unmatched));
@@ -218,13 +219,13 @@ impl Capture {
         }
     }
 
-    /// Ends the capture, and returns what was recorded; `None` if another thread has ended it. The
-    /// caller drops it under no lock, for its memory goes on streams.
+    /// Ends the capture, and returns the recording. Returns `None` if another thread has ended it. The caller
+    /// must drop the recording without holding a lock, because that frees memory on streams.
     pub(crate) fn end(&self) -> Option<Recording> {
         self.lock().take()
     }
 
-    /// Takes the memory of a capture whose stream only that memory keeps.
+    /// Takes the memory of a capture if only that memory keeps the capture's stream alive.
     fn take_abandoned(&self, blocks: &Arc<GraphBlocks>) -> Option<Arc<CapturedMemory>> {
         let mut recording = self.lock();
         let memory = &mut recording.as_mut()?.memory;
@@ -233,7 +234,7 @@ impl Capture {
     }
 }
 
-/// A place in captured work, which an event was recorded at.
+/// A position in captured work at which an event was recorded.
 #[derive(Clone, Debug)]
 pub(crate) struct CapturedMark {
     capture: Arc<Capture>,
@@ -245,32 +246,32 @@ impl CapturedMark {
         &self.capture
     }
 
-    /// Checks that the capture goes on and is valid.
+    /// Checks that the capture is active and valid.
     pub(crate) fn check(&self, call: &'static str) -> Result<()> {
         self.capture.change(call, |_| ())
     }
 
-    /// Makes the work of a stream come behind the mark.
+    /// Makes later work of a stream depend on the mark.
     pub(crate) fn join(&self, call: &'static str, stream: u64) -> Result<()> {
         self.capture.join(call, stream, &self.nodes)
     }
 
-    /// The error of whoever waits for the mark, which ends the capture.
+    /// Invalidates the capture, and returns the error for a call that waits for the mark.
     pub(crate) fn spoil(&self, call: &'static str) -> Error {
         self.capture.spoil(call, Refusal::CapturedEvent)
     }
 }
 
-/// The capture that a stream takes part in, if any. A forked child has none of its parent's.
+/// The capture in which a stream takes part, if any. A forked child does not inherit it.
 #[derive(Debug, Default)]
 pub(crate) struct CaptureSlot {
-    /// False if there is none.
+    /// False if the stream does not capture.
     may_be_set: AtomicBool,
     capture: ProcessMutex<Option<Arc<Capture>>>,
 }
 
 impl CaptureSlot {
-    /// The capture, if it goes on.
+    /// Returns the capture, if it is active.
     #[inline]
     pub(crate) fn get(&self) -> Option<Arc<Capture>> {
         if self.may_be_set.load(Ordering::Acquire) { self.look() } else { None }
@@ -288,7 +289,7 @@ impl CaptureSlot {
         capture.clone()
     }
 
-    /// Sets the capture; false if another one goes on.
+    /// Sets the capture. Returns false if another one is active.
     pub(crate) fn set(&self, new: &Arc<Capture>) -> bool {
         let mut capture = self.capture.lock();
         if capture.as_ref().is_some_and(|it| !it.has_ended()) {
@@ -300,13 +301,13 @@ impl CaptureSlot {
     }
 }
 
-/// The captures under way.
+/// The active captures.
 #[derive(Debug, Default)]
 pub(crate) struct Captures {
     open: Mutex<Vec<Arc<Capture>>>,
-    /// The number of `open`: 0 nearly always.
+    /// The length of `open`, which is almost always 0.
     count: AtomicUsize,
-    /// The number of streams that capture and that the default stream waits for.
+    /// The number of capturing streams for which the default stream waits.
     barring: Arc<AtomicUsize>,
 }
 
@@ -330,13 +331,13 @@ impl Captures {
         self.change(|open| open.retain(|it| !Arc::ptr_eq(it, capture)));
     }
 
-    /// True while the default stream waits for a stream that captures.
+    /// Returns true while the default stream waits for a capturing stream.
     pub(crate) fn bars_default(&self) -> bool {
         self.barring.load(Ordering::Acquire) > 0
     }
 
-    /// Refuses work of the default stream while it waits for a stream that captures, whose capture
-    /// that ends.
+    /// Refuses work on the default stream while it waits for a capturing stream. The call invalidates those
+    /// captures.
     pub(crate) fn check_default(&self, call: &'static str) -> Result<()> {
         if !self.bars_default() {
             return Ok(());
@@ -345,12 +346,12 @@ impl Captures {
         self.spoil(call, Refusal::Implicit, bars)
     }
 
-    /// Refuses to wait for the device while a stream captures, which ends the captures.
+    /// Refuses to synchronise the device while a stream captures. The call invalidates the captures.
     pub(crate) fn check_device(&self, call: &'static str) -> Result<()> {
         if self.any() { self.spoil(call, Refusal::Unsupported, |_| true) } else { Ok(()) }
     }
 
-    /// Makes captures invalid; an error if there are such.
+    /// Invalidates matching captures. Returns an error if there were any.
     fn spoil(
         &self,
         call: &'static str,
@@ -369,14 +370,14 @@ impl Captures {
         result
     }
 
-    /// Ends captures whose stream nobody has any longer but the memory that they keep.
+    /// Ends captures whose stream is only kept alive by their own memory.
     pub(crate) fn collect(&self, blocks: &Arc<GraphBlocks>) {
         if !self.any() {
             return;
         }
         let open = self.open.lock().unpoisoned();
         let abandoned: Vec<_> = open.iter().filter_map(|it| it.take_abandoned(blocks)).collect();
-        // Dropped behind the lock, and with it the stream, which ends the capture.
+        // Drop the memory after releasing the lock. This drops the stream, which ends the capture.
         drop(open);
         drop(abandoned);
     }

@@ -1,8 +1,9 @@
-//! Launches of kernels with checks, and the code for them.
+//! Checked launches of kernels, and the code that they need.
 //!
-//! A module that is compiled while something is looked for has checks in its code. Another one is compiled again
-//! for its first launch with checks, from its text, which its image holds. The variables of that second
-//! library have the values of the first for each launch, and what the kernel writes to them goes back.
+//! A module that is compiled while checks are enabled contains them. Any other module is compiled again, from
+//! the text in its image, for its first checked launch. Before each launch, the variables of that second
+//! library are set to the values of the first one; afterwards the values that the kernel wrote are copied
+//! back.
 
 use crate::compile;
 use crate::device::HostDevice;
@@ -17,7 +18,7 @@ use std::ffi::c_void;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-/// What a module was compiled from.
+/// The source, name and options that a module was compiled from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ModuleText {
     pub(crate) text: String,
@@ -25,11 +26,11 @@ pub(crate) struct ModuleText {
     pub(crate) options: Vec<String>,
 }
 
-/// What an image ends with that holds its text.
+/// The mark at the end of an image that contains its text.
 const MARK: &[u8; 16] = b"gpuarray's text\n";
 
 impl ModuleText {
-    /// Puts the text behind a library, where loaders do not look.
+    /// Appends the text to a library, where loaders do not read it.
     pub(crate) fn append(&self, image: &mut Vec<u8>) {
         let start = image.len();
         let parts = [&self.text, &self.name].into_iter().chain(&self.options);
@@ -41,7 +42,7 @@ impl ModuleText {
         image.extend(MARK);
     }
 
-    /// The text of an image, if it holds one.
+    /// Returns the text in an image, if it contains one.
     pub(crate) fn of(image: &[u8]) -> Option<ModuleText> {
         let image = image.strip_suffix(MARK)?;
         let (image, bytes) = image.split_last_chunk()?;
@@ -58,15 +59,16 @@ impl ModuleText {
     }
 }
 
-/// How many launches of a kernel are its first: the second begins with what the first has left.
+/// The number of launches of a kernel that count as its first ones. The second launch starts with the data
+/// that the first one left.
 const FIRST_LAUNCHES: u32 = 2;
 
-/// The code of a module with checks.
+/// The checked code of a module.
 #[derive(Debug)]
 pub(crate) struct CheckedCode {
     text: Option<ModuleText>,
     compiled: OnceLock<Result<Arc<Library>>>,
-    /// How often kernels were launched while their first launches are checked.
+    /// The number of checked launches of each kernel, while only first launches are checked.
     launches: ProcessMutex<HashMap<String, u32>>,
     /// Held while the variables of the second library are in use.
     variables: ProcessMutex<()>,
@@ -78,7 +80,7 @@ impl CheckedCode {
         CheckedCode { text, compiled, launches, variables: ProcessMutex::default() }
     }
 
-    /// True if a launch of a kernel is checked.
+    /// Returns true if a launch of this kernel is checked.
     pub(crate) fn looks(&self, checks: Checks, kernel: &str) -> bool {
         if checks.are_lasting() {
             return true;
@@ -89,14 +91,14 @@ impl CheckedCode {
         self.launches.lock().get(kernel).is_none_or(|&count| count < FIRST_LAUNCHES)
     }
 
-    /// A launch of a kernel that is checked begins.
+    /// Counts a checked launch of a kernel.
     fn count(&self, kernel: &str) {
         let mut launches = self.launches.lock();
         let count = launches.entry(kernel.to_owned()).or_default();
         *count = count.saturating_add(1);
     }
 
-    /// The library with checks of a module whose own has none.
+    /// Returns the library with checks, for a module whose own library does not have them.
     fn library(&self) -> Result<&Arc<Library>> {
         let compile = || {
             let Some(ModuleText { text, name, options }) = &self.text else {
@@ -108,14 +110,14 @@ impl CheckedCode {
             };
             let options: Vec<&str> = options.iter().map(String::as_str).collect();
             let compiled = compile::compile(text, name, &options, true)?;
-            // SAFETY: who loaded the module has trusted this text.
+            // SAFETY: the code that loaded the module has trusted this text.
             unsafe { Library::load(&compiled.code) }.map_err(compile::error)
         };
         self.compiled.get_or_init(compile).as_ref().map_err(Clone::clone)
     }
 }
 
-/// What a launch with checks needs besides its arguments.
+/// The parameters of a checked launch, in addition to its arguments.
 #[derive(Clone, Debug)]
 pub(crate) struct CheckedLaunch {
     pub(crate) checks: Checks,
@@ -124,13 +126,14 @@ pub(crate) struct CheckedLaunch {
     pub(crate) parameters: Vec<Parameter>,
 }
 
-/// Runs a kernel with checks, on the calling thread.
+/// Runs a kernel with checks on the calling thread.
 ///
 /// # Errors
-/// `LaunchFailed` that says what was found; those of the compiler where the code has no checks yet.
+/// `LaunchFailed` with a description of the finding, or the compiler's errors if the code is compiled for
+/// this launch.
 ///
 /// # Safety
-/// As for [`kernel::run`].
+/// The same as for [`kernel::run`].
 pub(crate) unsafe fn run(
     code: &LoadedCode,
     kernel: &host_executor::Kernel,
@@ -152,7 +155,7 @@ pub(crate) unsafe fn run(
         memory: &DeviceMemory(code.device()),
         shared_bytes: launch.shared_bytes,
     };
-    // Aligned as the parameters' types want, which the program's own need not be.
+    // Aligned for the parameters' types; the program's own copies need not be.
     // SAFETY: the caller's promise.
     let copied = unsafe { Arguments::copy(&launch.parameters, arguments) };
     let pointers = copied.pointers();
@@ -189,7 +192,7 @@ fn kinds(checks: Checks) -> host_executor::Checks {
     }
 }
 
-/// The device's memory, as checks ask for it.
+/// Access to the device's memory for the checks.
 struct DeviceMemory<'a>(&'a HostDevice);
 
 impl Memory for DeviceMemory<'_> {

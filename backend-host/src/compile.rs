@@ -1,4 +1,4 @@
-//! The compiler of kernels that programs bring: the system's C++ compiler behind `host_executor`.
+//! Compiles a program's kernels with the system's C++ compiler, through `host_executor`.
 
 use crate::checked::ModuleText;
 use crate::seal::seal;
@@ -8,15 +8,15 @@ use hal::{Error, ErrorKind, Result, Status};
 use host_executor::{Compiler, Language, Preprocessed, Source};
 use std::sync::OnceLock;
 
-/// Compiles CUDA C to a shared library, with checks in its code or without, or takes it from the on-disk
-/// cache.
+/// Compiles CUDA C to a shared library, with or without checks, or takes the library from the on-disk cache.
 ///
-/// A text that includes files is preprocessed first, which reads them all; the result is what the cache
-/// knows it by.
+/// A text that includes files is preprocessed first. The cache key is the preprocessed text, so it covers all
+/// included files.
 ///
 /// # Errors
-/// `CompileFailed` with the compiler's log; `InvalidArgument` for a text with a zero byte;
-/// `Unsupported` that says what to install where there is no compiler.
+/// - `CompileFailed` with the compiler's log.
+/// - `InvalidArgument` for a text with a zero byte.
+/// - `Unsupported` without a compiler; the message says what to install.
 pub(crate) fn compile(text: &str, name: &str, options: &[&str], checked: bool) -> Result<Compiled> {
     if text.contains('\0') || name.contains('\0') {
         return Err(Error::invalid("compile", "the text or its name has a zero byte in it"));
@@ -41,7 +41,7 @@ pub(crate) fn compile(text: &str, name: &str, options: &[&str], checked: bool) -
     compile_closed(&compiler, cache()?, &compilation)
 }
 
-/// What code of this machine is called in the cache.
+/// The name of this machine's target in the cache.
 const TARGET: &str = "host";
 
 fn find(checked: bool) -> Result<Compiler> {
@@ -53,7 +53,7 @@ fn find(checked: bool) -> Result<Compiler> {
     })
 }
 
-/// Compiled code on disk, as the environment says.
+/// Returns the cache of compiled code on disk, as configured by the environment.
 fn cache() -> Result<&'static CodeCache> {
     static CACHE: OnceLock<Result<CodeCache>> = OnceLock::new();
     CACHE.get_or_init(CodeCache::from_environment).as_ref().map_err(Clone::clone)
@@ -62,9 +62,9 @@ fn cache() -> Result<&'static CodeCache> {
 #[derive(Debug)]
 struct HostCompiler {
     compiler: Compiler,
-    /// What the preprocessor made of the text already.
+    /// The preprocessed text, if the text was already preprocessed.
     preprocessed: Option<Preprocessed>,
-    /// For code without checks: what it can be compiled again from.
+    /// The text from which code without checks can be compiled again.
     text: Option<ModuleText>,
 }
 
@@ -74,7 +74,7 @@ impl compile::Compiler for HostCompiler {
     }
 
     fn variables(&self) -> &'static [&'static str] {
-        // What gcc and clang read: folders of headers and of their own programs.
+        // The variables that gcc and clang read: folders of headers and of their own programs.
         &["CPATH", "CPLUS_INCLUDE_PATH", "COMPILER_PATH", "GCC_EXEC_PREFIX"]
     }
 
@@ -95,7 +95,7 @@ impl compile::Compiler for HostCompiler {
     }
 }
 
-/// The error of the compiler or the loader as this library's.
+/// Converts an error of the compiler or the loader.
 pub(crate) fn error(error: host_executor::Error) -> Error {
     use host_executor::Error as E;
     let source = Status::host(Status::INVALID_SOURCE);

@@ -1,30 +1,32 @@
-//! Settings of the host backend, read from the environment once.
+//! The settings of the host backend, which are read from the environment once.
 
 use hal::Result;
 use hal::environment::{BYTES, bytes, parse};
 use std::env;
 
-/// Memory and threads that the host device may use.
+/// The memory and threads that the host device may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostConfig {
-    /// Bytes of memory in all.
+    /// The total memory in bytes.
     pub memory: usize,
-    /// Bytes of freed memory kept for reuse at most. With 0, each allocation is one of the process's allocator, of
-    /// exactly the bytes that were asked for, which other processes cannot open: so tools such as valgrind see
-    /// accesses behind it.
+    /// The maximum number of bytes of freed memory that are kept for reuse. If it is 0, each allocation comes
+    /// directly from the process's allocator, with exactly the requested size, and other processes cannot
+    /// open it. Tools such as valgrind then detect accesses beyond an allocation.
     pub cache: usize,
-    /// Threads that large operations use.
+    /// The number of threads that large operations use.
     pub threads: usize,
 }
 
 impl HostConfig {
-    /// Returns the settings of the environment: `PYGPU_HOST_MEMORY` (bytes, or with a suffix K, M,
-    /// G or T; default: the memory of the machine), `PYGPU_HOST_CACHE` (likewise, or 0; default: an
-    /// eighth of the memory, 1 GiB at most), `PYGPU_HOST_THREADS` (default: the cores that the
-    /// process may use).
+    /// Reads the settings from the environment:
+    ///
+    /// - `PYGPU_HOST_MEMORY`: bytes, optionally with a suffix K, M, G or T. The default is the memory of the
+    ///   machine.
+    /// - `PYGPU_HOST_CACHE`: likewise, or 0. The default is an eighth of the memory, but at most 1 GiB.
+    /// - `PYGPU_HOST_THREADS`: the default is the number of cores that the process may use.
     ///
     /// # Errors
-    /// `InvalidArgument` that names the variable and its value if one cannot be read.
+    /// `InvalidArgument` with the variable's name and value, if a setting cannot be parsed.
     pub fn from_environment() -> Result<HostConfig> {
         let size = |name| parse(name, env::var_os(name), BYTES, bytes);
         let memory = size("PYGPU_HOST_MEMORY")?.unwrap_or_else(physical_memory);
@@ -49,7 +51,7 @@ fn bytes_or_none(text: &str) -> Option<usize> {
 fn physical_memory() -> usize {
     #[cfg(unix)]
     {
-        // SAFETY: sysconf only reads; it answers -1 for what it does not know.
+        // SAFETY: sysconf only reads; it returns -1 for unknown values.
         let (pages, page) =
             unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
         if pages > 0 && page > 0 {

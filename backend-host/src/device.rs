@@ -17,18 +17,18 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// The name and the number of the only device of the host backend, as messages have them.
+/// The name and number of the host backend's only device, for messages.
 pub(crate) const DEVICE: &str = "host:0";
 
-/// The host: its memory, its cores, its streams.
+/// The host: its memory, cores and streams.
 pub(crate) struct HostDevice {
     id: DeviceId,
     properties: DeviceProperties,
-    /// Addresses and bytes of the variables of loaded modules.
+    /// The addresses of the variables of loaded modules, and their sizes in bytes.
     variables: ProcessMutex<BTreeMap<usize, usize>>,
     config: HostConfig,
     memory: Arc<Memory>,
-    /// What the default stream is known by, however many objects stand for it.
+    /// The number of the default stream, which all objects that stand for it share.
     default_stream_id: u64,
     engine: Engine,
     /// The engine of a forked child.
@@ -37,7 +37,7 @@ pub(crate) struct HostDevice {
     registered: ProcessMutex<BTreeMap<usize, usize>>,
     limits: Limits,
     textures: Textures,
-    /// The blocks of captures and graphs.
+    /// The memory blocks of captures and graphs.
     graph_blocks: Arc<GraphBlocks>,
 }
 
@@ -80,17 +80,17 @@ impl HostDevice {
         self.default_stream_id
     }
 
-    /// The variables of loaded modules.
+    /// Returns the variables of loaded modules.
     pub(crate) fn variables(&self) -> &ProcessMutex<BTreeMap<usize, usize>> {
         &self.variables
     }
 
-    /// Arrays, texture objects and surface objects.
+    /// Returns the arrays, texture objects and surface objects.
     pub(crate) fn textures(&self) -> &Textures {
         &self.textures
     }
 
-    /// True if the range lies in one allocation, in registered memory or in a module's variable.
+    /// Returns true if the range is inside one allocation, registered memory, or a module's variable.
     pub(crate) fn has_memory(&self, address: u64, bytes: usize) -> bool {
         let held = |(start, size): (u64, usize)| bytes <= size - (address - start) as usize;
         self.memory.allocation(address).is_some_and(held)
@@ -98,7 +98,7 @@ impl HostDevice {
             || range_in(&self.variables, address as usize, bytes).is_some()
     }
 
-    /// What a launch counts as multiprocessors: the threads that run blocks.
+    /// Returns the number of threads that run blocks, which launches see as multiprocessors.
     pub(crate) fn multiprocessors(&self) -> u32 {
         self.config.threads as u32
     }
@@ -107,15 +107,15 @@ impl HostDevice {
         &self.memory
     }
 
-    /// The blocks of captures and graphs.
+    /// Returns the memory blocks of captures and graphs.
     pub(crate) fn graph_blocks(&self) -> &Arc<GraphBlocks> {
         &self.graph_blocks
     }
 
-    /// Frees memory of a stream, unless a graph holds it.
+    /// Frees stream-ordered memory, unless a graph holds it.
     ///
     /// # Safety
-    /// As for [`Memory::free`].
+    /// The same as for [`Memory::free`].
     pub(crate) unsafe fn free_ordered(&self, address: u64, bytes: usize) -> Result<()> {
         if let Some(done) = self.graph_blocks.release(address) {
             return done;
@@ -125,7 +125,7 @@ impl HostDevice {
         Ok(())
     }
 
-    /// The threads and queues of this process.
+    /// Returns the threads and queues of this process.
     pub(crate) fn engine(&self) -> &Engine {
         if self.engine.is_of_this_process() {
             return &self.engine;
@@ -133,28 +133,28 @@ impl HostDevice {
         let mut child = self.child.lock();
         match *child {
             Some(engine) if engine.is_of_this_process() => engine,
-            // One per fork, for the life of the child.
+            // One per fork, for the lifetime of the child.
             _ => child.insert(Box::leak(Box::new(Engine::new()))),
         }
     }
 
-    /// The threads for large operations, started when first asked for; `None` if there is
-    /// to be only one.
+    /// Returns the thread pool for large operations, which is started at the first call. Returns `None` if
+    /// only one thread is configured.
     pub(crate) fn pool(&self) -> Option<Arc<ThreadPool>> {
         self.engine().pool(self.config.threads)
     }
 
-    /// Allocates; where there is no room, waits for frees that are queued and tries again.
+    /// Allocates memory. If there is not enough, waits for queued frees and tries again.
     pub(crate) fn allocate_waiting(&self, bytes: usize) -> Result<u64> {
         self.with_room(|memory| memory.allocate(bytes))
     }
 
-    /// As [`HostDevice::allocate_waiting`], for [`Memory::allocate_plain`].
+    /// Like [`HostDevice::allocate_waiting`], for [`Memory::allocate_plain`].
     fn allocate_plain_waiting(&self, bytes: usize) -> Result<u64> {
         self.with_room(|memory| memory.allocate_plain(bytes))
     }
 
-    /// As [`HostDevice::allocate_waiting`], for [`Memory::allocate_zeroed`].
+    /// Like [`HostDevice::allocate_waiting`], for [`Memory::allocate_zeroed`].
     pub(crate) fn allocate_zeroed_waiting(&self, bytes: usize) -> Result<Option<u64>> {
         self.with_room(|memory| memory.allocate_zeroed(bytes))
     }
@@ -169,12 +169,12 @@ impl HostDevice {
         })
     }
 
-    /// Waits until all queued work has run. Whether it failed is for its stream to report.
+    /// Waits until all queued work has run. Each stream reports its own failures.
     fn wait(&self) -> Result<()> {
         self.engine().wait()
     }
 
-    /// Start and bytes of the memory that an address lies in and that kernels may access.
+    /// Returns the start and size in bytes of the memory, accessible to kernels, that contains an address.
     pub(crate) fn allocation(&self, address: u64) -> Option<(u64, usize)> {
         let registered = || {
             let range = range_in(&self.registered, address as usize, 1)
@@ -184,7 +184,7 @@ impl HostDevice {
         self.memory.allocation(address).or_else(registered)
     }
 
-    /// True if the range lies in page-locked or registered memory.
+    /// Returns true if the range is in page-locked or registered memory.
     pub(crate) fn is_pinned(&self, pointer: usize, bytes: usize) -> bool {
         range_in(&self.pinned, pointer, bytes)
             .or(range_in(&self.registered, pointer, bytes))
@@ -192,7 +192,7 @@ impl HostDevice {
     }
 }
 
-/// Start and size of the range that holds so many bytes at an address.
+/// Returns the start and size of the range that contains `bytes` bytes at an address.
 fn range_in(
     ranges: &ProcessMutex<BTreeMap<usize, usize>>,
     address: usize,
@@ -205,12 +205,12 @@ fn range_in(
 
 impl Drop for HostDevice {
     fn drop(&mut self) {
-        // Queued work holds the device, so nothing is left to run; the thread can end.
+        // Queued work holds the device, so the queue is empty and its thread can end.
         self.engine.default_queue.retire();
     }
 }
 
-/// The processor's name, as the system has it.
+/// Returns the processor's name, as reported by the system.
 fn processor_name() -> String {
     std::fs::read_to_string("/proc/cpuinfo")
         .ok()

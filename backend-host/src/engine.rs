@@ -1,4 +1,4 @@
-//! Threads and queues, and waiting for what is queued.
+//! The threads and queues of a process, and functions that wait for queued work.
 
 use crate::capture::Captures;
 use crate::queue::{Mark, Queue, Room};
@@ -9,21 +9,22 @@ use rayon_core::{ThreadPool, ThreadPoolBuilder};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
-/// The threads and queues of one process: a forked child makes its own.
+/// The threads and queues of one process. A forked child creates its own.
 pub(crate) struct Engine {
     generation: u32,
-    /// The default stream's work, as far as it could not run at once.
+    /// Work of the default stream that could not run immediately.
     pub(crate) default_queue: Arc<Queue>,
-    /// Tasks still to run on streams that the default stream waits for, and those of them that capture.
+    /// The number of pending tasks on streams that the default stream waits for, plus the number of such
+    /// streams that capture.
     pub(crate) blocking_pending: Arc<AtomicUsize>,
     default_pending: Arc<AtomicUsize>,
-    /// Held while work of the default stream runs, at once or from its queue.
+    /// Held while work of the default stream runs, directly or from its queue.
     pub(crate) turn: Arc<Mutex<()>>,
     other_pending: Arc<AtomicUsize>,
-    /// What decides whether a thread may wait for room in a queue.
+    /// Determines if a thread may wait for room in a queue.
     pub(crate) room: Arc<Room>,
     pub(crate) failures: Arc<Failures>,
-    /// The captures under way.
+    /// The active captures.
     pub(crate) captures: Captures,
     streams: Mutex<Vec<(bool, Weak<Queue>)>>,
     pool: OnceLock<Option<Arc<ThreadPool>>>,
@@ -48,26 +49,26 @@ impl Engine {
         }
     }
 
-    /// True if work of the default stream may run at once: nothing that it has to wait for
-    /// is queued.
+    /// Returns true if work of the default stream may run immediately, because nothing that it has to wait
+    /// for is queued.
     pub(crate) fn default_is_clear(&self) -> bool {
         self.default_pending.load(Ordering::Acquire) == 0
             && self.blocking_pending.load(Ordering::Acquire) == 0
     }
 
-    /// True if all work of the default stream has run, and all that it has to wait for.
+    /// Returns true if all work of the default stream has run, and all work that it waits for.
     pub(crate) fn default_has_run(&self) -> bool {
-        // Work of before the capture has run, and none can be queued meanwhile.
+        // The work before the capture has run, and no work can be queued meanwhile.
         self.default_is_clear() || self.captures.bars_default()
     }
 
-    /// True if no stream has work that is queued.
+    /// Returns true if no stream has queued work.
     pub(crate) fn is_clear(&self) -> bool {
         self.default_is_clear() && self.other_pending.load(Ordering::Acquire) == 0
     }
 
-    /// Queues work behind the kernel that a signal's handler has interrupted on the calling thread, which is work of
-    /// the default stream that is not queued, and behind marks.
+    /// Queues work after `marks`, and after the kernel that a signal handler has interrupted on the calling
+    /// thread. That kernel is work of the default stream that is not in the queue.
     pub(crate) fn behind_interrupted(
         &self,
         marks: Vec<Mark>,
@@ -82,12 +83,12 @@ impl Engine {
         }))
     }
 
-    /// True unless the process has been forked since.
+    /// Returns true unless the process has been forked since.
     pub(crate) fn is_of_this_process(&self) -> bool {
         self.generation == process::generation()
     }
 
-    /// Waits until all queued work has run. Whether it failed is for its stream to report.
+    /// Waits until all queued work has run. Each stream reports its own failures.
     pub(crate) fn wait(&self) -> Result<()> {
         for mark in self.marks(false) {
             mark.wait()?;
@@ -95,8 +96,8 @@ impl Engine {
         self.default_queue.mark().wait()
     }
 
-    /// The pool of so many threads for large operations, started when first asked for; `None` if
-    /// there is to be only one, or the system starts no more.
+    /// Returns a pool of this number of threads for large operations, which is started at the first call.
+    /// Returns `None` for a single thread, or if the system cannot start more threads.
     pub(crate) fn pool(&self, threads: usize) -> Option<Arc<ThreadPool>> {
         let start = || {
             if threads < 2 {
@@ -114,7 +115,8 @@ impl Engine {
         self.pool.get_or_init(start).clone()
     }
 
-    /// Places of streams that still have work, of the blocking ones only if asked.
+    /// Returns marks for streams that still have work. If `blocking_only` is true, only blocking streams
+    /// count.
     pub(crate) fn marks(&self, blocking_only: bool) -> Vec<Mark> {
         let mut streams = self.streams.lock().unpoisoned();
         streams.retain(|(_, queue)| queue.strong_count() > 0);
@@ -127,7 +129,7 @@ impl Engine {
             .collect()
     }
 
-    /// Lets threads that wait for room in any queue look again.
+    /// Wakes threads that wait for room in a queue, so that they check again.
     pub(crate) fn look_again(&self) {
         self.default_queue.look_again();
         let queues: Vec<_> = self
@@ -147,8 +149,8 @@ impl Engine {
         let queue = Queue::new(pending.clone(), self.failures.clone());
         let mut streams = self.streams.lock().unpoisoned();
         if streams.len() == streams.capacity() {
-            // A reference to a stream that is gone holds its memory: before the list grows, those
-            // go, and it grows enough that this costs a constant time for each stream.
+            // A weak reference to a dropped stream still holds its memory. They are removed before the list
+            // grows, and it grows enough to keep the cost per stream constant.
             streams.retain(|(_, queue)| queue.strong_count() > 0);
             let live = streams.len();
             streams.reserve(live.max(16));

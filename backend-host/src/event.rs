@@ -17,22 +17,22 @@ use std::time::Instant;
 
 static NEXT_HANDLE: AtomicU64 = AtomicU64::new(1);
 
-/// One recording: when the stream reached it, and how to wait for that.
+/// One recording of an event: the time at which the stream reaches it, and the mark to wait for.
 #[derive(Clone, Debug)]
 pub(crate) struct Record {
-    /// Set when the stream gets there.
+    /// Set when the stream reaches the recording.
     pub(crate) time: Arc<OnceLock<Instant>>,
-    /// The place in the stream's work.
+    /// The position in the stream's work.
     pub(crate) mark: Mark,
 }
 
 #[derive(Debug)]
 enum Recorded {
     Never,
-    /// The stream was idle, so the mark was reached when it was made.
+    /// The stream was idle, so the mark was reached immediately.
     At(Instant, Mark),
     Queued(Record),
-    /// In captured work.
+    /// Recorded in captured work.
     Captured(CapturedMark),
 }
 
@@ -44,27 +44,27 @@ pub(crate) struct HostEvent {
     timing: bool,
     generation: u32,
     recorded: Mutex<Recorded>,
-    /// What takes the place of `recorded` in an event that processes share.
+    /// Replaces `recorded` in an event shared between processes.
     shared: Option<Arc<SharedEvent>>,
     status: AtomicStatus,
 }
 
-/// What is still to be reached before an event is.
+/// The part of an event that has not been reached yet.
 pub(crate) enum Pending {
-    /// A place in a stream's work.
+    /// A position in a stream's work.
     Here(Mark),
-    /// A recording of an event that processes share.
+    /// A recording of an event shared between processes.
     Shared(Arc<SharedEvent>, u64),
-    /// A place in captured work, which is never reached.
+    /// A position in captured work, which is never reached.
     Captured(CapturedMark),
 }
 
 impl Pending {
-    /// Waits for it.
+    /// Waits until it is reached.
     ///
     /// # Errors
-    /// Those of [`Mark::wait`] and [`SharedEvent::wait`]; `InvalidArgument` for captured work, whose
-    /// capture this ends.
+    /// The errors of [`Mark::wait`] and [`SharedEvent::wait`]. For captured work, `InvalidArgument`; the call
+    /// invalidates the capture.
     pub(crate) fn wait(&self) -> Result<()> {
         match self {
             Pending::Here(mark) => mark.wait(),
@@ -75,10 +75,10 @@ impl Pending {
 }
 
 impl HostEvent {
-    /// Makes an event; one with `interprocess` lies in shared memory.
+    /// Creates an event. With `interprocess`, it is in shared memory.
     ///
     /// # Errors
-    /// `InvalidArgument` for `interprocess` with `timing`; `Unsupported` without shared memory.
+    /// `InvalidArgument` for `interprocess` combined with `timing`; `Unsupported` without shared memory.
     pub(crate) fn new(options: EventOptions, device: &HostDevice) -> Result<HostEvent> {
         if options.interprocess && options.timing {
             return Err(Error::invalid(
@@ -91,10 +91,10 @@ impl HostEvent {
         Ok(HostEvent::with(device.id(), options.timing, shared))
     }
 
-    /// Opens the event of another process.
+    /// Opens an event of another process.
     ///
     /// # Errors
-    /// Those of [`SharedEvent::open`].
+    /// The same as [`SharedEvent::open`].
     pub(crate) fn open(handle: &IpcHandle, device: &HostDevice) -> Result<HostEvent> {
         let shared = SharedEvent::open(device.memory(), handle)?;
         Ok(HostEvent::with(device.id(), false, Some(shared)))
@@ -112,10 +112,11 @@ impl HostEvent {
         }
     }
 
-    /// Returns an event of this backend and process, of a device that the caller has compared.
+    /// Downcasts an event to this backend's type, and checks that it was created in this process. The caller
+    /// has already compared the device.
     ///
     /// # Errors
-    /// `InvalidHandle` for any other.
+    /// `InvalidHandle` for any other event.
     pub(crate) fn of<'a>(call: &'static str, event: &'a dyn Event) -> Result<&'a HostEvent> {
         let event: &HostEvent = event
             .as_any()
@@ -125,10 +126,10 @@ impl HostEvent {
         Ok(event)
     }
 
-    /// Returns the handle for other processes.
+    /// Returns a handle for other processes.
     ///
     /// # Errors
-    /// `InvalidArgument` for an event that was not made with `interprocess`, or was opened.
+    /// `InvalidArgument` for an event that was created without `interprocess`, or was opened from a handle.
     pub(crate) fn export(&self) -> Result<IpcHandle> {
         match &self.shared {
             Some(shared) => shared.export(),
@@ -139,7 +140,7 @@ impl HostEvent {
         }
     }
 
-    /// Returns what processes share of the event.
+    /// Returns the part of the event that processes share.
     pub(crate) fn shared(&self) -> Option<&Arc<SharedEvent>> {
         self.shared.as_ref()
     }
@@ -148,7 +149,7 @@ impl HostEvent {
         self.recorded.lock().unpoisoned()
     }
 
-    /// In a forked child a thread of the parent may have held an event's lock.
+    /// In a forked child, a thread of the parent may have held the event's lock.
     pub(crate) fn check_process(&self) -> Result<()> {
         if self.generation == process::generation() {
             return Ok(());
@@ -159,7 +160,7 @@ impl HostEvent {
         ))
     }
 
-    /// Records a mark that is reached already.
+    /// Records a mark that is already reached.
     pub(crate) fn set_reached(&self, mark: Mark) {
         if let Some(shared) = &self.shared {
             return shared.reach(shared.begin());
@@ -175,7 +176,7 @@ impl HostEvent {
     /// Records a mark in captured work.
     ///
     /// # Errors
-    /// `InvalidArgument` for an event that processes share.
+    /// `InvalidArgument` for an event shared between processes.
     pub(crate) fn set_captured(&self, mark: CapturedMark) -> Result<()> {
         if self.shared.is_some() {
             return Err(Error::invalid(
@@ -187,12 +188,12 @@ impl HostEvent {
         Ok(())
     }
 
-    /// False for an event that was never recorded.
+    /// Returns false for an event that was never recorded.
     pub(crate) fn is_recorded(&self) -> bool {
         self.shared.is_some() || !matches!(&*self.lock(), Recorded::Never)
     }
 
-    /// What is still to be reached, if anything.
+    /// Returns the part of the event that has not been reached yet, if any.
     pub(crate) fn pending(&self) -> Option<Pending> {
         if let Some(shared) = &self.shared {
             return shared.pending().map(|number| Pending::Shared(shared.clone(), number));
@@ -206,7 +207,7 @@ impl HostEvent {
         }
     }
 
-    /// The place in a stream's work that the event was recorded at.
+    /// Returns the position in a stream's work at which the event was recorded.
     fn mark(&self) -> Option<Mark> {
         match &*self.lock() {
             Recorded::Queued(Record { mark, .. }) | Recorded::At(_, mark) => Some(mark.clone()),
@@ -241,7 +242,7 @@ impl HostEvent {
     }
 }
 
-// SAFETY: the mark counts as reached once the stream's queue has come to it.
+// SAFETY: the mark counts as reached only after the stream's queue has reached it.
 unsafe impl Event for HostEvent {
     fn device_id(&self) -> DeviceId {
         self.device

@@ -1,4 +1,4 @@
-//! Graphs: captured work, queued again as often as it is launched.
+//! Graphs: captured work that is queued again at each launch.
 
 use crate::capture::Node;
 use crate::device::HostDevice;
@@ -21,14 +21,14 @@ impl BlockOwner for Memory {
     }
 
     unsafe fn free_block(&self, address: u64, bytes: usize) -> Result<()> {
-        // Work of a graph that is queued holds its blocks, and an object frees its own behind its uses.
+        // Queued work of a graph holds its blocks, and a memory object frees its own block after all uses.
         // SAFETY: the caller's promise.
         unsafe { self.free(address, bytes) };
         Ok(())
     }
 }
 
-/// What a launch needs until it has run.
+/// The nodes and memory that a launch needs until it has run.
 pub(crate) struct GraphWork {
     nodes: Vec<Node>,
     #[allow(dead_code, reason = "held for the blocks that were allocated or freed in the capture")]
@@ -36,13 +36,13 @@ pub(crate) struct GraphWork {
 }
 
 impl GraphWork {
-    /// Runs all nodes, up to the first one that fails.
+    /// Runs the nodes in order, until one fails.
     pub(crate) fn run(&self) -> Result<()> {
         self.nodes.iter().try_for_each(|node| node())
     }
 }
 
-/// Work that was captured, ready to be launched.
+/// Captured work that can be launched.
 pub(crate) struct HostGraph {
     device: Arc<HostDevice>,
     generation: u32,
@@ -57,7 +57,7 @@ impl fmt::Debug for HostGraph {
 }
 
 impl HostGraph {
-    /// Takes over what a capture has recorded and what it keeps.
+    /// Creates a graph from the nodes of a capture and the memory that it keeps.
     pub(crate) fn new(
         device: &Arc<HostDevice>,
         nodes: Vec<Node>,
@@ -71,7 +71,7 @@ impl HostGraph {
         }
     }
 
-    /// In a forked child a thread of the parent may have been launching the graph.
+    /// In a forked child, a thread of the parent may have been launching the graph.
     fn check_process(&self) -> Result<()> {
         if self.generation == process::generation() {
             return Ok(());

@@ -18,7 +18,7 @@ use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-/// A function that the cores run.
+/// A kernel that runs on the cores.
 #[derive(Debug)]
 pub(crate) struct HostKernel {
     code: Arc<LoadedCode>,
@@ -110,10 +110,10 @@ impl HostKernel {
     }
 }
 
-/// The arguments of a launch that waits in a queue.
+/// The arguments of a queued launch.
 pub(crate) struct Arguments {
     words: Vec<u128>,
-    /// The first word of each.
+    /// The first word of each argument.
     positions: Vec<usize>,
 }
 
@@ -121,14 +121,14 @@ impl Arguments {
     /// Copies the values, each to a multiple of 16 bytes.
     ///
     /// # Safety
-    /// The pointers are those of values of the parameters' sizes.
+    /// Each pointer is the address of a value with the parameter's size.
     pub(crate) unsafe fn copy(parameters: &[Parameter], arguments: &[*mut c_void]) -> Arguments {
         let mut copied = Arguments { words: Vec::new(), positions: Vec::new() };
         for (parameter, &argument) in parameters.iter().zip(arguments) {
             let first = copied.words.len();
             copied.positions.push(first);
             copied.words.resize(first + parameter.size.div_ceil(16), 0);
-            // SAFETY: the caller's promise, and as many words are there.
+            // SAFETY: the caller's promise; the words have room for the value.
             unsafe {
                 let target = copied.words.as_mut_ptr().add(first).cast::<u8>();
                 target.copy_from_nonoverlapping(argument.cast(), parameter.size);
@@ -137,21 +137,21 @@ impl Arguments {
         copied
     }
 
-    /// The addresses of the values, which kernels only read.
+    /// Returns the addresses of the values, which kernels only read.
     pub(crate) fn pointers(&self) -> Vec<*mut c_void> {
         let base = self.words.as_ptr().cast_mut();
         self.positions.iter().map(|&word| base.wrapping_add(word).cast()).collect()
     }
 }
 
-/// Runs a kernel on the calling thread and the device's others.
+/// Runs a kernel on the calling thread and the device's other threads.
 ///
 /// # Errors
-/// `LaunchFailed` that names kernel and block; what ended the launch, where it is
-/// [interruptible](hal::interruption).
+/// `LaunchFailed` with the names of the kernel and the block; if the launch is
+/// [interruptible](hal::interruption), the error that ended it.
 ///
 /// # Safety
-/// As for [`Kernel::launch_raw`]; the shape is within the kernel's limits.
+/// The same as for [`Kernel::launch_raw`]; the shape is within the kernel's limits.
 pub(crate) unsafe fn run(
     device: &HostDevice,
     kernel: &host_executor::Kernel,
@@ -170,11 +170,11 @@ pub(crate) unsafe fn run(
     })
 }
 
-/// Runs a launch, which ends when the function that it gets returns true, if it gets one. The message of a fault ends with
-/// the advice.
+/// Runs a launch. If the thread is interruptible, passes a function to it; the launch ends when that function
+/// returns true. The message of a fault ends with `advice`.
 ///
 /// # Errors
-/// `LaunchFailed` that names kernel and block; the error of what interrupts.
+/// `LaunchFailed` with the names of the kernel and the block, or the error that interrupted the launch.
 pub(crate) fn interruptibly(
     advice: &str,
     launch: impl FnOnce(Option<&dyn Fn() -> bool>) -> host_executor::Result<()>,
@@ -272,11 +272,11 @@ impl Kernel for HostKernel {
         Ok(match attribute {
             A::MAX_THREADS_PER_BLOCK => self.kernel.most_threads() as i32,
             A::SHARED_SIZE_BYTES => self.kernel.static_shared_bytes() as i32,
-            // As drivers have it: that of the module, whichever the kernel reads.
+            // As with drivers: the constant memory of the module, whichever part of it the kernel reads.
             A::CONST_SIZE_BYTES => self.kernel.constant_bytes() as i32,
-            // A thread's local memory is a stack that grows, and no bytes are set aside for it.
+            // A thread's local memory is a growing stack, so no bytes are reserved for it.
             A::LOCAL_SIZE_BYTES | KernelAttribute(7) => 0,
-            // The general registers of the processor.
+            // The general-purpose registers of the processor.
             A::NUM_REGS => {
                 if cfg!(target_arch = "x86_64") {
                     16

@@ -1,6 +1,6 @@
 //! The embedded default backend: streams, events, memory and kernels on the CPU.
 //!
-//! It needs nothing but the machine. Its status codes are those that CUDA and HIP share.
+//! It needs only the machine itself. Its status codes are those that CUDA and HIP share.
 
 mod attributes;
 mod capture;
@@ -27,7 +27,7 @@ use device::HostHandle;
 use hal::{Api, Backend, Device, Error, Result, Status, checking, process};
 use std::sync::Arc;
 
-/// The host backend: one device, the machine itself.
+/// The host backend, with one device: the machine itself.
 #[derive(Debug)]
 pub struct HostBackend {
     device: Arc<HostHandle>,
@@ -37,14 +37,14 @@ impl HostBackend {
     /// Opens the backend with the settings of the environment.
     ///
     /// # Errors
-    /// `InvalidArgument` that names the variable if a setting cannot be read.
+    /// `InvalidArgument` with the variable's name, if a setting cannot be read.
     pub fn open() -> Result<Arc<dyn Backend>> {
         checking::set_from_environment()?;
         Ok(Self::with_config(HostConfig::from_environment()?))
     }
 
-    /// Opens the backend with settings of the program: of its threads 4096 at most, and as much memory as an
-    /// address space has.
+    /// Opens the backend with the given settings. The number of threads is limited to 4096, and the memory to
+    /// the size of the address space.
     pub fn with_config(config: HostConfig) -> Arc<dyn Backend> {
         let config = HostConfig {
             memory: config.memory.min(isize::MAX as usize),
@@ -78,7 +78,7 @@ impl Backend for HostBackend {
             + 10 * number(env!("CARGO_PKG_VERSION_MINOR")))
     }
 
-    /// No profiler attaches to the host's kernels, which is what the call does without one.
+    /// Does nothing, like CUDA without an attached profiler; none attaches to the host's kernels.
     fn profiler_start(&self) -> Result<()> {
         Ok(())
     }
@@ -118,7 +118,7 @@ mod tests {
     use array::{Array, Order};
     use hal::{DType, ErrorKind, Scalar, StreamOptions};
 
-    /// What is freed by one of two devices must not come to the other's memory.
+    /// Memory freed on one of two devices must not be used by the other.
     #[test]
     fn two_openings_share_no_memory() {
         let open = |cache| {

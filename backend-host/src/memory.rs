@@ -1,8 +1,8 @@
-//! Host memory as device memory: accounted against a capacity, large blocks kept for reuse.
+//! Host memory as device memory, accounted against a capacity. Freed blocks are kept for reuse.
 //!
-//! A large block that comes fresh from the system costs a page fault every few kilobytes,
-//! more than most operations on it, and even a small one costs more than a short operation;
-//! so freed blocks are kept up to a limit, and given back when memory runs short.
+//! A large block that comes fresh from the system costs a page fault every few kilobytes, which takes longer
+//! than most operations on it. Even a small one takes longer than a short operation. Freed blocks are
+//! therefore kept up to a limit, and released when memory runs short.
 
 mod alone;
 mod arena;
@@ -24,22 +24,24 @@ use std::alloc::{Layout, alloc, dealloc};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Free small blocks kept per size: at most this many, and at most so many bytes.
+/// The maximum number and total bytes of free small blocks kept per size.
 const SMALL_COUNT: usize = 64;
 const SMALL_BYTES: usize = 4 << 20;
 
-/// How many sizes of blocks are those of chunks.
+/// The number of block sizes that are allocated in chunks.
 const ARENAS: usize = match small_index(arena::LARGEST) {
     Some(last) => last + 1,
     None => 0,
 };
 
-/// A block of the system's with any bytes. Arrays are read before they are written, too, in which the compiler may
-/// see no memory that was never written: code that it cannot see into has had the address. Zeroing would touch
-/// each page.
+/// Allocates a block from the system, with arbitrary contents.
+///
+/// Programs may read arrays before they write them, so the compiler must not treat the block as
+/// uninitialised. Opaque code therefore receives its address. Zeroing the block instead would touch every
+/// page.
 ///
 /// # Safety
-/// The layout's size is not zero.
+/// The size of the layout is not zero.
 unsafe fn fresh(layout: Layout) -> *mut u8 {
     #[cfg(miri)]
     // SAFETY: the caller's promise.
@@ -48,48 +50,48 @@ unsafe fn fresh(layout: Layout) -> *mut u8 {
     {
         // SAFETY: the caller's promise.
         let memory = unsafe { alloc(layout) };
-        // SAFETY: no instruction; what might have written the block has left the bytes that were there.
+        // SAFETY: the assembly is empty; as far as the compiler knows, it may have initialised the block.
         unsafe { std::arch::asm!("/* {0} */", in(reg) memory, options(nostack, preserves_flags)) };
         memory
     }
 }
 
-/// Addresses of free large blocks by size.
+/// The addresses of free large blocks, by size.
 type Cache = BTreeMap<usize, Vec<usize>>;
 
-/// A block that came from the system and has not gone back.
+/// A block that was allocated from the system and not yet released.
 #[derive(Clone, Copy, Debug)]
 enum Block {
-    /// One with its mark in front of it.
+    /// A small block, with its mark in the front margin.
     Small,
-    /// A chunk of smaller ones.
+    /// A chunk of smaller blocks.
     Chunk(Shape),
-    /// A larger one, and the bytes that its allocation asked for, zero while it is free.
+    /// A large block, and the number of bytes that its allocation requested; zero while it is free.
     Large(usize),
 }
 
-/// Allocates and accounts memory. A forked child keeps no blocks of its parent's and knows none of
-/// its allocations, which it leaves alone.
+/// Allocates memory and accounts for it. A forked child does not keep its parent's blocks and does not know
+/// the parent's allocations, which it leaves alone.
 #[derive(Debug)]
 pub(crate) struct Memory {
     capacity: usize,
-    /// Zero for blocks of exactly the bytes that were asked for.
+    /// If zero, each block has exactly the requested size.
     cache_limit: usize,
     used: AtomicUsize,
     cache: ProcessMutex<Cache>,
-    /// Bytes in `cache`; changed under its lock.
+    /// The number of bytes in `cache`; changed under its lock.
     cached: OfProcess<AtomicUsize>,
-    /// Addresses of free small blocks, one list per size.
+    /// The addresses of free small blocks, with one list per size.
     small: [ProcessMutex<Vec<usize>>; SMALL_SIZES],
-    /// Where those of the smallest sizes come from, and how many chunks of them are wide.
+    /// The arenas for the smallest sizes. `wide` is the number of their wide chunks.
     arenas: [ProcessMutex<Arena>; ARENAS],
     wide: OfProcess<AtomicUsize>,
-    /// All blocks by address, those in use and the free ones that are kept. Only what takes a
-    /// block from the system or gives it back comes here, and what is large anyway.
+    /// All blocks by address, both used and free. It is accessed only when a block is allocated from the
+    /// system or released to it, and for large blocks.
     blocks: ProcessMutex<BTreeMap<usize, Block>>,
     /// Plain memory, which other processes can open.
     segments: Segments,
-    /// What was freed while kernels were checked.
+    /// Blocks that were freed while kernels were checked.
     quarantine: Quarantine,
 }
 
@@ -110,7 +112,7 @@ impl Memory {
         }
     }
 
-    /// The memory that processes share.
+    /// Returns the memory that processes share.
     pub(crate) fn segments(&self) -> &Segments {
         &self.segments
     }
@@ -131,19 +133,19 @@ impl Memory {
         self.wide.get(AtomicUsize::default)
     }
 
-    /// Where blocks of a size come from, if they lie in chunks.
+    /// Returns the arena for blocks of a size, if they are allocated in chunks.
     fn arena(&self, size: usize) -> Option<&ProcessMutex<Arena>> {
         small_index(size).and_then(|index| self.arenas.get(index))
     }
 
-    /// Gives a chunk back that its arena has returned.
+    /// Releases a chunk that its arena has returned.
     fn end_chunk(&self, chunk: usize) {
         self.blocks.lock().remove(&chunk);
-        // SAFETY: the arena has forgotten it, and the map, too.
+        // SAFETY: neither the arena nor the map refers to the chunk any longer.
         unsafe { arena::end(chunk) };
     }
 
-    /// A block of a chunk.
+    /// Takes a block from a chunk.
     fn take_small(&self, index: usize, arena: &ProcessMutex<Arena>) -> Option<usize> {
         let mut arena = arena.lock();
         let (address, new) = arena.take(index, self.wide())?;
@@ -157,7 +159,7 @@ impl Memory {
         self.cached().load(Ordering::Relaxed)
     }
 
-    /// Bytes of free blocks that are kept.
+    /// Returns the number of bytes in free blocks that are kept.
     pub(crate) fn kept(&self) -> usize {
         let small = self.small.iter().enumerate();
         let small: usize = small.map(|(index, free)| small_size(index) * free.lock().len()).sum();
@@ -165,8 +167,8 @@ impl Memory {
         small + chunks + self.cached_bytes() + self.segments.kept() + self.quarantine.bytes()
     }
 
-    /// Gives kept blocks back, the largest first, until at most `keep` bytes are kept; and the
-    /// pages that the process's allocator keeps in turn to the system.
+    /// Releases kept blocks, largest first, until at most `keep` bytes are kept. Also makes the process's
+    /// allocator return its unused pages to the system.
     pub(crate) fn trim(&self, keep: usize) {
         let mut excess = self.kept().saturating_sub(keep);
         if excess > 0 {
@@ -187,7 +189,7 @@ impl Memory {
         }
     }
 
-    /// Gives the largest kept block back, or a chunk; its size, zero if there is none.
+    /// Releases the largest kept block, or a chunk. Returns its size, or zero if nothing is kept.
     fn release_largest(&self) -> usize {
         let mut cache = self.cache.lock();
         while let Some(mut entry) = cache.last_entry() {
@@ -219,14 +221,14 @@ impl Memory {
         0
     }
 
-    /// Gives all kept blocks back to the system.
+    /// Releases all kept blocks to the system.
     fn release(&self) {
         self.end_quarantine();
         self.segments.release(usize::MAX);
         while self.release_largest() > 0 {}
     }
 
-    /// Start and bytes of the allocation in use that an address lies in.
+    /// Returns the start and size in bytes of the used allocation that contains an address.
     pub(crate) fn allocation(&self, address: u64) -> Option<(u64, usize)> {
         let address = usize::try_from(address).ok()?;
         let private = || {
@@ -234,7 +236,7 @@ impl Memory {
             let (&start, &block) = blocks.range(..=address).next_back()?;
             let (start, bytes) = match block {
                 Block::Large(bytes) => (start, bytes),
-                // SAFETY: a block goes back to the system only after it has left the map.
+                // SAFETY: a block is removed from the map before it is released to the system.
                 Block::Small => (start, unsafe { mark(start) }.load(Ordering::Relaxed)),
                 Block::Chunk(shape) => {
                     let start = shape.block(start, address)?;
@@ -248,13 +250,13 @@ impl Memory {
         found.filter(|(start, _)| !self.quarantine.has(*start))
     }
 
-    /// Notes how many bytes of a block are in use.
+    /// Records how many bytes of a block are in use.
     ///
     /// # Safety
-    /// The block is of this size and allocated.
+    /// The block has this size and is allocated.
     unsafe fn note(&self, address: usize, size: usize, bytes: usize) {
         if size <= arena::LARGEST {
-            // SAFETY: the caller's promise; the bytes are no more than the size.
+            // SAFETY: the caller's promise; `bytes` is at most the size.
             unsafe { arena::mark(address) }.store(bytes as u32, Ordering::Relaxed);
         } else if size < LARGE {
             // SAFETY: the caller's promise.
@@ -264,10 +266,11 @@ impl Memory {
         }
     }
 
-    /// A chunk whose last block it is may be kept where `keeps` is true.
+    /// Releases a block to the system. If it was the last used block of a chunk, `keeps` allows the chunk to
+    /// be kept.
     ///
     /// # Safety
-    /// The block was allocated with the layout of `size` and is used by nobody.
+    /// The block was allocated with the layout of `size`, and nothing uses it.
     unsafe fn give_back(&self, address: usize, size: usize, keeps: bool) {
         if let Some(arena) = self.arena(size) {
             let mut arena = arena.lock();
@@ -286,16 +289,16 @@ impl Memory {
     /// Allocates at least `bytes` bytes.
     ///
     /// # Errors
-    /// `OutOfMemory` if the capacity is used up or the system has no more.
+    /// `OutOfMemory` if the capacity is exhausted or the system cannot provide more memory.
     pub(crate) fn allocate(&self, bytes: usize) -> Result<u64> {
         self.account(bytes, || self.take(bytes))
     }
 
-    /// Allocates at least `bytes` bytes that other processes can open. Where the system has no
-    /// such memory, or no more, the block is this process's alone.
+    /// Allocates at least `bytes` bytes that other processes can open. If the system does not support such
+    /// memory, or cannot provide more of it, the block is private to this process.
     ///
     /// # Errors
-    /// As [`Memory::allocate`].
+    /// The same as [`Memory::allocate`].
     pub(crate) fn allocate_plain(&self, bytes: usize) -> Result<u64> {
         if self.is_exact() {
             return self.allocate(bytes);
@@ -307,7 +310,7 @@ impl Memory {
         })
     }
 
-    /// A block that other processes can open, of memory that is not kept.
+    /// Takes a block that other processes can open, without using kept private memory.
     fn allocate_shared(&self, bytes: usize) -> Option<usize> {
         let kept = self.cached_bytes() + self.segments.kept();
         if kept + self.used() > self.capacity {
@@ -319,30 +322,30 @@ impl Memory {
     /// Frees memory of [`Memory::allocate_plain`] or [`Memory::allocate`].
     ///
     /// # Safety
-    /// As for [`Memory::free`].
+    /// The same as for [`Memory::free`].
     pub(crate) unsafe fn free_plain(&self, address: u64, bytes: usize) {
         // SAFETY: the caller's promise.
         unsafe { self.end(Freed { address, bytes, put_back: Memory::put_back_plain }) };
     }
 
     /// # Safety
-    /// As for [`Memory::free_plain`].
+    /// The same as for [`Memory::free_plain`].
     unsafe fn put_back_plain(&self, address: u64, bytes: usize) {
         let limit = self.cache_limit.saturating_sub(self.cached_bytes());
         // SAFETY: the caller's promise.
         if !unsafe { self.segments.free(address as usize, limit) } {
-            // SAFETY: the caller's promise; the block is no shared one.
+            // SAFETY: the caller's promise; the block is not a shared one.
             unsafe { self.put_back(address, bytes) };
         }
     }
 
-    /// Allocates at least `bytes` bytes that are zero; `None` for a small block, which is filled
-    /// as fast.
+    /// Allocates at least `bytes` bytes of zeroed memory. Returns `None` for a small block, which the caller
+    /// can fill just as fast.
     ///
-    /// The system replaces the pages of the block by pages of zeros once they are used.
+    /// The system replaces the pages of the block with zero pages when they are first used.
     ///
     /// # Errors
-    /// As [`Memory::allocate`].
+    /// The same as [`Memory::allocate`].
     pub(crate) fn allocate_zeroed(&self, bytes: usize) -> Result<Option<u64>> {
         let size = block_size(bytes);
         if size < HUGE || self.is_exact() || !cfg!(target_os = "linux") {
@@ -351,21 +354,21 @@ impl Memory {
         let address = self.allocate(bytes)?;
         let pointer = address as *mut u8;
         #[cfg(target_os = "linux")]
-        // SAFETY: the block starts at a page, consists of whole pages of the process's own
-        // memory, and nobody uses it yet.
+        // SAFETY: the block starts at a page boundary, consists of whole pages of the process's own memory,
+        // and is not used yet.
         let is_zero = unsafe { libc::madvise(pointer.cast(), size, libc::MADV_DONTNEED) } == 0;
         #[cfg(not(target_os = "linux"))]
         let is_zero = false;
         if !is_zero {
-            // Pages that are locked stay.
-            // SAFETY: the block has so many bytes, which nobody uses yet.
+            // Locked pages are not replaced.
+            // SAFETY: the block has this many bytes and is not used yet.
             unsafe { pointer.write_bytes(0, bytes) };
         }
         Ok(Some(address))
     }
 
-    /// Counts the bytes before they are taken, so that requests side by side cannot exceed the
-    /// capacity; a request that does not fit counts for nothing.
+    /// Accounts for the bytes before they are taken, so that concurrent requests cannot exceed the capacity.
+    /// A request that does not fit is not counted.
     fn account(&self, bytes: usize, take: impl Fn() -> Option<u64>) -> Result<u64> {
         let fits = |used: usize| used.checked_add(bytes).filter(|&sum| sum <= self.capacity);
         self.used
@@ -428,12 +431,12 @@ impl Memory {
         if pointer.is_null() {
             return None;
         }
-        // SAFETY: the block lies in the layout.
+        // SAFETY: `front` is inside the layout.
         pointer = unsafe { pointer.add(front) };
         #[cfg(target_os = "linux")]
         if size >= HUGE {
-            // SAFETY: the range was just allocated; the advice changes no contents, and its
-            // failure is of no consequence.
+            // SAFETY: the range was just allocated; the advice does not change its contents, and a failure
+            // does not matter.
             unsafe { libc::madvise(pointer.cast(), size, libc::MADV_HUGEPAGE) };
         }
         // SAFETY: the block was just allocated with this size.
@@ -447,21 +450,21 @@ impl Memory {
     /// Frees memory of [`Memory::allocate`].
     ///
     /// # Safety
-    /// Address and size are those of one allocation, which nothing uses any longer.
+    /// Address and size belong to one allocation, and nothing uses it any longer.
     pub(crate) unsafe fn free(&self, address: u64, bytes: usize) {
         // SAFETY: the caller's promise.
         unsafe { self.end(Freed { address, bytes, put_back: Memory::put_back }) };
     }
 
     /// # Safety
-    /// As for [`Memory::free`].
+    /// The same as for [`Memory::free`].
     unsafe fn put_back(&self, address: u64, bytes: usize) {
         if self.is_exact() {
             // SAFETY: the caller's promise.
             return unsafe { self.put_back_exact(address, bytes) };
         }
         let size = block_size(bytes);
-        // SAFETY: the block is that of the allocation, which ends here.
+        // SAFETY: the block belongs to the allocation that ends here.
         unsafe { self.note(address as usize, size, 0) };
         if let Some(index) = small_index(size) {
             let mut free = self.small[index].lock();
@@ -477,7 +480,7 @@ impl Memory {
                 return;
             }
         }
-        // SAFETY: the caller's promise; nothing else knows the block.
+        // SAFETY: the caller's promise; nothing else refers to the block.
         unsafe { self.give_back(address as usize, size, true) };
     }
 }

@@ -1,4 +1,4 @@
-//! Modules of the host: compiled libraries in the process.
+//! Modules of the host: compiled libraries loaded into the process.
 
 use crate::checked::{CheckedCode, ModuleText};
 use crate::compile;
@@ -18,7 +18,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-/// A library whose variables are memory of the device, for as long as it is loaded.
+/// A library whose variables are device memory while it is loaded.
 pub(crate) struct LoadedCode {
     device: Arc<HostDevice>,
     pub(crate) library: Arc<Library>,
@@ -47,7 +47,7 @@ impl LoadedCode {
         &self.device
     }
 
-    /// The same code with checks.
+    /// Returns the same code with checks.
     pub(crate) fn checked(&self) -> &CheckedCode {
         &self.checked
     }
@@ -62,7 +62,7 @@ impl Drop for LoadedCode {
     }
 }
 
-/// A module; its kernels keep the code.
+/// A module. Its kernels keep the code loaded.
 #[derive(Debug)]
 pub(crate) struct HostModule {
     code: Arc<LoadedCode>,
@@ -74,7 +74,7 @@ impl HostModule {
     /// Loads or compiles a module.
     ///
     /// # Safety
-    /// The code is trusted: initialisers of its variables run.
+    /// The code is trusted: the initialisers of its variables run.
     pub(crate) unsafe fn load(
         device: Arc<HostDevice>,
         source: &ModuleSource<'_>,
@@ -116,7 +116,7 @@ fn check_name(name: &str) -> Result<()> {
     Ok(())
 }
 
-/// The first names of a list in order, and how many more there are.
+/// Formats the first names of a sorted list, and the number of remaining ones.
 fn names(mut all: Vec<&str>) -> String {
     const SHOWN: usize = 16;
     all.sort_unstable();

@@ -1,5 +1,5 @@
-//! The work of one stream: tasks that a thread of the stream runs in order, and counters by
-//! which others wait for a place in that order.
+//! The work of one stream: tasks that a thread of the stream runs in order, and counters by which others wait
+//! for a position in that order.
 
 use hal::failures::{Cause, Failures};
 use hal::poison::{Unpoisoned as _, caught};
@@ -10,24 +10,23 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
-/// A piece of queued work. It fails by returning an error, which is kept until a call about the stream
-/// reports it.
+/// A queued task. If it returns an error, the error is kept until a call about the stream reports it.
 pub(crate) type Task = Box<dyn FnOnce() -> Result<()> + Send>;
 
-/// As many waiting tasks as a queue should have: who adds more waits for room.
+/// The intended maximum number of pending tasks in a queue. A thread that adds more waits for room.
 pub(crate) const LIMIT: u64 = 1024;
-/// As many are left when the wait ends: few enough less that long tasks are not waited for long,
-/// and so many less that the threads need not take turns for each task.
+/// The number of pending tasks at which the wait ends. It is close enough to the limit that a thread does not
+/// wait long for long tasks, and far enough from it that the threads need not switch for each task.
 const ROOM: u64 = LIMIT - 32;
-/// The time between two looks whether a wait is to be ended.
+/// The interval at which a waiting thread checks if it should stop waiting.
 const PERIOD: Duration = Duration::from_millis(20);
 
-/// What is queued on a device that may wait for a thread of the program, and who waits for room.
+/// Tracks the functions of the program that are queued on a device, and the threads that wait for room.
 ///
-/// A task of this backend waits for tasks that were queued before it, and for nothing else: it
-/// runs whatever the program's threads do, and waiting for room ends. A function of the program
-/// may wait for the very thread that waits for room, so while one is queued or runs, on any
-/// stream, nobody waits and queues grow as they must.
+/// A task of this backend waits only for tasks that were queued before it. It therefore makes progress
+/// whatever the program's threads do, and waiting for room always ends. A function of the program may wait
+/// for the very thread that waits for room. While such a function is queued or running on any stream, no
+/// thread waits for room, and queues may grow beyond the limit.
 #[derive(Debug, Default)]
 pub(crate) struct Room {
     functions: AtomicUsize,
@@ -35,19 +34,19 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// Counts a function of the program, until it has run; true if somebody waits for room and
-    /// has to look again ([`Queue::look_again`]).
+    /// Counts a function of the program until it has run. Returns true if a thread waits for room and has to
+    /// check again ([`Queue::look_again`]).
     pub(crate) fn begin_function(&self) -> bool {
         self.functions.fetch_add(1, Ordering::SeqCst);
         self.waiting.load(Ordering::SeqCst) > 0
     }
 
-    /// Takes the function away.
+    /// Removes the function from the count.
     pub(crate) fn end_function(&self) {
         self.functions.fetch_sub(1, Ordering::SeqCst);
     }
 
-    /// True while a function of the program is queued or runs.
+    /// Returns true while a function of the program is queued or running.
     pub(crate) fn has_functions(&self) -> bool {
         self.functions.load(Ordering::SeqCst) > 0
     }
@@ -58,11 +57,11 @@ impl Room {
     }
 }
 
-/// A function of the program that is queued or runs; whatever becomes of it, it is taken away.
+/// Counts a queued or running function of the program until it is dropped.
 pub(crate) struct Counted(Arc<Room>);
 
 impl Counted {
-    /// Stands for a function that [`Room::begin_function`] has counted.
+    /// Wraps a function that [`Room::begin_function`] has counted.
     pub(crate) fn new(room: Arc<Room>) -> Counted {
         Counted(room)
     }
@@ -79,20 +78,20 @@ struct State {
     has_worker: bool,
 }
 
-/// Tasks in order, and how many of them have run.
+/// Tasks in order, and the number of them that have run.
 pub(crate) struct Queue {
     state: Mutex<State>,
     changed: Condvar,
-    /// Told when [`ROOM`] tasks are left.
+    /// Notified when [`ROOM`] tasks are left.
     has_room: Condvar,
     submitted: AtomicU64,
     completed: AtomicU64,
     generation: u32,
-    /// Counts the tasks of all queues of a kind that are still to run.
+    /// The number of pending tasks in all queues of the same kind.
     pending: Arc<AtomicUsize>,
-    /// What the queue's failures are kept under.
+    /// The number under which the queue's failures are kept.
     number: u64,
-    /// Those of the device, whose kernels run on all queues.
+    /// The failures of the device, whose kernels run on all queues.
     failures: Arc<Failures>,
 }
 
@@ -129,17 +128,17 @@ impl Queue {
         self.completed.load(Ordering::Acquire)
     }
 
-    /// True if nothing is queued or running.
+    /// Returns true if nothing is queued or running.
     pub(crate) fn is_idle(&self) -> bool {
         self.completed() == self.submitted()
     }
 
-    /// The place behind everything queued so far.
+    /// Returns the position after everything queued so far.
     pub(crate) fn mark(self: &Arc<Self>) -> Mark {
         Mark { queue: self.clone(), position: self.submitted() }
     }
 
-    /// In a forked child the threads of the parent are gone, and what they held is lost.
+    /// A forked child does not have its parent's threads, and the locks that they held stay locked.
     pub(crate) fn check_process(&self) -> Result<()> {
         if self.generation == process::generation() {
             return Ok(());
@@ -150,7 +149,8 @@ impl Queue {
         ))
     }
 
-    /// Reports the failure of an earlier task, once, or that of a kernel on another queue.
+    /// Reports the failure of an earlier task, or of a kernel on another queue. Each failure is reported
+    /// once.
     pub(crate) fn take_failure(&self) -> Result<()> {
         self.failures.take(self.number)
     }
@@ -165,12 +165,12 @@ impl Queue {
         self.keep(Cause::Kernel, error);
     }
 
-    /// Keeps the failure of the task that runs.
+    /// Keeps the failure of the running task.
     fn keep(&self, cause: Cause, error: Error) {
         self.failures.keep(self.number, self.completed() + 1, cause, error);
     }
 
-    /// Puts a task behind all others and makes sure that a thread runs it.
+    /// Appends a task and makes sure that a thread runs it.
     pub(crate) fn submit(self: &Arc<Self>, task: Task) -> Result<()> {
         self.check_process()?;
         let mut state = self.lock();
@@ -204,7 +204,7 @@ impl Queue {
         self.submitted().saturating_sub(self.completed())
     }
 
-    /// Waits until there is room, while no function of the program is queued.
+    /// Waits until there is room, unless a function of the program is queued.
     pub(crate) fn wait_for_room(&self, room: &Room) {
         if self.backlog() < LIMIT || self.generation != process::generation() {
             return;
@@ -218,14 +218,14 @@ impl Queue {
         room.waiting.fetch_sub(1, Ordering::SeqCst);
     }
 
-    /// Lets everybody in [`Queue::wait_for_room`] look again.
+    /// Makes all threads in [`Queue::wait_for_room`] check again.
     pub(crate) fn look_again(&self) {
-        // Under the lock, so that nobody looks, misses this, and then waits.
+        // Notify under the lock. Otherwise a thread could check, miss the notification, and then wait.
         let _state = self.lock();
         self.has_room.notify_all();
     }
 
-    /// Runs tasks until there are none and nobody but this thread knows the queue.
+    /// Runs tasks until the queue is empty and the stream has been dropped.
     fn work(self: Arc<Self>) {
         let mut state = self.lock();
         loop {
@@ -243,7 +243,7 @@ impl Queue {
                     self.keep(Cause::Stream, error);
                 }
                 state = self.lock();
-                // Whoever sees the task completed finds it pending no longer.
+                // A thread that sees the task as completed must not still see it as pending.
                 self.pending.fetch_sub(1, Ordering::AcqRel);
                 let full = self.backlog() == LIMIT;
                 self.completed.fetch_add(1, Ordering::AcqRel);
@@ -256,8 +256,8 @@ impl Queue {
                 }
                 continue;
             }
-            // The worker's own reference and those of marks keep the queue alive, but only a
-            // stream submits: `retire` tells when it is gone.
+            // References of the worker and of marks keep the queue alive, but only a stream submits
+            // tasks. `retire` is called when the stream is dropped.
             if !state.has_worker {
                 return;
             }
@@ -265,7 +265,7 @@ impl Queue {
         }
     }
 
-    /// Lets the worker end when it has run what is queued.
+    /// Lets the worker end after it has run the queued tasks.
     pub(crate) fn retire(&self) {
         if self.generation != process::generation() {
             return;
@@ -287,7 +287,8 @@ impl Queue {
         Ok(())
     }
 
-    /// As [`Queue::wait_until`], until `check` fails, which is called under no lock of the queue.
+    /// Like [`Queue::wait_until`], but ends when `check` fails. `check` is called without holding a lock of
+    /// the queue.
     fn wait_checking(&self, position: u64, check: interruption::Check) -> Result<()> {
         while self.completed() < position {
             self.check_process()?;
@@ -306,7 +307,7 @@ impl Drop for Queue {
     }
 }
 
-/// A place in the work of a queue.
+/// A position in the work of a queue.
 #[derive(Clone, Debug)]
 pub(crate) struct Mark {
     queue: Arc<Queue>,
@@ -314,7 +315,7 @@ pub(crate) struct Mark {
 }
 
 impl Mark {
-    /// True once everything before the place has run.
+    /// Returns true once everything before the position has run.
     pub(crate) fn is_reached(&self) -> bool {
         self.queue.completed() >= self.position
     }
@@ -324,17 +325,17 @@ impl Mark {
         self.queue.take_kernel_failure()
     }
 
-    /// Reports the failure of a task before the place, once, or that of a kernel.
+    /// Reports the failure of a task before the position, or of a kernel. Each failure is reported once.
     pub(crate) fn take_failure(&self) -> Result<()> {
         self.queue.failures.take_up_to(self.queue.number, self.position)
     }
 
-    /// Waits for that.
+    /// Waits until the position is reached.
     pub(crate) fn wait(&self) -> Result<()> {
         self.queue.wait_until(self.position)
     }
 
-    /// Waits for that in a call that may end before: where the thread's work is
+    /// Waits until the position is reached. The wait may end earlier if the thread's work is
     /// [interruptible](interruption).
     pub(crate) fn wait_interruptibly(&self) -> Result<()> {
         match interruption::check() {

@@ -1,10 +1,10 @@
-//! What an image of the host ends with, so that one which is damaged is known before the system's loader
-//! reads it: that one trusts what it maps, and a wrong offset there ends the process.
+//! The seal at the end of a host image. It detects damage before the system's loader reads the image; the
+//! loader trusts the file, and a wrong offset in it would crash the process.
 
 use xxhash_rust::xxh3::xxh3_128;
 
 const MARK: &[u8; 16] = b"gpuarray's image";
-/// A checksum of all before it, and the mark.
+/// A checksum of everything before it, and the mark.
 const BYTES: usize = 16 + MARK.len();
 
 /// Seals an image.
@@ -17,7 +17,7 @@ pub(crate) fn seal(image: &mut Vec<u8>) {
 /// Returns an image without its seal.
 ///
 /// # Errors
-/// A sentence that says what is wrong with the image.
+/// A description of the damage.
 pub(crate) fn unsealed(image: &[u8]) -> Result<&[u8], String> {
     let bytes = image.len();
     let parts = image.split_last_chunk().filter(|(_, mark)| *mark == MARK);

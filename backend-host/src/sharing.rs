@@ -1,4 +1,4 @@
-//! What processes of one user share: blocks of plain memory, and events.
+//! Objects that the processes of one user can share: blocks of plain memory, and events.
 
 pub(crate) mod event;
 pub(crate) mod handle;

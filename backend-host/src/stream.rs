@@ -1,8 +1,7 @@
 //! Streams of the host.
 //!
-//! A stream's work runs in order on a thread of its own. The default stream runs work at
-//! once, on the calling thread, while nothing that it has to wait for is queued; so small
-//! operations cost no thread switch.
+//! A stream runs its work in order on its own thread. The default stream runs work immediately on the calling
+//! thread, unless work that it has to wait for is queued. Small operations therefore need no thread switch.
 
 mod capture;
 mod launch;
@@ -33,7 +32,7 @@ use std::sync::{Arc, MutexGuard, TryLockError};
 
 #[derive(Debug)]
 enum Kind {
-    /// The default stream; its queue belongs to the device.
+    /// The default stream, whose queue belongs to the device.
     Default,
     Own {
         queue: Arc<Queue>,
@@ -62,10 +61,10 @@ impl HostStream {
         HostStream { device, id, kind, status: AtomicStatus::new() }
     }
 
-    /// Returns the stream of this backend behind a trait object.
+    /// Downcasts a stream to this backend's type.
     ///
     /// # Errors
-    /// `InvalidArgument` for one of another device.
+    /// `InvalidArgument` for a stream of another device.
     pub(crate) fn of<'a>(
         call: &'static str,
         stream: &'a dyn Stream,
@@ -73,7 +72,7 @@ impl HostStream {
     ) -> Result<&'a HostStream> {
         device.check_same(call, "stream", stream.device_id())?;
         let own: Option<&HostStream> = stream.as_any().downcast_ref();
-        // Not that of a layer which says that it is of this device.
+        // A layer that claims to be of this device does not count.
         let own = own.filter(|own| own.device.id() == device);
         own.ok_or_else(|| Error::invalid(call, "stream is none of the host backend's"))
     }
@@ -85,16 +84,16 @@ impl HostStream {
         }
     }
 
-    /// True if nothing is queued that work of the default stream has to wait for, and no kernel is interrupted on
-    /// the calling thread.
+    /// Returns true if this is the default stream, nothing that its work has to wait for is queued, and no
+    /// kernel is interrupted on the calling thread.
     fn is_clear_default(&self) -> bool {
         matches!(self.kind, Kind::Default)
             && self.device.engine().default_is_clear()
             && !interruption::is_in_kernel()
     }
 
-    /// The right to run work at once on the calling thread, while it is held. Not given while
-    /// another thread's work runs: then work is queued behind it.
+    /// Returns the right to run work immediately on the calling thread, which lasts while the guard is held.
+    /// Returns `None` while work of another thread runs; work is then queued after it.
     fn at_once(&self) -> Option<MutexGuard<'_, ()>> {
         if !self.is_clear_default() {
             return None;
@@ -106,7 +105,7 @@ impl HostStream {
         }
     }
 
-    /// Queues a task behind all work that this stream's work has to wait for.
+    /// Queues a task after all work that this stream's work has to wait for.
     fn submit(&self, task: Task) -> Result<()> {
         let engine = self.device.engine();
         if matches!(self.kind, Kind::Own { blocking: true, .. }) && interruption::is_in_kernel() {
@@ -160,7 +159,8 @@ impl StreamCore for HostStream {
 
     fn query(&self) -> Result<bool> {
         self.status.during(|| {
-            // A handler that asks again and again would never see a kernel end that it interrupts.
+            // A handler that queries repeatedly would otherwise never see the end of the kernel that it
+            // interrupts.
             let has_run = match self.kind {
                 Kind::Default => self.device.engine().default_has_run(),
                 Kind::Own { .. } => self.has_run()?,
@@ -209,7 +209,7 @@ impl StreamCore for HostStream {
     fn queue_function(&self, function: Box<dyn FnOnce() -> Result<()> + Send>) -> Result<()> {
         self.status.during(|| {
             self.refuse_in_capture("host_function", "a graph would run the function many times")?;
-            // Never at once: the function may wait for the thread that queues it.
+            // Never run it immediately: the function may wait for the thread that queues it.
             let counted = self.count_function();
             self.submit(Box::new(move || {
                 let _counted = counted;
@@ -233,12 +233,12 @@ impl StreamCore for HostStream {
             return unsafe { self.device.free_ordered(address, bytes) };
         }
         if let Some(capture) = self.capture() {
-            // SAFETY: the caller's promise; what uses the memory is captured.
+            // SAFETY: the caller's promise; the work that uses the memory is captured.
             return unsafe { self.free_captured(&capture, address, bytes) };
         }
         let device = self.device.clone();
         self.submit(Box::new(move || {
-            // SAFETY: the caller's promise; this runs behind all work that uses the memory.
+            // SAFETY: the caller's promise; this runs after all work that uses the memory.
             unsafe { device.free_ordered(address, bytes) }
         }))
     }
@@ -254,7 +254,7 @@ impl StreamCore for HostStream {
             if let Some(_turn) = self.at_once() {
                 // SAFETY: the caller's promise.
                 unsafe { transfer::copy(&transfer, &|| self.device.pool()) };
-                // Whoever waits for a copy that does not wait is told.
+                // A call that waits for the copy reports earlier failures.
                 let waits = || transfer.wait || transfer::touches_pageable(&transfer, &self.device);
                 return match transfer.direction {
                     Direction::DeviceToHost if waits() => self.queue().take_failure(),
@@ -264,7 +264,7 @@ impl StreamCore for HostStream {
             self.check_captured_transfer(&transfer)?;
             let wait = transfer.wait || transfer::touches_pageable(&transfer, &self.device);
             if wait {
-                // Before anything is queued that would write memory of the caller later.
+                // Check before queuing anything that would write to the caller's memory later.
                 interruption::before_waiting("transfer")?;
             }
             let device = self.device.clone();
@@ -345,7 +345,7 @@ impl StreamMemory for HostStream {
     }
 
     unsafe fn prefetch(&self, _: u64, _: usize, _: PrefetchTarget) -> Result<()> {
-        // Host and device are one.
+        // Host and device share their memory.
         Ok(())
     }
 }
@@ -393,7 +393,7 @@ impl StreamState for HostStream {
             Kind::Default => {
                 self.device.engine().default_has_run() && !interruption::is_in_kernel()
             }
-            // The work of a parent's stream never runs in a forked child.
+            // Work on a parent's stream never runs in a forked child.
             Kind::Own { queue, .. } => {
                 queue.check_process()?;
                 self.capture().is_none() && queue.is_idle()
@@ -418,5 +418,5 @@ impl StreamState for HostStream {
     }
 }
 
-// SAFETY: one queue has the work in order; allocations are those of the device.
+// SAFETY: one queue holds the work in order, and the device makes the allocations.
 unsafe impl Stream for HostStream {}

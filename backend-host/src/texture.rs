@@ -1,7 +1,7 @@
-//! Arrays for textures, and the objects that kernels read and write them by.
+//! Texture arrays, and the objects through which kernels read and write them.
 //!
-//! Texels lie in plain memory of the device, row by row. A handle is the address of a description; the
-//! device knows all of them, so that no other number is taken for one.
+//! Texels are stored row by row in plain device memory. A handle is the address of a description. The device
+//! tracks all descriptions, so that no other number is accepted as a handle.
 
 use crate::device::{DEVICE, HostDevice};
 use hal::process::ProcessMutex;
@@ -10,20 +10,20 @@ use hal::{Direction, Error, Result, Transfer};
 use host_executor::Texture;
 use std::collections::HashMap;
 
-/// The multiple that addresses of memory for textures must be of (`CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT`),
-/// which allocations are.
+/// The alignment of addresses of texture memory (`CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT`). Every allocation
+/// has it.
 pub(crate) const ALIGNMENT: u64 = 64;
 
-/// A description that kernels read, and what it is for.
+/// A description that kernels read, and its kind.
 #[derive(Debug)]
 struct Described {
     kind: TextureHandle,
     texture: Box<Texture>,
-    /// Bytes of the texels, of an array.
+    /// The size of an array's texels, in bytes.
     bytes: usize,
 }
 
-/// All descriptions by their handles.
+/// All descriptions, by handle.
 #[derive(Debug, Default)]
 pub(crate) struct Textures(ProcessMutex<HashMap<u64, Described>>);
 
@@ -35,7 +35,7 @@ impl Textures {
         handle
     }
 
-    /// Start and bytes of the object that an address lies in, which kernels read.
+    /// Returns the start and size in bytes of the description that contains an address. Kernels read these.
     pub(crate) fn object(&self, address: u64) -> Option<(u64, usize)> {
         let known = self.0.lock();
         let is_in = |start: u64| address.wrapping_sub(start) < size_of::<Texture>() as u64;
@@ -43,7 +43,7 @@ impl Textures {
         starts.find(|start| is_in(*start)).map(|start| (start, size_of::<Texture>()))
     }
 
-    /// The description of an array.
+    /// Returns the description of an array.
     fn array(&self, call: &'static str, handle: u64) -> Result<Texture> {
         let known = self.0.lock();
         let found = known.get(&handle).filter(|it| it.kind == TextureHandle::Array);
@@ -78,7 +78,7 @@ pub(crate) fn create_array(device: &HostDevice, shape: &ArrayShape) -> Result<u6
     Ok(device.textures().add(TextureHandle::Array, texture, bytes))
 }
 
-/// Makes a texture object.
+/// Creates a texture object.
 pub(crate) fn create_texture(
     device: &HostDevice,
     resource: &TextureResource,
@@ -136,16 +136,16 @@ fn check_memory(device: &HostDevice, address: u64, bytes: usize) -> Result<()> {
     Ok(())
 }
 
-/// Makes a surface object.
+/// Creates a surface object.
 pub(crate) fn create_surface(device: &HostDevice, array: u64) -> Result<u64> {
     let texture = device.textures().array("create_surface", array)?;
     Ok(device.textures().add(TextureHandle::Surface, texture, 0))
 }
 
-/// Frees an array, or ends an object.
+/// Frees an array, or destroys an object.
 ///
 /// # Safety
-/// No work that uses it is still to run.
+/// No pending work uses it.
 pub(crate) unsafe fn destroy(device: &HostDevice, kind: TextureHandle, handle: u64) -> Result<()> {
     let mut known = device.textures().0.lock();
     if known.get(&handle).is_none_or(|it| it.kind != kind) {
@@ -154,13 +154,13 @@ pub(crate) unsafe fn destroy(device: &HostDevice, kind: TextureHandle, handle: u
     let ended = known.remove(&handle);
     drop(known);
     if let Some(Described { kind: TextureHandle::Array, texture, bytes }) = ended {
-        // SAFETY: the array's own memory, which ends once; the caller promises that nobody uses it.
+        // SAFETY: the array owns the memory, which is freed once; the caller promises that nothing uses it.
         unsafe { device.memory().free(texture.texels, bytes) };
     }
     Ok(())
 }
 
-/// A copy from or to arrays as one between addresses.
+/// Converts a copy from or to arrays into a copy between addresses.
 pub(crate) fn transfer(device: &HostDevice, copy: &ArrayCopy) -> Result<Transfer> {
     let side = |side: &CopySide| -> Result<(u64, usize, usize, bool)> {
         Ok(match *side {

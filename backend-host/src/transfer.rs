@@ -5,12 +5,12 @@ use hal::{Direction, Error, HostRange, Result, Transfer};
 use rayon_core::ThreadPool;
 use std::sync::Arc;
 
-/// From this size on a copy is split over threads.
+/// The size from which a copy is split over threads.
 const PARALLEL: usize = 4 << 20;
 const PIECE: usize = 1 << 20;
 
-/// True if the host's side of a copy is ordinary memory, which the program may change or free
-/// as soon as the call returns.
+/// Returns true if the host side of a copy is pageable memory, which the program may change or free as soon
+/// as the call returns.
 pub(crate) fn touches_pageable(transfer: &Transfer, device: &HostDevice) -> bool {
     let host = match transfer.direction {
         Direction::HostToDevice => transfer.source,
@@ -20,10 +20,10 @@ pub(crate) fn touches_pageable(transfer: &Transfer, device: &HostDevice) -> bool
     !device.is_pinned(host as usize, transfer.width)
 }
 
-/// Carries out a copy.
+/// Performs a copy.
 ///
 /// # Safety
-/// As for [`hal::stream::StreamCore::transfer`].
+/// The same as for [`hal::stream::StreamCore::transfer`].
 pub(crate) unsafe fn copy(transfer: &Transfer, pool: &dyn Fn() -> Option<Arc<ThreadPool>>) {
     if transfer.height == 1 && transfer.depth == 1 {
         let row = HostRange { address: transfer.source, bytes: transfer.width };
@@ -46,10 +46,10 @@ pub(crate) unsafe fn copy(transfer: &Transfer, pool: &dyn Fn() -> Option<Arc<Thr
     }
 }
 
-/// Copies ranges to one row, one behind the other.
+/// Copies ranges into one row, one after another.
 ///
 /// # Safety
-/// As for [`hal::stream::StreamMemory::gather`].
+/// The same as for [`hal::stream::StreamMemory::gather`].
 pub(crate) unsafe fn gather(
     destination: u64,
     ranges: &[HostRange],
@@ -74,7 +74,7 @@ pub(crate) unsafe fn gather(
             for start in (0..range.bytes).step_by(PIECE) {
                 let length = PIECE.min(range.bytes - start);
                 let (to, from) = (to + start as u64, range.address + start as u64);
-                // SAFETY: the pieces lie inside the ranges and do not overlap each other.
+                // SAFETY: the pieces are inside the ranges and do not overlap.
                 scope.spawn(move |_| unsafe { copy_row(to, from, length) });
             }
         }
@@ -88,7 +88,7 @@ unsafe fn copy_row(to: u64, from: u64, bytes: usize) {
     unsafe { std::ptr::copy(from as *const u8, to as *mut u8, bytes) };
 }
 
-/// Refuses what [`fill`] cannot do.
+/// Refuses a fill that [`fill`] cannot perform.
 pub(crate) fn check_fill(address: u64, width: usize) -> Result<()> {
     if !matches!(width, 1 | 2 | 4) {
         return Err(Error::invalid("fill", format!("width is {width}; allowed are 1, 2 and 4")));
@@ -105,7 +105,7 @@ pub(crate) fn check_fill(address: u64, width: usize) -> Result<()> {
 /// Fills `count` elements of `width` bytes.
 ///
 /// # Safety
-/// As for [`hal::stream::StreamCore::fill`], and [`check_fill`] has passed.
+/// The same as for [`hal::stream::StreamCore::fill`]; [`check_fill`] has passed.
 pub(crate) unsafe fn fill(address: u64, value: u32, width: usize, count: usize) {
     // SAFETY: the caller's promise; addresses are aligned for the width.
     unsafe {

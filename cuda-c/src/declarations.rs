@@ -41,7 +41,6 @@ pub struct Unit {
 /// - `is_hip`: true for a HIP program.
 ///
 /// # Errors
-///
 /// A message with file and line for a text that cannot be a unit.
 pub fn unit(
     preprocessed: &str,

@@ -44,7 +44,6 @@ pub(crate) fn is_used(tokens: &Tokens<'_>) -> bool {
 /// Returns the replacements for the `asm` statements of a text.
 ///
 /// # Errors
-///
 /// Messages with file and line for instructions that the host does not support.
 pub(crate) fn edits(tokens: &Tokens<'_>, is_hip: bool) -> Result<Vec<Edit>, String> {
     let mut messages = Vec::new();

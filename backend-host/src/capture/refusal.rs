@@ -1,21 +1,21 @@
-//! Why calls are refused while streams capture.
+//! The reasons for which calls are refused while streams capture.
 
 use hal::{Error, ErrorKind, Status};
 
-/// What a call is refused with, by the numbers that CUDA and HIP share.
+/// The reason for a refusal, with the status number that CUDA and HIP share.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Refusal {
-    /// Somebody waits for a stream that captures.
+    /// The call waits for a capturing stream.
     Unsupported = 900,
     Invalidated = 901,
-    /// One capture would depend on another.
+    /// One capture would depend on another one.
     Merge = 902,
-    /// The stream takes part in a capture that began on another one.
+    /// The stream takes part in a capture that began on another stream.
     Unmatched = 903,
     Unjoined = 904,
-    /// Captured work would wait for other work.
+    /// Captured work would wait for work outside of the capture.
     Isolation = 905,
-    /// The default stream would wait for a stream that captures.
+    /// The default stream would wait for a capturing stream.
     Implicit = 906,
     CapturedEvent = 907,
     WrongThread = 908,

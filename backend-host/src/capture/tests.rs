@@ -1,4 +1,4 @@
-//! What a driver does in one way or another, and the host in this one.
+//! Behaviour on which drivers differ, as the host implements it.
 
 use crate::config::HostConfig;
 use crate::device::HostHandle;
@@ -29,7 +29,7 @@ fn only_the_thread_that_began_a_capture_ends_it() -> Result<()> {
         let end = || stream.end_capture();
         let refused = std::thread::scope(|scope| scope.spawn(end).join().expect("no panic"));
         assert_eq!(refused.map_err(|error| error.status().code).err(), Some(908));
-        // It goes on.
+        // The capture is still active.
         stream.end_capture()?;
     }
     Ok(())
@@ -59,7 +59,7 @@ fn a_capture_contains_no_launch_of_a_graph() -> Result<()> {
     stream.begin_capture(CaptureMode::Relaxed)?;
     let graph = stream.end_capture()?;
     stream.begin_capture(CaptureMode::Relaxed)?;
-    // SAFETY: the graph uses no memory.
+    // SAFETY: the graph does not use memory.
     let refused = unsafe { graph.launch(&stream) };
     let detail = refused.map_err(|error| error.detail().to_owned());
     assert_eq!(
@@ -78,13 +78,13 @@ fn a_graph_is_launched_on_its_own_device() -> Result<()> {
     let (stream, foreign) = (stream(&device)?, stream(&another)?);
     stream.begin_capture(CaptureMode::Relaxed)?;
     let graph = stream.end_capture()?;
-    // SAFETY: the graph uses no memory.
+    // SAFETY: the graph does not use memory.
     let refused = unsafe { graph.launch(&foreign) };
     assert!(refused.is_err_and(|error: Error| error.detail().contains("of opening")));
     Ok(())
 }
 
-/// By addresses alone, which no object stands for.
+/// Uses raw addresses, without memory objects.
 #[test]
 fn memory_of_a_capture_goes_with_its_last_launch() -> Result<()> {
     let device = device();
@@ -93,7 +93,7 @@ fn memory_of_a_capture_goes_with_its_last_launch() -> Result<()> {
     let clear = used(&device)? - 5000;
     stream.begin_capture(CaptureMode::Relaxed)?;
     let (kept, freed) = (stream.allocate(3000)?, stream.allocate(2000)?);
-    // SAFETY: each is an allocation of so many bytes; graphs use them until they go.
+    // SAFETY: each address is an allocation of this size; the graphs use it while they exist.
     unsafe {
         for (address, bytes) in [(before, 5000), (kept, 3000), (freed, 2000)] {
             stream.fill(address, 7, 1, bytes)?;
@@ -115,7 +115,7 @@ fn memory_of_a_capture_goes_with_its_last_launch() -> Result<()> {
     unsafe { stream.free(kept, 3000)? };
     stream.synchronize()?;
     device.synchronize()?;
-    // The launch's task goes a moment after it has run.
+    // The launch's task is dropped a moment after it has run.
     while used(&device)? > clear {
         std::thread::yield_now();
     }

@@ -1,4 +1,4 @@
-//! What programs can do with the host as a device.
+//! Implements `Device` for the host.
 
 use super::{DEVICE, HostDevice};
 use crate::attributes;
@@ -21,7 +21,7 @@ use std::any::Any;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// The host as programs hold it; streams and queued work share what is behind it.
+/// The host device as programs hold it. Streams and queued work share the inner object.
 #[derive(Debug)]
 pub(crate) struct HostHandle(Arc<HostDevice>);
 
@@ -30,8 +30,8 @@ impl HostHandle {
         Arc::new(HostHandle(Arc::new(HostDevice::new(config))))
     }
 
-    /// Does what has to come behind all work: at once when that has run, but behind a kernel that is interrupted on
-    /// the calling thread.
+    /// Runs `work` after all queued work: immediately once that has run, or queued after a kernel that is
+    /// interrupted on the calling thread.
     fn behind_all(&self, work: impl FnOnce(&HostDevice) + Send + 'static) -> Result<()> {
         if interruption::is_in_kernel() {
             let (engine, device) = (self.engine(), self.0.clone());
@@ -51,7 +51,7 @@ impl Deref for HostHandle {
     }
 }
 
-// SAFETY: allocations are the system's, of the sizes asked for, and known until they are freed.
+// SAFETY: allocations come from the system, have the requested sizes, and are tracked until they are freed.
 unsafe impl Device for HostHandle {
     fn id(&self) -> DeviceId {
         self.0.id()
@@ -112,7 +112,7 @@ unsafe impl Device for HostHandle {
     }
 
     unsafe fn free(&self, address: u64, bytes: usize) -> Result<()> {
-        // SAFETY: the caller's promise; this runs when no work is left.
+        // SAFETY: the caller's promise; this runs after all other work.
         self.behind_all(move |device| unsafe { device.memory.free_plain(address, bytes) })
     }
 
@@ -167,10 +167,10 @@ unsafe impl Device for HostHandle {
 
     unsafe fn free_pinned(&self, pointer: *mut u8, bytes: usize) -> Result<()> {
         let address = pointer.addr();
-        // Queued copies may still use the memory, as a GPU's driver would wait for them.
+        // Queued copies may still use the memory. A GPU's driver also waits for them.
         self.behind_all(move |device| {
             device.pinned.lock().remove(&address);
-            // SAFETY: the caller's promise; this runs when no work is left.
+            // SAFETY: the caller's promise; this runs after all other work.
             unsafe { device.memory.free_pages(address as u64, bytes) };
         })
     }
@@ -250,8 +250,8 @@ unsafe impl Device for HostHandle {
         if bytes == 0 {
             return Err(Error::invalid("allocate_managed", "bytes is 0; at least 1 is needed"));
         }
-        // All memory here is the host's. It is private, so that a forked child that writes to it,
-        // as to any memory of the host, changes a copy.
+        // All memory here belongs to the host. It is private: if a forked child writes to it, the child
+        // changes its own copy, as with any host memory.
         self.allocate_waiting(bytes)
     }
 
@@ -317,7 +317,7 @@ unsafe impl Device for HostHandle {
     }
 }
 
-/// Checks that the system has memory that processes can share.
+/// Checks that the system supports memory shared between processes.
 fn check_shares(call: &'static str) -> Result<()> {
     if cfg!(target_os = "linux") {
         return Ok(());

@@ -1,6 +1,6 @@
-//! Blocks that go back to the process's allocator when they are freed: those of whole pages and, where no
-//! memory is kept, all. The latter have exactly the bytes that were asked for, so that tools which watch
-//! the allocator see each access behind a block, and to one that was freed.
+//! Blocks that are returned to the process's allocator as soon as they are freed: page-aligned blocks, and
+//! all blocks if no memory is kept. The latter have exactly the requested size, so that tools which watch the
+//! allocator detect accesses beyond a block and to a freed block.
 
 use super::block::{ALIGNMENT, page_layout};
 use super::quarantine::Freed;
@@ -9,15 +9,15 @@ use hal::Result;
 use std::alloc::{Layout, dealloc};
 
 impl Memory {
-    /// True if no memory is kept.
+    /// Returns true if no memory is kept.
     pub(super) fn is_exact(&self) -> bool {
         self.cache_limit == 0
     }
 
-    /// Allocates at least `bytes` bytes that start at a page.
+    /// Allocates at least `bytes` bytes, starting at a page boundary.
     ///
     /// # Errors
-    /// As [`Memory::allocate`].
+    /// The same as [`Memory::allocate`].
     pub(crate) fn allocate_pages(&self, bytes: usize) -> Result<u64> {
         self.account(bytes, || self.take_alone(page_layout(bytes)?, bytes))
     }
@@ -25,39 +25,39 @@ impl Memory {
     /// Frees memory of [`Memory::allocate_pages`].
     ///
     /// # Safety
-    /// Address and size are those of one allocation, which nothing uses any longer.
+    /// Address and size belong to one allocation, and nothing uses it any longer.
     pub(crate) unsafe fn free_pages(&self, address: u64, bytes: usize) {
         // SAFETY: the caller's promise.
         unsafe { self.end(Freed { address, bytes, put_back: Memory::put_back_pages }) };
     }
 
     /// # Safety
-    /// As for [`Memory::free_pages`].
+    /// The same as for [`Memory::free_pages`].
     unsafe fn put_back_pages(&self, address: u64, bytes: usize) {
         // SAFETY: the caller's promise.
         unsafe { self.put_back_alone(address, page_layout(bytes)) };
     }
 
-    /// A block of exactly these bytes.
+    /// Allocates a block of exactly this many bytes.
     pub(super) fn take_exact(&self, bytes: usize) -> Option<u64> {
         self.take_alone(exact_layout(bytes)?, bytes)
     }
 
     /// # Safety
-    /// Address and size are those of [`Memory::take_exact`]; nothing uses the block any longer.
+    /// Address and size come from [`Memory::take_exact`], and nothing uses the block any longer.
     pub(super) unsafe fn put_back_exact(&self, address: u64, bytes: usize) {
         // SAFETY: the caller's promise.
         unsafe { self.put_back_alone(address, exact_layout(bytes)) };
     }
 
-    /// A block in a layout, whose size is not zero, and where it begins there.
+    /// Allocates a block with a layout whose size is not zero. The block starts at offset `front` in it.
     fn take_alone(&self, (layout, front): (Layout, usize), bytes: usize) -> Option<u64> {
         // SAFETY: the layout's size is not zero.
         let pointer = unsafe { fresh(layout) };
         if pointer.is_null() {
             return None;
         }
-        // SAFETY: the block lies in the layout.
+        // SAFETY: `front` is inside the layout.
         let pointer = unsafe { pointer.add(front) };
         self.blocks.lock().insert(pointer as usize, Block::Large(bytes));
         Some(pointer as u64)

@@ -1,9 +1,9 @@
-//! Chunks of small blocks, with margins that are nobody's between them.
+//! Chunks of small blocks, separated by unused margins.
 //!
-//! What a kernel writes a little beside a small array reaches no other one, and nothing of the process's allocator: the
-//! first blocks are as far from each other as large ones (`block.rs`). Where there are many, each would keep a page
-//! busy, so later chunks have smaller margins. What is known of the blocks stands at the beginning of their chunk,
-//! which a block finds by its address.
+//! A kernel that writes slightly beyond a small array thus reaches neither another array nor memory of the
+//! process's allocator. The first blocks are as far apart as large ones (`block.rs`). With many blocks, each
+//! one would keep a page busy, so later chunks have smaller margins. The metadata of all blocks is at the
+//! beginning of their chunk, whose address follows from a block's address.
 
 use super::block::{ALIGNMENT, BEHIND, FRONT, small_size};
 use super::fresh;
@@ -11,27 +11,28 @@ use std::alloc::{Layout, dealloc};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-/// The largest block of a chunk. Larger ones would save little: they fill pages, and margins are not touched.
+/// The largest block size in chunks. For larger blocks the saving is small: they fill pages, and their
+/// margins are not touched.
 pub(super) const LARGEST: usize = 1024;
-/// A chunk is as large, and begins at a multiple of it.
+/// The size and alignment of a chunk.
 pub(super) const CHUNK: usize = 256 << 10;
-/// No two blocks begin in one window; the chunk begins with a mark for each.
+/// The chunk has one mark for each window of this size. At most one block begins in a window.
 const WINDOW: usize = 1024;
-/// Where the first block begins.
+/// The offset of the first block.
 const FIRST: usize = CHUNK / WINDOW * size_of::<u32>() + FRONT;
-/// The margin behind each block of a narrow chunk.
+/// The margin after each block of a narrow chunk.
 const NARROW: usize = 1024;
-/// So many chunks of a process's device are wide, at most.
+/// The maximum number of wide chunks.
 const MOST_WIDE: usize = 80;
 
-/// Chunks of one size without a block in use that are kept, at most.
+/// The maximum number of kept chunks of one size without a used block.
 const MOST_EMPTY: usize = 128;
 
-/// How the blocks of a chunk lie in it.
+/// The arrangement of the blocks in a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shape {
     is_wide: bool,
-    /// From one block to the next.
+    /// The distance from one block to the next.
     stride: usize,
 }
 
@@ -41,45 +42,45 @@ impl Shape {
         Shape { is_wide, stride: (size + margin).next_multiple_of(ALIGNMENT) }
     }
 
-    /// Blocks of a chunk, behind the last of which there is a whole margin.
+    /// Returns the number of blocks in a chunk. The last block is followed by a whole margin.
     fn count(self, size: usize) -> usize {
         (CHUNK - FIRST - size - BEHIND) / self.stride + 1
     }
 
-    /// The block whose part of a chunk an address is in.
+    /// Returns the block whose part of the chunk contains an address.
     pub(super) fn block(self, chunk: usize, address: usize) -> Option<usize> {
         let behind = address.checked_sub(chunk + FIRST).filter(|it| *it < CHUNK - FIRST)?;
         Some(address - behind % self.stride)
     }
 }
 
-/// The mark of a block: the bytes that its allocation asked for, zero while it is free.
+/// Returns the mark of a block: the number of bytes that its allocation requested, zero while it is free.
 ///
 /// # Safety
-/// The block is one of a chunk, which stays allocated while the mark is used.
+/// The block is in a chunk, which stays allocated while the mark is used.
 #[inline]
 pub(super) unsafe fn mark<'a>(address: usize) -> &'a AtomicU32 {
     let within = address % CHUNK;
     let place = address - within + within / WINDOW * size_of::<u32>();
-    // SAFETY: a chunk begins at a multiple of its size with a mark for each window.
+    // SAFETY: a chunk is aligned to its size, and begins with a mark for each window.
     unsafe { AtomicU32::from_ptr(place as *mut u32) }
 }
 
 #[derive(Debug)]
 struct Chunk {
     shape: Shape,
-    /// Blocks that are handed out, and those that never were.
+    /// The number of used blocks. `fresh` is the number of blocks that were never used.
     live: usize,
     fresh: usize,
-    /// Blocks that came back.
+    /// The blocks that were returned.
     free: Vec<usize>,
 }
 
-/// The chunks of one size of blocks.
+/// The chunks for one block size.
 #[derive(Debug, Default)]
 pub(super) struct Arena {
     chunks: HashMap<usize, Chunk>,
-    /// Those of them with a block to hand out, and how many have no other ones.
+    /// The chunks with a block to hand out. `empty` is the number of chunks without a used block.
     open: Vec<usize>,
     empty: usize,
 }
@@ -89,8 +90,8 @@ fn layout() -> Layout {
 }
 
 impl Arena {
-    /// A block of the list `index`, and its chunk and shape if that is a new one; `wide` counts the wide chunks. `None` if
-    /// the system has no more.
+    /// Takes a block of the list `index`. If its chunk is new, also returns the chunk and its shape. `wide`
+    /// counts the wide chunks. Returns `None` if the system cannot provide more memory.
     pub(super) fn take(
         &mut self,
         index: usize,
@@ -141,8 +142,8 @@ impl Arena {
         Some(base)
     }
 
-    /// Takes a block back. If it was the last one of its chunk, and that is not to be kept, or some are, the chunk is no
-    /// longer one, and is returned for [`end`]. A forked child knows none of its parent's.
+    /// Returns a block to its chunk. If the chunk is then unused and is not to be kept, or too many are kept,
+    /// it is removed and returned for [`end`]. A forked child ignores its parent's blocks.
     pub(super) fn put_back(
         &mut self,
         address: usize,
@@ -163,12 +164,12 @@ impl Arena {
         (!keeps || self.empty > MOST_EMPTY).then(|| self.forget(base, wide))
     }
 
-    /// Bytes of chunks without a block in use.
+    /// Returns the number of bytes in chunks without a used block.
     pub(super) fn kept(&self) -> usize {
         self.empty * CHUNK
     }
 
-    /// A chunk without a block in use, for [`end`].
+    /// Removes a chunk without a used block, for [`end`].
     pub(super) fn take_empty(&mut self, wide: &AtomicUsize) -> Option<usize> {
         (self.empty > 0).then_some(())?;
         let base = *self.chunks.iter().find(|(_, chunk)| chunk.live == 0)?.0;
@@ -185,10 +186,10 @@ impl Arena {
     }
 }
 
-/// Gives a chunk back to the system.
+/// Releases a chunk to the system.
 ///
 /// # Safety
-/// It is one that an arena has returned for this, and nobody looks for its blocks any longer.
+/// An arena has returned the chunk for this, and nothing looks up its blocks any longer.
 pub(super) unsafe fn end(chunk: usize) {
     // SAFETY: the caller's promise.
     unsafe { dealloc(chunk as *mut u8, layout()) };

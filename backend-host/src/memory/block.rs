@@ -3,29 +3,31 @@
 use std::alloc::Layout;
 use std::sync::atomic::AtomicUsize;
 
-/// Alignment of every allocation: a cache line, and the widest vector register.
+/// The alignment of every allocation: a cache line, and the widest vector register.
 pub(super) const ALIGNMENT: usize = 64;
-/// Smaller requests get a block of this size.
+/// The minimum block size.
 pub(super) const SMALLEST: usize = 64;
-/// From this size on blocks are kept in one ordered list; below, in one list per size.
+/// The size from which blocks are kept in one ordered list. Smaller ones have one list per size.
 pub(super) const LARGE: usize = 1 << 20;
-/// Sizes from [`SMALLEST`] to below [`LARGE`]: four to each doubling.
+/// The number of sizes from [`SMALLEST`] to below [`LARGE`]: four per power of two.
 pub(super) const SMALL_SIZES: usize = 4 * (LARGE / SMALLEST).ilog2() as usize;
-/// From this size on blocks are aligned for, and advised to use, huge pages.
+/// The size from which blocks are aligned for huge pages, and advised to use them.
 pub(super) const HUGE: usize = 4 << 20;
 pub(super) const HUGE_PAGE: usize = 2 << 20;
 pub(super) const PAGE: usize = 4096;
-/// Behind each block, and nobody's: what a kernel writes that does not compare its threads with the length of its
-/// array, as many do, for a GPU lets them write up to the end of a page. It has room for a block of 1024 threads
-/// with eight bytes each, which otherwise would end the process at some later time.
+/// The unused margin after each block. Many kernels do not compare their threads with the length of an array,
+/// because a GPU lets them write up to the end of a page. The margin has room for a block of 1024 threads
+/// with eight bytes each. Without it, such a write would crash the process some time later.
 pub(super) const BEHIND: usize = 8192;
-/// In front of each block, likewise, for what reaches to the left of an array. Its first word, which nothing short
-/// reaches, is the mark of a small block of no chunk: the bytes that its allocation asked for, zero while it is free. So
-/// such a block and what is known of it share a page, and the margin behind it is not touched.
+/// The unused margin before each block, for writes to the left of an array. Its first word, which short
+/// overruns do not reach, is the mark of a small block outside of chunks: the number of bytes that its
+/// allocation requested, zero while it is free. The block and its mark thus share a page, and the margin
+/// after it is not touched.
 pub(super) const FRONT: usize = 1024;
 
-/// The size that a request is rounded up to, so that blocks fit later requests: small ones to
-/// a quarter of the power of two below, large ones to an eighth; itself where no such size fits.
+/// Returns the size to which a request is rounded up, so that blocks fit later requests. Small sizes are
+/// rounded to a quarter of the next lower power of two, large ones to an eighth. If the rounded size would
+/// overflow, returns the size itself.
 pub(super) fn block_size(bytes: usize) -> usize {
     if bytes <= SMALLEST {
         return SMALLEST;
@@ -35,13 +37,13 @@ pub(super) fn block_size(bytes: usize) -> usize {
     bytes.checked_next_multiple_of(step).unwrap_or(bytes)
 }
 
-/// The size of the blocks in a list of small ones.
+/// Returns the size of the blocks in a list of small ones.
 pub(super) const fn small_size(index: usize) -> usize {
     let magnitude = SMALLEST << (index / 4);
     magnitude + magnitude / 4 * (index % 4)
 }
 
-/// Which list of small blocks a size of [`block_size`] belongs to.
+/// Returns the index of the list for a size of [`block_size`], or `None` for large blocks.
 pub(super) const fn small_index(size: usize) -> Option<usize> {
     if size >= LARGE {
         return None;
@@ -51,7 +53,7 @@ pub(super) const fn small_index(size: usize) -> Option<usize> {
     Some(4 * (magnitude - SMALLEST.ilog2()) as usize + quarter)
 }
 
-/// The layout of a block with its margins, and where in it the block begins.
+/// Returns the layout of a block with its margins, and the offset of the block in it.
 pub(super) fn block_layout(size: usize) -> Option<(Layout, usize)> {
     with_margins(size, if size >= HUGE { HUGE_PAGE } else { ALIGNMENT })
 }
@@ -62,16 +64,16 @@ fn with_margins(size: usize, alignment: usize) -> Option<(Layout, usize)> {
     Some((layout.ok()?, front))
 }
 
-/// The mark of a small block of no chunk (`arena.rs`).
+/// Returns the mark of a small block outside of chunks (`arena.rs`).
 ///
 /// # Safety
 /// The block is a small one, and stays allocated while the mark is used.
 pub(super) unsafe fn mark<'a>(address: usize) -> &'a AtomicUsize {
-    // SAFETY: the layout of blocks has room for it in front of them, aligned as they are.
+    // SAFETY: the layout has an aligned margin before the block.
     unsafe { AtomicUsize::from_ptr((address - FRONT) as *mut usize) }
 }
 
-/// Whole pages for so many bytes, with margins, and where they begin.
+/// Returns the layout of whole pages with margins, and the offset of the pages in it.
 pub(super) fn page_layout(bytes: usize) -> Option<(Layout, usize)> {
     with_margins(bytes.max(1).checked_next_multiple_of(PAGE)?, PAGE)
 }

@@ -1,8 +1,8 @@
-//! The errors of running out of memory, with numbers that people can read.
+//! Errors for exhausted memory, with readable sizes.
 
 use hal::{Error, ErrorKind, Status};
 
-/// The capacity has no room for so many bytes.
+/// Returns the error for a request that exceeds the capacity.
 pub(super) fn exhausted(bytes: usize, used: usize, capacity: usize) -> Error {
     Error::new(
         ErrorKind::OutOfMemory,
@@ -18,7 +18,7 @@ pub(super) fn exhausted(bytes: usize, used: usize, capacity: usize) -> Error {
     )
 }
 
-/// The system has no such memory although the capacity would allow it.
+/// Returns the error for a request within the capacity that the system refuses.
 pub(super) fn refused_by_system(bytes: usize) -> Error {
     Error::new(
         ErrorKind::OutOfMemory,
@@ -32,7 +32,7 @@ pub(super) fn refused_by_system(bytes: usize) -> Error {
     )
 }
 
-/// A number of bytes as people write it.
+/// Formats a number of bytes with a unit.
 pub(crate) fn bytes_text(bytes: usize) -> String {
     const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
     let mut value = bytes as f64;

@@ -1,5 +1,5 @@
-//! Memory that was freed while kernels are checked: it serves no other allocation, so that a
-//! kernel that still uses it is found.
+//! Quarantine for memory that is freed while kernels are checked. It is not reused for a while, so that a
+//! kernel which still uses it is detected.
 
 use super::Memory;
 use hal::checking;
@@ -7,13 +7,13 @@ use hal::process::ProcessMutex;
 use std::collections::{HashSet, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Bytes that are kept so, at most.
+/// The maximum number of bytes in quarantine.
 const MOST: usize = 256 << 20;
 
-/// What a block counts at least: what is kept of it.
+/// The minimum cost of a block, in bytes, for its bookkeeping.
 const LEAST: usize = 128;
 
-/// A block that was freed, and the way that it goes in the end.
+/// A freed block, and the function that finally releases it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Freed {
     pub(super) address: u64,
@@ -29,7 +29,7 @@ impl Freed {
 
 #[derive(Debug, Default)]
 struct State {
-    /// The oldest first.
+    /// Oldest first.
     freed: VecDeque<Freed>,
     addresses: HashSet<u64>,
 }
@@ -37,13 +37,13 @@ struct State {
 #[derive(Debug)]
 pub(super) struct Quarantine {
     most: usize,
-    /// Bytes in all. Zero for programs that check nothing, which take no lock.
+    /// The total number of bytes. It is zero in programs without checks, which therefore take no lock.
     bytes: AtomicUsize,
     state: ProcessMutex<State>,
 }
 
 impl Quarantine {
-    /// Of at most `most` bytes.
+    /// Creates a quarantine of at most `most` bytes.
     pub(super) fn new(most: usize) -> Quarantine {
         Quarantine {
             most: most.min(MOST),
@@ -56,12 +56,12 @@ impl Quarantine {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// True if the block at an address was freed and is kept.
+    /// Returns true if the block at an address was freed and is in quarantine.
     pub(super) fn has(&self, address: u64) -> bool {
         self.bytes() > 0 && self.state.lock().addresses.contains(&address)
     }
 
-    /// Keeps a block; returns those that go for it.
+    /// Adds a block, and returns the blocks that leave the quarantine for it.
     pub(super) fn add(&self, block: Freed) -> Vec<Freed> {
         let mut state = self.state.lock();
         self.bytes.fetch_add(block.cost(), Ordering::Relaxed);
@@ -77,7 +77,7 @@ impl Quarantine {
         over
     }
 
-    /// Returns all blocks, which are no longer kept.
+    /// Removes and returns all blocks.
     pub(super) fn take_all(&self) -> Vec<Freed> {
         if self.bytes() == 0 {
             return Vec::new();
@@ -91,10 +91,10 @@ impl Quarantine {
 }
 
 impl Memory {
-    /// Counts memory as free. While kernels are checked it serves no other allocation for a while.
+    /// Counts memory as free. While kernels are checked, it stays in quarantine first.
     ///
     /// # Safety
-    /// As for [`Memory::free`].
+    /// The same as for [`Memory::free`].
     pub(super) unsafe fn end(&self, freed: Freed) {
         self.used.fetch_sub(freed.bytes, Ordering::Relaxed);
         let Freed { address, bytes, put_back } = freed;
@@ -104,14 +104,14 @@ impl Memory {
         }
         checking::freed(address, bytes);
         for Freed { address, bytes, put_back } in self.quarantine.add(freed) {
-            // SAFETY: the promise of who has freed it.
+            // SAFETY: the promise of the caller that freed the block.
             unsafe { put_back(self, address, bytes) };
         }
     }
 
     pub(super) fn end_quarantine(&self) {
         for Freed { address, bytes, put_back } in self.quarantine.take_all() {
-            // SAFETY: the promise of who has freed it.
+            // SAFETY: the promise of the caller that freed the block.
             unsafe { put_back(self, address, bytes) };
         }
     }

@@ -1,13 +1,12 @@
 //! Plain memory: blocks of shared segments, which other processes can open.
 //!
-//! Small blocks are carved from common segments, so that a process needs few file descriptors; a
-//! large block is a segment of its own. Each block starts at a page, behind a page of its own for
-//! its handle, which is used only if the block is exported. So a process that opens a block maps no
-//! byte of another one.
+//! Small blocks are carved from common segments, so that a process needs few file descriptors. A large block
+//! has a segment of its own. Each block starts at a page boundary, after a page for its handle, which is used
+//! only if the block is exported. A process that opens a block therefore never maps bytes of another block.
 //!
-//! A freed block serves later requests; a few small ones wait for one of the same size as they are.
-//! A block that was exported does not: its pages are freed, and its range is used no more, so a
-//! process that still maps it sees zeros and never another block.
+//! A freed block serves later requests. A few small blocks wait unchanged for a request of the same size. The
+//! range of a block that was exported is never reused: its pages are freed, so a process that still maps it
+//! sees zeros and never another block.
 
 mod state;
 
@@ -18,7 +17,7 @@ use hal::{IpcHandle, Result};
 use state::State;
 use std::collections::BTreeMap;
 
-/// The plain memory of a process, and what it has opened of other processes. A forked child starts
+/// The plain memory of a process, and the memory of other processes that it has opened. A forked child starts
 /// without any.
 #[derive(Debug, Default)]
 pub(crate) struct Segments {
@@ -27,36 +26,37 @@ pub(crate) struct Segments {
 }
 
 impl Segments {
-    /// Allocates at least `bytes` bytes at a page; `None` if the system has no more.
+    /// Allocates at least `bytes` bytes at a page boundary. Returns `None` if the system cannot provide more
+    /// memory.
     pub(crate) fn allocate(&self, bytes: usize) -> Option<usize> {
         self.state.lock().allocate(bytes)
     }
 
-    /// A small block of at least so many bytes that was freed and kept as it is, if there is one.
+    /// Takes a small freed block of at least this many bytes that waits unchanged, if there is one.
     pub(crate) fn take_waiting(&self, bytes: usize) -> Option<usize> {
         self.state.lock().take_waiting(bytes)
     }
 
-    /// Frees a block of [`Segments::allocate`]; at most `limit` bytes of free pages are kept.
-    /// Returns false if there is none at the address.
+    /// Frees a block of [`Segments::allocate`]. At most `limit` bytes of free pages are kept. Returns false
+    /// if no block is allocated at the address.
     ///
     /// # Safety
-    /// Nothing of this process uses the block any longer.
+    /// Nothing in this process uses the block any longer.
     pub(crate) unsafe fn free(&self, address: usize, limit: usize) -> bool {
         self.state.lock().free(address, limit)
     }
 
-    /// Bytes of free pages that are kept, at most.
+    /// Returns an upper bound for the bytes of kept free pages.
     pub(crate) fn kept(&self) -> usize {
         self.state.lock().kept
     }
 
-    /// Frees at least so many bytes of kept pages, or all; returns how many.
+    /// Frees at least this many bytes of kept pages, or all of them. Returns the number of freed bytes.
     pub(crate) fn release(&self, bytes: usize) -> usize {
         self.state.lock().release(bytes)
     }
 
-    /// Start and bytes of the block in use, here or opened, that an address lies in.
+    /// Returns the start and size in bytes of the used or opened block that contains an address.
     pub(crate) fn allocation(&self, address: usize) -> Option<(u64, usize)> {
         let inside =
             |start: usize, bytes: usize| (address - start < bytes).then_some((start as u64, bytes));
@@ -72,10 +72,10 @@ impl Segments {
         })
     }
 
-    /// Returns the handle of the block that an address lies in.
+    /// Returns the handle of the block that contains an address.
     ///
     /// # Errors
-    /// `InvalidArgument` for an address outside all blocks; the system's refusal.
+    /// `InvalidArgument` for an address outside of all blocks, or the system's error.
     pub(crate) fn export(
         &self,
         call: &'static str,
@@ -85,10 +85,10 @@ impl Segments {
         self.state.lock().export(call, address, kind)
     }
 
-    /// Maps what another process exported, and returns its address.
+    /// Maps memory that another process exported, and returns its address.
     ///
     /// # Errors
-    /// As for [`open`].
+    /// The same as [`open`].
     pub(crate) fn open(&self, call: &'static str, octets: &IpcHandle, kind: Kind) -> Result<usize> {
         let handle = Handle::parse(call, octets, kind)?;
         let mapping = open(call, octets, &handle)?;
@@ -97,7 +97,7 @@ impl Segments {
         Ok(address)
     }
 
-    /// Unmaps what [`Segments::open`] mapped; returns false if that was something else.
+    /// Unmaps memory of [`Segments::open`]. Returns false if the address is something else.
     ///
     /// # Safety
     /// Nothing uses the range any longer.

@@ -1,4 +1,4 @@
-//! What is kept, what belongs to an address, what is zero, and where the capacity ends.
+//! Tests of kept memory, address lookup, zeroed memory, and the capacity.
 
 use super::block::{BEHIND, FRONT, LARGE, block_size};
 use super::*;
@@ -10,7 +10,7 @@ fn what_is_kept_is_counted_and_goes_when_asked_to() -> Result<()> {
     let blocks = sizes.map(|bytes| memory.allocate(bytes));
     assert_eq!(memory.kept(), 0);
     for (block, bytes) in blocks.into_iter().zip(sizes) {
-        // SAFETY: the blocks are those of the allocations above.
+        // SAFETY: the blocks come from the allocations above.
         unsafe { memory.free(block?, bytes) };
     }
     let all: usize = sizes.map(block_size).into_iter().sum();
@@ -35,7 +35,7 @@ fn an_address_belongs_to_the_allocation_that_is_in_use_there() -> Result<()> {
         let (end, whole) = (start + bytes as u64, Some((start, bytes)));
         assert_eq!([start, end - 1].map(|at| memory.allocation(at)), [whole; 2], "{bytes}");
         assert_eq!([start - 1, end].map(|at| memory.allocation(at)), [None; 2], "{bytes}");
-        // SAFETY: the block is that of the allocation above.
+        // SAFETY: the block comes from the allocation above.
         unsafe { memory.free(start, bytes) };
         assert_eq!(memory.allocation(start), None, "{bytes}, freed");
         memory.trim(0);
@@ -66,7 +66,7 @@ fn what_is_written_a_little_beside_a_block_harms_no_other_one() -> Result<()> {
         for block in blocks {
             assert_eq!(memory.allocation(block), Some((block, bytes)), "{bytes}");
             assert_eq!(memory.allocation(block + bytes as u64), None, "{bytes}");
-            // SAFETY: the block is that of the allocation above.
+            // SAFETY: the block comes from the allocation above.
             unsafe { memory.free(block, bytes) };
         }
         memory.trim(0);
@@ -74,21 +74,22 @@ fn what_is_written_a_little_beside_a_block_harms_no_other_one() -> Result<()> {
     Ok(())
 }
 
-/// The first are as far from each other as large ones, the others nearer.
+/// The first blocks are as far apart as large ones; the others are closer together.
 #[test]
 fn many_small_blocks_keep_their_distance_and_are_found() -> Result<()> {
     let memory = Memory::new(1 << 30, 1 << 30);
     let sizes = |it: usize| [16, 64, 100, 1000, 4096][it % 5];
     let blocks: Vec<u64> =
         (0..20_000).map(|it| memory.allocate(sizes(it))).collect::<Result<_>>()?;
-    // SAFETY: of each block, what is nobody's on both sides: the shortest margin on the left, and one on the right,
-    // which in chunks with more blocks others are in, that are written later.
+    // SAFETY: writes only a block and unused bytes on both sides: the shortest margin on the left, and a
+    // margin on the right. In chunks with more blocks, the right margin may contain other blocks, which are
+    // written later.
     let write = |it: usize, by: u8, margins: [usize; 2]| unsafe {
         let [front, behind] = margins;
         (blocks[it] as *mut u8).sub(front).write_bytes(by, front + sizes(it) + behind);
     };
     let read = |it: usize| {
-        // SAFETY: the allocation has so many bytes.
+        // SAFETY: the allocation has this many bytes.
         unsafe { std::slice::from_raw_parts(blocks[it] as *const u8, sizes(it)) }
     };
     (0..blocks.len()).for_each(|it| write(it, 1, [FRONT - 8, BEHIND]));
@@ -100,13 +101,13 @@ fn many_small_blocks_keep_their_distance_and_are_found() -> Result<()> {
         assert_eq!([start - 1, start + bytes as u64].map(|at| memory.allocation(at)), [None; 2]);
         write(it, it as u8, [0, 0]);
     }
-    // Of half of them: to the right as far as blocks are from each other at least.
+    // For half of the blocks, to the right up to the minimum distance between blocks.
     (0..blocks.len()).step_by(2).for_each(|it| write(it, it as u8, [0, 1000]));
     for it in 0..blocks.len() {
         assert!(read(it).iter().all(|byte| *byte == it as u8), "{it}");
     }
     for (it, block) in blocks.iter().enumerate() {
-        // SAFETY: the block is that of the allocation above.
+        // SAFETY: the block comes from the allocation above.
         unsafe { memory.free(*block, sizes(it)) };
         assert_eq!(memory.allocation(*block), None);
     }
@@ -116,7 +117,7 @@ fn many_small_blocks_keep_their_distance_and_are_found() -> Result<()> {
     Ok(())
 }
 
-/// Other tests of this process take some memory meanwhile.
+/// Other tests of this process allocate memory meanwhile.
 #[cfg(target_os = "linux")]
 #[test]
 fn many_small_blocks_share_pages() -> Result<()> {
@@ -126,11 +127,11 @@ fn many_small_blocks_share_pages() -> Result<()> {
     };
     let (memory, before) = (Memory::new(1 << 30, 1 << 30), pages());
     let blocks: Vec<u64> = (0..100_000).map(|_| memory.allocate(16)).collect::<Result<_>>()?;
-    // SAFETY: each block has so many bytes.
+    // SAFETY: each block has this many bytes.
     blocks.iter().for_each(|&it| unsafe { (it as *mut u8).write_bytes(1, 16) });
     let pages = pages().saturating_sub(before);
     assert!(pages < 60_000, "{pages} pages for {} blocks", blocks.len());
-    // SAFETY: the blocks are those of the allocations above.
+    // SAFETY: the blocks come from the allocations above.
     blocks.into_iter().for_each(|it| unsafe { memory.free(it, 16) });
     Ok(())
 }
@@ -141,14 +142,14 @@ fn large_blocks_are_zero_though_they_were_used() -> Result<()> {
     assert_eq!(memory.allocate_zeroed(1000)?, None);
     for bytes in [4 << 20, (5 << 20) + 3, 40_000_000] {
         let used = memory.allocate(bytes)?;
-        // SAFETY: the allocation has so many bytes.
+        // SAFETY: the allocation has this many bytes.
         unsafe { (used as *mut u8).write_bytes(7, bytes) };
-        // SAFETY: the block is that of the allocation above.
+        // SAFETY: the block comes from the allocation above.
         unsafe { memory.free(used, bytes) };
         let zeroed = memory.allocate_zeroed(bytes)?;
         assert!(cfg!(not(target_os = "linux")) || zeroed == Some(used), "{bytes}: a kept block");
         if let Some(address) = zeroed {
-            // SAFETY: the allocation has so many bytes.
+            // SAFETY: the allocation has this many bytes.
             let contents = unsafe { std::slice::from_raw_parts(address as *const u8, bytes) };
             assert!(contents.iter().all(|&byte| byte == 0), "{bytes}");
             // SAFETY: as above.
@@ -158,7 +159,7 @@ fn large_blocks_are_zero_though_they_were_used() -> Result<()> {
     Ok(())
 }
 
-/// So tools that watch the allocator see what a kernel does behind a block.
+/// Tools that watch the allocator thus detect accesses beyond a block.
 #[test]
 fn blocks_have_their_own_bytes_where_nothing_is_kept() -> Result<()> {
     let memory = Memory::new(1 << 30, 0);
@@ -168,7 +169,7 @@ fn blocks_have_their_own_bytes_where_nothing_is_kept() -> Result<()> {
             assert_eq!(memory.allocation(start + bytes as u64 - 1), Some((start, bytes)));
             assert_eq!(memory.allocation(start + bytes as u64), None);
         }
-        // SAFETY: the blocks are those of the allocations above.
+        // SAFETY: the blocks come from the allocations above.
         unsafe {
             memory.free(blocks[0], bytes);
             memory.free_plain(blocks[1], bytes);
@@ -189,7 +190,7 @@ fn the_capacity_holds_and_freed_memory_is_there_again() -> Result<()> {
     for part in ["524289 bytes", "524288 bytes (512.0 KiB) are used", "available of 1048576"] {
         assert!(text.contains(part), "{text}");
     }
-    // SAFETY: the block is that of the allocation above.
+    // SAFETY: the block comes from the allocation above.
     unsafe { memory.free(block, 1 << 19) };
     assert_eq!(memory.used(), 0);
     let whole = memory.allocate(1 << 20)?;
@@ -198,7 +199,7 @@ fn the_capacity_holds_and_freed_memory_is_there_again() -> Result<()> {
     Ok(())
 }
 
-/// Memory that the compiler knows to be unwritten would be undefined to read.
+/// Reading memory that the compiler knows to be uninitialised would be undefined behaviour.
 #[test]
 fn all_memory_comes_from_one_place() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");

@@ -1,4 +1,4 @@
-//! Queues that are full: who waits, and who must not.
+//! Tests of full queues: which threads wait, and which must not.
 
 use super::{LIMIT, Queue, Room, Task};
 use crate::config::HostConfig;
@@ -10,10 +10,10 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-/// Longer than anything here takes, so that what would hang fails.
+/// Longer than any test takes, so that a test which would hang fails instead.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A task of this backend that takes until its gate opens.
+/// A task of this backend that runs until its gate opens.
 fn gate() -> (Sender<()>, Task) {
     let (open, opened) = channel::<()>();
     (open, Box::new(move || opened.recv_timeout(PATIENCE).map_err(|_| unreachable!())))
@@ -23,7 +23,7 @@ fn nothing() -> Task {
     Box::new(|| Ok(()))
 }
 
-/// Adds tasks as the array layer does, on a thread of its own; the number of tasks at the end.
+/// Adds tasks like the array layer, on a separate thread. Returns the number of tasks at the end.
 fn produce(queue: &Arc<Queue>, room: &Arc<Room>, count: u64) -> Receiver<u64> {
     let (done, finished) = channel();
     let (queue, room) = (queue.clone(), room.clone());
@@ -51,7 +51,7 @@ fn producers_wait_while_a_queue_is_full() {
     queue.submit(closed).expect("submit");
     let producers = [produce(&queue, &room, 3 * LIMIT), produce(&queue, &room, 3 * LIMIT)];
     until(|| room.waiting() == 2);
-    // Both looked before either added its task.
+    // Both producers checked before either added its task.
     assert!((LIMIT..=LIMIT + 1).contains(&queue.submitted()), "{queue:?}");
     assert!(hal::backlog::exists());
     open.send(()).expect("the gate is there");
@@ -71,7 +71,7 @@ fn a_queue_that_waits_for_another_that_is_full_drains() {
     let (queues, room_there) = ([first.clone(), second.clone()], room.clone());
     let (done, finished) = channel();
     thread::spawn(move || {
-        // Each queue waits for the other over and over, as with events.
+        // The queues repeatedly wait for each other, as with events.
         for round in 0..3 * LIMIT as usize {
             let (here, there) = (&queues[round % 2], &queues[(round + 1) % 2]);
             here.wait_for_room(&room_there);
@@ -135,7 +135,7 @@ fn a_function_that_comes_later_lets_go_of_who_waits_for_room() {
     queue.retire();
 }
 
-/// What panics when it is dropped.
+/// Panics when it is dropped.
 struct Bomb;
 
 impl Drop for Bomb {

@@ -1,7 +1,7 @@
-//! Events that processes share: two counters in a block of shared memory.
+//! Events shared between processes: two counters in a block of shared memory.
 //!
-//! Each recording has a number. The event is reached once the stream of the latest recording has
-//! come to it, in whichever process that is.
+//! Each recording has a number. The event is reached once the stream of the latest recording has reached it,
+//! in whichever process that stream is.
 
 use super::handle::Kind;
 use super::process::ProcessIdentity;
@@ -10,33 +10,33 @@ use hal::{Error, ErrorKind, IpcHandle, Result, Status, process};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// What lies in the shared block. A new block is all zeros: an event that was never recorded.
+/// The contents of the shared block. A new block is all zeros, which is an event that was never recorded.
 #[repr(C)]
 struct Counters {
     /// The number of the latest recording.
     recorded: AtomicU64,
     /// The highest number that a stream has reached.
     reached: AtomicU64,
-    /// Who recorded last: the process's number, and the low half of when it started.
+    /// The process that recorded last: its process ID, and the low half of its start time.
     recorder: AtomicU64,
-    /// Changes when `reached` does, for the system's wait.
+    /// Changes together with `reached`; the system's wait function watches it.
     changes: AtomicU32,
 }
 
-/// How long a wait sleeps before it looks whether the recording process still lives.
+/// The interval at which a waiting thread checks that the recording process is alive.
 const PATIENCE_MILLISECONDS: i64 = 50;
 
 fn recorder_number(identity: ProcessIdentity) -> u64 {
     u64::from(identity.id) << 32 | (identity.start & 0xffff_ffff)
 }
 
-/// True while the process that a recorder's number stands for has not ended.
+/// Returns true while the process identified by a recorder's number is running.
 fn is_recorder_alive(number: u64) -> bool {
     ProcessIdentity::of((number >> 32) as u32)
         .is_some_and(|identity| recorder_number(identity) == number)
 }
 
-/// An event that other processes can open, or one of another process.
+/// An event that other processes can open, or that belongs to another process.
 pub(crate) struct SharedEvent {
     memory: Arc<Memory>,
     address: usize,
@@ -51,10 +51,10 @@ impl std::fmt::Debug for SharedEvent {
 }
 
 impl SharedEvent {
-    /// Makes an event.
+    /// Creates an event.
     ///
     /// # Errors
-    /// `Unsupported` where the system has no memory that processes can share.
+    /// `Unsupported` if the system does not support memory shared between processes.
     pub(crate) fn create(memory: &Arc<Memory>) -> Result<SharedEvent> {
         let address = memory.segments().allocate(size_of::<Counters>()).ok_or_else(|| {
             Error::unsupported(
@@ -63,26 +63,26 @@ impl SharedEvent {
                  none, or the process has no more file descriptors",
             )
         })?;
-        // SAFETY: the block has a page, which nobody else knows yet.
+        // SAFETY: the block has a page, and nothing else uses it yet.
         unsafe { (address as *mut u8).write_bytes(0, size_of::<Counters>()) };
         let memory = memory.clone();
         Ok(SharedEvent { memory, address, is_opened: false, generation: process::generation() })
     }
 
-    /// Opens the event of another process.
+    /// Opens an event of another process.
     ///
     /// # Errors
-    /// Those of a handle that is none, or whose event or process is gone.
+    /// An invalid handle, or one whose event or process no longer exists.
     pub(crate) fn open(memory: &Arc<Memory>, handle: &IpcHandle) -> Result<SharedEvent> {
         let address = memory.segments().open("import_event", handle, Kind::Event)?;
         let memory = memory.clone();
         Ok(SharedEvent { memory, address, is_opened: true, generation: process::generation() })
     }
 
-    /// Returns the handle for other processes.
+    /// Returns a handle for other processes.
     ///
     /// # Errors
-    /// `InvalidArgument` for an event of another process; the system's refusal.
+    /// `InvalidArgument` for an event of another process, or the system's error.
     pub(crate) fn export(&self) -> Result<IpcHandle> {
         if self.is_opened {
             return Err(Error::invalid(
@@ -94,12 +94,12 @@ impl SharedEvent {
     }
 
     fn counters(&self) -> &Counters {
-        // SAFETY: the block has a page, stays until this object goes, and is accessed by atomic
-        // operations alone, in every process.
+        // SAFETY: the block has a page, lives as long as this object, and is only accessed by atomic
+        // operations, in every process.
         unsafe { &*(self.address as *const Counters) }
     }
 
-    /// Begins a recording; returns its number.
+    /// Begins a recording, and returns its number.
     pub(crate) fn begin(&self) -> u64 {
         let own = ProcessIdentity::own().map_or(0, recorder_number);
         let counters = self.counters();
@@ -107,13 +107,13 @@ impl SharedEvent {
         counters.recorded.fetch_add(1, Ordering::AcqRel) + 1
     }
 
-    /// Notes that the stream has reached a recording, and wakes who waits.
+    /// Records that the stream has reached a recording, and wakes the waiting threads.
     pub(crate) fn reach(&self, number: u64) {
         let counters = self.counters();
         counters.reached.fetch_max(number, Ordering::AcqRel);
         counters.changes.fetch_add(1, Ordering::AcqRel);
         #[cfg(target_os = "linux")]
-        // SAFETY: the address is that of four octets, which stay during the call.
+        // SAFETY: the address points to four bytes that stay valid during the call.
         unsafe {
             libc::syscall(
                 libc::SYS_futex,
@@ -124,7 +124,7 @@ impl SharedEvent {
         }
     }
 
-    /// Returns the number of the latest recording if it is still to be reached.
+    /// Returns the number of the latest recording if it has not been reached.
     pub(crate) fn pending(&self) -> Option<u64> {
         let recorded = self.counters().recorded.load(Ordering::Acquire);
         (!self.is_reached(recorded)).then_some(recorded)
@@ -137,13 +137,13 @@ impl SharedEvent {
     /// Returns true once a recording is reached.
     ///
     /// # Errors
-    /// `LaunchFailed` if its process has ended before.
+    /// `LaunchFailed` if its process ended before.
     pub(crate) fn query(&self, number: u64) -> Result<bool> {
         if self.is_reached(number) {
             return Ok(true);
         }
         let recorder = self.counters().recorder.load(Ordering::Relaxed);
-        // Looked at once more: it may have been the last thing that the process did.
+        // Check again: reaching the recording may have been the last action of the process.
         if is_recorder_alive(recorder) || self.is_reached(number) {
             return Ok(self.is_reached(number));
         }
@@ -161,7 +161,7 @@ impl SharedEvent {
     /// Waits for a recording.
     ///
     /// # Errors
-    /// As for [`SharedEvent::query`].
+    /// The same as [`SharedEvent::query`].
     pub(crate) fn wait(&self, number: u64) -> Result<()> {
         loop {
             let changes = self.counters().changes.load(Ordering::Acquire);
@@ -172,12 +172,12 @@ impl SharedEvent {
         }
     }
 
-    /// Sleeps until the counter of changes is another, or for a while.
+    /// Sleeps until the counter of changes differs, or for a limited time.
     fn sleep(&self, changes: u32) {
         #[cfg(target_os = "linux")]
         {
             let patience = libc::timespec { tv_sec: 0, tv_nsec: PATIENCE_MILLISECONDS * 1_000_000 };
-            // SAFETY: the address is that of four octets, and the time is read; both stay.
+            // SAFETY: the address points to four bytes, and the time is only read; both stay valid.
             unsafe {
                 libc::syscall(
                     libc::SYS_futex,
@@ -202,7 +202,7 @@ impl Drop for SharedEvent {
             return;
         }
         let segments = self.memory.segments();
-        // SAFETY: only this object knows the block or the range, and it goes.
+        // SAFETY: only this object refers to the block or the range, and it is being dropped.
         unsafe {
             match self.is_opened {
                 true => segments.close(self.address),
@@ -244,7 +244,7 @@ mod tests {
     fn a_recording_whose_process_was_killed_is_an_error() {
         let memory = memory();
         let (mut here, mut there) = std::os::unix::net::UnixStream::pair().expect("two ends");
-        // SAFETY: the child uses locks that are new in it, and ends without returning.
+        // SAFETY: the child uses only locks that are new in it, and exits without returning.
         let child = unsafe { libc::fork() };
         assert!(child >= 0);
         if child == 0 {
@@ -252,7 +252,7 @@ mod tests {
                 let event = SharedEvent::create(&memory)?;
                 event.begin();
                 let handle = event.export()?;
-                // What it exported stays until it is killed.
+                // The exported event stays until the child is killed.
                 std::mem::forget(event);
                 Ok::<_, Error>(handle)
             };
@@ -271,7 +271,7 @@ mod tests {
         assert!(refused.detail().contains("another process"), "{refused}");
         let number = event.pending().expect("the child has recorded it");
         assert!(!event.query(number).expect("the child lives"));
-        // SAFETY: the number is that of the child, which is waited for below.
+        // SAFETY: the number is the child's, which is waited for below.
         unsafe {
             libc::kill(child, libc::SIGKILL);
             libc::waitpid(child, std::ptr::null_mut(), 0);

@@ -1,12 +1,12 @@
-//! The 64 octets with which another process finds memory or an event of this one.
+//! The 64-byte handle by which another process finds memory or an event of this one.
 
 use super::process::ProcessIdentity;
 use hal::{Error, IpcHandle, Result};
 
-/// The first octets of every handle of this backend, and of this layout.
+/// The first bytes of every handle of this backend with this layout.
 const MAGIC: [u8; 8] = *b"pygpu-h1";
 
-/// What a handle stands for.
+/// The kind of object that a handle refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum Kind {
@@ -24,27 +24,27 @@ impl Kind {
     }
 }
 
-/// The parts of a handle.
+/// The fields of a handle.
 ///
-/// The exporter writes the same octets into the file, one page in front of what it exports. A
-/// handle that is not found there again is refused, so a handle is as hard to guess as its nonce.
+/// The exporter writes the same bytes into the file, one page before the exported object. A handle is refused
+/// unless it is found there, so it is as hard to guess as its nonce.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Handle {
     pub(crate) kind: Kind,
     /// The exporting process.
     pub(crate) process: ProcessIdentity,
-    /// The file's descriptor in that process.
+    /// The file descriptor in that process.
     pub(crate) file: u32,
-    /// Random octets, which are in the file's name, too.
+    /// Random bytes, which are also part of the file's name.
     pub(crate) nonce: [u8; 16],
-    /// Octets from the start of the file.
+    /// The offset from the start of the file, in bytes.
     pub(crate) offset: u64,
-    /// Octets that the exporter allocated.
+    /// The number of bytes that the exporter allocated.
     pub(crate) length: u64,
 }
 
 impl Handle {
-    /// Returns the octets.
+    /// Encodes the handle.
     pub(crate) fn to_octets(self) -> IpcHandle {
         let mut octets = [0; 64];
         let parts: [&[u8]; 9] = [
@@ -67,10 +67,10 @@ impl Handle {
         IpcHandle(octets)
     }
 
-    /// Returns the parts of octets that another process passed.
+    /// Decodes a handle that another process passed.
     ///
     /// # Errors
-    /// `InvalidArgument` for octets of another library, another version or another kind.
+    /// `InvalidArgument` for a handle of another library, version or kind.
     pub(crate) fn parse(call: &'static str, octets: &IpcHandle, kind: Kind) -> Result<Handle> {
         let octets = &octets.0;
         let number = |start: usize| u32::from_le_bytes(array(octets, start));

@@ -1,19 +1,19 @@
-//! Which process is meant, though its number may be another's later.
+//! Identifies a process even if its ID is reused later.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// A process: its number, and when it started.
+/// A process: its ID and its start time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ProcessIdentity {
     pub(crate) id: u32,
-    /// Clock ticks since the machine started.
+    /// The start time, in clock ticks since the machine started.
     pub(crate) start: u64,
 }
 
 impl ProcessIdentity {
-    /// Returns that of this process; `None` where the system does not tell it.
+    /// Returns the identity of this process, or `None` if the system does not report it.
     pub(crate) fn own() -> Option<ProcessIdentity> {
-        // Looked up once. A forked child has another number, so it looks again.
+        // Cached. A forked child has another ID and looks it up again.
         static ID: AtomicU32 = AtomicU32::new(0);
         static START: AtomicU64 = AtomicU64::new(0);
         let id = std::process::id();
@@ -26,28 +26,28 @@ impl ProcessIdentity {
         Some(own)
     }
 
-    /// Returns that of a process; `None` if it has ended.
+    /// Returns the identity of a process, or `None` if it has ended.
     pub(crate) fn of(id: u32) -> Option<ProcessIdentity> {
         Some(ProcessIdentity { id, start: start_of(id)? })
     }
 
-    /// Returns true while the process has not ended.
+    /// Returns true while the process is running.
     pub(crate) fn is_alive(self) -> bool {
         ProcessIdentity::of(self.id) == Some(self)
     }
 }
 
-/// When a process started; `None` for one that there is not, or that has ended and waits for its
+/// Returns the start time of a process. Returns `None` if it does not exist, or has ended and waits for its
 /// parent.
 fn start_of(id: u32) -> Option<u64> {
     let text = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
-    // The name in parentheses may have any characters, these among them.
+    // The name in parentheses may contain any characters, including parentheses.
     let mut fields = text.rsplit_once(')')?.1.split_whitespace();
     let state = fields.next()?;
     if matches!(state, "Z" | "X" | "x") {
         return None;
     }
-    // Field 22 of proc_pid_stat(5), of which the state is the third.
+    // Field 22 of proc_pid_stat(5). The state is field 3.
     fields.nth(18)?.parse().ok()
 }
 

@@ -1,7 +1,7 @@
-//! Files in memory that have no place in a file system, mapped here or by another process.
+//! Anonymous in-memory files, mapped by this process or by another one.
 //!
-//! A segment is a sealed file of `memfd_create`. Its pages go with the last process that maps it,
-//! however that ends, and nothing is left in `/dev/shm`. Another process of the same user opens it
+//! A segment is a sealed file of `memfd_create`. Its pages are freed with the last process that maps it,
+//! however that process ends, and nothing is left in `/dev/shm`. Another process of the same user opens it
 //! through `/proc/PID/fd`.
 
 use super::handle::Handle;
@@ -10,12 +10,12 @@ use std::fs::File;
 use std::io;
 use std::sync::OnceLock;
 
-/// Returns the size of a page, the unit of blocks in a segment.
+/// Returns the size of a page, which is the unit of blocks in a segment.
 pub(crate) fn page_size() -> usize {
     static SIZE: OnceLock<usize> = OnceLock::new();
     *SIZE.get_or_init(|| {
         #[cfg(unix)]
-        // SAFETY: sysconf only reads; it answers -1 for what it does not know.
+        // SAFETY: sysconf only reads; it returns -1 for unknown values.
         let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
         #[cfg(not(unix))]
         let size = 0;
@@ -23,7 +23,7 @@ pub(crate) fn page_size() -> usize {
     })
 }
 
-/// A range of addresses over a file, unmapped when it is dropped.
+/// A mapped range of a file, unmapped when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     address: usize,
@@ -42,7 +42,7 @@ impl Mapping {
             use std::os::fd::AsRawFd as _;
             let offset = libc::off_t::try_from(offset).map_err(io::Error::other)?;
             let protection = libc::PROT_READ | libc::PROT_WRITE;
-            // SAFETY: a new range of addresses, which touches no other one.
+            // SAFETY: this maps a new range of addresses and does not affect other mappings.
             let start = unsafe {
                 libc::mmap(
                     std::ptr::null_mut(),
@@ -69,7 +69,7 @@ impl Mapping {
 impl Drop for Mapping {
     fn drop(&mut self) {
         #[cfg(target_os = "linux")]
-        // SAFETY: mapped by `new`; whoever drops it vouches that nobody uses the range.
+        // SAFETY: mapped by `new`; the code that drops it ensures that nothing uses the range.
         unsafe {
             libc::munmap(self.address as *mut libc::c_void, self.bytes);
         }
@@ -109,10 +109,11 @@ mod linux {
     use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt};
     use std::path::Path;
 
-    /// One in so many of the descriptors that a process may have is for segments; the others are the program's.
+    /// Segments may use one in `SHARE` of the process's file descriptors; the others are left to the program.
     const SHARE: u64 = 2;
 
-    /// What nobody can do to a segment any longer, so that no access fails for want of a page.
+    /// The seals of a segment: its size can no longer change, so no access can fail because of a missing
+    /// page.
     const SEALS: libc::c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
 
     fn name_of(nonce: &[u8; 16]) -> String {
@@ -120,7 +121,7 @@ mod linux {
         format!("pygpu-{digits}")
     }
 
-    /// What a link of `/proc/PID/fd` to a segment reads.
+    /// Returns the target of a `/proc/PID/fd` link to a segment.
     fn link_of(nonce: &[u8; 16]) -> String {
         format!("/memfd:{} (deleted)", name_of(nonce))
     }
@@ -129,7 +130,7 @@ mod linux {
         if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
     }
 
-    /// What `read` writes as the limit in force.
+    /// Returns the soft limit that `read` writes.
     fn limit(read: impl FnOnce(&mut libc::rlimit) -> libc::c_int) -> io::Result<u64> {
         let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
         check(read(&mut limit))?;
@@ -137,10 +138,11 @@ mod linux {
     }
 
     impl Segment {
-        /// Makes a file of so many bytes, whole pages, and maps it. No page is used yet.
+        /// Creates and maps a file of whole pages. No page is used yet.
         ///
         /// # Errors
-        /// The system's: no addresses, no such files, or too few descriptors left for the program.
+        /// The system's error: not enough address space, no such files, or too few descriptors left for the
+        /// program.
         pub(crate) fn create(bytes: usize) -> io::Result<Segment> {
             let mut nonce = [0; 16];
             // SAFETY: the buffer has so many bytes.
@@ -153,7 +155,7 @@ mod linux {
             // SAFETY: as above.
             let most = limit(|it| unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, it) })?;
             if bytes as u64 > largest {
-                // A file that grows beyond it would end the process with a signal.
+                // A file that grows beyond the limit would end the process with a signal.
                 return Err(io::ErrorKind::FileTooLarge.into());
             }
             let name = CString::new(name_of(&nonce))?;
@@ -162,7 +164,7 @@ mod linux {
                 let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
                 File::from_raw_fd(check(libc::memfd_create(name.as_ptr(), flags))?)
             };
-            // The system gives the lowest one that is free.
+            // The system returns the lowest free descriptor.
             if file.as_raw_fd() as u64 >= most / SHARE {
                 return Err(io::Error::from_raw_os_error(libc::EMFILE));
             }
@@ -174,12 +176,12 @@ mod linux {
             Ok(Segment { mapping, file, nonce })
         }
 
-        /// Returns the file's descriptor in this process.
+        /// Returns the file descriptor in this process.
         pub(crate) fn descriptor(&self) -> u32 {
             self.file.as_raw_fd() as u32
         }
 
-        /// Frees the pages of a part: it reads as zeros, here and in every process that maps it.
+        /// Frees the pages of a part. It then reads as zeros in every process that maps it.
         pub(crate) fn punch(&self, offset: usize, bytes: usize) {
             let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
             // SAFETY: the descriptor is open, and the call takes numbers.
@@ -196,23 +198,24 @@ mod linux {
             }
         }
 
-        /// Writes octets into the file.
+        /// Writes bytes into the file.
         ///
         /// # Errors
-        /// The system's.
+        /// The system's error.
         pub(crate) fn write(&self, offset: usize, octets: &[u8]) -> io::Result<()> {
             self.file.write_all_at(octets, offset as u64)
         }
     }
 
-    /// Maps what a handle of another process stands for.
+    /// Maps the object that a handle of another process refers to.
     ///
-    /// The process, the file's name, its owner, seals and size, and the copy of the handle in the
-    /// file are checked before anything is mapped.
+    /// Before anything is mapped, this checks the process, the file's name, owner, seals and size, and the
+    /// copy of the handle in the file.
     ///
     /// # Errors
-    /// `InvalidHandle` if the process has ended or has freed it; `InvalidArgument` if it is this
-    /// process's own, or is forged; `OutOfMemory` if the system maps no more.
+    /// - `InvalidHandle` if the process has ended or has freed the object.
+    /// - `InvalidArgument` if the object belongs to this process, or the handle is forged.
+    /// - `OutOfMemory` if the system cannot map more memory.
     pub(crate) fn open(call: &'static str, octets: &IpcHandle, handle: &Handle) -> Result<Mapping> {
         let forged = |what: &str| Error::invalid(call, format!("the handle is forged: {what}"));
         if Some(handle.process) == ProcessIdentity::own() {
@@ -246,7 +249,7 @@ mod linux {
             ),
             _ => Error::handle(call, "what the handle stands for has been freed"),
         };
-        // Looked at before it is opened: opening some files has effects.
+        // Check the link before opening the file, because opening some files has side effects.
         match std::fs::read_link(&path) {
             Ok(target) if target == Path::new(&link) => {}
             Ok(_) => return Err(stale(None)),
@@ -255,7 +258,7 @@ mod linux {
         let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
         let opened = OpenOptions::new().read(true).write(true).custom_flags(flags).open(&path);
         let file = opened.map_err(|error| stale(Some(error)))?;
-        // The descriptor may have become another file's since.
+        // The descriptor may refer to another file by now.
         let own = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()));
         if own.ok().as_deref() != Some(Path::new(&link)) {
             return Err(stale(None));

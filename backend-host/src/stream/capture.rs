@@ -1,4 +1,4 @@
-//! How streams capture: how a capture begins, where work goes meanwhile, and how it ends.
+//! Capturing on streams: starting a capture, recording work, and ending the capture.
 
 use super::{HostStream, Kind};
 use crate::capture::{Capture, CaptureSlot, CapturedMark, Node, Refusal};
@@ -10,7 +10,7 @@ use hal::{CaptureMode, Error, Result, Transfer, interruption, nonblocking};
 use std::sync::Arc;
 
 impl HostStream {
-    /// The capture that the stream takes part in.
+    /// Returns the capture in which the stream takes part.
     #[inline]
     pub(super) fn capture(&self) -> Option<Arc<Capture>> {
         match &self.kind {
@@ -19,7 +19,7 @@ impl HostStream {
         }
     }
 
-    /// Records work where the stream captures; returns it if it is to be queued.
+    /// Records work if the stream captures. Returns the work if it has to be queued instead.
     ///
     /// # Errors
     /// `InvalidArgument` for the default stream, while a stream that it waits for captures.
@@ -33,7 +33,7 @@ impl HostStream {
         }
     }
 
-    /// Queues work, or records it where the stream captures.
+    /// Queues work, or records it if the stream captures.
     pub(super) fn queue_work(
         &self,
         call: &'static str,
@@ -45,8 +45,8 @@ impl HostStream {
         }
     }
 
-    /// Queues a launch, or records it where the stream captures. Whoever waits or asks next reports what
-    /// a queued launch fails with.
+    /// Queues a launch, or records it if the stream captures. The next call that waits or queries reports the
+    /// failure of a queued launch.
     pub(super) fn queue_launch(
         &self,
         work: impl Fn() -> Result<()> + Send + Sync + 'static,
@@ -62,7 +62,7 @@ impl HostStream {
         }))
     }
 
-    /// Refuses what a graph cannot repeat while the stream captures.
+    /// Refuses an operation that a graph cannot repeat, while the stream captures.
     pub(super) fn refuse_in_capture(&self, call: &'static str, reason: &str) -> Result<()> {
         match self.capture() {
             Some(_) => Err(Error::invalid(call, format!("the stream captures: {reason}"))),
@@ -85,8 +85,8 @@ impl HostStream {
         }
     }
 
-    /// Refuses to wait for the stream while it captures, or while the default stream waits for one that
-    /// does; the capture becomes invalid.
+    /// Refuses to wait for the stream while it captures, or while the default stream waits for a stream that
+    /// does. The capture becomes invalid.
     pub(super) fn check_wait(&self, call: &'static str) -> Result<()> {
         match (&self.kind, self.capture()) {
             (Kind::Default, _) => self.device.engine().captures.check_default(call),
@@ -95,8 +95,8 @@ impl HostStream {
         }
     }
 
-    /// Takes part in a capture from now on. Work of a capture cannot wait for work outside it, so what
-    /// was queued before has run then: on the stream, and on the default stream if that waits for it.
+    /// Joins a capture. Captured work cannot wait for work outside of the capture, so this first waits for
+    /// the work queued on the stream and, if the stream blocks the default stream, on that one.
     fn enter(&self, call: &'static str, slot: &CaptureSlot, capture: &Arc<Capture>) -> Result<()> {
         interruption::before_waiting(call)?;
         let default = &self.device.engine().default_queue;
@@ -153,7 +153,7 @@ impl HostStream {
         })?;
         capture.check_end(self.id)?;
         interruption::before_waiting("end_capture")?;
-        // What is dropped with a graph that cannot be made may be ordered: behind this.
+        // Objects dropped with a graph that cannot be created may order work, but only after this.
         let ended = end_unordered("end_capture", || {
             let ended = capture.end();
             self.device.engine().captures.remove(&capture);
@@ -164,8 +164,8 @@ impl HostStream {
         Ok(HostGraph::new(&self.device, nodes, memory))
     }
 
-    /// Ends a capture that its stream does not outlive, or that no object of a program can end; one that began on another stream cannot be
-    /// joined any longer.
+    /// Ends a capture whose stream is being dropped, or that no object of the program can end. If the capture
+    /// began on another stream, it can no longer be joined.
     pub(super) fn abandon(&self) {
         let Some(capture) = self.capture() else { return };
         if capture.origin() == self.id {
@@ -177,10 +177,10 @@ impl HostStream {
         }
     }
 
-    /// Frees memory with the graph that is made of the capture.
+    /// Frees memory together with the graph that is created from the capture.
     ///
     /// # Safety
-    /// As for [`hal::stream::StreamCore::free`].
+    /// The same as for [`hal::stream::StreamCore::free`].
     pub(super) unsafe fn free_captured(
         &self,
         capture: &Capture,
@@ -196,14 +196,14 @@ impl HostStream {
         if is_kept { Ok(()) } else { unsafe { self.device.free_ordered(address, bytes) } }
     }
 
-    /// Records an event in captured work; false if the stream does not capture.
+    /// Records an event in captured work. Returns false if the stream does not capture.
     pub(super) fn record_captured(&self, event: &HostEvent) -> Result<bool> {
         let Some(capture) = self.capture() else { return Ok(false) };
         event.set_captured(capture.mark("record", self.id)?)?;
         Ok(true)
     }
 
-    /// Comes behind a mark in captured work, and so becomes part of its capture.
+    /// Makes later work depend on a mark in captured work, which makes the stream part of that capture.
     pub(super) fn join(&self, mark: &CapturedMark) -> Result<()> {
         let call = "wait_event";
         let Kind::Own { capture: slot, .. } = &self.kind else {
@@ -226,7 +226,7 @@ impl HostStream {
     /// Refuses to make captured work wait for an event of other work.
     pub(super) fn check_isolation(&self, event: &HostEvent) -> Result<()> {
         match self.capture() {
-            // An event that was never recorded is nothing to wait for.
+            // An event that was never recorded does not have to be waited for.
             Some(capture) if event.is_recorded() => {
                 Err(capture.spoil("wait_event", Refusal::Isolation))
             }
@@ -245,11 +245,11 @@ impl HostStream {
         })
     }
 
-    /// Runs a graph at once, or queues it.
+    /// Runs a graph immediately, or queues it.
     pub(crate) fn launch_graph(&self, work: &Arc<GraphWork>) -> Result<()> {
         self.status.during(|| {
             if let Some(_turn) = self.at_once() {
-                // Its kernels take as long as their program wants.
+                // Its kernels may run for any length of time.
                 nonblocking::before_waiting()?;
                 return work.run();
             }

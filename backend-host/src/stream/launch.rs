@@ -12,7 +12,7 @@ use std::cell::Cell;
 use std::ffi::c_void;
 use std::sync::Arc;
 
-/// A launch with checks that its thread is still to wait for.
+/// A checked launch that the launching thread still has to wait for.
 struct Unfinished {
     mark: Mark,
     queue: Arc<Queue>,
@@ -20,7 +20,7 @@ struct Unfinished {
 }
 
 impl Drop for Unfinished {
-    /// Where the thread does not wait to the end, others report the failure.
+    /// If the thread does not wait until the end, other calls report the failure.
     fn drop(&mut self) {
         if let Some(error) = self.outcome.leave() {
             self.queue.keep_kernel_failure(error);
@@ -33,10 +33,10 @@ thread_local! {
 }
 
 impl HostStream {
-    /// Runs a kernel at once, or queues it.
+    /// Runs a kernel immediately, or queues it.
     ///
     /// # Safety
-    /// As for [`hal::Kernel::launch_raw`]; the shape is within the kernel's limits.
+    /// The same as for [`hal::Kernel::launch_raw`]; the shape is within the kernel's limits.
     pub(crate) unsafe fn launch(
         &self,
         code: &Arc<LoadedCode>,
@@ -47,7 +47,7 @@ impl HostStream {
     ) -> Result<()> {
         self.status.during(|| {
             if let Some(_turn) = self.at_once() {
-                // A kernel takes as long as its program wants.
+                // A kernel may run for any length of time.
                 nonblocking::before_waiting()?;
                 // SAFETY: the caller's promise.
                 return unsafe { kernel::run(&self.device, kernel, &shape, arguments) };
@@ -64,12 +64,14 @@ impl HostStream {
         })
     }
 
-    /// As [`HostStream::launch`], with checks. On the default stream the call returns what the kernel fails with,
-    /// whether it could run at once or had to wait for other work, here or in [`HostStream::finish_launch`]; unless
-    /// a function of the program is queued, which may itself wait for the calling thread.
+    /// Like [`HostStream::launch`], with checks.
+    ///
+    /// On the default stream, the launching call reports the failure of the kernel. That is this call if the
+    /// kernel could run immediately, otherwise [`HostStream::finish_launch`]. The exception is a launch while
+    /// a function of the program is queued, because that function may itself wait for the calling thread.
     ///
     /// # Safety
-    /// As there.
+    /// The same as for [`HostStream::launch`].
     pub(crate) unsafe fn launch_checked(
         &self,
         code: &Arc<LoadedCode>,
@@ -106,16 +108,16 @@ impl HostStream {
                 queue: self.queue().clone(),
                 outcome,
             });
-            // Work waits for what was queued before it alone, so no later function can hold it up.
+            // Work waits only for work that was queued before it, so a function queued later cannot delay it.
             let ends = !self.device.engine().room.has_functions();
-            // In a destructor of the thread nothing waits: the next call that does reports a failure.
+            // In a destructor of the thread nothing waits; the next call that waits reports the failure.
             let _ = UNFINISHED.try_with(|it| it.set(waits.filter(|_| ends)));
             Ok(())
         })
     }
 
-    /// Waits for what [`HostStream::launch_checked`] has queued on the default stream, and returns what it fails
-    /// with.
+    /// Waits for the launch that [`HostStream::launch_checked`] has queued on the default stream, and returns
+    /// its failure.
     pub(crate) fn finish_launch(&self) -> Result<()> {
         let unfinished = UNFINISHED.try_with(Cell::take).ok().flatten();
         let Some(unfinished) = unfinished else { return Ok(()) };

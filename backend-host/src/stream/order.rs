@@ -1,4 +1,4 @@
-//! Places in the work of streams: marks and events, and how streams wait for them.
+//! Positions in the work of streams: marks and events, and how streams wait for them.
 
 use super::{HostStream, Kind};
 use crate::event::{HostEvent, Pending, Record};
@@ -12,7 +12,7 @@ impl HostStream {
         self.queue().mark()
     }
 
-    /// Waits for what is queued, and for what that waits for.
+    /// Waits for the queued work, and for the work that it waits for.
     pub(super) fn wait(&self) -> Result<()> {
         if matches!(self.kind, Kind::Default) {
             for mark in self.device.engine().marks(true) {
@@ -22,8 +22,7 @@ impl HostStream {
         self.mark().wait()
     }
 
-    /// Counts a task that may wait for a thread of the program: until it has run, nobody waits for
-    /// room.
+    /// Counts a task that may wait for a thread of the program. Until it has run, no thread waits for room.
     pub(super) fn count_function(&self) -> Counted {
         let room = self.device.engine().room.clone();
         if room.begin_function() {
@@ -32,7 +31,7 @@ impl HostStream {
         Counted::new(room)
     }
 
-    /// Records an event behind what is queued, or in captured work.
+    /// Records an event after the queued work, or in captured work.
     pub(super) fn record_event(&self, event: &HostEvent) -> Result<()> {
         if self.record_captured(event)? {
             return Ok(());
@@ -67,7 +66,8 @@ impl HostStream {
         Ok(())
     }
 
-    /// Makes later work wait for an event, or become part of the capture that it was recorded in.
+    /// Makes later work wait for an event. If the event was recorded in a capture, the work becomes part of
+    /// it.
     pub(super) fn wait_for_event(&self, event: &HostEvent) -> Result<()> {
         let pending = event.pending();
         if let Some(Pending::Captured(mark)) = &pending {
@@ -77,7 +77,7 @@ impl HostStream {
         match pending {
             Some(Pending::Here(mark)) => self.submit(Box::new(move || mark.wait())),
             Some(pending) => {
-                // The other process may itself wait for a thread of this one.
+                // The other process may itself wait for a thread of this process.
                 let counted = self.count_function();
                 self.submit(Box::new(move || {
                     let _counted = counted;

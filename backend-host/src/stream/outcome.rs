@@ -1,12 +1,12 @@
-//! What a queued launch fails with, for the thread that waits for it.
+//! Delivers the failure of a queued launch to the thread that waits for it.
 
 use hal::poison::Unpoisoned as _;
 use hal::{Error, Result};
 use std::mem;
 use std::sync::Mutex;
 
-/// Between a launch that its thread waits for and its task. While the thread waits, the failure is its alone: nobody
-/// else who waits for the stream reports it.
+/// Connects a launch, whose thread waits for it, with its task. While the thread waits, only that thread
+/// reports the failure, and no other thread that waits for the stream.
 #[derive(Debug, Default)]
 pub(super) struct Outcome(Mutex<State>);
 
@@ -15,12 +15,12 @@ enum State {
     #[default]
     Waited,
     Failed(Error),
-    /// The thread waits no longer, or has what it waited for.
+    /// The thread no longer waits, or has the result.
     Left,
 }
 
 impl Outcome {
-    /// Called by the task. Returns what is to be reported in the usual way.
+    /// Called by the task. Returns the result to be reported in the usual way.
     pub(super) fn drain(&self, result: Result<()>) -> Result<()> {
         let mut state = self.0.lock().unpoisoned();
         match (&*state, result) {
@@ -32,7 +32,7 @@ impl Outcome {
         }
     }
 
-    /// Called by the thread when it waits no longer. Returns what the launch has failed with.
+    /// Called by the thread when it stops waiting. Returns the failure of the launch.
     pub(super) fn leave(&self) -> Option<Error> {
         match mem::replace(&mut *self.0.lock().unpoisoned(), State::Left) {
             State::Failed(error) => Some(error),

@@ -11,7 +11,6 @@ const VALUES: [&str; 10] =
 /// Refuses constructs that are visible in the text itself.
 ///
 /// # Errors
-///
 /// A message with file and line.
 pub(super) fn check(tokens: &Tokens<'_>) -> Result<(), String> {
     let has_main = || {
@@ -46,7 +45,6 @@ pub(super) fn check(tokens: &Tokens<'_>) -> Result<(), String> {
 /// Refuses kernels that return a value.
 ///
 /// # Errors
-///
 /// See [`check`].
 pub(super) fn check_kernels(tokens: &Tokens<'_>, all: &[Declared]) -> Result<(), String> {
     for kernel in all.iter().filter(|it| it.is_kernel) {

@@ -12,7 +12,6 @@ const DEEPEST: usize = 64;
 /// Reads an expression from the beginning of `left`, and removes it from there.
 ///
 /// # Errors
-///
 /// A message that describes the problem.
 pub(super) fn read(left: &mut &[Token]) -> Result<i64, String> {
     Ok(choice(left, DEEPEST)?.bits)

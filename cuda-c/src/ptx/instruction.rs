@@ -20,7 +20,6 @@ impl Writer<'_, '_> {
     /// Writes an instruction with its guard.
     ///
     /// # Errors
-    ///
     /// A message that describes the problem.
     pub(super) fn guarded(&mut self, instruction: &Instruction) -> Result<(), String> {
         if let Some(guard) = &instruction.guard {

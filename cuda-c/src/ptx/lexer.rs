@@ -34,7 +34,6 @@ pub(super) struct Token {
 /// Reads the text of a statement. `number` replaces `%=`.
 ///
 /// # Errors
-///
 /// The offset of the problem in the text, and a message.
 pub(super) fn read(statement: &Statement, number: usize) -> Result<Vec<Token>, (usize, String)> {
     let text = statement.text.as_str();

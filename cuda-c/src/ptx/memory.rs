@@ -109,7 +109,6 @@ fn parts(operand: &Operand, count: Option<usize>) -> Result<Vec<&Operand>, Strin
 /// Writes `ld`.
 ///
 /// # Errors
-///
 /// A message that describes the problem.
 pub(super) fn load(writer: &mut Writer<'_, '_>, instruction: &Instruction) -> Result<(), String> {
     let (modifiers, kind) = accessed(instruction)?;
@@ -145,7 +144,6 @@ fn element(count: Option<usize>, number: usize) -> String {
 /// Writes `st`.
 ///
 /// # Errors
-///
 /// A message that describes the problem.
 pub(super) fn store(writer: &mut Writer<'_, '_>, instruction: &Instruction) -> Result<(), String> {
     let (modifiers, kind) = accessed(instruction)?;
@@ -189,7 +187,6 @@ fn atomic_types(operation: &str) -> &'static [&'static str] {
 /// Writes `atom` and `red`.
 ///
 /// # Errors
-///
 /// A message that describes the problem.
 pub(super) fn atomic(writer: &mut Writer<'_, '_>, instruction: &Instruction) -> Result<(), String> {
     let (name, modifiers) =
@@ -233,7 +230,6 @@ pub(super) fn atomic(writer: &mut Writer<'_, '_>, instruction: &Instruction) -> 
 /// Writes `prefetch`, which only evaluates its address.
 ///
 /// # Errors
-///
 /// A message that describes the problem.
 pub(super) fn prefetch(
     writer: &mut Writer<'_, '_>,
@@ -255,7 +251,6 @@ pub(super) fn prefetch(
 /// Writes `cp.async`. The copy is synchronous, so nothing has to wait for it.
 ///
 /// # Errors
-///
 /// A message that describes the problem.
 pub(super) fn copy(writer: &mut Writer<'_, '_>, instruction: &Instruction) -> Result<(), String> {
     let modifiers: Vec<&str> = instruction.modifiers.iter().map(String::as_str).collect();

@@ -9,7 +9,6 @@ use super::writer::{HEADER, Writer};
 /// Writes `mov`.
 ///
 /// # Errors
-///
 /// A message that describes the problem.
 pub(super) fn mov(writer: &mut Writer<'_, '_>, instruction: &Instruction) -> Result<(), String> {
     let [name] = instruction.modifiers.as_slice() else { return Err(unknown(instruction)) };
@@ -80,7 +79,6 @@ fn pack(writer: &mut Writer<'_, '_>, kind: Type, parts: &[Operand]) -> Result<St
 /// Writes `cvt`.
 ///
 /// # Errors
-///
 /// A message that describes the problem.
 pub(super) fn cvt(writer: &mut Writer<'_, '_>, instruction: &Instruction) -> Result<(), String> {
     let all = &instruction.modifiers;

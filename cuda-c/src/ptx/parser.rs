@@ -78,7 +78,6 @@ pub(super) type Wrong = (usize, String);
 /// Parses the items of a text.
 ///
 /// # Errors
-///
 /// The first problem.
 pub(super) fn read(text: &str, tokens: &[Token]) -> Result<Vec<Placed>, Wrong> {
     let mut items = Vec::new();
@@ -236,7 +235,6 @@ impl Instruction {
     /// Parses the operands.
     ///
     /// # Errors
-    ///
     /// A message that describes the problem.
     pub(super) fn operands(&self) -> Result<Vec<Operand>, String> {
         let mut reader = Operands { left: &self.tokens };

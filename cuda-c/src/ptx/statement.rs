@@ -130,7 +130,6 @@ pub(super) struct Statement {
 /// Reads the statement that begins at a token.
 ///
 /// # Errors
-///
 /// The token of the problem, and a message.
 pub(super) fn read(tokens: &Tokens<'_>, at: usize) -> Result<Statement, (usize, String)> {
     let mut open = at + 1;

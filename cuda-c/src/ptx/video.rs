@@ -40,7 +40,6 @@ fn packed(digits: &[u32]) -> String {
 /// Writes a video instruction.
 ///
 /// # Errors
-///
 /// A message that describes the problem.
 pub(super) fn write(writer: &mut Writer<'_, '_>, instruction: &Instruction) -> Result<(), String> {
     let (operation, lanes) = split(&instruction.name).ok_or_else(|| unknown(instruction))?;

@@ -42,7 +42,6 @@ pub(super) struct Writer<'t, 'a> {
 /// that earlier statements have declared.
 ///
 /// # Errors
-///
 /// The offset of the problem in the statement's text, and a message.
 pub(super) fn write(
     tokens: &Tokens<'_>,

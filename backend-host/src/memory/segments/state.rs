@@ -1,4 +1,4 @@
-//! The blocks of plain memory and the free ranges between them.
+//! The blocks of plain memory, and the free ranges between them.
 
 use crate::memory::block::block_size;
 use crate::sharing::handle::{Handle, Kind};
@@ -7,32 +7,32 @@ use crate::sharing::segment::{Segment, page_size};
 use hal::{Error, IpcHandle, Result};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Bytes of a common segment.
+/// The size of a common segment in bytes.
 const COMMON: usize = 64 << 20;
-/// Blocks from this size on have a segment of their own.
+/// The size from which a block has its own segment.
 pub(super) const OWN: usize = 4 << 20;
-/// Freed blocks that span fewer pages wait as they are, and so many of a size.
+/// Freed blocks that span fewer pages wait unchanged, up to `MOST_WAITING` of each size.
 const WAITING_SPANS: usize = 17;
 const MOST_WAITING: usize = 16;
 
-/// A range of a common segment that no block uses.
+/// An unused range of a common segment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FreeRange {
     bytes: usize,
-    /// How many of them may have pages, at most.
+    /// An upper bound for the number of bytes that have pages.
     with_pages: usize,
 }
 
 #[derive(Debug)]
 pub(super) struct CommonSegment {
     segment: Segment,
-    /// Blocks in use.
+    /// The number of used blocks.
     live: usize,
-    /// True once the range of a block that was exported is lost to it.
+    /// True once the range of an exported block is lost to the segment.
     has_lost: bool,
 }
 
-/// What a block is a part of.
+/// The segment that contains a block.
 #[derive(Debug)]
 pub(super) enum Home {
     /// The common segment at this address.
@@ -42,13 +42,13 @@ pub(super) enum Home {
 
 #[derive(Debug)]
 pub(super) struct Block {
-    /// As many as its allocation asked for.
+    /// The number of bytes that the allocation requested.
     pub(super) bytes: usize,
-    /// Those of its pages and the page in front of them.
+    /// The bytes of the block's pages and the page before them.
     span: usize,
     pub(super) home: Home,
     exported: Option<Box<IpcHandle>>,
-    /// Freed, and waiting for a request.
+    /// True if the block is freed and waits for a request.
     pub(super) is_waiting: bool,
 }
 
@@ -61,20 +61,20 @@ impl Block {
 #[derive(Debug, Default)]
 pub(super) struct State {
     pub(super) common: BTreeMap<usize, CommonSegment>,
-    /// Free ranges of common segments by address, and the same by size.
+    /// Free ranges of common segments, by address and by size.
     pub(super) free: BTreeMap<usize, FreeRange>,
     pub(super) by_size: BTreeSet<(usize, usize)>,
-    /// Blocks in use and waiting ones by address.
+    /// Used and waiting blocks, by address.
     pub(super) blocks: BTreeMap<usize, Block>,
-    /// Addresses of waiting blocks by the pages that they span.
+    /// The addresses of waiting blocks, by the number of pages that they span.
     pub(super) waiting: [Vec<usize>; WAITING_SPANS],
-    /// Free segments of large blocks by size.
+    /// Free segments of large blocks, by size.
     pub(super) own: BTreeMap<usize, Vec<Segment>>,
-    /// Bytes of free pages.
+    /// The number of bytes in free pages.
     pub(super) kept: usize,
 }
 
-/// The bytes of a block's pages and of the page in front of them.
+/// Returns the bytes of a block's pages and the page before them.
 fn span_of(bytes: usize) -> Option<usize> {
     let page = page_size();
     bytes.max(1).checked_next_multiple_of(page)?.checked_add(page)
@@ -99,7 +99,7 @@ impl State {
             None => Segment::create(span)
                 .or_else(|error| {
                     log::debug!("no shared segment of {span} bytes: {error}");
-                    // Those that are kept free have descriptors and pages.
+                    // Kept free segments hold descriptors and pages.
                     if self.release(usize::MAX) > 0 { Segment::create(span) } else { Err(error) }
                 })
                 .ok()?,
@@ -109,7 +109,7 @@ impl State {
         Some(address)
     }
 
-    /// A freed block that spans as many pages.
+    /// Takes a freed block that spans the same number of pages.
     pub(super) fn take_waiting(&mut self, bytes: usize) -> Option<usize> {
         let span = span_of(bytes)?;
         let address = self.waiting.get_mut(span / page_size())?.pop()?;
@@ -120,8 +120,8 @@ impl State {
         Some(address)
     }
 
-    /// Lets a small block that nobody else has seen wait for a request; returns false for others,
-    /// and where enough wait.
+    /// Lets a small block that was not exported wait for a request. Returns false for other blocks, or if
+    /// enough blocks wait.
     fn keep_waiting(&mut self, address: usize, limit: usize) -> bool {
         let Some(block) = self.blocks.get_mut(&address) else { return false };
         let Some(waiting) = self.waiting.get_mut(block.span / page_size()) else { return false };
@@ -135,7 +135,7 @@ impl State {
         true
     }
 
-    /// Frees the waiting blocks; their pages stay.
+    /// Frees the waiting blocks. Their pages stay.
     fn free_waiting(&mut self) {
         for address in std::mem::take(&mut self.waiting).into_iter().flatten() {
             if let Some(block) = self.blocks.remove(&address) {
@@ -145,7 +145,7 @@ impl State {
         }
     }
 
-    /// A block in the smallest free range of a common segment that it fits.
+    /// Carves a block from the smallest free range of a common segment that fits.
     fn carve(&mut self, bytes: usize, span: usize) -> Option<usize> {
         let mut found = self.by_size.range((span, 0)..).next().copied();
         if found.is_none() {
@@ -199,7 +199,7 @@ impl State {
         let base = match block.home {
             Home::Own(segment) => {
                 if block.exported.is_some() {
-                    // Whoever maps it still sees zeros, and keeps no pages.
+                    // A process that still maps it sees zeros, and does not keep pages alive.
                     segment.punch(0, block.span);
                 } else if fits {
                     self.kept += block.span;
@@ -225,7 +225,7 @@ impl State {
         self.drop_common_if_idle(base);
     }
 
-    /// Puts a free range back, as one with its free neighbours in the same segment.
+    /// Adds a free range, merged with its free neighbours in the same segment.
     fn merge_free(&mut self, base: usize, mut start: usize, mut range: FreeRange) {
         let end = start + range.bytes;
         if !self.common.contains_key(&end)
@@ -246,7 +246,7 @@ impl State {
         self.put_free(start, range);
     }
 
-    /// Drops a common segment without blocks if it has lost ranges, or if another one is idle.
+    /// Drops a common segment without used blocks if it has lost ranges, or if another one is idle.
     fn drop_common_if_idle(&mut self, base: usize) {
         let idle = self.common.values().filter(|common| common.live == 0).count();
         let Some(common) = self.common.get(&base).filter(|common| common.live == 0) else { return };

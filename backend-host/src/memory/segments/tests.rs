@@ -1,12 +1,11 @@
-//! Blocks never overlap, keep their bytes, and leave nothing behind: random requests against a
-//! model.
+//! Random requests against a model: blocks never overlap, keep their contents, and leave nothing behind.
 
 use super::*;
 use crate::memory::segments::state::{Home, OWN};
 use crate::sharing::segment::page_size;
 use hal::ErrorKind;
 
-/// The file descriptors of this process that are segments with this nonce, or any.
+/// Counts the file descriptors of this process that are segments.
 fn open_segments() -> usize {
     let entries = std::fs::read_dir("/proc/self/fd").expect("the process's descriptors");
     entries
@@ -15,7 +14,7 @@ fn open_segments() -> usize {
         .count()
 }
 
-/// A small generator with a fixed start: xorshift64*.
+/// A small random number generator with a fixed seed: xorshift64*.
 struct Random(u64);
 
 impl Random {
@@ -27,10 +26,10 @@ impl Random {
     }
 }
 
-/// Marks the ends of a block as its own.
+/// Writes a number to both ends of a block.
 fn stamp(address: usize, bytes: usize, number: u8) {
     for at in [address, address + bytes - 1] {
-        // SAFETY: the block has so many bytes, and only this test knows it.
+        // SAFETY: the block has this many bytes, and only this test uses it.
         unsafe { (at as *mut u8).write_volatile(number) };
     }
 }
@@ -122,7 +121,7 @@ fn many_small_blocks_need_one_file_and_exported_ones_are_not_used_again() {
 
 #[test]
 fn files_are_closed_with_their_blocks() {
-    // Other tests have segments of their own meanwhile: this one's are found by their nonce.
+    // Other tests have their own segments meanwhile, so this test identifies its own by their nonce.
     let segments = Segments::default();
     let before = open_segments();
     let blocks: Vec<usize> = (0..20).filter_map(|_| segments.allocate(OWN)).collect();
