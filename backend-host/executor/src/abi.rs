@@ -1,4 +1,4 @@
-//! `include/gpuarray_abi.h` in Rust.
+//! The Rust side of `include/gpuarray_abi.h`.
 
 use std::ffi::{c_char, c_void};
 use std::sync::atomic::AtomicBool;
@@ -85,7 +85,7 @@ pub(crate) struct Unit {
     pub(crate) warp_size: u32,
     pub(crate) executor: *mut *const Executor,
     pub(crate) local: unsafe extern "C" fn() -> *mut u8,
-    /// Where shared memory begins and ends, from what `local` returns on.
+    /// The start and end of shared memory, relative to the address that `local` returns.
     pub(crate) shared_bounds: *mut [i64; 2],
 }
 

@@ -1,8 +1,8 @@
-//! Which threads of a block can go on, and for what the others wait.
+//! The scheduler of a block: which threads can continue, and which wait.
 //!
-//! A thread is *unreached* until a loop over threads reaches it, *suspended* from its first barrier or
-//! warp operation on, and then *ready* or waiting until it has *returned*. A block in which nobody is
-//! ever suspended needs none of this.
+//! A thread is *unreached* until a loop over threads reaches it. It is *suspended* at its first barrier or
+//! warp operation. From then on it is *ready* or waiting, until it has *returned*. A block whose threads are
+//! never suspended does not need the scheduler.
 
 mod lockstep;
 mod meeting;
@@ -15,11 +15,12 @@ use std::ptr;
 
 pub(crate) use report::text_of;
 
-/// Threads of a block at most.
+/// The maximum number of threads in a block.
 pub(crate) const MOST_THREADS: usize = 1024;
-/// Warps of 32 lanes at most.
+/// The maximum number of 32-lane warps in a block.
 const MOST_WARPS: usize = MOST_THREADS / 32;
-/// Barriers of a block by number, that of the grid, and the one that no thread has to come to.
+/// The number of barriers: the numbered ones, the barrier of the grid, and the one at which no thread has to
+/// arrive.
 pub(crate) const BARRIERS: usize = 18;
 pub(crate) const GRID_BARRIER: usize = 16;
 pub(crate) const TOGETHER: usize = 17;
@@ -27,25 +28,25 @@ pub(crate) const TOGETHER: usize = 17;
 /// A place in a program: file and line.
 pub(crate) type Place = (*const c_char, u32);
 
-/// What a suspended thread waits for.
+/// The state of a suspended thread.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wait {
-    /// The fibre of the thread: an index.
+    /// The index of the thread's fibre.
     fiber: u32,
     place: Place,
-    /// The barrier, for one that waits at a barrier.
+    /// The barrier at which the thread waits, if any.
     barrier: u32,
-    /// The lanes to meet, and the address for [`Combine`], for one that meets lanes.
+    /// If the thread waits for lanes: the lanes to meet, and the address for [`Combine`].
     lanes: Lanes,
     record: *mut c_void,
     combine: Option<Combine>,
-    /// What the operation returns.
+    /// The result of the operation.
     result: u64,
 }
 
 impl Wait {
-    /// What tells operations apart: lanes meet in one, whose records are of one type. What combines
-    /// nothing has the way on which a lane came in place of a record.
+    /// Returns a value that identifies the operation. Lanes meet in the same operation, whose records have
+    /// the same type. An operation that combines nothing is identified by the path on which a lane arrived.
     fn operation(&self) -> usize {
         self.combine.map_or(self.record as usize, |combine| combine as usize)
     }
@@ -57,9 +58,9 @@ struct Warp {
     live: Lanes,
     ready: Lanes,
     at_barrier: Lanes,
-    /// Lanes that wait for others by a mask.
+    /// Lanes that wait for the other lanes of a mask.
     meeting: Lanes,
-    /// Lanes that meet whoever comes to their place.
+    /// Lanes that wait for any lanes that arrive at the same place.
     gathering: Lanes,
 }
 
@@ -67,18 +68,18 @@ struct Warp {
 struct Barrier {
     arrived: u32,
     predicates: u32,
-    /// The number of threads that it waits for; 0: all that have not returned.
+    /// The number of threads that the barrier waits for; 0 means all that have not returned.
     wanted: u32,
 }
 
-/// What runs next.
+/// The next step of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// The suspended thread of a fibre goes on.
+    /// Resume the suspended thread of this fibre.
     Resume(u32),
-    /// A loop begins at the first unreached thread.
+    /// Begin a loop at the first unreached thread.
     Begin(u32),
-    /// All wait.
+    /// All threads wait.
     Nobody,
 }
 
@@ -86,7 +87,7 @@ pub(crate) enum Next {
 #[derive(Debug)]
 pub(crate) struct Block {
     threads: u32,
-    /// Lanes of a warp are `1 << shift`.
+    /// The binary logarithm of the warp size.
     shift: u32,
     /// True once a thread of this block has been suspended.
     is_split: bool,
@@ -128,12 +129,12 @@ impl Block {
         }
     }
 
-    /// The blocks from now on have so many threads, in warps of 32 or 64 lanes.
+    /// Sets the number of threads and the warp size (32 or 64) of the following blocks.
     pub(crate) fn set_shape(&mut self, threads: u32, warp_size: u32) {
         self.threads = threads;
         self.shift = warp_size.trailing_zeros();
         self.is_split = false;
-        // A launch that failed has left its threads anywhere.
+        // A failed launch may have left its threads in any state.
         self.forget_lockstep();
     }
 
@@ -141,7 +142,7 @@ impl Block {
         self.is_split
     }
 
-    /// True for the number of a thread.
+    /// Returns true if the number belongs to a thread of the block.
     pub(crate) fn has(&self, thread: u32) -> bool {
         thread < self.threads
     }
@@ -158,8 +159,8 @@ impl Block {
         1 << (thread & ((1 << self.shift) - 1))
     }
 
-    /// The loop that began at thread `begin` is suspended in `thread`, on a fibre: those before it have
-    /// returned.
+    /// Records that the loop which began at thread `begin` is suspended in `thread`, on a fibre. The threads
+    /// before it have returned.
     pub(crate) fn split(&mut self, begin: u32, thread: u32, fiber: u32) {
         if !self.is_split {
             self.is_split = true;
@@ -180,20 +181,21 @@ impl Block {
         self.join_lockstep(thread, fiber);
     }
 
-    /// The loop that began at thread `begin` has run to its end: nobody is unreached.
+    /// Records that the loop which began at thread `begin` has run to its end. All threads have then been
+    /// reached.
     pub(crate) fn finish_rest(&mut self, begin: u32) {
         self.unreached = self.threads;
         self.finish(begin, self.threads);
     }
 
-    /// A thread that was suspended has returned.
+    /// Records that a suspended thread has returned.
     pub(crate) fn finish_one(&mut self, thread: u32) {
         if !self.leave_lockstep(thread) {
             self.finish(thread, thread + 1);
         }
     }
 
-    /// The threads from `begin` to before `end` have returned. They count as arrived everywhere.
+    /// Records that the threads in `begin..end` have returned. They count as arrived at every barrier.
     fn finish(&mut self, begin: u32, end: u32) {
         if begin == end {
             return;
@@ -219,12 +221,12 @@ impl Block {
         }
     }
 
-    /// True once all threads have returned.
+    /// Returns true once all threads have returned.
     pub(crate) fn is_finished(&self) -> bool {
         self.returned == self.threads
     }
 
-    /// A thread comes to a barrier. True if it can go on.
+    /// Records that a thread arrives at a barrier. Returns true if it can continue.
     pub(crate) fn arrive(
         &mut self,
         thread: u32,
@@ -250,7 +252,8 @@ impl Block {
         true
     }
 
-    /// A thread comes to the barrier of the grid: the block is released when all blocks have come.
+    /// Records that a thread arrives at the barrier of the grid. The block is released once all blocks have
+    /// arrived.
     pub(crate) fn arrive_at_grid(&mut self, thread: u32, place: Place) -> bool {
         self.dissolve();
         let wait = &mut self.waits[thread as usize];
@@ -261,7 +264,7 @@ impl Block {
         false
     }
 
-    /// The thread that is ready runs on.
+    /// Removes a lane from the ready ones, because it continues to run.
     fn take(&mut self, warp: usize, bit: Lanes) {
         let state = &mut self.warps[warp];
         state.ready &= !bit;
@@ -270,7 +273,7 @@ impl Block {
         }
     }
 
-    /// True if all whom the barrier of the grid waits for in this block have come.
+    /// Returns true if all threads that the barrier waits for have arrived.
     pub(crate) fn is_complete(&self, barrier: usize) -> bool {
         let Barrier { arrived, wanted, .. } = self.barriers[barrier];
         arrived > 0
@@ -316,7 +319,7 @@ impl Block {
         }
     }
 
-    /// Picks who runs next: lanes of the same warp first, so that warps meet soon.
+    /// Picks the next thread to run. Lanes of the same warp come first, so that warps meet soon.
     pub(crate) fn next(&mut self) -> Next {
         if let Some(next) = self.next_in_lockstep() {
             return next;
@@ -335,7 +338,7 @@ impl Block {
         if has_unreached {
             return Next::Begin(self.unreached);
         }
-        // Lanes that meet at a place are mostly on their way to the others.
+        // Lanes that meet at a place are mostly on their way to the other threads.
         if let Some(warp) = self.gather() {
             return self.resume(warp);
         }

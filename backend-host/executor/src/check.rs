@@ -1,8 +1,8 @@
-//! Faults that a kernel's own results may hide, looked for while it runs.
+//! Checks for faults that a kernel's results may hide.
 //!
-//! A unit that is compiled with checks calls the executor for each access to memory, each fence and
-//! each barrier (`include/cuda_c/check.h`). In a launch with checks the blocks run one at a time,
-//! so that what is known of earlier accesses needs no locks. The first fault ends the launch.
+//! A unit compiled with checks calls the executor for each memory access, each fence and each barrier
+//! (`include/cuda_c/check.h`). In a launch with checks, blocks run one at a time, so the history of
+//! accesses does not need locks. The first fault ends the launch.
 
 mod barriers;
 mod block;
@@ -28,56 +28,57 @@ pub(crate) use unit::Unit;
 
 use std::ops::Range;
 
-/// What is looked for.
+/// The faults that a launch checks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Checks {
-    /// Accesses outside live allocations, and to freed memory.
+    /// Accesses outside of live allocations, and to freed memory.
     pub bounds: bool,
-    /// Reads of memory that nobody has written.
+    /// Reads of memory that has never been written.
     pub uninitialised: bool,
-    /// Accesses of two threads to the same memory that nothing orders, of which one writes and one is not
-    /// atomic.
+    /// Races: unordered accesses of two threads to the same memory, of which at least one writes and at least
+    /// one is not atomic.
     pub races: bool,
     /// Threads of a block that wait at different barriers.
     pub barriers: bool,
-    /// Divisions of integers by zero, and addresses that are not aligned.
+    /// Integer divisions by zero, and misaligned addresses.
     pub arithmetic: bool,
 }
 
 impl Checks {
-    /// Everything.
+    /// All checks.
     pub const ALL: Checks =
         Checks { bounds: true, uninitialised: true, races: true, barriers: true, arithmetic: true };
 }
 
-/// An allocation, as reports name it.
+/// An allocation, for reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Allocation {
-    /// Its addresses.
+    /// The addresses of the allocation.
     pub range: Range<usize>,
-    /// False if it was freed, and its addresses have not been used again.
+    /// False if it was freed and its addresses have not been reused.
     pub is_live: bool,
-    /// What it is, and where it was allocated: `array of shape (3,) and dtype int32, allocated at a.py:7`.
+    /// A description, and the place of the allocation: `array of shape (3,) and dtype int32, allocated at
+    /// a.py:7`.
     pub description: String,
 }
 
-/// What a launch with checks must know of memory that it did not allocate.
+/// Information about memory that the launch did not allocate.
 pub trait Memory: Sync {
-    /// Returns the live allocation that an address lies in.
+    /// Returns the live allocation that contains an address.
     fn live(&self, address: usize) -> Option<Range<usize>>;
 
-    /// Returns the allocation, live or freed, that an address lies in or is closest to.
+    /// Returns the live or freed allocation that contains an address or is closest to it.
     fn nearest(&self, address: usize) -> Option<Allocation>;
 }
 
-/// How a launch is checked.
+/// The parameters of a checked launch.
 #[derive(Clone, Copy)]
 #[expect(missing_debug_implementations, reason = "the memory is the caller's")]
 pub struct Checking<'a> {
-    /// What is looked for.
+    /// The faults to check for.
     pub checks: Checks,
     /// The memory that the kernel may access.
     pub memory: &'a dyn Memory,
-    /// Bytes of dynamic shared memory of a block.
+    /// The dynamic shared memory of a block, in bytes.
     pub shared_bytes: u32,
 }

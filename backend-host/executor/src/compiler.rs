@@ -1,4 +1,4 @@
-//! From a text of CUDA C to a shared library.
+//! Compiles a text of CUDA C to a shared library.
 
 mod flags;
 
@@ -28,26 +28,26 @@ pub struct Source<'a> {
     pub text: &'a str,
     /// The file name in the compiler's messages.
     pub name: &'a str,
-    /// Options in the words of `nvcc`, NVRTC or hipRTC.
+    /// Options in the syntax of `nvcc`, NVRTC or hipRTC.
     pub options: &'a [&'a str],
-    /// Expressions that name kernels and variables, `scale<float>` for example, for which templates are
-    /// instantiated.
+    /// Expressions that name kernels and variables, for example `scale<float>`. Templates are instantiated
+    /// for them.
     pub names: &'a [&'a str],
-    /// Headers by the names that the text includes them by.
+    /// Headers, by the names under which the text includes them.
     pub headers: &'a [(&'a str, &'a str)],
 }
 
-/// What of the language is open, and the same for all texts of a device.
+/// The settings of the language, which are the same for all texts of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Language {
-    /// Threads of a warp: 32 or 64.
+    /// The warp size: 32 or 64.
     pub warp_size: u32,
-    /// True for HIP's names and predefined macros in place of CUDA's.
+    /// True for HIP's names and predefined macros, false for CUDA's.
     pub hip: bool,
-    /// True if programs can include the system's headers; the run-time compilers of GPUs have none.
+    /// True if programs can include the system's headers. The run-time compilers of GPUs do not have any.
     pub system_headers: bool,
-    /// True for code that [`Kernel::launch_checked`](crate::Kernel::launch_checked) can check. It is
-    /// several times slower, checked or not.
+    /// True to generate code that [`Kernel::launch_checked`](crate::Kernel::launch_checked) can check. This
+    /// code is several times slower, whether it is checked or not.
     pub checked: bool,
 }
 
@@ -57,13 +57,13 @@ impl Default for Language {
     }
 }
 
-/// What the compiler takes its time for.
+/// The goal of the compiler's optimisation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Optimization {
-    /// Kernels that run fast.
+    /// Fast kernels.
     #[default]
     Speed,
-    /// Nothing that it can save: for programs whose kernels run once.
+    /// Fast compilation: for programs whose kernels run once.
     Compilation,
 }
 
@@ -72,16 +72,16 @@ pub enum Optimization {
 pub struct Compiled {
     /// A shared library for [`Library::load`](crate::Library::load).
     pub library: Vec<u8>,
-    /// Warnings; empty without any.
+    /// Warnings, or an empty string.
     pub log: String,
 }
 
-/// A text that the preprocessor has read: all that its code depends on, but the compiler.
+/// A preprocessed text. Together with the compiler, it determines the generated code.
 #[derive(Clone, Debug)]
 pub struct Preprocessed {
     /// The text of the program and its headers, without comments and macros.
     pub text: String,
-    /// Where the language's headers are, with a slash behind.
+    /// The folder of the language's headers, with a trailing slash.
     pub(crate) language: String,
     /// Warnings of the preprocessor.
     log: String,
@@ -103,19 +103,19 @@ pub struct Compiler {
 }
 
 impl Compiler {
-    /// Returns the compiler that `CXX` names, else the first of c++, g++ and clang++ that runs.
+    /// Returns the compiler named by `CXX`, or else the first of c++, g++ and clang++ that runs.
     ///
     /// # Errors
-    /// `NoCompiler` that says what was looked for and what to install.
+    /// `NoCompiler`, which lists the programs that were tried and says what to install.
     pub fn find(language: Language) -> Result<Compiler> {
         Compiler::find_also_in(&[], language)
     }
 
-    /// Returns that compiler, else the one of the package `ziglang` in one of the folders, which are
-    /// those of Python's packages.
+    /// Like [`Compiler::find`], but falls back to the compiler of the package `ziglang` in one of these
+    /// folders of Python packages.
     ///
     /// # Errors
-    /// As [`Compiler::find`].
+    /// The same as [`Compiler::find`].
     pub fn find_also_in(packages: &[PathBuf], language: Language) -> Result<Compiler> {
         let (toolchain, optimization) = (Toolchain::find(packages)?, Optimization::default());
         Ok(Compiler {
@@ -128,37 +128,37 @@ impl Compiler {
         })
     }
 
-    /// Chooses what the compiler takes its time for.
+    /// Sets the goal of the compiler's optimisation.
     #[must_use]
     pub fn optimizing_for(self, optimization: Optimization) -> Compiler {
         Compiler { optimization, regions: optimization == Optimization::Speed, ..self }
     }
 
-    /// Chooses whether kernels with barriers get a loop variant, as loops between them, where they can.
-    /// It is what [`Optimization::Speed`] does.
+    /// Chooses if kernels get loop variants, which run as loops between their barriers. This is on by default
+    /// with [`Optimization::Speed`].
     #[must_use]
     pub fn with_regions(self, regions: bool) -> Compiler {
         Compiler { regions, ..self }
     }
 
-    /// Makes what C++ leaves undefined and the compilers of GPUs define, as overflow of signed integers and
-    /// long shifts, a failure of the kernel: for texts that are to be right with any compiler.
+    /// Turns operations that are undefined in C++ but defined by GPU compilers, such as signed overflow and
+    /// long shifts, into kernel failures. This is for texts that have to be correct with any compiler.
     #[must_use]
     pub fn trapping_undefined_behavior(self) -> Compiler {
         Compiler { traps_undefined: true, ..self }
     }
 
-    /// Keeps the language's headers in a folder for all processes, and precompiled where the compiler
-    /// can: without it, or where the folder cannot be used, each compilation writes and reads them anew.
-    /// Nobody else may be able to write there, or to give its name to another folder.
+    /// Keeps the language's headers in a folder shared by all processes, precompiled if the compiler can. If
+    /// omitted, or if the folder cannot be used, each compilation writes and reads the headers again. No
+    /// other user may be able to write to the folder or rename it.
     #[must_use]
     pub fn keeping_headers_in(self, folder: impl Into<PathBuf>) -> Compiler {
         Compiler { kept_headers: Some(folder.into()), ..self }
     }
 
-    /// Returns what compiled code depends on but the text and its options: the compiler's version and
-    /// its options, the processor, the headers of the language and its settings, and the version and the sources of
-    /// this crate and of the front end, which write a part of each unit.
+    /// Returns a description of everything, except the text and its options, that the compiled code depends
+    /// on. It covers the compiler's version and options, the processor, the language's headers and settings,
+    /// and the version and sources of this crate and of the front end, which write a part of each unit.
     pub fn identity(&self) -> String {
         let Compiler { toolchain, language, optimization, regions, .. } = self;
         let options = self.code_options(&Options::default());
@@ -176,8 +176,8 @@ impl Compiler {
     /// Compiles a text.
     ///
     /// # Errors
-    /// `Refused` with the compiler's log, in which lines are the text's own; `System` if the compiler
-    /// or a temporary file cannot be used.
+    /// - `Refused` with the compiler's log, which names the text's own lines.
+    /// - `System` if the compiler or a temporary file cannot be used.
     pub fn compile(&self, source: &Source<'_>) -> Result<Compiled> {
         self.compile_preprocessed(&self.preprocess(source)?)
     }
@@ -185,7 +185,7 @@ impl Compiler {
     /// Runs the preprocessor.
     ///
     /// # Errors
-    /// As [`Compiler::compile`].
+    /// The same as [`Compiler::compile`].
     pub fn preprocess(&self, source: &Source<'_>) -> Result<Preprocessed> {
         let options = Options::read(source.options)?;
         if source.text.contains('\0') {
@@ -201,7 +201,7 @@ impl Compiler {
         });
         let preprocessed = self.preprocess_behind(kept.as_deref(), source, &options);
         match kept {
-            // Somebody removed it meanwhile.
+            // Another process has removed the folder meanwhile.
             Some(kept) if preprocessed.is_err() && !precompiled::is_whole(&kept) => {
                 self.preprocess_behind(None, source, &options)
             }
@@ -209,7 +209,8 @@ impl Compiler {
         }
     }
 
-    /// Runs the preprocessor on a text behind the language's headers, which are in a folder, or are written to one.
+    /// Preprocesses a text after the language's headers, which are in the folder `kept` or are written to a
+    /// temporary one.
     fn preprocess_behind(
         &self,
         kept: Option<&Path>,
@@ -231,7 +232,7 @@ impl Compiler {
         let mut arguments = self.preprocessor_options(options);
         arguments.extend(["-E", "-x", "c++"].map(str::to_owned));
         if kept.is_some() && !self.toolchain.is_clang {
-            // What is precompiled fits the same options only.
+            // The precompiled header requires the same options.
             arguments.extend(self.code_options(options));
             arguments.push("-fpch-preprocess".to_owned());
         }
@@ -250,12 +251,13 @@ impl Compiler {
         };
         let escaped = name.replace('\\', "\\\\").replace('"', "\\\"").replace(['\n', '\r'], " ");
         let Options { macros, included, .. } = options;
-        // A compiler leaves out a mark of byte order at the beginning of a file only.
+        // A compiler ignores a byte-order mark only at the beginning of a file.
         let program = source.text.strip_prefix('\u{feff}').unwrap_or(source.text);
         let text =
             format!("#line 1 \"<options>\"\n{macros}{included}#line 1 \"{escaped}\"\n{program}\n");
         let mut output = self.run(&folder, &arguments, &text)?;
-        // What few programs need is read for these alone, once it is known which they are.
+        // Some headers are rarely needed. They are included in a second run, once it is known that the
+        // program needs them.
         let written = String::from_utf8_lossy(&output.stdout);
         let also = cuda_c::additional_headers(&written, self.language.hip);
         if !also.is_empty() {
@@ -276,7 +278,7 @@ impl Compiler {
         })
     }
 
-    /// Returns what a text has of the language's headers if they are not precompiled.
+    /// Returns the text of the language's headers for a source, for use without the precompiled header.
     pub(crate) fn prelude(&self, source: &Preprocessed) -> Result<String> {
         let folder = Folder::new()?;
         let language = headers::write_below(&folder)?;
@@ -289,10 +291,10 @@ impl Compiler {
         Ok(String::from_utf8_lossy(&output.stdout).replace(&folder.prefix(), ""))
     }
 
-    /// Compiles what [`Compiler::preprocess`] returned.
+    /// Compiles the result of [`Compiler::preprocess`].
     ///
     /// # Errors
-    /// As [`Compiler::compile`].
+    /// The same as [`Compiler::compile`].
     pub fn compile_preprocessed(&self, source: &Preprocessed) -> Result<Compiled> {
         self.compile_with_fallbacks(source).map_err(|error| match error {
             Error::Refused(log) => Error::Refused(cuda_c::program_messages(&log, &source.text)),
@@ -300,7 +302,7 @@ impl Compiler {
         })
     }
 
-    /// Compiles the text, or what compilers that refuse it take in its place.
+    /// Compiles the text. If the compiler refuses it, tries alternative texts.
     fn compile_with_fallbacks(&self, source: &Preprocessed) -> Result<Compiled> {
         let compiled = self.compile_text(source, &source.text);
         let Err(Error::Refused(log)) = &compiled else { return compiled };
@@ -315,11 +317,11 @@ impl Compiler {
         }
     }
 
-    /// Compiles the text, or what was made of it.
+    /// Compiles the text, or a rewritten one.
     fn compile_text(&self, source: &Preprocessed, text: &str) -> Result<Compiled> {
         let names: Vec<&str> = source.names.iter().map(String::as_str).collect();
         let has_variants = self.regions && !self.language.checked && !source.options.debug;
-        // The driver doubles have neither: a missing barrier shows there.
+        // The fake drivers use neither, so that missing barriers show there.
         let mut meets = self.regions && !self.language.checked;
         let mut without = has_variants.then(HashSet::new);
         loop {
@@ -328,16 +330,18 @@ impl Compiler {
             let text = precompiled::found(unit.text, &source.language);
             match self.build(source, &text) {
                 Ok(compiled) => return self.check_indices(source, &text).map(|()| compiled),
-                // Kernels whose loop variants are refused go without, and then all: what the compiler
-                // says in the end is about the program's own text. GCC also makes code that no linker takes,
-                // with offsets of shared memory that its own vectors never reach.
+                // If the compiler refuses the loop variants of some kernels, those kernels go without; if it
+                // still fails, all do. The final messages are then about the program's own text. GCC also
+                // generates code with offsets of shared memory, for vector operations that never run, which
+                // no linker accepts.
                 Err(Error::Refused(log)) if unit.has_variants => {
                     log::debug!("compiled again without loop variants of kernels: {log}");
                     let named = cuda_c::refused_variants(&log);
                     let is_first = without.is_some_and(|it| it.is_empty());
                     without = Some(named).filter(|it| is_first && !it.is_empty());
                 }
-                // A type that takes no value later: the program's own text may compile.
+                // A type may not allow assignment after its declaration. The program's own text may still
+                // compile.
                 Err(Error::Refused(log)) if unit.is_parted => {
                     log::debug!("compiled again without meetings of threads: {log}");
                     meets = false;
@@ -347,7 +351,8 @@ impl Compiler {
         }
     }
 
-    /// Lets the compiler see whether a text that it has taken writes to what is constant for a program.
+    /// Makes the compiler check that an accepted text does not write to indices, which are constants for a
+    /// program.
     fn check_indices(&self, source: &Preprocessed, unit: &str) -> Result<()> {
         let Some(text) = cuda_c::constant_indices(unit) else { return Ok(()) };
         let folder = Folder::new()?;
@@ -355,7 +360,7 @@ impl Compiler {
         let language = self.toolchain.preprocessed_language();
         arguments.extend(["-w", "-x", language, "-"].map(str::to_owned));
         arguments.extend(match self.toolchain.is_zig {
-            // It keeps what it makes, and expects to make something.
+            // This compiler keeps its output, and expects to produce some.
             true => vec!["-O0".to_owned(), "-c".to_owned(), "-o".to_owned(), folder.file("unit.o")],
             false => vec!["-fsyntax-only".to_owned()],
         });
@@ -385,7 +390,7 @@ impl Compiler {
         arguments.extend([library.clone(), object]);
         arguments.extend(endings::options(&symbols));
         if self.toolchain.is_clang {
-            // Of what it tells itself of headers, an assembler's text needs nothing.
+            // The assembler text does not need options about headers, which would cause warnings.
             arguments.push("-Wno-unused-command-line-argument".to_owned());
         }
         let libraries = self.toolchain.libraries(&symbols);
@@ -422,14 +427,14 @@ impl Compiler {
 }
 
 impl Preprocessed {
-    /// Returns what the code depends on but the text and the compiler.
+    /// Returns a description of everything, except the text and the compiler, that the code depends on.
     pub fn settings(&self) -> String {
         let Options { code, standard, debug, .. } = &self.options;
         format!("{code:?} {standard:?} {debug} {:?} {}", self.names, self.warp_size)
     }
 }
 
-/// The path of a program's header in a folder.
+/// Returns the path of a program's header in a folder.
 fn header_path(folder: &Path, name: &str) -> Result<PathBuf> {
     use std::path::Component;
     let relative = Path::new(name);
@@ -442,12 +447,12 @@ fn header_path(folder: &Path, name: &str) -> Result<PathBuf> {
     Ok(folder.join(relative))
 }
 
-/// True for an object with shared memory.
+/// Returns true for an object file that uses shared memory.
 fn uses_shared(symbols: &Symbols) -> bool {
     symbols.undefined_thread_local().next().is_some() || static_shared(symbols).next().is_some()
 }
 
-/// Assembler text that defines the dynamic shared memory of a unit: one storage under all names.
+/// Returns assembler text that defines the dynamic shared memory of a unit: one storage for all names.
 fn dynamic_shared(symbols: &Symbols) -> String {
     let mut names = symbols.undefined_thread_local().peekable();
     if names.peek().is_none() {

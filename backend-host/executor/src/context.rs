@@ -1,18 +1,18 @@
-//! Switching between stacks: the registers that a call keeps go to the old stack and come from the
-//! new one.
+//! Switches between stacks: the callee-saved registers are saved on the old stack and restored from the new
+//! one.
 
 use std::arch::naked_asm;
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 compile_error!("fibres are switched on x86-64 and AArch64 only");
 
-/// A suspended place: the address on its stack below which its registers are kept.
+/// A suspended context: the address on its stack below which its registers are saved.
 pub(crate) type StackPointer = *mut u8;
 
-/// Saves where the caller is to `save`, and goes on where `load` was saved, where `value` is returned.
+/// Saves the caller's context to `save`, and resumes the context in `load`, in which `value` is returned.
 ///
 /// # Safety
-/// `load` was written by this function, or made by [`prepare`], and nobody has gone on from it since.
+/// `load` was written by this function or created by [`prepare`], and has not been resumed since.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 pub(crate) unsafe extern "C" fn switch(
@@ -40,7 +40,7 @@ pub(crate) unsafe extern "C" fn switch(
     )
 }
 
-/// Where a thread goes on, and what its operation returns there; null for nowhere.
+/// The context in which a thread resumes, and the result of its operation there. A null stack means none.
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "the short way is assembler"))]
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -49,11 +49,12 @@ pub(crate) struct Target {
     pub(crate) value: u64,
 }
 
-/// Defines a function of the executor's table that is called in many threads of a block after each
-/// other: it calls `$step` with the place that the caller goes on at, as [`switch`] saves it, and goes on
-/// at the step's [`Target`]. Where that is null it calls `$otherwise` with the arguments that it was called
-/// with. `$condition` jumps to label 2 where no step can be made; `$arguments` put those of the step into
-/// their registers. The arguments of the call are in rbx, rbp, r12, r13, r14 and r15.
+/// Defines a function of the executor's table that many threads of a block call one after another.
+///
+/// The function calls `$step` with the caller's context, as [`switch`] saves it, and resumes the step's
+/// [`Target`]. If that is null, it calls `$otherwise` with the original arguments. `$condition` jumps to
+/// label 2 if no step can be made. `$arguments` move the arguments of the step into their registers. The
+/// arguments of the call are in rbx, rbp, r12, r13, r14 and r15.
 #[cfg(target_arch = "x86_64")]
 macro_rules! stepping {
     (
@@ -116,10 +117,10 @@ macro_rules! stepping {
 #[cfg(target_arch = "x86_64")]
 pub(crate) use stepping;
 
-/// Goes on where `load` was saved; the caller's stack is given up.
+/// Resumes the context in `load`; the caller's stack is abandoned.
 ///
 /// # Safety
-/// As for [`switch`]. Nothing on the caller's stack needs dropping.
+/// The same as for [`switch`]. Nothing on the caller's stack needs to be dropped.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 pub(crate) unsafe extern "C" fn leave(load: StackPointer) -> ! {
@@ -135,10 +136,10 @@ pub(crate) unsafe extern "C" fn leave(load: StackPointer) -> ! {
     )
 }
 
-/// As on x86-64: x19 to x30 and d8 to d15.
+/// The same as on x86-64, with the registers x19 to x30 and d8 to d15.
 ///
 /// # Safety
-/// As on x86-64.
+/// The same as on x86-64.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(naked)]
 pub(crate) unsafe extern "C" fn switch(
@@ -177,10 +178,10 @@ pub(crate) unsafe extern "C" fn switch(
     )
 }
 
-/// As on x86-64.
+/// The same as on x86-64.
 ///
 /// # Safety
-/// As on x86-64.
+/// The same as on x86-64.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(naked)]
 pub(crate) unsafe extern "C" fn leave(load: StackPointer) -> ! {
@@ -201,19 +202,19 @@ pub(crate) unsafe extern "C" fn leave(load: StackPointer) -> ! {
     )
 }
 
-/// Words that [`switch`] takes from a stack, and the one among them that it returns to.
+/// The number of words that [`switch`] restores from a stack, and the index of the return address among them.
 #[cfg(target_arch = "x86_64")]
 const FRAME: (usize, usize) = (8, 6);
 #[cfg(target_arch = "aarch64")]
 const FRAME: (usize, usize) = (20, 11);
 
-/// Makes a place at the top of a stack at which `entry` begins.
+/// Creates a context at the top of a stack that starts in `entry`.
 ///
 /// # Safety
-/// `top` is the end of a stack of at least 4 KiB that nobody uses, a multiple of 16.
+/// `top` is the end of an unused stack of at least 4 KiB, and a multiple of 16.
 pub(crate) unsafe fn prepare(top: StackPointer, entry: extern "C" fn() -> !) -> StackPointer {
-    // SAFETY: the words lie on the stack. On x86-64 the word behind the entry's address is where a
-    // caller would be, so that the stack is aligned as a call leaves it.
+    // SAFETY: the words are on the stack. On x86-64, the word after the entry's address takes the place of a
+    // return address, so that the stack is aligned as after a call.
     unsafe {
         let frame = top.cast::<usize>().sub(FRAME.0);
         frame.write_bytes(0, FRAME.0);

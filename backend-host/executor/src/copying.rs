@@ -1,6 +1,6 @@
-//! `memcpy` of a unit. A unit is linked without the system's library, which takes the linker longer than most units;
-//! then glibc's loader binds the name to the version of 2002, which uses no wide registers on x86-64. `memmove`
-//! has one version, the fast one.
+//! Replaces `memcpy` in units. A unit is linked without the C library, because linking it takes longer than
+//! compiling most units. glibc's loader then binds `memcpy` to the version of 2002, which uses no wide
+//! registers on x86-64. `memmove` has only one version, the fast one.
 
 use crate::symbols::Symbols;
 

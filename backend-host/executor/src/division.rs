@@ -1,22 +1,25 @@
-//! Divisions of integers that the processor refuses, as NVIDIA's devices make them: by zero, quotient and
-//! remainder have all bits set, and of a number of 64 bits without upper half the lower half; the least number by
-//! -1 is itself, without a remainder. An H200 has shown it, for all types. Programs make such divisions in threads
-//! whose results nobody uses.
+//! Emulates integer divisions that fault on the processor, with the results of NVIDIA GPUs as observed on an
+//! H200, for all types.
 //!
-//! Without checks only: `PYGPU_CHECK` reports them before they are made.
+//! - Division by zero: quotient and remainder have all bits set. For a 64-bit dividend with an empty upper
+//!   half, only the lower half is set.
+//! - The least number divided by -1 is itself, with remainder 0.
+//!
+//! Programs make such divisions in threads whose results are not used. This applies only without checks;
+//! `PYGPU_CHECK` reports the divisions instead.
 
-/// Makes the division that a signal's handler has interrupted, and lets the thread go on behind it. False if
-/// the instruction is none.
+/// Completes the division that a signal handler has interrupted, and lets the thread continue after it.
+/// Returns false if the instruction is not a division.
 ///
 /// # Safety
-/// The context is that of a handler of `SIGFPE`, in a thread that goes on with it.
+/// The context belongs to a handler of `SIGFPE`, in a thread that will resume with it.
 #[cfg(target_arch = "x86_64")]
 pub(crate) unsafe fn divide(context: *mut libc::ucontext_t) -> bool {
     // SAFETY: the caller's promise.
     let registers = unsafe { &mut (*context).uc_mcontext.gregs };
     let at = registers[libc::REG_RIP as usize] as usize;
-    // SAFETY: the processor has read the whole instruction, which the loop below reads no byte more of than
-    // its own bytes tell.
+    // SAFETY: the processor has read the whole instruction, and the decoder reads only bytes of the
+    // instruction.
     let read = |offset: usize| unsafe { *((at + offset) as *const u8) };
     let Some(division) = Division::decode(read, registers, at) else { return false };
     // SAFETY: the processor has read the divisor there.
@@ -26,7 +29,7 @@ pub(crate) unsafe fn divide(context: *mut libc::ucontext_t) -> bool {
     true
 }
 
-/// Elsewhere no division is refused.
+/// Divisions do not fault on other processors.
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) unsafe fn divide(_context: *mut libc::ucontext_t) -> bool {
     false
@@ -59,19 +62,19 @@ mod x86_64 {
         Memory(usize),
     }
 
-    /// An instruction `div` or `idiv`: Intel's manual of its architecture, volume 2, chapters 2 and 3.
+    /// A `div` or `idiv` instruction. See Intel's Software Developer's Manual, volume 2, chapters 2 and 3.
     pub(super) struct Division {
         divisor: Divisor,
-        /// Bytes of divisor, quotient and remainder.
+        /// The size of divisor, quotient and remainder in bytes.
         size: usize,
-        /// Without the prefix for more registers the numbers 4 to 7 of bytes are the second bytes of 0 to 3.
+        /// Without a REX prefix, the byte registers 4 to 7 are the second bytes of registers 0 to 3.
         has_second_bytes: bool,
-        /// Bytes of the instruction.
+        /// The length of the instruction in bytes.
         pub(super) length: usize,
     }
 
     impl Division {
-        /// Reads the instruction at an address, byte by byte.
+        /// Decodes the instruction at an address.
         pub(super) fn decode(
             read: impl Fn(usize) -> u8,
             registers: &Registers,
@@ -143,8 +146,8 @@ mod x86_64 {
             Some(Division { divisor, size, has_second_bytes, length })
         }
 
-        /// True if the divisor is zero, the only other value with which a division of a number of the same size is
-        /// refused being -1.
+        /// Returns true if the divisor is zero. The only other divisor that faults, if the dividend has the
+        /// same size, is -1.
         ///
         /// # Safety
         /// A divisor in memory can be read.
@@ -182,7 +185,7 @@ mod x86_64 {
                 let register = &mut registers[register as usize];
                 *register = match self.size {
                     2 => *register & !0xffff | (value & 0xffff) as i64,
-                    // The upper half of a register becomes zero.
+                    // Writing a 32-bit register clears its upper half.
                     4 => (value & 0xffff_ffff) as i64,
                     _ => value as i64,
                 };
@@ -194,7 +197,7 @@ mod x86_64 {
     mod tests {
         use super::*;
 
-        /// Registers whose values tell their numbers.
+        /// Registers whose values identify them.
         fn registers() -> Registers {
             let mut registers = [0; 23];
             for number in 0..16 {
@@ -209,7 +212,8 @@ mod x86_64 {
             let register = |number: i64| 0x1_0000 * (number + 1);
             let (rax, rcx, rbx, rsp) = (register(0), register(1), register(3), register(4));
             let (r9, r12, r13) = (register(9), register(12), register(13));
-            // Bytes as the GNU assembler makes them; size; the address, or the number of the register.
+            // The bytes, as the GNU assembler encodes them; the size; the address, or the number of the
+            // register.
             let cases: [(&[u8], usize, Result<u8, i64>); 16] = [
                 (&[0xf7, 0xf9], 4, Ok(1)),
                 (&[0x41, 0xf7, 0xf8], 4, Ok(8)),

@@ -1,10 +1,10 @@
-//! Functions that end the process, or the thread that runs a block: where a kernel calls one, its launch
-//! ends with an error instead.
+//! Functions that end the process, or the thread that runs a block. If a kernel calls one, its launch ends
+//! with an error instead.
 
 use crate::symbols::Symbols;
 use std::fmt::Write as _;
 
-/// The functions by their symbols, and as messages name them.
+/// The functions by their symbols, and their names in messages.
 const ENDINGS: [(&str, &str); 8] = [
     ("abort", "abort"),
     ("exit", "exit"),
@@ -16,14 +16,15 @@ const ENDINGS: [(&str, &str); 8] = [
     ("_ZSt9terminatev", "std::terminate"),
 ];
 
-/// Jumps to the function of the unit's headers that ends a launch, with the address of a name as its argument.
+/// Jumps to the function in the unit's headers that ends a launch, with the address of a name as its
+/// argument.
 #[cfg(target_arch = "x86_64")]
 const JUMP: &str = "lea 1f(%rip), %rdi\njmp gpuarray_ending\n";
 #[cfg(target_arch = "aarch64")]
 const JUMP: &str = "adrp x0, 1f\nadd x0, x0, :lo12:1f\nb gpuarray_ending\n";
 
-/// Returns the linker's options by which calls of those of the functions that an object file calls reach
-/// [`definitions`], also where a library that it is linked with has the function itself.
+/// Returns the linker options that redirect an object file's calls of these functions to [`definitions`],
+/// even if a linked library has the function itself.
 pub(crate) fn options(symbols: &Symbols) -> impl Iterator<Item = String> + '_ {
     called(symbols).map(|(symbol, _)| format!("-Wl,--wrap={symbol}"))
 }
@@ -32,12 +33,12 @@ fn called(symbols: &Symbols) -> impl Iterator<Item = (&'static str, &'static str
     ENDINGS.into_iter().filter(|it| symbols.is_undefined(it.0))
 }
 
-/// Returns assembler text that defines what calls of those of the functions that an object file calls reach.
+/// Returns assembler text with the definitions to which the calls of an object file are redirected.
 pub(crate) fn definitions(symbols: &Symbols) -> String {
     let mut text = String::new();
     for (symbol, name) in called(symbols) {
         let symbol = format!("__wrap_{symbol}");
-        // Writing to a String cannot fail.
+        // Writing to a `String` cannot fail.
         let _ = write!(
             text,
             ".text\n.globl {symbol}\n.hidden {symbol}\n.type {symbol}, %function\n{symbol}:\n{JUMP}\

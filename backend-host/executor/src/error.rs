@@ -5,15 +5,15 @@ use std::fmt;
 /// The result of the crate's functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a text does not compile, or a kernel does not run.
+/// The reason why a text does not compile, or a kernel does not run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// No C++ compiler runs; the text says which were looked for and what to install.
+    /// No C++ compiler runs. The text lists the compilers that were tried and says what to install.
     NoCompiler(String),
-    /// The compiler refuses the text, or an option is unknown; the text is the log.
+    /// The compiler refuses the text, or an option is unknown. The text is the log.
     Refused(String),
-    /// Bytes that are not a compiled unit of this version, or that the system does not load.
+    /// The bytes are not a compiled unit of this version, or the system cannot load them.
     NotAUnit(String),
     /// The system refuses a file, memory or a process.
     System(String),
@@ -35,12 +35,12 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// How a kernel failed.
+/// The failure of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// The kind, to decide on.
+    /// The kind, for decisions.
     pub kind: FailureKind,
-    /// A sentence that names the kernel, the block and what happened.
+    /// A sentence that names the kernel, the block and the problem.
     pub message: String,
 }
 
@@ -50,25 +50,25 @@ impl fmt::Display for Failure {
     }
 }
 
-/// The kinds of failures of a kernel.
+/// The kinds of kernel failures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FailureKind {
-    /// An access to an address that is not mapped, or not aligned.
+    /// An access to an unmapped or misaligned address.
     Address,
     /// A failed `assert`.
     Assert,
-    /// `__trap()`, a division by zero, or an instruction that is none.
+    /// `__trap()`, a division by zero, or an invalid instruction.
     Trap,
-    /// Threads wait for each other, or for threads that never come.
+    /// Threads wait for each other, or for threads that never arrive.
     Deadlock,
-    /// Accesses of two threads that nothing orders; only launches with checks find it.
+    /// Unordered accesses of two threads. Only launches with checks detect this.
     Race,
-    /// Threads of a block at different barriers; only launches with checks find it.
+    /// Threads of a block at different barriers. Only launches with checks detect this.
     Divergence,
-    /// A read of memory that nobody has written; only launches with checks find it.
+    /// A read of memory that has never been written. Only launches with checks detect this.
     Uninitialised,
-    /// Something that this executor does not have.
+    /// A feature that this executor does not support.
     Unsupported,
     /// The launch was interrupted.
     Interrupted,

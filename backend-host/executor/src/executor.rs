@@ -20,7 +20,7 @@ pub(crate) static EXECUTOR: Executor = Executor {
 
 const _: () = assert!(TOGETHER == 17);
 
-/// Barriers and warp operations with a short way for threads in lockstep.
+/// Barriers and warp operations with a fast path for threads in lockstep.
 #[cfg(target_arch = "x86_64")]
 mod entries {
     use super::{Combine, Lanes, barrier_step, c_char, c_void, rendezvous_step};
@@ -28,7 +28,7 @@ mod entries {
 
     stepping! {
         /// # Safety
-        /// As for [`barrier`](super::barrier).
+        /// The same as for [`barrier`](super::barrier).
         fn barrier(
             thread: u32, id: u32, threads: u32, predicate: u32, file: *const c_char, line: u32
         ) -> u32;
@@ -43,7 +43,7 @@ mod entries {
 
     stepping! {
         /// # Safety
-        /// As for [`barrier`](super::barrier).
+        /// The same as for [`barrier`](super::barrier).
         fn rendezvous(
             thread: u32, lanes: Lanes, record: *mut c_void, combine: Option<Combine>,
             file: *const c_char, line: u32
@@ -58,7 +58,7 @@ mod entries {
 use self as entries;
 
 /// # Safety
-/// As for [`step`], whose caller this is.
+/// The same as for [`step`], whose caller this is.
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "the short way is assembler"))]
 unsafe extern "C" fn barrier_step(
     stack: StackPointer,
@@ -72,7 +72,7 @@ unsafe extern "C" fn barrier_step(
 }
 
 /// # Safety
-/// As for [`barrier_step`].
+/// The same as for [`barrier_step`].
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "the short way is assembler"))]
 unsafe extern "C" fn rendezvous_step(
     stack: StackPointer,
@@ -87,7 +87,7 @@ unsafe extern "C" fn rendezvous_step(
 }
 
 /// # Safety
-/// As all functions here, it is called by a unit whose kernel runs on a fibre of the calling thread.
+/// Like all functions here, this is called by a unit whose kernel runs on a fibre of the calling thread.
 unsafe extern "C" fn barrier(
     thread: u32,
     id: u32,
@@ -97,7 +97,7 @@ unsafe extern "C" fn barrier(
     line: u32,
 ) -> u32 {
     let worker = running();
-    // SAFETY: the worker is this thread's.
+    // SAFETY: the worker belongs to this thread.
     unsafe {
         enter(worker);
         let is_together = id as usize == TOGETHER;
@@ -119,7 +119,7 @@ unsafe extern "C" fn barrier(
 }
 
 /// # Safety
-/// As for [`barrier`].
+/// The same as for [`barrier`].
 unsafe extern "C" fn rendezvous(
     thread: u32,
     lanes: Lanes,
@@ -129,7 +129,7 @@ unsafe extern "C" fn rendezvous(
     line: u32,
 ) -> Lanes {
     let worker = running();
-    // SAFETY: the worker is this thread's.
+    // SAFETY: the worker belongs to this thread.
     unsafe {
         enter(worker);
         let place = (file, line);
@@ -145,10 +145,10 @@ unsafe extern "C" fn rendezvous(
 }
 
 /// # Safety
-/// As for [`barrier`].
+/// The same as for [`barrier`].
 unsafe extern "C" fn grid_barrier(thread: u32, file: *const c_char, line: u32) {
     let worker = running();
-    // SAFETY: the worker is this thread's.
+    // SAFETY: the worker belongs to this thread.
     unsafe {
         enter(worker);
         if !is_cooperative(worker) {
@@ -164,7 +164,7 @@ unsafe extern "C" fn grid_barrier(thread: u32, file: *const c_char, line: u32) {
 }
 
 /// # Safety
-/// As for [`barrier`]; the text has so many bytes.
+/// The same as for [`barrier`]; the text has this many bytes.
 unsafe extern "C" fn print(text: *const c_char, bytes: u64) {
     let mut rest = text.cast::<c_void>();
     let mut left = bytes as usize;
@@ -172,7 +172,7 @@ unsafe extern "C" fn print(text: *const c_char, bytes: u64) {
         // SAFETY: the caller's promise.
         let written = unsafe { libc::write(libc::STDOUT_FILENO, rest, left) };
         if written <= 0 {
-            // A closed output takes nothing.
+            // A closed output accepts nothing.
             return;
         }
         rest = rest.wrapping_byte_add(written as usize);
@@ -180,8 +180,8 @@ unsafe extern "C" fn print(text: *const c_char, bytes: u64) {
     }
 }
 
-/// What a thread that ends its launch says. It is a function of its own because [`fail`] never returns: what lives in its
-/// callers is not dropped.
+/// Describes the failure of a thread that ends its launch. This is a separate function because [`fail`] never
+/// returns, so values in its callers are not dropped.
 ///
 /// # Safety
 /// The pointers are null, or texts that end with a zero.
@@ -193,7 +193,7 @@ unsafe fn trapped(
 ) -> (FailureKind, String) {
     let what = match message.is_null() {
         true => String::new(),
-        // SAFETY: the caller's.
+        // SAFETY: the caller's promise.
         false => unsafe { CStr::from_ptr(message) }.to_string_lossy().into_owned(),
     };
     let (kind, what) = match kind {
@@ -209,12 +209,12 @@ unsafe fn trapped(
     if file.is_null() {
         return (kind, format!("{what} in thread {thread}"));
     }
-    // SAFETY: the caller's.
+    // SAFETY: the caller's promise.
     (kind, format!("{what} in thread {thread} at {}", text_of((file, line))))
 }
 
 /// # Safety
-/// As for [`barrier`].
+/// The same as for [`barrier`].
 unsafe extern "C" fn trap(
     thread: u32,
     kind: u32,
@@ -224,10 +224,10 @@ unsafe extern "C" fn trap(
 ) -> ! {
     let worker = running();
     if !is_running(worker) {
-        // The destructor of a variable at the end of the process: there is no launch to end.
+        // A destructor of a variable at the end of the process: no launch could end.
         std::process::abort();
     }
-    // SAFETY: the worker is this thread's; the texts are the unit's.
+    // SAFETY: the worker belongs to this thread; the texts belong to the unit.
     unsafe {
         enter(worker);
         let (kind, message) = trapped(thread, kind, message, (file, line));
@@ -236,7 +236,7 @@ unsafe extern "C" fn trap(
 }
 
 extern "C" fn cooperative() -> u32 {
-    // SAFETY: the worker is this thread's.
+    // SAFETY: the worker belongs to this thread.
     u32::from(unsafe { is_cooperative(running()) })
 }
 
@@ -245,6 +245,6 @@ extern "C" fn space_of(address: *const c_void) -> u32 {
     if !is_running(worker) {
         return abi::GLOBAL;
     }
-    // SAFETY: the worker is this thread's, and runs a kernel.
+    // SAFETY: the worker belongs to this thread, and runs a kernel.
     unsafe { space(worker, address as usize) }
 }

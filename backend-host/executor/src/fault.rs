@@ -1,8 +1,8 @@
-//! Faults of kernels: a signal's handler ends the launch in place of the process.
+//! Faults of kernels: a signal handler ends the launch instead of the process.
 //!
-//! The handler does what a handler may: it looks the thread up in a table without locks, notes what
-//! happened, and lets the thread go on at [`leave`], on the stack from which it had begun the block.
-//! Signals of other code go to the handlers that were there before.
+//! The handler is restricted to async-signal-safe operations. It looks up the thread in a lock-free table, records
+//! the fault, and lets the thread resume at [`leave`], on the stack from which it had started the block.
+//! Signals in other code are passed on to the previously installed handlers.
 
 use crate::context::leave;
 use crate::division;
@@ -19,11 +19,11 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 const SIGNALS: [c_int; 6] =
     [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGABRT];
 
-/// Threads that run kernels. Those beyond have no protection.
+/// The maximum number of protected threads that run kernels. Further threads are not protected.
 const MOST_WORKERS: usize = 4096;
 
 struct Slot {
-    /// `pthread_self` of the thread; 0 for a free slot.
+    /// The `pthread_self` of the thread; 0 for a free slot.
     thread: AtomicUsize,
     worker: AtomicPtr<Worker>,
 }
@@ -31,18 +31,18 @@ struct Slot {
 static SLOTS: [Slot; MOST_WORKERS] =
     [const { Slot { thread: AtomicUsize::new(0), worker: AtomicPtr::new(ptr::null_mut()) } };
         MOST_WORKERS];
-/// Slots that have ever been used: the handler looks no further.
+/// The number of slots that have ever been used, which limits the handler's search.
 static USED: AtomicUsize = AtomicUsize::new(0);
 
-/// Bytes of the stack that handlers run on: the fibre's may be what has overflowed.
+/// The size of the handler's stack in bytes. The fibre's own stack may have overflowed.
 const STACK: usize = 64 << 10;
 
 fn this_thread() -> usize {
-    // SAFETY: the call has no preconditions.
+    // SAFETY: the call does not have any preconditions.
     unsafe { libc::pthread_self() as usize }
 }
 
-/// The place of a worker in the handler's table, and the stack for the handlers of its thread.
+/// The slot of a worker in the handler's table, and the signal stack of its thread.
 #[derive(Debug)]
 pub(crate) struct Registration {
     slot: Option<usize>,
@@ -69,7 +69,7 @@ impl Registration {
     }
 }
 
-/// Gives the thread a stack for handlers, if it has none. Gives its address if it is new.
+/// Sets up an alternate signal stack for the thread, unless it has one. Returns its address if it is new.
 fn alternate_stack() -> *mut c_void {
     // SAFETY: the structures are plain data; the mapping is new.
     unsafe {
@@ -99,7 +99,7 @@ impl Drop for Registration {
         if self.stack.is_null() {
             return;
         }
-        // SAFETY: the stack is this object's; it is unmapped only if no handler can run on it.
+        // SAFETY: the stack belongs to this object, and is unmapped only if no handler can run on it.
         unsafe {
             let mut old: libc::stack_t = mem::zeroed();
             libc::sigaltstack(ptr::null(), &mut old);
@@ -114,8 +114,8 @@ impl Drop for Registration {
     }
 }
 
-/// The handlers that were there before, in the order of [`SIGNALS`]. A handler reads what was written
-/// before it was installed.
+/// The previously installed handlers, in the order of [`SIGNALS`]. They are written before this module's
+/// handler is installed, so that it can read them.
 static BEFORE: [Before; SIGNALS.len()] = [const { Before::new() }; SIGNALS.len()];
 
 struct Before {
@@ -131,20 +131,21 @@ impl Before {
 
 static ADVICE: OnceLock<fn() -> &'static str> = OnceLock::new();
 
-/// Says what the process writes to its standard error when a fault outside of kernels ends it, after it has run
-/// some; nothing for an empty text. The function is called by a handler of signals. The first call decides.
+/// Sets the text that the process writes to standard error when a fault outside of kernels ends it, after it
+/// has run some kernels. An empty text writes nothing. A signal handler calls the function. Only the first
+/// call has an effect.
 pub fn set_advice(advice: fn() -> &'static str) {
     let _ = ADVICE.set(advice);
 }
 
-/// Writes the advice, before the default action of a signal for faults.
+/// Writes the advice, before the default action of a fatal signal.
 fn advise() {
     let text = ADVICE.get().map_or("", |advice| advice());
-    // SAFETY: the text is so long; handlers may write.
+    // SAFETY: the text has this length; signal handlers may call write.
     unsafe { libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len()) };
 }
 
-/// Makes sure that faults come here first: other parts of the process install handlers, too.
+/// Makes sure that faults reach this handler first, since other parts of the process also install handlers.
 pub(crate) fn watch() {
     static INSTALLING: OfProcess<Mutex<()>> = OfProcess::new();
     static INSTALLED: AtomicBool = AtomicBool::new(false);
@@ -156,7 +157,7 @@ pub(crate) fn watch() {
                 && now.sa_sigaction == on_signal as *const () as usize
         }
     };
-    // One signal stands for all: who installs handlers for faults takes this one.
+    // One signal represents all: code that installs fault handlers always installs this one.
     if INSTALLED.load(Ordering::Acquire) && is_ours(libc::SIGSEGV) {
         return;
     }
@@ -165,7 +166,7 @@ pub(crate) fn watch() {
         if is_ours(signal) {
             continue;
         }
-        // SAFETY: the structures are plain data; the handler does only what handlers may.
+        // SAFETY: the structures are plain data; the handler does only what handlers may do.
         unsafe {
             let mut old: libc::sigaction = mem::zeroed();
             libc::sigaction(signal, ptr::null(), &mut old);
@@ -181,8 +182,8 @@ pub(crate) fn watch() {
     INSTALLED.store(true, Ordering::Release);
 }
 
-/// Leaves the calling thread's place alone in the table: a forked child has no other threads, and those
-/// that it starts may be known by the numbers of the parent's.
+/// Keeps only the calling thread in the table. A forked child does not have other threads, and its new
+/// threads may get the same numbers as the parent's.
 extern "C" fn forget_other_threads() {
     let thread = this_thread();
     for slot in &SLOTS[..USED.load(Ordering::Acquire).min(MOST_WORKERS)] {
@@ -193,10 +194,10 @@ extern "C" fn forget_other_threads() {
     }
 }
 
-// SAFETY: atomic variables are written.
+// SAFETY: it only writes atomic variables.
 static FORKS: Handlers = unsafe { Handlers::new(None, None, forget_other_threads) };
 
-/// The worker of the calling thread, if it has one.
+/// Returns the worker of the calling thread, if it has one.
 pub(crate) fn registered_worker() -> Option<*mut Worker> {
     let thread = this_thread();
     let slots = &SLOTS[..USED.load(Ordering::Acquire).min(MOST_WORKERS)];
@@ -205,23 +206,23 @@ pub(crate) fn registered_worker() -> Option<*mut Worker> {
     (!worker.is_null()).then_some(worker)
 }
 
-/// The worker of the calling thread, if the code of a kernel runs on it.
+/// Returns the worker of the calling thread, if it is running code of a kernel.
 fn worker_in_kernel() -> Option<*mut Worker> {
-    // SAFETY: a worker that is registered lives as long as its thread, which is here.
+    // SAFETY: a registered worker lives as long as its thread, which is the calling one.
     registered_worker().filter(|&worker| unsafe { (*worker).in_kernel.load(Ordering::Relaxed) })
 }
 
-/// What a signal has interrupted.
+/// The code that a signal has interrupted.
 pub(crate) enum Interrupted {
     /// The code of a kernel's unit.
     Unit,
-    /// The executor, or a library that a kernel or another part of the program calls.
+    /// The executor, or a library called by a kernel or by another part of the program.
     Elsewhere,
 }
 
 impl Interrupted {
     /// # Safety
-    /// The worker is the calling thread's, and the context that of a handler.
+    /// The worker belongs to the calling thread, and the context to a signal handler.
     pub(crate) unsafe fn of(worker: *mut Worker, context: *const libc::ucontext_t) -> Interrupted {
         // SAFETY: the caller's promise.
         unsafe {
@@ -238,17 +239,17 @@ impl Interrupted {
 extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     // SAFETY: the system passes valid structures.
     let code = unsafe { (*info).si_code };
-    // A signal that a process has sent is no fault, but for what `abort` and `raise` send to their own thread.
-    // SAFETY: a signal that was sent to a thread says by whom.
+    // A signal sent by a process is not a fault, except if `abort` or `raise` sent it to their own thread.
+    // SAFETY: a signal that was sent to a thread records its sender.
     let is_raised = || unsafe { code == libc::SI_TKILL && (*info).si_pid() == libc::getpid() };
     if (code > 0 || is_raised())
         && let Some(worker) = worker_in_kernel()
     {
-        // SAFETY: the context is this handler's.
+        // SAFETY: the context belongs to this handler.
         if signal == libc::SIGFPE && code > 0 && unsafe { division::divide(context.cast()) } {
             return;
         }
-        // SAFETY: the worker is this thread's, and the code of its kernel was interrupted.
+        // SAFETY: the worker belongs to this thread, and code of its kernel was interrupted.
         unsafe {
             (*worker).in_kernel.store(false, Ordering::Relaxed);
             let fault = &(*worker).fault;
@@ -261,7 +262,7 @@ extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut
         return;
     }
     let Some(index) = SIGNALS.iter().position(|it| *it == signal) else { return };
-    // A damaged heap shows as an address that is none, or as an abort of the allocator.
+    // A damaged heap leads to an invalid address, or to an abort of the allocator.
     let is_fault =
         (code > 0 || is_raised()) && matches!(signal, libc::SIGSEGV | libc::SIGBUS | libc::SIGABRT);
     let before = &BEFORE[index];
@@ -270,8 +271,8 @@ extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut
     match handler {
         libc::SIG_IGN if code <= 0 => {}
         libc::SIG_DFL | libc::SIG_IGN => {
-            // As if this handler were not here: the fault comes again, or the signal is sent again.
-            // SAFETY: the structure is plain data, and the calls may be made in a handler.
+            // Act as if this handler were not installed: the fault recurs, or the signal is sent again.
+            // SAFETY: the structure is plain data, and signal handlers may make these calls.
             unsafe {
                 let mut default: libc::sigaction = mem::zeroed();
                 default.sa_sigaction = libc::SIG_DFL;
@@ -285,7 +286,7 @@ extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut
             }
         }
         _ if flags & libc::SA_SIGINFO != 0 => {
-            // SAFETY: the address is that of a handler of this form.
+            // SAFETY: the address is a handler with this signature.
             unsafe {
                 let handler: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) =
                     mem::transmute(handler);
@@ -293,12 +294,12 @@ extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut
             }
         }
         _ => {
-            // SAFETY: the address is that of a handler of this form.
+            // SAFETY: the address is a handler with this signature.
             unsafe {
                 let handler: extern "C" fn(c_int) = mem::transmute(handler);
                 handler(signal);
             }
-            // Python's `faulthandler` shows where the program is, and leaves the signal to the default.
+            // Python's `faulthandler` prints the state of the program, and restores the default action.
             // SAFETY: the structure is plain data, which the call fills.
             let is_left = unsafe {
                 let mut now: libc::sigaction = mem::zeroed();
@@ -312,10 +313,10 @@ extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut
     }
 }
 
-/// The address of the instruction that was interrupted.
+/// Returns the address of the interrupted instruction.
 ///
 /// # Safety
-/// The context is that of a handler.
+/// The context belongs to a signal handler.
 unsafe fn instruction(context: *const libc::ucontext_t) -> usize {
     // SAFETY: the caller's promise.
     unsafe {
@@ -326,12 +327,12 @@ unsafe fn instruction(context: *const libc::ucontext_t) -> usize {
     }
 }
 
-/// Lets the interrupted thread go on at `home`.
+/// Makes the interrupted thread resume at `home`.
 ///
 /// # Safety
-/// The context is that of a handler, which interrupted a fibre that was begun from `home`.
+/// The context belongs to a signal handler that interrupted a fibre started from `home`.
 unsafe fn go_home(context: *mut libc::ucontext_t, home: *mut u8) {
-    // SAFETY: the caller's promise. `leave` takes its argument from a register, and needs no stack.
+    // SAFETY: the caller's promise. `leave` takes its argument in a register, and does not need a stack.
     unsafe {
         let registers = &mut (*context).uc_mcontext;
         #[cfg(target_arch = "x86_64")]
@@ -347,7 +348,7 @@ unsafe fn go_home(context: *mut libc::ucontext_t, home: *mut u8) {
     }
 }
 
-/// What a fault was, of a thread with its stack among `stacks`.
+/// Describes a fault of a thread whose stack is one of `stacks`.
 pub(crate) fn describe(fault: &Fault, stacks: &Stacks) -> (FailureKind, String) {
     let address = fault.address.load(Ordering::Relaxed);
     let is_raised = (fault.code.load(Ordering::Relaxed) as c_int) <= 0;

@@ -1,4 +1,4 @@
-//! What a forked child has of its parent: neither its threads nor what they held.
+//! Support for forked children, which do not have their parent's threads or the locks that those held.
 
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 
-/// Functions that forks call, those in the child with nothing but the calling thread.
+/// Functions that are called at a fork. In the child, only the calling thread exists.
 pub(crate) struct Handlers {
     are_known: AtomicBool,
     before: Option<unsafe extern "C" fn()>,
@@ -16,8 +16,8 @@ pub(crate) struct Handlers {
 
 impl Handlers {
     /// # Safety
-    /// What `before` locks the others unlock on the same thread, each in its process; in the child they
-    /// write atomic variables besides, and nothing else.
+    /// Locks that `before` takes are released by the other two functions on the same thread, each in its
+    /// process. In the child, the function otherwise only writes atomic variables.
     pub(crate) const unsafe fn new(
         before: Option<unsafe extern "C" fn()>,
         in_parent: Option<unsafe extern "C" fn()>,
@@ -26,12 +26,12 @@ impl Handlers {
         Handlers { are_known: AtomicBool::new(false), before, in_parent, in_child: Some(in_child) }
     }
 
-    /// Calls them in forks from now on.
+    /// Registers the functions for all following forks.
     pub(crate) fn watch(&'static self) {
         if self.are_known.load(Ordering::Relaxed) || self.are_known.swap(true, Ordering::Relaxed) {
             return;
         }
-        // SAFETY: what `new` was promised.
+        // SAFETY: the promise made to `new`.
         unsafe { libc::pthread_atfork(self.before, self.in_parent, self.in_child) };
     }
 }
@@ -40,16 +40,16 @@ extern "C" fn count() {
     GENERATION.fetch_add(1, Ordering::Relaxed);
 }
 
-// SAFETY: an atomic variable is written.
+// SAFETY: it only writes an atomic variable.
 static COUNT: Handlers = unsafe { Handlers::new(None, None, count) };
 
-/// How many forks lie between this process and the one that first ran kernels.
+/// Returns the number of forks between this process and the one that first ran kernels.
 pub(crate) fn generation() -> u32 {
     GENERATION.load(Ordering::Relaxed)
 }
 
-/// A value of each process: a forked child makes its own, whatever threads of its parent were doing with
-/// the parent's. It is never freed.
+/// A value per process. A forked child creates its own, regardless of how its parent's threads were using the
+/// parent's value. It is never freed.
 pub(crate) struct OfProcess<T: 'static> {
     current: AtomicPtr<(u32, T)>,
 }
@@ -63,7 +63,7 @@ impl<T: Default> OfProcess<T> {
         COUNT.watch();
         loop {
             let known = self.current.load(Ordering::Acquire);
-            // SAFETY: what is stored is never freed.
+            // SAFETY: stored values are never freed.
             if let Some((of, value)) = unsafe { known.as_ref() }
                 && *of == generation()
             {
@@ -73,38 +73,38 @@ impl<T: Default> OfProcess<T> {
             let stored =
                 self.current.compare_exchange(known, new, Ordering::AcqRel, Ordering::Acquire);
             if stored.is_err() {
-                // SAFETY: nobody else has seen it.
+                // SAFETY: no other thread has seen it.
                 drop(unsafe { Box::from_raw(new) });
             }
         }
     }
 }
 
-/// Keeps other threads from forking the process until it is dropped: around what takes locks of the system
-/// that a forked child would find taken, such as those of its loader.
+/// Prevents other threads from forking the process until it is dropped. It protects code that takes locks of
+/// the system, such as the loader's, which a forked child would find locked.
 ///
-/// A fork waits for that, though not for ever: systems before glibc 2.36 let no library be closed while they
-/// call what forks call.
+/// A fork waits for it, but not forever: before glibc 2.36, libraries cannot be closed while the fork
+/// handlers run.
 pub(crate) struct NoFork {
     generation: u64,
 }
 
-/// How many threads keep others from forking, below the generation of the process that they are in: a
-/// handler of a signal may fork between any two instructions, and what the child then ends has begun in the
-/// parent.
+/// The number of threads that prevent others from forking, with the generation of the process in the upper
+/// half. A signal handler may fork between any two instructions, so a guard that is dropped in the child may
+/// have been created in the parent.
 static KEEPING: AtomicU64 = AtomicU64::new(0);
 const A_GENERATION: u64 = 1 << 32;
 const COUNT_OF_THREADS: u64 = A_GENERATION - 1;
-/// The threads that fork.
+/// The number of threads that are forking.
 static FORKING: AtomicU32 = AtomicU32::new(0);
-/// Longer than libraries take to be opened.
+/// Longer than it takes to open libraries.
 const MOST_WAITED: Duration = Duration::from_secs(1);
 
 impl NoFork {
     pub(crate) fn begin() -> NoFork {
         WAITING.watch();
         loop {
-            // Of two threads, one of which forks, one sees the other.
+            // If one of two threads forks, at least one of them sees the other.
             let keeping =
                 NoFork { generation: KEEPING.fetch_add(1, Ordering::SeqCst) / A_GENERATION };
             if FORKING.load(Ordering::SeqCst) == 0 {
@@ -118,7 +118,7 @@ impl NoFork {
 
 impl Drop for NoFork {
     fn drop(&mut self) {
-        // In a child nobody keeps it from forking who began in its parent.
+        // In a child, guards from the parent do not count.
         let _ = KEEPING.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |keeping| {
             (keeping / A_GENERATION == self.generation).then(|| keeping - 1)
         });
@@ -143,7 +143,7 @@ extern "C" fn is_alone() {
     KEEPING.store((generation + 1) * A_GENERATION, Ordering::SeqCst);
 }
 
-// SAFETY: atomic variables are written.
+// SAFETY: they only write atomic variables.
 static WAITING: Handlers =
     unsafe { Handlers::new(Some(wait_for_those), Some(has_forked), is_alone) };
 
@@ -151,12 +151,12 @@ static WAITING: Handlers =
 mod tests {
     use super::*;
 
-    /// What began in the parent and ends in the child takes nothing from what the child has begun. The fork
-    /// waits for its own thread, for as long as it waits at most.
+    /// A guard that was created in the parent and dropped in the child does not release a guard of the child.
+    /// The fork waits for the guard of its own thread until the time limit.
     #[test]
     fn a_child_is_kept_from_forking_by_nobody_of_its_parent() {
         let held = NoFork::begin();
-        // SAFETY: the child writes atomic variables, forks and ends.
+        // SAFETY: the child writes atomic variables, forks and exits.
         let child = unsafe { libc::fork() };
         if child == 0 {
             let began = NoFork::begin();
@@ -164,7 +164,7 @@ mod tests {
             let mine = KEEPING.load(Ordering::SeqCst) & COUNT_OF_THREADS;
             drop(began);
             let none = KEEPING.load(Ordering::SeqCst) & COUNT_OF_THREADS;
-            // SAFETY: nothing of the test's runner is run.
+            // SAFETY: it exits without running code of the test runner.
             unsafe { libc::_exit(i32::from((mine, none) != (1, 0))) };
         }
         drop(held);

@@ -1,4 +1,4 @@
-//! Launches: the blocks of a grid, handed out to threads of the operating system.
+//! Launches: hands out the blocks of a grid to threads of the operating system.
 
 mod barrier;
 mod initialisation;
@@ -37,16 +37,16 @@ fn launch_of(shape: &Shape, arguments: &[*mut c_void]) -> abi::Launch {
     }
 }
 
-/// What a launch runs, as errors name it.
+/// The code that a launch runs, for error messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum What<'a> {
     Kernel(&'a str),
-    /// Of the variables of a unit.
+    /// The initialisers of a unit's variables.
     Initialisers,
     Destructors,
 }
 
-/// A launch that runs.
+/// A running launch.
 pub(crate) struct Grid<'a> {
     pub(crate) run: abi::Run,
     pub(crate) regions: Option<abi::RunRegions>,
@@ -57,21 +57,21 @@ pub(crate) struct Grid<'a> {
     pub(crate) library: &'a Library,
     pub(crate) schedule: Schedule,
     total: u64,
-    /// The first block that nobody has taken.
+    /// The first block that has not been taken.
     next: AtomicU64,
-    /// Blocks to take at once.
+    /// The number of blocks to take in one step.
     chunk: AtomicU64,
     pub(crate) is_stopped: AtomicBool,
     failure: Mutex<Option<Error>>,
     pub(crate) barrier: Option<GridBarrier>,
-    /// For the thread that launches only.
+    /// Called only by the launching thread.
     is_interrupted: Option<&'a dyn Fn() -> bool>,
     launcher: libc::pthread_t,
     spread: Spread,
 }
 
-// SAFETY: the arguments that the launch points to are only read; the function is called by the thread
-// that launches only.
+// SAFETY: the arguments that the launch points to are only read; only the launching thread calls the
+// function.
 unsafe impl Sync for Grid<'_> {}
 
 impl<'a> Grid<'a> {
@@ -115,7 +115,7 @@ impl<'a> Grid<'a> {
 }
 
 impl Grid<'_> {
-    /// What runs, as errors name it.
+    /// Names the code that runs, for error messages.
     pub(crate) fn what(&self) -> String {
         match self.what {
             What::Kernel(name) => format!("kernel {name}"),
@@ -124,7 +124,7 @@ impl Grid<'_> {
         }
     }
 
-    /// What a failure in the block of an index is reported as.
+    /// Describes a failure in the block with this index.
     pub(crate) fn describe(&self, abi::Index { x, y, z }: abi::Index, what: &str) -> String {
         match self.what {
             What::Kernel(_) => format!("{} failed in block ({x}, {y}, {z}): {what}", self.what()),
@@ -132,7 +132,7 @@ impl Grid<'_> {
         }
     }
 
-    /// Threads of a block.
+    /// Returns the number of threads in a block.
     pub(crate) fn threads(&self) -> u32 {
         let abi::Index { x, y, z } = self.launch.block;
         x * y * z
@@ -142,14 +142,14 @@ impl Grid<'_> {
         self.is_stopped.load(Ordering::Relaxed)
     }
 
-    /// True if the calling thread is to give up its block: the program may say so here.
+    /// Returns true if the calling thread has to abandon its block. Calls back into the program to ask.
     pub(crate) fn is_to_end(&self) -> bool {
         self.is_stopped()
             || (this_thread() == self.launcher && self.is_interrupted.is_some_and(|it| it()))
             || self.spread.is_lost()
     }
 
-    /// Takes blocks that nobody has taken; none if there are none.
+    /// Takes blocks that have not been taken. The range is empty if there are none left.
     pub(crate) fn take(&self) -> Range<u64> {
         let chunk = self.chunk.load(Ordering::Relaxed);
         if self.next.load(Ordering::Relaxed) >= self.total {
@@ -159,8 +159,8 @@ impl Grid<'_> {
         first.min(self.total)..first.saturating_add(chunk).min(self.total)
     }
 
-    /// Blocks from one on that a kernel may run in one call: those of a row of the grid. Only one where something
-    /// is to be done around each.
+    /// Returns how many of these blocks a kernel may run in one call: those in the same row of the grid. It
+    /// is 1 if something has to be done before or after each block.
     pub(crate) fn run_from(&self, blocks: &Range<u64>) -> u32 {
         let Schedule { fill, reversed, .. } = self.schedule;
         if fill.is_some() || reversed || self.check.is_some() || self.barrier.is_some() {
@@ -170,7 +170,7 @@ impl Grid<'_> {
         (row - blocks.start % row).min(blocks.end - blocks.start) as u32
     }
 
-    /// The index of a block.
+    /// Returns the index of a block.
     pub(crate) fn index(&self, linear: u64) -> abi::Index {
         let linear = if self.schedule.reversed { self.total - 1 - linear } else { linear };
         let abi::Index { x, y, .. } = self.launch.grid;
@@ -181,7 +181,7 @@ impl Grid<'_> {
 
     fn stop(&self, error: Error) {
         if self.spread.is_lost() {
-            // Other threads may have had the locks.
+            // Other threads may have held the locks.
             self.is_stopped.store(true, Ordering::Relaxed);
             return;
         }
@@ -193,7 +193,7 @@ impl Grid<'_> {
         }
     }
 
-    /// Runs blocks on the calling thread: some, and then what it can take.
+    /// Runs blocks on the calling thread: first the given ones, then further ones that it takes.
     fn work(&self, blocks: Range<u64>) {
         let _checked = self.check.map(|check| check.begin(self));
         // SAFETY: the launch's caller has promised it.
@@ -202,7 +202,7 @@ impl Grid<'_> {
         }
     }
 
-    /// Runs blocks on the calling thread while that does not take long, and the others on all.
+    /// Runs blocks on the calling thread for a short time, and the remaining ones on all threads.
     fn run_all(&self, pool: &dyn Fn() -> Option<Arc<ThreadPool>>) {
         let start = Instant::now();
         let (mut done, mut step) = (0, 1);
@@ -231,7 +231,7 @@ impl Grid<'_> {
         self.work(0..0);
     }
 
-    /// Runs each block on a thread of its own.
+    /// Runs each block on its own thread.
     fn run_together(&self, total: u64) {
         let others = Others::of(self);
         for block in 1..total {

@@ -18,14 +18,14 @@ pub(crate) fn write(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes the headers to a folder below a temporary one, and returns it.
+/// Writes the headers to a subfolder of a temporary folder, and returns the subfolder.
 pub(crate) fn write_below(temporary: &Folder) -> Result<PathBuf> {
     let folder = temporary.path.join(cuda_c::HEADER_PREFIX.trim_end_matches('/'));
     write(&folder).map_err(|error| temporary.failed(&error))?;
     Ok(folder)
 }
 
-/// True if a folder has all of the headers, of the lengths that were written.
+/// Returns true if a folder contains all headers with the expected lengths.
 pub(crate) fn are_whole(folder: &Path) -> bool {
     cuda_c::HEADERS.iter().all(|(name, text)| {
         fs::metadata(folder.join(name)).is_ok_and(|it| it.len() == text.len() as u64)

@@ -1,20 +1,20 @@
-//! The initialisers of a unit's variables: code of the program that the system's loader would run, where a
-//! fault ends the process. They are taken from the loader, and run as kernels are.
+//! The initialisers of a unit's variables. They are code of the program; if the system's loader ran them, a
+//! fault would end the process. They are therefore removed from the loader's table and run like kernels.
 
 use crate::error::{Error, Result};
 use object::{Object as _, ObjectSection as _};
 use std::borrow::Cow;
 
-/// Bytes of an entry of the dynamic table: a tag and a value.
+/// The size of an entry in the dynamic table, in bytes: a tag and a value.
 const ENTRY: usize = 16;
-/// `DT_INIT_ARRAY` and `DT_INIT_ARRAYSZ`.
+/// The tags `DT_INIT_ARRAY` and `DT_INIT_ARRAYSZ`.
 const ADDRESS: u64 = 25;
 const BYTES: u64 = 27;
 
-/// Functions without arguments, in a table of their addresses.
+/// A table with the addresses of functions without parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Initialisers {
-    /// The table's address from the start of the library.
+    /// The address of the table, relative to the start of the library.
     pub(crate) start: u64,
     bytes: u64,
 }
@@ -25,7 +25,7 @@ impl Initialisers {
     }
 }
 
-/// Returns a library whose loading runs no initialisers, and where they are.
+/// Returns the library without initialisers that the loader would run, and the location of the initialisers.
 ///
 /// # Errors
 /// `NotAUnit` for other bytes.

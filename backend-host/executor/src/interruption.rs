@@ -1,9 +1,9 @@
 //! Launches that the program may end while their kernels run.
 //!
-//! A kernel is left where it is: a thread of this module sends a signal to the thread that launched it, every
-//! so often; the handler switches from the kernel to where the launch was begun, on the stack of that,
-//! which asks the program; and the kernel goes on, or is given up. That happens in the unit's own code
-//! only, which holds no lock of the system; elsewhere it waits for the next barrier or signal.
+//! A thread of this module regularly sends a signal to the launching thread. The signal's handler switches
+//! from the kernel to the stack on which the launch began, and there asks the program. The kernel then
+//! continues, or is abandoned. This happens only in the unit's own code, which holds no lock of the system;
+//! elsewhere it is postponed to the next barrier or signal.
 
 use crate::fault::{Interrupted, registered_worker};
 use crate::fork::{self, OfProcess};
@@ -16,17 +16,17 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 use std::time::Duration;
 
-/// The time between two questions.
+/// The interval between two checks.
 pub(crate) const PERIOD: Duration = Duration::from_millis(100);
-/// The time behind which a thread is asked again that ran code of others: a kernel that computes sines is in the
-/// mathematics library most of the time.
+/// The interval after which a thread that was in library code is checked again. A kernel that computes sines
+/// is in the math library most of the time.
 pub(crate) const AGAIN: Duration = Duration::from_millis(1);
-/// Without launches for so many periods, nobody looks every period.
+/// The number of intervals without launches after which the thread sleeps.
 const QUIET: u32 = 20;
-/// A signal that others use little, and that nobody has to handle.
+/// A signal that is rarely used, and is ignored by default.
 const SIGNAL: c_int = libc::SIGURG;
 
-/// A launch that may be asked about, until this is dropped.
+/// A launch that may be interrupted, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Watched {
     watch: &'static Watch,
@@ -43,16 +43,16 @@ struct Watch {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Threads that launch, and the launches' numbers.
+    /// The launching threads, and the numbers of their launches.
     launches: Vec<(libc::pthread_t, u64)>,
-    /// Launches so far.
+    /// The number of launches so far.
     count: u64,
     has_watcher: bool,
     sleeps: bool,
 }
 
 impl Watched {
-    /// Has the calling thread asked about the launch that it begins.
+    /// Registers the launch that the calling thread begins.
     pub(crate) fn new() -> Watched {
         let (generation, watch) = (fork::generation(), WATCH.get());
         let mut state = watch.lock();
@@ -75,7 +75,7 @@ impl Watched {
 
 impl Drop for Watched {
     fn drop(&mut self) {
-        // In a forked child a thread of the parent may have had the lock.
+        // In a forked child, a thread of the parent may have held the lock.
         if self.generation == fork::generation() {
             self.watch.lock().launches.retain(|(_, number)| *number != self.number);
         }
@@ -87,7 +87,7 @@ impl Watch {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the thread does that sends the signals.
+    /// Sends the signals; this runs on the module's thread.
     fn run(&self) {
         let (mut seen, mut quiet) = (0, 0);
         loop {
@@ -113,34 +113,34 @@ impl Watch {
     }
 }
 
-/// True if a kernel ran code of others when it was to be asked.
+/// True if a kernel was in library code when it was to be interrupted.
 static MISSED: AtomicBool = AtomicBool::new(false);
 
-/// A forked child has no launches, and no thread that looks at them.
+/// A forked child starts without launches and without a watching thread.
 static WATCH: OfProcess<Watch> = OfProcess::new();
 
 pub(crate) fn this_thread() -> libc::pthread_t {
-    // SAFETY: the call has no preconditions.
+    // SAFETY: the call does not have any preconditions.
     unsafe { libc::pthread_self() }
 }
 
-/// Has a thread of this process asked. The caller knows that it has not ended.
+/// Interrupts a thread of this process. The caller knows that the thread has not ended.
 pub(crate) fn signal(thread: libc::pthread_t) {
-    // SAFETY: the thread has not ended, says the caller.
+    // SAFETY: the caller's promise.
     unsafe { libc::pthread_kill(thread, SIGNAL) };
 }
 
-/// The handler that was there before, which gets the signals of others.
+/// The previously installed handler, which gets signals from other senders.
 static BEFORE: AtomicUsize = AtomicUsize::new(libc::SIG_DFL);
 
-/// Makes sure that the signal's handler is there.
+/// Makes sure that the signal's handler is installed.
 pub(crate) fn listen() {
     static LISTENING: AtomicBool = AtomicBool::new(false);
     if LISTENING.swap(true, Ordering::AcqRel) {
         return;
     }
-    // SAFETY: the structures are plain data. The handler may be interrupted by its own signal: it runs
-    // on the stack that it has interrupted, and lasts as long as the program takes to answer.
+    // SAFETY: the structures are plain data. The handler may be interrupted by its own signal: it runs on the
+    // interrupted stack, until the program has answered.
     unsafe {
         let mut new: libc::sigaction = mem::zeroed();
         let mut old: libc::sigaction = mem::zeroed();
@@ -154,7 +154,8 @@ pub(crate) fn listen() {
 }
 
 extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    // SAFETY: the system passes valid structures; a worker lives as long as its thread, which is here.
+    // SAFETY: the system passes valid structures; a worker lives as long as its thread, which is the calling
+    // one.
     unsafe {
         if (*info).si_code != libc::SI_TKILL {
             return others(signal, info, context);
@@ -176,11 +177,11 @@ extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut
     }
 }
 
-/// A signal that was not sent by this module.
+/// Passes on a signal that this module did not send.
 fn others(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     let handler = BEFORE.load(Ordering::Acquire);
     if handler != libc::SIG_DFL && handler != libc::SIG_IGN {
-        // SAFETY: the address is that of a handler, which takes one argument or these three.
+        // SAFETY: the address is a handler, which takes one argument or these three.
         unsafe {
             let handler: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) =
                 mem::transmute(handler);

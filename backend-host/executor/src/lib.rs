@@ -1,8 +1,9 @@
 //! CUDA C on the CPU: a compiler driver, and an executor of kernels.
 //!
-//! The crate knows no array and no device. A [`Compiler`] makes a shared library of a text by the
-//! system's C++ compiler; a [`Library`] is that library in the process; a [`Kernel`] of it is launched.
-//! `include/gpuarray_abi.h` of the crate `cuda_c` is what a compiled unit and the executor know of each other.
+//! The crate is independent of arrays and devices. A [`Compiler`] turns a text into a shared library, using
+//! the system's C++ compiler. A [`Library`] is that library loaded into the process, and its [`Kernel`]s can
+//! be launched. `include/gpuarray_abi.h` of the crate `cuda_c` defines the interface between a compiled unit
+//! and the executor.
 
 mod abi;
 mod block;

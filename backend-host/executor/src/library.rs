@@ -21,20 +21,20 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A compiled unit that is loaded. It is unloaded when it and all its kernels have been dropped.
+/// A loaded unit. It is unloaded when it and all its kernels have been dropped.
 pub struct Library {
     kernels: HashMap<String, Code>,
     variables: HashMap<String, (usize, usize)>,
-    /// Names of the variables that are not constants.
+    /// The names of the variables that are not constants.
     writable: HashSet<String>,
-    /// The names of the entries that the compilation's `names` asked for, in order.
+    /// The names of the entries requested by the compilation's `names`, in order.
     names: Vec<String>,
     warp_size: u32,
     /// The variables in constant memory.
     constants: Vec<Constant>,
-    /// Offsets and bytes of static shared memory in thread-local memory.
+    /// The static shared memory, as offsets and sizes in thread-local memory.
     shared: Vec<(u64, u64)>,
-    /// Offsets of what says that constructors of shared memory have run.
+    /// The offsets of the flags that record if constructors of shared memory have run.
     guards: Vec<u64>,
     /// The offset of `threadIdx`.
     thread_index: Option<u64>,
@@ -42,17 +42,17 @@ pub struct Library {
     dynamic_shared: Option<u64>,
     local: unsafe extern "C" fn() -> *mut u8,
     local_offset: u64,
-    /// Addresses of the unit's own code.
+    /// The addresses of the unit's own code.
     pub(crate) code: Range<usize>,
-    /// Of a unit with checks.
+    /// The layout of a unit with checks.
     checked: Option<check::Unit>,
-    /// The address by which the system knows the destructors of the unit's variables, if there may be any.
+    /// The handle under which the destructors of the unit's variables are registered, if there may be any.
     destructors: Option<usize>,
     /// Unloaded last.
     _handle: opening::Opened,
 }
 
-/// What is known of a kernel.
+/// The properties of a kernel.
 #[derive(Clone, Debug)]
 pub(crate) struct Code {
     pub(crate) run: abi::Run,
@@ -66,11 +66,11 @@ pub(crate) struct Code {
 /// A parameter of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameter {
-    /// Bytes from the first parameter, as in a structure of all.
+    /// The offset from the first parameter in bytes, as in a structure of all parameters.
     pub offset: usize,
-    /// Bytes of the value.
+    /// The size of the value in bytes.
     pub bytes: usize,
-    /// Whether it is a pointer.
+    /// True if it is a pointer.
     pub is_pointer: bool,
 }
 
@@ -85,7 +85,8 @@ impl fmt::Debug for Library {
 impl Drop for Library {
     fn drop(&mut self) {
         if let Some(handle) = self.destructors {
-            // SAFETY: the unit is unloaded behind this, and its kernels, which keep it, are gone.
+            // SAFETY: the unit is unloaded after this, and its kernels, which keep it loaded, have been
+            // dropped.
             unsafe { grid::destroy(self, handle as *mut c_void) };
         }
     }
@@ -100,21 +101,21 @@ impl Library {
         root(&Symbols::of(bytes)?).map(drop)
     }
 
-    /// Loads what a [`Compiler`](crate::Compiler) made.
+    /// Loads the output of a [`Compiler`](crate::Compiler).
     ///
     /// # Errors
-    /// `NotAUnit` for other bytes, for a unit of another version, where the system's loader fails, and where the
-    /// initialiser of a variable does.
+    /// `NotAUnit` for other bytes, for a unit of another version, or if the system's loader or the
+    /// initialiser of a variable fails.
     ///
     /// # Safety
-    /// The bytes are the code of a trusted compilation: loading runs what is in them.
+    /// The bytes are the code of a trusted compilation, because loading runs code in them.
     pub unsafe fn load(bytes: &[u8]) -> Result<Arc<Library>> {
         let symbols = Symbols::of(bytes)?;
         let root = root(&symbols)?.clone();
         let (bytes, initialisers) = initialisers::take(bytes)?;
         // SAFETY: the caller trusts the code.
         let handle = unsafe { open(&bytes) }?;
-        // SAFETY: the symbol is a `Unit`; its version is looked at before the rest.
+        // SAFETY: the symbol is a `Unit`; its version is checked before the rest is read.
         let unit: *const Unit = unsafe {
             *handle
                 .get::<*const Unit>(b"gpuarray_unit\0")
@@ -130,10 +131,10 @@ impl Library {
                 abi::VERSION
             )));
         }
-        // SAFETY: the unit is loaded there, and nothing runs in it yet.
+        // SAFETY: the unit is loaded there, and none of its code runs yet.
         let checked = unsafe { check::Unit::of(&symbols, &bytes, base) };
         let executor = if checked.is_some() { &CHECKED_EXECUTOR } else { &EXECUTOR };
-        // SAFETY: the variable is the unit's, and nothing runs in it yet.
+        // SAFETY: the variable belongs to the unit, and none of its code runs yet.
         unsafe { *unit.executor = executor };
         // SAFETY: as above.
         unsafe { *unit.shared_bounds = shared_bounds(&symbols) };
@@ -169,7 +170,7 @@ impl Library {
         };
         if initialisers.count() > 0 {
             let first = base.wrapping_add(initialisers.start as usize) as *const Initialiser;
-            // SAFETY: the library's own table says so, and the loader has filled in the addresses.
+            // SAFETY: the table belongs to the library, and the loader has filled in the addresses.
             let initialised = unsafe {
                 let functions = std::slice::from_raw_parts(first, initialisers.count());
                 grid::initialise(&library, functions)
@@ -180,8 +181,7 @@ impl Library {
         for number in 0.. {
             let Some(entry) = symbols.find(&format!("gpuarray_entry_{number}")) else { break };
             let address = base.wrapping_add(entry.value as usize) as *const Entry;
-            // SAFETY: the symbol is an `Entry` of this version, which the unit's constructors have
-            // written.
+            // SAFETY: the symbol is an `Entry` of this version, which the unit's constructors have written.
             let entry = unsafe { &*address };
             // SAFETY: as above.
             unsafe { library.add(entry, &by_address, &static_shared_of) };
@@ -190,7 +190,7 @@ impl Library {
     }
 
     /// # Safety
-    /// The entry is one of the unit.
+    /// The entry belongs to the unit.
     unsafe fn add(
         &mut self,
         entry: &Entry,
@@ -211,7 +211,7 @@ impl Library {
         let mut parameters = Vec::new();
         let mut end = 0;
         for index in 0..entry.parameter_count as usize {
-            // SAFETY: there are so many parameters.
+            // SAFETY: the entry has this many parameters.
             let parameter = unsafe { *entry.parameters.add(index) };
             let offset = usize::next_multiple_of(end, (parameter.alignment as usize).max(1));
             let bytes = parameter.bytes as usize;
@@ -227,50 +227,50 @@ impl Library {
                 least_blocks: entry.least_blocks,
                 static_shared: static_shared.copied().unwrap_or(0),
             };
-            // The entry of the text knows its launch bounds; a name expression may not.
+            // The entry of the text contains the launch bounds; a name expression may not.
             let known = self.kernels.entry(name).or_insert_with(|| kernel.clone());
             known.most_threads = known.most_threads.max(kernel.most_threads);
         }
     }
 
-    /// The kernel with a name: a plain one of `extern "C"`, else the mangled one.
+    /// Returns the kernel with a name: the plain name of an `extern "C"` kernel, otherwise the mangled one.
     pub(crate) fn code(&self, name: &str) -> Option<&Code> {
         self.kernels.get(name)
     }
 
-    /// Names of all kernels.
+    /// Returns the names of all kernels.
     pub fn kernel_names(&self) -> impl Iterator<Item = &str> {
         self.kernels.keys().map(String::as_str)
     }
 
-    /// The names in the unit of the last `count` name expressions of its compilation.
+    /// Returns the mangled names for the last `count` name expressions of the compilation.
     pub fn lowered(&self, count: usize) -> &[String] {
         &self.names[self.names.len().saturating_sub(count)..]
     }
 
-    /// Address and bytes of a variable.
+    /// Returns the address of a variable, and its size in bytes.
     pub fn variable(&self, name: &str) -> Option<(usize, usize)> {
         let find = |name: &str| self.variables.get(name).copied();
-        // Variables that are static or constant have a mangled name even outside of namespaces.
+        // Static and constant variables have a mangled name even outside of namespaces.
         find(name).or_else(|| find(&format!("_ZL{}{name}", name.len())))
     }
 
-    /// Addresses and bytes of all variables.
+    /// Returns the addresses of all variables, and their sizes in bytes.
     pub fn variables(&self) -> impl Iterator<Item = (usize, usize)> {
         self.variables.values().copied()
     }
 
-    /// Copies the values of variables from another library of the same text, of those that either can
-    /// write, and returns them as they are now.
+    /// Copies the values of variables that can be written from another library of the same text. Returns the
+    /// copied values.
     ///
     /// # Safety
-    /// Nothing uses the variables of either meanwhile.
+    /// Nothing uses the variables of either library meanwhile.
     pub unsafe fn take_variables(&self, other: &Library) -> Vec<(String, Vec<u8>)> {
         let mut taken = Vec::new();
         for (name, &(address, bytes)) in &self.variables {
             let same = other.variables.get(name).filter(|it| it.1 == bytes);
             let Some(&(from, _)) = same.filter(|_| self.writable.contains(name)) else { continue };
-            // SAFETY: both are variables of so many bytes, and this one can be written.
+            // SAFETY: both variables have this many bytes, and this one can be written.
             let value = unsafe {
                 (address as *mut u8).copy_from(from as *const u8, bytes);
                 std::slice::from_raw_parts(from as *const u8, bytes).to_vec()
@@ -280,17 +280,17 @@ impl Library {
         taken
     }
 
-    /// Copies back what [`Library::take_variables`] copied, as far as it has changed since.
+    /// Copies the variables of [`Library::take_variables`] back if they have changed since.
     ///
     /// # Safety
-    /// As there.
+    /// The same as for [`Library::take_variables`].
     pub unsafe fn give_variables(&self, other: &Library, taken: &[(String, Vec<u8>)]) {
         for (name, before) in taken.iter().filter(|(name, _)| other.writable.contains(name)) {
             let (Some(own), Some(to)) = (self.variables.get(name), other.variables.get(name))
             else {
                 continue;
             };
-            // SAFETY: both are variables of so many bytes, and the other can be written.
+            // SAFETY: both variables have this many bytes, and the other one can be written.
             unsafe {
                 let now = std::slice::from_raw_parts(own.0 as *const u8, before.len());
                 if now != before.as_slice() {
@@ -300,64 +300,64 @@ impl Library {
         }
     }
 
-    /// Threads of a warp.
+    /// Returns the warp size.
     pub fn warp_size(&self) -> u32 {
         self.warp_size
     }
 
-    /// Bytes of constant memory that the constants of the unit take one behind the other.
+    /// Returns the constant memory that the unit's constants need in bytes, including alignment.
     pub(crate) fn constant_bytes(&self) -> u64 {
         let all = self.constants.iter();
         all.fold(0, |end, it| end.next_multiple_of(it.alignment.max(1)) + it.bytes)
     }
 
-    /// True for an address in constant memory.
+    /// Returns true for an address in constant memory.
     pub(crate) fn is_constant(&self, address: usize) -> bool {
         self.constants.iter().any(|it| address.wrapping_sub(it.address) < it.bytes as usize)
     }
 
-    /// The layout of a unit with checks.
+    /// Returns the layout of a unit with checks.
     pub(crate) fn checked(&self) -> Option<&check::Unit> {
         self.checked.as_ref()
     }
 
-    /// True if the unit was compiled with checks.
+    /// Returns true if the unit was compiled with checks.
     pub fn is_checked(&self) -> bool {
         self.checked.is_some()
     }
 
-    /// Where the calling thread's thread-local memory begins.
+    /// Returns the start of the calling thread's thread-local memory.
     pub(crate) fn local_base(&self) -> *mut u8 {
         // SAFETY: the function only returns an address.
         unsafe { (self.local)() }.wrapping_sub(self.local_offset as usize)
     }
 
-    /// Keeps constructors of shared variables from running on the calling thread, as on a GPU.
+    /// Prevents constructors of shared variables from running on the calling thread, as on a GPU.
     pub(crate) fn skip_constructors_of_shared(&self) {
         if self.guards.is_empty() {
             return;
         }
         let base = self.local_base();
         for &offset in &self.guards {
-            // SAFETY: the symbol table says so of the thread's own memory, which no kernel uses now.
+            // SAFETY: the symbol table describes the thread's own memory, which no kernel uses now.
             unsafe { base.add(offset as usize).write(1) };
         }
     }
 
-    /// Makes the calling thread the first one of a block, as whatever runs no kernel expects.
+    /// Makes the calling thread the first one of a block, as code outside of kernels expects.
     pub(crate) fn be_first(&self) {
         if let Some(offset) = self.thread_index {
-            // SAFETY: the symbol table says so of the thread's own memory, which no kernel uses now.
+            // SAFETY: the symbol table describes the thread's own memory, which no kernel uses now.
             unsafe { self.local_base().add(offset as usize).cast::<[u32; 3]>().write([0; 3]) };
         }
     }
 
-    /// Fills the shared memory of the calling thread before a block, if the schedule says so.
+    /// Fills the shared memory of the calling thread before a block, if the schedule requires it.
     pub(crate) fn fill_shared(&self, schedule: &Schedule) {
         let Some(byte) = schedule.fill else { return };
         let base = self.local_base();
         for &(offset, bytes) in &self.shared {
-            // SAFETY: the symbol table says so of the thread's own memory, which no kernel uses now.
+            // SAFETY: the symbol table describes the thread's own memory, which no kernel uses now.
             unsafe { base.add(offset as usize).write_bytes(byte, bytes as usize) };
         }
         let asked = schedule.dynamic_shared.unwrap_or(MOST_SHARED_BYTES).min(MOST_SHARED_BYTES);
@@ -367,23 +367,23 @@ impl Library {
         }
     }
 
-    /// What is wrong if a block, for which the schedule had shared memory filled, has written behind what
-    /// the launch asked for.
+    /// Returns a message if a block has written beyond the dynamic shared memory of the launch. The schedule
+    /// must have filled shared memory before the block.
     pub(crate) fn overrun(&self, schedule: &Schedule) -> Option<String> {
         let (byte, asked) = (schedule.fill?, schedule.dynamic_shared?.min(MOST_SHARED_BYTES));
         let end = self.dynamic_shared? as usize + asked as usize;
-        // SAFETY: the storage has as many bytes behind what a launch can ask for, and the block has
-        // ended that used it.
+        // SAFETY: the storage has this many bytes after the largest possible request, and the block that used
+        // it has ended.
         let guard = unsafe { std::slice::from_raw_parts(self.local_base().add(end), GUARD_BYTES) };
         let is_whole = guard.iter().all(|it| *it == byte);
         (!is_whole).then(|| format!("a write behind the {asked} bytes of dynamic shared memory"))
     }
 }
 
-/// The symbol of what a unit tells of itself.
+/// Returns the symbol of the structure that describes a unit.
 fn root(symbols: &Symbols) -> Result<&Symbol> {
     if let Some(name) = &symbols.resolved {
-        // Its resolver runs in the system's loader, where a fault ends the process.
+        // Its resolver would run in the system's loader, where a fault ends the process.
         return Err(Error::NotAUnit(format!(
             "{name} is chosen when the unit is loaded (ifunc, target_clones)"
         )));
@@ -392,7 +392,8 @@ fn root(symbols: &Symbols) -> Result<&Symbol> {
     symbols.find("gpuarray_unit").ok_or_else(no_unit)
 }
 
-/// Where shared memory begins and ends in thread-local memory, from the unit's variable `gpuarray_local` on.
+/// Returns the start and end of shared memory in thread-local memory, relative to the unit's variable
+/// `gpuarray_local`.
 fn shared_bounds(symbols: &Symbols) -> [i64; 2] {
     let from = symbols.find("gpuarray_local").map_or(0, |it| it.value);
     let all = || static_shared(symbols).chain(symbols.find(DYNAMIC_SHARED));
@@ -401,25 +402,25 @@ fn shared_bounds(symbols: &Symbols) -> [i64; 2] {
     [begin, end].map(|it| it.wrapping_sub(from) as i64)
 }
 
-/// The symbols of static shared memory.
+/// Returns the symbols of static shared memory.
 pub(crate) fn static_shared(symbols: &Symbols) -> impl Iterator<Item = &Symbol> {
     let all = symbols.defined.iter().filter(|it| it.kind == SymbolKind::Tls && it.bytes > 0);
     all.filter(|it| is_shared(&it.name) && it.name != DYNAMIC_SHARED)
 }
 
-/// Offsets of the guards of shared variables with constructors.
+/// Returns the offsets of the guards of shared variables with constructors.
 fn guards(symbols: &Symbols) -> Vec<u64> {
     let all = symbols.defined.iter().filter(|it| it.kind == SymbolKind::Tls && it.bytes > 0);
     all.filter(|it| is_guard(&it.name)).map(|it| it.value).collect()
 }
 
-/// Bytes of static shared memory by the name of the function that uses them.
+/// Returns the static shared memory in bytes, by the name of the function that uses it.
 fn static_shared_of(symbols: &Symbols) -> HashMap<&str, u64> {
     let all = symbols.defined.iter();
     all.filter_map(|it| Some((it.name.strip_prefix(shared_use::PREFIX)?, it.bytes))).collect()
 }
 
-/// The variables in constant memory.
+/// Returns the variables in constant memory.
 ///
 /// # Safety
 /// The library is loaded at `base`.
@@ -436,7 +437,7 @@ pub(crate) unsafe fn constants(symbols: &Symbols, base: usize) -> Vec<Constant> 
             found.push(constant);
             continue;
         }
-        // SAFETY: the description of a template has a literal of the unit in place of an address.
+        // SAFETY: the description of a template holds a literal of the unit instead of an address.
         let begin = unsafe { CStr::from_ptr(constant.address as *const c_char) }.to_string_lossy();
         let Some((scope, name)) = begin.split_once(' ') else { continue };
         let is_of_template = |it: &&Symbol| {

@@ -1,34 +1,34 @@
-//! Options of `nvcc`, NVRTC and hipRTC in the words of a C++ compiler.
+//! Translates options of `nvcc`, NVRTC and hipRTC to options of a C++ compiler.
 
 use crate::error::{Error, Result};
 use crate::toolchain::is_toolkit;
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// The compute capability that texts are compiled for without an option, times 100: what
-/// `__CUDA_ARCH__` is. It is the first that has every warp operation of this executor.
+/// The default compute capability times 100, which is the value of `__CUDA_ARCH__`. It is the first with
+/// every warp function of this executor.
 pub const DEFAULT_ARCHITECTURE: u32 = 800;
 
-/// What the options of a program ask for.
+/// The options of a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Options {
-    /// Folders for the preprocessor; those of CUDA's toolkits are the last ones, behind the language's own headers.
+    /// Folders for the preprocessor. Folders of CUDA toolkits come last, after the language's own headers.
     pub(crate) preprocessor: Vec<String>,
-    /// Macros, as lines of text. They stand behind the language's headers, which have names of their
-    /// own for a program's macros to meet: `-DN=3`.
+    /// Macros, as lines of text. They come after the language's headers, whose own names must not be replaced
+    /// by a program's macros, such as `-DN=3`.
     pub(crate) macros: String,
     /// Files that are included before the program, as lines of text.
     pub(crate) included: String,
-    /// For code generation.
+    /// Options for code generation.
     pub(crate) code: Vec<String>,
-    /// `-std=`; the ABI needs C++17 at least.
+    /// `-std=`; the ABI needs at least C++17.
     pub(crate) standard: Option<String>,
     pub(crate) architecture: Option<u32>,
     pub(crate) debug: bool,
     pub(crate) no_warnings: bool,
 }
 
-/// Options with a value that go to the preprocessor, under the compiler's own name.
+/// Options with a value for the preprocessor, and the compiler's names for them.
 const PREPROCESSOR: [(&str, &str); 9] = [
     ("-idirafter", "-idirafter"),
     ("--include-path", "-I"),
@@ -41,8 +41,8 @@ const PREPROCESSOR: [(&str, &str); 9] = [
     ("-U", "-U"),
 ];
 
-/// Options with a value that mean nothing for a processor: registers, phases of other compilers, and
-/// forms of output.
+/// Options with a value that are meaningless for a processor: registers, phases of other compilers, and
+/// output formats.
 const IGNORED_WITH_VALUE: [&str; 22] = [
     "-maxrregcount",
     "--maxrregcount",
@@ -68,7 +68,7 @@ const IGNORED_WITH_VALUE: [&str; 22] = [
     "-t",
 ];
 
-/// Options without a value that mean nothing here.
+/// Options without a value that are meaningless here.
 const IGNORED: [&str; 39] = [
     "-Wno-c++11-narrowing",
     "-m64",
@@ -101,7 +101,7 @@ const IGNORED: [&str; 39] = [
     "-v",
     "--verbose",
     "-fgpu-rdc",
-    // What nvcc's own front end refuses without them.
+    // nvcc's own front end rejects some programs without these options.
     "-expt-relaxed-constexpr",
     "--expt-relaxed-constexpr",
     "-expt-extended-lambda",
@@ -132,7 +132,7 @@ impl Options {
     /// Reads the options of a program, in any of the spellings.
     ///
     /// # Errors
-    /// `Refused` that names the option.
+    /// `Refused` with the name of the option.
     pub(crate) fn read(options: &[&str]) -> Result<Options> {
         let mut read = Options::default();
         let mut toolkits = Vec::new();
@@ -169,7 +169,7 @@ impl Options {
                 }
                 "-use_fast_math" | "--use_fast_math" | "-ffast-math" => read.fast_math(),
                 "-ftz" | "--ftz" | "-prec-sqrt" | "--prec-sqrt" => {
-                    // Denormal numbers are computed with, and square roots are exact.
+                    // Denormal numbers are always kept, and square roots are always exact.
                     value_of("true or false")?;
                 }
                 "-prec-div" | "--prec-div" => {
@@ -178,7 +178,7 @@ impl Options {
                     }
                 }
                 "-fmad" | "--fmad" => {
-                    // Merged is what they are without the option.
+                    // Fused multiply-adds are the default.
                     if !switch(option, &value_of("true or false")?)? {
                         read.code.push("-ffp-contract=off".to_owned());
                     }
@@ -204,7 +204,7 @@ impl Options {
     }
 
     fn preprocess(&mut self, option: &str, value: &str) {
-        // A line ends a macro, as on a compiler's command line.
+        // A macro ends at the end of the line, as on a compiler's command line.
         let line = value.lines().next().unwrap_or_default();
         let _ = match option {
             "-D" => match line.split_once('=') {
@@ -219,7 +219,7 @@ impl Options {
             }
         };
         if line.split('=').next() == Some("NDEBUG") && matches!(option, "-D" | "-U") {
-            // `assert` is there already; each inclusion makes it anew.
+            // `assert` is already defined. Including the header again redefines it.
             self.macros.push_str("#include <assert.h>\n");
         }
     }
@@ -230,7 +230,7 @@ impl Options {
     }
 }
 
-/// Options for warnings, but none that passes options on (`-Wl,`, `-Wa,`, `-Wp,`).
+/// Returns true for a warning option, but not for one that passes options on (`-Wl,`, `-Wa,`, `-Wp,`).
 fn is_warning(option: &str) -> bool {
     option.starts_with("-W") && !option.contains(',')
 }
@@ -256,7 +256,7 @@ fn at_least_17(option: &str, standard: &str) -> Result<String> {
     })
 }
 
-/// `sm_90a` and `compute_75` are 900 and 750; other names tell nothing.
+/// Parses `sm_90a` or `compute_75` to 900 or 750. Returns `None` for other names.
 fn architecture(name: &str) -> Option<u32> {
     let digits = name.strip_prefix("sm_").or_else(|| name.strip_prefix("compute_"))?;
     digits

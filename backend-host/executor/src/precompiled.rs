@@ -1,7 +1,7 @@
-//! The language's headers on disk for all processes, precompiled by compilers that can.
+//! The language's headers on disk, shared by all processes, and precompiled by compilers that support it.
 //!
-//! GCC takes `name.gch` in place of a header `name` beside it, if its options and macros fit; else the
-//! header. What it preprocesses then has a line with the file's path in place of the header's text.
+//! If a file `name.gch` is next to a header `name`, and its options and macros match, GCC uses it instead of
+//! the header. The preprocessed text then contains a line with the file's path instead of the header's text.
 
 use crate::compiler::{Compiler, Preprocessed};
 use crate::error::{Error, Result};
@@ -14,23 +14,23 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// What names of folders begin with.
+/// The prefix of folder names.
 const NAME: &str = "headers-";
 
-/// A file that is written when all others are, with the bytes of the precompiled header, and whose time is that
-/// of a day on which the folder was used.
+/// A file that is written after all others. It contains the size of the precompiled header, and its
+/// modification time is a day on which the folder was used.
 const WHOLE: &str = "whole";
 
-/// A folder takes 10 MiB. So many are kept, and those that were used since yesterday.
+/// The number of folders that are kept, in addition to those used since yesterday. A folder takes 10 MiB.
 const MOST_FOLDERS: usize = 8;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Returns the folder with the headers for texts of these options, below `kept`.
+/// Returns the folder below `kept` with the headers for texts with these options.
 ///
 /// # Errors
 /// `System` if it cannot be written; `Refused` if the compiler refuses the headers.
 pub(crate) fn folder(compiler: &Compiler, kept: &Path, options: &Options) -> Result<PathBuf> {
-    // Without what a program's own options add, most programs share one folder.
+    // Without a program's own options, most programs share one folder.
     let options = Options { code: Vec::new(), preprocessor: Vec::new(), ..options.clone() };
     let mut arguments = compiler.preprocessor_options(&options);
     arguments.extend(compiler.code_options(&options));
@@ -43,7 +43,7 @@ pub(crate) fn folder(compiler: &Compiler, kept: &Path, options: &Options) -> Res
     }
     let failed =
         |error| Error::System(format!("the headers of CUDA C in {}: {error}", kept.display()));
-    // The compiler is told the path in a string of its language.
+    // The compiler receives the path in a C string literal.
     let is_plain = |it: &str| !it.contains(['"', '\\']) && !it.contains(char::is_control);
     if !path.to_str().is_some_and(is_plain) {
         return Err(failed(io::Error::from(io::ErrorKind::InvalidFilename)));
@@ -70,10 +70,10 @@ pub(crate) fn folder(compiler: &Compiler, kept: &Path, options: &Options) -> Res
     Ok(path)
 }
 
-/// Returns the bytes of the precompiled header.
+/// Precompiles the headers, and returns the size of the result in bytes.
 fn precompile(compiler: &Compiler, folder: &Folder, mut arguments: Vec<String>) -> Result<u64> {
     let target = precompiled_name();
-    // Names without a folder stay right when this one gets another name.
+    // Relative names remain valid when the folder is renamed.
     let last = ["-x", "c++-header", "-isystem", ".", cuda_c::PRELUDE, "-o", &target];
     arguments.extend(last.map(str::to_owned));
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
@@ -89,7 +89,7 @@ fn precompiled_name() -> String {
     format!("{}.gch", cuda_c::PRELUDE)
 }
 
-/// True if a folder has all that was written to it: a machine may have lost its power since.
+/// Returns true if a folder is complete. After a power failure, files may be missing or truncated.
 pub(crate) fn is_whole(folder: &Path) -> bool {
     let whole = folder.join(WHOLE);
     let Some(bytes) = fs::read_to_string(&whole).ok().and_then(|it| it.parse::<u64>().ok()) else {
@@ -112,7 +112,7 @@ fn age(file: &Path) -> Option<Duration> {
     fs::metadata(file).and_then(|it| it.modified()).ok()?.elapsed().ok()
 }
 
-/// Removes the folders that were not used for longest, and what interrupted processes left.
+/// Removes the least recently used folders, and leftovers of interrupted processes.
 fn tidy(kept: &Path) {
     let (mut folders, mut gone) = (Vec::new(), Vec::new());
     for entry in fs::read_dir(kept).into_iter().flatten().flatten() {
@@ -132,10 +132,10 @@ fn tidy(kept: &Path) {
     }
 }
 
-/// What a preprocessed text has in place of the prelude.
+/// The line of a preprocessed text that stands for the prelude.
 const LINE: &str = "#pragma GCC pch_preprocess \"";
 
-/// A preprocessed text whose line for a precompiled header has the header's folder again.
+/// Restores the folder of the precompiled header in a preprocessed text.
 pub(crate) fn found(text: String, folder: &str) -> String {
     let line = format!("{LINE}{}", cuda_c::HEADER_PREFIX);
     match text.contains(&line) {
@@ -144,19 +144,19 @@ pub(crate) fn found(text: String, folder: &str) -> String {
     }
 }
 
-/// True if a compiler may have refused a text for its precompiled header: its log says so, or may, or the
-/// header is gone.
+/// Returns true if the precompiled header may be the reason why a compiler refused a text: the log may say
+/// so, or the header is gone.
 pub(crate) fn is_to_blame(log: &str, source: &Preprocessed) -> bool {
     let signs = ["PCH", ".gch", "internal compiler error"];
     source.text.contains(LINE)
         && (signs.iter().any(|it| log.contains(it)) || !is_whole(Path::new(&source.language)))
 }
 
-/// Removes the precompiled header that a text names, so that the next compilation makes another, and
-/// returns the text with the prelude in the place of its line.
+/// Removes the precompiled header that a text refers to, so that the next compilation creates it again.
+/// Returns the text with the prelude instead of that line.
 ///
 /// # Errors
-/// As [`Compiler::preprocess`].
+/// The same as [`Compiler::preprocess`].
 pub(crate) fn replaced(compiler: &Compiler, source: &Preprocessed) -> Result<String> {
     if let Err(error) = fs::remove_dir_all(&source.language) {
         log::debug!("damaged headers stay in {}: {error}", source.language);

@@ -1,24 +1,25 @@
-//! Shared memory in a unit: the names of its variables, and how much of it there is.
+//! Shared memory in a unit: the names of its variables, and their sizes.
 
-/// Bytes of shared memory of a block at most, static and dynamic: those of the largest GPUs.
+/// The maximum shared memory of a block in bytes, static and dynamic, as on the largest GPUs.
 pub const MOST_SHARED_BYTES: u32 = 227 << 10;
 
-/// The symbol of the storage of dynamic shared memory.
+/// The symbol of the storage for dynamic shared memory.
 pub(crate) const DYNAMIC_SHARED: &str = "gpuarray_dynamic_shared";
-/// Bytes of that storage behind what a launch can ask for.
+/// The number of bytes in that storage beyond the largest possible request.
 pub(crate) const GUARD_BYTES: usize = 256;
 
-/// What lies in front of shared memory and behind it: memory of nobody, so that what a GPU forgives, a kernel of more
-/// threads than its array has elements, ends neither in the executor's variables nor in the process's heap.
+/// The red zones before and after shared memory: unused memory. A GPU tolerates a kernel with more threads
+/// than its array has elements; here such a kernel must not overwrite the executor's variables or the
+/// process's heap.
 pub(crate) const RED_ZONE: &str = "gpuarray_red_zone";
-/// The one in front, behind all variables of the executor.
+/// The red zone before shared memory, after all variables of the executor.
 pub(crate) const RED_ZONE_BEFORE: &str = "gpuarray_red_zone_before";
-/// Room for a block of 1024 threads, with eight bytes each behind.
+/// Room for a block of 1024 threads, with eight bytes each in the red zone after shared memory.
 const BYTES_BEFORE: usize = 4096;
 const BYTES_BEHIND: usize = 8192;
 
-/// Assembler text of the memory of nobody, to be linked behind all else: variables with a value lie in front of
-/// those without, and only the executor's have one.
+/// Returns assembler text that defines the red zones. It is linked after everything else. Initialised
+/// variables precede uninitialised ones, and only the executor's are initialised.
 pub(crate) fn red_zones() -> String {
     let zone = |section: &str, name: &str, bytes: usize| {
         format!(
@@ -30,17 +31,19 @@ pub(crate) fn red_zones() -> String {
         + &zone(".tbss,\"awT\",%nobits", &format!("{RED_ZONE}_behind"), BYTES_BEHIND)
 }
 
-/// True for the thread-local variables that are shared memory: the others are the executor's, and the compiler's.
+/// Returns true for thread-local variables that are shared memory, rather than the executor's or the
+/// compiler's.
 pub(crate) fn is_shared(name: &str) -> bool {
     const INDICES: [&str; 4] = ["_ZL9threadIdx", "_ZL8blockIdx", "_ZL8blockDim", "_ZL7gridDim"];
-    // Words that programs may not use.
+    // Names that programs must not use.
     const RESERVED: [&str; 4] = ["gpuarray_abi", "gpuarray_local", RED_ZONE, "__nanosleep"];
     let is_own = INDICES.contains(&name) || RESERVED.iter().any(|own| name.contains(own));
     !is_own && !is_guard(name)
 }
 
-/// True for what the compiler keeps for a thread-local variable with a constructor: a byte that is 1 once that
-/// has run. On a GPU the constructors of shared memory never run; what they wrote would race.
+/// Returns true for the flag that the compiler keeps for a thread-local variable with a constructor: a byte
+/// that is 1 once the constructor has run. On a GPU, constructors of shared memory never run, because their
+/// writes would race.
 pub(crate) fn is_guard(name: &str) -> bool {
     name.starts_with("_ZGV") || name == "__tls_guard"
 }

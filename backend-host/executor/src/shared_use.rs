@@ -1,9 +1,10 @@
-//! Which static shared memory the functions of a unit use, themselves and through others.
+//! Determines which static shared memory the functions of a unit use, directly and through other functions.
 //!
-//! A shared library no longer tells: the linker has resolved its references. The object file does, in
-//! which each function has a section of its own (`-ffunction-sections`). So the front end adds up
-//! the bytes there, and tells the library in symbols. What a function reads through a table of functions
-//! counts for it whole; without optimisation, clang's variables share a section, and count so together.
+//! A shared library no longer contains this information, because the linker has resolved its references. The
+//! object file does, and there each function has its own section (`-ffunction-sections`). The bytes are
+//! therefore added up from the object file, and passed to the library in symbols. A function that uses a
+//! function table counts everything reachable through it. Without optimisation, clang's variables share a
+//! section and are counted together.
 
 use crate::error::{Error, Result};
 use crate::shared_memory::is_shared;
@@ -14,18 +15,18 @@ use object::{
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
-/// What the symbol of a function's static shared memory has in front of the function's name. Its size is
-/// the number of bytes.
+/// The prefix of the symbol for a function's static shared memory; the name of the function follows. The size
+/// of the symbol is the number of bytes.
 pub(crate) const PREFIX: &str = "gpuarray_shared_of.";
 
-/// What one section refers to.
+/// The references of one section.
 #[derive(Default)]
 struct References {
     sections: HashSet<SectionIndex>,
     variables: HashSet<SymbolIndex>,
 }
 
-/// Returns the bytes of static shared memory of each function of an object file that uses some.
+/// Returns the static shared memory in bytes of each function of an object file that uses some.
 fn bytes_by_function(file: &object::File<'_>) -> Vec<(String, u64)> {
     let mut bytes = HashMap::new();
     for symbol in file.symbols().filter(|it| it.kind() == SymbolKind::Tls && it.size() > 0) {
@@ -59,7 +60,7 @@ fn bytes_by_function(file: &object::File<'_>) -> Vec<(String, u64)> {
     functions
 }
 
-/// The variables that a section refers to, and the sections that it refers to, and so on.
+/// Returns the variables that are reachable from a section.
 fn reached(
     references: &HashMap<SectionIndex, References>,
     from: SectionIndex,

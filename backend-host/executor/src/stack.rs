@@ -6,39 +6,40 @@ use std::io;
 use std::ops::Range;
 use std::ptr;
 
-/// Bytes of a stack, of which the last have no access. Only pages that a kernel touches take memory.
-/// No power of two: the tops of the stacks, which barriers go through, share no set of a cache of
-/// address translations.
+/// The size of a stack in bytes, including the inaccessible guard at its end. Only pages that a kernel
+/// touches use memory. The size is not a power of two, so that the tops of the stacks, which are accessed at
+/// each barrier, do not share a set of a TLB.
 const STACK: usize = 292 << 10;
 const GUARD: usize = 64 << 10;
-/// Bytes of a stack that a thread of a kernel may use.
+/// The part of a stack that a thread of a kernel may use, in bytes.
 pub(crate) const USABLE: usize = STACK - GUARD;
-/// What the executor's functions, which run on the stack of the fibre that calls them, may take of it.
+/// The stack space that the executor's functions may use, in bytes. They run on the stack of the calling
+/// fibre.
 const RESERVE: usize = 32 << 10;
-/// Stacks of one mapping.
+/// The number of stacks in one mapping.
 const BATCH: usize = 32;
-/// Stacks begin at different places in their first page, so that they share no lines of a cache.
+/// Stacks start at different offsets in their first page, so that they do not share cache lines.
 const COLOURS: usize = 32;
 const COLOUR: usize = 192;
 
-/// Faults if less is left of a stack, which the caller uses, than the executor's functions need. It is for
-/// where such a fault still counts as the kernel's.
+/// Faults if the caller's stack has less space left than the executor's functions need. It is called where
+/// such a fault still counts as the kernel's.
 ///
 /// # Safety
-/// The stack's memory is the calling thread's.
+/// The stack belongs to the calling thread.
 #[inline]
 pub(crate) unsafe fn require_room(top: StackPointer) {
     const SURE: usize = STACK - GUARD - RESERVE - COLOURS * COLOUR;
     let here = 0_u8;
     let here = &raw const here;
-    // Elsewhere than on that stack, the difference is out of its range.
+    // On any other stack, the difference is out of this range.
     if (SURE..STACK).contains(&(top as usize).wrapping_sub(here as usize)) {
-        // SAFETY: the place is in the stack, or in the guard behind it, where the read faults.
+        // SAFETY: the address is in the stack, or in the guard next to it, where the read faults.
         unsafe { here.wrapping_sub(RESERVE).read_volatile() };
     }
 }
 
-/// The stacks of one thread, which are unmapped with it.
+/// The stacks of one thread. They are unmapped when this is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct Stacks {
     mappings: Vec<*mut u8>,
@@ -49,7 +50,7 @@ impl Stacks {
     /// Returns the top of a new stack.
     ///
     /// # Errors
-    /// `System` if there is no more memory.
+    /// `System` if there is not enough memory.
     pub(crate) fn take(&mut self) -> Result<StackPointer> {
         if self.used == self.mappings.len() * BATCH {
             self.mappings.push(map()?);
@@ -60,7 +61,7 @@ impl Stacks {
         Ok(self.mappings[batch].wrapping_add((index + 1) * STACK - colour))
     }
 
-    /// The addresses of the stacks that an address is among.
+    /// Returns the address range of the stacks that contain an address.
     pub(crate) fn range_of(&self, address: usize) -> Option<Range<usize>> {
         let all = self.mappings.iter().map(|&base| base as usize..base as usize + STACK * BATCH);
         all.into_iter().find(|range| range.contains(&address))
@@ -84,12 +85,12 @@ fn map() -> Result<*mut u8> {
     Ok(base)
 }
 
-/// Takes the access to the end of a stack away. Where the system has no more mappings, a stack that
+/// Makes the guard at the end of a stack inaccessible. If the system allows no more mappings, a stack that
 /// overflows runs into the unused part of its neighbour.
 fn guard(start: *mut u8) {
-    /// `MADV_GUARD_INSTALL` of Linux 6.13, which needs no mapping of its own.
+    /// `MADV_GUARD_INSTALL` of Linux 6.13, which does not need a separate mapping.
     const GUARD_INSTALL: i32 = 102;
-    // SAFETY: the range is part of a mapping of this module that nobody uses yet.
+    // SAFETY: the range is part of a mapping of this module that is not used yet.
     unsafe {
         if libc::madvise(start.cast(), GUARD, GUARD_INSTALL) != 0
             && libc::mprotect(start.cast(), GUARD, libc::PROT_NONE) != 0
@@ -102,7 +103,7 @@ fn guard(start: *mut u8) {
 impl Drop for Stacks {
     fn drop(&mut self) {
         for &base in &self.mappings {
-            // SAFETY: the mapping is this object's, and its fibres are gone.
+            // SAFETY: the mapping belongs to this object, and its fibres no longer exist.
             unsafe { libc::munmap(base.cast(), STACK * BATCH) };
         }
     }

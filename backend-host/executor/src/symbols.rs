@@ -7,32 +7,32 @@ use object::{
 };
 use std::ops::Range;
 
-/// A symbol that is defined.
+/// A defined symbol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Symbol {
     pub(crate) name: String,
-    /// The address from the start of the library, or of its thread-local memory.
+    /// The address relative to the start of the library, or the offset in its thread-local memory.
     pub(crate) value: u64,
     pub(crate) bytes: u64,
     pub(crate) kind: SymbolKind,
-    /// True if the program may write it, now that the library is loaded.
+    /// True if the program may write to it after the library is loaded.
     pub(crate) is_writable: bool,
 }
 
-/// All symbols, those of `static` functions and variables too.
+/// All symbols, including `static` functions and variables.
 #[derive(Debug)]
 pub(crate) struct Symbols {
     pub(crate) defined: Vec<Symbol>,
-    /// Where the code is, from the start of the library.
+    /// The code, relative to the start of the library.
     pub(crate) code: Range<u64>,
-    /// Where what nothing may write is, now that the library is loaded: constants, literals and tables.
+    /// The data that is read-only after the library is loaded: constants, literals and tables.
     pub(crate) read_only: Vec<Range<u64>>,
     undefined: Vec<(String, SymbolKind)>,
-    /// A function whose address another one returns, which the system's loader calls.
+    /// A function whose address is computed by a resolver, which the system's loader calls.
     pub(crate) resolved: Option<String>,
 }
 
-/// True for sections that stay writable behind the loader's work.
+/// Returns true for sections that stay writable after loading.
 fn is_writable(file: &object::File<'_>, section: Option<SectionIndex>) -> bool {
     let section = section.and_then(|index| file.section_by_index(index).ok());
     section.is_some_and(|section| {
@@ -95,22 +95,22 @@ impl Symbols {
         Ok(symbols)
     }
 
-    /// True for a function or variable that is declared only, of whatever version.
+    /// Returns true for a function or variable that is declared but not defined, in any version.
     pub(crate) fn is_undefined(&self, name: &str) -> bool {
         self.undefined.iter().any(|it| it.0.split('@').next() == Some(name))
     }
 
-    /// Names of thread-local variables that are declared only.
+    /// Returns the names of thread-local variables that are declared but not defined.
     pub(crate) fn undefined_thread_local(&self) -> impl Iterator<Item = &str> {
         let names = self.undefined.iter().filter(|(_, kind)| *kind == SymbolKind::Tls);
         names.map(|(name, _)| name.as_str())
     }
 
-    /// Returns what the linker is told of libraries: each of them takes it longer than most units.
+    /// Returns the linker options for libraries. Linking a library takes longer than most units.
     pub(crate) fn libraries(&self) -> &'static [&'static str] {
         let of_cpp =
             |name: &str| ["_Z", "__cxa_", "__gxx_", "__dso_"].iter().any(|it| name.starts_with(it));
-        // Every process has the library of C and the loader, whose names are found as they are needed.
+        // Every process contains the C library and the loader, whose symbols are resolved when needed.
         let of_process = |name: &str| {
             let known = ["_GLOBAL_OFFSET_TABLE_", "__tls_get_addr", "memcpy", "memmove", "memset"];
             known.contains(&name)
@@ -125,8 +125,8 @@ impl Symbols {
         }
     }
 
-    /// True if a function may be called that is the compiler's own, such as `__floattisf` for numbers of 128 bits: their
-    /// names end with the kind of number and maybe the count of arguments.
+    /// Returns true if a compiler support function may be called, such as `__floattisf` for 128-bit numbers.
+    /// Their names end with the kind of number and possibly the number of arguments.
     pub(crate) fn may_call_compiler(&self) -> bool {
         const KINDS: [&str; 12] =
             ["si", "di", "ti", "hf", "bf", "sf", "df", "xf", "tf", "sc", "dc", "xc"];
@@ -150,7 +150,8 @@ mod tests {
         let mut image = vec![0; 64 + 3 * 64];
         let mut put = |at: usize, bytes: &[u8]| image[at..at + bytes.len()].copy_from_slice(bytes);
         put(0, b"\x7fELF\x02\x01\x01");
-        // A shared library for x86-64, whose sections lie behind the header: none, names, and a program's.
+        // A shared library for x86-64, whose sections follow the header: an empty one, the names, and one of
+        // the program.
         put(0x10, &[3, 0, 62, 0, 1]);
         put(0x28, &[64]);
         put(0x34, &[64, 0, 56, 0, 0, 0, 64, 0, 3, 0, 1]);

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// What names of folders begin with.
+/// The prefix of folder names.
 const NAME: &str = "gpuarray-";
 
-/// A folder of temporary files that nobody else can read, which is gone afterwards.
+/// A private folder for temporary files, which is removed when it is dropped.
 pub(crate) struct Folder {
     pub(crate) path: PathBuf,
 }
@@ -20,7 +20,7 @@ impl Folder {
         Folder::within(&std::env::temp_dir())
     }
 
-    /// A folder in another one.
+    /// Creates a folder inside another one.
     pub(crate) fn within(base: &Path) -> Result<Folder> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let mut builder = fs::DirBuilder::new();
@@ -43,12 +43,12 @@ impl Folder {
         }
     }
 
-    /// True for names of such folders.
+    /// Returns true for the names of such folders.
     pub(crate) fn is_one(name: &OsStr) -> bool {
         name.to_string_lossy().starts_with(NAME)
     }
 
-    /// Leaves the folder alone from now on: it has another name.
+    /// Keeps the folder, which has been renamed.
     pub(crate) fn keep(mut self) {
         drop(std::mem::take(&mut self.path));
         std::mem::forget(self);
@@ -58,7 +58,7 @@ impl Folder {
         self.path.join(name).to_string_lossy().into_owned()
     }
 
-    /// What file names in messages begin with and programs need not know.
+    /// The prefix of file names in messages, which programs need not see.
     pub(crate) fn prefix(&self) -> String {
         format!("{}/", self.path.to_string_lossy())
     }
@@ -72,12 +72,12 @@ impl Folder {
     }
 }
 
-/// A compiler's log without one warning of GCC's that no option turns off, and that no other compiler gives: for
-/// each assignment to a `volatile` structure whose operator returns a reference, as reductions in
-/// shared memory have them.
+/// Removes one warning of GCC from a compiler's log. No option turns it off, and no other compiler gives it.
+/// It appears for each assignment to a `volatile` structure whose operator returns a reference, as in
+/// reductions in shared memory.
 fn without_dereferences(log: &str) -> String {
     const WARNING: &str = "warning: implicit dereference will not access object of type";
-    // It names the function in a line of its own, in front of the first warning there.
+    // The function is named in a separate line, before its first warning.
     let is_heading = |line: &str| line.trim_end().ends_with(':') && line.contains(": In ");
     if !log.contains(WARNING) {
         return log.to_owned();

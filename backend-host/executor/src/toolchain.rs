@@ -12,24 +12,24 @@ use std::sync::Mutex;
 /// A C++ compiler that runs.
 #[derive(Clone, Debug)]
 pub(crate) struct Toolchain {
-    /// The program, and the first of its arguments.
+    /// The program and its leading arguments.
     words: Vec<String>,
-    /// What it says of itself, and what processor the machine has.
+    /// The compiler's description of itself, and the processor of the machine.
     pub(crate) identity: String,
     pub(crate) is_clang: bool,
-    /// True for the compiler of the package `ziglang`, a clang with libraries of its own.
+    /// True for the compiler of the package `ziglang`, a clang with its own libraries.
     pub(crate) is_zig: bool,
 }
 
-/// Programs to look for where the environment names none.
+/// The programs to try if the environment does not name one.
 const CANDIDATES: [&str; 3] = ["c++", "g++", "clang++"];
 
 impl Toolchain {
-    /// Returns the compiler that `CXX` names, else the first of c++, g++ and clang++ that runs, else
-    /// that of the package `ziglang` in one of the folders. It is asked once for each value of `CXX`.
+    /// Returns the compiler named by `CXX`, or else the first of c++, g++ and clang++ that runs, or else the
+    /// compiler of the package `ziglang` in one of the folders. The result is cached for each value of `CXX`.
     ///
     /// # Errors
-    /// `NoCompiler` that says what was looked for.
+    /// `NoCompiler`, which lists the programs that were tried.
     pub(crate) fn find(packages: &[PathBuf]) -> Result<Toolchain> {
         type Found = Mutex<Option<(Option<String>, Toolchain)>>;
         static FOUND: OfProcess<Found> = OfProcess::new();
@@ -48,7 +48,7 @@ impl Toolchain {
         Ok(toolchain)
     }
 
-    /// Runs the compiler with a text as its standard input, in a folder or where the process is.
+    /// Runs the compiler with a text as its standard input, in a folder or in the current one.
     ///
     /// # Errors
     /// `System` if it does not run.
@@ -77,7 +77,7 @@ impl Toolchain {
             let writer = std::thread::Builder::new().name("pygpu compile".to_owned());
             let written = writer.spawn_scoped(scope, move || {
                 if let Some(mut stdin) = stdin {
-                    // A compiler that stops reading says why.
+                    // A compiler that stops reading reports the reason.
                     let _ = stdin.write_all(input.as_bytes());
                 }
             });
@@ -91,33 +91,34 @@ impl Toolchain {
         .map_err(failed)
     }
 
-    /// The compiler's major version, as far as its first line tells it.
+    /// Returns the compiler's major version, if its first line contains it.
     pub(crate) fn major_version(&self) -> u32 {
         let first = self.identity.lines().nth(1).unwrap_or_default();
         let versions = first.split_whitespace().filter(|word| word.contains('.'));
         versions.filter_map(|word| word.split('.').next()?.parse().ok()).next().unwrap_or(0)
     }
 
-    /// True if a level of optimisation is among the options that `CXX` has behind the program.
+    /// Returns true if `CXX` includes an optimisation level.
     pub(crate) fn has_level(&self) -> bool {
         self.words.iter().skip(1).any(|word| word.starts_with("-O"))
     }
 
-    /// Returns what the compiler calls C++ that the preprocessor has read.
+    /// Returns the compiler's name for preprocessed C++.
     pub(crate) fn preprocessed_language(&self) -> &'static str {
-        // Zig knows no name of it. Nothing is left that reading it once more would change.
+        // Zig does not have one. Preprocessing the text again does not change it.
         if self.is_zig { "c++" } else { "c++-cpp-output" }
     }
 
-    /// Returns the option that names the folder of the language's headers: behind the program's folders,
-    /// and in front of the system's.
+    /// Returns the option for the folder of the language's headers, which comes after the program's folders
+    /// and before the system's.
     pub(crate) fn language_folders(&self) -> &'static str {
-        // Zig looks into its own folders of the system's headers first.
+        // Zig searches its own folders of system headers first.
         if self.is_zig { "-I" } else { "-isystem" }
     }
 
-    /// Returns what the linker is told of libraries, as GCC is told it. Zig would build those of C++ from their source
-    /// first, for minutes, and kernels do not need them; its own, which stands for GCC's, only for those that do.
+    /// Returns the linker options for libraries, in GCC's syntax. Zig would first build the C++ libraries
+    /// from source, which takes minutes, and kernels do not need them. Its counterpart of GCC's library is
+    /// linked only if it is needed.
     pub(crate) fn libraries(&self, symbols: &Symbols) -> &'static [&'static str] {
         let of_gcc = symbols.libraries();
         match (self.is_zig && of_gcc.len() > 1, symbols.may_call_compiler()) {
@@ -127,8 +128,8 @@ impl Toolchain {
         }
     }
 
-    /// Returns the option that lets multiplications and additions merge, but not where functions of the
-    /// language are about them: clang's `fast` would.
+    /// Returns the option that allows fused multiply-adds within an expression. Functions of the language may
+    /// rely on the separate operations, which clang's `fast` would also fuse.
     pub(crate) fn contraction(&self) -> &'static str {
         if self.is_clang { "-ffp-contract=on" } else { "-ffp-contract=fast" }
     }
@@ -138,9 +139,10 @@ impl Toolchain {
     }
 }
 
-/// False in a process with more rights than whoever started it: the environment is not its own.
+/// Returns false in a process with more privileges than the user that started it, whose environment it must
+/// not trust.
 fn is_trusted() -> bool {
-    // SAFETY: the call has no preconditions.
+    // SAFETY: the call does not have any preconditions.
     #[cfg(target_os = "linux")]
     return unsafe { libc::getauxval(libc::AT_SECURE) } == 0;
     #[cfg(not(target_os = "linux"))]
@@ -149,10 +151,9 @@ fn is_trusted() -> bool {
 
 fn command(words: &[String]) -> Command {
     let mut command = Command::new(&words[0]);
-    // Messages are in English, and what was put in front of the program is not put in front of the
-    // compiler.
+    // Messages are in English. Libraries preloaded into the program are not preloaded into the compiler.
     command.args(&words[1..]).env("LC_ALL", "C").env_remove("LD_PRELOAD");
-    // These folders come in front of those of the language's headers.
+    // These folders precede the folders of the language's headers.
     if let Some(folders) = env::var_os("CPATH")
         && env::split_paths(&folders).any(|folder| is_toolkit(&folder))
     {
@@ -166,8 +167,8 @@ fn command(words: &[String]) -> Command {
     command
 }
 
-/// Whether a folder has the headers of CUDA's toolkit, which are for NVIDIA's compilers. The language's own ones have
-/// the same names.
+/// Returns true if a folder contains the headers of a CUDA toolkit, which are for NVIDIA's compilers. The
+/// language's own headers have the same names.
 pub(crate) fn is_toolkit(folder: &Path) -> bool {
     folder.join("cuda_runtime_api.h").is_file()
 }
@@ -200,10 +201,10 @@ fn search(chosen: Option<&str>, packages: &[PathBuf]) -> Result<Toolchain> {
     )))
 }
 
-/// The compiler that is started with these words, if it runs.
+/// Returns the compiler that is started with these words, if it runs.
 ///
 /// # Errors
-/// What keeps this process from starting any program.
+/// The error that prevents this process from starting any program.
 fn ask(words: &[String]) -> std::io::Result<Option<Toolchain>> {
     if words.is_empty() {
         return Ok(None);
@@ -220,19 +221,20 @@ fn ask(words: &[String]) -> std::io::Result<Option<Toolchain>> {
     Ok(Some(Toolchain { words: words.to_vec(), identity, is_clang, is_zig }))
 }
 
-/// True for a clang that is zig's, by how it is started, `python -m ziglang c++` for example, or what it says of itself.
+/// Returns true for zig's clang, judging by its command, such as `python -m ziglang c++`, or by its version
+/// text.
 fn is_of_zig(words: &[String], version: &str) -> bool {
     let is_named = |word: &String| Path::new(word).file_stem().is_some_and(|name| name == "zig");
     words.iter().any(|word| is_named(word) || word == "ziglang") || version.contains("ziglang")
 }
 
-/// True where the system lacks files, processes or memory, whatever the program.
+/// Returns true if the system lacks files, processes or memory, independently of the program.
 fn is_shortage(error: &std::io::Error) -> bool {
     let shortages = [libc::EMFILE, libc::ENFILE, libc::EAGAIN, libc::ENOMEM];
     error.raw_os_error().is_some_and(|code| shortages.contains(&code))
 }
 
-/// What code for this machine's own processor depends on.
+/// Returns the properties of the processor that native code depends on.
 fn processor() -> String {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let of_first = text.split("\n\n").next().unwrap_or_default();

@@ -1,8 +1,8 @@
-//! What a thread of the operating system needs to run blocks: fibres, and the block that runs.
+//! A thread of the operating system that runs blocks: its fibres, and the current block.
 //!
-//! While a kernel runs, its functions call the executor on the stack of a fibre, which may switch to
-//! another fibre of the same worker before the call returns. All state of a worker is reached by a raw
-//! pointer, and no reference to it is kept over a switch.
+//! A kernel calls the executor on the stack of a fibre, and the executor may switch to another fibre of the
+//! same worker before the call returns. The state of a worker is therefore accessed through a raw pointer,
+//! and no reference to it is held across a switch.
 
 mod turns;
 
@@ -28,11 +28,11 @@ const NOBODY: u32 = u32::MAX;
 struct Fiber {
     top: StackPointer,
     stack: StackPointer,
-    /// The thread of the block that the fibre's loop was suspended in.
+    /// The thread of the block in which the fibre's loop was suspended.
     owner: u32,
 }
 
-/// A fault that a signal's handler has seen.
+/// A fault that a signal handler has recorded.
 #[derive(Debug, Default)]
 pub(crate) struct Fault {
     pub(crate) signal: AtomicU32,
@@ -42,15 +42,15 @@ pub(crate) struct Fault {
 }
 
 pub(crate) struct Worker {
-    /// True while the code of a kernel runs, and not the executor's.
+    /// True while code of a kernel runs, and not the executor.
     pub(crate) in_kernel: AtomicBool,
-    /// Where the thread was that runs the fibres.
+    /// The context of the thread that runs the fibres.
     pub(crate) home: AtomicPtr<u8>,
     pub(crate) fault: Fault,
     failure: Option<Failure>,
-    /// True from when the program is to be asked whether the launch goes on, until it is.
+    /// True if the program has to be asked to confirm that the launch continues.
     to_ask: AtomicBool,
-    /// True if the last switch home was to ask, and where the kernel then goes on.
+    /// True if the last switch home was to ask. `asking` is the context in which the kernel then continues.
     asks: bool,
     asking: StackPointer,
     stacks: Stacks,
@@ -58,14 +58,14 @@ pub(crate) struct Worker {
     free: Vec<u32>,
     current: u32,
     pub(crate) block: Block,
-    /// The first thread of the loop that begins, or runs and has not been suspended.
+    /// The first thread of the loop that begins, or that runs and has not been suspended.
     first: u32,
     grid: *const Grid<'static>,
-    /// The block that runs, and those that are to run in the same call.
+    /// The running block, and the blocks to run in the same call.
     run: abi::Blocks,
-    /// Where the first of them is along x, for a call that has begun.
+    /// The x index of the first of these blocks, if the call has begun.
     begun: Option<u32>,
-    /// Linear indices of the blocks that are left of what was taken from the grid, with those of the call.
+    /// The linear indices of the remaining blocks that were taken from the grid, including the ones in the call.
     blocks: std::ops::Range<u64>,
     _registration: fault::Registration,
 }
@@ -82,24 +82,24 @@ impl Drop for OwnWorker {
     fn drop(&mut self) {
         let worker = CURRENT.try_with(|it| it.replace(ptr::null_mut())).unwrap_or(ptr::null_mut());
         if !worker.is_null() {
-            // SAFETY: `current` has made it of a box, and only this thread knew it.
+            // SAFETY: `current` created it from a box, and only this thread refers to it.
             drop(unsafe { Box::from_raw(worker) });
         }
     }
 }
 
-/// The worker of the calling thread, in a kernel.
+/// Returns the worker of the calling thread, in a kernel.
 pub(crate) fn running() -> *mut Worker {
     CURRENT.with(Cell::get)
 }
 
-/// True if a launch runs on the calling thread, whose worker this is, or null.
+/// Returns true if a launch runs on the calling thread. `worker` is the thread's worker, or null.
 pub(crate) fn is_running(worker: *mut Worker) -> bool {
-    // SAFETY: the thread's worker lives as long as it.
+    // SAFETY: the worker lives as long as its thread.
     unsafe { worker.as_ref() }.is_some_and(|worker| !worker.grid.is_null())
 }
 
-/// The worker of the calling thread.
+/// Returns the worker of the calling thread.
 fn current() -> *mut Worker {
     CURRENT.with(|current| {
         if current.get().is_null() {
@@ -130,20 +130,23 @@ fn current() -> *mut Worker {
             // SAFETY: the worker lives until the thread ends.
             unsafe { (*worker)._registration = fault::Registration::new(worker) };
             current.set(worker);
-            // A destructor of the thread that runs after the owner's has no owner: `run` frees the worker.
+            // A destructor of the thread that runs after the owner's destructor cannot set an owner; `run`
+            // then frees the worker.
             let _ = OWNER.try_with(|_| ());
         }
         current.get()
     })
 }
 
-/// Runs blocks of a grid on the calling thread: those of `blocks`, then what it takes from the grid.
+/// Runs blocks of a grid on the calling thread: the blocks in `blocks`, then others that it takes from the
+/// grid.
 ///
 /// # Safety
-/// The grid's kernel is loaded, and its arguments are those that it declares.
+/// The grid's kernel is loaded, and its arguments match its parameters.
 pub(crate) unsafe fn run(grid: &Grid<'_>, blocks: std::ops::Range<u64>) -> Result<()> {
     let worker = current();
-    // SAFETY: the worker is this thread's, and no kernel runs on it: kernels launch none.
+    // SAFETY: the worker belongs to this thread, and no kernel runs on it, because kernels cannot launch
+    // kernels.
     unsafe {
         if (*worker).in_kernel.load(Ordering::Relaxed) || !(*worker).grid.is_null() {
             return Err(Error::Kernel(Failure {
@@ -188,25 +191,25 @@ pub(crate) unsafe fn run(grid: &Grid<'_>, blocks: std::ops::Range<u64>) -> Resul
 }
 
 impl Worker {
-    /// The next operation that a thread comes to asks.
+    /// Makes the thread ask the program at its next operation.
     ///
     /// # Safety
-    /// The worker is the calling thread's; called by a signal's handler.
+    /// The worker belongs to the calling thread; called by a signal handler.
     pub(crate) unsafe fn ask_later(worker: *mut Worker) {
         // SAFETY: the caller's promise.
         unsafe { (*worker).to_ask.store(true, Ordering::Relaxed) };
     }
 
-    /// True for an address in the code of the unit whose kernel runs.
+    /// Returns true for an address in the code of the running kernel's unit.
     ///
     /// # Safety
-    /// The worker is the calling thread's, and in a kernel.
+    /// The worker belongs to the calling thread, and runs a kernel.
     pub(crate) unsafe fn is_code(worker: *mut Worker, address: usize) -> bool {
         // SAFETY: the grid outlives `run`.
         unsafe { (*(*worker).grid).library.code.contains(&address) }
     }
 
-    /// Behind the last switch home.
+    /// Collects the result after the last switch home.
     fn finish(&mut self, grid: &Grid<'_>) -> Result<()> {
         self.in_kernel.store(false, Ordering::Relaxed);
         let signal = self.fault.signal.load(Ordering::Relaxed);
@@ -221,7 +224,7 @@ impl Worker {
             self.failure = Some(Failure { kind, message });
         }
         let Some(mut failure) = self.failure.take() else { return Ok(()) };
-        // Fibres may have been left anywhere.
+        // Fibres may have been abandoned anywhere.
         self.free.clear();
         for index in 0..self.fibers.len() {
             self.reset(index);
@@ -234,7 +237,7 @@ impl Worker {
     fn reset(&mut self, index: usize) {
         let fiber = &mut self.fibers[index];
         fiber.owner = NOBODY;
-        // SAFETY: nobody uses the stack.
+        // SAFETY: nothing uses the stack.
         fiber.stack = unsafe { prepare(fiber.top, fiber_main) };
     }
 
@@ -248,7 +251,7 @@ impl Worker {
         Ok(self.fibers.len() as u32 - 1)
     }
 
-    /// Goes to the next block; false if there is none.
+    /// Moves to the next block. Returns false if there is none left.
     fn next_block(&mut self) -> bool {
         // SAFETY: the grid outlives `run`.
         let grid = unsafe { &*self.grid };
@@ -282,7 +285,7 @@ impl Worker {
         true
     }
 
-    /// The calling thread of the block is suspended, if it was not before.
+    /// Suspends the calling thread of the block, if this is its first operation.
     fn suspend(&mut self, thread: u32) {
         let fiber = &mut self.fibers[self.current as usize];
         if fiber.owner == NOBODY {
@@ -295,7 +298,7 @@ impl Worker {
 /// Ends the launch with a failure.
 ///
 /// # Safety
-/// Called on a fibre of the worker; nothing on its stack needs dropping.
+/// Called on a fibre of the worker; nothing on its stack needs to be dropped.
 pub(crate) unsafe fn fail(worker: *mut Worker, kind: FailureKind, message: String) -> ! {
     // SAFETY: the worker is the calling thread's.
     unsafe {
@@ -304,19 +307,19 @@ pub(crate) unsafe fn fail(worker: *mut Worker, kind: FailureKind, message: Strin
     }
 }
 
-/// True in a cooperative launch.
+/// Returns true in a cooperative launch.
 ///
 /// # Safety
-/// The worker is the calling thread's, and runs a kernel.
+/// The worker belongs to the calling thread, and runs a kernel.
 pub(crate) unsafe fn is_cooperative(worker: *mut Worker) -> bool {
     // SAFETY: the caller's promise.
     unsafe { (*(*worker).grid).barrier.is_some() }
 }
 
-/// The kind of memory at an address that is not of shared memory, as in `gpuarray_abi.h`.
+/// Returns the kind of memory, as in `gpuarray_abi.h`, at an address outside of shared memory.
 ///
 /// # Safety
-/// The worker is the calling thread's, and runs a kernel.
+/// The worker belongs to the calling thread, and runs a kernel.
 pub(crate) unsafe fn space(worker: *mut Worker, address: usize) -> u32 {
     // SAFETY: the caller's promise.
     let (stacks, library) = unsafe { (&(*worker).stacks, (*(*worker).grid).library) };
@@ -327,10 +330,10 @@ pub(crate) unsafe fn space(worker: *mut Worker, address: usize) -> u32 {
     }
 }
 
-/// Says whether the code of a kernel runs, and returns what was said before.
+/// Sets the flag that code of a kernel is running, and returns its previous value.
 ///
 /// # Safety
-/// The worker is the calling thread's.
+/// The worker belongs to the calling thread.
 pub(crate) unsafe fn set_in_kernel(worker: *mut Worker, in_kernel: bool) -> bool {
     // SAFETY: the caller's promise.
     if !in_kernel && unsafe { (*worker).in_kernel.load(Ordering::Relaxed) } {
@@ -344,10 +347,10 @@ pub(crate) unsafe fn set_in_kernel(worker: *mut Worker, in_kernel: bool) -> bool
     was
 }
 
-/// The addresses of what a unit accesses of the worker, if an address is among them: its stacks, and the block
-/// that runs.
+/// Returns the range of the worker's memory that contains an address, if a unit may access it: the stacks,
+/// and the current block.
 pub(crate) fn memory_of(worker: *mut Worker, address: usize) -> Option<std::ops::Range<usize>> {
-    // SAFETY: the worker is the calling thread's, whose stacks nobody else changes.
+    // SAFETY: the worker belongs to the calling thread, and no other thread changes its stacks.
     unsafe {
         let start = &raw const (*worker).run as usize;
         let run = start..start + size_of::<abi::Blocks>();
@@ -355,10 +358,10 @@ pub(crate) fn memory_of(worker: *mut Worker, address: usize) -> Option<std::ops:
     }
 }
 
-/// The executor's part of a kernel's call begins.
+/// Begins the executor's part of a call from a kernel.
 ///
 /// # Safety
-/// The worker is the calling thread's.
+/// The worker belongs to the calling thread.
 #[inline]
 pub(crate) unsafe fn enter(worker: *mut Worker) {
     // SAFETY: the caller's promise.
@@ -369,24 +372,24 @@ pub(crate) unsafe fn enter(worker: *mut Worker) {
     compiler_fence(Ordering::SeqCst);
 }
 
-/// Ends the launch as any fault of the kernel does if the running fibre's stack is about to overflow: in the
-/// executor that would be the end of the process.
+/// Ends the launch, like any fault of the kernel, if the stack of the running fibre is about to overflow. An
+/// overflow in the executor would end the process.
 ///
 /// # Safety
-/// The worker is the calling thread's, and the code of a kernel runs.
+/// The worker belongs to the calling thread, and code of a kernel is running.
 #[inline]
 unsafe fn require_room(worker: *mut Worker) {
-    // SAFETY: the caller's promise; the fibre that runs is one of the worker's.
+    // SAFETY: the caller's promise; the running fibre belongs to the worker.
     unsafe {
         let fiber = (*worker).fibers.as_ptr().add((*worker).current as usize);
         stack::require_room((*fiber).top);
     }
 }
 
-/// It ends.
+/// Ends the executor's part of a call.
 ///
 /// # Safety
-/// As for [`enter`].
+/// The same as for [`enter`].
 pub(crate) unsafe fn exit(worker: *mut Worker) {
     compiler_fence(Ordering::SeqCst);
     // SAFETY: the caller's promise.

@@ -1,49 +1,52 @@
-//! Threads that come to the same barriers in the order of their numbers.
+//! Lockstep: threads that arrive at the same barriers in thread order.
 //!
-//! Most kernels do: then a barrier needs no search for who goes on. Before the running thread all
-//! have arrived, behind it all are ready, and its successor runs next. The state is
-//! a position in the list of threads:
+//! Most kernels behave like this. A barrier then does not have to search for the next thread: all threads before
+//! the running one have arrived, all threads after it are ready, and its successor runs next. The state is a
+//! position in the list of threads:
 //!
 //! ```text
 //! wait at the barrier | wait for their warp | runs     | ready, or unreached
 //! first ..            | position - met ..   | position | position + 1 ..
 //! ```
 //!
-//! A warp whose lanes meet goes over its part of the list again. Whatever else a thread does ends
-//! this state: [`Block::dissolve`] writes down of each thread what it waits for. A barrier that
-//! releases all threads that are left begins it anew.
+//! When the lanes of a warp meet, the warp runs through its part of the list again. Anything else that a
+//! thread does ends lockstep: [`Block::dissolve`] then records the wait of each thread. A barrier
+//! that releases all remaining threads starts lockstep again.
 
 use super::{BARRIERS, Barrier, Block, Next, Place};
 use crate::abi::{Combine, Lanes};
 use std::ffi::c_void;
 use std::ptr;
 
-/// A thread that takes part.
+/// A thread in lockstep.
 #[derive(Clone, Copy, Debug)]
 struct Member {
     fiber: u32,
     thread: u32,
     place: Place,
-    /// True for the last operation that it came to if that was one of its warp.
+    /// True if the thread's last operation was a warp operation.
     is_meeting: bool,
 }
 
-/// Where the threads are.
+/// The state of the threads in lockstep.
 #[derive(Debug)]
 pub(crate) struct Lockstep {
-    /// False while threads are anywhere: then nothing else here counts.
+    /// False if the threads are not in lockstep. The other fields are then meaningless.
     is_formed: bool,
-    /// In the order of their numbers. In a block that has begun, threads are added when they are reached.
+    /// In thread order. In a new block, threads are added when they are reached.
     members: Vec<Member>,
-    /// Members that have returned precede it.
+    /// The index of the first member that has not returned.
     first: usize,
     position: usize,
-    /// The barrier that the first thread has come to: that of all, or [`TOGETHER`](super::TOGETHER).
+    /// The barrier at which the first thread has arrived: the barrier of all threads, or
+    /// [`TOGETHER`](super::TOGETHER).
     barrier: u32,
-    /// Threads that passed a predicate other than 0 to the barrier, so far and at the last one.
+    /// The number of threads that passed a nonzero predicate to the current barrier. `result` is the number
+    /// at the last barrier.
     predicates: u32,
     result: u32,
-    /// Lanes that wait for the others of their warp: how many, what they brought, and the lanes that met last.
+    /// The number of lanes that wait for the rest of their warp, their operation and records, and the lanes
+    /// that met last.
     met: usize,
     operation: (Lanes, Option<Combine>),
     records: [*mut c_void; 64],
@@ -75,17 +78,17 @@ impl Lockstep {
 }
 
 impl Block {
-    /// A block begins, all of whose threads are unreached.
+    /// Starts lockstep for a block whose threads are all unreached.
     pub(super) fn begin_lockstep(&mut self) {
         self.lockstep.restart();
     }
 
-    /// No thread takes part: none of the block has begun.
+    /// Ends lockstep before a block has begun.
     pub(super) fn forget_lockstep(&mut self) {
         self.lockstep.is_formed = false;
     }
 
-    /// The loop that runs on a fibre has been suspended in its first thread.
+    /// Adds a thread: the loop on this fibre has been suspended in its first thread.
     pub(super) fn join_lockstep(&mut self, thread: u32, fiber: u32) {
         let state = &mut self.lockstep;
         if state.is_formed {
@@ -94,7 +97,7 @@ impl Block {
         }
     }
 
-    /// All threads that have not returned are released by a barrier: they go on in their order.
+    /// Starts lockstep after a barrier that releases all remaining threads. They continue in thread order.
     pub(super) fn form(&mut self, result: u32) {
         self.lockstep.restart();
         self.lockstep.result = result;
@@ -116,7 +119,7 @@ impl Block {
         self.lockstep.is_formed
     }
 
-    /// Who runs next while the threads are in lockstep.
+    /// Returns the next step while the threads are in lockstep.
     pub(super) fn next_in_lockstep(&self) -> Option<Next> {
         let state = &self.lockstep;
         state.is_formed.then(|| match state.members.get(state.position) {
@@ -125,8 +128,8 @@ impl Block {
         })
     }
 
-    /// The running thread comes to a barrier of all threads. Returns who runs next; `None` where the threads
-    /// are not in lockstep, or those before it wait at another one.
+    /// Lets the running thread arrive at a barrier of all threads, and returns the next step. Returns `None`
+    /// if the threads are not in lockstep, or the earlier threads wait at another barrier.
     #[inline]
     pub(crate) fn pass(&mut self, predicate: bool, place: Place, barrier: u32) -> Option<Next> {
         let state = &mut self.lockstep;
@@ -149,8 +152,9 @@ impl Block {
         Some(Next::Resume(state.members[state.first].fiber))
     }
 
-    /// The running thread meets the lanes of its warp that are in `lanes`. Returns who runs next; `None`
-    /// where the threads are not in lockstep, or these lanes are not all of the warp that are left.
+    /// Lets the running thread meet the lanes of its warp in `lanes`, and returns the next step. Returns
+    /// `None` if the threads are not in lockstep, or `lanes` does not contain all remaining lanes of the
+    /// warp.
     #[inline]
     pub(crate) fn meet_in_lockstep(
         &mut self,
@@ -167,7 +171,7 @@ impl Block {
         let warp = (member.thread >> self.shift) as usize;
         let lane = member.thread & ((1 << self.shift) - 1);
         let live = self.warps.get(warp)?.live;
-        // Lanes before it in the warp are where it is.
+        // The lanes before it in the warp have arrived at the same operation.
         let before = (live & ((1 << lane) - 1)).count_ones() as usize;
         let operation = (lanes, combine.map(|it| it as usize));
         let common = (state.operation.0, state.operation.1.map(|it| it as usize));
@@ -189,14 +193,14 @@ impl Block {
         state.group = live;
         state.position -= before + 1;
         if let Some(combine) = combine {
-            // SAFETY: the records are those that the lanes wait with; the function is the unit's, and
-            // calls nothing of the executor.
+            // SAFETY: the waiting lanes passed the records; the function belongs to the unit and does not
+            // call the executor.
             unsafe { combine(state.records.as_ptr(), live) };
         }
         Some(Next::Resume(state.members[state.position].fiber))
     }
 
-    /// What the operation returns that `thread` was suspended in, which goes on now.
+    /// Returns the result of the operation in which `thread`, which now continues, was suspended.
     #[inline]
     pub(crate) fn result(&self, thread: u32) -> u64 {
         let state = &self.lockstep;
@@ -209,7 +213,8 @@ impl Block {
         }
     }
 
-    /// True if [`Block::pass`] and [`Block::meet_in_lockstep`] would go to a thread that is suspended already.
+    /// Returns true if [`Block::pass`] and [`Block::meet_in_lockstep`] would continue with a thread that is
+    /// already suspended.
     #[cfg_attr(
         not(target_arch = "x86_64"),
         allow(dead_code, reason = "the short way is assembler")
@@ -221,7 +226,7 @@ impl Block {
         *is_formed && *position < members.len() && !(is_last && self.unreached < self.threads)
     }
 
-    /// The running thread returns. True if the others stay in lockstep.
+    /// Records that the running thread returns. Returns true if the others stay in lockstep.
     pub(super) fn leave_lockstep(&mut self, thread: u32) -> bool {
         let (warp, bit) = (self.warp_of(thread), self.bit(thread));
         let state = &mut self.lockstep;
@@ -236,7 +241,7 @@ impl Block {
         false
     }
 
-    /// Writes down what each thread waits for: from now on they may be anywhere.
+    /// Ends lockstep, and records what each thread waits for.
     pub(super) fn dissolve(&mut self) {
         if !self.lockstep.is_formed {
             return;
@@ -275,7 +280,7 @@ impl Block {
     }
 }
 
-/// The numbers of the lanes.
+/// Returns the lane numbers in a mask.
 fn lanes_of(mut lanes: Lanes) -> impl Iterator<Item = u32> {
     std::iter::from_fn(move || {
         let lane = (lanes != 0).then(|| lanes.trailing_zeros())?;

@@ -1,4 +1,4 @@
-//! Lanes of a warp that wait for each other: by a mask, or by the place that they come to.
+//! Lanes of a warp that wait for each other, by a mask or at the place where they arrive.
 
 use super::{Block, Place, Wait, text_of};
 use crate::abi::{Combine, Lanes};
@@ -6,11 +6,11 @@ use std::ffi::c_void;
 use std::ptr;
 
 impl Block {
-    /// A thread meets the lanes of its warp that are in `lanes`, or with 0 those that come to its place.
-    /// True if it can go on.
+    /// Lets a thread meet the lanes of its warp in `lanes`, or with 0 the lanes that arrive at its place.
+    /// Returns true if it can continue.
     ///
     /// # Errors
-    /// A sentence for a mask without the thread's own lane.
+    /// A message for a mask without the thread's own lane.
     pub(crate) fn join(
         &mut self,
         thread: u32,
@@ -47,7 +47,7 @@ impl Block {
         Ok(is_ready)
     }
 
-    /// Lets all groups of lanes of a warp go on that are complete.
+    /// Releases all complete groups of waiting lanes in a warp.
     pub(super) fn meet(&mut self, warp: usize) {
         let mut rest = self.warps[warp].meeting;
         while rest != 0 {
@@ -64,7 +64,7 @@ impl Block {
         }
     }
 
-    /// The lanes among `lanes` whose wait is alike.
+    /// Returns the lanes among `lanes` for whose wait `is_alike` is true.
     fn group(&self, warp: usize, lanes: Lanes, is_alike: impl Fn(&Wait) -> bool) -> Lanes {
         let (mut group, mut rest) = (0, lanes);
         while rest != 0 {
@@ -90,24 +90,24 @@ impl Block {
             combine = combine.or(wait.combine);
         }
         if let Some(combine) = combine {
-            // SAFETY: the records are those that the lanes wait with; the function is the unit's, and
-            // calls nothing of the executor.
+            // SAFETY: the waiting lanes passed the records; the function belongs to the unit and does not
+            // call the executor.
             unsafe { combine(records.as_ptr(), group) };
         }
         self.warps[warp].ready |= group;
         self.ready_warps |= 1 << warp;
     }
 
-    /// While nobody can go on: lets the first lanes go on that meet at a place. Gives their warp.
+    /// While no thread can continue, releases the first lanes that meet at a place. Returns their warp.
     pub(super) fn gather(&mut self) -> Option<usize> {
-        // Warps take turns: a lane may be waiting for what one of another warp does.
+        // Warps take turns, because a lane may wait for an action of another warp.
         let warps = self.warp_count();
         let mut turns = (1..=warps).map(|turn| (self.current_warp as usize + turn) % warps);
         let waits = |warp: &usize| self.warps[*warp].live & self.warps[*warp].gathering != 0;
         let warp = turns.find(waits)?;
         let gathering = self.warps[warp].gathering;
-        // Lanes that are further up in the text go first, so that branches meet behind their end. Places that are no
-        // lines come last, whichever file they are in.
+        // Lanes at earlier lines go first, so that branches meet after their end. Places that are not lines
+        // come last, whichever file they are in.
         let lanes = (0..Lanes::BITS as usize).filter(|lane| gathering >> lane & 1 != 0);
         let waits = lanes.map(|lane| &self.waits[(warp << self.shift) | lane]);
         let first =

@@ -1,11 +1,11 @@
-//! What an error says of threads that wait.
+//! Describes waiting threads in errors.
 
 use super::{Block, Place};
 use std::ffi::CStr;
 use std::fmt::Write as _;
 
 impl Block {
-    /// Who waits where, of a block in which nobody can go on.
+    /// Describes which threads wait at which place, in a block in which no thread can continue.
     pub(crate) fn describe_waits(&self) -> String {
         let mut groups: Vec<(String, Vec<u32>)> = Vec::new();
         for thread in 0..self.threads {
@@ -34,7 +34,7 @@ impl Block {
     }
 }
 
-/// The place as `file:line`.
+/// Formats a place as `file:line`.
 pub(crate) fn text_of((file, line): Place) -> String {
     if file.is_null() {
         return format!("line {line}");
@@ -43,7 +43,7 @@ pub(crate) fn text_of((file, line): Place) -> String {
     format!("{}:{line}", unsafe { CStr::from_ptr(file) }.to_string_lossy())
 }
 
-/// `threads 0 to 31, 40` of increasing numbers.
+/// Formats increasing thread numbers, as in `threads 0 to 31, 40`.
 fn ranges(threads: &[u32]) -> String {
     let mut parts: Vec<(u32, u32)> = Vec::new();
     for &thread in threads {

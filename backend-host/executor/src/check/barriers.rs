@@ -1,8 +1,8 @@
-//! Threads of a block that wait at different barriers, which is undefined on a GPU.
+//! Detects threads of a block that wait at different barriers, which is undefined behaviour on a GPU.
 
 use crate::block::{Place, text_of};
 
-/// A time that the threads of a block meet: where the first of them is.
+/// A barrier in the history of a block: the place where the first thread arrived.
 #[derive(Clone, Copy, Debug)]
 struct Meeting {
     number: u32,
@@ -10,12 +10,12 @@ struct Meeting {
     thread: u32,
 }
 
-/// What is known of the barriers of a block.
+/// The barriers at which the threads of a block have arrived.
 #[derive(Debug)]
 pub(super) struct Barriers {
-    /// How many barriers of all threads each thread has come to.
+    /// The number of barriers of all threads at which each thread has arrived.
     counts: Vec<u32>,
-    /// The last meeting of even and of odd number: no thread is two behind another one.
+    /// The last meetings with an even and an odd number. No thread is ever two meetings behind another one.
     meetings: [Option<Meeting>; 2],
 }
 
@@ -24,23 +24,23 @@ impl Barriers {
         Barriers { counts: vec![0; threads as usize], meetings: [None; 2] }
     }
 
-    /// Another block begins.
+    /// Begins another block.
     pub(super) fn begin(&mut self) {
         self.counts.fill(0);
         self.meetings = [None; 2];
     }
 
-    /// A thread comes to a barrier of all threads.
+    /// Records that a thread arrives at a barrier of all threads.
     ///
     /// # Errors
-    /// Where another thread is, and which, if that is not there.
+    /// The thread that arrived first and its place, if that place differs.
     pub(super) fn arrive(&mut self, thread: u32, place: Place) -> Result<(), (u32, String)> {
         let count = &mut self.counts[thread as usize];
         *count += 1;
         let number = *count;
         let meeting = &mut self.meetings[number as usize % 2];
         match meeting {
-            // A place is one literal and a line, and few files have two literals.
+            // A place is a pointer to a literal and a line. Few files have more than one literal.
             Some(known) if known.number == number && known.place == place => Ok(()),
             Some(known) if known.number == number => {
                 let (own, other) = (text_of(place), text_of(known.place));

@@ -1,4 +1,4 @@
-//! The checks of the block that runs.
+//! Checks for the block that is running.
 
 use super::barriers::Barriers;
 use super::launch::{History, Launch};
@@ -14,7 +14,7 @@ use crate::worker::Worker;
 use std::ops::Range;
 use std::ptr;
 
-/// What is done with memory, as in `check.h`.
+/// The kind of an access, as in `check.h`.
 pub(super) const READ: u32 = 1;
 const WRITE: u32 = 2;
 const ATOMIC: u32 = 4;
@@ -22,11 +22,11 @@ const RELEASE: u32 = 8;
 const COMPARE: u32 = 16;
 const OPERATION: u32 = 32;
 
-/// After so many atomic accesses of a cooperative launch the other blocks have their turns: one may wait
-/// for another one so.
+/// The number of atomic accesses after which a cooperative launch lets the other blocks run, because one
+/// block may spin until another one acts.
 const PATIENCE: u32 = 64;
 
-/// A fault, and how it ends the launch.
+/// A fault, and the kind of failure with which it ends the launch.
 pub(super) struct Fault {
     pub(super) kind: FailureKind,
     pub(super) message: String,
@@ -39,7 +39,7 @@ pub(super) struct Access {
     pub(super) bytes: usize,
     pub(super) how: u32,
     pub(super) thread: u32,
-    /// Of [`Lines::offset`](super::lines::Lines::offset).
+    /// The code offset, from [`Lines::offset`](super::lines::Lines::offset).
     pub(super) place: u32,
 }
 
@@ -62,7 +62,7 @@ impl Access {
     }
 }
 
-/// A plain read in a race with atomic writes, which is none if the thread compares the variable with what it has
+/// A plain read that races with atomic writes, unless the thread compares the variable with the value it has
 /// read before it writes: `old = *p; do { seen = old; old = atomicCAS(p, seen, ...); } while (old != seen)`.
 pub(super) struct Doubtful {
     address: usize,
@@ -73,14 +73,14 @@ pub(super) struct Doubtful {
 /// The checks of the block that the calling thread runs.
 pub(super) struct Block {
     launch: *const Launch<'static>,
-    /// Addresses of the launch, which the loop over threads reads.
+    /// The addresses of the launch's parameters, which the loop over threads reads.
     pub(super) grid: Range<usize>,
     blocks: Index,
     threads: Index,
     pub(super) shared: Vec<Memory>,
-    /// The thread's own memory of the unit.
+    /// The unit's thread-local memory of this thread.
     pub(super) local: Range<usize>,
-    /// Where the last accesses were.
+    /// The memory of the last accesses.
     pub(super) recent: [Memory; 8],
     pub(super) next_recent: usize,
     shared_history: Shadow,
@@ -88,13 +88,13 @@ pub(super) struct Block {
     pub(super) barriers: Barriers,
     pub(super) doubtful: Option<Doubtful>,
     atomic_accesses: u32,
-    /// How often the block has met all others.
+    /// The number of grid barriers that the block has passed.
     grid_rounds: u64,
     is_cooperative: bool,
 }
 
 impl Block {
-    /// The checks of blocks of a launch on the calling thread.
+    /// Creates the checks for the blocks that the calling thread runs.
     pub(super) fn new(launch: &Launch<'_>, grid: &Grid<'_>) -> Block {
         let local = launch.library.local_base() as usize;
         Block {
@@ -117,17 +117,17 @@ impl Block {
     }
 
     pub(super) fn launch(&self) -> &Launch<'_> {
-        // SAFETY: the launch outlives what runs in it.
+        // SAFETY: the launch outlives the blocks that run in it.
         unsafe { &*self.launch }
     }
 
     pub(super) fn begin(&mut self, linear: u64) {
-        // Blocks that are so far apart that they have one number are not told apart.
+        // Blocks that are far enough apart to have the same number are not distinguished.
         self.order.begin((linear as u32).wrapping_add(1));
         self.barriers.begin();
         if self.launch().checking.checks.uninitialised {
             for memory in &self.shared {
-                // SAFETY: the memory is the calling thread's, and no kernel uses it now.
+                // SAFETY: the memory belongs to the calling thread, and no kernel uses it now.
                 unsafe {
                     super::fill_uninitialised(memory.range.start as *mut u8, memory.range.len())
                 };
@@ -135,13 +135,13 @@ impl Block {
         }
     }
 
-    /// `thread (3, 0, 0)`
+    /// Formats a thread as `thread (3, 0, 0)`.
     pub(super) fn name_of(&self, thread: u32) -> String {
         let Index { x, y, .. } = self.threads;
         format!("thread ({}, {}, {})", thread % x, thread / x % y, thread / x / y)
     }
 
-    /// ` of block (1, 0, 0)` for another block by its number of [`Order`]; empty for this one.
+    /// Formats another block of [`Order`] as ` of block (1, 0, 0)`. Returns an empty string for this block.
     pub(super) fn name_of_block(&self, block: u32) -> String {
         if block == self.order.block {
             return String::new();
@@ -154,7 +154,7 @@ impl Block {
     /// Checks an access before it is made.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The fault.
     pub(super) fn check(&mut self, worker: *mut Worker, access: Access) -> Result<(), Fault> {
         self.resolve(access)?;
         let is_placed = access.address.is_multiple_of(access.bytes) || !access.is(OPERATION);
@@ -192,8 +192,8 @@ impl Block {
         Ok(())
     }
 
-    /// Decides on an earlier doubtful read by what is done next: by its thread, or by another one, which is when it
-    /// waits or has ended.
+    /// Decides on an earlier doubtful read by the next access. An access of another thread means that the
+    /// reading thread waits or has ended.
     fn resolve(&mut self, access: Access) -> Result<(), Fault> {
         let Some(Doubtful { address, thread, .. }) = self.doubtful else { return Ok(()) };
         if thread == access.thread && !(address == access.address && access.is(ATOMIC)) {
@@ -206,15 +206,15 @@ impl Block {
         }
     }
 
-    /// Returns what was wrong with a doubtful read, of a thread that waits now.
+    /// Returns the fault of a doubtful read whose thread now waits.
     pub(super) fn waits(&mut self) -> Result<(), Fault> {
         self.doubtful.take().map_or(Ok(()), |it| Err(it.fault))
     }
 
-    /// Checks that what other threads have done to the same memory is ordered before an access.
+    /// Checks that conflicting accesses of other threads to the same memory are ordered before this access.
     fn check_order(&mut self, access: Access, memory: MemoryKind) -> Result<(), Fault> {
         let launch = self.launch;
-        // SAFETY: the launch outlives what runs in it.
+        // SAFETY: the launch outlives the blocks that run in it.
         let mut history = unsafe { &*launch }.history.borrow_mut();
         let History { global, publications, .. } = &mut *history;
         let shared = memory == MemoryKind::Shared;
@@ -222,7 +222,7 @@ impl Block {
         let order = &self.order;
         if !order.is_exhausted() {
             let is_before = |event: super::order::Event| {
-                // Shared memory of another block is another memory.
+                // The shared memory of another block is different memory.
                 shared && event.block != order.block
                     || order.is_before(event, access.thread, publications)
             };
@@ -247,7 +247,7 @@ impl Block {
             }
         }
         if access.is(ATOMIC) {
-            // Any atomic access sees what was published before; one that writes publishes.
+            // An atomic access sees everything published before. If it writes, it also publishes.
             self.order.acquire(access.thread, access.address, publications);
             if access.is(WRITE) {
                 let releases = access.is(RELEASE);
@@ -257,22 +257,22 @@ impl Block {
         Ok(())
     }
 
-    /// A thread goes on behind a barrier of a part of the block.
+    /// Records that a thread continues after a barrier of a part of the block.
     pub(super) fn leave_part(&mut self, thread: u32, barrier: u32) {
         // An address that no variable has.
         let key = usize::MAX - (self.order.block as usize * 32 + barrier as usize);
-        // SAFETY: the launch outlives what runs in it.
+        // SAFETY: the launch outlives the blocks that run in it.
         let mut history = unsafe { &*self.launch }.history.borrow_mut();
         self.order.leave_part(thread, barrier, key, &mut history.publications);
     }
 
-    /// A thread goes on behind the barrier of the grid: nothing before it matters any longer.
+    /// Records that a thread continues after the barrier of the grid. No earlier access matters any longer.
     pub(super) fn leave_grid(&mut self, thread: u32) {
         if !self.order.leave(thread) {
             return;
         }
         self.grid_rounds += 1;
-        // SAFETY: the launch outlives what runs in it.
+        // SAFETY: the launch outlives the blocks that run in it.
         let mut history = unsafe { &*self.launch }.history.borrow_mut();
         if history.grid_rounds < self.grid_rounds {
             history.grid_rounds = self.grid_rounds;
@@ -280,7 +280,7 @@ impl Block {
         }
     }
 
-    /// Whether it is time that other blocks of a cooperative launch have their turns, before an access.
+    /// Returns true if, before this access, other blocks of a cooperative launch should get their turn.
     pub(super) fn is_to_wait(&mut self, access: &Access) -> bool {
         if !self.is_cooperative || !access.is(ATOMIC) {
             return false;
@@ -300,7 +300,7 @@ impl Block {
         Err(self.fault(FailureKind::Address, access, what, ""))
     }
 
-    /// The fault of an access: what is said of its bytes, and of the access.
+    /// Creates the fault for an access. `bytes` and `what` describe the accessed bytes and the problem.
     fn fault(&self, kind: FailureKind, access: Access, bytes: &str, what: &str) -> Fault {
         let bytes = describe_access(self, &access, bytes);
         let place = describe_address(self, access.address)

@@ -11,7 +11,7 @@ use crate::executor::EXECUTOR;
 use crate::worker::{fail, is_running, running, set_in_kernel};
 use std::ffi::{CStr, c_char, c_void};
 
-/// `Checker` of `check.h`.
+/// The `Checker` of `check.h`.
 #[repr(C)]
 #[derive(Debug)]
 pub(super) struct Checker {
@@ -24,11 +24,11 @@ pub(super) struct Checker {
     fill: unsafe extern "C" fn(*mut c_void, i32, u64),
 }
 
-/// The table that each unit with checks gets besides the executor's.
+/// The table that each unit with checks gets in addition to the executor's.
 pub(super) static CHECKER: Checker =
     Checker { access, fence, fail: fail_by_sanitizer, allocate, release, copy, fill };
 
-/// The executor of units with checks.
+/// The executor's table for units with checks.
 pub(crate) static CHECKED_EXECUTOR: Executor = Executor {
     barrier,
     rendezvous,
@@ -40,7 +40,7 @@ pub(crate) static CHECKED_EXECUTOR: Executor = Executor {
 };
 
 /// # Safety
-/// As all functions here, it is called by a unit whose kernel runs on a fibre of the calling thread.
+/// Like all functions here, this is called by a unit whose kernel runs on a fibre of the calling thread.
 unsafe extern "C" fn access(
     address: *const c_void,
     bytes: u64,
@@ -53,7 +53,7 @@ unsafe extern "C" fn access(
         return;
     }
     let worker = running();
-    // SAFETY: block and worker are this thread's, and no reference to them is kept by a caller.
+    // SAFETY: block and worker belong to this thread, and no caller keeps a reference to them.
     unsafe {
         if !set_in_kernel(worker, false) {
             // The executor itself calls a function of the unit, for the lanes of a warp.
@@ -75,7 +75,7 @@ unsafe extern "C" fn access(
 }
 
 /// # Safety
-/// As for [`access`].
+/// The same as for [`access`].
 unsafe extern "C" fn fence(thread: u32) {
     let block = current();
     if block.is_null() {
@@ -91,7 +91,7 @@ unsafe extern "C" fn fence(thread: u32) {
 }
 
 /// # Safety
-/// As for [`access`]; the texts are literals of the unit.
+/// The same as for [`access`]; the texts are literals of the unit.
 unsafe extern "C" fn fail_by_sanitizer(
     what: *const c_char,
     address: u64,
@@ -113,7 +113,7 @@ unsafe extern "C" fn fail_by_sanitizer(
         let (kind, message) = {
             let thread = (*block).name_of(thread);
             let lines = &(*block).launch().unit.lines;
-            // What the language's headers access is asked for elsewhere.
+            // Accesses in the language's headers are reported at the calling line.
             let is_own = !file.is_null() && is_of_language(&CStr::from_ptr(file).to_string_lossy());
             let line = match is_own {
                 true => lines.describe(lines.offset(place as usize)),
@@ -135,14 +135,14 @@ unsafe extern "C" fn fail_by_sanitizer(
     }
 }
 
-/// Runs a part of the executor on the calling thread, whether a kernel runs there or not: when the process ends,
-/// the system calls the destructors of variables that units have left.
+/// Runs a part of the executor on the calling thread, whether or not a kernel runs there. When the process
+/// ends, the system calls the remaining destructors of units' variables outside of kernels.
 fn in_executor<T>(part: impl FnOnce() -> T) -> T {
     let worker = running();
     if !is_running(worker) {
         return part();
     }
-    // SAFETY: the worker is this thread's, and runs.
+    // SAFETY: the worker belongs to this thread, and is running.
     let was = unsafe { set_in_kernel(worker, false) };
     let result = part();
     // SAFETY: as above.
@@ -155,14 +155,15 @@ extern "C" fn allocate(bytes: u64, alignment: u64) -> *mut c_void {
 }
 
 /// # Safety
-/// As for [`access`], or no kernel runs on the calling thread.
+/// The same as for [`access`], or no kernel runs on the calling thread.
 unsafe extern "C" fn release(memory: *mut c_void, thread: u32, place: *const c_void) {
     let released = in_executor(|| heap::release(memory));
     let block = current();
     if block.is_null() {
         return;
     }
-    // SAFETY: the block is this thread's, so a kernel runs on it, and no reference to it is kept by a caller.
+    // SAFETY: the block belongs to this thread, so a kernel runs on it, and no caller keeps a reference to
+    // it.
     unsafe {
         let worker = running();
         let was = set_in_kernel(worker, false);
@@ -179,21 +180,21 @@ unsafe extern "C" fn release(memory: *mut c_void, thread: u32, place: *const c_v
 }
 
 /// # Safety
-/// The ranges were checked.
+/// The ranges have been checked.
 unsafe extern "C" fn copy(to: *mut c_void, from: *const c_void, bytes: u64) {
-    // SAFETY: the caller's promise; `copy` allows ranges that overlap.
+    // SAFETY: the caller's promise; `copy` allows overlapping ranges.
     unsafe { to.cast::<u8>().copy_from(from.cast(), bytes as usize) };
 }
 
 /// # Safety
-/// The range was checked.
+/// The range has been checked.
 unsafe extern "C" fn fill(to: *mut c_void, byte: i32, bytes: u64) {
     // SAFETY: the caller's promise.
     unsafe { to.cast::<u8>().write_bytes(byte as u8, bytes as usize) };
 }
 
 /// # Safety
-/// As for [`access`].
+/// The same as for [`access`].
 unsafe extern "C" fn barrier(
     thread: u32,
     id: u32,
@@ -246,7 +247,7 @@ unsafe extern "C" fn barrier(
 }
 
 /// # Safety
-/// As for [`access`].
+/// The same as for [`access`].
 unsafe extern "C" fn rendezvous(
     thread: u32,
     lanes: Lanes,
@@ -256,7 +257,7 @@ unsafe extern "C" fn rendezvous(
     line: u32,
 ) -> Lanes {
     let block = current();
-    // Of the operations of warps, those that synchronise order memory, and shuffles and votes do not.
+    // Warp operations that synchronise also order memory; shuffles and votes do not.
     let orders = !block.is_null() && combine.is_none() && lanes != 0;
     // SAFETY: as above; the block outlives the wait.
     unsafe {
@@ -275,7 +276,7 @@ unsafe extern "C" fn rendezvous(
 }
 
 /// # Safety
-/// As for [`access`].
+/// The same as for [`access`].
 unsafe extern "C" fn grid_barrier(thread: u32, file: *const c_char, line: u32) {
     let block = current();
     // SAFETY: as above; the block outlives the wait.

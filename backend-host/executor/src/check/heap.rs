@@ -1,4 +1,4 @@
-//! Memory that kernels with checks allocate with `malloc` and `new`.
+//! Memory that checked kernels allocate with `malloc` and `new`.
 
 use super::Allocation;
 use super::memory::fill_uninitialised;
@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::ptr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Bytes of freed memory that are kept, so that accesses to them are found.
+/// The number of bytes of freed memory that are kept to detect accesses to them.
 const MOST_FREED: usize = 64 << 20;
 
 struct Block {
@@ -20,7 +20,7 @@ struct Block {
     is_live: bool,
 }
 
-/// Blocks by address; those that are freed leave in the order of `freed`.
+/// Blocks by address. Freed blocks are released in the order of `freed`.
 struct Heap {
     blocks: BTreeMap<usize, Block>,
     freed: std::collections::VecDeque<usize>,
@@ -39,25 +39,25 @@ fn heap() -> MutexGuard<'static, Heap> {
 }
 
 thread_local! {
-    /// The heap while the thread forks the process, so that the child finds it whole.
+    /// Holds the heap's lock while the thread forks, so that the child finds the heap in a consistent state.
     static HELD: Cell<Option<MutexGuard<'static, Heap>>> = const { Cell::new(None) };
 }
 
-/// Keeps the heap from other threads while the calling one forks the process.
+/// Locks the heap while the calling thread forks the process.
 extern "C" fn hold() {
     let _ =
         HELD.try_with(|held| held.set(Some(HEAP.lock().unwrap_or_else(PoisonError::into_inner))));
 }
 
-/// Ends that, in the parent and in the child.
+/// Unlocks the heap, in the parent and in the child.
 extern "C" fn let_go() {
     let _ = HELD.try_with(|held| drop(held.take()));
 }
 
-// SAFETY: the thread that locks unlocks, in both processes.
+// SAFETY: in both processes, the thread that took the lock releases it.
 static FORKS: Handlers = unsafe { Handlers::new(Some(hold), Some(let_go), let_go) };
 
-/// Allocates; null if there is no memory.
+/// Allocates memory. Returns null if there is not enough.
 pub(super) fn allocate(bytes: usize, alignment: usize) -> *mut c_void {
     let Ok(layout) = Layout::from_size_align(bytes.max(1), alignment.max(16)) else {
         return ptr::null_mut();
@@ -67,16 +67,16 @@ pub(super) fn allocate(bytes: usize, alignment: usize) -> *mut c_void {
     if memory.is_null() {
         return ptr::null_mut();
     }
-    // SAFETY: the block has so many bytes, and nobody uses it yet.
+    // SAFETY: the block has this many bytes, and is not used yet.
     unsafe { fill_uninitialised(memory, bytes) };
     heap().blocks.insert(memory as usize, Block { layout, bytes, is_live: true });
     memory.cast()
 }
 
-/// Frees what [`allocate`] returned.
+/// Frees memory of [`allocate`].
 ///
 /// # Errors
-/// A sentence for another address, or one that was freed.
+/// A message for any other address, or one that was already freed.
 pub(super) fn release(memory: *mut c_void) -> Result<(), String> {
     if memory.is_null() {
         return Ok(());
@@ -99,21 +99,21 @@ pub(super) fn release(memory: *mut c_void) -> Result<(), String> {
         let Some(oldest) = heap.freed.pop_front() else { break };
         if let Some(block) = heap.blocks.remove(&oldest) {
             heap.freed_bytes -= block.bytes;
-            // SAFETY: the block was allocated with this layout, and the kernels have freed it.
+            // SAFETY: the block was allocated with this layout, and a kernel has freed it.
             unsafe { dealloc(oldest as *mut u8, block.layout) };
         }
     }
     Ok(())
 }
 
-/// The live block that an address lies in.
+/// Returns the live block that contains an address.
 pub(super) fn live(address: usize) -> Option<Range<usize>> {
     let heap = heap();
     let (&start, block) = heap.blocks.range(..=address).next_back()?;
     (block.is_live && address - start < block.bytes).then_some(start..start + block.bytes)
 }
 
-/// The block, live or freed, that an address lies in.
+/// Returns the live or freed block that contains an address.
 pub(super) fn containing(address: usize) -> Option<Allocation> {
     let heap = heap();
     let (&start, block) = heap.blocks.range(..=address).next_back()?;

@@ -1,18 +1,18 @@
-//! Lines of the program for addresses of its code: binutils' `addr2line`, which is there where `g++` is.
+//! Finds program lines for code addresses with binutils' `addr2line`, which is installed together with `g++`.
 
 use crate::temporary::Folder;
 use std::process::{Command, Stdio};
 
-/// What stands for the folder that the compiler ran in.
+/// Stands for the folder in which the compiler ran.
 const FOLDER: &str = "/gpuarray-unit/";
 
-/// The compiler's option that makes file names independent of the folder that it runs in.
+/// Returns the compiler option that makes file names independent of the current folder.
 pub(crate) fn folder_option() -> Option<String> {
     let folder = std::env::current_dir().ok()?;
     Some(format!("-fdebug-prefix-map={}={}", folder.display(), FOLDER.trim_end_matches('/')))
 }
 
-/// True for the language's headers by the file names that the compiler knows.
+/// Returns true for a file of the language's headers, given the name that the compiler uses.
 pub(super) fn is_of_language(file: &str) -> bool {
     let is_header = |name: &str| file == name || file.ends_with(&format!("/{name}"));
     cuda_c::HEADERS.iter().any(|(name, _)| is_header(name))
@@ -30,13 +30,13 @@ impl Lines {
         Lines { image: image.to_vec(), base }
     }
 
-    /// The address in the unit of one in memory, small enough to be kept for each access.
+    /// Converts an address to an offset in the unit, which is small enough to be stored for each access.
     pub(super) fn offset(&self, address: usize) -> u32 {
         u32::try_from(address.wrapping_sub(self.base)).unwrap_or(0)
     }
 
-    /// `file:line` of the call that an address of [`Lines::offset`] follows; without `addr2line`, or without a
-    /// line, a text that says so.
+    /// Returns `file:line` of the call before an offset from [`Lines::offset`]. Without `addr2line`, or if no
+    /// line is found, returns a text that says so.
     pub(super) fn describe(&self, offset: u32) -> String {
         let found = self.frames(offset.wrapping_sub(1)).unwrap_or_default();
         let is_of_program = |line: &&String| {
@@ -47,7 +47,7 @@ impl Lines {
         found.iter().find(is_of_program).cloned().unwrap_or_else(|| "an unknown line".to_owned())
     }
 
-    /// The place and those that it is inlined into, from the inside.
+    /// Returns the place and the places into which it is inlined, innermost first.
     fn frames(&self, offset: u32) -> Option<Vec<String>> {
         let folder = Folder::new().ok()?;
         let file = folder.file("unit.so");

@@ -1,4 +1,4 @@
-//! The memory that an address lies in, as far as a kernel may access it.
+//! Finds the memory that contains an address, if a kernel may access it.
 
 use super::block::Block;
 use super::heap;
@@ -9,14 +9,14 @@ use std::ptr;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum MemoryKind {
-    /// Memory that is not looked at: stacks, the launch itself.
+    /// Memory that is not checked: stacks, and the parameters of the launch.
     #[default]
     Own,
     Shared,
     Global,
     /// Constant memory, and constants of the code.
     ReadOnly,
-    /// Literals and tables, which no name is known of.
+    /// Literals and tables without a known name.
     Literal,
 }
 
@@ -33,7 +33,7 @@ pub(super) fn range_of<T>(value: &T) -> Range<usize> {
 }
 
 impl Launch<'_> {
-    /// The shared memory of the thread whose thread-local memory is at `local`.
+    /// Returns the shared memory of the thread whose thread-local memory is at `local`.
     pub(super) fn shared(&self, local: usize) -> Vec<Memory> {
         let shared = self.unit.locals.iter().filter(|it| !it.shared_name.is_empty());
         let memories = shared.map(|it| {
@@ -49,12 +49,12 @@ impl Launch<'_> {
 }
 
 impl Block {
-    /// Memory was freed: what was known of it is to be looked up again.
+    /// Clears the cache of recent lookups after memory was freed.
     pub(super) fn forget(&mut self) {
         self.recent = Default::default();
     }
 
-    /// The memory that an address lies in, if a kernel may access it.
+    /// Returns the memory that contains an address, if a kernel may access it.
     pub(super) fn memory(&mut self, worker: *mut Worker, address: usize) -> Option<Memory> {
         if let Some(known) = self.recent.iter().find(|it| it.range.contains(&address)) {
             return Some(known.clone());
@@ -97,7 +97,7 @@ impl Block {
         })
     }
 
-    /// Shared memory, or a variable of the executor's own.
+    /// Returns shared memory, or a variable of the executor.
     fn local_memory(&self, address: usize) -> Option<Memory> {
         let shared = self.shared.iter().find(|memory| memory.range.contains(&address));
         shared.cloned().or_else(|| {
@@ -109,7 +109,8 @@ impl Block {
         })
     }
 
-    /// The shared variable that an address lies in, or behind, or in front of the first of them, and its name.
+    /// Returns the range and name of the shared variable that contains an address or precedes it, or of the
+    /// first one.
     pub(super) fn shared_near(&self, address: usize) -> Option<(Range<usize>, String)> {
         if !self.local.contains(&address) {
             return None;

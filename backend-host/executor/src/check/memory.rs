@@ -1,20 +1,20 @@
-//! Memory that nobody has written: its bytes are still those that it was filled with.
+//! Detects memory that has never been written: it still contains the pattern that it was filled with.
 //!
-//! No write of the host needs to be known for this, be it a copy, a fill, or an operation.
+//! This works without tracking the host's writes, whether they are copies, fills or operations.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
-/// Eight bytes that no program is likely to have in a row, nor four of them.
+/// Eight bytes that programs are unlikely to write in a row, even four of them.
 const PATTERN: [u8; 8] = [0xe5, 0xc3, 0x9b, 0x6d, 0xb7, 0xd9, 0xa3, 0xf1];
 
-/// Bytes of the pattern around an access that tell it from a coincidence.
+/// The number of pattern bytes around an access that rule out a coincidence.
 const EVIDENCE: usize = 4;
 
-/// Fills memory so that a checked kernel that reads it is found.
+/// Fills memory with a pattern, so that checks detect a kernel that reads it.
 ///
 /// # Safety
-/// The range can be written, and nobody else uses it.
+/// The range can be written, and nothing else uses it.
 pub unsafe fn fill_uninitialised(memory: *mut u8, bytes: usize) {
     // SAFETY: the caller's promise.
     let memory = unsafe { std::slice::from_raw_parts_mut(memory.cast::<MaybeUninit<u8>>(), bytes) };
@@ -28,8 +28,8 @@ pub unsafe fn fill_uninitialised(memory: *mut u8, bytes: usize) {
     }
 }
 
-/// True if all bytes of an access are as [`fill_uninitialised`] left them. `memory` are the addresses
-/// around that may be read.
+/// Returns true if all bytes of an access are as [`fill_uninitialised`] left them. `memory` is the
+/// surrounding range that may be read.
 ///
 /// # Safety
 /// The memory can be read.

@@ -1,31 +1,32 @@
-//! Which accesses of other threads are ordered before what a thread does now.
+//! Determines which accesses of other threads are ordered before an access (happens-before).
 //!
-//! Time is counted for each block, and goes on with each event that orders something, so that the accesses of
-//! a thread between two events have one time. A thread knows, of the block, everything before
-//! the last barrier of all threads (a *round* begins there); of its warp, up to which time it knows each
-//! lane's accesses; and what atomic operations have told it: of each variable, how many of the
-//! *publications* there it has seen.
+//! Each block has a clock that advances with each ordering event, so all accesses of a thread between two
+//! events have the same time. A thread knows:
+//!
+//! - Of its block, everything before the last barrier of all threads. A *round* begins at such a barrier.
+//! - Of each lane of its warp, the accesses up to a certain time.
+//! - By atomic operations, for each variable, how many of its *publications* it has seen.
 
 use super::publications::{Publication, Publications, Seen};
 use crate::abi::Lanes;
 use std::sync::Arc;
 
-/// Lanes of a warp at most.
+/// The maximum number of lanes in a warp.
 const LANES: usize = 64;
 
-/// Times of a block at most; later ones order nothing, and nothing is said of them.
+/// The maximum time of a block. Later events are not ordered, and races after it are not reported.
 pub(super) const MOST_TIME: u32 = (1 << 26) - 1;
 
-/// What a thread knows of others, or what a fence of it covers.
+/// The accesses that a thread knows of, or that its fence covers.
 #[derive(Clone, Debug)]
 pub(super) struct Knowledge {
     /// Everything in the block before this time.
     pub(super) before: u32,
-    /// Of each lane of the thread's warp, everything up to and with this time.
+    /// For each lane of the thread's warp, everything up to and including this time.
     pub(super) lanes: [u32; LANES],
-    /// Of each thread of the block, likewise; what fences before the last barrier covered.
+    /// The same for each thread of the block: the accesses covered by fences before the last barrier.
     pub(super) threads: Option<Arc<[u32]>>,
-    /// Publications that were seen.
+    /// The publications that were seen.
     pub(super) seen: Arc<Seen>,
 }
 
@@ -39,7 +40,7 @@ impl Knowledge {
         for (own, other) in self.lanes.iter_mut().zip(other.lanes) {
             *own = (*own).max(other);
         }
-        // Of one block, the later one holds the earlier one.
+        // Within a block, later knowledge includes earlier knowledge.
         if other.threads.is_some() && (self.threads.is_none() || other.before >= self.before) {
             self.threads.clone_from(&other.threads);
         }
@@ -50,16 +51,16 @@ impl Knowledge {
 /// A thread of the block.
 #[derive(Debug)]
 struct Thread {
-    /// The round in which `own.lanes` was written: they are nothing in another one.
+    /// The round in which `own.lanes` was written. In any other round the values are invalid.
     round: u64,
     own: Knowledge,
-    /// What the thread's fences cover; what its relaxed atomic operations publish.
+    /// The accesses that the thread's fences cover, which its relaxed atomic operations publish.
     fence: Option<Box<Knowledge>>,
-    /// Counts what changes `fence`.
+    /// Counts the changes of `fence`.
     version: u64,
-    /// The last publication: the variable and the version.
+    /// The variable and the version of the last publication.
     published: (usize, u64),
-    /// Waits for a barrier with this number, or for its warp.
+    /// The number of the barrier at which the thread waits, or [`WARP`].
     waits: Option<u32>,
 }
 
@@ -76,10 +77,10 @@ impl Thread {
     }
 }
 
-/// What waits for lanes of its warp, in place of a barrier's number.
+/// Marks a thread that waits for lanes of its warp, instead of a barrier's number.
 const WARP: u32 = u32::MAX;
 
-/// An access of the past.
+/// A past access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Event {
     pub(super) block: u32,
@@ -87,10 +88,10 @@ pub(super) struct Event {
     pub(super) time: u32,
 }
 
-/// The order within the block that runs.
+/// The order within the running block.
 #[derive(Debug)]
 pub(super) struct Order {
-    /// Its number, from 1 on.
+    /// The number of the block, from 1.
     pub(super) block: u32,
     warp_size: u32,
     pub(super) time: u32,
@@ -116,7 +117,7 @@ impl Order {
         }
     }
 
-    /// Another block begins.
+    /// Begins another block.
     pub(super) fn begin(&mut self, block: u32) {
         let is_clean = !self.has_fences && !self.has_acquired;
         self.block = block;
@@ -132,12 +133,12 @@ impl Order {
         (self.has_fences, self.has_acquired) = (false, false);
     }
 
-    /// What a thread does now, for later accesses.
+    /// Returns the event for an access that a thread makes now.
     pub(super) fn event(&self, thread: u32) -> Event {
         Event { block: self.block, thread, time: self.time }
     }
 
-    /// True if nothing can be said any longer.
+    /// Returns true once the clock is exhausted, so that nothing can be ordered.
     pub(super) fn is_exhausted(&self) -> bool {
         self.time >= MOST_TIME
     }
@@ -150,7 +151,7 @@ impl Order {
         (thread % self.warp_size) as usize
     }
 
-    /// What the thread knows now.
+    /// Returns the current knowledge of a thread.
     fn knowledge(&mut self, thread: u32) -> &mut Knowledge {
         let (round, start) = (self.round, self.round_start);
         let thread = &mut self.threads[thread as usize];
@@ -162,7 +163,7 @@ impl Order {
         &mut thread.own
     }
 
-    /// What it knows with its own accesses up to now.
+    /// Returns the current knowledge of a thread, including its own accesses.
     fn knowledge_and_own(&mut self, thread: u32) -> Knowledge {
         let (lane, time) = (self.lane(thread), self.time);
         let mut knowledge = self.knowledge(thread).clone();
@@ -170,7 +171,7 @@ impl Order {
         knowledge
     }
 
-    /// True if an access is ordered before what a thread does now.
+    /// Returns true if an access is ordered before the current access of a thread.
     pub(super) fn is_before(&self, event: Event, thread: u32, all: &Publications) -> bool {
         let own = &self.threads[thread as usize];
         if event.block == self.block {
@@ -188,17 +189,18 @@ impl Order {
         all.tell_of(&own.own.seen, event, self.warp_size)
     }
 
-    /// A thread comes to a barrier of the block.
+    /// Records that a thread arrives at a barrier of the block.
     pub(super) fn arrive(&mut self, thread: u32, barrier: u32) {
         self.threads[thread as usize].waits = Some(barrier);
     }
 
-    /// A thread comes to a rendezvous of its warp that orders memory.
+    /// Records that a thread arrives at a rendezvous of its warp that orders memory.
     pub(super) fn arrive_at_warp(&mut self, thread: u32) {
         self.threads[thread as usize].waits = Some(WARP);
     }
 
-    /// A thread goes on behind a barrier of all threads; true for the first one.
+    /// Records that a thread continues after a barrier of all threads. Returns true for the first such
+    /// thread.
     pub(super) fn leave(&mut self, thread: u32) -> bool {
         if self.threads[thread as usize].waits.is_none() {
             return false;
@@ -218,7 +220,7 @@ impl Order {
         true
     }
 
-    /// All threads know what the fences of all cover.
+    /// Gives all threads the knowledge that the fences of all threads cover.
     fn join_fences(&mut self) {
         let mut joined = Knowledge::new();
         let mut threads = vec![0; self.threads.len()];
@@ -242,7 +244,7 @@ impl Order {
         }
     }
 
-    /// A thread goes on behind a rendezvous of some lanes of its warp.
+    /// Records that a thread continues after a rendezvous of some lanes of its warp.
     pub(super) fn leave_warp(&mut self, thread: u32, lanes: Lanes) {
         if self.threads[thread as usize].waits != Some(WARP) {
             return;
@@ -270,7 +272,8 @@ impl Order {
         self.tick();
     }
 
-    /// A thread goes on behind a barrier of a part of the block. `key` is the barrier's in this block.
+    /// Records that a thread continues after a barrier of a part of the block. `key` identifies the barrier
+    /// in this block.
     pub(super) fn leave_part(
         &mut self,
         thread: u32,
@@ -299,7 +302,7 @@ impl Order {
         Publication { block: self.block, warp: thread / self.warp_size, knowledge }
     }
 
-    /// A fence: what the thread knows, and has done, is published by its later atomic operations.
+    /// Records a fence. Later atomic operations of the thread publish its knowledge and accesses.
     pub(super) fn fence(&mut self, thread: u32) {
         let mut knowledge = self.knowledge_and_own(thread);
         knowledge.threads = None;
@@ -310,7 +313,7 @@ impl Order {
         self.tick();
     }
 
-    /// An atomic operation at an address sees what was published there.
+    /// Records that an atomic operation at an address sees everything published there.
     pub(super) fn acquire(&mut self, thread: u32, address: usize, all: &Publications) {
         let own = &mut self.threads[thread as usize].own;
         if all.see(address, &mut own.seen) {
@@ -318,8 +321,8 @@ impl Order {
         }
     }
 
-    /// An atomic operation writes to an address; `releases` is true if it publishes all that the thread has
-    /// done, and not what its fences cover alone.
+    /// Records that an atomic operation writes to an address. With `releases` it publishes all accesses of
+    /// the thread, otherwise only those that its fences cover.
     pub(super) fn publish(
         &mut self,
         thread: u32,

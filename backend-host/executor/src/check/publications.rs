@@ -1,15 +1,16 @@
-//! What atomic operations tell those who read their results: for each variable, a list that grows.
+//! Knowledge that atomic operations publish to the threads that read their results: an ordered list per
+//! variable.
 
 use super::order::{Event, Knowledge};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Of some variables, by address, how many publications were seen.
+/// The number of publications seen at some addresses.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Seen(Vec<(usize, u32)>);
 
 impl Seen {
-    /// Adds what another one has seen.
+    /// Adds the publications that another thread has seen.
     pub(super) fn join(own: &mut Arc<Seen>, other: &Arc<Seen>) {
         if Arc::ptr_eq(own, other) || other.0.iter().all(|it| own.has(*it)) {
             return;
@@ -35,7 +36,7 @@ impl Seen {
     }
 }
 
-/// What a thread of a block and warp knew when it published.
+/// The knowledge of a thread, of this block and warp, when it published.
 #[derive(Clone, Debug)]
 pub(super) struct Publication {
     pub(super) block: u32,
@@ -46,9 +47,10 @@ pub(super) struct Publication {
 /// The publications at one address, in order.
 #[derive(Debug, Default)]
 struct Variable {
-    /// Each with what earlier ones of its block and warp told, and all that was seen by any before.
+    /// Each one includes the knowledge in earlier publications of its block and warp, and everything that any
+    /// earlier one had seen.
     all: Vec<Publication>,
-    /// Their positions by block, and by block and warp.
+    /// The positions by block, and by block and warp.
     of_block: HashMap<u32, Vec<u32>>,
     of_warp: HashMap<(u32, u32), Vec<u32>>,
 }
@@ -58,7 +60,7 @@ struct Variable {
 pub(super) struct Publications(HashMap<usize, Variable>);
 
 impl Publications {
-    /// Adds one.
+    /// Adds a publication at an address.
     pub(super) fn add(&mut self, address: usize, mut publication: Publication) {
         let variable = self.0.entry(address).or_default();
         let (block, warp) = (publication.block, publication.warp);
@@ -87,7 +89,7 @@ impl Publications {
         variable.all.push(publication);
     }
 
-    /// All that was published at an address is seen; true if there is something new.
+    /// Marks everything published at an address as seen. Returns true if some of it is new.
     pub(super) fn see(&self, address: usize, seen: &mut Arc<Seen>) -> bool {
         let Some(variable) = self.0.get(&address) else { return false };
         let count = variable.all.len() as u32;
@@ -101,7 +103,7 @@ impl Publications {
         true
     }
 
-    /// True if one of the publications that were seen tells of an access.
+    /// Returns true if one of the seen publications covers an access.
     pub(super) fn tell_of(&self, seen: &Seen, event: Event, warp_size: u32) -> bool {
         let Event { block, thread, time } = event;
         seen.0.iter().any(|&(address, count)| {

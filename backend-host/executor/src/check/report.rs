@@ -1,20 +1,21 @@
-//! Sentences about accesses and memory.
+//! Describes accesses and memory in error messages.
 
 use super::block::{Access, Block, READ};
 use super::shadow::{Earlier, Kind};
 use super::{Allocation, heap};
 use std::ops::Range;
 
-/// Bytes from an allocation at which an address has nothing to do with it.
+/// The distance in bytes from which an address is unrelated to an allocation.
 const FAR: usize = 1 << 20;
 
-/// What is known of the memory at an address.
+/// A description of the memory at an address.
 pub(super) struct Nearest {
     pub(super) is_freed: bool,
     pub(super) text: String,
 }
 
-/// `thread (3, 0, 0) reads 4 bytes of freed memory in kernel.cu:7`; `what` is ` of freed memory`, or empty.
+/// Describes an access, as in `thread (3, 0, 0) reads 4 bytes of freed memory in kernel.cu:7`. `what` is ` of
+/// freed memory` or empty.
 pub(super) fn describe_access(block: &Block, access: &Access, what: &str) -> String {
     let verb = if access.is(READ) { "reads" } else { "writes" };
     let Access { bytes, thread, place, .. } = *access;
@@ -22,7 +23,7 @@ pub(super) fn describe_access(block: &Block, access: &Access, what: &str) -> Str
     format!("{} {verb} {bytes} bytes{what} in {line}", block.name_of(thread))
 }
 
-/// The sentence on an atomic operation whose address is no multiple of its bytes.
+/// Describes an atomic operation at a misaligned address.
 pub(super) fn describe_misaligned(block: &Block, access: &Access) -> String {
     let Access { address, bytes, thread, place, .. } = *access;
     let line = block.launch().unit.lines.describe(place);
@@ -33,7 +34,7 @@ pub(super) fn describe_misaligned(block: &Block, access: &Access) -> String {
     )
 }
 
-/// `a write by thread (3, 0, 0) of block (1, 0, 0) in kernel.cu:7`
+/// Describes an earlier access, as in `a write by thread (3, 0, 0) of block (1, 0, 0) in kernel.cu:7`.
 pub(super) fn describe_earlier(block: &Block, earlier: &Earlier) -> String {
     let what = match earlier.kind {
         Kind::Read => "a read",
@@ -46,7 +47,7 @@ pub(super) fn describe_earlier(block: &Block, earlier: &Earlier) -> String {
     format!("{what} by {thread}{of_block} in {line}")
 }
 
-/// Where an address lies, relative to the allocation that is nearest to it.
+/// Describes an address relative to the nearest allocation.
 pub(super) fn describe_address(block: &Block, address: usize) -> Option<Nearest> {
     let of_unit = || {
         let (range, name) = block.launch().unit.variable(address)?.clone();
@@ -81,7 +82,7 @@ fn position(address: usize, range: &Range<usize>, what: &str) -> String {
     format!("{place} the {bytes} bytes at {start:#x}, {what}")
 }
 
-/// The last part of a mangled name.
+/// Returns the last part of a mangled name.
 fn plain(name: &str) -> String {
     let mut rest = name;
     let mut last = None;

@@ -1,9 +1,9 @@
-//! The last accesses to each piece of memory, and those among them that a new one races with.
+//! Shadow memory: the last accesses to each piece of memory, in which a new access finds those it races with.
 //!
-//! A piece is four bytes, or one, on pages of which a byte was accessed. Of writes that are not atomic the last
-//! one is kept: it is ordered behind the others. Of atomic writes, too: each has seen the one
-//! before. Of reads those are kept that nothing has ordered, one entry for up to 32 lanes that were at it at one
-//! time; of those of other blocks, two.
+//! A piece is four bytes, or one byte on pages with single-byte accesses. Of plain writes only the last one
+//! is kept, because it is ordered after the earlier ones. The same holds for atomic writes, since each one
+//! has seen the one before. Of reads, all unordered ones are kept, with one entry for up to 32 lanes that
+//! read at the same time; of other blocks, at most two entries are kept.
 
 use super::order::Event;
 use std::collections::HashMap;
@@ -11,13 +11,13 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 const PAGE: usize = 4096;
 const WORD: usize = 4;
-/// Lanes that one entry stands for.
+/// The number of lanes that one entry covers.
 const GROUP: u32 = 32;
-/// Entries of other blocks that are kept, and entries in all.
+/// The maximum number of kept entries of other blocks, and of all entries.
 const MOST_FOREIGN: usize = 2;
 const MOST_ENTRIES: usize = 64;
 
-/// What an access did.
+/// The kind of an access.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Kind {
     #[default]
@@ -28,7 +28,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// True if two accesses of different threads that nothing orders are a race.
+    /// Returns true if two unordered accesses of different threads are a race.
     fn conflicts(self, other: Kind) -> bool {
         let is_plain = |kind| matches!(kind, Kind::Read | Kind::Write);
         let writes = |kind| matches!(kind, Kind::AtomicWrite | Kind::Write);
@@ -36,13 +36,13 @@ impl Kind {
     }
 }
 
-/// A new access, of one thread.
+/// A new access of one thread.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct New {
     pub(super) event: Event,
     pub(super) kind: Kind,
     pub(super) place: u32,
-    /// True for a write of what the thread has made of the value that it compares with.
+    /// True for a write whose value the thread derived from the value that it compares with.
     pub(super) compares: bool,
 }
 
@@ -54,7 +54,7 @@ pub(super) struct Earlier {
     pub(super) place: u32,
 }
 
-/// Accesses of lanes of one group at one time; those of no lane are none.
+/// Accesses of the lanes of one group at the same time. Without lanes, the entry is unused.
 #[derive(Clone, Copy, Debug, Default)]
 struct Entry {
     block: u32,
@@ -87,8 +87,9 @@ impl Entry {
         })
     }
 
-    /// An atomic write has seen the atomic writes before it, which the variable itself orders, and the
-    /// atomic reads of its own thread, of which it may have been made; one that compares first, the plain reads, too.
+    /// Removes the accesses that an atomic write has seen: earlier atomic writes, which the variable itself
+    /// orders, and atomic reads of its own thread, from which the value may be derived. A write that compares
+    /// has also seen the plain reads.
     fn is_seen_by(&mut self, new: &New) {
         let fresh = Entry::of(new);
         match self.kind {
@@ -103,7 +104,7 @@ impl Entry {
         }
     }
 
-    /// The first of its accesses that is not ordered before.
+    /// Returns the first access of the entry that is not ordered before the new one.
     fn unordered(self, is_before: &impl Fn(Event) -> bool) -> Option<Earlier> {
         let event = self.events().find(|event| !is_before(*event))?;
         Some(Earlier { event, kind: self.kind, place: self.place })
@@ -114,14 +115,14 @@ impl Entry {
 #[derive(Clone, Copy, Debug, Default)]
 struct Cell {
     write: Entry,
-    /// The first of the others; more are in the page's list.
+    /// The first entry that is not a plain write. The page's list holds the others.
     other: Entry,
     has_more: bool,
 }
 
 #[derive(Debug)]
 struct Page {
-    /// Bytes of a piece.
+    /// The number of bytes in a piece.
     piece: usize,
     cells: Vec<Cell>,
     more: HashMap<u32, Vec<Entry>, Multiply>,
@@ -132,7 +133,7 @@ impl Page {
         Page { piece: WORD, cells: vec![Cell::default(); PAGE / WORD], more: HashMap::default() }
     }
 
-    /// A byte is accessed alone.
+    /// Splits the pieces into single bytes, because one byte is accessed alone.
     fn split(&mut self) {
         let copies = |cell: &Cell| [*cell; WORD];
         self.cells = self.cells.iter().flat_map(copies).collect();
@@ -144,7 +145,7 @@ impl Page {
         self.piece = 1;
     }
 
-    /// An earlier access to a piece that races with a new one.
+    /// Returns an earlier access to a piece that races with a new one.
     fn race(&self, index: usize, new: &New, is_before: &impl Fn(Event) -> bool) -> Option<Earlier> {
         let cell = &self.cells[index];
         let more = if cell.has_more { self.more.get(&(index as u32)) } else { None };
@@ -153,7 +154,7 @@ impl Page {
             .find_map(|entry| entry.unordered(is_before))
     }
 
-    /// Notes an access to a piece.
+    /// Records an access to a piece.
     fn note(&mut self, index: usize, new: &New, is_before: &impl Fn(Event) -> bool) {
         let cell = &mut self.cells[index];
         if new.kind == Kind::Write {
@@ -198,7 +199,8 @@ impl Page {
     }
 }
 
-/// Notes an access in an entry of the same kind: one of the same time, or one that it is ordered behind.
+/// Records an access in an entry of the same kind. The entry must have the same time, or be ordered before
+/// the access. Returns false if it does not match.
 fn merge(entry: &mut Entry, new: &New, is_before: &impl Fn(Event) -> bool) -> bool {
     let fresh = Entry::of(new);
     if entry.kind != fresh.kind {
@@ -217,7 +219,7 @@ fn merge(entry: &mut Entry, new: &New, is_before: &impl Fn(Event) -> bool) -> bo
     is_replaced
 }
 
-/// Hashes numbers of pages and pieces: no key is anybody's choice.
+/// Hashes the numbers of pages and pieces. Nobody can choose keys to cause collisions.
 type Multiply = BuildHasherDefault<Multiplied>;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -237,7 +239,7 @@ impl Hasher for Multiplied {
     }
 
     fn write_u64(&mut self, number: u64) {
-        // Both ends of the result are used: the place in the table, and a part that tells keys apart.
+        // The hash table uses both ends of the result: one for the position, the other to distinguish keys.
         let mixed = (self.0 ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         self.0 = mixed ^ mixed >> 32;
     }
@@ -254,7 +256,7 @@ pub(super) struct Shadow {
 }
 
 impl Shadow {
-    /// Checks and notes an access to `bytes` bytes.
+    /// Checks and records an access to `bytes` bytes.
     pub(super) fn access(
         &mut self,
         address: usize,
@@ -281,7 +283,7 @@ impl Shadow {
         None
     }
 
-    /// Nothing that was accessed matters any longer.
+    /// Forgets all accesses.
     pub(super) fn clear(&mut self) {
         self.pages.clear();
     }

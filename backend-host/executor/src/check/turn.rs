@@ -1,8 +1,8 @@
-//! One block at a time: the threads of a cooperative launch take turns.
+//! Runs one block at a time: the threads of a cooperative launch take turns.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// The right to run, in the order in which it was asked for.
+/// The right to run, granted in the order of requests.
 #[derive(Debug, Default)]
 pub(crate) struct Turn {
     state: Mutex<Tickets>,

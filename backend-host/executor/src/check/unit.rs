@@ -1,4 +1,4 @@
-//! What is known of a unit that is compiled with checks.
+//! The memory layout of a unit compiled with checks.
 
 use super::calls::{CHECKER, Checker};
 use super::lines::Lines;
@@ -8,12 +8,12 @@ use crate::symbols::Symbols;
 use object::SymbolKind;
 use std::ops::Range;
 
-/// A variable of a block's thread-local memory.
+/// A variable in a block's thread-local memory.
 #[derive(Clone, Debug)]
 pub(crate) struct Local {
     /// Offsets in thread-local memory.
     pub(crate) range: Range<usize>,
-    /// Empty for the executor's own variables.
+    /// The name of a shared variable; empty for the executor's own variables.
     pub(crate) shared_name: String,
     pub(crate) is_dynamic: bool,
 }
@@ -21,24 +21,24 @@ pub(crate) struct Local {
 /// The layout of a unit with checks.
 #[derive(Debug)]
 pub(crate) struct Unit {
-    /// Addresses of its code and variables.
+    /// The addresses of its code and variables.
     pub(crate) image: Range<usize>,
-    /// Addresses and names of variables, in order.
+    /// The addresses and names of variables, in order.
     pub(crate) variables: Vec<(Range<usize>, String)>,
-    /// Addresses of what kernels only read: constant memory, literals and tables.
+    /// The addresses of read-only data: constant memory, literals and tables.
     read_only: Vec<Range<usize>>,
     pub(crate) locals: Vec<Local>,
-    /// Bytes of a thread's thread-local memory, with those of nobody.
+    /// The size of a thread's thread-local memory in bytes, including the red zones.
     pub(crate) local_bytes: usize,
     pub(crate) lines: Lines,
 }
 
 impl Unit {
-    /// Reads the layout of a unit that is loaded at `base`, and gives it the functions that it calls; `None`
-    /// for one without checks.
+    /// Reads the layout of a unit that is loaded at `base`, and connects it to the checking functions.
+    /// Returns `None` for a unit without checks.
     ///
     /// # Safety
-    /// The unit is loaded there, and nothing runs in it.
+    /// The unit is loaded there, and none of its code is running.
     pub(crate) unsafe fn of(symbols: &Symbols, bytes: &[u8], base: usize) -> Option<Unit> {
         let checker = symbols.find("gpuarray_checker")?;
         let checker = base.wrapping_add(checker.value as usize) as *mut *const Checker;
@@ -91,12 +91,12 @@ impl Unit {
         })
     }
 
-    /// True for an address in memory that kernels only read.
+    /// Returns true for an address in memory that kernels only read.
     pub(crate) fn is_read_only(&self, address: usize) -> bool {
         self.read_only.iter().any(|range| range.contains(&address))
     }
 
-    /// The variable that an address lies in.
+    /// Returns the variable that contains an address.
     pub(crate) fn variable(&self, address: usize) -> Option<&(Range<usize>, String)> {
         let next = self.variables.partition_point(|(range, _)| range.start <= address);
         self.variables[..next].last().filter(|(range, _)| range.contains(&address))

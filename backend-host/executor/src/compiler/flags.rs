@@ -1,11 +1,11 @@
-//! What the compiler's command line says beside the files.
+//! The options on the compiler's command line, apart from files.
 
 use super::{Compiler, Optimization};
 use crate::options::{DEFAULT_ARCHITECTURE, Options};
 use crate::toolchain::Toolchain;
 
 impl Compiler {
-    /// Columns are those of the preprocessed text, and the compiler has no file to show lines of.
+    /// Columns refer to the preprocessed text, and the compiler does not have a file to quote lines from.
     fn message_options(&self) -> [String; 3] {
         let caret = match self.toolchain.is_clang {
             true => "-fno-caret-diagnostics",
@@ -14,8 +14,9 @@ impl Compiler {
         ["-fno-show-column", caret, "-fdiagnostics-color=never"].map(str::to_owned)
     }
 
-    /// What CUDA's compilers take, with a warning or without: values of an aggregate that are narrowed, and for clang
-    /// what it alone says unasked of conditions, as an error since version 21 of `a < b < c`.
+    /// Accepts constructs that CUDA's compilers accept, with or without a warning: narrowing conversions in
+    /// aggregates and, for clang, conditions that only clang warns about by default. Since version 21 it
+    /// treats `a < b < c` as an error.
     fn leniency(&self) -> &'static [&'static str] {
         match self.toolchain.is_clang {
             true => &[
@@ -25,7 +26,7 @@ impl Compiler {
                 "-Wno-tautological-compare",
                 "-Wno-constant-logical-operand",
                 "-Wno-xor-used-as-pow",
-                // What the optimiser has not done of what a pragma asks for.
+                // Failed optimisations that a pragma requested.
                 "-Wno-pass-failed",
             ],
             false => &["-Wno-narrowing"],
@@ -34,7 +35,8 @@ impl Compiler {
 
     fn target_options(&self) -> Vec<String> {
         let native: &[&str] = if cfg!(target_arch = "x86_64") {
-            // Tuned for no processor, GCC gathers and scatters no elements, which costs more than it saves.
+            // Unless tuned for a generic processor, GCC uses gather and scatter instructions, which cost more
+            // than they save.
             match self.toolchain.is_clang {
                 true => &["-march=native"],
                 false => &["-march=native", "-mtune=generic"],
@@ -45,7 +47,7 @@ impl Compiler {
         native.iter().chain(&["-fPIC"]).map(|it| (*it).to_owned()).collect()
     }
 
-    /// What the text's options and the language's settings say to every run of the compiler.
+    /// The options for every run of the compiler, from the text's options and the language's settings.
     pub(super) fn common_options(&self, options: &Options) -> Vec<String> {
         let standard = options.standard.as_deref().unwrap_or("c++17");
         let mut all = vec![format!("-std={standard}")];
@@ -53,7 +55,7 @@ impl Compiler {
         all.extend(self.message_options());
         all.extend(self.target_options());
         all.extend(self.leniency().iter().map(|it| (*it).to_owned()));
-        // The functions of C that a compiler knows without a declaration are none of CUDA C's.
+        // The C functions that a compiler knows without a declaration differ from CUDA C's.
         all.push(
             match self.toolchain.is_clang {
                 true => "-Wno-incompatible-library-redeclaration",
@@ -67,7 +69,7 @@ impl Compiler {
         all
     }
 
-    /// Those of the preprocessor, but for the program's own.
+    /// The options of the preprocessor, except the program's own.
     pub(crate) fn preprocessor_options(&self, options: &Options) -> Vec<String> {
         let mut all = self.common_options(options);
         all.extend(self.macros(options));
@@ -82,7 +84,7 @@ impl Compiler {
         let mut macros = vec![
             format!("-DGPUARRAY_WARP_SIZE={}", self.language.warp_size),
             format!("-DGPUARRAY_CUDA_ARCH={architecture}"),
-            // The system's headers would define functions that the language has.
+            // Otherwise the system's headers would define functions that the language already has.
             "-U_FORTIFY_SOURCE".to_owned(),
         ];
         if self.language.hip {
@@ -97,12 +99,12 @@ impl Compiler {
         macros
     }
 
-    /// Those of the compiler behind the preprocessor.
+    /// The options of the compiler after preprocessing.
     pub(crate) fn code_options(&self, options: &Options) -> Vec<String> {
         let mut all: Vec<&str> = vec![
             "-fvisibility=hidden",
             "-fno-semantic-interposition",
-            // Programs rely on what the compilers of GPUs do here.
+            // Programs rely on the behaviour of GPU compilers here.
             "-fwrapv",
             "-fno-strict-aliasing",
             "-fno-delete-null-pointer-checks",
@@ -110,50 +112,52 @@ impl Compiler {
             "-fno-math-errno",
             "-fno-trapping-math",
             self.toolchain.contraction(),
-            // The language's own, which no other function of the system's may replace.
+            // The language has its own printf, which must not be replaced by another function of the system.
             "-fno-builtin-printf",
-            // A stack that overflows faults, and does not run into another one.
+            // A stack overflow faults, instead of running into another stack.
             "-fstack-clash-protection",
             "-fno-stack-protector",
-            // A reference from one function to another can be told from one within it.
+            // References between functions can then be distinguished from references within a function.
             "-ffunction-sections",
-            // An exception of the system's library ends where the unit begins.
+            // Exceptions of the system's library end at the boundary of the unit.
             "-fno-asynchronous-unwind-tables",
             "-pipe",
         ];
         if self.toolchain.is_zig {
-            // Which it adds where little is optimised, for a library that is not linked.
+            // Zig adds this sanitizer at low optimisation levels, but its library is not linked.
             all.push("-fno-sanitize=undefined");
         }
         match (options.debug, self.language.checked, self.optimization) {
             (true, ..) => all.extend(["-g", "-O0"]),
-            // Little of what the program says is optimised away before it is checked.
+            // Keep most of the program's accesses, so that they are checked before the optimiser removes
+            // them.
             (false, true, _) => all.extend(["-g1", "-O1"]),
-            // What `CXX` asks for.
+            // `CXX` specifies an optimisation level.
             (false, false, _) if self.toolchain.has_level() => {}
             (false, false, optimization) => {
                 let level = match optimization {
                     Optimization::Speed => "-O3",
-                    // The passes that cost little.
+                    // Only the cheap passes.
                     Optimization::Compilation => "-Og",
                 };
                 all.push(level);
             }
         }
         if self.toolchain.is_clang && self.toolchain.major_version() >= 15 {
-            // Lanes hand what they have not written to functions such as `__shfl_sync`, which lets clang assume that
-            // no lane does. Older ones assume nothing, and do not know the option.
+            // Lanes may pass uninitialised values to functions such as `__shfl_sync`. Clang would conclude
+            // that no lane does. Older versions do not draw this conclusion, and do not know the option.
             all.extend(["-Xclang", "-no-enable-noundef-analysis"]);
         }
         if !self.toolchain.is_clang {
-            // Thread-local variables of other objects need no initialisation; templates' variables
-            // do not keep the library loaded; functions of the device are inlined as on a GPU.
+            // Thread-local variables of other objects need no initialisation, variables of templates do not
+            // keep the library loaded, and device functions are inlined as on a GPU.
             all.extend(["-fno-extern-tls-init", "-fno-gnu-unique"]);
-            // As many threads run as the launch has, whatever length an array has that each indexes.
+            // The launch determines the number of threads, whatever the length of an array that each thread
+            // indexes.
             all.push("-fno-aggressive-loop-optimizations");
-            // A variable is told by its own name, and not as a part of a section.
+            // A variable is identified by its own name instead of an offset in a section.
             all.push("-fno-section-anchors");
-            // A call of `memcpy` costs more than the few elements of a row.
+            // A call of `memcpy` costs more than copying the few elements of a row.
             all.push("-fno-tree-loop-distribute-patterns");
             all.extend([
                 "--param=max-inline-insns-auto=200",
@@ -161,8 +165,8 @@ impl Compiler {
             ]);
         }
         if self.traps_undefined {
-            // Pointers to records are aligned to less than their types, and 1/0 is infinity. What is
-            // optimised costs several times as much to compile with so many ways out of it.
+            // Pointers to records may be misaligned for their types, and 1/0 is infinity. With this many
+            // checks, optimised code would take several times as long to compile.
             all.extend([
                 "-O0",
                 "-fno-wrapv",
@@ -181,9 +185,9 @@ impl Compiler {
     }
 }
 
-/// What has the compiler call the functions of `check.h`.
+/// The options that make the compiler call the functions of `check.h`.
 fn check_options(toolchain: &Toolchain) -> Vec<String> {
-    // Zig's older versions link the sanitizer's library with what they know to need it.
+    // With zig's older versions, zig's own option would link the sanitizer's library.
     let mut options = if toolchain.is_zig { vec!["-Xclang"] } else { Vec::new() };
     options.extend([
         "-fsanitize=thread",
@@ -193,10 +197,10 @@ fn check_options(toolchain: &Toolchain) -> Vec<String> {
         "-fno-builtin-memset",
         "-fno-builtin-malloc",
         "-fno-builtin-free",
-        // The function that is called knows by the address that it returns to where it is called.
+        // The called function identifies its caller by the return address.
         "-fno-optimize-sibling-calls",
     ]);
-    // Fences reach the executor as all else does, of which GCC does not know.
+    // Fences reach the executor like all other operations, which GCC does not know.
     options.extend((!toolchain.is_clang).then_some("-Wno-tsan"));
     match (toolchain.is_clang, toolchain.major_version()) {
         (true, _) => options.extend([
@@ -204,7 +208,7 @@ fn check_options(toolchain: &Toolchain) -> Vec<String> {
             "-tsan-distinguish-volatile=1",
             "-mllvm",
             "-tsan-instrument-func-entry-exit=0",
-            // Of accesses and calls of two lines it makes none of no line.
+            // Otherwise clang merges accesses and calls of two lines into one without a line.
             "-mllvm",
             "-sink-common-insts=false",
             "-mllvm",

@@ -1,4 +1,4 @@
-//! Where the blocks of a cooperative launch wait for each other.
+//! The barrier at which the blocks of a cooperative launch wait for each other.
 
 use super::Grid;
 use crate::interruption::PERIOD;
@@ -13,10 +13,10 @@ pub(crate) struct GridBarrier {
 
 #[derive(Debug)]
 struct GridState {
-    /// Blocks that have not ended.
+    /// The number of blocks that have not ended.
     blocks: u64,
     arrived: u64,
-    /// Counts the times that all have come.
+    /// The number of times that all blocks have arrived.
     round: u64,
 }
 
@@ -26,7 +26,7 @@ impl GridBarrier {
         GridBarrier { state, changed: Condvar::new() }
     }
 
-    /// A block has come. Returns the round that it waits for the end of.
+    /// Records that a block has arrived. Returns the round whose end it waits for.
     pub(crate) fn arrive(&self) -> u64 {
         let mut state = self.lock();
         state.arrived += 1;
@@ -35,8 +35,8 @@ impl GridBarrier {
         round
     }
 
-    /// Waits for the other blocks; false if the launch has failed meanwhile, and `None` after a while if the
-    /// program may want to end it.
+    /// Waits for the other blocks. Returns false if the launch has failed meanwhile, and `None` after a
+    /// while, so that the program can end the launch.
     pub(crate) fn wait(&self, grid: &Grid<'_>, round: u64) -> Option<bool> {
         let mut state = self.lock();
         while state.round == round && !grid.is_stopped() {
@@ -54,7 +54,7 @@ impl GridBarrier {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A block has ended: nobody waits for it any longer.
+    /// Records that a block has ended, so that no other block waits for it.
     pub(crate) fn leave(&self) {
         let mut state = self.lock();
         state.blocks -= 1;
@@ -70,7 +70,7 @@ impl GridBarrier {
     }
 
     pub(super) fn wake(&self) {
-        // Under the lock, so that nobody looks, misses this, and then waits.
+        // Notify under the lock. Otherwise a thread could check, miss the notification, and then wait.
         let _state = self.lock();
         self.changed.notify_all();
     }

@@ -1,4 +1,4 @@
-//! Initialisers and destructors of a unit's variables, called as a kernel is run.
+//! Runs the initialisers and destructors of a unit's variables like kernels.
 
 use super::{Grid, What};
 use crate::abi;
@@ -7,17 +7,17 @@ use crate::launch::Shape;
 use crate::library::Library;
 use std::ffi::c_void;
 
-/// Destructors of a unit that may fail before the rest is left to the system.
+/// The number of failing destructors of a unit after which the others are left to the system.
 const MOST_FAILURES: usize = 1000;
 
-/// Calls the initialisers of a unit's variables, as a kernel of one thread is run: a fault in them ends the call
+/// Runs the initialisers of a unit's variables like a kernel with one thread, so that a fault ends the call
 /// with an error.
 ///
 /// # Errors
-/// `Kernel` if one fails; `System` if there is no memory for a stack.
+/// `Kernel` if one fails; `System` if there is not enough memory for a stack.
 ///
 /// # Safety
-/// The functions are those of the unit, which is loaded, and its executor is set.
+/// The functions belong to the unit, which is loaded, and its executor is set.
 pub(crate) unsafe fn initialise(library: &Library, functions: &[Initialiser]) -> Result<()> {
     // SAFETY: the caller's promise.
     let all = || functions.iter().for_each(|function| unsafe { function() });
@@ -25,21 +25,22 @@ pub(crate) unsafe fn initialise(library: &Library, functions: &[Initialiser]) ->
     unsafe { call(library, What::Initialisers, &all) }
 }
 
-/// Calls the destructors of a unit's variables, as a kernel of one thread is run: one that fails is named in the
-/// log, and the others are called.
+/// Runs the destructors of a unit's variables like a kernel with one thread. If one fails, it is named in the
+/// log, and the others still run.
 ///
 /// # Safety
-/// The unit is loaded, nothing uses its variables any longer, and `handle` is what it has registered them by.
+/// The unit is loaded, nothing uses its variables any longer, and its destructors are registered under
+/// `handle`.
 pub(crate) unsafe fn destroy(library: &Library, handle: *mut c_void) {
     unsafe extern "C" {
-        /// Calls the functions that were registered by a handle and have not been called. It holds no lock while it
-        /// calls one.
+        /// Calls the functions that are registered under a handle and have not been called. It does not hold
+        /// a lock during a call.
         fn __cxa_finalize(handle: *mut c_void);
     }
     for _ in 0..MOST_FAILURES {
         // SAFETY: the caller's promise.
         let all = || unsafe { __cxa_finalize(handle) };
-        // SAFETY: as above; a fault leaves nothing of the closure that needs dropping.
+        // SAFETY: as above; a fault leaves nothing in the closure that needs to be dropped.
         match unsafe { call(library, What::Destructors, &all) } {
             Ok(()) => return,
             Err(error) => log::warn!("{error}"),
@@ -47,10 +48,10 @@ pub(crate) unsafe fn destroy(library: &Library, handle: *mut c_void) {
     }
 }
 
-/// Calls a function as the only thread of a kernel.
+/// Runs a function as the only thread of a kernel.
 ///
 /// # Safety
-/// What it does may be left at a fault, and is the unit's.
+/// The function belongs to the unit, and may be abandoned at a fault.
 unsafe fn call(library: &Library, what: What<'_>, function: &dyn Fn()) -> Result<()> {
     let mut function = function;
     let arguments = [(&raw mut function).cast::<c_void>()];
@@ -67,6 +68,6 @@ pub(crate) type Initialiser = unsafe extern "C" fn();
 /// # Safety
 /// The argument is the address of a function that may be called.
 unsafe extern "C" fn run(launch: *const abi::Launch, _: *mut abi::Blocks, _: u32) {
-    // SAFETY: the caller's promise. Nothing here needs dropping, for a fault leaves this function.
+    // SAFETY: the caller's promise. Nothing here needs to be dropped, because a fault leaves this function.
     unsafe { (**(*launch).arguments.cast::<*const &dyn Fn()>())() }
 }

@@ -1,4 +1,4 @@
-//! A kernel of a unit: what it says of itself, and its launches.
+//! A kernel of a unit: its properties and its launches.
 
 use super::{Grid, What};
 use crate::block::MOST_THREADS;
@@ -21,7 +21,7 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Returns the kernel with a name: a plain one if it is `extern "C"`, else the mangled one.
+    /// Returns the kernel with a name: the plain name of an `extern "C"` kernel, otherwise the mangled one.
     pub fn find(library: &Arc<Library>, name: &str) -> Option<Kernel> {
         let code = library.code(name)?.clone();
         Some(Kernel { name: name.to_owned(), library: library.clone(), code })
@@ -37,7 +37,7 @@ impl Kernel {
         &self.code.parameters
     }
 
-    /// Returns the threads of a block at most: those of `__launch_bounds__`, else 1024.
+    /// Returns the maximum number of threads in a block: the bound in `__launch_bounds__`, or 1024.
     pub fn most_threads(&self) -> u32 {
         match self.code.most_threads {
             0 => MOST_THREADS as u32,
@@ -45,36 +45,37 @@ impl Kernel {
         }
     }
 
-    /// Returns the second of the launch bounds; 0 without.
+    /// Returns the minimum number of blocks in `__launch_bounds__`, or 0.
     pub fn least_blocks(&self) -> u32 {
         self.code.least_blocks
     }
 
-    /// Returns the bytes of static shared memory.
+    /// Returns the static shared memory in bytes.
     pub fn static_shared_bytes(&self) -> u64 {
         self.code.static_shared
     }
 
-    /// Returns the bytes of constant memory that the kernel's unit takes for its variables.
+    /// Returns the constant memory of the kernel's unit in bytes.
     pub fn constant_bytes(&self) -> u64 {
         self.library.constant_bytes()
     }
 
-    /// True if the kernel has a loop variant: loops over the threads of a block between its barriers.
+    /// Returns true if the kernel has a loop variant: loops over the threads of a block between its barriers.
     pub fn has_regions(&self) -> bool {
         self.code.regions.is_some()
     }
 
-    /// Runs the kernel, and returns when it has run. The calling thread takes part; `pool` is asked for
-    /// threads if the launch takes longer than some microseconds.
+    /// Runs the kernel, and returns when it has finished. The calling thread takes part. If the launch takes
+    /// longer than some microseconds, `pool` is called for further threads.
     ///
     /// # Errors
-    /// `Kernel` if it fails; `System` if there is no memory for stacks. Blocks that have begun
-    /// then may have written what they would.
+    /// - `Kernel` if the kernel fails. Blocks that have started may have written some of their results.
+    /// - `System` if there is not enough memory for stacks.
     ///
     /// # Safety
-    /// `arguments` point to values of the types of the kernel's parameters, which stay; no thread of a
-    /// block is beyond [`Kernel::most_threads`]; no extent is 0; and the kernel accesses what it may.
+    /// - `arguments` point to values of the parameters' types, which stay valid.
+    /// - No block has more than [`Kernel::most_threads`] threads, and no extent is 0.
+    /// - The kernel accesses only memory that it may access.
     pub unsafe fn launch(
         &self,
         shape: &Shape,
@@ -86,18 +87,18 @@ impl Kernel {
         unsafe { self.launch_unless(shape, schedule, arguments, None, pool, None) }
     }
 
-    /// Runs the kernel, as [`Kernel::launch`] does, and ends it if the program wants that.
+    /// Runs the kernel like [`Kernel::launch`], but lets the program end it.
     ///
-    /// Every so often `is_interrupted` is called, on the calling thread, while the kernel runs there or on others,
-    /// be it in a loop without an end. It may take as long as it wants; launches in it fail. When it
-    /// returns true the blocks that run are given up, those that have not begun do not run, and the launch
-    /// fails.
+    /// While the kernel runs on any thread, even in an endless loop, `is_interrupted` is called regularly on
+    /// the calling thread. The call may take any length of time; launches inside it fail. If it returns true,
+    /// running blocks are abandoned, blocks that have not started do not run, and the launch fails.
     ///
     /// # Errors
-    /// As [`Kernel::launch`]; `Kernel` of the kind `Interrupted` if it was interrupted.
+    /// The same as [`Kernel::launch`]; `Kernel` of the kind `Interrupted` if the launch was interrupted.
     ///
     /// # Safety
-    /// As [`Kernel::launch`]. The kernel may end anywhere: it shares no invariants with the program.
+    /// The same as for [`Kernel::launch`]. The kernel may end anywhere, so it must not share invariants with
+    /// the program.
     pub unsafe fn launch_interruptibly(
         &self,
         shape: &Shape,
@@ -112,15 +113,17 @@ impl Kernel {
         unsafe { self.launch_unless(shape, schedule, arguments, None, pool, Some(is_interrupted)) }
     }
 
-    /// As [`Kernel::launch_interruptibly`], on the calling thread alone, and looks for faults meanwhile: for a
-    /// kernel of a library that was compiled with [`Language::checked`](crate::Language::checked).
+    /// Runs the kernel with checks, on the calling thread alone, and otherwise like
+    /// [`Kernel::launch_interruptibly`]. The library must be compiled with
+    /// [`Language::checked`](crate::Language::checked).
     ///
     /// # Errors
-    /// Those of [`Kernel::launch`]; `Kernel` for the first fault that is found, which ends the launch; `NotAUnit` for
-    /// a library without checks.
+    /// The errors of [`Kernel::launch`]; `Kernel` for the first fault that is detected, which ends the
+    /// launch; `NotAUnit` for a library without checks.
     ///
     /// # Safety
-    /// As for [`Kernel::launch_interruptibly`], save that the kernel may try accesses that are looked for.
+    /// The same as for [`Kernel::launch_interruptibly`], except that the kernel may attempt accesses that are
+    /// checked.
     pub unsafe fn launch_checked(
         &self,
         shape: &Shape,
@@ -148,7 +151,7 @@ impl Kernel {
     }
 
     /// # Safety
-    /// As [`Kernel::launch`].
+    /// The same as for [`Kernel::launch`].
     unsafe fn launch_unless(
         &self,
         shape: &Shape,

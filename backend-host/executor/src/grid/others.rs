@@ -1,4 +1,4 @@
-//! The threads that run blocks besides the one that launches, which waits for them.
+//! The threads that run blocks in addition to the launching thread, which waits for them.
 
 use super::Grid;
 use crate::error::{Error, Failure, FailureKind, Result};
@@ -10,7 +10,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Whether other threads run blocks of a launch, and in which process they do.
+/// Records if other threads run blocks of a launch, and in which process.
 #[derive(Debug, Default)]
 pub(super) struct Spread {
     is_spread: AtomicBool,
@@ -23,8 +23,8 @@ impl Spread {
         self.is_spread.store(true, Ordering::Relaxed);
     }
 
-    /// True in a forked child of the process whose threads they are: a handler of a signal has forked. They run
-    /// for the parent, and locks that they had stay locked.
+    /// Returns true in a child that a signal handler has forked from the process with these threads. They run
+    /// only in the parent, and the locks that they held stay locked.
     pub(super) fn is_lost(&self) -> bool {
         self.is_spread.load(Ordering::Relaxed)
             && self.process.load(Ordering::Relaxed) != fork::generation()
@@ -33,17 +33,17 @@ impl Spread {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Tasks that have not been dropped.
+    /// The number of tasks that have not been dropped.
     count: usize,
     /// The threads that run blocks.
     running: Vec<libc::pthread_t>,
 }
 
-/// What the threads and the one that waits for them share, which each of them keeps.
+/// State that the threads share with the one that waits for them.
 #[derive(Debug, Default)]
 struct Shared {
     state: Mutex<State>,
-    /// Told when a task has been dropped.
+    /// Notified when a task has been dropped.
     left: Condvar,
 }
 
@@ -53,25 +53,25 @@ impl Shared {
     }
 }
 
-/// The other threads of a launch, which have ended when this has been dropped. In a forked child it
-/// waits for nobody.
+/// The other threads of a launch. Dropping this waits until they have ended; in a forked child, it does not
+/// wait.
 pub(super) struct Others<'g, 'a> {
     grid: &'g Grid<'a>,
     shared: Arc<Shared>,
 }
 
-/// Blocks that another thread is to run.
+/// Blocks for another thread to run.
 pub(super) struct Task {
     grid: *const Grid<'static>,
     shared: Arc<Shared>,
     blocks: Range<u64>,
 }
 
-// SAFETY: the launch is shared by threads, and there as long as the task: `Others` waits for that.
+// SAFETY: threads share the launch, which outlives the task, because `Others` waits for the task.
 unsafe impl Send for Task {}
 
 impl Task {
-    /// Runs the blocks, and then what is left to take.
+    /// Runs the given blocks, and then takes further ones.
     pub(super) fn run(self) {
         self.shared.lock().running.push(this_thread());
         // SAFETY: the launch ends after the task.
@@ -97,7 +97,7 @@ impl<'g, 'a> Others<'g, 'a> {
         Others { grid, shared: Arc::default() }
     }
 
-    /// Returns blocks for another thread, which is to run them or to drop them.
+    /// Creates a task with blocks for another thread, which has to run or drop it.
     pub(super) fn task(&self, blocks: Range<u64>) -> Task {
         self.shared.lock().count += 1;
         Task { grid: ptr::from_ref(self.grid).cast(), shared: self.shared.clone(), blocks }
@@ -132,7 +132,7 @@ impl Drop for Others<'_, '_> {
             }
             state = self.shared.lock();
             if self.grid.is_stopped() {
-                // They are in the list, and so have not ended.
+                // The threads in the list have not ended.
                 state.running.iter().for_each(|&it| interruption::signal(it));
             }
         }
@@ -144,7 +144,7 @@ fn interrupted(message: String) -> Error {
 }
 
 impl Grid<'_> {
-    /// The failure of a launch that is lost in a forked child.
+    /// Returns the failure of a launch that is lost in a forked child.
     pub(super) fn lost(&self) -> Result<()> {
         Err(interrupted(format!(
             "{} was ended: a handler of a signal has forked, and threads of the parent process run its blocks there",

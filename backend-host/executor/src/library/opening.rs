@@ -1,4 +1,4 @@
-//! Loading of a library's bytes by the system.
+//! Loads the bytes of a library with the system's loader.
 
 use crate::error::{Error, Result};
 use crate::fork::NoFork;
@@ -22,13 +22,13 @@ impl Deref for Opened {
 impl Drop for Opened {
     fn drop(&mut self) {
         let _no_fork = NoFork::begin();
-        // SAFETY: it is dropped here only.
+        // SAFETY: it is dropped only here.
         unsafe { ManuallyDrop::drop(&mut self.0) };
     }
 }
 
-/// Loads a library from bytes, under a path that no other one has: the system's loader knows
-/// libraries by their paths.
+/// Loads a library from bytes, under a unique path, because the system's loader identifies libraries by their
+/// paths.
 ///
 /// # Safety
 /// The code is trusted.
@@ -38,7 +38,7 @@ pub(super) unsafe fn open(bytes: &[u8]) -> Result<Opened> {
     fs::write(&path, bytes).map_err(|error| folder.failed(&error))?;
     // SAFETY: the caller's promise.
     unsafe { load(&path) }.or_else(|error| {
-        // A folder for temporary files may forbid code.
+        // A folder for temporary files may be mounted without execute permission.
         // SAFETY: the caller's promise.
         unsafe { open_in_memory(bytes, &folder) }.unwrap_or(Err(error))
     })
@@ -54,7 +54,7 @@ unsafe fn load(path: &Path) -> Result<Opened> {
         .map_err(|error| Error::NotAUnit(format!("the unit does not load: {error}")))
 }
 
-/// Loads from a file in memory; `None` where the system has none.
+/// Loads the library from a file in memory. Returns `None` if the system does not support this.
 ///
 /// # Safety
 /// The code is trusted.
@@ -67,10 +67,10 @@ unsafe fn open_in_memory(bytes: &[u8], folder: &Folder) -> Option<Result<Opened>
     if descriptor < 0 {
         return None;
     }
-    // SAFETY: the descriptor is new and this object's.
+    // SAFETY: the descriptor is new and owned by this object.
     let mut file = unsafe { fs::File::from_raw_fd(descriptor) };
     file.write_all(bytes).ok()?;
-    // A link in the folder makes the path unlike others.
+    // A link in the folder makes the path unique.
     let link = folder.path.join("memory.so");
     std::os::unix::fs::symlink(format!("/proc/self/fd/{}", file.as_raw_fd()), &link).ok()?;
     // SAFETY: the caller's promise.

@@ -1,4 +1,4 @@
-//! Who runs next: switches between the fibres of a worker.
+//! Switches between the fibres of a worker.
 
 use super::{Fiber, NOBODY, Worker, enter, exit, fail, running};
 use crate::block::{Block, GRID_BARRIER, Next};
@@ -7,9 +7,9 @@ use crate::error::{FailureKind, Result};
 use std::ptr;
 use std::sync::atomic::Ordering;
 
-/// Suspends `thread`, which runs, and lets it come to an operation; other threads run until it can go
-/// on. `step` says who is next if the threads are in lockstep, else `arrive` whether it can go on.
-/// Returns the operation's result.
+/// Suspends the running thread `thread` in an operation; other threads run until it can continue. If the
+/// threads are in lockstep, `step` returns the next step; otherwise `arrive` returns true if the thread can
+/// continue. Returns the result of the operation.
 ///
 /// # Safety
 /// Called on the fibre of that thread.
@@ -20,7 +20,7 @@ pub(crate) unsafe fn wait(
     step: impl FnOnce(&mut Block) -> Option<Next>,
     arrive: impl FnOnce(&mut Block) -> Result<bool, String>,
 ) -> u64 {
-    // SAFETY: the worker is the calling thread's; no reference is kept over a switch.
+    // SAFETY: the worker belongs to the calling thread; no reference is held across a switch.
     unsafe {
         if !(*worker).block.has(thread) {
             let message = format!("threadIdx was overwritten: it is that of thread {thread}");
@@ -41,8 +41,8 @@ pub(crate) unsafe fn wait(
     }
 }
 
-/// Lets the running thread come to an operation, as [`wait`] does, if the threads are in lockstep and the next
-/// one is suspended; else nothing is done and the target is null. The thread goes on at `stack`.
+/// Like [`wait`], but only if the threads are in lockstep and the next one is suspended. Otherwise it does
+/// nothing, and the returned target is null. The thread continues at `stack`.
 ///
 /// # Safety
 /// Called on the fibre of that thread, by a function of [`stepping`](crate::context::stepping).
@@ -54,7 +54,7 @@ pub(crate) unsafe fn step(
 ) -> Target {
     let worker = running();
     let nowhere = Target { stack: ptr::null_mut(), value: 0 };
-    // SAFETY: the worker is the calling thread's.
+    // SAFETY: the worker belongs to the calling thread.
     unsafe {
         enter(worker);
         if !(*worker).block.can_step() || (*worker).to_ask.load(Ordering::Relaxed) {
@@ -71,12 +71,12 @@ pub(crate) unsafe fn step(
     }
 }
 
-/// Asks the program whether the launch goes on. Returns if it does.
+/// Asks the program if the launch should continue. Returns if it should.
 ///
 /// # Safety
-/// Called on a fibre of the worker, or by the handler of a signal that has interrupted one.
+/// Called on a fibre of the worker, or by a signal handler that has interrupted one.
 pub(crate) unsafe fn ask(worker: *mut Worker) {
-    // SAFETY: the caller's promise; `run` goes on at home, and comes back or gives the fibre up.
+    // SAFETY: the caller's promise; `run` continues at home, and comes back or abandons the fibre.
     unsafe {
         (*worker).to_ask.store(false, Ordering::Relaxed);
         (*worker).asks = true;
@@ -84,8 +84,9 @@ pub(crate) unsafe fn ask(worker: *mut Worker) {
     }
 }
 
-/// Switches to whoever runs next. Returns when the calling fibre is to go on, with the result of the operation
-/// that it was suspended in; at once if a loop is to begin on it, which only a fibre that `is_free` can.
+/// Switches to the next thread. Returns when the calling fibre continues, with the result of the operation in
+/// which it was suspended. Returns immediately if a loop is to begin on this fibre, which is only possible if
+/// it `is_free`.
 ///
 /// # Safety
 /// Called on a fibre of the worker.
@@ -100,10 +101,10 @@ unsafe fn go_on(worker: *mut Worker, is_free: bool) -> u64 {
     }
 }
 
-/// Switches to `next`, as [`go_on`] does.
+/// Switches to `next`, like [`go_on`].
 ///
 /// # Safety
-/// As for [`go_on`].
+/// The same as for [`go_on`].
 #[inline]
 unsafe fn run_next(worker: *mut Worker, next: Next, is_free: bool) -> u64 {
     // SAFETY: as for `wait`.
@@ -140,16 +141,16 @@ unsafe fn run_next(worker: *mut Worker, next: Next, is_free: bool) -> u64 {
         }
         (*worker).current = target;
         let save = &raw mut (*fibers.add(own as usize)).stack;
-        // A thread that was suspended by `step` goes on in the kernel at once.
+        // A thread that was suspended by `step` continues directly in the kernel.
         exit(worker);
         switch(save, (*fibers.add(target as usize)).stack, value)
     }
 }
 
-/// Where all that is left of the block waits for the grid, waits for the other blocks; true if so.
+/// If the rest of the block waits at the barrier of the grid, waits for the other blocks and returns true.
 ///
 /// # Safety
-/// As for [`go_on`].
+/// The same as for [`go_on`].
 unsafe fn wait_for_grid(worker: *mut Worker) -> bool {
     // SAFETY: as for `wait`.
     unsafe {
@@ -158,7 +159,7 @@ unsafe fn wait_for_grid(worker: *mut Worker) -> bool {
         }
         let grid = &*(*worker).grid;
         let Some(barrier) = &grid.barrier else { return false };
-        // While the others come, they take their turns.
+        // The other blocks take their turns meanwhile.
         grid.check.inspect(|check| check.turn.leave());
         let round = barrier.arrive();
         loop {
@@ -177,17 +178,17 @@ unsafe fn wait_for_grid(worker: *mut Worker) -> bool {
     }
 }
 
-/// What every fibre does: runs a loop over threads, then sees what is next.
+/// The main function of every fibre: runs a loop over threads, then determines the next step.
 pub(super) extern "C" fn fiber_main() -> ! {
     let worker = running();
     loop {
-        // SAFETY: the worker is this thread's; the grid outlives `run`, and its kernel's arguments
-        // are what the caller of `run` promised.
+        // SAFETY: the worker belongs to this thread; the grid outlives `run`, and the caller of `run` has
+        // promised that the kernel's arguments are valid.
         unsafe {
             let grid = &*(*worker).grid;
             let (run, first) = (&raw mut (*worker).run, (*worker).first);
             if (*worker).block.is_split() {
-                // The blocks behind this one wait until it is done.
+                // The following blocks wait until this one is finished.
                 (*run).count = 1;
             }
             exit(worker);
@@ -220,11 +221,11 @@ pub(super) extern "C" fn fiber_main() -> ! {
     }
 }
 
-/// The current fibre's loop has returned: its thread, or all from the loop's first one on. True if the
-/// block has more threads that are to run.
+/// Records that the current fibre's loop has returned: its thread has, or all threads from the loop's first
+/// one on. Returns true if the block has more threads to run.
 ///
 /// # Safety
-/// As for [`go_on`].
+/// The same as for [`go_on`].
 unsafe fn returned(worker: *mut Worker) -> bool {
     // SAFETY: as for `wait`.
     unsafe {
